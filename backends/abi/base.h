@@ -1,0 +1,14 @@
+/* Types that every family shares. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int aclError;
+
+typedef void *aclrtContext;
+
+typedef void *aclrtStream;
+
+typedef void *aclrtEvent;
