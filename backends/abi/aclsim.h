@@ -5,11 +5,9 @@
 
 /* What a simulator answers to aclsimGetInfo. */
 typedef struct aclsimInfo {
-    char product[16];      /* product profile, for instance "910B" */
-    uint32_t deviceCount;  /* simulated devices, before ASCEND_RT_VISIBLE_DEVICES */
-    uint32_t workerCount;  /* threads that move data */
-    uint64_t tasksStarted; /* since the library was loaded, on all devices */
-    uint64_t tasksEnded;
+    char product[16];     /* product profile, for instance "910B" */
+    uint32_t deviceCount; /* simulated devices, before ASCEND_RT_VISIBLE_DEVICES */
+    uint32_t workerCount; /* threads that move data */
 } aclsimInfo;
 
 /* on = 1: no task starts any more on any device, whatever is submitted; on = 0: go on. Running tasks end. */

@@ -1,0 +1,62 @@
+// Contexts (device_context_init_errors.md section 6).
+#include "entry.h"
+
+using namespace aclsim;
+
+aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(context, "context");
+        const auto created = create_context(engine, require_device(engine, deviceId), /*primary=*/false);
+        *context = created->handle();
+        thread_context() = {created->handle(), nullptr};
+    });
+}
+
+aclError aclrtDestroyContext(aclrtContext context) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        require(context, "context");
+        auto found = engine.registry().share<Context>(context);
+        if (!found || found->is_primary) {
+            fail(ACL_ERROR_RT_CONTEXT_NULL, "%p is no live explicit context", context);
+        }
+        destroy_context(engine, lock, std::move(found), /*force=*/false);
+    });
+}
+
+aclError aclrtSetCurrentContext(aclrtContext context) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(context, "context");
+        if (engine.registry().find<Context>(context) == nullptr) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "%p is no live context", context);
+        }
+        thread_context().explicit_context = context;
+    });
+}
+
+aclError aclrtGetCurrentContext(aclrtContext *context) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(context, "context");
+        const Context *current = current_context(engine);
+        if (current == nullptr) {
+            refuse(ACL_ERROR_RT_CONTEXT_NULL, "the calling thread has no current context");
+        }
+        *context = current->handle();
+    });
+}
+
+aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(stream, "stream");
+        *stream = require_context(engine).default_stream->handle();
+    });
+}
+
+aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *active) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(active, "active");
+        if (flags != nullptr) {
+            reject(ACL_ERROR_INVALID_PARAM, "flags must be NULL");
+        }
+        *active = require_device(engine, deviceId).set_count > 0 ? 1 : 0;
+    });
+}

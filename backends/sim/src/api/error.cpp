@@ -1,0 +1,29 @@
+// What the runtime remembers of the last failure (events_streams_sync.md section 11). These calls do not lock: they
+// concern the calling thread alone.
+#include "error.h"
+
+#include "entry.h"
+
+using namespace aclsim;
+
+namespace {
+
+aclError thread_error(const char *function, aclrtLastErrLevel level, bool clear) {
+    begin_call(function);
+    try {
+        if (level != ACL_RT_THREAD_LEVEL) {
+            reject(ACL_ERROR_INVALID_PARAM, "level %d is not ACL_RT_THREAD_LEVEL", static_cast<int>(level));
+        }
+    } catch (const Failure &failure) {
+        return failure.code;
+    }
+    return last_error(clear);
+}
+
+}  // namespace
+
+const char *aclGetRecentErrMsg() { return take_recent_text(); }
+
+aclError aclrtPeekAtLastError(aclrtLastErrLevel level) { return thread_error(__func__, level, false); }
+
+aclError aclrtGetLastError(aclrtLastErrLevel level) { return thread_error(__func__, level, true); }

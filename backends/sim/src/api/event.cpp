@@ -1,0 +1,304 @@
+// Events (events_streams_sync.md section 2). Each function keeps the order of checks given there.
+#include "event.h"
+
+#include "entry.h"
+
+using namespace aclsim;
+
+namespace {
+
+constexpr std::uint32_t kDefaultEvent = 0xE;  // aclrtCreateEvent: 0x2 | 0x4 | 0x8
+constexpr std::uint32_t kOldFlags = 0x3F;     // of aclrtCreateEventWithFlag
+constexpr std::uint32_t kNewFlags = 0x4F;     // of aclrtCreateEventExWithFlag
+constexpr std::uint32_t kAloneFlags = ACL_EVENT_DEVICE_USE_ONLY | ACL_EVENT_EXTERNAL | ACL_EVENT_IPC;
+constexpr std::uint32_t kUseGlobalTimeout = 0xFFFFFFFF;  // aclrtStreamWaitEventWithFlag
+
+aclError create(const char *function, aclrtEvent *event, Event::Mode mode, std::uint32_t flag, std::uint32_t known) {
+    return entry(function, [&](Engine &engine, Lock &) {
+        require(event, "event");
+        const bool is_alone = (flag & (flag - 1)) == 0;
+        if ((flag & known) == 0 || flag > known || ((flag & kAloneFlags) != 0 && !is_alone)) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "event flags %#x: no known flag, an unknown one, or one that must stand "
+                                             "alone (0x10, 0x20, 0x40)", flag);
+        }
+        if (flag == ACL_EVENT_IPC && !config().product->has_ipc_events) {
+            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no IPC events", config().product->name);
+        }
+        if (flag == ACL_EVENT_DEVICE_USE_ONLY && !config().product->has_control_queue) {
+            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no device-only events", config().product->name);
+        }
+        *event = create_event(engine, require_context(engine).device, mode, flag)->handle();
+    });
+}
+
+[[noreturn]] void refuse_kind(const char *what) { refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "not with %s event", what); }
+
+void refuse_device_only(const Event &event) {
+    if (event.is_device_only()) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "a device-only event cannot be used from the host");
+    }
+}
+
+// The first flag that a record or a wait ever used sticks to the event, even if that call failed later.
+void associate(std::int8_t &first, std::uint32_t flag) {
+    if (first < 0) {
+        first = static_cast<std::int8_t>(flag);
+    }
+    if (first != static_cast<std::int8_t>(flag)) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "the event was first used with flag %d, now with %u", first, flag);
+    }
+}
+
+// EXTERNAL records and waits exist only in the capture of a graph, for events made by aclrtCreateEventExWithFlag with
+// ACL_EVENT_SYNC alone.
+[[noreturn]] void refuse_external(const Event &event, std::int8_t &first) {
+    if (event.mode != Event::Mode::New || event.flags != ACL_EVENT_SYNC) {
+        refuse_kind("this kind of");
+    }
+    associate(first, ACL_EVENT_RECORD_EXTERNAL);
+    fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, "the stream is not being captured");
+}
+
+aclError record(const char *function, aclrtEvent event, aclrtStream stream, std::uint32_t flag) {
+    return entry(function, [&](Engine &engine, Lock &lock) {
+        if (flag > ACL_EVENT_RECORD_EXTERNAL) {
+            reject(ACL_ERROR_INVALID_PARAM, "there is no record flag %u", flag);
+        }
+        Event &found = require_event(engine, event);
+        Stream &on = require_stream(engine, stream);
+        refuse_device_only(found);
+        if (flag == ACL_EVENT_RECORD_EXTERNAL) {
+            refuse_external(found, found.record_flag);
+        }
+        associate(found.record_flag, flag);
+        found.record(engine, lock, require_own(engine, on));
+    });
+}
+
+void wait(Engine &engine, Lock &lock, aclrtStream stream, Event &event, std::uint32_t timeout_s) {
+    Stream &on = require_stream(engine, stream);
+    refuse_device_only(event);
+    if (!event.can_be_waited_for()) {
+        refuse_kind("an unsynchronized");
+    }
+    associate(event.wait_flag, ACL_EVENT_WAIT_DEFAULT);
+    require_own(engine, on);
+    if (event.is_default() && !event.was_recorded()) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "the event was never recorded");
+    }
+    event.wait(engine, lock, on, timeout_s);
+}
+
+void synchronize(Engine &engine, Lock &lock, aclrtEvent event, std::int32_t timeout_ms) {
+    Event &found = require_event(engine, event);
+    if (found.is_external()) {
+        refuse_kind("an external");
+    }
+    // A stream that is gone has done its work or was aborted.
+    const auto stream = engine.registry().share<Stream>(found.record_stream());
+    if (!found.was_recorded() || !stream) {
+        return;
+    }
+    const std::uint64_t record = found.record_sequence();
+    switch (engine.wait_for(lock, stream, record, deadline_of(timeout_ms))) {
+        case Engine::Waited::TimedOut:
+            fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "the event was not complete within %d ms", timeout_ms);
+        case Engine::Waited::Aborted:
+            fail(ACL_ERROR_RT_STREAM_ABORT, "the stream that records the event was aborted");
+        case Engine::Waited::Done:
+            break;
+    }
+    if (stream->context.failure != ACL_SUCCESS) {
+        fail(stream->context.failure, "an earlier task failed and the context is in STOP mode");
+    }
+}
+
+// What elapsed time and time stamp demand of an event.
+void require_time(const Event &event) {
+    if (event.is_external() || event.is_ipc()) {
+        refuse_kind("an external or IPC");
+    }
+    if (!event.was_recorded()) {
+        fail(ACL_ERROR_RT_INTERNAL_ERROR, "an event was never recorded");
+    }
+    if (!event.is_complete()) {
+        fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "an event's record is not complete; synchronize it first");
+    }
+}
+
+}  // namespace
+
+aclError aclrtCreateEvent(aclrtEvent *event) {
+    return create(__func__, event, Event::Mode::Old, kDefaultEvent, kOldFlags);
+}
+
+aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag) {
+    return create(__func__, event, Event::Mode::Old, flag, kOldFlags);
+}
+
+aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag) {
+    return create(__func__, event, Event::Mode::New, flag, kNewFlags);
+}
+
+aclError aclrtDestroyEvent(aclrtEvent event) {
+    return entry(__func__, [&](Engine &engine, Lock &) { engine.registry().remove(require_event(engine, event)); });
+}
+
+aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
+    return record(__func__, event, stream, ACL_EVENT_RECORD_DEFAULT);
+}
+
+aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag) {
+    return record(__func__, event, stream, flag);
+}
+
+aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        Event &found = require_event(engine, event);
+        Stream &on = require_stream(engine, stream);
+        refuse_device_only(found);
+        if (!found.can_be_waited_for() || found.is_ipc() || found.mode == Event::Mode::New) {
+            refuse_kind("an unsynchronized, IPC or Ex");
+        }
+        found.reset(engine, lock, require_own(engine, on));
+    });
+}
+
+aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(event, "event");
+        require(status, "status");
+        const Event &found = require_event(engine, event);
+        if (found.mode == Event::Mode::New || found.is_external()) {
+            refuse_kind("an Ex or external");
+        }
+        const bool complete = !found.was_recorded() || found.was_seen_complete();
+        *status = complete ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
+    });
+}
+
+aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(event, "event");
+        require(status, "status");
+        Event &found = require_event(engine, event);
+        if (found.is_external()) {
+            refuse_kind("an external");
+        }
+        if (found.is_complete()) {
+            found.see_complete();
+        }
+        // Never recorded: complete in the new mode, not in the old (section 0.2).
+        const bool complete = found.was_recorded() ? found.is_complete() : found.mode == Event::Mode::New;
+        *status = complete ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+    });
+}
+
+aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(event, "event");
+        require(status, "status");
+        const Event &found = require_event(engine, event);
+        if (found.mode == Event::Mode::New || found.is_external()) {
+            refuse_kind("an Ex or external");
+        }
+        *status = found.outstanding_waits() == 0 ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
+    });
+}
+
+aclError aclrtSynchronizeEvent(aclrtEvent event) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) { synchronize(engine, lock, event, -1); });
+}
+
+aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        if (timeout < -1) {
+            reject(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is below -1", timeout);
+        }
+        require_event(engine, event);
+        if (timeout == 0) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "timeout 0 ms would never wait; use aclrtQueryEventStatus");
+        }
+        synchronize(engine, lock, event, timeout);
+    });
+}
+
+aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        wait(engine, lock, stream, require_event(engine, event), engine.op_wait_timeout_s);
+    });
+}
+
+aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        if (timeout < 0) {
+            reject(ACL_ERROR_RT_PARAM_INVALID, "timeout %d s is negative", timeout);
+        }
+        if (event == nullptr) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "event is NULL");  // 107000 here, unlike its siblings (section 1)
+        }
+        wait(engine, lock, stream, require_event(engine, event), static_cast<uint32_t>(timeout));
+    });
+}
+
+aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout, uint32_t flag) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        if (flag > ACL_EVENT_WAIT_EXTERNAL || (flag == ACL_EVENT_WAIT_EXTERNAL && timeout != 0)) {
+            reject(ACL_ERROR_INVALID_PARAM, "wait flag %u with timeout %u s", flag, timeout);
+        }
+        Event &found = require_event(engine, event);
+        if (flag == ACL_EVENT_WAIT_EXTERNAL) {
+            refuse_external(found, found.wait_flag);
+        }
+        wait(engine, lock, stream, found, timeout == kUseGlobalTimeout ? engine.op_wait_timeout_s : timeout);
+    });
+}
+
+aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
+    return entry(__func__, [&](Engine &engine, Lock &) { engine.op_wait_timeout_s = timeout; });
+}
+
+aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(ms, "ms");
+        require(startEvent, "startEvent");
+        require(endEvent, "endEvent");
+        const Event &start = require_event(engine, startEvent);
+        const Event &end = require_event(engine, endEvent);
+        require_time(start);
+        require_time(end);
+        const auto ticks = static_cast<std::int64_t>(end.ticks() - start.ticks());
+        *ms = static_cast<float>(static_cast<double>(ticks) * config().product->nanoseconds_per_tick / 1e6);
+    });
+}
+
+aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(event, "event");
+        require(timestamp, "timestamp");
+        const Event &found = require_event(engine, event);
+        require_time(found);
+        *timestamp = found.ticks() * config().product->nanoseconds_per_tick / 1000;
+    });
+}
+
+aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(event, "event");
+        require(eventId, "eventId");
+        const Event &found = require_event(engine, event);
+        if (found.is_ipc()) {
+            refuse_kind("an IPC");
+        }
+        if (!found.find_id(*eventId)) {
+            fail(ACL_ERROR_RT_INTERNAL_ERROR, "the event holds no id now");
+        }
+    });
+}
+
+aclError aclrtGetEventAvailNum(uint32_t *eventCount) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(eventCount, "eventCount");
+        *eventCount = require_context(engine).device.event_ids.available();
+    });
+}

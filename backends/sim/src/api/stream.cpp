@@ -1,0 +1,283 @@
+// Streams (events_streams_sync.md section 3).
+#include <algorithm>
+#include <utility>
+
+#include "entry.h"
+
+using namespace aclsim;
+
+namespace {
+
+constexpr std::uint32_t kKnownFlags = ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC | ACL_STREAM_PERSISTENT |
+                                      ACL_STREAM_HUGE | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY;
+
+aclError create(const char *function, aclrtStream *stream, std::uint32_t priority, std::uint32_t flag) {
+    return entry(function, [&](Engine &engine, Lock &) {
+        require(stream, "stream");
+        const std::uint32_t flags = flag & kKnownFlags;  // unknown bits are silently dropped
+        if ((flags & ACL_STREAM_DEVICE_USE_ONLY) != 0 && flags != ACL_STREAM_DEVICE_USE_ONLY) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "ACL_STREAM_DEVICE_USE_ONLY cannot be combined with other flags (%#x)",
+                 flag);
+        }
+        const auto level = std::clamp(static_cast<std::int32_t>(priority), 0, static_cast<int>(kPriorities) - 1);
+        Context &context = require_context(engine);
+        *stream = create_stream(engine, context, flags, static_cast<std::uint32_t>(level))->handle();
+    });
+}
+
+aclError destroy(const char *function, aclrtStream stream, bool force) {
+    return entry(function, [&](Engine &engine, Lock &lock) {
+        require(stream, "stream");
+        Stream &found = require_own_stream(engine, stream);
+        if (&found == found.context.default_stream.get()) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "the default stream is destroyed with its context only");
+        }
+        destroy_stream(engine, lock, found.shared_from_this(), force);
+    });
+}
+
+void synchronize(Engine &engine, Lock &lock, aclrtStream stream, std::int32_t timeout_ms) {
+    const auto found = require_stream(engine, stream).shared_from_this();
+    if (found->is_always_complete()) {
+        return;
+    }
+    Context &context = require_context(engine);
+    if (context.failure != ACL_SUCCESS) {
+        fail(context.failure, "an earlier task failed and the context is in STOP mode");
+    }
+    switch (engine.wait_for(lock, found, found->submitted, deadline_of(timeout_ms))) {
+        case Engine::Waited::TimedOut:
+            fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "stream %u was not done within %d ms", found->id, timeout_ms);
+        case Engine::Waited::Aborted:
+            fail(ACL_ERROR_RT_STREAM_ABORT, "stream %u was aborted", found->id);
+        case Engine::Waited::Done:
+            break;
+    }
+    const aclError failure = std::exchange(found->failure, ACL_SUCCESS);  // reported once
+    if (failure != ACL_SUCCESS) {
+        fail(failure, "a task of stream %u failed", found->id);
+    }
+}
+
+// Sets the mode of one stream; STOP flips its whole context.
+void set_failure_mode(Stream &stream, std::uint64_t mode) {
+    const bool stop = (mode & 1) == ACL_STOP_ON_FAILURE;  // only bit 0 counts [obs]
+    if (stop == stream.stops_on_failure) {
+        return;
+    }
+    if (!stop || (stream.flags & ACL_STREAM_DEVICE_USE_ONLY) != 0) {
+        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u cannot go back from STOP to CONTINUE, or is for the device "
+                                                 "alone", stream.id);
+    }
+    stream.stops_on_failure = stream.context.stops_on_failure = true;
+}
+
+// NULL means the default stream in control calls only where the chip has a control queue (section 1, NULL stream).
+Stream &require_control_stream(Engine &engine, aclrtStream stream) {
+    if (stream == nullptr && !config().product->has_control_queue) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL, and %s takes no default stream here", config().product->name);
+    }
+    return require_own_stream(engine, stream);
+}
+
+[[noreturn]] void unknown_attribute(aclrtStreamAttr attribute) {
+    fail(ACL_ERROR_RT_PARAM_INVALID, "there is no stream attribute %d", static_cast<int>(attribute));
+}
+
+void require_switch(std::uint32_t value) {
+    if (value > 1) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%u is neither 0 nor 1", value);
+    }
+}
+
+}  // namespace
+
+aclError aclrtCreateStream(aclrtStream *stream) { return create(__func__, stream, 0, 0); }
+
+aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uint32_t flag) {
+    return create(__func__, stream, priority, flag);
+}
+
+aclError aclrtDestroyStream(aclrtStream stream) { return destroy(__func__, stream, false); }
+
+aclError aclrtDestroyStreamForce(aclrtStream stream) { return destroy(__func__, stream, true); }
+
+aclError aclrtSynchronizeStream(aclrtStream stream) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) { synchronize(engine, lock, stream, -1); });
+}
+
+aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        if (timeout < -1) {
+            reject(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is below -1", timeout);
+        }
+        if (timeout == 0) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "timeout 0 ms would never wait; use aclrtStreamQuery");
+        }
+        synchronize(engine, lock, stream, timeout);
+    });
+}
+
+aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(status, "status");
+        const Stream &found = require_stream(engine, stream);
+        const Context &context = require_context(engine);
+        if (context.failure != ACL_SUCCESS) {
+            fail(context.failure, "an earlier task failed and the context is in STOP mode");
+        }
+        *status = found.is_complete() ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
+    });
+}
+
+aclError aclrtStreamGetId(aclrtStream stream, int32_t *streamId) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(streamId, "streamId");
+        *streamId = static_cast<int32_t>(require_stream(engine, stream).id);
+    });
+}
+
+aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(priority, "priority");
+        const Stream &found = require_stream(engine, stream);
+        require_context(engine);
+        *priority = found.priority;
+    });
+}
+
+aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(flags, "flags");
+        const Stream &found = require_stream(engine, stream);
+        require_context(engine);
+        *flags = found.flags;
+    });
+}
+
+aclError aclrtGetStreamAvailableNum(uint32_t *streamCount) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(streamCount, "streamCount");
+        *streamCount = require_context(engine).device.stream_ids.available();
+    });
+}
+
+aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        set_failure_mode(require_control_stream(engine, stream), mode);
+    });
+}
+
+aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        if (flag > 1) {
+            reject(ACL_ERROR_INVALID_PARAM, "flag %u is neither 0 nor 1", flag);
+        }
+        require_own_stream(engine, stream).overflow_switch = flag;
+    });
+}
+
+aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(flag, "flag");
+        *flag = require_own_stream(engine, stream).overflow_switch;
+    });
+}
+
+aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(value, "value");
+        switch (stmAttrType) {
+            case ACL_STREAM_ATTR_FAILURE_MODE:
+                set_failure_mode(require_control_stream(engine, stream), value->failureMode);
+                break;
+            case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
+                require_switch(value->overflowSwitch);
+                require_own_stream(engine, stream).overflow_switch = value->overflowSwitch;
+                break;
+            case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
+                require_own_stream(engine, stream).custom_tag = value->userCustomTag;
+                break;
+            case ACL_STREAM_ATTR_CACHE_OP_INFO:
+                // Takes effect while the stream is captured, which the simulator does not do (graphs_kernels.md).
+                require_switch(value->cacheOpInfoSwitch);
+                require_own_stream(engine, stream);
+                break;
+            case ACL_STREAM_ATTR_PRIORITY:
+                // A hint to the device: Get does not return it, and the order of creation stays in force.
+                require_handle<Stream>(engine, stream, "stream");
+                break;
+            default:
+                unknown_attribute(stmAttrType);
+        }
+    });
+}
+
+aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(value, "value");
+        switch (stmAttrType) {
+            case ACL_STREAM_ATTR_FAILURE_MODE:
+                value->failureMode = require_own_stream(engine, stream).stops_on_failure ? 1 : 0;
+                break;
+            case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
+                value->overflowSwitch = require_own_stream(engine, stream).overflow_switch;
+                break;
+            case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
+                value->userCustomTag = require_own_stream(engine, stream).custom_tag;
+                break;
+            case ACL_STREAM_ATTR_CACHE_OP_INFO:
+            case ACL_STREAM_ATTR_PRIORITY:
+                require_own_stream(engine, stream);
+                value->streamPriority = 0;  // of both, see above [obs]
+                break;
+            default:
+                unknown_attribute(stmAttrType);
+        }
+    });
+}
+
+aclError aclrtStreamAbort(aclrtStream stream) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        if (!config().product->has_control_queue) {
+            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s cannot abort a stream", config().product->name);
+        }
+        const auto found = require_own_stream(engine, stream).shared_from_this();
+        engine.drop_tasks(lock, *found);
+    });
+}
+
+aclError aclrtStreamStop(aclrtStream stream) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        if (stream == nullptr) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL");
+        }
+        if (!config().product->has_control_queue) {
+            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s cannot stop a stream", config().product->name);
+        }
+        // A simulated task cannot be interrupted: stopping it is waiting for its end. The queue is kept.
+        const auto found = require_own_stream(engine, stream).shared_from_this();
+        if (found->state == Stream::State::Running) {
+            engine.wait_for(lock, found, found->queue.front()->sequence, Clock::time_point::max());
+        }
+    });
+}
+
+aclError aclrtPersistentTaskClean(aclrtStream stream) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        if (stream == nullptr) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL");
+        }
+        fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not a persistent stream of a loaded model",
+             require_own_stream(engine, stream).id);
+    });
+}
+
+aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(activeStream, "activeStream");
+        require(stream, "stream");
+        require_handle<Stream>(engine, activeStream, "stream");
+        fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is not bound to a model", require_own_stream(engine, stream).id);
+    });
+}

@@ -1,0 +1,126 @@
+#include "context.h"
+
+#include <algorithm>
+
+#include "engine.h"
+#include "error.h"
+
+namespace aclsim {
+namespace {
+
+constexpr std::uint32_t kPrimaryDefaultStream = 0;
+
+std::shared_ptr<Stream> add_stream(Engine &engine, Context &context, std::uint32_t id, std::uint32_t flags,
+                                   std::uint32_t priority) {
+    auto stream = std::make_shared<Stream>(context, id, flags, priority);
+    engine.registry().add(stream);
+    context.streams.push_back(stream);
+    return stream;
+}
+
+// The default stream reports FAST_LAUNCH | FAST_SYNC where the chip has a control queue, else 0 (section 3).
+std::uint32_t default_stream_flags() {
+    return config().product->has_control_queue ? ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC : 0;
+}
+
+template <class Container, class Value>
+void erase(Container &container, const Value &value) {
+    container.erase(std::remove(container.begin(), container.end(), value), container.end());
+}
+
+std::uint32_t new_stream_id(Device &device) {
+    std::uint32_t id = 0;
+    if (!device.stream_ids.acquire(id)) {
+        fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "all %u streams of device %u are in use", config().product->streams,
+             device.user_id);
+    }
+    return id;
+}
+
+}  // namespace
+
+ThreadContext &thread_context() {
+    thread_local ThreadContext context;
+    return context;
+}
+
+std::shared_ptr<Context> create_context(Engine &engine, Device &device, bool primary) {
+    const std::uint32_t default_id = primary ? kPrimaryDefaultStream : new_stream_id(device);
+    auto context = std::make_shared<Context>(device, primary);
+    engine.registry().add(context);
+    context->default_stream = add_stream(engine, *context, default_id, default_stream_flags(), 0);
+    device.contexts.push_back(context.get());
+    return context;
+}
+
+void destroy_context(Engine &engine, Lock &lock, std::shared_ptr<Context> context, bool force) {
+    engine.registry().remove(*context);  // from here on no thread can find it
+    while (!context->streams.empty()) {
+        destroy_stream(engine, lock, context->streams.back(), force);
+    }
+    context->default_stream.reset();
+    if (context->host_functions) {
+        context->host_functions->stop();
+    }
+    Device &device = context->device;
+    erase(device.contexts, context.get());
+    if (device.contexts.empty()) {
+        engine.memory().device(device.physical_id).release_all();
+    }
+}
+
+void abort_device(Engine &engine, Lock &lock, Device &device) {
+    for (Context *context : device.contexts) {
+        const auto streams = context->streams;
+        for (const auto &stream : streams) {
+            engine.drop_tasks(lock, *stream);
+            stream->failure = ACL_SUCCESS;
+        }
+        context->failure = ACL_SUCCESS;
+    }
+}
+
+Context *current_context(Engine &engine) {
+    const ThreadContext &current = thread_context();
+    void *handle = current.explicit_context != nullptr ? current.explicit_context : current.primary_context;
+    return engine.registry().find<Context>(handle);
+}
+
+Context &require_context(Engine &engine) {
+    Context *context = current_context(engine);
+    if (context == nullptr) {
+        fail(ACL_ERROR_RT_CONTEXT_NULL, "the calling thread has no current context; call aclrtSetDevice in it");
+    }
+    return *context;
+}
+
+std::shared_ptr<Stream> create_stream(Engine &engine, Context &context, std::uint32_t flags, std::uint32_t priority) {
+    return add_stream(engine, context, new_stream_id(context.device), flags, priority);
+}
+
+void destroy_stream(Engine &engine, Lock &lock, std::shared_ptr<Stream> stream, bool force) {
+    Context &context = stream->context;
+    if (engine.registry().find<Stream>(stream->handle()) == nullptr) {
+        // Another thread is tearing it down: wait until it has.
+        while (!stream->destroyed) {
+            stream->progress.wait(lock);
+        }
+        return;
+    }
+    engine.registry().remove(*stream);
+    // A stream that has failed in STOP mode, or never executes, would never be done.
+    const bool drop = force || !stream->executes_tasks() || context.failure != ACL_SUCCESS;
+    if (!drop) {
+        engine.wait_for(lock, stream, stream->submitted, Clock::time_point::max());
+    }
+    engine.drop_tasks(lock, *stream);
+    engine.reports().release(*stream);
+    stream->destroyed = true;
+    stream->progress.notify_all();
+    erase(context.streams, stream);
+    if (stream->id != kPrimaryDefaultStream) {
+        context.device.stream_ids.release(stream->id);
+    }
+}
+
+}  // namespace aclsim

@@ -1,0 +1,32 @@
+#include "device.h"
+
+#include "config.h"
+
+namespace aclsim {
+namespace {
+
+constexpr std::uint32_t kFirstUserStream = 2;
+
+}  // namespace
+
+bool IdPool::acquire(std::uint32_t &id) {
+    if (!returned_.empty()) {
+        id = *returned_.begin();
+        returned_.erase(returned_.begin());
+        return true;
+    }
+    if (next_ == limit_) {
+        return false;
+    }
+    id = next_++;
+    return true;
+}
+
+Device::Device(std::uint32_t user, std::uint32_t physical)
+    : user_id(user),
+      physical_id(physical),
+      stream_ids(kFirstUserStream, config().product->streams),
+      event_ids(0, config().product->events),
+      core_limits{config().product->cube_cores, config().product->vector_cores} {}
+
+}  // namespace aclsim

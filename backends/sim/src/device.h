@@ -1,0 +1,45 @@
+// A simulated device and what it counts out: stream ids, event ids, memory.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "memory.h"
+
+namespace aclsim {
+
+class Context;
+
+// Numbers below a limit, the smallest free one first.
+class IdPool {
+  public:
+    IdPool(std::uint32_t first, std::uint32_t limit) : next_(first), limit_(limit) {}
+    bool acquire(std::uint32_t &id);
+    void release(std::uint32_t id) { returned_.insert(id); }
+    std::uint32_t available() const { return limit_ - next_ + static_cast<std::uint32_t>(returned_.size()); }
+
+  private:
+    std::uint32_t next_;
+    const std::uint32_t limit_;
+    std::set<std::uint32_t> returned_;
+};
+
+struct Device {
+    Device(std::uint32_t user, std::uint32_t physical);
+
+    const std::uint32_t user_id;      // what the API calls it
+    const std::uint32_t physical_id;  // before ASCEND_RT_VISIBLE_DEVICES
+    // Ids 0 and 1 belong to the primary context's default stream and to the runtime itself [obs: the first stream
+    // that a user creates has id 2].
+    IdPool stream_ids;
+    IdPool event_ids;
+    std::array<std::uint32_t, 2> core_limits;  // cube, vector
+    std::shared_ptr<Context> primary;          // while set_count > 0
+    std::uint32_t set_count = 0;               // aclrtSetDevice minus aclrtResetDevice
+    std::vector<Context *> contexts;           // all live ones, the primary included
+};
+
+}  // namespace aclsim

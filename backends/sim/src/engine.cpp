@@ -1,0 +1,262 @@
+#include "engine.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "context.h"
+#include "error.h"
+
+namespace aclsim {
+namespace {
+
+constexpr std::uint32_t kNoTask = 0xFFFFFFFF;  // aclrtGetThreadLastTaskId before the first submission
+constexpr int kLockSpins = 200;
+constexpr int kHelpDepth = 64;  // how many streams a helper follows along "waits for" before it gives up
+
+std::atomic<bool> g_started{false};
+thread_local std::uint32_t t_last_task_id = kNoTask;
+
+}  // namespace
+
+Engine &Engine::get() {
+    static Engine *instance = new Engine();
+    return *instance;
+}
+
+bool Engine::was_started() { return g_started.load(std::memory_order_acquire); }
+
+Engine::Engine()
+    : workers_(create_executor(config().workers, /*can_be_helped=*/true)), timer_(*this), reports_(*this) {
+    g_started.store(true, std::memory_order_release);
+    for (std::uint32_t user = 0; user < config().visible.size(); ++user) {
+        devices_.push_back(std::make_unique<Device>(user, config().visible[user]));
+    }
+}
+
+std::shared_ptr<Executor> Engine::create_executor(std::uint32_t threads, bool can_be_helped) {
+    auto executor = std::make_shared<Executor>(*this, threads, can_be_helped);
+    executors_.erase(std::remove_if(executors_.begin(), executors_.end(), [](const auto &it) { return it.expired(); }),
+                     executors_.end());
+    executors_.push_back(executor);
+    return executor;
+}
+
+Lock Engine::acquire() {
+    Lock lock(mutex_, std::try_to_lock);
+    for (int i = 0; i < kLockSpins && !lock.owns_lock(); ++i) {
+        pause_processor();
+        lock.try_lock();
+    }
+    if (!lock.owns_lock()) {
+        lock.lock();
+    }
+    return lock;
+}
+
+AddressSpace &Engine::memory() {
+    if (!memory_) {
+        memory_ = std::make_unique<AddressSpace>(config().devices, config().product->memory_bytes);
+    }
+    return *memory_;
+}
+
+std::uint32_t Engine::last_task_id() const { return t_last_task_id; }
+
+// --- submitting ------------------------------------------------------------------------------------------------------
+
+void Engine::admit(Lock &lock, Stream &stream) {
+    if (stream.context.failure != ACL_SUCCESS) {
+        fail(stream.context.failure, "an earlier task failed and the context is in STOP mode");
+    }
+    if (stream.aborting) {
+        fail(ACL_ERROR_RT_STREAM_ABORT, "stream %u is being aborted", stream.id);
+    }
+    if (stream.queue.size() < config().product->queue_depth) {
+        return;
+    }
+    const auto keep = stream.shared_from_this();
+    const std::uint64_t enough = stream.submitted + 1 - config().product->queue_depth;
+    wait_for(lock, keep, enough, Clock::time_point::max());
+    if (stream.destroyed) {
+        fail(ACL_ERROR_RT_INVALID_HANDLE, "the stream was destroyed while this call waited for a place in its queue");
+    }
+    admit(lock, stream);
+}
+
+void Engine::note_submission(Stream &stream, const Task &task) {
+    t_last_task_id = static_cast<std::uint32_t>(task.sequence);
+    if (observer_ != nullptr) {
+        observer_->submitted(stream, task);
+    }
+}
+
+// --- moving forward --------------------------------------------------------------------------------------------------
+
+Start Engine::start_task(Stream &stream, Task &task) {
+    const Start start = task.start(stream);
+    if (observer_ != nullptr && start != Start::Blocked) {
+        observer_->started(stream, task);
+    }
+    return start;
+}
+
+void Engine::complete(Stream &stream, const Task &task) {
+    stream.completed.store(task.sequence, std::memory_order_release);
+    if (task.result != ACL_SUCCESS) {
+        stream.failure = task.result;
+        if (stream.context.stops_on_failure && stream.context.failure == ACL_SUCCESS) {
+            stream.context.failure = task.result;
+        }
+    }
+    if (observer_ != nullptr) {
+        observer_->ended(stream, task);
+    }
+    if (task.sequence >= stream.wake_at) {
+        stream.wake_at = UINT64_MAX;  // who is woken too early says again what it waits for
+        stream.progress.notify_all();
+    }
+}
+
+void Engine::park(Stream &stream, Start start) {
+    if (start == Start::Blocked) {
+        stream.state = Stream::State::Blocked;
+    } else {
+        stream.queue.front()->executor()->enqueue(stream);
+    }
+}
+
+void Engine::advance(Stream &stream) {
+    stream.state = Stream::State::Idle;
+    while (Task *head = stream.executes_tasks() ? stream.queue.front() : nullptr) {
+        if (!scheduler_.may_start(stream)) {
+            stream.state = Stream::State::Held;
+            held_.push_back(stream.shared_from_this());
+            return;
+        }
+        const Start start = start_task(stream, *head);
+        if (start != Start::Done) {
+            park(stream, start);
+            return;
+        }
+        complete(stream, *stream.queue.pop());
+    }
+}
+
+void Engine::pump() {
+    for (std::size_t i = 0; i < runnable_.size(); ++i) {  // advance() may append
+        advance(*runnable_[i]);
+    }
+    runnable_.clear();
+}
+
+void Engine::run_head(Lock &lock, Stream &stream) {
+    const auto keep = stream.shared_from_this();
+    stream.state = Stream::State::Running;
+    Task &head = *stream.queue.front();
+    lock.unlock();
+    head.run();
+    lock = acquire();
+    complete(stream, *stream.queue.pop());
+    advance(stream);
+    pump();
+}
+
+void Engine::hold(bool on) {
+    scheduler_.hold(on);
+    if (on) {
+        return;
+    }
+    std::vector<std::shared_ptr<Stream>> held;
+    held.swap(held_);
+    for (const auto &stream : held) {
+        if (stream->state == Stream::State::Held) {
+            make_runnable(*stream);
+        }
+    }
+    pump();
+    for (const auto &executor : executors_) {
+        if (const auto alive = executor.lock()) {
+            alive->wake();
+        }
+    }
+}
+
+void Engine::drop_tasks(Lock &lock, Stream &stream) {
+    stream.aborting = true;
+    if (stream.state == Stream::State::Ready) {
+        stream.queue.front()->executor()->remove(stream);
+    }
+    const bool is_running = stream.state == Stream::State::Running;
+    std::unique_ptr<Task> running = is_running ? stream.queue.pop() : nullptr;
+    const bool is_abort = stream.queue.front() != nullptr;
+    while (auto task = stream.queue.pop()) {
+        task->cancel(stream);
+    }
+    if (running) {
+        const std::uint64_t last = running->sequence;
+        stream.queue.push(std::move(running));
+        while (stream.completed.load(std::memory_order_acquire) < last) {
+            stream.wake_at = std::min(stream.wake_at, last);
+            stream.progress.wait(lock);
+        }
+    }
+    stream.state = Stream::State::Idle;
+    stream.completed.store(stream.submitted, std::memory_order_release);
+    stream.aborting = false;
+    stream.aborts += is_abort ? 1 : 0;
+    stream.progress.notify_all();
+}
+
+// --- waiting ---------------------------------------------------------------------------------------------------------
+
+Engine::Waited Engine::wait_for(Lock &lock, std::shared_ptr<Stream> stream, std::uint64_t sequence,
+                                Clock::time_point deadline) {
+    const std::uint64_t aborts = stream->aborts;
+    while (stream->completed.load(std::memory_order_acquire) < sequence) {
+        if (stream->aborts != aborts || stream->aborting) {
+            return Waited::Aborted;
+        }
+        if (!help(lock, *stream) && !watch(lock, *stream, sequence, deadline)) {
+            return stream->completed.load(std::memory_order_acquire) < sequence ? Waited::TimedOut : Waited::Done;
+        }
+    }
+    return stream->aborts == aborts ? Waited::Done : Waited::Aborted;
+}
+
+// Runs one task that the stream directly or indirectly waits for, if there is one that no thread has taken yet.
+bool Engine::help(Lock &lock, Stream &stream) {
+    Stream *candidate = &stream;
+    for (int depth = 0; candidate != nullptr && depth < kHelpDepth && !is_held(); ++depth) {
+        if (candidate->state == Stream::State::Ready) {
+            Executor *executor = candidate->queue.front()->executor();
+            if (!executor->can_be_helped) {
+                return false;
+            }
+            executor->remove(*candidate);
+            run_head(lock, *candidate);
+            return true;
+        }
+        candidate = candidate->state == Stream::State::Blocked ? candidate->queue.front()->waits_for() : nullptr;
+    }
+    return false;
+}
+
+// Watches the stream until the task is done, or something happened that must be looked at; false when the deadline has
+// passed. Spins first: a hand-over between threads takes less than a microsecond, a wake-up from sleep tens of them.
+bool Engine::watch(Lock &lock, Stream &stream, std::uint64_t sequence, Clock::time_point deadline) {
+    const auto is_done = [&] { return stream.completed.load(std::memory_order_acquire) >= sequence; };
+    lock.unlock();
+    const bool was_quick = spin_until(is_done);
+    lock = acquire();
+    if (was_quick || is_done() || stream.aborting) {
+        return true;
+    }
+    stream.wake_at = std::min(stream.wake_at, sequence);
+    if (deadline == Clock::time_point::max()) {
+        stream.progress.wait(lock);
+        return true;
+    }
+    return stream.progress.wait_until(lock, deadline) == std::cv_status::no_timeout;
+}
+
+}  // namespace aclsim

@@ -1,0 +1,148 @@
+// The engine: one lock, the worklist that moves streams forward, and the ways a host thread waits for them.
+//
+// How a task travels: an API call locks the engine and submit()s a task. If the stream is idle the task starts at once;
+// a record or a satisfied wait is then complete when the call returns. Otherwise the task is queued. Whoever completes
+// a task (the submitter, a worker, a host thread that helps) moves its stream forward, and every stream that the
+// completion released.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "callback.h"
+#include "config.h"
+#include "device.h"
+#include "executor.h"
+#include "memory.h"
+#include "observer.h"
+#include "registry.h"
+#include "scheduler.h"
+#include "stream.h"
+#include "timer.h"
+
+namespace aclsim {
+
+using Clock = std::chrono::steady_clock;
+using Lock = std::unique_lock<std::mutex>;
+
+inline void pause_processor() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+// Polls for at most config().spin; true when the condition came true.
+template <class Condition>
+bool spin_until(Condition condition) {
+    if (config().spin.count() == 0) {
+        return condition();
+    }
+    const Clock::time_point end = Clock::now() + config().spin;
+    do {
+        for (int i = 0; i < 32; ++i) {
+            if (condition()) {
+                return true;
+            }
+            pause_processor();
+        }
+    } while (Clock::now() < end);
+    return false;
+}
+
+class Engine {
+  public:
+    static Engine &get();  // never destroyed: threads of the library may outlive main()
+    static bool was_started();
+
+    // Takes the engine lock. Critical sections are short, so a short spin mostly saves a sleep.
+    Lock acquire();
+
+    // --- submitting and moving streams forward; engine lock held -------------------------------------------------
+    // What every submission checks; waits while the queue is full, and lets other threads in meanwhile. Fails with
+    // the sticky failure of a STOP-mode context, or when the stream is being aborted or was destroyed.
+    void admit(Lock &lock, Stream &stream);
+    // Starts or queues a task on a stream that has just admitted it. Never waits.
+    template <class T>
+    void submit(Stream &stream, T task) {
+        task.sequence = ++stream.submitted;
+        note_submission(stream, task);
+        if (stream.state == Stream::State::Idle && stream.executes_tasks() && scheduler_.may_start(stream)) {
+            const Start start = start_task(stream, task);
+            if (start == Start::Done) {
+                complete(stream, task);  // the fast path: nothing was allocated
+            } else {
+                stream.queue.push(std::make_unique<T>(std::move(task)));
+                park(stream, start);
+            }
+        } else {
+            stream.queue.push(std::make_unique<T>(std::move(task)));
+        }
+        if (stream.state == Stream::State::Idle) {
+            advance(stream);
+        }
+        pump();
+    }
+    // The stream's head is to be looked at again: what it waited for has happened.
+    void make_runnable(Stream &stream) { runnable_.push_back(&stream); }
+    // Moves all runnable streams forward. The worklist is empty whenever the lock is free.
+    void pump();
+    // Runs the head of a stream (state Ready, not in a ready queue) on the calling thread, without the lock.
+    void run_head(Lock &lock, Stream &stream);
+    // Drops what is queued and waits for what runs. The stream is empty afterwards.
+    void drop_tasks(Lock &lock, Stream &stream);
+    // aclsimHold.
+    void hold(bool on);
+    bool is_held() const { return scheduler_.held(); }
+
+    // --- waiting -------------------------------------------------------------------------------------------------
+    enum class Waited : std::uint8_t { Done, TimedOut, Aborted };
+    // Until the task of that sequence number is done. The calling thread helps to run what it waits for.
+    Waited wait_for(Lock &lock, std::shared_ptr<Stream> stream, std::uint64_t sequence, Clock::time_point deadline);
+
+    // --- parts ---------------------------------------------------------------------------------------------------
+    Registry &registry() { return registry_; }
+    Scheduler &scheduler() { return scheduler_; }
+    Executor &workers() { return *workers_; }
+    std::shared_ptr<Executor> create_executor(std::uint32_t threads, bool can_be_helped);
+    Timer &timer() { return timer_; }
+    Reports &reports() { return reports_; }
+    AddressSpace &memory();  // reserved at the first use
+    std::vector<std::unique_ptr<Device>> &devices() { return devices_; }
+    void set_observer(Observer *observer) { observer_ = observer; }
+    Observer *observer() const { return observer_; }
+    std::uint32_t last_task_id() const;  // of the calling thread
+
+    std::uint32_t op_wait_timeout_s = 0;  // aclrtSetOpWaitTimeout: 0 is none
+
+  private:
+    Engine();
+    void note_submission(Stream &stream, const Task &task);
+    Start start_task(Stream &stream, Task &task);
+    void complete(Stream &stream, const Task &task);
+    void park(Stream &stream, Start start);
+    void advance(Stream &stream);
+    bool help(Lock &lock, Stream &stream);
+    bool watch(Lock &lock, Stream &stream, std::uint64_t sequence, Clock::time_point deadline);
+
+    std::mutex mutex_;
+    std::vector<Stream *> runnable_;
+    std::vector<std::shared_ptr<Stream>> held_;
+    EagerScheduler scheduler_;
+    Registry registry_;
+    std::vector<std::weak_ptr<Executor>> executors_;
+    std::shared_ptr<Executor> workers_;
+    Timer timer_;
+    Reports reports_;
+    std::unique_ptr<AddressSpace> memory_;
+    std::vector<std::unique_ptr<Device>> devices_;
+    Observer *observer_ = nullptr;
+};
+
+}  // namespace aclsim

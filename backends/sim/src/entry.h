@@ -1,0 +1,97 @@
+// What every C entry point does around its own rules.
+#pragma once
+
+#include <mutex>
+#include <new>
+
+#include "config.h"
+#include "context.h"
+#include "engine.h"
+#include "error.h"
+#include "event.h"
+
+namespace aclsim {
+
+// In a process forked after the engine was started there are no threads and the lock may be held by nobody.
+bool is_forked_child();
+
+// Runs the body of an entry point with the engine locked and turns what it throws into the return code. Argument
+// checks of the ACL layer come first in the body: they need the lock no more than it hurts them.
+template <class Body>
+aclError entry(const char *function, Body body) {
+    begin_call(function);
+    try {
+        if (is_forked_child()) {
+            reject(ACL_ERROR_RT_INTERNAL_ERROR, "the process was forked after the runtime had been used; "
+                                                "start child processes before, or with exec");
+        }
+        if (!config().error.empty()) {
+            reject(ACL_ERROR_RT_INTERNAL_ERROR, "%s", config().error.c_str());
+        }
+        Engine &engine = Engine::get();
+        Lock lock = engine.acquire();
+        body(engine, lock);
+        return ACL_SUCCESS;
+    } catch (const Failure &failure) {
+        if (failure.remembered) {
+            remember(failure.code);
+        }
+        return failure.code;
+    } catch (const std::bad_alloc &) {
+        remember(ACL_ERROR_RT_MEMORY_ALLOCATION);
+        return ACL_ERROR_RT_MEMORY_ALLOCATION;
+    }
+}
+
+// --- handles; all with the engine lock held --------------------------------------------------------------------------
+
+template <class T>
+T &require_handle(Engine &engine, void *handle, const char *what) {
+    T *object = engine.registry().find<T>(handle);
+    if (object == nullptr) {
+        fail(ACL_ERROR_RT_INVALID_HANDLE, "%p is no live %s (destroyed, of another type, or never a handle)", handle,
+             what);
+    }
+    return *object;
+}
+
+inline Event &require_event(Engine &engine, aclrtEvent event) {
+    require(event, "event");
+    return require_handle<Event>(engine, event, "event");
+}
+
+// A stream that need not belong to the current context; NULL is the current context's default stream.
+inline Stream &require_stream(Engine &engine, aclrtStream stream) {
+    if (stream == nullptr) {
+        return *require_context(engine).default_stream;
+    }
+    return require_handle<Stream>(engine, stream, "stream");
+}
+
+// Most operations demand that the stream belongs to the current context.
+inline Stream &require_own(Engine &engine, Stream &stream) {
+    const Context &context = require_context(engine);
+    if (&stream.context != &context) {
+        fail(ACL_ERROR_RT_STREAM_CONTEXT, "stream %u belongs to another context than the calling thread's", stream.id);
+    }
+    return stream;
+}
+
+inline Stream &require_own_stream(Engine &engine, aclrtStream stream) {
+    return require_own(engine, require_stream(engine, stream));
+}
+
+inline Device &require_device(Engine &engine, std::int64_t user_id) {
+    if (user_id < 0 || user_id >= static_cast<std::int64_t>(engine.devices().size())) {
+        fail(ACL_ERROR_RT_INVALID_DEVICEID, "device %lld does not exist; there are %zu",
+             static_cast<long long>(user_id), engine.devices().size());
+    }
+    return *engine.devices()[static_cast<std::size_t>(user_id)];
+}
+
+// The deadline of a timeout in milliseconds; -1 is none.
+inline Clock::time_point deadline_of(std::int32_t timeout_ms) {
+    return timeout_ms < 0 ? Clock::time_point::max() : Clock::now() + std::chrono::milliseconds(timeout_ms);
+}
+
+}  // namespace aclsim

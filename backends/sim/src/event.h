@@ -1,0 +1,103 @@
+// Events. What an event can do follows from the call and the flags that created it (events_streams_sync.md 0.1).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "registry.h"
+#include "task.h"
+
+namespace aclsim {
+
+class Engine;
+class Stream;
+struct Device;
+
+// The bit that a record sets and that waits look at; the runtime calls it the event's hardware id. K2 and K5 have one
+// for life, the other kinds take a new one for each record, which is why an earlier wait keeps its own record.
+class Signal {
+  public:
+    bool is_set() const { return set_; }
+    void set(Engine &engine);
+    void clear() { set_ = false; }
+    void add_waiter(Stream &stream) { waiters_.push_back(&stream); }
+    void remove_waiter(const Stream &stream);
+
+  private:
+    bool set_ = false;
+    std::vector<Stream *> waiters_;
+};
+
+class Event final : public Object, public std::enable_shared_from_this<Event> {
+  public:
+    static constexpr Kind kKind = Kind::Event;
+
+    // old mode: aclrtCreateEvent, aclrtCreateEventWithFlag; new mode: aclrtCreateEventExWithFlag.
+    enum class Mode : std::uint8_t { Old, New };
+    Event(Device &owner, Mode creation_mode, std::uint32_t creation_flags)
+        : device(owner), mode(creation_mode), flags(creation_flags) {}
+    ~Event() override;
+
+    // The kinds K1 to K7 as questions. K1 is the default event (0xE, old mode), K3 the Ex event with SYNC.
+    bool is_external() const { return flags == ACL_EVENT_EXTERNAL; }           // K5
+    bool is_device_only() const { return flags == ACL_EVENT_DEVICE_USE_ONLY; }  // K6
+    bool is_ipc() const { return flags == ACL_EVENT_IPC; }                     // K7
+    bool is_default() const { return mode == Mode::Old && (flags & kOldSync) != 0 && (flags & ACL_EVENT_SYNC) == 0; }
+    bool has_fixed_signal() const {  // K2, K5
+        return mode == Mode::Old && ((flags & ACL_EVENT_SYNC) != 0 || is_external());
+    }
+    bool can_be_waited_for() const {  // all but K4
+        return (flags & (ACL_EVENT_SYNC | kOldSync)) != 0 || is_external() || is_ipc();
+    }
+    bool takes_time() const { return (flags & ACL_EVENT_TIME_LINE) != 0; }
+
+    // --- host side; the caller has checked that the kind allows it -------------------------------------------------
+    void record(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream);
+    void wait(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream, std::uint32_t timeout_s);
+    void reset(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream);
+
+    bool was_recorded() const { return recorded_; }
+    bool is_complete() const { return complete_; }
+    bool was_seen_complete() const;  // what aclrtQueryEvent knows
+    void see_complete() { seen_ = true; }
+    std::uint32_t outstanding_waits() const { return outstanding_waits_; }
+    std::uint64_t ticks() const { return ticks_; }  // of the newest record; 0 without TIME_LINE
+    bool find_id(std::uint32_t &id) const;          // aclrtGetEventId
+    void take_id();                                 // ACL_ERROR_RT_NO_EVENT_RESOURCE if there is none left
+    // The newest record, for those who wait for it: the stream's handle and the task's number.
+    void *record_stream() const { return record_stream_; }
+    std::uint64_t record_sequence() const { return record_sequence_; }
+
+    Device &device;
+    const Mode mode;
+    const std::uint32_t flags;
+    static constexpr std::uint32_t kOldSync = 0x4;  // undocumented: the sync bit of default events
+    // The first flag that a record or a wait used sticks to the event: DEFAULT or EXTERNAL (section 2).
+    std::int8_t record_flag = -1;
+    std::int8_t wait_flag = -1;
+
+  private:
+    friend class RecordTask;
+    friend class WaitTask;
+    void use_new_signal();
+    void tell_observer(Engine &engine, const Stream &waited) const;  // of a satisfied wait
+
+    std::shared_ptr<Signal> signal_ = std::make_shared<Signal>();
+    std::uint64_t records_ = 0;  // number of the newest record: completions of older ones are ignored
+    bool recorded_ = false;      // state other than INIT
+    bool complete_ = false;      // state RECORDED
+    bool seen_ = false;
+    bool was_reset_ = false;  // since the newest record
+    bool has_id_ = false;
+    std::uint32_t id_ = 0;
+    std::uint32_t outstanding_waits_ = 0;
+    std::uint64_t ticks_ = 0;
+    void *record_stream_ = nullptr;
+    std::uint64_t record_sequence_ = 0;
+};
+
+std::shared_ptr<Event> create_event(Engine &engine, Device &device, Event::Mode mode, std::uint32_t flags);
+
+}  // namespace aclsim

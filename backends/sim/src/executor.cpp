@@ -1,0 +1,76 @@
+#include "executor.h"
+
+#include <chrono>
+#include <thread>
+
+#include "config.h"
+#include "engine.h"
+#include "stream.h"
+
+namespace aclsim {
+
+void Executor::enqueue(Stream &stream) {
+    stream.state = Stream::State::Ready;
+    ready_.push(stream);
+    if (ready_.size() <= spinning_) {
+        return;  // the spinning thread sees it
+    }
+    if (sleeping_ > wakeups_) {
+        ++wakeups_;
+        work_.notify_one();
+    } else if (threads_ < thread_limit_) {
+        start_thread();
+    }
+}
+
+void Executor::wake() {
+    wakeups_ = sleeping_;
+    work_.notify_all();
+}
+
+void Executor::stop() {
+    stopped_ = true;
+    work_.notify_all();
+}
+
+void Executor::start_thread() {
+    ++threads_;
+    // Detached: a process may end while a user's callback still runs; nobody could join that thread.
+    std::thread([self = shared_from_this()] { self->serve(); }).detach();
+}
+
+void Executor::serve() {
+    auto lock = engine_.acquire();
+    while (!stopped_) {
+        if (ready_.size() == 0 || engine_.is_held()) {
+            idle(lock);
+            continue;
+        }
+        Stream &stream = engine_.scheduler().next(ready_);
+        ready_.remove(stream);
+        engine_.run_head(lock, stream);
+    }
+    --threads_;
+}
+
+void Executor::idle(std::unique_lock<std::mutex> &lock) {
+    if (spinning_ == 0 && !engine_.is_held()) {
+        ++spinning_;
+        lock.unlock();
+        // Not acquire(): the thread that made a stream ready mostly serves it itself, and queueing for the lock behind it
+        // would only make its next unlock expensive.
+        if (!spin_until([&] { return ready_.size() > 0 && lock.try_lock(); })) {
+            lock = engine_.acquire();
+        }
+        --spinning_;
+        if (ready_.size() > 0 && !engine_.is_held()) {
+            return;
+        }
+    }
+    ++sleeping_;
+    work_.wait(lock, [this] { return wakeups_ > 0 || stopped_; });
+    wakeups_ -= wakeups_ > 0 ? 1 : 0;
+    --sleeping_;
+}
+
+}  // namespace aclsim

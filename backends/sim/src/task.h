@@ -1,0 +1,89 @@
+// A task: one entry of a stream's queue.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "abi/acl.h"
+
+namespace aclsim {
+
+class Executor;
+class Stream;
+
+enum class TaskKind : std::uint8_t { Record, Wait, Reset, Copy, Fill, HostFunction, Callback };
+
+// What happens to a task that has become the head of its stream.
+enum class Start : std::uint8_t {
+    Done,     // it needed no waiting and no thread: it is complete
+    Blocked,  // it waits for something that will wake the stream
+    Run,      // a thread of its executor must run it
+};
+
+class Task {
+  public:
+    Task() = default;
+    Task(Task &&) = default;  // from the submitter's stack to the queue
+    Task &operator=(Task &&) = delete;
+    virtual ~Task() = default;
+    // Tasks come and go with the engine lock held, often on different threads: a list of returned blocks under that
+    // lock is much cheaper than the general allocator.
+    static void *operator new(std::size_t size);
+    static void operator delete(void *block, std::size_t size);
+
+    virtual TaskKind kind() const = 0;
+
+    // Engine lock held. Called again each time the stream is woken, until it does not answer Blocked.
+    virtual Start start(Stream &stream) = 0;
+    // Engine lock not held; only after Start::Run.
+    virtual void run() {}
+    // Where run() is to be called; only after Start::Run.
+    virtual Executor *executor() { return nullptr; }
+    // Engine lock held. The task leaves the queue without having completed (abort, forced destruction).
+    virtual void cancel(Stream &) {}
+    // Engine lock held. The time limit of a Blocked task has passed; false if the task has none.
+    virtual bool expire() { return false; }
+    // The stream that must make progress before a Blocked task can go on, if that is known.
+    virtual Stream *waits_for() { return nullptr; }
+
+    std::uint64_t sequence = 0;     // position in its stream, from 1
+    aclError result = ACL_SUCCESS;  // set by start() or run(); a failure shows at the next synchronization
+    std::unique_ptr<Task> next;
+};
+
+// First in, first out, without a heap node of its own per task.
+class TaskQueue {
+  public:
+    TaskQueue() = default;
+    TaskQueue(const TaskQueue &) = delete;
+    TaskQueue &operator=(const TaskQueue &) = delete;
+    ~TaskQueue() {
+        while (pop()) {  // one by one: destroying a long chain recursively would exhaust the stack
+        }
+    }
+    Task *front() const { return head_.get(); }
+    std::uint32_t size() const { return size_; }
+    void push(std::unique_ptr<Task> task) {
+        Task *added = task.get();
+        (tail_ == nullptr ? head_ : tail_->next) = std::move(task);
+        tail_ = added;
+        ++size_;
+    }
+    std::unique_ptr<Task> pop() {
+        std::unique_ptr<Task> task = std::move(head_);
+        if (task) {
+            head_ = std::move(task->next);
+            tail_ = head_ ? tail_ : nullptr;
+            --size_;
+        }
+        return task;
+    }
+
+  private:
+    std::unique_ptr<Task> head_;
+    Task *tail_ = nullptr;
+    std::uint32_t size_ = 0;
+};
+
+}  // namespace aclsim
