@@ -182,6 +182,9 @@ void Engine::hold(bool on) {
 }
 
 void Engine::drop_tasks(Lock &lock, Stream &stream) {
+    while (stream.aborting) {  // one at a time: the second would take tasks of after the first for its own
+        stream.progress.wait(lock);
+    }
     stream.aborting = true;
     if (stream.state == Stream::State::Ready) {
         stream.queue.front()->executor()->remove(stream);

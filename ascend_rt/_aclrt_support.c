@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+
+#include "_aclrt_support.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#ifdef __linux__
+#include <link.h>
+#endif
+
+/* Loader. */
+
+static void fill(ascend_rt_slot *slot, void *library) {
+    void *symbol = dlsym(library, slot->name);
+    slot->present = symbol != NULL;
+    if (slot->present) {
+        memcpy(slot->pointer, &symbol, sizeof symbol);
+    }
+}
+
+int ascend_rt_open(const char *path, char *error, size_t error_size) {
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        const char *reason = dlerror();
+        snprintf(error, error_size, "%s", reason != NULL ? reason : "unknown reason");
+        return -1;
+    }
+    for (size_t i = 0; i < ascend_rt_slot_count; ++i) {
+        fill(&ascend_rt_slots[i], library);
+    }
+    return 0;
+}
+
+static const char *path_of(void *library) {
+#ifdef __linux__
+    struct link_map *map = NULL;
+    return dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 ? map->l_name : NULL;
+#else
+    Dl_info info;
+    void *symbol = dlsym(library, "aclrtGetDeviceCount");
+    return symbol != NULL && dladdr(symbol, &info) != 0 ? info.dli_fname : NULL;
+#endif
+}
+
+const char *ascend_rt_loaded_path(const char *name) {
+    void *library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+    if (library == NULL) {
+        return NULL;
+    }
+    const char *path = path_of(library);
+    dlclose(library); /* gives back our reference only: whoever loaded the library keeps it and its path alive */
+    return path;
+}
+
+size_t ascend_rt_symbol_count(void) { return ascend_rt_slot_count; }
+
+const char *ascend_rt_symbol_name(size_t index) { return ascend_rt_slots[index].name; }
+
+int ascend_rt_symbol_present(size_t index) { return ascend_rt_slots[index].present; }
+
+aclError ascend_rt_no_op(void *first, void *second) {
+    (void)first;
+    (void)second;
+    return ACL_SUCCESS;
+}
+
+/* Callback gate. Host functions arrive on threads of the runtime, which know nothing of the interpreter's life. A thread
+ * that asks for the GIL while the interpreter shuts down never comes back, so it must not get that far. */
+
+static atomic_int inside;
+static atomic_bool closed;
+static pthread_mutex_t leaving = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
+
+static void leave(void) {
+    if (atomic_fetch_sub(&inside, 1) == 1 && atomic_load(&closed)) {
+        pthread_mutex_lock(&leaving);
+        pthread_cond_broadcast(&left);
+        pthread_mutex_unlock(&leaving);
+    }
+}
+
+static void host_func(void *args) {
+    atomic_fetch_add(&inside, 1); /* before the test, so that closing either sees this thread or is seen by it */
+    if (!atomic_load(&closed)) {
+        ascend_rt_python_host_func(args);
+    }
+    leave();
+}
+
+const aclrtHostFunc ascend_rt_host_func_entry = host_func;
+
+static struct timespec deadline_after(int32_t timeout_ms) {
+    struct timespec deadline;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += timeout_ms / 1000;
+    deadline.tv_nsec += (timeout_ms % 1000) * 1000000L;
+    deadline.tv_sec += deadline.tv_nsec / 1000000000L;
+    deadline.tv_nsec %= 1000000000L;
+    return deadline;
+}
+
+int ascend_rt_close_gate(int32_t timeout_ms) {
+    struct timespec deadline = deadline_after(timeout_ms);
+    int status = 0;
+    atomic_store(&closed, true);
+    pthread_mutex_lock(&leaving);
+    while (atomic_load(&inside) > 0 && status == 0) {
+        status = pthread_cond_timedwait(&left, &leaving, &deadline);
+    }
+    pthread_mutex_unlock(&leaving);
+    return atomic_load(&inside);
+}
+
+void ascend_rt_open_gate(void) { atomic_store(&closed, false); }

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The hand-written part of ascend_rt._aclrt: the loader that fills the table of functions, and the callback gate. */
+#pragma once
+
+#include "abi/acl.h"
+
+/* One entry of the table: where the pointer to a function lives, and whether the opened library has the function. */
+typedef struct ascend_rt_slot {
+    const char *name;
+    void *pointer; /* address of the function pointer */
+    bool present;
+} ascend_rt_slot;
+
+extern ascend_rt_slot ascend_rt_slots[];
+extern const size_t ascend_rt_slot_count;
+
+/* Defined by cffi: enters Python with the argument of a host function. */
+void ascend_rt_python_host_func(void *args);
+
+/* For Python. */
+
+/* Opens a library and fills the table; returns 0, or -1 with the dynamic loader's text in error. */
+int ascend_rt_open(const char *path, char *error, size_t error_size);
+/* Path of the library of that file name that is in the process already, or NULL. */
+const char *ascend_rt_loaded_path(const char *name);
+size_t ascend_rt_symbol_count(void);
+const char *ascend_rt_symbol_name(size_t index);
+int ascend_rt_symbol_present(size_t index);
+/* Does nothing: the floor for the cost of a call into C. */
+aclError ascend_rt_no_op(void *first, void *second);
+
+/* The host function to launch: passes its argument to Python while the gate is open. */
+extern const aclrtHostFunc ascend_rt_host_func_entry;
+/* Closes the gate and waits for the callbacks that are inside; returns how many still are when the time is over. */
+int ascend_rt_close_gate(int32_t timeout_ms);
+void ascend_rt_open_gate(void);

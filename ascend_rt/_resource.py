@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every object with a runtime handle has in common: it is closed once, by whoever is first."""
+
+from __future__ import annotations
+
+import types
+import warnings
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from ascend_rt._driver import ffi, usable
+from ascend_rt.errors import AclError, AclWarning, ClosedError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Resource:
+    """An object that owns or borrows a handle of the runtime.
+
+    The calls that use ``_handle`` test nothing: closing an object empties the slot and gives the object a class whose
+    ``__getattr__`` says what is wrong. Open objects have no ``__getattr__``, because Python looks up the attributes of
+    a class that has one much slower.
+    """
+
+    __slots__ = ("__weakref__", "_handle", "_owned")
+    _handle: Any
+    _owned: bool
+    _what: ClassVar[str] = "resource"
+    _closed_class: ClassVar[type[Resource]]
+
+    def __init_subclass__(cls, *, closed: bool = False) -> None:
+        if not closed:
+            members = {"__slots__": (), "__getattr__": _refuse}
+            cls._closed_class = types.new_class(cls.__name__, (cls,), {"closed": True}, lambda ns: ns.update(members))
+
+    def _own(self, handle: Any) -> None:
+        self._handle = handle
+        self._owned = True
+
+    def _borrow(self, handle: Any) -> None:
+        self._handle = handle
+        self._owned = False
+
+    def _take_handle(self) -> Any | None:
+        """Empty the slot and return what was in it; None if the object is closed already."""
+        if self.is_closed:
+            return None
+        handle = self._handle
+        del self._handle
+        self.__class__ = self._closed_class  # type: ignore[assignment]
+        return handle
+
+    @property
+    def handle(self) -> int:
+        """The runtime's handle as an integer, for other libraries; valid until the object is closed."""
+        return int(ffi.cast("uintptr_t", self._handle))
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the object was closed."""
+        return type(self) is self._closed_class
+
+    def close(self) -> None:
+        """Give the handle back; closing twice is allowed. A borrowed handle is only forgotten, never destroyed."""
+        handle = self._take_handle()
+        if handle is not None and self._owned and usable():
+            self._destroy(handle)
+
+    def _destroy(self, handle: Any) -> None:
+        raise NotImplementedError  # each kind of object has its own
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        try:
+            handle = self._handle
+        except (AttributeError, ClosedError):
+            return  # never created, or closed
+        try:
+            if self._owned and usable():
+                self._destroy(handle)
+        except AclError as error:
+            warnings.warn(f"while a {self._what} was discarded: {error}", AclWarning, stacklevel=2, source=self)
+
+    def __repr__(self) -> str:
+        state = "closed" if self.is_closed else f"{self.handle:#x}" + ("" if self._owned else ", borrowed")
+        return f"<ascend_rt.{type(self).__name__} {state}>"
+
+
+def _refuse(self: Resource, name: str) -> NoReturn:
+    if name == "_handle":
+        raise ClosedError(f"this {self._what} is closed")
+    raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

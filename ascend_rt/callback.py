@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python functions in a stream.
+
+The way of a call into Python and back:
+
+1. :func:`launch` wraps the function and its arguments in a :class:`_Call` and keeps it in the stream's table.
+2. The runtime gets a C function, the gate, and the address of the call (``aclrtLaunchHostFunc``).
+3. On the context's callback thread the runtime calls the gate, once all earlier work of the stream is done.
+4. The gate enters Python, unless the interpreter is about to end; then the call is dropped.
+5. :func:`_run` takes the call out of the table and runs it. An exception has nobody to go to: it is passed to
+   :data:`on_error` if that is set, and to ``sys.unraisablehook``; the stream goes on.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+from ascend_rt._driver import check, ffi, lib
+
+on_error: Callable[[BaseException, Callable[..., object]], object] | None = None
+"""Called with the exception and the function whenever a Python function in a stream fails; None is no hook."""
+
+Calls = dict[int, "_Call"]
+
+
+class _Call:
+    __slots__ = ("arguments", "calls", "function", "handle", "keywords")
+
+    def __init__(
+        self, calls: Calls, function: Callable[..., object], arguments: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> None:
+        self.calls = calls
+        self.function = function
+        self.arguments = arguments
+        self.keywords = keywords
+        self.handle = ffi.new_handle(self)
+
+
+def launch(
+    stream: Any, calls: Calls, function: Callable[..., object], arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> None:
+    """Enqueue a Python function on a stream's handle; ``calls`` keeps it alive until it has run."""
+    call = _Call(calls, function, arguments, keywords)
+    key = id(call)
+    calls[key] = call
+    code = lib.aclrtLaunchHostFunc(stream, lib.ascend_rt_host_func_entry, call.handle)
+    if code:
+        del calls[key]
+        check(code, "aclrtLaunchHostFunc")
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
+def ascend_rt_python_host_func(argument: Any) -> None:
+    """Run a call on the runtime's thread; the only entry from C into Python."""
+    call = cast(_Call, ffi.from_handle(argument))
+    call.calls.pop(id(call), None)
+    try:
+        call.function(*call.arguments, **call.keywords)
+    except BaseException as error:
+        _report(error, call.function)
+
+
+def _report(error: BaseException, function: Callable[..., object]) -> None:
+    if on_error is not None:
+        try:
+            on_error(error, function)
+        except BaseException as nested:
+            _unraisable(nested, on_error)
+    _unraisable(error, function)
+
+
+def _unraisable(error: BaseException, function: Callable[..., object]) -> None:
+    sys.unraisablehook(
+        cast(
+            Any,
+            SimpleNamespace(
+                exc_type=type(error),
+                exc_value=error,
+                exc_traceback=error.__traceback__,
+                err_msg="Exception ignored in a host function of a stream",
+                object=function,
+            ),
+        )
+    )

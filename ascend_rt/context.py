@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contexts: which device the calling thread works on, and to which set of streams its objects belong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ascend_rt import _lifecycle
+from ascend_rt._driver import check, ffi, lib
+from ascend_rt._resource import Resource
+from ascend_rt.enums import ErrorCode
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from ascend_rt.stream import Stream
+
+
+class Context(Resource):
+    """An explicit context of a device, with a default stream of its own.
+
+    Most programs need none: :meth:`Device.set_current` makes the device's primary context current. A new context is
+    current in the thread that created it; inside ``with context:`` it is current, afterwards the previous one is.
+
+    Parameters
+    ----------
+    device_id : int, default 0
+        The device, as counted by ``ASCEND_RT_VISIBLE_DEVICES``.
+
+    Raises
+    ------
+    InvalidArgument
+        There is no such device.
+
+    Notes
+    -----
+    ``aclrtCreateContext``, ``aclrtDestroyContext``; not blocking but for the destruction, which waits for the work of
+    the context's streams. All products. API reference 05.
+    """
+
+    __slots__ = ("_previous",)
+    _what = "context"
+    _previous: list[Any]
+
+    def __init__(self, device_id: int = 0) -> None:
+        _lifecycle.initialize()
+        self._previous = []
+        out = ffi.new("aclrtContext *")
+        check(lib.aclrtCreateContext(out, device_id), "aclrtCreateContext")
+        self._own(out[0])
+
+    @classmethod
+    def from_handle(cls, handle: int) -> Self:
+        """Borrow a context that somebody else owns; it is never destroyed from here."""
+        context = cls.__new__(cls)
+        context._previous = []
+        context._borrow(ffi.cast("aclrtContext", handle))
+        return context
+
+    @classmethod
+    def current(cls) -> Self | None:
+        """Return the calling thread's context, borrowed, or None (``aclrtGetCurrentContext``)."""
+        handle = current_handle_or_none()
+        return None if handle is None else cls.from_handle(int(ffi.cast("uintptr_t", handle)))
+
+    def set_current(self) -> None:
+        """Make this the calling thread's context (``aclrtSetCurrentContext``)."""
+        check(lib.aclrtSetCurrentContext(self._handle), "aclrtSetCurrentContext")
+
+    @property
+    def default_stream(self) -> Stream:
+        """The context's default stream, borrowed (``aclrtCtxGetCurrentDefaultStream``)."""
+        from ascend_rt.stream import Stream
+
+        with switched(self._handle):
+            return Stream.default()
+
+    def __enter__(self) -> Self:
+        self._previous.append(current_handle_or_none())
+        self.set_current()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        restore(self._previous.pop())
+
+    def _destroy(self, handle: Any) -> None:
+        check(lib.aclrtDestroyContext(handle), "aclrtDestroyContext")
+
+
+def current_handle() -> Any:
+    """Return the handle of the calling thread's context; NoContext if there is none."""
+    out = ffi.new("aclrtContext *")
+    code = lib.aclrtGetCurrentContext(out)
+    if code:
+        check(code, "aclrtGetCurrentContext")
+    return out[0]
+
+
+def current_handle_or_none() -> Any | None:
+    out = ffi.new("aclrtContext *")
+    code = lib.aclrtGetCurrentContext(out)
+    if code == ErrorCode.ACL_ERROR_RT_CONTEXT_NULL:
+        lib.aclGetRecentErrMsg()  # the text of a failure that is none
+        return None
+    check(code, "aclrtGetCurrentContext")
+    return out[0]
+
+
+def restore(handle: Any | None) -> None:
+    """Make a context current again. A thread cannot give up its last context, so None changes nothing."""
+    if handle is not None:
+        # The context may have been destroyed meanwhile; then the thread stays where it is.
+        code = lib.aclrtSetCurrentContext(handle)
+        if code != ErrorCode.ACL_ERROR_RT_PARAM_INVALID:
+            check(code, "aclrtSetCurrentContext")
+
+
+@contextmanager
+def switched(handle: Any) -> Iterator[None]:
+    """Make a context current for a block, and the previous one afterwards."""
+    previous = current_handle_or_none()
+    check(lib.aclrtSetCurrentContext(handle), "aclrtSetCurrentContext")
+    try:
+        yield
+    finally:
+        restore(previous)

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices: counting them, making one current, asking about them."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ascend_rt import _lifecycle, context
+from ascend_rt._driver import check, ffi, lib
+from ascend_rt.enums import DevAttr, MemAttr
+
+if TYPE_CHECKING:
+    from ascend_rt.stream import Stream
+
+
+class MemoryInfo(NamedTuple):
+    """Memory of a device, in bytes."""
+
+    free: int
+    total: int
+
+
+class Device:
+    """An NPU of this machine.
+
+    Creating the object costs nothing and touches no device. :meth:`set_current` makes the device's primary context the
+    calling thread's; a thread that has none cannot create streams, events or memory, and new threads start without
+    one. ``with Device(1):`` does the same for a block and goes back to the context before; the device stays open.
+
+    Parameters
+    ----------
+    device_id : int, default 0
+        The device, as counted by ``ASCEND_RT_VISIBLE_DEVICES``.
+    """
+
+    __slots__ = ("_id", "_previous")
+
+    def __init__(self, device_id: int = 0) -> None:
+        self._id = device_id
+        self._previous: list[Any] = []
+
+    @staticmethod
+    def count() -> int:
+        """Return the number of visible devices (``aclrtGetDeviceCount``); needs no context."""
+        _lifecycle.initialize()
+        out = ffi.new("uint32_t *")
+        check(lib.aclrtGetDeviceCount(out), "aclrtGetDeviceCount")
+        return int(out[0])
+
+    @classmethod
+    def current(cls) -> Device:
+        """Return the device of the calling thread's context (``aclrtGetDevice``).
+
+        Raises
+        ------
+        NoContext
+            The thread has no current context.
+        """
+        out = ffi.new("int32_t *")
+        check(lib.aclrtGetDevice(out), "aclrtGetDevice")
+        return cls(int(out[0]))
+
+    @property
+    def id(self) -> int:
+        """The number of the device."""
+        return self._id
+
+    @property
+    def product(self) -> str:
+        """The name of the chip, for instance ``Ascend910B1`` (``aclrtGetSocName``); needs no context."""
+        _lifecycle.initialize()
+        name = lib.aclrtGetSocName()
+        return "unknown" if name == ffi.NULL else ffi.string(name).decode()
+
+    def set_current(self) -> None:
+        """Make the device's primary context the calling thread's (``aclrtSetDevice``); the runtime counts the calls.
+
+        Raises
+        ------
+        InvalidArgument
+            There is no such device.
+        """
+        _lifecycle.set_device(self._id)
+
+    def reset(self) -> None:
+        """Undo one :meth:`set_current` (``aclrtResetDevice``).
+
+        The last reset waits for the device's work and destroys the primary context with its streams, whose objects
+        then answer :class:`InvalidHandle`. What is not undone when the interpreter ends is undone there.
+        """
+        _lifecycle.reset_device(self._id)
+
+    def attribute(self, attribute: DevAttr) -> int:
+        """Ask for a number that describes the device (``aclrtGetDeviceInfo``); needs no context."""
+        _lifecycle.initialize()
+        out = ffi.new("int64_t *")
+        check(lib.aclrtGetDeviceInfo(self._id, attribute, out), "aclrtGetDeviceInfo")
+        return int(out[0])
+
+    @property
+    def memory_info(self) -> MemoryInfo:
+        """Free and total memory in bytes (``aclrtGetMemInfo``); makes the device current for the question."""
+        free, total = ffi.new("size_t *"), ffi.new("size_t *")
+        with self:
+            check(lib.aclrtGetMemInfo(MemAttr.HBM_MEM, free, total), "aclrtGetMemInfo")
+        return MemoryInfo(int(free[0]), int(total[0]))
+
+    @property
+    def default_stream(self) -> Stream:
+        """The default stream of the device's primary context, borrowed."""
+        from ascend_rt.stream import Stream
+
+        with self:
+            return Stream.default()
+
+    def synchronize(self, timeout_ms: int | None = None) -> None:
+        """Wait until all streams of the calling thread's context are done.
+
+        Parameters
+        ----------
+        timeout_ms : int, optional
+            How long to wait, in milliseconds; None waits for ever.
+
+        Raises
+        ------
+        Timeout
+            The streams were not done in time; they keep running.
+
+        Notes
+        -----
+        ``aclrtSynchronizeDevice``, ``aclrtSynchronizeDeviceWithTimeout``; blocking, without the GIL. Reports a failure
+        of an earlier task once.
+        """
+        if timeout_ms is None:
+            check(lib.aclrtSynchronizeDevice(), "aclrtSynchronizeDevice")
+        else:
+            check(lib.aclrtSynchronizeDeviceWithTimeout(timeout_ms), "aclrtSynchronizeDeviceWithTimeout")
+
+    def __enter__(self) -> Device:
+        _lifecycle.initialize()
+        self._previous.append(context.current_handle_or_none())
+        self.set_current()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        context.restore(self._previous.pop())
+        _lifecycle.reset_surplus(self._id)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and other._id == self._id
+
+    def __hash__(self) -> int:
+        return hash((Device, self._id))
+
+    def __repr__(self) -> str:
+        return f"<ascend_rt.Device {self._id}>"

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors: one base class with all that is known, and subclasses for what people catch.
+
+Each subclass also inherits the Python exception that means the same, so ``except TimeoutError`` works too. What cannot
+be raised, because it happens in a destructor or at the interpreter's exit, becomes an :class:`AclWarning`.
+"""
+
+from __future__ import annotations
+
+from ascend_rt._error_table import ERRORS
+
+
+class AclError(Exception):
+    """A call of the runtime failed.
+
+    Attributes
+    ----------
+    code : int
+        The runtime's ``aclError``.
+    name : str
+        Its symbolic name.
+    function : str
+        The C function that failed.
+    message : str
+        What the runtime says about it (``aclGetRecentErrMsg``), or what the code means.
+    hint : str
+        What to do; may be empty.
+    """
+
+    def __init__(self, code: int, function: str, message: str = "") -> None:
+        name, meaning, hint = ERRORS.get(code, (f"aclError {code}", "unknown error code", ""))
+        self.code = code
+        self.name = name
+        self.function = function
+        self.message = message or meaning
+        self.hint = hint
+        super().__init__(code, function, message)
+
+    def __str__(self) -> str:
+        # The runtime's text often starts with the function's name already.
+        text = self.message.removeprefix(f"{self.function}: ")
+        hint = f" (hint: {self.hint})" if self.hint else ""
+        return f"{self.function}: [{self.code} {self.name}] {text}{hint}"
+
+
+class InvalidArgument(AclError, ValueError):
+    """An argument was refused."""
+
+
+class InvalidHandle(AclError, ValueError):
+    """A handle is destroyed, foreign, or of another type."""
+
+
+class NoContext(AclError, RuntimeError):
+    """The calling thread has no current context, or the object belongs to another one."""
+
+
+class NotSupported(AclError, NotImplementedError):
+    """The product, the library or the simulator does not support the call."""
+
+
+class OutOfMemory(AclError, MemoryError):
+    """Memory of the device or the host is exhausted."""
+
+
+class ResourceExhausted(AclError, RuntimeError):
+    """All streams, events or other objects of a device are in use."""
+
+
+class Timeout(AclError, TimeoutError):
+    """Something was not done in time."""
+
+
+class StreamAborted(AclError, RuntimeError):
+    """The stream or its device was aborted."""
+
+
+class ClosedError(ValueError):
+    """An object was used after its ``close()``."""
+
+
+class LibraryError(ImportError):
+    """No usable library was found; the text lists every place that was tried and what was wrong there."""
+
+
+class ForkedProcess(RuntimeError):
+    """The process was forked after the runtime had been used in its parent."""
+
+
+class AclWarning(RuntimeWarning):
+    """Something went wrong, or was chosen, where nothing can be raised."""
+
+
+_CLASSES: dict[type[AclError], tuple[int, ...]] = {
+    InvalidArgument: (100000, 100003, 100006, 107000, 107001, 107006, 107016, 107018),
+    InvalidHandle: (107017,),
+    NoContext: (107002, 107003),
+    NotSupported: (200001, 200006, 207000),
+    OutOfMemory: (200000, 207001, 207018),
+    ResourceExhausted: (207005, 207007, 207008, 207009, 207010),
+    Timeout: (107019, 107020, 207020, 507012, 507046, 507047),
+    StreamAborted: (107022, 107023),
+}
+_CLASS_OF = {code: cls for cls, codes in _CLASSES.items() for code in codes}
+
+
+def error_for(code: int, function: str, message: str = "") -> AclError:
+    """Return the exception for a failed call."""
+    return _CLASS_OF.get(code, AclError)(code, function, message)

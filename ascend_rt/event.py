@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events: points in a stream that other streams and the host can wait for, and that can tell the time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ascend_rt import _lifecycle
+from ascend_rt._driver import check, ffi, lib
+from ascend_rt._resource import Resource
+from ascend_rt.enums import EventFlag, EventRecordedStatus
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from ascend_rt.stream import Stream
+
+# Ready-made, because parsing type names and combining flags takes longer than the call itself.
+_EVENT = ffi.typeof("aclrtEvent *")
+_STATUS = ffi.typeof("aclrtEventRecordedStatus *")
+_FLOAT = ffi.typeof("float *")
+_COMPLETE = int(EventRecordedStatus.COMPLETE)
+_SYNC = int(EventFlag.SYNC)
+_TIME_LINE = int(EventFlag.TIME_LINE)
+
+
+class Event(Resource):
+    """A point in a stream.
+
+    A record captures all work that was enqueued on its stream before. A wait is bound to the newest record at the time
+    of the call: recording the event again does not change what earlier waits wait for. An event that was never recorded
+    counts as complete, and waiting for it is a no-op.
+
+    Parameters
+    ----------
+    timing : bool, default False
+        Take a time stamp with each record, for :meth:`elapsed_time`. Costs a little per record.
+    manual_reset : bool, default False
+        An event that starts closed: streams that wait for it are blocked until it is recorded, and after :meth:`reset`
+        again. Useful as a gate; see :class:`ascend_rt.testing.Latch`.
+
+    Raises
+    ------
+    NoContext
+        The calling thread has no current context.
+    ResourceExhausted
+        All events of the device are in use.
+
+    Notes
+    -----
+    ``aclrtCreateEventExWithFlag`` (``aclrtCreateEventWithFlag`` with ``manual_reset``), ``aclrtDestroyEvent``; not
+    blocking. All products. API reference 07. Destroying an event with work pending is allowed: what waits for it still
+    gets what it waits for.
+    """
+
+    __slots__ = ("_has_time",)
+    _what = "event"
+
+    def __init__(self, *, timing: bool = False, manual_reset: bool = False) -> None:
+        self._create(_SYNC | _TIME_LINE if timing else _SYNC, not manual_reset)
+
+    @classmethod
+    def with_flags(cls, flags: EventFlag | None = None, *, ex: bool = False) -> Self:
+        """Create any of the runtime's kinds of event.
+
+        Parameters
+        ----------
+        flags : EventFlag, optional
+            Passed to ``aclrtCreateEventWithFlag``; None calls ``aclrtCreateEvent``.
+        ex : bool, default False
+            Call ``aclrtCreateEventExWithFlag`` instead.
+        """
+        event = cls.__new__(cls)
+        event._create(None if flags is None else int(flags), ex)
+        return event
+
+    @classmethod
+    def from_handle(cls, handle: int) -> Self:
+        """Borrow an event that somebody else owns; it is never destroyed from here."""
+        event = cls.__new__(cls)
+        event._has_time = True  # unknown: let the runtime judge
+        event._borrow(ffi.cast("aclrtEvent", handle))
+        return event
+
+    def _create(self, flags: int | None, new_mode: bool) -> None:
+        _lifecycle.initialize()
+        out = ffi.new(_EVENT)
+        if flags is None:
+            name, code = "aclrtCreateEvent", lib.aclrtCreateEvent(out)
+        elif new_mode:
+            name, code = "aclrtCreateEventExWithFlag", lib.aclrtCreateEventExWithFlag(out, flags)
+        else:
+            name, code = "aclrtCreateEventWithFlag", lib.aclrtCreateEventWithFlag(out, flags)
+        if code:
+            check(code, name)
+        self._has_time = flags is None or bool(flags & _TIME_LINE)
+        self._own(out[0])
+
+    def record(self, stream: Stream) -> None:
+        """Record the event: it completes when the work enqueued on the stream so far is done.
+
+        Notes
+        -----
+        ``aclrtRecordEvent``; enqueues only, but waits while the stream's queue is full. The stream must belong to the
+        calling thread's context.
+        """
+        code = lib.aclrtRecordEvent(self._handle, stream._handle)
+        if code:
+            check(code, "aclrtRecordEvent")
+
+    def reset(self, stream: Stream) -> None:
+        """Close a ``manual_reset`` event again, in the order of the stream (``aclrtResetEvent``; enqueues only).
+
+        Raises
+        ------
+        NotSupported
+            The event is of another kind.
+        """
+        code = lib.aclrtResetEvent(self._handle, stream._handle)
+        if code:
+            check(code, "aclrtResetEvent")
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the newest record is complete (``aclrtQueryEventStatus``); does not block, needs no context."""
+        out = ffi.new(_STATUS)
+        code = lib.aclrtQueryEventStatus(self._handle, out)
+        if code:
+            check(code, "aclrtQueryEventStatus")
+        return bool(out[0] == _COMPLETE)
+
+    def synchronize(self, timeout_ms: int | None = None) -> None:
+        """Wait until the newest record is complete; at once if there is none.
+
+        Parameters
+        ----------
+        timeout_ms : int, optional
+            How long to wait, in milliseconds; None waits for ever.
+
+        Raises
+        ------
+        Timeout
+            The record was not complete in time.
+        StreamAborted
+            The recording stream was aborted meanwhile.
+
+        Notes
+        -----
+        ``aclrtSynchronizeEvent``, ``aclrtSynchronizeEventWithTimeout``; blocking, without the GIL; needs no context.
+        """
+        if timeout_ms is None:
+            code = lib.aclrtSynchronizeEvent(self._handle)
+            if code:
+                check(code, "aclrtSynchronizeEvent")
+        else:
+            check(lib.aclrtSynchronizeEventWithTimeout(self._handle, timeout_ms), "aclrtSynchronizeEventWithTimeout")
+
+    def elapsed_time(self, end: Event) -> float:
+        """Return the time from this event's record to the record of another, in milliseconds.
+
+        The events may be on different streams. The time is negative if ``end`` came first.
+
+        Raises
+        ------
+        ValueError
+            One of the events was created without ``timing=True``: the runtime would answer zero.
+        InvalidArgument
+            A record is not complete; synchronize ``end`` first.
+        AclError
+            An event was never recorded (507000).
+
+        Notes
+        -----
+        ``aclrtEventElapsedTime``; not blocking, needs no context. Resolution: 20 ns on 910B and 910C.
+        """
+        if not (self._has_time and end._has_time):
+            raise ValueError("elapsed_time needs two events created with timing=True")
+        out = ffi.new(_FLOAT)
+        code = lib.aclrtEventElapsedTime(out, self._handle, end._handle)
+        if code:
+            check(code, "aclrtEventElapsedTime")
+        return float(out[0])
+
+    @property
+    def timestamp_us(self) -> int:
+        """The device time of the newest record in microseconds (``aclrtEventGetTimestamp``)."""
+        out = ffi.new("uint64_t *")
+        check(lib.aclrtEventGetTimestamp(self._handle, out), "aclrtEventGetTimestamp")
+        return int(out[0])
+
+    def _destroy(self, handle: Any) -> None:
+        code = lib.aclrtDestroyEvent(handle)
+        if code:
+            check(code, "aclrtDestroyEvent")

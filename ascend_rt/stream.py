@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams: queues of work that a device executes in order, one beside the other."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ascend_rt import _lifecycle, callback
+from ascend_rt._driver import check, ffi, lib, usable
+from ascend_rt._in_flight import InFlight
+from ascend_rt._resource import Resource
+from ascend_rt.context import current_handle, switched
+from ascend_rt.enums import ErrorCode, StreamFlag, StreamStatus
+from ascend_rt.errors import AclError, AclWarning
+from ascend_rt.event import Event
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_STATUS = ffi.typeof("aclrtStreamStatus *")
+_COMPLETE = int(StreamStatus.COMPLETE)
+
+# A discarded stream is given this long to finish what it was told to do.
+_DISCARD_MS = 10_000
+
+_ANOTHER_CONTEXT = (ErrorCode.ACL_ERROR_RT_CONTEXT_NULL, ErrorCode.ACL_ERROR_RT_STREAM_CONTEXT)
+
+
+class Stream(Resource):
+    """A queue of work on the device of the calling thread's context.
+
+    Parameters
+    ----------
+    priority : int, default 0
+        0 is the highest, 7 the lowest; a hint, clamped to that range.
+    flags : StreamFlag, default 0
+        How the stream is created.
+
+    Raises
+    ------
+    NoContext
+        The calling thread has no current context; call :meth:`Device.set_current`.
+    ResourceExhausted
+        All streams of the device are in use.
+
+    Notes
+    -----
+    ``aclrtCreateStreamWithConfig``, ``aclrtDestroyStream``. All products. API reference 06. :meth:`close` waits for the
+    stream's work, and so does discarding the object, for at most ten seconds.
+    """
+
+    __slots__ = ("_calls", "_context", "_in_flight")
+    _what = "stream"
+
+    def __init__(self, *, priority: int = 0, flags: StreamFlag = StreamFlag(0)) -> None:
+        _lifecycle.initialize()
+        self._prepare(current_handle())
+        out = ffi.new("aclrtStream *")
+        check(lib.aclrtCreateStreamWithConfig(out, priority, int(flags)), "aclrtCreateStreamWithConfig")
+        self._own(out[0])
+        _lifecycle.register_stream(self)
+
+    @classmethod
+    def from_handle(cls, handle: int) -> Self:
+        """Borrow a stream that somebody else owns, for instance ``torch.npu.current_stream().npu_stream``.
+
+        The handle is never destroyed from here. 0 is the default stream.
+        """
+        stream = cls.__new__(cls)
+        stream._prepare(None)
+        stream._borrow(ffi.cast("aclrtStream", handle))
+        return stream
+
+    @classmethod
+    def default(cls) -> Self:
+        """Return the default stream of the calling thread's context, borrowed."""
+        out = ffi.new("aclrtStream *")
+        check(lib.aclrtCtxGetCurrentDefaultStream(out), "aclrtCtxGetCurrentDefaultStream")
+        return cls.from_handle(int(ffi.cast("uintptr_t", out[0])))
+
+    def _prepare(self, context: Any) -> None:
+        self._context = context
+        self._in_flight = InFlight()
+        self._calls: callback.Calls = {}
+
+    # --- ordering ----------------------------------------------------------------------------------------------------
+
+    def record(self, event: Event | None = None) -> Event:
+        """Record an event here and return it; without one, a new event is recorded. See :meth:`Event.record`."""
+        if event is None:
+            event = Event()
+        code = lib.aclrtRecordEvent(event._handle, self._handle)
+        if code:
+            check(code, "aclrtRecordEvent")
+        return event
+
+    def wait(self, other: Event | Stream, timeout_s: int | None = None) -> None:
+        """Let work enqueued here from now on wait for an event, or for all work that another stream has so far.
+
+        Parameters
+        ----------
+        other : Event or Stream
+            What to wait for. An event that was never recorded is not waited for (but see ``manual_reset``).
+        timeout_s : int, optional
+            Fail the wait, and with it the next synchronization of this stream, after so many seconds; 0 is never.
+            None takes the value of ``aclrtSetOpWaitTimeout``.
+
+        Notes
+        -----
+        ``aclrtStreamWaitEvent``, ``aclrtStreamWaitEventWithTimeout``; enqueues only. The host goes on at once.
+        """
+        if isinstance(other, Stream):
+            # Destroyed at once: the wait that is pending keeps what it needs.
+            with other.record() as event:
+                self.wait(event, timeout_s)
+            return
+        if timeout_s is None:
+            code = lib.aclrtStreamWaitEvent(self._handle, other._handle)
+            if code:
+                check(code, "aclrtStreamWaitEvent")
+        else:
+            code = lib.aclrtStreamWaitEventWithTimeout(self._handle, other._handle, timeout_s)
+            check(code, "aclrtStreamWaitEventWithTimeout")
+
+    # --- host side ---------------------------------------------------------------------------------------------------
+
+    def synchronize(self, timeout_ms: int | None = None) -> None:
+        """Wait until the work enqueued so far is done.
+
+        Parameters
+        ----------
+        timeout_ms : int, optional
+            How long to wait, in milliseconds; None waits for ever.
+
+        Raises
+        ------
+        Timeout
+            The stream was not done in time; it keeps running, call again.
+        StreamAborted
+            The stream was aborted meanwhile.
+        AclError
+            A task of the stream failed; reported once.
+
+        Notes
+        -----
+        ``aclrtSynchronizeStream``, ``aclrtSynchronizeStreamWithTimeout``; blocking, without the GIL.
+        """
+        taken = self._in_flight.take()
+        if timeout_ms is None:
+            code = lib.aclrtSynchronizeStream(self._handle)
+        else:
+            code = lib.aclrtSynchronizeStreamWithTimeout(self._handle, timeout_ms)
+        if code:
+            self._in_flight.give_back(taken)
+            check(code, "aclrtSynchronizeStream" if timeout_ms is None else "aclrtSynchronizeStreamWithTimeout")
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all work enqueued so far is done (``aclrtStreamQuery``); does not block."""
+        out = ffi.new(_STATUS)
+        code = lib.aclrtStreamQuery(self._handle, out)
+        if code:
+            check(code, "aclrtStreamQuery")
+        return bool(out[0] == _COMPLETE)
+
+    def launch_host_func(self, function: Callable[..., object], /, *arguments: Any, **keywords: Any) -> None:
+        """Call a Python function when the work enqueued so far is done; later work of the stream waits for it.
+
+        The function runs on a thread of the runtime, one at a time for all streams of a context. It must not call the
+        runtime. Function and arguments are kept alive until it has run. An exception goes to
+        :data:`ascend_rt.callback.on_error` and ``sys.unraisablehook``, and the stream goes on.
+
+        Notes
+        -----
+        ``aclrtLaunchHostFunc``; enqueues only.
+        """
+        callback.launch(self._handle, self._calls, function, arguments, keywords)
+
+    def abort(self) -> None:
+        """Drop the work that has not started and wait for the rest (``aclrtStreamAbort``); 950, 910B, 910C."""
+        check(lib.aclrtStreamAbort(self._handle), "aclrtStreamAbort")
+        self._calls.clear()
+        self._in_flight.take()
+
+    # --- what it is --------------------------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> int:
+        """The runtime's number of the stream (``aclrtStreamGetId``)."""
+        out = ffi.new("int32_t *")
+        check(lib.aclrtStreamGetId(self._handle, out), "aclrtStreamGetId")
+        return int(out[0])
+
+    @property
+    def priority(self) -> int:
+        """The priority in force, 0 to 7 (``aclrtStreamGetPriority``)."""
+        out = ffi.new("uint32_t *")
+        check(lib.aclrtStreamGetPriority(self._handle, out), "aclrtStreamGetPriority")
+        return int(out[0])
+
+    @property
+    def flags(self) -> StreamFlag:
+        """The flags of creation (``aclrtStreamGetFlags``)."""
+        out = ffi.new("uint32_t *")
+        check(lib.aclrtStreamGetFlags(self._handle, out), "aclrtStreamGetFlags")
+        return StreamFlag(out[0])
+
+    # --- the end -----------------------------------------------------------------------------------------------------
+
+    def close(self, *, force: bool = False) -> None:
+        """Wait for the stream's work and destroy it; closing twice is allowed.
+
+        Parameters
+        ----------
+        force : bool, default False
+            Drop what has not started instead of waiting for it (``aclrtDestroyStreamForce``).
+        """
+        handle = self._take_handle()
+        if handle is None:
+            return
+        if self._owned and usable():
+            self._destroy(handle, force)
+        self._in_flight.take()
+        self._calls.clear()
+
+    def _destroy(self, handle: Any, force: bool = False) -> None:
+        name = "aclrtDestroyStreamForce" if force else "aclrtDestroyStream"
+        destroy = getattr(lib, name)
+        code = destroy(handle)
+        if code in _ANOTHER_CONTEXT:
+            with switched(self._context):
+                code = destroy(handle)
+        check(code, name)
+
+    def __del__(self) -> None:
+        try:
+            if self._owned and not self.is_closed and usable():
+                self._discard()
+        except AttributeError:
+            return  # never created
+        except AclError as error:
+            warnings.warn(f"while a stream was discarded: {error}", AclWarning, stacklevel=2, source=self)
+
+    def _discard(self) -> None:
+        code = lib.aclrtSynchronizeStreamWithTimeout(self._handle, _DISCARD_MS)
+        if code == ErrorCode.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT:
+            message = f"{self!r} was discarded while it waited for something; its work is dropped"
+            warnings.warn(message, AclWarning, stacklevel=3, source=self)
+            self.close(force=True)
+        else:
+            self.close()

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A latch: it keeps a stream busy until the test releases it, so that "not yet done" is a fact and not a race."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from ascend_rt.event import Event
+from ascend_rt.stream import Stream
+
+
+class Latch:
+    """Keeps a stream busy until :meth:`release`.
+
+    Everything that is enqueued on the stream after the latch was made waits for it. Works with any library: the latch
+    is a wait for an event that starts closed, and the release records the event on a stream of its own.
+
+    Parameters
+    ----------
+    stream : Stream
+        The stream to keep busy; it must belong to the calling thread's context.
+
+    Examples
+    --------
+    >>> with Latch(stream):
+    ...     event = stream.record()
+    ...     assert not event.is_done
+    >>> event.synchronize()
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._gate = Event(manual_reset=True)
+        self._releaser = Stream()
+        stream.wait(self._gate, timeout_s=0)  # for ever, whatever the process has set as its limit
+
+    def release(self) -> None:
+        """Let the stream go on. Releasing twice is allowed."""
+        if not self._releaser.is_closed:
+            self._gate.record(self._releaser)
+            self._releaser.close()
+            self._gate.close()
+
+    def __enter__(self) -> Latch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.release()

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the ABI headers: the one source for the cffi module, the simulator, the generated Python files and the tests.
+
+``acl.h`` lists the families in their order; a family header holds comments, ``#include``, ``#define NAME NUMBER`` and
+plain C declarations. Three marks inside comments carry what C cannot say:
+
+- ``/* @flags Name: doc */`` and ``/* @enum Name: doc */`` open a group of constants that ends at the first blank line;
+- a constant with a comment on its own line, ``/* meaning | hint */``, is an error code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pycparser import c_ast, c_generator, c_parser
+
+HEADERS = Path(__file__).resolve().parent
+
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_INCLUDE = re.compile(r'^#include "(\w+)\.h"$', re.MULTILINE)
+_DEFINE = re.compile(r"^#define (\w+) (\S+)(?: /\* (.*) \*/)?$")
+_GROUP = re.compile(r"^/\* @(flags|enum) (\w+): (.*) \*/$")
+
+# What <stdbool.h>, <stddef.h> and <stdint.h> declare, for a parser that reads no system header.
+_STANDARD_TYPES = ("bool", "size_t", *(f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)))
+_PRELUDE = "".join(f"typedef int {name};\n" for name in _STANDARD_TYPES)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter; ``declaration`` is its C text, which is more than type and name for arrays and functions."""
+
+    type: str
+    name: str
+    declaration: str
+
+
+@dataclass(frozen=True)
+class Function:
+    """A declared function; ``prototype`` has no semicolon."""
+
+    name: str
+    family: str
+    returns: str
+    parameters: tuple[Parameter, ...]
+    prototype: str
+
+
+@dataclass(frozen=True)
+class EnumType:
+    """A C enumeration; ``members`` keeps the order of the header, aliases included."""
+
+    name: str
+    members: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class ConstantGroup:
+    """Constants that belong together: ``kind`` is ``"flags"`` or ``"enum"``."""
+
+    kind: str
+    name: str
+    doc: str
+    members: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class ErrorConstant:
+    """An error code; ``hint`` may be empty."""
+
+    name: str
+    value: int
+    meaning: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class Declarations:
+    """What a set of headers declares."""
+
+    cdef: str
+    functions: tuple[Function, ...]
+    enums: tuple[EnumType, ...]
+    constants: tuple[tuple[str, int], ...]
+    groups: tuple[ConstantGroup, ...]
+    errors: tuple[ErrorConstant, ...]
+
+
+def families() -> tuple[str, ...]:
+    """Names of the families, in the order of ``acl.h``."""
+    return tuple(_INCLUDE.findall((HEADERS / "acl.h").read_text(encoding="utf-8")))
+
+
+def load() -> Declarations:
+    """Read every family."""
+    return parse((family, (HEADERS / f"{family}.h").read_text(encoding="utf-8")) for family in families())
+
+
+def parse(headers: Iterable[tuple[str, str]], types: str = "") -> Declarations:
+    """Read ``(family, text)`` pairs; a text may use ``types`` and the types of the texts before it."""
+    headers = list(headers)
+    text = "".join(header for _, header in headers)
+    parsed = "".join(_for_parser(family, header) for family, header in headers)
+    tree = c_parser.CParser().parse(_PRELUDE + types + parsed)
+    nodes = [node for node in tree.ext if node.coord.file in dict(headers)]
+    return Declarations(
+        cdef="".join(_for_cffi(header) for _, header in headers),
+        functions=tuple(_functions(nodes)),
+        enums=tuple(_enums(nodes)),
+        constants=tuple((name, value) for name, value, _ in _defines(text)),
+        groups=tuple(_groups(text)),
+        errors=tuple(_errors(text)),
+    )
+
+
+def _for_cffi(header: str) -> str:
+    """Return the header without comments and without the directives that cffi does not know."""
+    lines = _COMMENT.sub("", header).splitlines()
+    return "".join(f"{line}\n" for line in lines if line.strip() and not line.startswith(("#include", "#pragma")))
+
+
+def _for_parser(family: str, header: str) -> str:
+    # The line directive makes pycparser report the family as the file, which tells where a function was declared.
+    declarations = "".join(f"{line}\n" for line in _for_cffi(header).splitlines() if not line.startswith("#"))
+    return f'#line 1 "{family}"\n{declarations}'
+
+
+def _functions(nodes: list[c_ast.Node]) -> Iterator[Function]:
+    for node in nodes:
+        if isinstance(node, c_ast.Decl) and isinstance(node.type, c_ast.FuncDecl):
+            yield Function(node.name, node.coord.file, _c(node.type.type), _parameters(node.type), _c(node))
+
+
+def _parameters(function: c_ast.FuncDecl) -> tuple[Parameter, ...]:
+    nodes = function.args.params if function.args else []
+    named = [node for node in nodes if isinstance(node, c_ast.Decl)]  # not the (void) of an empty list
+    return tuple(Parameter(_c(_without_name(node.type)), node.name, _c(node)) for node in named)
+
+
+def _without_name(node: c_ast.Node) -> c_ast.Node:
+    """Copy a type without the parameter's name, which C keeps at the innermost type."""
+    if isinstance(node, c_ast.PtrDecl):
+        return c_ast.PtrDecl(node.quals, _without_name(node.type))
+    if isinstance(node, c_ast.TypeDecl):
+        return c_ast.TypeDecl(None, node.quals, node.align, node.type)
+    raise TypeError(f"{node.coord}: a parameter of this type needs a typedef")
+
+
+def _enums(nodes: list[c_ast.Node]) -> Iterator[EnumType]:
+    for node in nodes:
+        inner = getattr(getattr(node, "type", None), "type", None)
+        if isinstance(node, c_ast.Typedef) and isinstance(inner, c_ast.Enum):
+            yield EnumType(node.name, tuple((member.name, _number(_c(member.value))) for member in inner.values))
+
+
+def _defines(text: str) -> Iterator[tuple[str, int, str]]:
+    for line in text.splitlines():
+        if match := _DEFINE.match(line):
+            yield match[1], _number(match[2]), match[3] or ""
+
+
+def _groups(text: str) -> Iterator[ConstantGroup]:
+    lines = iter(text.splitlines())
+    for line in lines:
+        if match := _GROUP.match(line):
+            body = "\n".join(iter(lambda: next(lines, "").strip(), ""))
+            yield ConstantGroup(match[1], match[2], match[3], tuple((name, n) for name, n, _ in _defines(body)))
+
+
+def _errors(text: str) -> Iterator[ErrorConstant]:
+    for name, value, comment in _defines(text):
+        if comment:
+            meaning, _, hint = comment.partition("|")
+            yield ErrorConstant(name, value, meaning.strip(), hint.strip())
+
+
+def _number(text: str) -> int:
+    return int(text.replace(" ", "").rstrip("uUlL"), 0)
+
+
+def _c(node: c_ast.Node) -> str:
+    return str(c_generator.CGenerator().visit(node)).strip()

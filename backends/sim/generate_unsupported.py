@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the C definitions that complete the simulator's ABI.
+
+``generate_unsupported.py OUTPUT SOURCE...`` looks up which declared functions the sources define, a definition starting
+at the first column, and defines all others: they report "not supported". It also writes the table of those it found.
+
+``generate_unsupported.py --forward OUTPUT`` defines every function as a call of the same function in
+``libascendcl.so``: the library ``libacl_rt.so``.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from backends.abi import declarations
+from backends.abi.declarations import Function
+
+_DEFINITION = re.compile(r"^[a-z][\w ]*[ *](acl\w+)\([^;{]*\)\s*\{", re.MULTILINE)
+
+_UNSUPPORTED = """\
+#include "abi/acl.h"
+#include "error.h"
+#include "simulated.h"
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+{definitions}
+
+namespace aclsim {{
+
+const char *const kSimulatedFunctions[] = {{
+{names}
+}};
+const std::size_t kSimulatedFunctionCount = {count};
+
+}}  // namespace aclsim
+"""
+
+_FORWARD = """\
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "abi/acl.h"
+
+static struct {{
+{members}
+}} engine;
+
+static const struct {{
+    const char *name;
+    void *target;
+}} symbols[] = {{
+{symbols}
+}};
+
+/* Found beside this library, through its RUNPATH, or already in the process: either way there is one engine. */
+__attribute__((constructor)) static void find_engine(void) {{
+    void *library = dlopen("libascendcl.so", RTLD_NOW);
+    if (library == NULL) {{
+        fprintf(stderr, "libacl_rt.so of the simulator: %s\\n", dlerror());
+        abort();
+    }}
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; ++i) {{
+        *(void **)symbols[i].target = dlsym(library, symbols[i].name);
+    }}
+}}
+
+{definitions}
+"""
+
+
+def _unsupported(function: Function) -> str:
+    report = f'aclsim::unsupported("{function.name}");'
+    body = f"return {report}" if function.returns == "aclError" else f"{report} return {{}};"
+    return f"{function.prototype} {{ {body} }}"
+
+
+def _forwarder(function: Function) -> str:
+    arguments = ", ".join(parameter.name for parameter in function.parameters)
+    return f"{function.prototype} {{ return engine.{function.name}({arguments}); }}"
+
+
+def forward(functions: Iterable[Function]) -> str:
+    """Return the C text of the library that forwards every function."""
+    functions = list(functions)
+    return _FORWARD.format(
+        members="\n".join(f"    __typeof__({function.name}) *{function.name};" for function in functions),
+        symbols="\n".join(f'    {{"{function.name}", &engine.{function.name}}},' for function in functions),
+        definitions="\n".join(map(_forwarder, functions)),
+    )
+
+
+def defined_in(sources: Iterable[Path]) -> set[str]:
+    """Return the names of the functions that C++ files define at the first column."""
+    return {name for source in sources for name in _DEFINITION.findall(source.read_text(encoding="utf-8"))}
+
+
+def unsupported(functions: Iterable[Function], simulated: set[str]) -> str:
+    """Return the C++ text that defines what is not simulated and names what is."""
+    missing = [function for function in functions if function.name not in simulated]
+    return _UNSUPPORTED.format(
+        definitions="\n".join(map(_unsupported, missing)),
+        names="\n".join(f'    "{name}",' for name in sorted(simulated)),
+        count=len(simulated),
+    )
+
+
+def main(arguments: list[str]) -> None:
+    """Write the file that the arguments ask for."""
+    functions = declarations.load().functions
+    if arguments[0] == "--forward":
+        Path(arguments[1]).write_text(forward(functions), encoding="utf-8")
+        return
+    simulated = defined_in(map(Path, arguments[1:])) & {function.name for function in functions}
+    Path(arguments[0]).write_text(unsupported(functions, simulated), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Define the cffi module ``ascend_rt._aclrt``: ``cffi-gen-src exec-python build_ffi.py _aclrt.c``.
+
+Every declared function becomes a slot in one table of function pointers. A macro with the function's name makes the
+wrappers that cffi writes call through the slot, so a call costs one indirect call and no test. Until a library is
+opened, and for each symbol that the library lacks, the slot points to a default that reports "not supported".
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cffi import FFI
+
+from backends.abi import declarations
+from backends.abi.declarations import Declarations, Function
+
+SUPPORT_HEADER = Path(__file__).resolve().parent / "ascend_rt" / "_aclrt_support.h"
+
+# The one way from C into Python; "+C" because the callback gate that calls it is compiled on its own.
+PYTHON_ENTRY = 'extern "Python+C" void ascend_rt_python_host_func(void *args);'
+
+_DEFAULT_RESULT = {"aclError": "return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;", "void": ""}
+
+_SOURCE = """\
+#include "abi/acl.h"
+
+#include "_aclrt_support.h"
+
+{defaults}
+
+static struct {{
+{members}
+}} table = {{
+{initial}
+}};
+
+ascend_rt_slot ascend_rt_slots[] = {{
+{slots}
+}};
+
+const size_t ascend_rt_slot_count = sizeof ascend_rt_slots / sizeof ascend_rt_slots[0];
+
+{names}
+"""
+
+
+def support() -> Declarations:
+    """Return what the hand-written part of the module declares for Python."""
+    _, _, text = SUPPORT_HEADER.read_text(encoding="utf-8").partition("/* For Python. */")
+    return declarations.parse([("support", text)], types="typedef int aclError; typedef void *aclrtHostFunc;")
+
+
+def _default(function: Function) -> str:
+    result = _DEFAULT_RESULT.get(function.returns, "return 0;")
+    prototype = function.prototype.replace(function.name, f"default_{function.name}", 1)
+    return f"static {prototype} {{ {result} }}"
+
+
+def source(functions: tuple[Function, ...]) -> str:
+    """Return the C text that precedes the wrappers written by cffi."""
+    names = [function.name for function in functions]
+    return _SOURCE.format(
+        defaults="\n".join(map(_default, functions)),
+        members="\n".join(f"    __typeof__({name}) *{name};" for name in names),
+        initial="\n".join(f"    .{name} = default_{name}," for name in names),
+        slots="\n".join(f'    {{"{name}", &table.{name}, false}},' for name in names),
+        names="\n".join(f"#define {name} table.{name}" for name in names),
+    )
+
+
+def builder() -> FFI:
+    """Return the definition of the module."""
+    declared = declarations.load()
+    ffi = FFI()
+    ffi.cdef(declared.cdef)
+    ffi.cdef(support().cdef)
+    ffi.cdef(PYTHON_ENTRY)
+    ffi.set_source("ascend_rt._aclrt", source(declared.functions), py_limited_api=True)
+    return ffi
+
+
+ffibuilder = builder()

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors carry what is known, read well, and are caught by the Python exception that means the same."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+from ascend_rt import errors
+from ascend_rt._error_table import ERRORS
+
+
+@pytest.mark.parametrize(
+    ("code", "cls", "builtin"),
+    [
+        (100000, errors.InvalidArgument, ValueError),
+        (107000, errors.InvalidArgument, ValueError),
+        (107001, errors.InvalidArgument, ValueError),
+        (107017, errors.InvalidHandle, ValueError),
+        (107002, errors.NoContext, RuntimeError),
+        (207000, errors.NotSupported, NotImplementedError),
+        (107019, errors.Timeout, TimeoutError),
+        (107020, errors.Timeout, TimeoutError),
+        (507012, errors.Timeout, TimeoutError),
+        (507046, errors.Timeout, TimeoutError),
+        (507047, errors.Timeout, TimeoutError),
+        (200000, errors.OutOfMemory, MemoryError),
+        (207001, errors.OutOfMemory, MemoryError),
+        (207018, errors.OutOfMemory, MemoryError),
+        (207005, errors.ResourceExhausted, RuntimeError),
+        (207007, errors.ResourceExhausted, RuntimeError),
+        (207008, errors.ResourceExhausted, RuntimeError),
+        (107023, errors.StreamAborted, RuntimeError),
+    ],
+)
+def test_codes_that_people_catch(code: int, cls: type[errors.AclError], builtin: type[Exception]) -> None:
+    error = errors.error_for(code, "aclrtX")
+    assert type(error) is cls
+    assert isinstance(error, errors.AclError)
+    assert isinstance(error, builtin)
+
+
+@pytest.mark.parametrize("code", sorted(ERRORS))
+def test_every_code_has_a_readable_error(code: int) -> None:
+    error = errors.error_for(code, "aclrtX")
+    name, meaning, hint = ERRORS[code]
+    assert (error.code, error.name, error.function, error.message, error.hint) == (code, name, "aclrtX", meaning, hint)
+    assert str(error).startswith(f"aclrtX: [{code} {name}] {meaning}")
+    assert hint in str(error)
+
+
+def test_the_text_of_the_runtime_wins_over_the_meaning() -> None:
+    error = errors.error_for(107017, "aclrtRecordEvent", "event 0x10 was destroyed")
+    assert error.message == "event 0x10 was destroyed"
+    assert "[107017 ACL_ERROR_RT_INVALID_HANDLE] event 0x10 was destroyed" in str(error)
+
+
+def test_an_unknown_code_is_an_error_too() -> None:
+    error = errors.error_for(999999, "aclrtX")
+    assert type(error) is errors.AclError
+    assert "999999" in str(error)
+
+
+def test_an_error_survives_pickling() -> None:
+    error = errors.error_for(507046, "aclrtSynchronizeStreamWithTimeout", "not done")
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), copy.code, copy.function, str(copy)) == (type(error), 507046, error.function, str(error))
+
+
+def test_errors_need_no_driver() -> None:
+    program = "import sys, ascend_rt.errors; sys.exit(any('acl' in line and '.so' in line for line in open('/proc/self/maps') if '_aclrt' not in line))"
+    if not sys.platform.startswith("linux"):
+        pytest.skip("reads the process's map of libraries")
+    assert subprocess.run([sys.executable, "-I", "-c", program], check=False).returncode == 0
