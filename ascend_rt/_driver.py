@@ -147,7 +147,7 @@ def load() -> Library:
         with _lock:
             if _library is None:
                 if not _is_usable:
-                    raise ForkedProcess("the interpreter is about to end; the runtime cannot be loaded any more")
+                    raise ForkedProcess("the runtime cannot be loaded: the process is ending, or was forked meanwhile")
                 _library = _open(*_choose())
     return _library
 
@@ -164,7 +164,7 @@ def _choose() -> tuple[Candidate, tuple[Attempt, ...], str]:
     asked = "use()" if _wanted else "ASCEND_RT_BACKEND" if "ASCEND_RT_BACKEND" in os.environ else "the default"
     if wanted == "sim":
         return Candidate(str(sim.library_path()), "sim"), (), f"asked for by {asked}"
-    found, attempts = cann.find(_loaded_path)
+    found, attempts = cann.find(_loaded_path, or_simulator=wanted == "auto")
     if found is not None:
         return found, attempts, f"found by {found.source}"
     if wanted == "auto" and not any(attempt.is_there for attempt in attempts):
@@ -178,9 +178,9 @@ def _choose() -> tuple[Candidate, tuple[Attempt, ...], str]:
 
 
 def _explain(attempts: tuple[Attempt, ...]) -> str:
-    if not any(attempt.is_there for attempt in attempts):
-        return "no CANN installation was found: " + cann.WHERE_TO_LOOK
     tried = "\n".join(f"  {attempt.path} ({attempt.source}): {attempt.verdict}" for attempt in attempts)
+    if not any(attempt.is_there for attempt in attempts):
+        return f"no CANN installation was found: {cann.WHERE_TO_LOOK}; tried:\n{tried}"
     return f"CANN is installed, but no library of it can be used:\n{tried}\nASCEND_RT_BACKEND=sim uses the simulator."
 
 
@@ -189,17 +189,23 @@ def _open(candidate: Candidate, attempts: tuple[Attempt, ...], reason: str) -> L
     if _raw.ascend_rt_open(os.fsencode(candidate.path), error, len(error)):
         text = ffi.string(error).decode(errors="replace")
         raise LibraryError(f"{candidate.path} cannot be loaded: {text}")
-    names = [ffi.string(_raw.ascend_rt_symbol_name(i)).decode() for i in range(_raw.ascend_rt_symbol_count())]
+    # A bare name was the dynamic loader's to find; only now is it known where.
+    path = candidate.path if os.sep in candidate.path else _loaded_path(candidate.path) or candidate.path
+    names = _declared_names()
     present = {name for i, name in enumerate(names) if _raw.ascend_rt_symbol_present(i)}
     missing = tuple(name for name in names if name not in present and not name.startswith("aclsim"))
     # A search path may lead to the simulator: then it is what is used, whatever was looked for.
     backend = "sim" if "aclsimHold" in present else "cann"
-    opened = Library(backend, candidate.path, reason, attempts, missing, len(names) - len(missing))
+    opened = Library(backend, path, reason, attempts, missing, len(present))
     absent = set(names) - present
     for name in dir(_raw):
-        lib.__dict__[name] = _not_in_library(name, candidate.path) if name in absent else getattr(_raw, name)
+        lib.__dict__[name] = _not_in_library(name, path) if name in absent else getattr(_raw, name)
     lib.__class__ = _Loaded
     return opened
+
+
+def _declared_names() -> list[str]:
+    return [ffi.string(_raw.ascend_rt_symbol_name(i)).decode() for i in range(_raw.ascend_rt_symbol_count())]
 
 
 def _not_in_library(name: str, path: str) -> Callable[..., NoReturn]:
@@ -220,12 +226,12 @@ def _loaded_path(name: str) -> str | None:
 
 def _forget_in_child() -> None:
     # The runtime's threads are not in the child; whoever calls it there waits for ever.
-    global _is_usable
-    if _library is not None:
+    global _is_usable, _lock
+    is_loading = not _lock.acquire(blocking=False)  # by a thread that the child does not have
+    _lock = threading.RLock()
+    if is_loading or _library is not None:
         _is_usable = False
-        for name in lib.__dict__:
-            if name.startswith("acl"):
-                lib.__dict__[name] = _after_fork(name)
+        lib.__dict__.update({name: _after_fork(name) for name in _declared_names()})
 
 
 def _after_fork(name: str) -> Callable[..., NoReturn]:

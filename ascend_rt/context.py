@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 class Context(Resource):
     """An explicit context of a device, with a default stream of its own.
 
-    Most programs need none: :meth:`Device.set_current` makes the device's primary context current. A new context is
-    current in the thread that created it; inside ``with context:`` it is current, afterwards the previous one is.
+    Most programs need none: :meth:`Device.set_current` makes the device's primary context current. Inside ``with
+    context:`` this one is current, afterwards the previous one is; :meth:`close` destroys it. A thread that has no
+    context when it creates one gets the new one.
 
     Parameters
     ----------
@@ -50,8 +51,10 @@ class Context(Resource):
         _lifecycle.initialize()
         self._previous = []
         out = ffi.new("aclrtContext *")
+        previous = current_handle_or_none()
         check(lib.aclrtCreateContext(out, device_id), "aclrtCreateContext")
         self._own(out[0])
+        restore(previous)  # the C function has made the new one current
 
     @classmethod
     def from_handle(cls, handle: int) -> Self:

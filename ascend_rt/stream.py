@@ -235,11 +235,10 @@ class Stream(Resource):
         check(code, name)
 
     def __del__(self) -> None:
+        if not getattr(self, "_owned", False) or self.is_closed or not usable():
+            return
         try:
-            if self._owned and not self.is_closed and usable():
-                self._discard()
-        except AttributeError:
-            return  # never created
+            self._discard()
         except AclError as error:
             warnings.warn(f"while a stream was discarded: {error}", AclWarning, stacklevel=2, source=self)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -64,3 +65,31 @@ def declarations() -> ModuleType:
 def declared(declarations: ModuleType) -> Any:
     """Return everything that the ABI headers declare."""
     return declarations.load()
+
+
+@pytest.fixture
+def device() -> Any:
+    """Return the first device, current in the test's thread."""
+    from ascend_rt import Device
+
+    device = Device(0)
+    device.set_current()
+    return device
+
+
+@pytest.fixture
+def stream(device: Any) -> Iterator[Any]:
+    """Return a stream that is destroyed after the test."""
+    from ascend_rt import Stream
+
+    with Stream() as stream:
+        yield stream
+
+
+@pytest.fixture
+def other(device: Any) -> Iterator[Any]:
+    """Return a second stream."""
+    from ascend_rt import Stream
+
+    with Stream() as stream:
+        yield stream

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Return codes recorded from the real runtime, compared with those of the library under test.
+
+``tests/data/event_sequences.json`` has one sequence of calls per kind of event: the call that creates the events, then
+``[function, case, arguments, code, outputs]`` per step. The codes were recorded on the runtime's own host code playing
+an Ascend910B1.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import ascend_rt
+import pytest
+
+DATA = Path(__file__).resolve().parents[1] / "data" / "event_sequences.json"
+REPLAY = Path(__file__).resolve().parents[3] / "shared" / "oracle" / "replay.py"
+SEQUENCES = json.loads(DATA.read_text(encoding="utf-8"))
+
+# What a recorded output says about the value that came back.
+OUTPUTS: dict[str, Any] = {
+    "status": lambda value, expected: value == expected,
+    "ts": lambda value, expected: value == expected,
+    "ms": lambda value, expected: value == expected,
+    "positive": lambda value, expected: (value > 0) == expected,
+    "negative": lambda value, expected: (value < 0) == expected,
+    "nonzero": lambda value, expected: (value != 0) == expected,
+    "nonneg": lambda value, expected: (value < 0x80000000) == expected,
+}
+
+
+class Sequence:
+    """Runs the steps on two streams and two events of one kind."""
+
+    def __init__(self, lib: Any, ffi: Any, create: str, flags: int | None) -> None:
+        self._lib, self._ffi = lib, ffi
+        self._objects = {"NULL": ffi.NULL}
+        for name in ("s1", "s2"):
+            self._objects[name] = self._new("aclrtStream *", lib.aclrtCreateStream)
+        extra = () if flags is None else (flags,)
+        for name in ("e", "e2"):
+            self._objects[name] = self._new("aclrtEvent *", getattr(lib, create), *extra)
+
+    def _new(self, out_type: str, create: Any, *arguments: int) -> Any:
+        out = self._ffi.new(out_type)
+        assert create(out, *arguments) == 0
+        return out[0]
+
+    def run(self, function: str, arguments: list[str]) -> tuple[int, Any]:
+        """Make one call; return its code and the value of its output, if it has one."""
+        call = getattr(self._lib, function)
+        types = self._ffi.typeof(call).args
+        out = None
+        values = []
+        for text, c_type in zip(arguments, types, strict=True):
+            if text == "&out":
+                out = self._ffi.new(c_type)
+                values.append(out)
+            else:
+                values.append(self._objects[text] if text in self._objects else int(text, 0))
+        code = call(*values)
+        return code, None if out is None else out[0]
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES, ids=lambda s: f"{s['create']}-{s['flags']}")
+def test_events_answer_as_the_real_runtime_did(sequence: dict[str, Any], device: Any, lib: Any, ffi: Any) -> None:
+    player = Sequence(lib, ffi, sequence["create"], sequence["flags"])
+    differences = []
+    for function, case, arguments, expected, outputs in sequence["steps"]:
+        code, value = player.run(function, arguments)
+        if code != expected:
+            differences.append(f"{function} [{case}]: {code}, not {expected}")
+        elif code == 0:
+            wrong = [key for key, wanted in outputs.items() if not OUTPUTS[key](value, wanted)]
+            differences += [f"{function} [{case}]: {key} is wrong, got {value}" for key in wrong]
+    assert differences == []
+
+
+@pytest.mark.skipif(not REPLAY.exists(), reason="the recorded sequences are not beside this checkout")
+@pytest.mark.parametrize("group", ["g30", "g32", "g42", "g43", "g45"])
+def test_recorded_groups_agree(group: str, backend: str) -> None:
+    if backend != "sim":
+        pytest.skip("the recorder's own tool compares with hardware")
+    command = [sys.executable, str(REPLAY), "--lib", ascend_rt.library().path, "--group", group, "--outs"]
+    # The recording's machine had two devices.
+    environment = {**os.environ, "ASCEND_RT_SIM_DEVICES": "2", "ASCEND_RT_SIM_PRODUCT": "910B"}
+    replay = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
+    assert replay.returncode == 0, replay.stdout + replay.stderr

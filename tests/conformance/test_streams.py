@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams, contexts and devices through the facade."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from ascend_rt import Context, Device, Event, Stream
+from ascend_rt.enums import StreamFlag
+from ascend_rt.errors import AclError, ClosedError, InvalidArgument, InvalidHandle, NoContext, StreamAborted, Timeout
+from ascend_rt.testing import Latch
+
+
+def in_thread(body: Callable[[], Any]) -> Any:
+    """Run a function in a thread of its own and return what it returns, or raise what it raises."""
+    outcome: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.append(body())
+        except BaseException as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if isinstance(outcome[0], BaseException):
+        raise outcome[0]
+    return outcome[0]
+
+
+def test_streams_are_independent(stream: Stream, other: Stream) -> None:
+    with Latch(stream):
+        other.record()
+        other.synchronize()
+        assert other.is_done
+        assert not stream.is_done
+    stream.synchronize()
+
+
+def test_synchronize_with_a_limit_can_be_repeated(stream: Stream) -> None:
+    with Latch(stream):
+        for _ in range(2):
+            with pytest.raises(Timeout):
+                stream.synchronize(timeout_ms=1)
+    stream.synchronize(timeout_ms=5000)
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -2])
+def test_refused_limits(timeout_ms: int, stream: Stream) -> None:
+    with pytest.raises(InvalidArgument):
+        stream.synchronize(timeout_ms)
+
+
+def test_the_device_waits_for_all_streams_of_the_context(device: Device, stream: Stream, other: Stream) -> None:
+    latch = Latch(stream)
+    with pytest.raises(Timeout):
+        device.synchronize(timeout_ms=1)
+    latch.release()
+    device.synchronize()
+    assert stream.is_done
+    assert other.is_done
+
+
+def test_priorities_are_clamped(device: Device) -> None:
+    with Stream(priority=3) as stream:
+        assert stream.priority == 3
+    with Stream(priority=100) as stream:
+        assert stream.priority == 7
+
+
+def test_flags_come_back(device: Device) -> None:
+    with Stream(flags=StreamFlag.FAST_LAUNCH | StreamFlag.FAST_SYNC) as stream:
+        assert stream.flags == StreamFlag.FAST_LAUNCH | StreamFlag.FAST_SYNC
+
+
+def test_the_default_stream_is_borrowed_and_usable(device: Device) -> None:
+    default = Stream.default()
+    default.record().synchronize()
+    default.close()
+    Stream.default().record().synchronize()
+    Stream.from_handle(0).record().synchronize()
+
+
+def test_the_default_stream_does_not_wait_for_others(stream: Stream) -> None:
+    with Latch(stream):
+        Stream.default().record().synchronize(timeout_ms=5000)
+
+
+def test_a_closed_stream_says_so(device: Device) -> None:
+    stream = Stream()
+    stream.close()
+    stream.close()
+    assert "closed" in repr(stream)
+    for use in (stream.record, stream.synchronize, lambda: stream.is_done, lambda: stream.launch_host_func(print)):
+        with pytest.raises(ClosedError, match="this stream is closed"):
+            use()
+
+
+def test_closing_waits_for_the_work(device: Device) -> None:
+    ran = []
+    with Stream() as stream:
+        stream.launch_host_func(ran.append, 1)
+    assert ran == [1]
+
+
+def test_closing_by_force_drops_what_waits(device: Device) -> None:
+    never = Event(manual_reset=True)
+    stream = Stream()
+    stream.wait(never)
+    stream.close(force=True)
+    assert stream.is_closed
+
+
+def test_abort_drops_the_work_and_keeps_the_stream(stream: Stream) -> None:
+    never = Event(manual_reset=True)
+    stream.wait(never)
+    event = stream.record()
+    stream.abort()
+    assert stream.is_done
+    event.synchronize(timeout_ms=1000)  # as if it had never been recorded
+    stream.record().synchronize()
+
+
+def test_abort_releases_a_thread_that_waits(device: Device, stream: Stream) -> None:
+    never = Event(manual_reset=True)
+    stream.wait(never)
+    outcome: list[str] = []
+
+    def synchronize() -> None:
+        device.set_current()
+        try:
+            stream.synchronize()
+            outcome.append("done")
+        except StreamAborted:
+            outcome.append("aborted")
+        device.reset()
+
+    thread = threading.Thread(target=synchronize)
+    thread.start()
+    while thread.is_alive():  # an abort before the thread waits does not meet it: then the next one does
+        stream.wait(never)
+        stream.abort()
+        thread.join(timeout=0.05)
+    assert outcome in (["aborted"], ["done"])
+
+
+def test_a_new_thread_has_no_context(device: Device, stream: Stream) -> None:
+    def use() -> None:
+        stream.record()
+
+    with pytest.raises(NoContext, match="107002"):
+        in_thread(use)
+
+
+def test_a_thread_that_sets_the_device_shares_its_context(device: Device, stream: Stream) -> None:
+    def use() -> None:
+        device.set_current()
+        stream.record().synchronize()
+        device.reset()
+
+    in_thread(use)
+
+
+def test_a_stream_of_another_context_is_refused(device: Device, stream: Stream) -> None:
+    context = Context(0)
+    stream.record().synchronize()  # creating a context does not change the current one
+    with context:
+        with pytest.raises(NoContext, match="107003"):
+            stream.record()
+        stream.synchronize()  # waiting for it is allowed
+    stream.record().synchronize()
+    context.close()
+    with pytest.raises(ClosedError, match="this context is closed"):
+        context.set_current()
+
+
+def test_the_previous_context_comes_back(device: Device) -> None:
+    before = Context.current()
+    assert before is not None
+    with Device(1):
+        assert Device.current() == Device(1)
+    after = Context.current()
+    assert after is not None
+    assert after.handle == before.handle
+    assert Device.current() == device
+
+
+def test_a_stream_can_be_closed_from_another_context(device: Device) -> None:
+    with Device(1):
+        stream = Stream()
+    assert Device.current() == device
+    stream.close()
+    assert Device.current() == device
+
+
+@pytest.mark.parametrize("device_id", [-1, 64, 1_000_000])
+def test_unknown_devices(device_id: int, device: Device) -> None:
+    with pytest.raises(InvalidArgument, match="107001"):
+        Device(device_id).set_current()
+
+
+def test_streams_of_a_reset_device_are_dead(device: Device) -> None:
+    def use() -> None:
+        last = Device(Device.count() - 1)
+        last.set_current()
+        stream = Stream()
+        last.reset()
+        last.set_current()
+        with pytest.raises(InvalidHandle):
+            stream.synchronize()
+        last.reset()
+        stream._owned = False  # there is nothing left to destroy
+
+    in_thread(use)
+
+
+def test_stream_exhaustion_names_the_limit(device: Device) -> None:
+    streams = []
+    with pytest.raises(AclError, match=r"20700[58]"):
+        while len(streams) < 5000:
+            streams.append(Stream())
+    del streams
+    Stream().close()

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python functions in a stream."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import weakref
+from typing import Any
+
+import pytest
+from ascend_rt import Event, Stream, callback
+from ascend_rt.testing import Latch
+
+
+def test_functions_run_in_the_order_of_the_stream(stream: Stream) -> None:
+    ran: list[int] = []
+    for i in range(100):
+        stream.launch_host_func(ran.append, i)
+    stream.synchronize()
+    assert ran == list(range(100))
+
+
+def test_arguments_and_keywords(stream: Stream) -> None:
+    seen: list[Any] = []
+    stream.launch_host_func(lambda *a, **k: seen.append((a, k)), 1, "two", three=3)
+    stream.synchronize()
+    assert seen == [((1, "two"), {"three": 3})]
+
+
+def test_a_function_runs_after_earlier_and_before_later_work(stream: Stream) -> None:
+    entered, proceed = threading.Event(), threading.Event()
+
+    def block() -> None:
+        entered.set()
+        proceed.wait()
+
+    with Latch(stream):
+        stream.launch_host_func(block)
+        after = stream.record()
+        assert not entered.is_set()
+    entered.wait()
+    assert not after.is_done
+    proceed.set()
+    after.synchronize()
+
+
+def test_a_blocked_function_does_not_stop_other_streams(stream: Stream, other: Stream) -> None:
+    proceed = threading.Event()
+    stream.launch_host_func(proceed.wait)
+    other.record().synchronize(timeout_ms=5000)
+    proceed.set()
+    stream.synchronize()
+
+
+def test_functions_run_on_a_thread_of_the_runtime(stream: Stream) -> None:
+    threads: list[int] = []
+    stream.launch_host_func(lambda: threads.append(threading.get_ident()))
+    stream.synchronize()
+    assert threads
+    assert threads[0] != threading.get_ident()
+
+
+def test_function_and_arguments_live_until_they_have_run_and_no_longer(stream: Stream) -> None:
+    class Thing:
+        pass
+
+    thing = Thing()
+    reference = weakref.ref(thing)
+    with Latch(stream):
+        stream.launch_host_func(lambda t: None, thing)
+        del thing
+        gc.collect()
+        assert reference() is not None
+    stream.synchronize()
+    gc.collect()
+    assert reference() is None
+
+
+def test_what_an_abort_drops_is_let_go(stream: Stream) -> None:
+    class Thing:
+        pass
+
+    thing = Thing()
+    reference = weakref.ref(thing)
+    stream.wait(Event(manual_reset=True))
+    stream.launch_host_func(lambda t: None, thing)
+    del thing
+    stream.abort()
+    gc.collect()
+    assert reference() is None
+
+
+def test_an_exception_is_reported_and_the_stream_goes_on(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    unraisable: list[Any] = []
+    hooked: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+    monkeypatch.setattr(callback, "on_error", lambda error, function: hooked.append((error, function)))
+
+    def fail() -> None:
+        raise KeyError("lost")
+
+    stream.launch_host_func(fail)
+    event = stream.record()
+    event.synchronize()
+    assert [(type(e), f) for e, f in hooked] == [(KeyError, fail)]
+    assert [u.exc_type for u in unraisable] == [KeyError]
+    assert unraisable[0].object is fail
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+def test_not_even_an_exit_escapes(
+    error: type[BaseException], stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unraisable: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+
+    def fail() -> None:
+        raise error
+
+    stream.launch_host_func(fail)
+    stream.synchronize()
+    assert [u.exc_type for u in unraisable] == [error]
+
+
+def test_an_error_in_the_hook_is_reported_too(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    unraisable: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+
+    def broken(error: BaseException, function: object) -> None:
+        raise OSError("hook")
+
+    monkeypatch.setattr(callback, "on_error", broken)
+    stream.launch_host_func(lambda: 1 / 0)
+    stream.synchronize()
+    assert [u.exc_type for u in unraisable] == [OSError, ZeroDivisionError]
+
+
+def test_a_refused_launch_keeps_nothing(stream: Stream) -> None:
+    stream.launch_host_func(print, end="")
+    stream.synchronize()
+    assert stream._calls == {}
+    closed = Stream()
+    closed.close()
+    with pytest.raises(ValueError, match="closed"):
+        closed.launch_host_func(print)
+    assert closed._calls == {}
+
+
+def test_a_function_may_use_python_threads_while_the_host_waits(stream: Stream) -> None:
+    # The host thread is inside the runtime and must not hold the GIL.
+    ticks: list[int] = []
+
+    def work() -> None:
+        thread = threading.Thread(target=ticks.append, args=(1,))
+        thread.start()
+        thread.join()
+
+    stream.launch_host_func(work)
+    stream.synchronize()
+    assert ticks == [1]

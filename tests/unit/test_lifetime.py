@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ends: discarded objects, threads, the interpreter's exit, forked children, and the GIL while the runtime waits."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from typing import Any
+
+import pytest
+from ascend_rt import Buffer, Device, Event, Stream
+from ascend_rt.errors import AclWarning, ForkedProcess
+from ascend_rt.testing import Latch
+
+
+def run_script(text: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in a process of its own; every script starts with a device and two streams."""
+    start = """
+        import gc, os, sys, threading
+        import ascend_rt as rt
+        from ascend_rt import Buffer, Device, Event, PinnedBuffer, Stream, copy_async
+        Device(0).set_current()
+        a, b = Stream(), Stream()
+    """
+    script = textwrap.dedent(start) + textwrap.dedent(text)
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=os.path.dirname(__file__),
+        env={**os.environ, **environment},
+    )
+
+
+EXITS = {
+    "work that waits for ever": "a.wait(Event(manual_reset=True)); b.wait(a)",
+    "a copy that was just started": """
+        pinned, memory = PinnedBuffer(64 << 20), Buffer(64 << 20)
+        for _ in range(20):
+            copy_async(memory, pinned, a)
+    """,
+    "functions that have not run": """
+        a.wait(Event(manual_reset=True))
+        a.launch_host_func(print, "must not run")
+    """,
+    "functions that run now": """
+        started = threading.Event()
+        def work():
+            started.set()
+            sum(range(100000))
+        for _ in range(1000):
+            a.launch_host_func(work)
+        started.wait()
+    """,
+    "objects in a cycle": "cycle = [a, b, Event(), Buffer(64)]; cycle.append(cycle); del a, b",
+    "objects in globals of other modules": "sys.kept = [a, b, Event(), Buffer(64), PinnedBuffer(64)]",
+    "a thread that waits inside the runtime": """
+        a.wait(Event(manual_reset=True))
+        def wait():
+            Device(0).set_current()
+            try:
+                a.synchronize()
+            except rt.errors.AclError:
+                pass  # the exit takes the stream away
+        threading.Thread(target=wait, daemon=True).start()
+    """,
+}
+
+
+@pytest.mark.parametrize("script", EXITS.values(), ids=EXITS.keys())
+def test_the_interpreter_ends_quietly(script: str) -> None:
+    ended = run_script(script)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_we_finalize_only_what_we_initialised() -> None:
+    ended = run_script(
+        """
+        import atexit
+        from ascend_rt._driver import ffi, lib
+        assert lib.aclInit(b"") == 100002  # somebody else's reference
+
+        def check():
+            count = ffi.new("uint64_t *")
+            print(lib.aclFinalizeReference(count), count[0])
+
+        atexit._clear()  # run after our hook, which atexit would run last in, first out
+        atexit.register(check)
+        atexit.register(rt._lifecycle._give_back)
+        """
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "0 0\n", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_a_forked_child_refuses_and_destroys_nothing(device: Device) -> None:
+    ended = run_script(
+        """
+        event = Event()
+        child = os.fork()
+        if child == 0:
+            try:
+                event.record(a)
+            except rt.errors.ForkedProcess as error:
+                print(error)
+            del a, b, event
+            gc.collect()
+            sys.exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        event.record(a)
+        event.synchronize()
+        """
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "forked after the runtime had been used" in ended.stdout
+    assert "spawn" in ended.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_the_simulator_itself_refuses_in_a_forked_child() -> None:
+    ended = run_script(
+        """
+        from ascend_rt import _aclrt
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if _aclrt.lib.aclrtSynchronizeDevice() == 507000 else 1)
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_forked_child_may_load_if_its_parent_has_not() -> None:
+    script = """
+        import os, sys
+        import ascend_rt as rt
+        child = os.fork()
+        if child == 0:
+            rt.Device(0).set_current()
+            rt.Stream().record().synchronize()
+            sys.exit(0)
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_discarded_objects_give_their_resources_back(device: Device, lib: Any, ffi: Any) -> None:
+    def available() -> tuple[int, int, int]:
+        streams, events = ffi.new("uint32_t *"), ffi.new("uint32_t *")
+        assert lib.aclrtGetStreamAvailableNum(streams) == 0
+        assert lib.aclrtGetEventAvailNum(events) == 0
+        return streams[0], events[0], device.memory_info.free
+
+    gc.collect()
+    before = available()
+    made = [Stream(), Event(manual_reset=True), Buffer(1 << 20)]
+    made.append(made)  # only the cycle collector finds them
+    assert available() != before
+    del made
+    gc.collect()
+    assert available() == before
+
+
+def test_a_stream_that_is_discarded_finishes_its_work(device: Device) -> None:
+    ran: list[int] = []
+    stream = Stream()
+    stream.launch_host_func(ran.append, 1)
+    del stream
+    gc.collect()
+    assert ran == [1]
+
+
+def test_a_stream_that_can_not_finish_is_discarded_with_a_warning(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ascend_rt.stream._DISCARD_MS", 10)
+    stream = Stream()
+    stream.wait(Event(manual_reset=True))
+    with pytest.warns(AclWarning, match="was discarded while it waited"):
+        stream.__del__()
+    assert stream.is_closed
+
+
+def test_a_failed_creation_leaves_nothing(device: Device) -> None:
+    free = device.memory_info.free
+    for _ in range(3):
+        with pytest.raises(MemoryError):
+            Buffer(1 << 50)
+    gc.collect()
+    assert device.memory_info.free == free
+
+
+WAITS = {
+    "stream": lambda stream, event: stream.synchronize(),
+    "stream with a limit": lambda stream, event: stream.synchronize(timeout_ms=60_000),
+    "event": lambda stream, event: event.synchronize(),
+    "device": lambda stream, event: Device(0).synchronize(),
+}
+
+
+@pytest.mark.parametrize("wait", WAITS.values(), ids=WAITS.keys())
+def test_the_gil_is_free_while_the_runtime_waits(wait: Any, device: Device, stream: Stream) -> None:
+    # If the waiting thread held the GIL, nobody could release the latch and the test would hang.
+    latch = Latch(stream)
+    event = stream.record()
+
+    def release() -> None:
+        device.set_current()
+        latch.release()
+        device.reset()
+
+    thread = threading.Thread(target=release)
+    thread.start()
+    wait(stream, event)
+    thread.join()
+    assert event.is_done
+
+
+def test_many_threads_share_a_stream(device: Device, stream: Stream) -> None:
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            device.set_current()
+            for _ in range(200):
+                stream.record().synchronize()
+            device.reset()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_fork_error_is_no_acl_error() -> None:
+    assert not issubclass(ForkedProcess, ValueError)
