@@ -70,8 +70,8 @@ aclError ascend_rt_no_op(void *first, void *second) {
     return ACL_SUCCESS;
 }
 
-/* Callback gate. Host functions arrive on threads of the runtime, which know nothing of the interpreter's life. A thread
- * that asks for the GIL while the interpreter shuts down never comes back, so it must not get that far. */
+/* Callback gate. Host functions arrive on threads of the runtime, which know nothing of the interpreter's life. A
+ * thread that asks for the GIL while the interpreter shuts down never comes back, so it must not get that far. */
 
 static atomic_int inside;
 static atomic_bool closed;

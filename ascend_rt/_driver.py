@@ -13,13 +13,14 @@ import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn
-
-from ascend_rt.backends import cann, sim
-from ascend_rt.backends.cann import Attempt, Candidate
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ascend_rt import _aclrt
 from ascend_rt.errors import AclWarning, ForkedProcess, LibraryError, NotSupported, error_for
+
+# The search imports a good part of the standard library; only the first call into the runtime pays for it.
+if TYPE_CHECKING:
+    from ascend_rt.backends.cann import Attempt, Candidate
 
 BACKENDS = ("auto", "cann", "sim")
 
@@ -159,6 +160,9 @@ def _check_backend(backend: str, source: str) -> None:
 
 def _choose() -> tuple[Candidate, tuple[Attempt, ...], str]:
     """Return the library to open, everything that was tried, and why it is this one."""
+    from ascend_rt.backends import cann, sim
+    from ascend_rt.backends.cann import Candidate
+
     wanted = _wanted or os.environ.get("ASCEND_RT_BACKEND") or "auto"
     _check_backend(wanted, "ASCEND_RT_BACKEND")
     asked = "use()" if _wanted else "ASCEND_RT_BACKEND" if "ASCEND_RT_BACKEND" in os.environ else "the default"
@@ -174,13 +178,13 @@ def _choose() -> tuple[Candidate, tuple[Attempt, ...], str]:
         )
         warnings.warn(message, AclWarning, stacklevel=2)
         return Candidate(str(sim.library_path()), "sim"), attempts, "no CANN installation was found"
-    raise LibraryError(_explain(attempts))
+    raise LibraryError(_explain(attempts, cann.WHERE_TO_LOOK))
 
 
-def _explain(attempts: tuple[Attempt, ...]) -> str:
+def _explain(attempts: tuple[Attempt, ...], where_to_look: str) -> str:
     tried = "\n".join(f"  {attempt.path} ({attempt.source}): {attempt.verdict}" for attempt in attempts)
     if not any(attempt.is_there for attempt in attempts):
-        return f"no CANN installation was found: {cann.WHERE_TO_LOOK}; tried:\n{tried}"
+        return f"no CANN installation was found: {where_to_look}; tried:\n{tried}"
     return f"CANN is installed, but no library of it can be used:\n{tried}\nASCEND_RT_BACKEND=sim uses the simulator."
 
 

@@ -31,7 +31,7 @@ class Resource:
 
     def __init_subclass__(cls, *, closed: bool = False) -> None:
         if not closed:
-            members = {"__slots__": (), "__getattr__": _refuse}
+            members = {"__slots__": (), "__getattr__": _refuse, "__del__": lambda self: None}
             cls._closed_class = types.new_class(cls.__name__, (cls,), {"closed": True}, lambda ns: ns.update(members))
 
     def _own(self, handle: Any) -> None:

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from importlib.util import find_spec
-from pathlib import Path
 
 _SENTENCE = (
     "{place} is the source of ascend_rt, not the installed package: it has no compiled part. "
@@ -16,9 +15,12 @@ _SENTENCE = (
 
 def explain_if_uninstalled() -> None:
     """Raise ImportError with a sentence that says what to do; ``python -m ascend_rt`` ends with just the sentence."""
-    if find_spec("ascend_rt._aclrt") is not None:
-        return
-    sentence = _SENTENCE.format(place=Path(__file__).parent)
-    if sys.argv[:1] == ["-m"]:
-        sys.exit(sentence)
-    raise ImportError(sentence)
+    try:
+        import ascend_rt._aclrt  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "ascend_rt._aclrt":
+            raise  # something that the compiled part needs
+        sentence = _SENTENCE.format(place=os.path.dirname(__file__))
+        if sys.argv[:1] == ["-m"]:
+            sys.exit(sentence)
+        raise ImportError(sentence) from None

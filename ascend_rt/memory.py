@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     Operand = Union["Buffer", HostBuffer]
 
+_BYTES = ffi.typeof("char[]")
+
+# (from the device, to the device)
 _KINDS = {
     (False, False): int(MemcpyKind.HOST_TO_HOST),
     (False, True): int(MemcpyKind.HOST_TO_DEVICE),
@@ -183,19 +186,12 @@ def _free_host(pointer: Any) -> None:
             check(code, "aclrtFreeHost")
 
 
-class _Span(NamedTuple):
-    """One side of a copy."""
-
-    address: Any
-    nbytes: int
-    is_device: bool
-
-
-def _span(operand: Operand, *, writable: bool) -> _Span:
+def _span(operand: Operand, writable: bool) -> tuple[Any, int, bool]:
+    """Return one side of a copy: its address, its size, and whether it is on the device."""
     if isinstance(operand, Buffer):
-        return _Span(operand._handle, operand._nbytes, True)
-    view = ffi.from_buffer("char[]", operand, require_writable=writable)  # says itself what it does not take
-    return _Span(view, len(view), False)
+        return operand._handle, operand._nbytes, True
+    view = ffi.from_buffer(_BYTES, operand, writable)  # says itself what it does not take
+    return view, len(view), False
 
 
 def _size(nbytes: int) -> int:
@@ -223,9 +219,9 @@ def copy(dst: Operand, src: Operand) -> None:
     -----
     ``aclrtMemcpy``; blocking, without the GIL; waits for no stream. All products. API reference 11-03.
     """
-    to, source = _span(dst, writable=True), _span(src, writable=False)
-    kind = _KINDS[source.is_device, to.is_device]
-    code = lib.aclrtMemcpy(to.address, to.nbytes, source.address, source.nbytes, kind)
+    to, capacity, to_device = _span(dst, True)
+    source, nbytes, from_device = _span(src, False)
+    code = lib.aclrtMemcpy(to, capacity, source, nbytes, _KINDS[from_device, to_device])
     if code:
         check(code, "aclrtMemcpy")
 
@@ -247,12 +243,12 @@ def copy_async(dst: Operand, src: Operand, stream: Stream) -> None:
     -----
     ``aclrtMemcpyAsync``; enqueues only, if the host side is pinned. All products. API reference 11-03.
     """
-    to, source = _span(dst, writable=True), _span(src, writable=False)
-    kind = _KINDS[source.is_device, to.is_device]
-    code = lib.aclrtMemcpyAsync(to.address, to.nbytes, source.address, source.nbytes, kind, stream._handle)
+    to, capacity, to_device = _span(dst, True)
+    source, nbytes, from_device = _span(src, False)
+    code = lib.aclrtMemcpyAsync(to, capacity, source, nbytes, _KINDS[from_device, to_device], stream._handle)
     if code:
         check(code, "aclrtMemcpyAsync")
-    stream._in_flight.keep(stream, to.address, source.address, dst, src)
+    stream._in_flight.keep(stream, to, source, dst, src)
 
 
 def fill(dst: Buffer, value: int, stream: Stream | None = None) -> None:

@@ -7,6 +7,7 @@ and then opened in a child process, because a bad copy may crash or hang whoever
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import json
 import os
@@ -14,6 +15,7 @@ import platform
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +36,7 @@ _KNOWN_HOMES = (
     "~/Ascend/cann",
     "~/Ascend/ascend-toolkit/latest",
 )
+_SIMULATOR = "the simulator"  # what probe.py says of one
 _PROBE = Path(__file__).with_name("probe.py")
 _DEFAULT_PROBE_SECONDS = 30.0
 
@@ -60,13 +63,17 @@ class Attempt:
     is_there: bool = True
 
 
-def find(loaded_path: Callable[[str], str | None]) -> tuple[Candidate | None, tuple[Attempt, ...]]:
+def find(
+    loaded_path: Callable[[str], str | None], *, or_simulator: bool
+) -> tuple[Candidate | None, tuple[Attempt, ...]]:
     """Look for a usable library of the vendor.
 
     Parameters
     ----------
     loaded_path : callable
         Tells the path of a library of that file name which is in the process already, or None.
+    or_simulator : bool
+        Whether a simulator that stands in such a place, for instance on ``LD_LIBRARY_PATH``, may be the one.
 
     Returns
     -------
@@ -79,7 +86,7 @@ def find(loaded_path: Callable[[str], str | None]) -> tuple[Candidate | None, tu
     for candidate in _candidates(loaded_path):
         attempt = _examine(candidate)
         attempts.append(attempt)
-        if attempt.verdict == "usable":
+        if attempt.verdict == "usable" or (or_simulator and attempt.verdict == _SIMULATOR):
             return candidate, tuple(attempts)
     return None, tuple(attempts)
 
@@ -115,10 +122,11 @@ def _in_home(home: str, source: str) -> Iterator[Candidate]:
 
 def _examine(candidate: Candidate) -> Attempt:
     if candidate.source == "already in the process":
-        return Attempt(candidate.path, candidate.source, "usable")
+        is_simulator = hasattr(ctypes.CDLL(candidate.path), "aclsimHold")
+        return Attempt(candidate.path, candidate.source, _SIMULATOR if is_simulator else "usable", not is_simulator)
     is_for_loader = os.sep not in candidate.path
     verdict = (None if is_for_loader else _look(Path(candidate.path))) or probe(candidate.path)
-    is_there = not (is_for_loader and verdict == "not there")
+    is_there = verdict != _SIMULATOR and not (is_for_loader and verdict == "not there")
     return Attempt(candidate.path, candidate.source, verdict, is_there)
 
 
@@ -150,22 +158,32 @@ def _look_at_elf(header: bytes) -> str | None:
 @functools.cache
 def probe(path: str) -> str:
     """Open a library in a child process, ask for its devices, and say ``"usable"`` or what is wrong."""
-    reader, writer = os.pipe()
-    seconds = float(os.environ.get("ASCEND_RT_PROBE_SECONDS", _DEFAULT_PROBE_SECONDS))
-    command = [sys.executable, "-I", "-S", str(_PROBE), path, str(writer)]
-    try:
-        child = subprocess.run(
-            command, pass_fds=(writer,), stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False
-        )
-    except subprocess.TimeoutExpired:
-        os.close(reader)
-        return f"did not answer within {seconds:g} s"
-    finally:
-        os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        answer = pipe.read()
+    seconds = _probe_seconds()
+    # A file, not a pipe: a process that the library leaves behind would hold a pipe open.
+    with tempfile.TemporaryFile() as file:
+        command = [sys.executable, "-I", "-S", str(_PROBE), path, str(file.fileno())]
+        null = subprocess.DEVNULL
+        try:
+            child = subprocess.run(
+                command, pass_fds=(file.fileno(),), stdin=null, stdout=null, stderr=null, timeout=seconds, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return f"did not answer within {seconds:g} s"
+        file.seek(0)
+        answer = file.read()
     if answer:
         return str(json.loads(answer))
     if child.returncode < 0:
         return f"crashed with {signal.Signals(-child.returncode).name} when it was loaded"
     return f"ended the process that loaded it (exit status {child.returncode})"
+
+
+def _probe_seconds() -> float:
+    text = os.environ.get("ASCEND_RT_PROBE_SECONDS") or str(_DEFAULT_PROBE_SECONDS)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e6:
+        raise ValueError(f"ASCEND_RT_PROBE_SECONDS={text}: the time limit is a number of seconds above 0")
+    return seconds

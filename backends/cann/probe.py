@@ -17,11 +17,13 @@ _STUB_MODE = 100039  # what every function of a compile-time stub answers
 
 
 def verdict(path: str) -> str:
-    """Return ``"usable"``, ``"not there"``, or what is wrong with the library."""
+    """Return ``"usable"``, ``"the simulator"``, ``"not there"``, or what is wrong with the library."""
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
         return _explain(path, str(error))
+    if hasattr(library, "aclsimHold"):
+        return "the simulator"
     missing = [name for name in ("aclInit", "aclrtGetDeviceCount", "aclrtSetDevice") if not hasattr(library, name)]
     if missing:
         return f"no runtime of CANN: it lacks {missing[0]}"

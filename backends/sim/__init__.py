@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from importlib import resources
 from pathlib import Path
 
@@ -16,7 +15,7 @@ def library_path() -> Path:
     Path
         The library inside the installed package, or inside the build directory of an editable install.
     """
-    return Path(os.fspath(resources.files(__name__) / "lib" / "libascendcl.so"))
+    return Path(str(resources.files(__name__) / "lib" / "libascendcl.so"))
 
 
 def library_directory() -> Path:

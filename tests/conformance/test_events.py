@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from ascend_rt import Buffer, Event, PinnedBuffer, Stream, copy_async
 from ascend_rt.enums import EventFlag
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument, InvalidHandle, NotSupported, Timeout

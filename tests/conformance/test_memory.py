@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from ascend_rt import Buffer, Device, PinnedBuffer, Stream, copy, copy_async, fill
 from ascend_rt.errors import ClosedError, InvalidArgument, NotSupported, OutOfMemory
 from ascend_rt.testing import Latch

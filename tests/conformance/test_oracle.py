@@ -15,8 +15,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import ascend_rt
 import pytest
+
+import ascend_rt
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "event_sequences.json"
 REPLAY = Path(__file__).resolve().parents[3] / "shared" / "oracle" / "replay.py"

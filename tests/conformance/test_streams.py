@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from ascend_rt import Context, Device, Event, Stream
 from ascend_rt.enums import StreamFlag
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument, InvalidHandle, NoContext, StreamAborted, Timeout
@@ -219,9 +220,8 @@ def test_streams_of_a_reset_device_are_dead(device: Device) -> None:
 
 
 def test_stream_exhaustion_names_the_limit(device: Device) -> None:
-    streams = []
+    streams: list[Stream] = []
     with pytest.raises(AclError, match=r"20700[58]"):
-        while len(streams) < 5000:
-            streams.append(Stream())
-    del streams
+        streams.extend(Stream() for _ in range(5000))
+    streams.clear()
     Stream().close()

@@ -10,6 +10,7 @@ import weakref
 from typing import Any
 
 import pytest
+
 from ascend_rt import Event, Stream, callback
 from ascend_rt.testing import Latch
 
@@ -110,9 +111,7 @@ def test_an_exception_is_reported_and_the_stream_goes_on(stream: Stream, monkeyp
 
 
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
-def test_not_even_an_exit_escapes(
-    error: type[BaseException], stream: Stream, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_not_even_an_exit_escapes(error: type[BaseException], stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     unraisable: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ends: discarded objects, threads, the interpreter's exit, forked children, and the GIL while the runtime waits."""
+"""The ends: discarded objects, the interpreter's exit, forked children; and the GIL while the runtime waits."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import threading
 from typing import Any
 
 import pytest
+
 from ascend_rt import Buffer, Device, Event, Stream
 from ascend_rt.errors import AclWarning, ForkedProcess
 from ascend_rt.testing import Latch

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmarks through the raw layer: the C functions as cffi calls them, nothing around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import repeat
+from time import perf_counter
+from typing import Any
+
+import timing
+from timing import KIB, MIB, Timed
+
+from ascend_rt._driver import check, ffi, lib
+
+_SYNC = lib.ACL_EVENT_SYNC
+_NOT_READY = lib.ACL_EVENT_RECORDED_STATUS_NOT_READY
+_COMPLETE = lib.ACL_EVENT_RECORDED_STATUS_COMPLETE
+
+
+# Loops look at no return code, as C would; one call before them shows that the code is zero.
+
+
+def ok(function: Callable[..., int], *arguments: Any) -> None:
+    check(function(*arguments), getattr(function, "__name__", "?"))
+
+
+def made(kind: str, create: Callable[..., int], *arguments: Any) -> Any:
+    out = ffi.new(f"{kind} *")
+    ok(create, out, *arguments)
+    return out[0]
+
+
+@contextmanager
+def _device() -> Iterator[None]:
+    ok(lib.aclInit, ffi.NULL)
+    ok(lib.aclrtSetDevice, 0)
+    try:
+        yield
+    finally:
+        ok(lib.aclrtResetDevice, 0)
+        ok(lib.aclFinalize)
+
+
+@contextmanager
+def _streams() -> Iterator[tuple[Any, Any]]:
+    with _device():
+        pair = [made("aclrtStream", lib.aclrtCreateStreamWithConfig, 0, 0) for _ in range(2)]
+        try:
+            yield pair[0], pair[1]
+        finally:
+            for stream in pair:
+                ok(lib.aclrtDestroyStream, stream)
+
+
+@contextmanager
+def _event() -> Iterator[tuple[Any, Any, Any]]:
+    """Two streams, and an event that is recorded on the first and complete."""
+    with _streams() as (a, b):
+        event = made("aclrtEvent", lib.aclrtCreateEventExWithFlag, _SYNC)
+        try:
+            ok(lib.aclrtRecordEvent, event, a)
+            ok(lib.aclrtSynchronizeEvent, event)
+            yield event, a, b
+        finally:
+            ok(lib.aclrtDestroyEvent, event)
+
+
+@contextmanager
+def event_create_destroy() -> Iterator[Timed]:
+    def timed(loops: int, create: Any = lib.aclrtCreateEventExWithFlag, destroy: Any = lib.aclrtDestroyEvent) -> float:
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            create(out, _SYNC)
+            destroy(out[0])
+        return perf_counter() - begin
+
+    with _device():
+        out = ffi.new("aclrtEvent *")
+        yield timed
+
+
+@contextmanager
+def event_record() -> Iterator[Timed]:
+    with _event() as (event, a, _):
+        yield timing.loop2(lib.aclrtRecordEvent, event, a)
+
+
+@contextmanager
+def stream_wait_event() -> Iterator[Timed]:
+    with _event() as (event, _, b):
+        ok(lib.aclrtStreamWaitEvent, b, event)
+        yield timing.loop2(lib.aclrtStreamWaitEvent, b, event)
+
+
+def _query(event: Any, expected: int) -> Timed:
+    status = ffi.new("aclrtEventRecordedStatus *")
+    ok(lib.aclrtQueryEventStatus, event, status)
+    assert status[0] == expected
+    return timing.loop2(lib.aclrtQueryEventStatus, event, status)
+
+
+@contextmanager
+def event_query_complete() -> Iterator[Timed]:
+    with _event() as (event, _, _):
+        yield _query(event, _COMPLETE)
+
+
+@contextmanager
+def event_query_pending() -> Iterator[Timed]:
+    with _event() as (event, a, b):
+        # An event of aclrtCreateEventWithFlag starts closed: a stream that waits for it is blocked until its record.
+        gate = made("aclrtEvent", lib.aclrtCreateEventWithFlag, _SYNC)
+        ok(lib.aclrtStreamWaitEventWithTimeout, a, gate, 0)
+        ok(lib.aclrtRecordEvent, event, a)
+        try:
+            yield _query(event, _NOT_READY)
+        finally:
+            ok(lib.aclrtRecordEvent, gate, b)
+            ok(lib.aclrtSynchronizeStream, a)
+            ok(lib.aclrtDestroyEvent, gate)
+
+
+@contextmanager
+def event_synchronize_complete() -> Iterator[Timed]:
+    with _event() as (event, _, _):
+        yield timing.loop1(lib.aclrtSynchronizeEvent, event)
+
+
+@contextmanager
+def record_wait_synchronize() -> Iterator[Timed]:
+    def timed(
+        loops: int,
+        record: Any = lib.aclrtRecordEvent,
+        wait: Any = lib.aclrtStreamWaitEvent,
+        synchronize: Any = lib.aclrtSynchronizeStream,
+    ) -> float:
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            record(event, a)
+            wait(b, event)
+            synchronize(b)
+        return perf_counter() - begin
+
+    with _event() as (event, a, b):
+        yield timed
+
+
+def _do_nothing(argument: Any) -> None:
+    pass
+
+
+@contextmanager
+def host_func_round_trip() -> Iterator[Timed]:
+    def timed(
+        loops: int, launch: Any = lib.aclrtLaunchHostFunc, synchronize: Any = lib.aclrtSynchronizeStream
+    ) -> float:
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            launch(a, entry, null)
+            synchronize(a)
+        return perf_counter() - begin
+
+    # The facade's way into Python without what the facade does there; this process does not use the facade.
+    ffi.def_extern("ascend_rt_python_host_func")(_do_nothing)
+    with _streams() as (a, _):
+        entry, null = lib.ascend_rt_host_func_entry, ffi.NULL
+        ok(lib.aclrtLaunchHostFunc, a, entry, null)
+        ok(lib.aclrtSynchronizeStream, a)
+        yield timed
+
+
+@contextmanager
+def _memory(size: int) -> Iterator[tuple[Any, Any]]:
+    """Pinned memory of the host and memory of the device."""
+    pinned = made("void *", lib.aclrtMallocHost, size)
+    device = made("void *", lib.aclrtMalloc, size, lib.ACL_MEM_MALLOC_HUGE_FIRST)
+    try:
+        ffi.buffer(pinned, size)[:] = bytes(size)
+        yield pinned, device
+    finally:
+        ok(lib.aclrtFree, device)
+        ok(lib.aclrtFreeHost, pinned)
+
+
+@contextmanager
+def copy_async(size: int) -> Iterator[Timed]:
+    def timed(loops: int, copy: Any = lib.aclrtMemcpyAsync, synchronize: Any = lib.aclrtSynchronizeStream) -> float:
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            copy(device, size, pinned, size, kind, a)
+            synchronize(a)
+        return perf_counter() - begin
+
+    kind = lib.ACL_MEMCPY_HOST_TO_DEVICE
+    with _streams() as (a, _), _memory(size) as (pinned, device):
+        ok(lib.aclrtMemcpyAsync, device, size, pinned, size, kind, a)
+        ok(lib.aclrtSynchronizeStream, a)
+        yield timed
+
+
+@contextmanager
+def memcpy_64MiB() -> Iterator[Timed]:
+    source, copy = (ffi.new("char[]", b"\1" * (64 * MIB)) for _ in range(2))  # both written: their pages are there
+    yield timing.loop0(partial(ffi.memmove, copy, source, 64 * MIB))
+
+
+@contextmanager
+def call_floor() -> Iterator[Timed]:
+    yield timing.loop2(lib.ascend_rt_no_op, ffi.NULL, ffi.NULL)
+
+
+@contextmanager
+def call_table() -> Iterator[Timed]:
+    yield timing.loop2(lib.aclsimNoOp, ffi.NULL, ffi.NULL)
+
+
+BENCHMARKS: dict[str, timing.Benchmark] = {
+    "event_create_destroy": event_create_destroy,
+    "event_record": event_record,
+    "stream_wait_event": stream_wait_event,
+    "event_query_complete": event_query_complete,
+    "event_query_pending": event_query_pending,
+    "event_synchronize_complete": event_synchronize_complete,
+    "record_wait_synchronize": record_wait_synchronize,
+    "host_func_round_trip": host_func_round_trip,
+    "copy_async_4KiB": partial(copy_async, 4 * KIB),
+    "copy_async_1MiB": partial(copy_async, MIB),
+    "copy_async_64MiB": partial(copy_async, 64 * MIB),
+    "memcpy_64MiB": memcpy_64MiB,
+    "call_floor": call_floor,
+    "call_table": call_table,
+}
+
+if __name__ == "__main__":
+    timing.main("raw", BENCHMARKS)

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The benchmarks without Python: bench [-n SAMPLES] [-t MILLISECONDS] [ID...]
+ *
+ * A benchmark takes a number of loops and returns the seconds they took, without what it prepares. The number is
+ * doubled until a sample takes the given time. Each benchmark prints one line of JSON. The ids and what they do are in
+ * ids.py; the entry points of the simulator are looked up by name, so that the program links to any library. */
+#define _GNU_SOURCE
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "abi/acl.h"
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+#define LARGEST (64 * MIB)
+#define SMALLEST ((size_t)64)
+
+/* One batch of the hand-over: 3 tasks per pair and stream must fit into a stream's queue (2013 places on a 910B). */
+#define PAIRS 500
+#define HAND_OVERS (2 * PAIRS)
+
+static struct {
+    aclrtStream a, b;
+    aclrtEvent complete; /* recorded, and known to be complete */
+    aclrtEvent event;    /* to be recorded */
+    aclrtEvent hand_over[HAND_OVERS];
+    void *pinned, *device;
+    void *memory, *copy; /* of malloc */
+    aclError (*no_op)(void *, void *);
+    int32_t (*hold)(int32_t);
+} the;
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void require(bool is_so, const char *what) {
+    if (!is_so) {
+        const char *text = aclGetRecentErrMsg();
+        fprintf(stderr, "bench: failed: %s\n%s\n", what, text != NULL ? text : "");
+        exit(EXIT_FAILURE);
+    }
+}
+
+#define OK(call) require((call) == ACL_SUCCESS, #call)
+
+/* The body of a benchmark: times the evaluation of an expression that yields an aclError. A macro, because a call
+ * through a pointer would cost as much as the cheapest of what is measured. The codes are looked at afterwards. */
+#define RETURN_TIME_OF(loops, expression)               \
+    do {                                                \
+        int failed = ACL_SUCCESS;                       \
+        const double begin = seconds();                 \
+        for (uint64_t loop = 0; loop < loops; ++loop) { \
+            failed |= (expression);                     \
+        }                                               \
+        const double taken = seconds() - begin;         \
+        require(failed == ACL_SUCCESS, #expression);    \
+        return taken;                                   \
+    } while (0)
+
+/* --- events and streams ------------------------------------------------------------------------------------------ */
+
+static aclError create_and_destroy(void) {
+    aclrtEvent event = NULL;
+    const aclError created = aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC);
+    return created | aclrtDestroyEvent(event);
+}
+
+static double event_create_destroy(uint64_t loops) { RETURN_TIME_OF(loops, create_and_destroy()); }
+
+static double event_record(uint64_t loops) { RETURN_TIME_OF(loops, aclrtRecordEvent(the.event, the.a)); }
+
+static double stream_wait_event(uint64_t loops) { RETURN_TIME_OF(loops, aclrtStreamWaitEvent(the.b, the.complete)); }
+
+static double query(uint64_t loops, aclrtEvent event, aclrtEventRecordedStatus expected) {
+    aclrtEventRecordedStatus status;
+    RETURN_TIME_OF(loops, aclrtQueryEventStatus(event, &status) | (status != expected));
+}
+
+static double event_query_complete(uint64_t loops) {
+    return query(loops, the.complete, ACL_EVENT_RECORDED_STATUS_COMPLETE);
+}
+
+/* An event of aclrtCreateEventWithFlag starts closed: a stream that waits for it is blocked until it is recorded. */
+static double event_query_pending(uint64_t loops) {
+    aclrtEvent gate = NULL;
+    OK(aclrtCreateEventWithFlag(&gate, ACL_EVENT_SYNC));
+    OK(aclrtStreamWaitEventWithTimeout(the.a, gate, 0));
+    OK(aclrtRecordEvent(the.event, the.a));
+    const double taken = query(loops, the.event, ACL_EVENT_RECORDED_STATUS_NOT_READY);
+    OK(aclrtRecordEvent(gate, the.b));
+    OK(aclrtSynchronizeStream(the.a));
+    OK(aclrtDestroyEvent(gate));
+    return taken;
+}
+
+static double event_synchronize_complete(uint64_t loops) { RETURN_TIME_OF(loops, aclrtSynchronizeEvent(the.complete)); }
+
+static double record_wait_synchronize(uint64_t loops) {
+    RETURN_TIME_OF(loops, aclrtRecordEvent(the.event, the.a) | aclrtStreamWaitEvent(the.b, the.event) |
+                              aclrtSynchronizeStream(the.b));
+}
+
+static void do_nothing(void *argument) { (void)argument; }
+
+static double host_func_round_trip(uint64_t loops) {
+    RETURN_TIME_OF(loops, aclrtLaunchHostFunc(the.a, do_nothing, NULL) | aclrtSynchronizeStream(the.a));
+}
+
+/* --- copies ------------------------------------------------------------------------------------------------------ */
+
+static aclError copy_and_synchronize(size_t size) {
+    const aclError copied = aclrtMemcpyAsync(the.device, size, the.pinned, size, ACL_MEMCPY_HOST_TO_DEVICE, the.a);
+    return copied | aclrtSynchronizeStream(the.a);
+}
+
+static double copy_async_4KiB(uint64_t loops) { RETURN_TIME_OF(loops, copy_and_synchronize(4 * KIB)); }
+
+static double copy_async_1MiB(uint64_t loops) { RETURN_TIME_OF(loops, copy_and_synchronize(1 * MIB)); }
+
+static double copy_async_64MiB(uint64_t loops) { RETURN_TIME_OF(loops, copy_and_synchronize(LARGEST)); }
+
+static aclError plain_copy(void) {
+    memcpy(the.copy, the.memory, LARGEST);
+    __asm__ volatile("" ::: "memory"); /* the compiler must not see that nobody reads the copy */
+    return ACL_SUCCESS;
+}
+
+static double memcpy_64MiB(uint64_t loops) { RETURN_TIME_OF(loops, plain_copy()); }
+
+/* --- floors ------------------------------------------------------------------------------------------------------ */
+
+static double call_floor(uint64_t loops) { RETURN_TIME_OF(loops, the.no_op(NULL, NULL)); }
+
+/* Two threads and one number: whoever sees its turn adds one. */
+static _Atomic uint64_t turn;
+
+static void wait_for_turn(uint64_t mine) {
+    while (atomic_load_explicit(&turn, memory_order_acquire) != mine) {
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        __asm__ volatile("yield");
+#endif
+    }
+}
+
+static void *send_back(void *argument) {
+    const uint64_t loops = *(const uint64_t *)argument;
+    for (uint64_t loop = 0; loop < loops; ++loop) {
+        wait_for_turn(2 * loop + 2);
+        atomic_store_explicit(&turn, 2 * loop + 3, memory_order_release);
+    }
+    return NULL;
+}
+
+static double spin_round_trip(uint64_t loops) {
+    pthread_t other;
+    uint64_t rounds = loops + 1; /* the first one waits for the thread to start */
+    double begin = 0.0;
+    atomic_store(&turn, 0);
+    require(pthread_create(&other, NULL, send_back, &rounds) == 0, "pthread_create");
+    for (uint64_t round = 0; round < rounds; ++round) {
+        atomic_store_explicit(&turn, 2 * round + 2, memory_order_release);
+        wait_for_turn(2 * round + 3);
+        begin = round == 0 ? seconds() : begin;
+    }
+    const double taken = seconds() - begin;
+    require(pthread_join(other, NULL) == 0, "pthread_join");
+    return taken;
+}
+
+static void hand_over(aclrtStream from, aclrtStream to, aclrtEvent event, size_t offset) {
+    char *const memory = (char *)the.device + offset;
+    OK(aclrtMemcpyAsync(memory, SMALLEST, memory + SMALLEST, SMALLEST, ACL_MEMCPY_DEVICE_TO_DEVICE, from));
+    OK(aclrtRecordEvent(event, from));
+    OK(aclrtStreamWaitEvent(to, event));
+}
+
+/* Everything is submitted while no task may start, so that only the hand-overs are timed. */
+static double stream_hand_over(uint64_t batches) {
+    double taken = 0.0;
+    for (uint64_t batch = 0; batch < batches; ++batch) {
+        the.hold(1);
+        for (size_t pair = 0; pair < PAIRS; ++pair) {
+            hand_over(the.a, the.b, the.hand_over[2 * pair], 0);
+            hand_over(the.b, the.a, the.hand_over[2 * pair + 1], 2 * SMALLEST);
+        }
+        const double begin = seconds();
+        the.hold(0);
+        OK(aclrtSynchronizeStream(the.b));
+        taken += seconds() - begin;
+        OK(aclrtSynchronizeStream(the.a));
+    }
+    return taken;
+}
+
+/* --- all of them ------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *id;
+    double (*run)(uint64_t loops);
+    const char *symbol; /* what the library must have, or NULL */
+    uint64_t batch;     /* operations per loop, if not one */
+} Benchmark;
+
+static const Benchmark benchmarks[] = {
+    {"event_create_destroy", event_create_destroy, NULL, 1},
+    {"event_record", event_record, NULL, 1},
+    {"stream_wait_event", stream_wait_event, NULL, 1},
+    {"event_query_complete", event_query_complete, NULL, 1},
+    {"event_query_pending", event_query_pending, NULL, 1},
+    {"event_synchronize_complete", event_synchronize_complete, NULL, 1},
+    {"record_wait_synchronize", record_wait_synchronize, NULL, 1},
+    {"host_func_round_trip", host_func_round_trip, NULL, 1},
+    {"copy_async_4KiB", copy_async_4KiB, NULL, 1},
+    {"copy_async_1MiB", copy_async_1MiB, NULL, 1},
+    {"copy_async_64MiB", copy_async_64MiB, NULL, 1},
+    {"memcpy_64MiB", memcpy_64MiB, NULL, 1},
+    {"call_floor", call_floor, "aclsimNoOp", 1},
+    {"spin_round_trip", spin_round_trip, NULL, 1},
+    {"stream_hand_over", stream_hand_over, "aclsimHold", HAND_OVERS},
+};
+
+static void look_up(const char *name, void *function, size_t size) {
+    void *symbol = dlsym(RTLD_DEFAULT, name);
+    memcpy(function, &symbol, size); /* ISO C knows no conversion from void * to a function */
+}
+
+static void set_up(void) {
+    look_up("aclsimNoOp", &the.no_op, sizeof the.no_op);
+    look_up("aclsimHold", &the.hold, sizeof the.hold);
+    OK(aclInit(NULL));
+    OK(aclrtSetDevice(0));
+    OK(aclrtCreateStreamWithConfig(&the.a, 0, 0));
+    OK(aclrtCreateStreamWithConfig(&the.b, 0, 0));
+    OK(aclrtCreateEventExWithFlag(&the.complete, ACL_EVENT_SYNC));
+    OK(aclrtCreateEventExWithFlag(&the.event, ACL_EVENT_SYNC));
+    for (size_t i = 0; i < HAND_OVERS; ++i) {
+        OK(aclrtCreateEventExWithFlag(&the.hand_over[i], ACL_EVENT_SYNC));
+    }
+    OK(aclrtRecordEvent(the.complete, the.a));
+    OK(aclrtSynchronizeEvent(the.complete));
+    OK(aclrtMallocHost(&the.pinned, LARGEST));
+    OK(aclrtMalloc(&the.device, LARGEST, ACL_MEM_MALLOC_HUGE_FIRST));
+    the.memory = malloc(LARGEST);
+    the.copy = malloc(LARGEST);
+    require(the.memory != NULL && the.copy != NULL, "malloc");
+    memset(the.pinned, 1, LARGEST); /* pages are there before they are measured */
+    memset(the.memory, 1, LARGEST);
+    memset(the.copy, 1, LARGEST);
+    OK(copy_and_synchronize(LARGEST));
+}
+
+static void tear_down(void) {
+    free(the.copy);
+    free(the.memory);
+    OK(aclrtFree(the.device));
+    OK(aclrtFreeHost(the.pinned));
+    for (size_t i = 0; i < HAND_OVERS; ++i) {
+        OK(aclrtDestroyEvent(the.hand_over[i]));
+    }
+    OK(aclrtDestroyEvent(the.event));
+    OK(aclrtDestroyEvent(the.complete));
+    OK(aclrtDestroyStream(the.b));
+    OK(aclrtDestroyStream(the.a));
+    OK(aclrtResetDevice(0));
+    OK(aclFinalize());
+}
+
+static uint64_t calibrate(const Benchmark *benchmark, double target) {
+    uint64_t loops = 1;
+    while (benchmark->run(loops) < target) {
+        loops *= 2;
+    }
+    return loops;
+}
+
+static void measure(const Benchmark *benchmark, long samples, double target) {
+    if (benchmark->symbol != NULL && dlsym(RTLD_DEFAULT, benchmark->symbol) == NULL) {
+        printf("{\"id\": \"%s\", \"skipped\": \"the library has no %s\"}\n", benchmark->id, benchmark->symbol);
+        return;
+    }
+    const uint64_t loops = calibrate(benchmark, target);
+    printf("{\"id\": \"%s\", \"loops\": %" PRIu64 ", \"seconds\": [", benchmark->id, loops * benchmark->batch);
+    for (long sample = 0; sample < samples; ++sample) {
+        printf("%s%.9f", sample == 0 ? "" : ", ", benchmark->run(loops));
+    }
+    printf("]}\n");
+    fflush(stdout);
+}
+
+static const Benchmark *find(const char *id) {
+    for (size_t i = 0; i < sizeof benchmarks / sizeof benchmarks[0]; ++i) {
+        if (strcmp(benchmarks[i].id, id) == 0) {
+            return &benchmarks[i];
+        }
+    }
+    fprintf(stderr, "bench: there is no benchmark %s\n", id);
+    exit(EXIT_FAILURE);
+}
+
+int main(int argc, char **argv) {
+    long samples = 20;
+    double target = 0.010;
+    for (int option = getopt(argc, argv, "n:t:"); option != -1; option = getopt(argc, argv, "n:t:")) {
+        switch (option) {
+            case 'n':
+                samples = strtol(optarg, NULL, 10);
+                break;
+            case 't':
+                target = strtod(optarg, NULL) * 1e-3;
+                break;
+            default:
+                fprintf(stderr, "usage: bench [-n SAMPLES] [-t MILLISECONDS] [ID...]\n");
+                return EXIT_FAILURE;
+        }
+    }
+    set_up();
+    for (int i = optind; i < argc; ++i) {
+        measure(find(argv[i]), samples, target);
+    }
+    for (size_t i = 0; optind == argc && i < sizeof benchmarks / sizeof benchmarks[0]; ++i) {
+        measure(&benchmarks[i], samples, target);
+    }
+    tear_down();
+    return EXIT_SUCCESS;
+}

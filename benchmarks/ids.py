@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one list of benchmarks: their ids, what one iteration does, and which layers have them.
+
+A layer's implementation is found by the id; the same id means the same C calls in the same order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LAYERS = ("c", "raw", "facade")
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """What is measured.
+
+    Attributes
+    ----------
+    id : str
+        The name in every layer, in every table and in every file.
+    calls : str
+        One iteration: the calls it makes, the same ones in each layer.
+    layers : tuple of str
+        The layers that have it.
+    simulator_only : tuple of str
+        The layers that need an entry point of the simulator for it.
+    """
+
+    id: str
+    calls: str
+    layers: tuple[str, ...] = LAYERS
+    simulator_only: tuple[str, ...] = ()
+
+
+_COPY = "aclrtMemcpyAsync, pinned host to device; aclrtSynchronizeStream"
+
+BENCHMARKS = (
+    Benchmark("event_create_destroy", "aclrtCreateEventExWithFlag; aclrtDestroyEvent"),
+    Benchmark("event_record", "aclrtRecordEvent on an idle stream"),
+    Benchmark("stream_wait_event", "aclrtStreamWaitEvent for a complete event"),
+    Benchmark("event_query_complete", "aclrtQueryEventStatus"),
+    Benchmark("event_query_pending", "aclrtQueryEventStatus of an event on a held stream"),
+    Benchmark("event_synchronize_complete", "aclrtSynchronizeEvent"),
+    Benchmark(
+        "record_wait_synchronize",
+        "aclrtRecordEvent on stream A; aclrtStreamWaitEvent on stream B; aclrtSynchronizeStream of B",
+    ),
+    Benchmark(
+        "host_func_round_trip",
+        "aclrtLaunchHostFunc with an empty function (of C, or of Python); aclrtSynchronizeStream",
+    ),
+    Benchmark("copy_async_4KiB", _COPY),
+    Benchmark("copy_async_1MiB", _COPY),
+    Benchmark("copy_async_64MiB", _COPY),
+    Benchmark("memcpy_64MiB", "memcpy; ffi.memmove; numpy.copyto"),
+    Benchmark(
+        "call_floor",
+        "an empty function: of the library (C), of the extension module itself (raw)",
+        layers=("c", "raw"),
+        simulator_only=("c",),
+    ),
+    Benchmark(
+        "call_table",
+        "an empty function of the library, through the table of functions",
+        layers=("raw",),
+        simulator_only=("raw",),
+    ),
+    Benchmark("spin_round_trip", "two threads bounce one atomic number", layers=("c",)),
+    Benchmark(
+        "stream_hand_over",
+        "a copy of 64 bytes and a record on one busy stream, a wait for it on the other, in turn",
+        layers=("c",),
+        simulator_only=("c",),
+    ),
+)
+
+
+def ids_of(layer: str, backend: str = "sim") -> list[str]:
+    """Return the ids that a layer has on a library."""
+    return [b.id for b in BENCHMARKS if layer in b.layers and (backend == "sim" or layer not in b.simulator_only)]

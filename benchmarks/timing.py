@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the two Python layers share: loops around calls, and the pyperf program that times them.
+
+A benchmark is a context manager. Entering it makes what is needed and yields a function from a number of loops to the
+seconds they took; leaving it cleans up.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, ExitStack
+from functools import cache
+from itertools import repeat
+from time import perf_counter
+from typing import Any
+
+import pyperf
+from ids import ids_of
+
+KIB = 1 << 10
+MIB = 1 << 20
+
+Timed = Callable[[int], float]
+Benchmark = Callable[[], AbstractContextManager[Timed]]
+
+
+# One loop per number of arguments: a call with a star costs more than the cheapest of what is measured.
+
+
+def loop0(function: Callable[[], object]) -> Timed:
+    def timed(loops: int) -> float:
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            function()
+        return perf_counter() - begin
+
+    return timed
+
+
+def loop1(function: Callable[[Any], object], argument: object) -> Timed:
+    def timed(loops: int) -> float:
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            function(argument)
+        return perf_counter() - begin
+
+    return timed
+
+
+def loop2(function: Callable[[Any, Any], object], first: object, second: object) -> Timed:
+    def timed(loops: int) -> float:
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            function(first, second)
+        return perf_counter() - begin
+
+    return timed
+
+
+def main(layer: str, benchmarks: dict[str, Benchmark]) -> None:
+    """Run the benchmarks of a layer that were asked for on the command line, all by default."""
+    runner = pyperf.Runner(add_cmdline_args=_pass_ids_on)
+    runner.argparser.add_argument("--ids", nargs="+", choices=ids_of(layer), metavar="ID", help="only these benchmarks")
+    wanted: Iterable[str] = runner.parse_args().ids or ids_of(layer)
+    with ExitStack() as resources:
+        for name in wanted:
+            runner.bench_time_func(name, _run, _opener(benchmarks[name], resources))
+
+
+def _pass_ids_on(command: list[str], arguments: argparse.Namespace) -> None:
+    if arguments.ids:
+        command += ["--ids", *arguments.ids]
+
+
+def _opener(benchmark: Benchmark, resources: ExitStack) -> Callable[[], Timed]:
+    # Entered by the worker process that times the benchmark, not by the others.
+    return cache(lambda: resources.enter_context(benchmark()))
+
+
+def _run(loops: int, opened: Callable[[], Timed]) -> float:
+    return opened()(loops)

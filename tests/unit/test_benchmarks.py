@@ -1,0 +1,119 @@
+"""The benchmarks are complete: every layer has what the list says, and everything runs."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DIRECTORY = Path(__file__).resolve().parents[2] / "benchmarks"
+
+pytest.importorskip("pyperf")
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Import a module of the benchmarks, which are programs and no package."""
+    monkeypatch.syspath_prepend(str(DIRECTORY))
+    return import_module
+
+
+def ids_in_c() -> list[str]:
+    text = (DIRECTORY / "c" / "bench.c").read_text(encoding="utf-8")
+    table = re.search(r"benchmarks\[\] = \{(.*?)\};", text, re.DOTALL)
+    assert table is not None
+    return re.findall(r'\{"(\w+)", \w+, ', table[1])
+
+
+def test_c_has_what_the_list_says(load: Any) -> None:
+    assert ids_in_c() == load("ids").ids_of("c")
+
+
+@pytest.mark.parametrize("layer", ["raw", "facade"])
+def test_python_has_what_the_list_says(load: Any, layer: str) -> None:
+    assert list(load(f"bench_{layer}").BENCHMARKS) == load("ids").ids_of(layer)
+
+
+def test_goals_are_about_benchmarks_that_exist(load: Any) -> None:
+    used = {benchmark for goal in load("results").GOALS for benchmark in (goal.over, goal.under) if benchmark}
+
+    assert all(name in load("ids").ids_of(layer) for layer, name in used)
+
+
+def test_readme_describes_every_benchmark(load: Any) -> None:
+    described = re.findall(r"^\| `(\w+)`", (DIRECTORY / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert described == [benchmark.id for benchmark in load("ids").BENCHMARKS]
+
+
+def run(*command: str, directory: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False, cwd=directory)
+
+
+# Run in a process of its own: the raw layer initialises the runtime itself.
+AUDIT = """
+import json, sys
+from importlib import import_module
+from ascend_rt._driver import lib, library
+
+library()
+calls = []
+
+def recorded(name, function):
+    def call(*arguments):
+        calls.append(name)
+        return function(*arguments)
+    return call
+
+lib.__dict__.update({n: recorded(n, f) for n, f in lib.__dict__.items() if n.startswith("aclrt") and callable(f)})
+found = {}
+for name, benchmark in import_module(sys.argv[1]).BENCHMARKS.items():
+    with benchmark() as timed:
+        calls.clear()
+        timed(2)
+        found[name] = calls.copy()
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.parametrize("layer", ["raw", "facade"])
+def test_an_iteration_makes_the_calls_that_the_list_says(
+    load: Any, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch, layer: str
+) -> None:
+    backend = pytestconfig.getoption("--backend")
+    monkeypatch.setenv("ASCEND_RT_BACKEND", backend)
+
+    done = run("-c", AUDIT, f"bench_{layer}", directory=DIRECTORY)
+
+    assert done.returncode == 0, done.stderr
+    listed = {benchmark.id: re.findall(r"aclrt\w+", benchmark.calls) for benchmark in load("ids").BENCHMARKS}
+    assert json.loads(done.stdout) == {name: 2 * listed[name] for name in load("ids").ids_of(layer, backend)}
+
+
+def test_smoke_run_has_a_result_for_every_benchmark(load: Any, pytestconfig: pytest.Config, tmp_path: Path) -> None:
+    backend, output = pytestconfig.getoption("--backend"), tmp_path / "results.json"
+
+    done = run(str(DIRECTORY / "run.py"), "--smoke", "--backend", backend, "--output", str(output), directory=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    ids = load("ids")
+    expected = {f"{layer}/{name}" for layer in ids.LAYERS for name in ids.ids_of(layer, backend)}
+    assert set(load("pyperf").BenchmarkSuite.load(str(output)).get_benchmark_names()) == expected
+    summary = json.loads(output.read_text(encoding="utf-8"))["summary"]
+    assert set(summary["benchmarks"]) == {name.partition("/")[2] for name in expected}
+
+
+def test_an_unusable_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+
+    done = run(str(DIRECTORY / "run.py"), "--smoke", directory=tmp_path)
+
+    assert done.returncode == 1
+    assert "no-such-compiler" in done.stderr
+    assert "Traceback" not in done.stderr
