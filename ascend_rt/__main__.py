@@ -41,7 +41,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="ascend-rt", description="Python on the CANN runtime, or on its simulator.")
     parser.add_argument("--version", action="version", version=f"ascend_rt {__version__}")
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--backend", choices=BACKENDS, help="which library to use (default: ASCEND_RT_BACKEND, or auto)")
+    common.add_argument(
+        "--backend", choices=BACKENDS, help="which library to use (default: ASCEND_RT_BACKEND, or auto)"
+    )
     common.add_argument("--json", action="store_true", help="print JSON")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 

@@ -12,8 +12,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ascend_rt import _aclrt
 from ascend_rt.errors import AclWarning, ForkedProcess, LibraryError, NotSupported, error_for
@@ -33,8 +32,7 @@ _library: Library | None = None
 _is_usable = True
 
 
-@dataclass(frozen=True)
-class Library:
+class Library(NamedTuple):
     """The library in use and how it was found.
 
     Attributes
@@ -66,8 +64,10 @@ class _Loaded:
 
 
 class _NotLoaded(_Loaded):
-    """The same before the library is loaded. Loading changes the object's class: attributes are found faster in a
-    class without ``__getattr__``."""
+    """The same before the library is loaded.
+
+    Loading changes the object's class: attributes are found faster in a class without ``__getattr__``.
+    """
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("acl"):

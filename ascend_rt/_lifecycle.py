@@ -15,7 +15,6 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ascend_rt._driver import check, ffi, lib, shutdown, supports, usable
-from ascend_rt.enums import ErrorCode
 from ascend_rt.errors import AclError, AclWarning
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def initialize() -> None:
             return
         code = lib.aclInit(b"")
         # Somebody else in the process was first: then the call has counted, and the reference is given back at exit.
-        if code != ErrorCode.ACL_ERROR_REPEAT_INITIALIZE:
+        if code != lib.ACL_ERROR_REPEAT_INITIALIZE:
             check(code, "aclInit")
         atexit.register(_give_back)
         _initialized = True

@@ -48,7 +48,7 @@ class Resource:
             return None
         handle = self._handle
         del self._handle
-        self.__class__ = self._closed_class  # type: ignore[assignment]
+        self.__class__ = self._closed_class
         return handle
 
     @property

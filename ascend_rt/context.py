@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from ascend_rt import _lifecycle
 from ascend_rt._driver import check, ffi, lib
 from ascend_rt._resource import Resource
-from ascend_rt.enums import ErrorCode
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -106,9 +105,10 @@ def current_handle() -> Any:
 
 
 def current_handle_or_none() -> Any | None:
+    """Return the handle of the calling thread's context, or None."""
     out = ffi.new("aclrtContext *")
     code = lib.aclrtGetCurrentContext(out)
-    if code == ErrorCode.ACL_ERROR_RT_CONTEXT_NULL:
+    if code == lib.ACL_ERROR_RT_CONTEXT_NULL:
         lib.aclGetRecentErrMsg()  # the text of a failure that is none
         return None
     check(code, "aclrtGetCurrentContext")
@@ -120,7 +120,7 @@ def restore(handle: Any | None) -> None:
     if handle is not None:
         # The context may have been destroyed meanwhile; then the thread stays where it is.
         code = lib.aclrtSetCurrentContext(handle)
-        if code != ErrorCode.ACL_ERROR_RT_PARAM_INVALID:
+        if code != lib.ACL_ERROR_RT_PARAM_INVALID:
             check(code, "aclrtSetCurrentContext")
 
 

@@ -88,7 +88,7 @@ class _Slot:
 
     def read(self, file: BinaryIO, offset: int) -> int:
         self.offset = offset
-        self.nbytes = file.readinto(memoryview(self.sent))  # type: ignore[attr-defined]
+        self.nbytes = file.readinto(self.sent)  # type: ignore[attr-defined]
         return self.nbytes
 
     def send(self, a: Stream, b: Stream) -> None:
@@ -187,9 +187,7 @@ def _stream_file(file: BinaryIO, chunk_bytes: int, report: Report, advance: Call
         for slot in slots:
             finish(slot)
     report.seconds = time.perf_counter() - begin
-    report.stage_ms = {
-        name: sum(slot.stages[i].total_ms for slot in slots) for i, name in enumerate(STAGES)
-    }
+    report.stage_ms = {name: sum(slot.stages[i].total_ms for slot in slots) for i, name in enumerate(STAGES)}
 
 
 # --- latency ---------------------------------------------------------------------------------------------------------

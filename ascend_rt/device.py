@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascend_rt import _lifecycle, context
 from ascend_rt._driver import check, ffi, lib
-from ascend_rt.enums import DevAttr, MemAttr
 
 if TYPE_CHECKING:
+    from ascend_rt.enums import DevAttr
     from ascend_rt.stream import Stream
 
 
@@ -103,7 +103,7 @@ class Device:
         """Free and total memory in bytes (``aclrtGetMemInfo``); makes the device current for the question."""
         free, total = ffi.new("size_t *"), ffi.new("size_t *")
         with self:
-            check(lib.aclrtGetMemInfo(MemAttr.HBM_MEM, free, total), "aclrtGetMemInfo")
+            check(lib.aclrtGetMemInfo(lib.ACL_HBM_MEM, free, total), "aclrtGetMemInfo")
         return MemoryInfo(int(free[0]), int(total[0]))
 
     @property

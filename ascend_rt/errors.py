@@ -7,8 +7,6 @@ be raised, because it happens in a destructor or at the interpreter's exit, beco
 
 from __future__ import annotations
 
-from ascend_rt._error_table import ERRORS
-
 
 class AclError(Exception):
     """A call of the runtime failed.
@@ -28,6 +26,8 @@ class AclError(Exception):
     """
 
     def __init__(self, code: int, function: str, message: str = "") -> None:
+        from ascend_rt._error_table import ERRORS  # a large table, and only failures need it
+
         name, meaning, hint = ERRORS.get(code, (f"aclError {code}", "unknown error code", ""))
         self.code = code
         self.name = name

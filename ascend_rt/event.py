@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 from ascend_rt import _lifecycle
 from ascend_rt._driver import check, ffi, lib
 from ascend_rt._resource import Resource
-from ascend_rt.enums import EventFlag, EventRecordedStatus
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from ascend_rt.enums import EventFlag
     from ascend_rt.stream import Stream
 
 # Ready-made, because parsing type names and combining flags takes longer than the call itself.
 _EVENT = ffi.typeof("aclrtEvent *")
 _STATUS = ffi.typeof("aclrtEventRecordedStatus *")
 _FLOAT = ffi.typeof("float *")
-_COMPLETE = int(EventRecordedStatus.COMPLETE)
-_SYNC = int(EventFlag.SYNC)
-_TIME_LINE = int(EventFlag.TIME_LINE)
+_COMPLETE = lib.ACL_EVENT_RECORDED_STATUS_COMPLETE
+_SYNC = lib.ACL_EVENT_SYNC
+_TIME_LINE = lib.ACL_EVENT_TIME_LINE
 
 
 class Event(Resource):

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ascend_rt import _lifecycle
 from ascend_rt._driver import check, ffi, lib, usable
 from ascend_rt._resource import Resource
-from ascend_rt.enums import MemcpyKind, MemMallocPolicy
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -18,18 +17,21 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer as HostBuffer
     from typing_extensions import Self
 
+    from ascend_rt.enums import MemMallocPolicy
     from ascend_rt.stream import Stream
 
-    Operand = Union["Buffer", HostBuffer]
+    Operand: TypeAlias = "Buffer | HostBuffer"
 
 _BYTES = ffi.typeof("char[]")
 
+_HUGE_FIRST = lib.ACL_MEM_MALLOC_HUGE_FIRST
+
 # (from the device, to the device)
 _KINDS = {
-    (False, False): int(MemcpyKind.HOST_TO_HOST),
-    (False, True): int(MemcpyKind.HOST_TO_DEVICE),
-    (True, False): int(MemcpyKind.DEVICE_TO_HOST),
-    (True, True): int(MemcpyKind.DEVICE_TO_DEVICE),
+    (False, False): lib.ACL_MEMCPY_HOST_TO_HOST,
+    (False, True): lib.ACL_MEMCPY_HOST_TO_DEVICE,
+    (True, False): lib.ACL_MEMCPY_DEVICE_TO_HOST,
+    (True, True): lib.ACL_MEMCPY_DEVICE_TO_DEVICE,
 }
 
 
@@ -65,7 +67,7 @@ class Buffer(Resource):
     __slots__ = ("_nbytes", "_parent")
     _what = "buffer"
 
-    def __init__(self, nbytes: int, *, policy: MemMallocPolicy = MemMallocPolicy.MALLOC_HUGE_FIRST) -> None:
+    def __init__(self, nbytes: int, *, policy: MemMallocPolicy | int = _HUGE_FIRST) -> None:
         _lifecycle.initialize()
         out = ffi.new("void **")
         check(lib.aclrtMalloc(out, _size(nbytes), int(policy)), "aclrtMalloc")
@@ -140,7 +142,8 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
         check(lib.aclrtMallocHost(out, _size(nbytes)), "aclrtMallocHost")
         # The array holds the buffer, the buffer holds the pointer, and the pointer's destructor frees the memory.
         memory = ffi.gc(out[0], _free_host, nbytes)
-        return np.ndarray.__new__(cls, (nbytes,), np.uint8, ffi.buffer(memory, nbytes))
+        array: Self = np.ndarray.__new__(cls, (nbytes,), np.uint8, ffi.buffer(memory, nbytes))
+        return array
 
     @property
     def handle(self) -> int:
@@ -152,7 +155,7 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
 
         The memory goes back at once, or when the last view of it is gone: a view never points to freed memory.
         """
-        self.__setstate__((1, (0,), np.dtype(np.uint8), False, b""))
+        self.__setstate__((1, (0,), np.dtype(np.uint8), False, b""))  # type: ignore[arg-type]
 
     @property
     def is_closed(self) -> bool:

@@ -12,20 +12,21 @@ from ascend_rt._driver import check, ffi, lib, usable
 from ascend_rt._in_flight import InFlight
 from ascend_rt._resource import Resource
 from ascend_rt.context import current_handle, switched
-from ascend_rt.enums import ErrorCode, StreamFlag, StreamStatus
 from ascend_rt.errors import AclError, AclWarning
 from ascend_rt.event import Event
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from ascend_rt.enums import StreamFlag
+
 _STATUS = ffi.typeof("aclrtStreamStatus *")
-_COMPLETE = int(StreamStatus.COMPLETE)
+_COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
 
 # A discarded stream is given this long to finish what it was told to do.
 _DISCARD_MS = 10_000
 
-_ANOTHER_CONTEXT = (ErrorCode.ACL_ERROR_RT_CONTEXT_NULL, ErrorCode.ACL_ERROR_RT_STREAM_CONTEXT)
+_ANOTHER_CONTEXT = (lib.ACL_ERROR_RT_CONTEXT_NULL, lib.ACL_ERROR_RT_STREAM_CONTEXT)
 
 
 class Stream(Resource):
@@ -54,7 +55,7 @@ class Stream(Resource):
     __slots__ = ("_calls", "_context", "_in_flight")
     _what = "stream"
 
-    def __init__(self, *, priority: int = 0, flags: StreamFlag = StreamFlag(0)) -> None:
+    def __init__(self, *, priority: int = 0, flags: StreamFlag | int = 0) -> None:
         _lifecycle.initialize()
         self._prepare(current_handle())
         out = ffi.new("aclrtStream *")
@@ -203,6 +204,8 @@ class Stream(Resource):
     @property
     def flags(self) -> StreamFlag:
         """The flags of creation (``aclrtStreamGetFlags``)."""
+        from ascend_rt.enums import StreamFlag
+
         out = ffi.new("uint32_t *")
         check(lib.aclrtStreamGetFlags(self._handle, out), "aclrtStreamGetFlags")
         return StreamFlag(out[0])
@@ -244,7 +247,7 @@ class Stream(Resource):
 
     def _discard(self) -> None:
         code = lib.aclrtSynchronizeStreamWithTimeout(self._handle, _DISCARD_MS)
-        if code == ErrorCode.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT:
+        if code == lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT:
             message = f"{self!r} was discarded while it waited for something; its work is dropped"
             warnings.warn(message, AclWarning, stacklevel=3, source=self)
             self.close(force=True)

@@ -131,7 +131,7 @@ def _examine(candidate: Candidate) -> Attempt:
 
 
 def _look(path: Path) -> str | None:
-    """What is wrong with a file, as far as its name and first bytes tell."""
+    """Tell what is wrong with a file, as far as its name and first bytes say."""
     if any(part in ("devlib", "stub", "stubs") for part in path.parts):
         return "a link-time stub directory"
     try:

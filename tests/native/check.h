@@ -6,24 +6,23 @@
 
 #include "abi/acl.h"
 
-#define CHECK(condition)                                                                     \
-    do {                                                                                     \
-        if (!(condition)) {                                                                  \
-            std::fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);   \
-            std::abort();                                                                    \
-        }                                                                                    \
+#define CHECK(condition)                                                                   \
+    do {                                                                                   \
+        if (!(condition)) {                                                                \
+            std::fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+            std::abort();                                                                  \
+        }                                                                                  \
     } while (false)
 
-#define CHECK_CODE(expected, call)                                                              \
-    do {                                                                                        \
-        const aclError check_code_ = (call);                                                    \
-        if (check_code_ != (expected)) {                                                        \
-            const char *check_text_ = aclGetRecentErrMsg();                                     \
-            std::fprintf(stderr, "%s:%d: %s answered %d, not %d: %s\n", __FILE__, __LINE__,     \
-                         #call, check_code_, static_cast<int>(expected),                        \
-                         check_text_ == nullptr ? "" : check_text_);                            \
-            std::abort();                                                                       \
-        }                                                                                       \
+#define CHECK_CODE(expected, call)                                                                              \
+    do {                                                                                                        \
+        const aclError check_code_ = (call);                                                                    \
+        if (check_code_ != (expected)) {                                                                        \
+            const char *check_text_ = aclGetRecentErrMsg();                                                     \
+            std::fprintf(stderr, "%s:%d: %s answered %d, not %d: %s\n", __FILE__, __LINE__, #call, check_code_, \
+                         static_cast<int>(expected), check_text_ == nullptr ? "" : check_text_);                \
+            std::abort();                                                                                       \
+        }                                                                                                       \
     } while (false)
 
 #define CHECK_OK(call) CHECK_CODE(ACL_SUCCESS, call)

@@ -71,13 +71,13 @@ void observers_see_every_step_and_edge() {
     CHECK_OK(aclrtStreamWaitEvent(b, event));
     CHECK(aclsimHold(0) == 0);
     CHECK_OK(aclrtSynchronizeStream(b));
-    CHECK_OK(aclrtRecordEvent(event, a));     // at once
+    CHECK_OK(aclrtRecordEvent(event, a));      // at once
     CHECK_OK(aclrtStreamWaitEvent(b, event));  // no task, but an edge all the same
     observe(nullptr);
     const std::vector<std::string> expected = {
-        "submit " + x + ".1", "submit " + y + ".1", "start " + x + ".1", "end " + x + ".1",
-        "edge " + x + "->" + y, "start " + y + ".1", "end " + y + ".1",
-        "submit " + x + ".2", "start " + x + ".2", "end " + x + ".2", "edge " + x + "->" + y,
+        "submit " + x + ".1",   "submit " + y + ".1", "start " + x + ".1",    "end " + x + ".1",
+        "edge " + x + "->" + y, "start " + y + ".1",  "end " + y + ".1",      "submit " + x + ".2",
+        "start " + x + ".2",    "end " + x + ".2",    "edge " + x + "->" + y,
     };
     // The wait's own start and its edge may come in either order.
     auto sorted = [](std::vector<std::string> lines) {

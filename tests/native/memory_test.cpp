@@ -88,11 +88,11 @@ void visible_devices() {
         Ids ids;
     };
     const Case cases[] = {
-        {"0", true, {0}},        {"1,3", true, {1, 3}}, {"0,1,2,3", true, {0, 1, 2, 3}},
-        {"1,x,3", true, {1}},    {"1,9,2", true, {1}},  {"1,", true, {1}},
-        {"", false, {}},         {"x", false, {}},      {"9", false, {}},
-        {"2,1", false, {}},      {"1,1", false, {}},    {" 1", false, {}},
-        {"-1", false, {}},       {",1", false, {}},     {"99999999999999", false, {}},
+        {"0", true, {0}},     {"1,3", true, {1, 3}}, {"0,1,2,3", true, {0, 1, 2, 3}},
+        {"1,x,3", true, {1}}, {"1,9,2", true, {1}},  {"1,", true, {1}},
+        {"", false, {}},      {"x", false, {}},      {"9", false, {}},
+        {"2,1", false, {}},   {"1,1", false, {}},    {" 1", false, {}},
+        {"-1", false, {}},    {",1", false, {}},     {"99999999999999", false, {}},
     };
     for (const Case &it : cases) {
         Ids ids;

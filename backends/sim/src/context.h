@@ -24,10 +24,10 @@ class Context final : public Object {
     Device &device;
     const bool is_primary;
     std::shared_ptr<Stream> default_stream;
-    std::vector<std::shared_ptr<Stream>> streams;  // the default stream included
-    std::shared_ptr<Executor> host_functions;      // one thread, at the first host function
-    bool stops_on_failure = false;                 // some stream of it is in STOP mode
-    aclError failure = ACL_SUCCESS;                // STOP mode: the first failure, and it stays
+    std::vector<std::shared_ptr<Stream>> streams;        // the default stream included
+    std::shared_ptr<Executor> host_functions;            // one thread, at the first host function
+    bool stops_on_failure = false;                       // some stream of it is in STOP mode
+    aclError failure = ACL_SUCCESS;                      // STOP mode: the first failure, and it stays
     std::array<std::optional<std::int64_t>, 3> options;  // aclrtCtxSetSysParamOpt
 };
 

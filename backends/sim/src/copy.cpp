@@ -75,7 +75,8 @@ aclrtMemcpyKind correct_kind(Engine &engine, aclrtMemcpyKind kind, const void *d
             return kind;
         }
     }
-    fail(ACL_ERROR_RT_PARAM_INVALID, "copy kind %d does not fit the places of the two addresses", static_cast<int>(kind));
+    fail(ACL_ERROR_RT_PARAM_INVALID, "copy kind %d does not fit the places of the two addresses",
+         static_cast<int>(kind));
 }
 
 void require_live(Engine &engine, const void *address, std::size_t size, const char *name) {

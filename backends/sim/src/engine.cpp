@@ -25,8 +25,7 @@ Engine &Engine::get() {
 
 bool Engine::was_started() { return g_started.load(std::memory_order_acquire); }
 
-Engine::Engine()
-    : workers_(create_executor(config().workers, /*can_be_helped=*/true)), timer_(*this), reports_(*this) {
+Engine::Engine() : workers_(create_executor(config().workers, /*can_be_helped=*/true)), timer_(*this), reports_(*this) {
     g_started.store(true, std::memory_order_release);
     for (std::uint32_t user = 0; user < config().visible.size(); ++user) {
         devices_.push_back(std::make_unique<Device>(user, config().visible[user]));

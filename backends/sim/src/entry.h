@@ -22,8 +22,9 @@ aclError entry(const char *function, Body body) {
     begin_call(function);
     try {
         if (is_forked_child()) {
-            reject(ACL_ERROR_RT_INTERNAL_ERROR, "the process was forked after the runtime had been used; "
-                                                "start child processes before, or with exec");
+            reject(ACL_ERROR_RT_INTERNAL_ERROR,
+                   "the process was forked after the runtime had been used; "
+                   "start child processes before, or with exec");
         }
         if (!config().error.empty()) {
             reject(ACL_ERROR_RT_INTERNAL_ERROR, "%s", config().error.c_str());

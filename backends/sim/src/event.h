@@ -41,9 +41,9 @@ class Event final : public Object, public std::enable_shared_from_this<Event> {
     ~Event() override;
 
     // The kinds K1 to K7 as questions. K1 is the default event (0xE, old mode), K3 the Ex event with SYNC.
-    bool is_external() const { return flags == ACL_EVENT_EXTERNAL; }           // K5
+    bool is_external() const { return flags == ACL_EVENT_EXTERNAL; }            // K5
     bool is_device_only() const { return flags == ACL_EVENT_DEVICE_USE_ONLY; }  // K6
-    bool is_ipc() const { return flags == ACL_EVENT_IPC; }                     // K7
+    bool is_ipc() const { return flags == ACL_EVENT_IPC; }                      // K7
     bool is_default() const { return mode == Mode::Old && (flags & kOldSync) != 0 && (flags & ACL_EVENT_SYNC) == 0; }
     bool has_fixed_signal() const {  // K2, K5
         return mode == Mode::Old && ((flags & ACL_EVENT_SYNC) != 0 || is_external());

@@ -57,8 +57,8 @@ void Executor::idle(std::unique_lock<std::mutex> &lock) {
     if (spinning_ == 0 && !engine_.is_held()) {
         ++spinning_;
         lock.unlock();
-        // Not acquire(): the thread that made a stream ready mostly serves it itself, and queueing for the lock behind it
-        // would only make its next unlock expensive.
+        // Not acquire(): the thread that made a stream ready mostly serves it itself, and queueing for the lock behind
+        // it would only make its next unlock expensive.
         if (!spin_until([&] { return ready_.size() > 0 && lock.try_lock(); })) {
             lock = engine_.acquire();
         }

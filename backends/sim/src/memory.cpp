@@ -15,8 +15,8 @@
 namespace aclsim {
 namespace {
 
-constexpr std::uint64_t kAlignment = 512;            // what the runtime asks of the driver (section 1, size rule)
-constexpr std::uint64_t kHugePage = 2ULL << 20;      // blocks above 1 MiB live in huge pages (section 1, page rule)
+constexpr std::uint64_t kAlignment = 512;        // what the runtime asks of the driver (section 1, size rule)
+constexpr std::uint64_t kHugePage = 2ULL << 20;  // blocks above 1 MiB live in huge pages (section 1, page rule)
 constexpr std::uint64_t kHugeThreshold = 1ULL << 20;
 constexpr std::uint64_t kSmallestSlot = 64ULL << 30;
 
@@ -120,8 +120,7 @@ void Heap::remove_free(std::map<std::uintptr_t, std::uint64_t>::iterator range) 
 
 AddressSpace::AddressSpace(std::uint32_t devices, std::uint64_t device_memory) : stride_(slot_size(device_memory)) {
     const std::uint64_t size = stride_ * (devices + 1) + kHugePage;
-    void *range =
-        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *range = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
              "cannot reserve %llu GiB of address space (%s); lower ASCEND_RT_SIM_DEVICES or raise ulimit -v",

@@ -41,8 +41,8 @@ class Heap {
     std::uintptr_t base_;
     std::uint64_t capacity_;
     std::uint64_t free_bytes_;
-    std::map<std::uintptr_t, std::uint64_t> blocks_;             // live: address -> size
-    std::map<std::uintptr_t, std::uint64_t> free_;               // free: address -> size, never adjacent
+    std::map<std::uintptr_t, std::uint64_t> blocks_;              // live: address -> size
+    std::map<std::uintptr_t, std::uint64_t> free_;                // free: address -> size, never adjacent
     std::set<std::pair<std::uint64_t, std::uintptr_t>> by_size_;  // the same free ranges, smallest first
 };
 

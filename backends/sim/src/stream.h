@@ -51,16 +51,16 @@ class Stream final : public Object, public std::enable_shared_from_this<Stream> 
     std::uint64_t aborts = 0;                 // how often the queue was dropped: who waited across one was aborted
     bool aborting = false;
     bool destroyed = false;
-    std::condition_variable progress;      // `completed` reached `wake_at`, or the queue was dropped
-    std::uint64_t wake_at = UINT64_MAX;    // the smallest sequence number that a sleeping thread waits for
-    Stream *ready_previous = nullptr;  // links of ReadyQueue
+    std::condition_variable progress;    // `completed` reached `wake_at`, or the queue was dropped
+    std::uint64_t wake_at = UINT64_MAX;  // the smallest sequence number that a sleeping thread waits for
+    Stream *ready_previous = nullptr;    // links of ReadyQueue
     Stream *ready_next = nullptr;
 
     // Failures and attributes.
     aclError failure = ACL_SUCCESS;  // the last one since the last synchronization (section 1, failure visibility)
     bool stops_on_failure = false;
     std::uint32_t overflow_switch = 0;
-    std::uint32_t custom_tag = 0xFFFFFFFF;  // until set [obs]
+    std::uint32_t custom_tag = 0xFFFFFFFF;            // until set [obs]
     std::array<std::int64_t, 2> core_limits{-1, -1};  // cube, vector; -1: the device's limit
 
     // Who runs callbacks of this stream (section 0.3).

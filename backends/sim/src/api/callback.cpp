@@ -14,8 +14,8 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
         }
         Stream &on = require_stream(engine, stream);
         if (on.callback_owner == Stream::CallbackOwner::User) {
-            fail(ACL_ERROR_RT_STREAM_SUBSCRIBE, "stream %u has a subscribed callback thread; it takes no host functions",
-                 on.id);
+            fail(ACL_ERROR_RT_STREAM_SUBSCRIBE,
+                 "stream %u has a subscribed callback thread; it takes no host functions", on.id);
         }
         launch_host_function(engine, lock, require_own(engine, on), fn, args);
     });

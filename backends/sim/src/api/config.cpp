@@ -84,12 +84,12 @@ aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, u
 }
 
 aclError aclrtResetStreamResLimit(aclrtStream stream) {
-    return entry(__func__,
-                 [&](Engine &engine, Lock &) { require_stream(engine, stream).core_limits = {-1, -1}; });
+    return entry(__func__, [&](Engine &engine, Lock &) { require_stream(engine, stream).core_limits = {-1, -1}; });
 }
 
 aclError aclrtUseStreamResInCurrentThread(aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &) { t_resource_stream = require_stream(engine, stream).handle(); });
+    return entry(__func__,
+                 [&](Engine &engine, Lock &) { t_resource_stream = require_stream(engine, stream).handle(); });
 }
 
 aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream) {

@@ -18,8 +18,10 @@ aclError create(const char *function, aclrtEvent *event, Event::Mode mode, std::
         require(event, "event");
         const bool is_alone = (flag & (flag - 1)) == 0;
         if ((flag & known) == 0 || flag > known || ((flag & kAloneFlags) != 0 && !is_alone)) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "event flags %#x: no known flag, an unknown one, or one that must stand "
-                                             "alone (0x10, 0x20, 0x40)", flag);
+            fail(ACL_ERROR_RT_PARAM_INVALID,
+                 "event flags %#x: no known flag, an unknown one, or one that must stand "
+                 "alone (0x10, 0x20, 0x40)",
+                 flag);
         }
         if (flag == ACL_EVENT_IPC && !config().product->has_ipc_events) {
             refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no IPC events", config().product->name);

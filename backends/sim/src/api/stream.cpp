@@ -66,8 +66,10 @@ void set_failure_mode(Stream &stream, std::uint64_t mode) {
         return;
     }
     if (!stop || (stream.flags & ACL_STREAM_DEVICE_USE_ONLY) != 0) {
-        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u cannot go back from STOP to CONTINUE, or is for the device "
-                                                 "alone", stream.id);
+        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+               "stream %u cannot go back from STOP to CONTINUE, or is for the device "
+               "alone",
+               stream.id);
     }
     stream.stops_on_failure = stream.context.stops_on_failure = true;
 }
@@ -163,9 +165,8 @@ aclError aclrtGetStreamAvailableNum(uint32_t *streamCount) {
 }
 
 aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        set_failure_mode(require_control_stream(engine, stream), mode);
-    });
+    return entry(__func__,
+                 [&](Engine &engine, Lock &) { set_failure_mode(require_control_stream(engine, stream), mode); });
 }
 
 aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ascend-rt demo`` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ascend_rt import demo
+
+
+def run_demo(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ascend_rt", "demo", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=cwd,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.mark.parametrize("size", [1, 4095, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, (5 << 20) + 17])
+def test_any_file_comes_back(size: int, tmp_path: Path, backend: str) -> None:
+    file = tmp_path / "any"
+    file.write_bytes(os.urandom(size))
+    ended = run_demo(str(file), "--backend", backend, "--json", "--chunk-mib", "1", cwd=tmp_path)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    report = json.loads(ended.stdout)
+    assert report["passed"]
+    assert report["bytes"] == size
+    assert report["chunks"] == -(-size // (1 << 20))
+    assert set(report["stage_ms"]) == set(demo.STAGES)
+    assert set(report["latency_us"]) == {"record", "wait", "synchronize"}
+    assert report["backend"] == backend
+
+
+def test_the_default_file_and_the_text(tmp_path: Path) -> None:
+    ended = run_demo(cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    for part in ("library", "device", "moved", "device to device", "median", "PASS"):
+        assert part in ended.stdout
+    assert sys.executable in ended.stdout
+
+
+def test_a_wrong_byte_is_a_failure_that_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "any"
+    file.write_bytes(bytes(3 << 20))
+
+    class Broken(demo._Slot):
+        def first_difference(self) -> int | None:
+            if self.nbytes and self.offset == 1 << 20:
+                self.stages[-1].done.synchronize()
+                self.received[5] = 99
+            return super().first_difference()
+
+    monkeypatch.setattr(demo, "_Slot", Broken)
+    printed: list[str] = []
+    monkeypatch.setattr("builtins.print", printed.append)
+    assert demo.run(str(file), chunk_bytes=1 << 20) == 1
+    assert f"FAIL      the byte at {(1 << 20) + 5} came back different" in printed[0]
+
+
+def test_bad_files(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    (tmp_path / "directory").mkdir()
+    for name, message in {
+        "missing": "does not exist; name an existing file",
+        "empty": "is empty",
+        "directory": "is a directory; name a file",
+    }.items():
+        ended = run_demo(str(tmp_path / name), "--backend", "sim", cwd=tmp_path)
+        assert ended.returncode == 1
+        assert message in ended.stderr
+        assert "Traceback" not in ended.stderr
+
+
+def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Root may read anything, so the answer of the system is what is replaced.
+    file = tmp_path / "secret"
+    file.write_bytes(b"x")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(PermissionError, match="cannot be read; check its permissions"):
+        demo.run(str(file))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "message"),
+    [
+        (("--backend", "gpu"), {}, "invalid choice: 'gpu'"),
+        (("--chunk-mib", "0"), {}, "a chunk is 1 to 1024 MiB"),
+        ((), {"ASCEND_RT_BACKEND": "gpu"}, "unknown backend 'gpu'; it is one of auto, cann, sim"),
+        ((), {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": "/nowhere/libascendcl.so"}, "no such file"),
+        ((), {"ASCEND_RT_SIM_PRODUCT": "A100"}, "ASCEND_RT_SIM_PRODUCT=A100 is not one of 910B"),
+        ((), {"ASCEND_RT_SIM_DEVICES": "many"}, "ASCEND_RT_SIM_DEVICES=many is not a whole number"),
+    ],
+)
+def test_bad_settings(
+    arguments: tuple[str, ...], environment: dict[str, str], message: str, tmp_path: Path, backend: str
+) -> None:
+    if backend != "sim":
+        pytest.skip("settings of the simulator")
+    ended = run_demo(*arguments, cwd=tmp_path, **environment)
+    assert ended.returncode in (1, 2)
+    assert message in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_the_source_tree_gets_a_sentence(tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parents[2]
+    copy = tmp_path / "ascend_rt"
+    copy.mkdir()
+    for name in ("__init__.py", "__main__.py", "_source_tree.py"):
+        (copy / name).write_bytes((root / "ascend_rt" / name).read_bytes())
+    # -S: the hook of an editable install would find the package all the same.
+    command = [sys.executable, "-S", "-m", "ascend_rt", "demo"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+    assert ended.returncode == 1
+    assert "is the source of ascend_rt, not the installed package" in ended.stderr
+    assert "Traceback" not in ended.stderr
