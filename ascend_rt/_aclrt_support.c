@@ -58,6 +58,16 @@ const char *ascend_rt_loaded_path(const char *name) {
     return path;
 }
 
+int ascend_rt_loaded_has(const char *name, const char *symbol) {
+    void *library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+    if (library == NULL) {
+        return 0;
+    }
+    const int has = dlsym(library, symbol) != NULL;
+    dlclose(library);
+    return has;
+}
+
 size_t ascend_rt_symbol_count(void) { return ascend_rt_slot_count; }
 
 const char *ascend_rt_symbol_name(size_t index) { return ascend_rt_slots[index].name; }

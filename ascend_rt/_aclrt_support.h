@@ -23,6 +23,8 @@ void ascend_rt_python_host_func(void *args);
 int ascend_rt_open(const char *path, char *error, size_t error_size);
 /* Path of the library of that file name that is in the process already, or NULL. */
 const char *ascend_rt_loaded_path(const char *name);
+/* Whether that library has a symbol. */
+int ascend_rt_loaded_has(const char *name, const char *symbol);
 size_t ascend_rt_symbol_count(void);
 const char *ascend_rt_symbol_name(size_t index);
 int ascend_rt_symbol_present(size_t index);

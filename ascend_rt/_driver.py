@@ -168,7 +168,7 @@ def _choose() -> tuple[Candidate, tuple[Attempt, ...], str]:
     asked = "use()" if _wanted else "ASCEND_RT_BACKEND" if "ASCEND_RT_BACKEND" in os.environ else "the default"
     if wanted == "sim":
         return Candidate(str(sim.library_path()), "sim"), (), f"asked for by {asked}"
-    found, attempts = cann.find(_loaded_path, or_simulator=wanted == "auto")
+    found, attempts = cann.find(_in_process, or_simulator=wanted == "auto")
     if found is not None:
         return found, attempts, f"found by {found.source}"
     if wanted == "auto" and not any(attempt.is_there for attempt in attempts):
@@ -218,6 +218,12 @@ def _not_in_library(name: str, path: str) -> Callable[..., NoReturn]:
 
     missing.__name__ = name
     return missing
+
+
+def _in_process(name: str) -> tuple[str, bool] | None:
+    """Return the path of a library that is in the process, and whether it is the simulator."""
+    path = _loaded_path(name)
+    return None if path is None else (path, bool(_raw.ascend_rt_loaded_has(name.encode(), b"aclsimHold")))
 
 
 def _loaded_path(name: str) -> str | None:

@@ -7,7 +7,6 @@ and then opened in a child process, because a bad copy may crash or hang whoever
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import json
 import os
@@ -63,15 +62,18 @@ class Attempt:
     is_there: bool = True
 
 
-def find(
-    loaded_path: Callable[[str], str | None], *, or_simulator: bool
-) -> tuple[Candidate | None, tuple[Attempt, ...]]:
+# Of a file name: the path of the library that is in the process under it, and whether that is the simulator.
+InProcess = Callable[[str], "tuple[str, bool] | None"]
+
+
+def find(in_process: InProcess, *, or_simulator: bool) -> tuple[Candidate | None, tuple[Attempt, ...]]:
     """Look for a usable library of the vendor.
 
     Parameters
     ----------
-    loaded_path : callable
-        Tells the path of a library of that file name which is in the process already, or None.
+    in_process : callable
+        Tells, of a file name, the path of the library that is in the process under it and whether that is the
+        simulator; or None.
     or_simulator : bool
         Whether a simulator that stands in such a place, for instance on ``LD_LIBRARY_PATH``, may be the one.
 
@@ -83,8 +85,7 @@ def find(
         All places up to that one.
     """
     attempts: list[Attempt] = []
-    for candidate in _candidates(loaded_path):
-        attempt = _examine(candidate)
+    for candidate, attempt in _examined(in_process):
         attempts.append(attempt)
         if attempt.verdict == "usable" or (or_simulator and attempt.verdict == _SIMULATOR):
             return candidate, tuple(attempts)
@@ -94,10 +95,21 @@ def find(
 # --- the steps of the search, in their order ------------------------------------------------------------------------
 
 
-def _candidates(loaded_path: Callable[[str], str | None]) -> Iterator[Candidate]:
+def _examined(in_process: InProcess) -> Iterator[tuple[Candidate, Attempt]]:
     for name in NAMES:
-        if path := loaded_path(name):
-            yield Candidate(path, "already in the process")
+        if found := in_process(name):
+            path, is_simulator = found
+            candidate = Candidate(path, "already in the process")
+            # No probe: the process is using it.
+            yield (
+                candidate,
+                Attempt(candidate.path, candidate.source, _SIMULATOR if is_simulator else "usable", not is_simulator),
+            )
+    for candidate in _candidates():
+        yield candidate, _examine(candidate)
+
+
+def _candidates() -> Iterator[Candidate]:
     if explicit := os.environ.get("ASCEND_RT_LIBRARY"):
         yield Candidate(explicit, "ASCEND_RT_LIBRARY")
         return  # who names a library wants that one and no other
@@ -121,9 +133,6 @@ def _in_home(home: str, source: str) -> Iterator[Candidate]:
 
 
 def _examine(candidate: Candidate) -> Attempt:
-    if candidate.source == "already in the process":
-        is_simulator = hasattr(ctypes.CDLL(candidate.path), "aclsimHold")
-        return Attempt(candidate.path, candidate.source, _SIMULATOR if is_simulator else "usable", not is_simulator)
     is_for_loader = os.sep not in candidate.path
     verdict = (None if is_for_loader else _look(Path(candidate.path))) or probe(candidate.path)
     is_there = verdict != _SIMULATOR and not (is_for_loader and verdict == "not there")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the C definitions that complete the simulator's ABI.
 
-``generate_unsupported.py OUTPUT SOURCE...`` looks up which declared functions the sources define, a definition starting
+``generate_definitions.py OUTPUT SOURCE...`` looks up which declared functions the sources define, a definition starting
 at the first column, and defines all others: they report "not supported". It also writes the table of those it found.
 
-``generate_unsupported.py --forward OUTPUT`` defines every function as a call of the same function in
+``generate_definitions.py --forward OUTPUT`` defines every function as a call of the same function in
 ``libascendcl.so``: the library ``libacl_rt.so``.
 """
 
