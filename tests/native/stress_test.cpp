@@ -217,6 +217,38 @@ void hold_pauses_every_stream() {
     CHECK_OK(aclrtFree(cell));
 }
 
+// A stream that is aborted while it is held and then used again must be resumed once, not twice.
+void abort_while_held_leaves_no_trace() {
+    aclrtStream stream = new_stream();
+    auto *cells = device_memory<std::uint64_t>(2);
+    for (int round = 0; round < 50; ++round) {
+        CHECK(aclsimHold(1) == 0);
+        for (int i = 0; i < 3; ++i) {
+            CHECK_OK(aclrtMemcpyAsync(&cells[0], 8, &cells[1], 8, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+            CHECK_OK(aclrtStreamAbort(stream));
+        }
+        CHECK_OK(aclrtMemcpyAsync(&cells[0], 8, &cells[1], 8, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+        CHECK(aclsimHold(0) == 0);
+        CHECK_OK(aclrtSynchronizeStream(stream));
+    }
+    CHECK_OK(aclrtDestroyStream(stream));
+    CHECK_OK(aclrtFree(cells));
+}
+
+// Tasks of a persistent stream are kept, not executed; when there is no place left that is an error, not a wait.
+void full_persistent_queue_is_an_error() {
+    aclrtStream stream = nullptr;
+    CHECK_OK(aclrtCreateStreamWithConfig(&stream, 0, ACL_STREAM_PERSISTENT));
+    aclrtEvent event = new_event();
+    aclError code = ACL_SUCCESS;
+    for (int i = 0; i < 10000 && code == ACL_SUCCESS; ++i) {
+        code = aclrtRecordEvent(event, stream);
+    }
+    CHECK(code == ACL_ERROR_RT_STREAM_TASK_FULL);
+    CHECK_OK(aclrtDestroyEvent(event));
+    CHECK_OK(aclrtDestroyStream(stream));
+}
+
 // A submit into a full queue waits until there is a place, and the queue is bounded.
 void full_queue_blocks_the_submitter() {
     constexpr int kTasks = 6000;  // about three times the queue of any product
@@ -297,6 +329,8 @@ int main() {
     handles_are_shared_and_destroyed();
     host_functions_keep_their_order();
     hold_pauses_every_stream();
+    abort_while_held_leaves_no_trace();
+    full_persistent_queue_is_an_error();
     full_queue_blocks_the_submitter();
     subscribed_thread_runs_callbacks();
     timed_wait_fails_at_the_next_synchronization();

@@ -73,6 +73,9 @@ void Engine::admit(Lock &lock, Stream &stream) {
     if (stream.queue.size() < config().product->queue_depth) {
         return;
     }
+    if (!stream.executes_tasks()) {
+        fail(ACL_ERROR_RT_STREAM_TASK_FULL, "stream %u keeps its tasks, and its queue is full", stream.id);
+    }
     const auto keep = stream.shared_from_this();
     const std::uint64_t enough = stream.submitted + 1 - config().product->queue_depth;
     wait_for(lock, keep, enough, Clock::time_point::max());
@@ -93,7 +96,7 @@ void Engine::note_submission(Stream &stream, const Task &task) {
 
 Start Engine::start_task(Stream &stream, Task &task) {
     const Start start = task.start(stream);
-    if (observer_ != nullptr && start != Start::Blocked) {
+    if (observer_ != nullptr && start == Start::Done) {
         observer_->started(stream, task);
     }
     return start;
@@ -152,6 +155,9 @@ void Engine::run_head(Lock &lock, Stream &stream) {
     const auto keep = stream.shared_from_this();
     stream.state = Stream::State::Running;
     Task &head = *stream.queue.front();
+    if (observer_ != nullptr) {
+        observer_->started(stream, head);
+    }
     lock.unlock();
     head.run();
     lock = acquire();
@@ -169,6 +175,7 @@ void Engine::hold(bool on) {
     held.swap(held_);
     for (const auto &stream : held) {
         if (stream->state == Stream::State::Held) {
+            stream->state = Stream::State::Idle;  // a stream that was aborted meanwhile may be here twice
             make_runnable(*stream);
         }
     }
