@@ -42,6 +42,18 @@ ascend_rt_slot ascend_rt_slots[] = {{
 const size_t ascend_rt_slot_count = sizeof ascend_rt_slots / sizeof ascend_rt_slots[0];
 
 {names}
+
+int ascend_rt_event_status(void *event) {{
+    aclrtEventRecordedStatus status = ACL_EVENT_RECORDED_STATUS_NOT_READY;
+    const aclError code = aclrtQueryEventStatus(event, &status);
+    return code == ACL_SUCCESS ? (int)status : -code;
+}}
+
+int ascend_rt_stream_status(void *stream) {{
+    aclrtStreamStatus status = ACL_STREAM_STATUS_NOT_READY;
+    const aclError code = aclrtStreamQuery(stream, &status);
+    return code == ACL_SUCCESS ? (int)status : -code;
+}}
 """
 
 

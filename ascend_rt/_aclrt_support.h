@@ -31,6 +31,10 @@ int ascend_rt_symbol_present(size_t index);
 /* Does nothing: the floor for the cost of a call into C. */
 aclError ascend_rt_no_op(void *first, void *second);
 
+/* Queries without an output that Python would have to allocate: the status, or the negative code of a failure. */
+int ascend_rt_event_status(void *event);
+int ascend_rt_stream_status(void *stream);
+
 /* The host function to launch: passes its argument to Python while the gate is open. */
 extern const aclrtHostFunc ascend_rt_host_func_entry;
 /* Closes the gate and waits for the callbacks that are inside; returns how many still are when the time is over. */

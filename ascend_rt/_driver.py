@@ -241,7 +241,8 @@ def _forget_in_child() -> None:
     _lock = threading.RLock()
     if is_loading or _library is not None:
         _is_usable = False
-        lib.__dict__.update({name: _after_fork(name) for name in _declared_names()})
+        names = (*_declared_names(), "ascend_rt_event_status", "ascend_rt_stream_status")
+        lib.__dict__.update({name: _after_fork(name) for name in names})
 
 
 def _after_fork(name: str) -> Callable[..., NoReturn]:

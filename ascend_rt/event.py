@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 # Ready-made, because parsing type names and combining flags takes longer than the call itself.
 _EVENT = ffi.typeof("aclrtEvent *")
-_STATUS = ffi.typeof("aclrtEventRecordedStatus *")
 _FLOAT = ffi.typeof("float *")
 _COMPLETE = lib.ACL_EVENT_RECORDED_STATUS_COMPLETE
 _SYNC = lib.ACL_EVENT_SYNC
@@ -77,6 +76,7 @@ class Event(Resource):
     @classmethod
     def from_handle(cls, handle: int) -> Self:
         """Borrow an event that somebody else owns; it is never destroyed from here."""
+        _lifecycle.initialize()
         event = cls.__new__(cls)
         event._has_time = True  # unknown: let the runtime judge
         event._borrow(ffi.cast("aclrtEvent", handle))
@@ -123,11 +123,10 @@ class Event(Resource):
     @property
     def is_done(self) -> bool:
         """Whether the newest record is complete (``aclrtQueryEventStatus``); does not block, needs no context."""
-        out = ffi.new(_STATUS)
-        code = lib.aclrtQueryEventStatus(self._handle, out)
-        if code:
-            check(code, "aclrtQueryEventStatus")
-        return bool(out[0] == _COMPLETE)
+        status = lib.ascend_rt_event_status(self._handle)
+        if status < 0:
+            check(-status, "aclrtQueryEventStatus")
+        return bool(status == _COMPLETE)
 
     def synchronize(self, timeout_ms: int | None = None) -> None:
         """Wait until the newest record is complete; at once if there is none.

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from ascend_rt.enums import StreamFlag
 
-_STATUS = ffi.typeof("aclrtStreamStatus *")
 _COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
 
 # A discarded stream is given this long to finish what it was told to do.
@@ -69,6 +68,7 @@ class Stream(Resource):
 
         The handle is never destroyed from here. 0 is the default stream.
         """
+        _lifecycle.initialize()
         stream = cls.__new__(cls)
         stream._prepare(None)
         stream._borrow(ffi.cast("aclrtStream", handle))
@@ -160,11 +160,10 @@ class Stream(Resource):
     @property
     def is_done(self) -> bool:
         """Whether all work enqueued so far is done (``aclrtStreamQuery``); does not block."""
-        out = ffi.new(_STATUS)
-        code = lib.aclrtStreamQuery(self._handle, out)
-        if code:
-            check(code, "aclrtStreamQuery")
-        return bool(out[0] == _COMPLETE)
+        status = lib.ascend_rt_stream_status(self._handle)
+        if status < 0:
+            check(-status, "aclrtStreamQuery")
+        return bool(status == _COMPLETE)
 
     def launch_host_func(self, function: Callable[..., object], /, *arguments: Any, **keywords: Any) -> None:
         """Call a Python function when the work enqueued so far is done; later work of the stream waits for it.
