@@ -138,6 +138,13 @@ def check(code: int, function: str) -> None:
         raise error_for(code, function, message)
 
 
+def call(function: str, *arguments: Any) -> None:
+    """Call a C function that returns an ``aclError`` and raise the exception if it fails; not for hot paths."""
+    code = getattr(lib, function)(*arguments)
+    if code:
+        check(code, function)
+
+
 # --- loading ---------------------------------------------------------------------------------------------------------
 
 

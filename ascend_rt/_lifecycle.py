@@ -14,7 +14,7 @@ import weakref
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ascend_rt._driver import check, ffi, lib, shutdown, supports, usable
+from ascend_rt._driver import call, check, ffi, lib, shutdown, supports, usable
 from ascend_rt.errors import AclError, AclWarning
 
 if TYPE_CHECKING:
@@ -89,9 +89,9 @@ def _give_back() -> None:
             stream.close(force=True)  # what still waits would keep the process from ending
         for device_id, count in _devices_set.items():
             for _ in range(count):
-                check(lib.aclrtResetDevice(device_id), "aclrtResetDevice")
+                call("aclrtResetDevice", device_id)
         if supports("aclFinalizeReference"):
-            check(lib.aclFinalizeReference(ffi.NULL), "aclFinalizeReference")
+            call("aclFinalizeReference", ffi.NULL)
     except AclError as error:
         warnings.warn(f"while the runtime was given back: {error}", AclWarning, stacklevel=1)
     finally:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import check, ffi, lib
+from ascend_rt._driver import call, check, ffi, lib
 from ascend_rt._resource import Resource
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Context(Resource):
         self._previous = []
         out = ffi.new("aclrtContext *")
         previous = current_handle_or_none()
-        check(lib.aclrtCreateContext(out, device_id), "aclrtCreateContext")
+        call("aclrtCreateContext", out, device_id)
         self._own(out[0])
         restore(previous)  # the C function has made the new one current
 
@@ -71,7 +71,7 @@ class Context(Resource):
 
     def set_current(self) -> None:
         """Make this the calling thread's context (``aclrtSetCurrentContext``)."""
-        check(lib.aclrtSetCurrentContext(self._handle), "aclrtSetCurrentContext")
+        call("aclrtSetCurrentContext", self._handle)
 
     @property
     def default_stream(self) -> Stream:
@@ -92,7 +92,7 @@ class Context(Resource):
         restore(self._previous.pop())
 
     def _destroy(self, handle: Any) -> None:
-        check(lib.aclrtDestroyContext(handle), "aclrtDestroyContext")
+        call("aclrtDestroyContext", handle)
 
 
 def current_handle() -> Any:
@@ -128,7 +128,7 @@ def restore(handle: Any | None) -> None:
 def switched(handle: Any) -> Iterator[None]:
     """Make a context current for a block, and the previous one afterwards."""
     previous = current_handle_or_none()
-    check(lib.aclrtSetCurrentContext(handle), "aclrtSetCurrentContext")
+    call("aclrtSetCurrentContext", handle)
     try:
         yield
     finally:

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascend_rt import _lifecycle, context
-from ascend_rt._driver import check, ffi, lib
+from ascend_rt._driver import call, ffi, lib
 
 if TYPE_CHECKING:
     from ascend_rt.enums import DevAttr
@@ -45,7 +45,7 @@ class Device:
         """Return the number of visible devices (``aclrtGetDeviceCount``); needs no context."""
         _lifecycle.initialize()
         out = ffi.new("uint32_t *")
-        check(lib.aclrtGetDeviceCount(out), "aclrtGetDeviceCount")
+        call("aclrtGetDeviceCount", out)
         return int(out[0])
 
     @classmethod
@@ -58,7 +58,7 @@ class Device:
             The thread has no current context.
         """
         out = ffi.new("int32_t *")
-        check(lib.aclrtGetDevice(out), "aclrtGetDevice")
+        call("aclrtGetDevice", out)
         return cls(int(out[0]))
 
     @property
@@ -95,7 +95,7 @@ class Device:
         """Ask for a number that describes the device (``aclrtGetDeviceInfo``); needs no context."""
         _lifecycle.initialize()
         out = ffi.new("int64_t *")
-        check(lib.aclrtGetDeviceInfo(self._id, attribute, out), "aclrtGetDeviceInfo")
+        call("aclrtGetDeviceInfo", self._id, attribute, out)
         return int(out[0])
 
     @property
@@ -103,7 +103,7 @@ class Device:
         """Free and total memory in bytes (``aclrtGetMemInfo``); makes the device current for the question."""
         free, total = ffi.new("size_t *"), ffi.new("size_t *")
         with self:
-            check(lib.aclrtGetMemInfo(lib.ACL_HBM_MEM, free, total), "aclrtGetMemInfo")
+            call("aclrtGetMemInfo", lib.ACL_HBM_MEM, free, total)
         return MemoryInfo(int(free[0]), int(total[0]))
 
     @property
@@ -133,9 +133,9 @@ class Device:
         of an earlier task once.
         """
         if timeout_ms is None:
-            check(lib.aclrtSynchronizeDevice(), "aclrtSynchronizeDevice")
+            call("aclrtSynchronizeDevice")
         else:
-            check(lib.aclrtSynchronizeDeviceWithTimeout(timeout_ms), "aclrtSynchronizeDeviceWithTimeout")
+            call("aclrtSynchronizeDeviceWithTimeout", timeout_ms)
 
     def __enter__(self) -> Device:
         _lifecycle.initialize()

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import check, ffi, lib
+from ascend_rt._driver import call, check, ffi, lib
 from ascend_rt._resource import Resource
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class Event(Resource):
             if code:
                 check(code, "aclrtSynchronizeEvent")
         else:
-            check(lib.aclrtSynchronizeEventWithTimeout(self._handle, timeout_ms), "aclrtSynchronizeEventWithTimeout")
+            call("aclrtSynchronizeEventWithTimeout", self._handle, timeout_ms)
 
     def elapsed_time(self, end: Event) -> float:
         """Return the time from this event's record to the record of another, in milliseconds.
@@ -184,7 +184,7 @@ class Event(Resource):
     def timestamp_us(self) -> int:
         """The device time of the newest record in microseconds (``aclrtEventGetTimestamp``)."""
         out = ffi.new("uint64_t *")
-        check(lib.aclrtEventGetTimestamp(self._handle, out), "aclrtEventGetTimestamp")
+        call("aclrtEventGetTimestamp", self._handle, out)
         return int(out[0])
 
     def _destroy(self, handle: Any) -> None:

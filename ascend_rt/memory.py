@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import check, ffi, lib, usable
+from ascend_rt._driver import call, check, ffi, lib, usable
 from ascend_rt._resource import Resource
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Buffer(Resource):
     def __init__(self, nbytes: int, *, policy: MemMallocPolicy | int = _HUGE_FIRST) -> None:
         _lifecycle.initialize()
         out = ffi.new("void **")
-        check(lib.aclrtMalloc(out, _size(nbytes), int(policy)), "aclrtMalloc")
+        call("aclrtMalloc", out, _size(nbytes), int(policy))
         self._nbytes = nbytes
         self._parent: Buffer | None = None
         self._own(ffi.cast("char *", out[0]))
@@ -105,7 +105,7 @@ class Buffer(Resource):
         return view
 
     def _destroy(self, handle: Any) -> None:
-        check(lib.aclrtFree(handle), "aclrtFree")
+        call("aclrtFree", handle)
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, {self._nbytes} bytes>"
@@ -139,7 +139,7 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
         """Allocate the memory and make an array of it."""
         _lifecycle.initialize()
         out = ffi.new("void **")
-        check(lib.aclrtMallocHost(out, _size(nbytes)), "aclrtMallocHost")
+        call("aclrtMallocHost", out, _size(nbytes))
         # The array holds the buffer, the buffer holds the pointer, and the pointer's destructor frees the memory.
         memory = ffi.gc(out[0], _free_host, nbytes)
         array: Self = np.ndarray.__new__(cls, (nbytes,), np.uint8, ffi.buffer(memory, nbytes))
@@ -273,7 +273,7 @@ def fill(dst: Buffer, value: int, stream: Stream | None = None) -> None:
     if not 0 <= value <= 255:
         raise ValueError(f"a byte is 0 to 255, not {value}")
     if stream is None:
-        check(lib.aclrtMemset(dst._handle, dst._nbytes, value, dst._nbytes), "aclrtMemset")
+        call("aclrtMemset", dst._handle, dst._nbytes, value, dst._nbytes)
     else:
         code = lib.aclrtMemsetAsync(dst._handle, dst._nbytes, value, dst._nbytes, stream._handle)
         check(code, "aclrtMemsetAsync")

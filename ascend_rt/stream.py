@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle, callback
-from ascend_rt._driver import check, ffi, lib, usable
+from ascend_rt._driver import call, check, ffi, lib, usable
 from ascend_rt._in_flight import InFlight
 from ascend_rt._resource import Resource
 from ascend_rt.context import current_handle, switched
@@ -58,7 +58,7 @@ class Stream(Resource):
         _lifecycle.initialize()
         self._prepare(current_handle())
         out = ffi.new("aclrtStream *")
-        check(lib.aclrtCreateStreamWithConfig(out, priority, int(flags)), "aclrtCreateStreamWithConfig")
+        call("aclrtCreateStreamWithConfig", out, priority, int(flags))
         self._own(out[0])
         _lifecycle.register_stream(self)
 
@@ -78,7 +78,7 @@ class Stream(Resource):
     def default(cls) -> Self:
         """Return the default stream of the calling thread's context, borrowed."""
         out = ffi.new("aclrtStream *")
-        check(lib.aclrtCtxGetCurrentDefaultStream(out), "aclrtCtxGetCurrentDefaultStream")
+        call("aclrtCtxGetCurrentDefaultStream", out)
         return cls.from_handle(int(ffi.cast("uintptr_t", out[0])))
 
     def _prepare(self, context: Any) -> None:
@@ -180,7 +180,7 @@ class Stream(Resource):
 
     def abort(self) -> None:
         """Drop the work that has not started and wait for the rest (``aclrtStreamAbort``); 950, 910B, 910C."""
-        check(lib.aclrtStreamAbort(self._handle), "aclrtStreamAbort")
+        call("aclrtStreamAbort", self._handle)
         self._calls.clear()
         self._in_flight.take()
 
@@ -190,14 +190,14 @@ class Stream(Resource):
     def id(self) -> int:
         """The runtime's number of the stream (``aclrtStreamGetId``)."""
         out = ffi.new("int32_t *")
-        check(lib.aclrtStreamGetId(self._handle, out), "aclrtStreamGetId")
+        call("aclrtStreamGetId", self._handle, out)
         return int(out[0])
 
     @property
     def priority(self) -> int:
         """The priority in force, 0 to 7 (``aclrtStreamGetPriority``)."""
         out = ffi.new("uint32_t *")
-        check(lib.aclrtStreamGetPriority(self._handle, out), "aclrtStreamGetPriority")
+        call("aclrtStreamGetPriority", self._handle, out)
         return int(out[0])
 
     @property
@@ -206,7 +206,7 @@ class Stream(Resource):
         from ascend_rt.enums import StreamFlag
 
         out = ffi.new("uint32_t *")
-        check(lib.aclrtStreamGetFlags(self._handle, out), "aclrtStreamGetFlags")
+        call("aclrtStreamGetFlags", self._handle, out)
         return StreamFlag(out[0])
 
     # --- the end -----------------------------------------------------------------------------------------------------

@@ -69,7 +69,10 @@ def test_slices_are_views(device: Device) -> None:
 def test_a_view_keeps_the_memory(device: Device) -> None:
     view = Buffer(64)[32:]
     gc.collect()
-    copy(view, bytes(32))
+    received = bytearray(32)
+    copy(view, b"x" * 32)
+    copy(received, view)
+    assert received == b"x" * 32
 
 
 @pytest.mark.parametrize("part", [slice(4, 4), slice(6, 2), slice(0, 8, 2)])

@@ -82,13 +82,15 @@ def test_the_default_stream_is_borrowed_and_usable(device: Device) -> None:
     default = Stream.default()
     default.record().synchronize()
     default.close()
-    Stream.default().record().synchronize()
-    Stream.from_handle(0).record().synchronize()
+    for stream in (Stream.default(), Stream.from_handle(0)):
+        stream.record().synchronize()
+        assert stream.is_done
 
 
 def test_the_default_stream_does_not_wait_for_others(stream: Stream) -> None:
     with Latch(stream):
         Stream.default().record().synchronize(timeout_ms=5000)
+        assert not stream.is_done
 
 
 def test_a_closed_stream_says_so(device: Device) -> None:
@@ -160,10 +162,13 @@ def test_a_new_thread_has_no_context(device: Device, stream: Stream) -> None:
 def test_a_thread_that_sets_the_device_shares_its_context(device: Device, stream: Stream) -> None:
     def use() -> None:
         device.set_current()
-        stream.record().synchronize()
+        event = stream.record()
+        event.synchronize()
         device.reset()
+        assert event.is_done
 
     in_thread(use)
+    assert Device.current() == device
 
 
 def test_a_stream_of_another_context_is_refused(device: Device, stream: Stream) -> None:

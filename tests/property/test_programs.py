@@ -196,7 +196,7 @@ class Machine:
         self.model.host = joined(self.model.host, self.model.recorded[step.event] or self.model.host)
         assert self.events[step.event].is_done
 
-    def finish(self) -> None:
+    def check(self) -> None:
         for stream in self.streams:
             stream.synchronize()
         for event in self.events:
@@ -221,7 +221,7 @@ def test_ordered_reads_see_the_last_write(program: list[Step]) -> None:
     with closing(Machine()) as machine:
         for step in program:
             machine.run(step)
-        machine.finish()
+        machine.check()
 
 
 @settings(max_examples=100, deadline=None)
@@ -237,4 +237,4 @@ def test_the_same_with_streams_that_start_late(program: list[Step], data: Any) -
             latches[i].release()
             with contextlib.suppress(Timeout):  # what it waits for may be behind another latch
                 machine.streams[i].synchronize(timeout_ms=1)
-        machine.finish()
+        machine.check()

@@ -21,7 +21,7 @@ from ascend_rt.testing import Latch
 def run_script(text: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a script in a process of its own; every script starts with a device and two streams."""
     start = """
-        import gc, os, sys, threading
+        import contextlib, gc, os, sys, threading
         import ascend_rt as rt
         from ascend_rt import Buffer, Device, Event, PinnedBuffer, Stream, copy_async
         Device(0).set_current()
@@ -64,11 +64,10 @@ EXITS = {
     "a thread that waits inside the runtime": """
         a.wait(Event(manual_reset=True))
         def wait():
-            try:
+            # The exit takes the stream away, perhaps before this thread got to it.
+            with contextlib.suppress(rt.errors.AclError, rt.errors.ClosedError):
                 Device(0).set_current()
                 a.synchronize()
-            except (rt.errors.AclError, rt.errors.ClosedError):
-                pass  # the exit takes the stream away, perhaps before this thread got to it
         threading.Thread(target=wait, daemon=True).start()
     """,
 }
