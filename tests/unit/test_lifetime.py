@@ -158,6 +158,32 @@ def test_a_forked_child_may_load_if_its_parent_has_not() -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="limits threads the Linux way")
+def test_copies_run_even_if_no_thread_can_be_started() -> None:
+    ended = run_script(
+        """
+        import resource
+        import numpy as np
+        pinned, memory, received = PinnedBuffer(4096), Buffer(4096), np.zeros(4096, np.uint8)
+        pinned[:] = 3
+        if os.getuid() == 0:
+            os.setuid(65534)  # the limit does not hold for root
+        resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+        copy_async(memory, pinned, a)
+        b.wait(a)
+        b.synchronize()  # helps: there is nobody else
+        rt.copy(received, memory)
+        assert np.all(received == 3)
+        try:
+            threading.Thread(target=print).start()
+            print("threads can be started after all")
+        except RuntimeError:
+            os._exit(0)
+        """
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
 def test_discarded_objects_give_their_resources_back(device: Device, lib: Any, ffi: Any) -> None:
     def available() -> tuple[int, int, int]:
         streams, events = ffi.new("uint32_t *"), ffi.new("uint32_t *")

@@ -1,6 +1,6 @@
 #include "executor.h"
 
-#include <chrono>
+#include <system_error>
 #include <thread>
 
 #include "config.h"
@@ -34,9 +34,13 @@ void Executor::stop() {
 }
 
 void Executor::start_thread() {
-    ++threads_;
-    // Detached: a process may end while a user's callback still runs; nobody could join that thread.
-    std::thread([self = shared_from_this()] { self->serve(); }).detach();
+    try {
+        // Detached: a process may end while a user's callback still runs; nobody could join that thread.
+        std::thread([self = shared_from_this()] { self->serve(); }).detach();
+        ++threads_;
+    } catch (const std::system_error &) {
+        // The host has no thread left. The next task tries again; meanwhile threads that synchronize help.
+    }
 }
 
 void Executor::serve() {

@@ -1,5 +1,6 @@
 #include "timer.h"
 
+#include <system_error>
 #include <thread>
 
 #include "engine.h"
@@ -9,8 +10,12 @@ namespace aclsim {
 void Timer::arm(Stream &stream, std::uint64_t sequence, Clock::time_point when) {
     limits_.emplace(when, Limit{stream.weak_from_this(), sequence});
     if (!started_) {
-        started_ = true;
-        std::thread([this] { serve(); }).detach();  // the engine is never destroyed
+        try {
+            std::thread([this] { serve(); }).detach();  // the engine is never destroyed
+            started_ = true;
+        } catch (const std::system_error &) {
+            // The host has no thread left: limits are kept from the next one on.
+        }
     }
     changed_.notify_one();
 }
