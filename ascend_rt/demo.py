@@ -39,7 +39,7 @@ _LONG_FILE = 256 << 20  # from here on a progress bar is worth it
 class Report:
     """What the demo found out."""
 
-    library: str
+    library_path: str
     backend: str
     reason: str
     device: str
@@ -148,7 +148,7 @@ def _size_of(path: str) -> int:
 def _describe(path: str, device: Device) -> Report:
     used = library()
     return Report(
-        library=used.path,
+        library_path=used.path,
         backend=used.backend,
         reason=used.reason,
         device=f"{device.id} of {Device.count()}",
@@ -237,7 +237,7 @@ def _as_text(report: Report, size: int) -> str:
     rate = report.bytes / report.seconds / 1e6 if report.seconds else 0.0
     backend = {"cann": "the vendor's library", "sim": "the simulator"}[report.backend]
     lines = [
-        f"library   {backend}: {report.library}",
+        f"library   {backend}: {report.library_path}",
         f"          {report.reason}",
         f"device    {report.device}, {report.product}",
         f"file      {report.file}",

@@ -28,12 +28,12 @@ class Results:
     """The values of all layers, in seconds per iteration; a value is the mean of one sample's loops."""
 
     backend: str
-    library: str
+    library_path: str
     runs: dict[tuple[str, str], list[pyperf.Run]] = field(default_factory=dict)
 
     def add(self, layer: str, name: str, loops: int, values: list[float]) -> None:
         """Add the values that one process measured."""
-        metadata = {"name": f"{layer}/{name}", "loops": loops, "library": self.library}
+        metadata = {"name": f"{layer}/{name}", "loops": loops, "library": self.library_path}
         self.runs.setdefault((layer, name), []).append(pyperf.Run(values, metadata=metadata))
 
     def values(self, layer: str, name: str) -> list[float]:
@@ -180,7 +180,7 @@ def summary(results: Results) -> dict[str, Any]:
     """Return the figures of the table and the goals, times in seconds."""
     return {
         "backend": results.backend,
-        "library": results.library,
+        "library": results.library_path,
         "benchmarks": {name: _figures(results, name) for name in results.names()},
         "goals": [
             {

@@ -25,8 +25,7 @@ import pyperf
 import results as figures
 from ids import BENCHMARKS, LAYERS, ids_of
 
-import ascend_rt
-import ascend_rt.backends
+from ascend_rt import backends, library
 from ascend_rt.errors import LibraryError
 
 HERE = Path(__file__).resolve().parent
@@ -67,7 +66,7 @@ def compile_c(library: Path, program: Path) -> None:
     if not compiler or shutil.which(compiler[0]) is None:
         name = compiler[0] if compiler else ""
         raise BenchmarkError(f"there is no C compiler {name!r}; install one (cc), or name it in the variable CC")
-    headers = Path(ascend_rt.backends.__file__).parent
+    headers = Path(backends.__file__).parent
     where = library.parent
     options = ["-std=c11", "-O2", "-Wall", "-Wextra", f"-I{headers}", "-o", str(program)]
     libraries = [f"-L{where}", f"-Wl,-rpath,{where}", "-lascendcl", "-ldl", "-pthread"]
@@ -103,7 +102,7 @@ def run_python(layer: str, directory: Path, plan: Plan, ids: Sequence[str]) -> M
 def measure(plan: Plan, results: figures.Results, ids: Sequence[str], directory: Path) -> None:
     """Let the layers take turns."""
     program = directory / "bench"
-    compile_c(Path(results.library), program)
+    compile_c(Path(results.library_path), program)
 
     def run(layer: str) -> list[tuple[str, int, list[float]]]:
         wanted = [name for name in ids_of(layer, results.backend) if name in ids]
@@ -152,11 +151,11 @@ def run(options: argparse.Namespace) -> None:
     if options.plot and find_spec("matplotlib") is None:
         raise BenchmarkError("--plot needs matplotlib: pip install 'ascend_rt[plots]'")
     os.environ["ASCEND_RT_BACKEND"] = options.backend
-    library = ascend_rt.library()
-    results = figures.Results(library.backend, library.path)
+    loaded = library()
+    results = figures.Results(loaded.backend, loaded.path)
     with tempfile.TemporaryDirectory() as directory:
         measure(SMOKE if options.smoke else FULL, results, options.ids, Path(directory))
-    print(f"library: {results.library}\n\n{figures.table(results)}\n")
+    print(f"library: {results.library_path}\n\n{figures.table(results)}\n")
     print("a smoke run: the times mean nothing" if options.smoke else figures.goals(results))
     if options.output:
         figures.write(results, options.output)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-import ascend_rt
+from ascend_rt import library
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "event_sequences.json"
 REPLAY = Path(__file__).resolve().parents[3] / "shared" / "oracle" / "replay.py"
@@ -87,7 +87,7 @@ def test_events_answer_as_the_real_runtime_did(sequence: dict[str, Any], device:
 def test_recorded_groups_agree(group: str, backend: str) -> None:
     if backend != "sim":
         pytest.skip("the recorder's own tool compares with hardware")
-    command = [sys.executable, str(REPLAY), "--lib", ascend_rt.library().path, "--group", group, "--outs"]
+    command = [sys.executable, str(REPLAY), "--lib", library().path, "--group", group, "--outs"]
     # The recording's machine had two devices.
     environment = {**os.environ, "ASCEND_RT_SIM_DEVICES": "2", "ASCEND_RT_SIM_PRODUCT": "910B"}
     replay = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)

@@ -353,7 +353,7 @@ assert _driver.usable()
 
 
 def test_a_child_of_a_process_that_used_the_library_is_refused(run) -> None:
-    result = run("-c", FORK.format(before="ascend_rt.library()"), ASCEND_RT_BACKEND="sim")
+    result = run("-c", FORK.format(before="_driver.load()"), ASCEND_RT_BACKEND="sim")
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("refused False")
     assert "spawn" in result.stdout
@@ -388,7 +388,7 @@ import threading
 from ascend_rt.backends import cann
 cann.probe({str(vendor)!r})  # so that only this process waits in the constructor
 os.environ["GATE"] = {str(gate)!r}
-loader = threading.Thread(target=ascend_rt.library)
+loader = threading.Thread(target=_driver.load)
 loader.start()
 writer = os.open({str(gate)!r}, os.O_WRONLY)  # returns when the constructor has opened the other end
 """
