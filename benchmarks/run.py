@@ -60,14 +60,14 @@ SMOKE = Plan(rounds=1, values=1, sample_ms=0, is_smoke=True)
 # --- the C program ---------------------------------------------------------------------------------------------------
 
 
-def compile_c(library: Path, program: Path) -> None:
+def compile_c(library_path: Path, program: Path) -> None:
     """Compile bench.c against the declarations of the package and link it to the library under test."""
     compiler = shlex.split(os.environ.get("CC", "cc"))
     if not compiler or shutil.which(compiler[0]) is None:
         name = compiler[0] if compiler else ""
         raise BenchmarkError(f"there is no C compiler {name!r}; install one (cc), or name it in the variable CC")
     headers = Path(backends.__file__).parent
-    where = library.parent
+    where = library_path.parent
     options = ["-std=c11", "-O2", "-Wall", "-Wextra", f"-I{headers}", "-o", str(program)]
     libraries = [f"-L{where}", f"-Wl,-rpath,{where}", "-lascendcl", "-ldl", "-pthread"]
     _output_of([*compiler, *options, str(HERE / "c" / "bench.c"), *libraries])

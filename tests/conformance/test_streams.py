@@ -78,6 +78,16 @@ def test_flags_come_back(device: Device) -> None:
         assert stream.flags == StreamFlag.FAST_LAUNCH | StreamFlag.FAST_SYNC
 
 
+def test_a_persistent_stream_keeps_its_tasks_and_nobody_waits_for_them(device: Device) -> None:
+    with Stream(flags=StreamFlag.PERSISTENT) as stream:
+        event = stream.record()
+        stream.synchronize()
+        assert stream.is_done
+        assert not event.is_done
+        with pytest.raises(InvalidArgument, match="persistent"):
+            event.synchronize()
+
+
 def test_the_default_stream_is_borrowed_and_usable(device: Device) -> None:
     default = Stream.default()
     default.record().synchronize()

@@ -101,6 +101,9 @@ void synchronize(Engine &engine, Lock &lock, aclrtEvent event, std::int32_t time
     if (!found.was_recorded() || !stream) {
         return;
     }
+    if (!stream->executes_tasks()) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "the event was recorded on a persistent stream, which executes nothing");
+    }
     const std::uint64_t record = found.record_sequence();
     switch (engine.wait_for(lock, stream, record, deadline_of(timeout_ms))) {
         case Engine::Waited::TimedOut:
