@@ -138,6 +138,11 @@ def check(code: int, function: str) -> None:
         raise error_for(code, function, message)
 
 
+def address(handle: Any) -> int:
+    """Return a handle or a pointer as a number."""
+    return int(ffi.cast("uintptr_t", handle))
+
+
 def call(function: str, *arguments: Any) -> None:
     """Call a C function that returns an ``aclError`` and raise the exception if it fails; not for hot paths."""
     code = getattr(lib, function)(*arguments)

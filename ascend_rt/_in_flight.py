@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from ascend_rt.errors import AclError
+
 if TYPE_CHECKING:
     from ascend_rt.event import Event
     from ascend_rt.stream import Stream
@@ -15,6 +17,10 @@ _BATCH = 128
 Objects = list[object]
 Batches = deque[tuple["Event", Objects]]
 Taken = tuple[Objects, Batches]
+
+
+_orphans: Batches = deque()  # of borrowed streams whose Python object is gone
+_lost: list[object] = []
 
 
 class InFlight:
@@ -41,6 +47,18 @@ class InFlight:
         self._batches.append((stream.record(), batch))
         while self._batches and self._batches[0][0].is_done:
             self._batches.popleft()
+
+    def outlive(self, stream: Stream) -> None:
+        """Keep on keeping when the Python object of a borrowed stream goes away and the stream itself lives on."""
+        if not self:
+            return
+        objects: Objects = [self.take()]
+        try:
+            _orphans.append((stream.record(), objects))
+        except AclError:
+            _lost.append(objects)  # nobody can tell when the device is done with them: rather leak than corrupt
+        while _orphans and _orphans[0][0].is_done:
+            _orphans.popleft()
 
     def take(self) -> Taken | None:
         """Hand over what is kept so far: whoever synchronizes drops it afterwards, or gives it back."""

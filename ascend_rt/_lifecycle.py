@@ -12,6 +12,9 @@ import threading
 import warnings
 import weakref
 from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from ascend_rt._driver import call, check, ffi, lib, shutdown, supports, usable
@@ -25,13 +28,15 @@ _CALLBACK_GRACE_MS = 5000
 
 _lock = threading.Lock()
 _initialized = False
+_is_initialiser = False
 _devices_set: Counter[int] = Counter()
+_deferred: list[Stream] = []
 _streams: weakref.WeakValueDictionary[int, Stream] = weakref.WeakValueDictionary()
 
 
 def initialize() -> None:
     """Initialise the runtime if we have not done so (``aclInit``); loads the library. Idempotent and thread-safe."""
-    global _initialized
+    global _initialized, _is_initialiser
     if _initialized:
         return
     with _lock:
@@ -39,7 +44,8 @@ def initialize() -> None:
             return
         code = lib.aclInit(b"")
         # Somebody else in the process was first: then the call has counted, and the reference is given back at exit.
-        if code != lib.ACL_ERROR_REPEAT_INITIALIZE:
+        _is_initialiser = code != lib.ACL_ERROR_REPEAT_INITIALIZE
+        if _is_initialiser:
             check(code, "aclInit")
         atexit.register(_give_back)
         _initialized = True
@@ -71,8 +77,15 @@ def reset_surplus(device_id: int) -> None:
 
 
 def register_stream(stream: Stream) -> None:
-    """Remember a stream that we own, so that the exit can stop it."""
+    """Remember a stream that we own, so that the exit can stop it; discard those that had to wait for that."""
+    while _deferred:
+        _deferred.pop().close()
     _streams[id(stream)] = stream
+
+
+def defer(stream: Stream) -> None:
+    """Keep a stream whose last reference went away where it cannot be destroyed: inside a host function."""
+    _deferred.append(stream)
 
 
 def _give_back() -> None:
@@ -84,15 +97,20 @@ def _give_back() -> None:
         warnings.warn(message, AclWarning, stacklevel=1)
         shutdown()
         return
-    try:
-        for stream in list(_streams.values()):
-            stream.close(force=True)  # what still waits would keep the process from ending
-        for device_id, count in _devices_set.items():
-            for _ in range(count):
-                call("aclrtResetDevice", device_id)
-        if supports("aclFinalizeReference"):
-            call("aclFinalizeReference", ffi.NULL)
-    except AclError as error:
-        warnings.warn(f"while the runtime was given back: {error}", AclWarning, stacklevel=1)
-    finally:
-        shutdown()
+    for step in _steps_back():
+        try:
+            step()
+        except AclError as error:
+            warnings.warn(f"while the runtime was given back: {error}", AclWarning, stacklevel=1)
+    shutdown()
+
+
+def _steps_back() -> Iterator[Callable[[], None]]:
+    for stream in (*_deferred, *_streams.values()):
+        yield partial(stream.close, force=True)  # what still waits would keep the process from ending
+    for device_id, count in _devices_set.items():
+        yield from repeat(partial(call, "aclrtResetDevice", device_id), count)
+    if supports("aclFinalizeReference"):
+        yield partial(call, "aclFinalizeReference", ffi.NULL)
+    elif _is_initialiser:  # releases before 8.5 do not count references
+        yield partial(call, "aclFinalize")

@@ -8,7 +8,7 @@ import warnings
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from ascend_rt._driver import ffi, usable
+from ascend_rt._driver import address, usable
 from ascend_rt.errors import AclError, AclWarning, ClosedError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Resource:
     @property
     def handle(self) -> int:
         """The runtime's handle as an integer, for other libraries; valid until the object is closed."""
-        return int(ffi.cast("uintptr_t", self._handle))
+        return address(self._handle)
 
     @property
     def is_closed(self) -> bool:

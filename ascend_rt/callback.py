@@ -3,7 +3,8 @@
 
 The way of a call into Python and back:
 
-1. :func:`launch` wraps the function and its arguments in a :class:`_Call` and keeps it in the stream's table.
+1. :func:`launch` wraps the function and its arguments in a :class:`_Call` and keeps it in the table of pending calls,
+   which does not depend on the life of the stream's Python object.
 2. The runtime gets a C function, the gate, and the address of the call (``aclrtLaunchHostFunc``).
 3. On the context's callback thread the runtime calls the gate, once all earlier work of the stream is done.
 4. The gate enters Python, unless the interpreter is about to end; then the call is dropped.
@@ -14,49 +15,68 @@ The way of a call into Python and back:
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
-from ascend_rt._driver import check, ffi, lib
+from ascend_rt._driver import address, check, ffi, lib
 
 on_error: Callable[[BaseException, Callable[..., object]], object] | None = None
 """Called with the exception and the function whenever a Python function in a stream fails; None is no hook."""
 
-Calls = dict[int, "_Call"]
+_here = threading.local()
 
 
 class _Call:
-    __slots__ = ("arguments", "calls", "function", "handle", "keywords")
+    __slots__ = ("arguments", "function", "handle", "keywords", "stream")
 
     def __init__(
-        self, calls: Calls, function: Callable[..., object], arguments: tuple[Any, ...], keywords: dict[str, Any]
+        self, stream: int, function: Callable[..., object], arguments: tuple[Any, ...], keywords: dict[str, Any]
     ) -> None:
-        self.calls = calls
+        self.stream = stream
         self.function = function
         self.arguments = arguments
         self.keywords = keywords
         self.handle = ffi.new_handle(self)
 
 
-def launch(
-    stream: Any, calls: Calls, function: Callable[..., object], arguments: tuple[Any, ...], keywords: dict[str, Any]
-) -> None:
-    """Enqueue a Python function on a stream's handle; ``calls`` keeps it alive until it has run."""
-    call = _Call(calls, function, arguments, keywords)
-    key = id(call)
-    calls[key] = call
+_pending: dict[int, _Call] = {}
+
+
+def launch(stream: Any, function: Callable[..., object], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    """Enqueue a Python function on a stream's handle and keep it alive until it has run."""
+    call = _Call(address(stream), function, arguments, keywords)
+    _pending[id(call)] = call
     code = lib.aclrtLaunchHostFunc(stream, lib.ascend_rt_host_func_entry, call.handle)
     if code:
-        del calls[key]
+        del _pending[id(call)]
         check(code, "aclrtLaunchHostFunc")
+
+
+def drop(stream: Any) -> None:
+    """Let go of the functions of a stream whose queue was dropped: they will not be called any more."""
+    dropped = address(stream)
+    for key, call in list(_pending.items()):
+        if call.stream == dropped:
+            _pending.pop(key, None)
 
 
 @ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
 def ascend_rt_python_host_func(argument: Any) -> None:
     """Run a call on the runtime's thread; the only entry from C into Python."""
-    call = cast(_Call, ffi.from_handle(argument))
-    call.calls.pop(id(call), None)
+    _here.is_inside = True
+    _run(cast(_Call, ffi.from_handle(argument)))  # the call and its arguments are let go inside
+    _here.is_inside = False
+
+
+def is_inside() -> bool:
+    """Whether the calling thread runs a host function: there, waiting for its stream would never end."""
+    return getattr(_here, "is_inside", False)
+
+
+def _run(call: _Call) -> None:
+    _pending.pop(id(call), None)
     try:
         call.function(*call.arguments, **call.keywords)
     except BaseException as error:

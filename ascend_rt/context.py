@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import call, check, ffi, lib
+from ascend_rt._driver import address, call, check, ffi, lib
 from ascend_rt._resource import Resource
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Context(Resource):
     def current(cls) -> Self | None:
         """Return the calling thread's context, borrowed, or None (``aclrtGetCurrentContext``)."""
         handle = current_handle_or_none()
-        return None if handle is None else cls.from_handle(int(ffi.cast("uintptr_t", handle)))
+        return None if handle is None else cls.from_handle(address(handle))
 
     def set_current(self) -> None:
         """Make this the calling thread's context (``aclrtSetCurrentContext``)."""

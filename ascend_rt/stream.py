@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle, callback
-from ascend_rt._driver import call, check, ffi, lib, usable
+from ascend_rt._driver import address, call, check, ffi, lib, usable
 from ascend_rt._in_flight import InFlight
 from ascend_rt._resource import Resource
 from ascend_rt.context import current_handle, switched
@@ -48,10 +48,11 @@ class Stream(Resource):
     Notes
     -----
     ``aclrtCreateStreamWithConfig``, ``aclrtDestroyStream``. All products. API reference 06. :meth:`close` waits for the
-    stream's work, and so does discarding the object, for at most ten seconds.
+    stream's work, and so does discarding the object, for at most ten seconds. When the interpreter ends, work that has
+    not started is dropped: synchronize before.
     """
 
-    __slots__ = ("_calls", "_context", "_in_flight")
+    __slots__ = ("_context", "_in_flight")
     _what = "stream"
 
     def __init__(self, *, priority: int = 0, flags: StreamFlag | int = 0) -> None:
@@ -79,12 +80,11 @@ class Stream(Resource):
         """Return the default stream of the calling thread's context, borrowed."""
         out = ffi.new("aclrtStream *")
         call("aclrtCtxGetCurrentDefaultStream", out)
-        return cls.from_handle(int(ffi.cast("uintptr_t", out[0])))
+        return cls.from_handle(address(out[0]))
 
     def _prepare(self, context: Any) -> None:
         self._context = context
         self._in_flight = InFlight()
-        self._calls: callback.Calls = {}
 
     # --- ordering ----------------------------------------------------------------------------------------------------
 
@@ -176,12 +176,12 @@ class Stream(Resource):
         -----
         ``aclrtLaunchHostFunc``; enqueues only.
         """
-        callback.launch(self._handle, self._calls, function, arguments, keywords)
+        callback.launch(self._handle, function, arguments, keywords)
 
     def abort(self) -> None:
         """Drop the work that has not started and wait for the rest (``aclrtStreamAbort``); 950, 910B, 910C."""
         call("aclrtStreamAbort", self._handle)
-        self._calls.clear()
+        callback.drop(self._handle)
         self._in_flight.take()
 
     # --- what it is --------------------------------------------------------------------------------------------------
@@ -222,10 +222,14 @@ class Stream(Resource):
         handle = self._take_handle()
         if handle is None:
             return
-        if self._owned and usable():
+        if not self._owned:
+            self._in_flight.outlive(self.from_handle(address(handle)))
+            return
+        if usable():
             self._destroy(handle, force)
+        if force:
+            callback.drop(handle)
         self._in_flight.take()
-        self._calls.clear()
 
     def _destroy(self, handle: Any, force: bool = False) -> None:
         name = "aclrtDestroyStreamForce" if force else "aclrtDestroyStream"
@@ -237,7 +241,13 @@ class Stream(Resource):
         check(code, name)
 
     def __del__(self) -> None:
-        if not getattr(self, "_owned", False) or self.is_closed or not usable():
+        if not hasattr(self, "_owned") or self.is_closed or not usable():
+            return
+        if not self._owned:
+            self._in_flight.outlive(self)
+            return
+        if callback.is_inside():
+            _lifecycle.defer(self)
             return
         try:
             self._discard()
@@ -245,7 +255,11 @@ class Stream(Resource):
             warnings.warn(f"while a stream was discarded: {error}", AclWarning, stacklevel=2, source=self)
 
     def _discard(self) -> None:
-        code = lib.aclrtSynchronizeStreamWithTimeout(self._handle, _DISCARD_MS)
+        synchronize = lib.aclrtSynchronizeStreamWithTimeout
+        code = synchronize(self._handle, _DISCARD_MS)
+        if code == lib.ACL_ERROR_RT_CONTEXT_NULL:  # discarded in a thread that never had one
+            with switched(self._context):
+                code = synchronize(self._handle, _DISCARD_MS)
         if code == lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT:
             message = f"{self!r} was discarded while it waited for something; its work is dropped"
             warnings.warn(message, AclWarning, stacklevel=3, source=self)

@@ -121,6 +121,27 @@ def test_operands_live_until_the_copy_is_done(stream: Stream, other: Stream) -> 
     assert Device(0).memory_info.free == free
 
 
+@pytest.mark.parametrize("close", [False, True])
+def test_operands_outlive_a_borrowed_stream_object(close: bool, stream: Stream) -> None:
+    free = Device(0).memory_info.free
+    with PinnedBuffer(1 << 20) as received:
+        with Latch(stream):
+            borrowed = Stream.from_handle(stream.handle)
+            memory = Buffer(1 << 20)
+            fill(memory, 9)
+            copy_async(received, memory, borrowed)
+            if close:
+                borrowed.close()
+            del memory, borrowed
+            gc.collect()
+            assert Device(0).memory_info.free < free
+        stream.synchronize()
+        assert np.all(received == 9)
+    copy_async(bytearray(1), Buffer(1), Stream.from_handle(stream.handle))  # the next one lets go of what is done
+    gc.collect()
+    assert Device(0).memory_info.free >= free - (1 << 20) + 1
+
+
 def test_many_copies_do_not_pile_up(stream: Stream) -> None:
     with PinnedBuffer(64) as host, Buffer(64) as memory:
         for _ in range(2000):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ascend_rt import Event, Stream, callback
+from ascend_rt import Event, Stream, _lifecycle, callback
 from ascend_rt.testing import Latch
 
 
@@ -51,8 +51,10 @@ def test_a_blocked_function_does_not_stop_other_streams(stream: Stream, other: S
     proceed = threading.Event()
     stream.launch_host_func(proceed.wait)
     other.record().synchronize(timeout_ms=5000)
+    assert not stream.is_done
     proceed.set()
     stream.synchronize()
+    assert stream.is_done
 
 
 def test_functions_run_on_a_thread_of_the_runtime(stream: Stream) -> None:
@@ -139,12 +141,12 @@ def test_an_error_in_the_hook_is_reported_too(stream: Stream, monkeypatch: pytes
 def test_a_refused_launch_keeps_nothing(stream: Stream) -> None:
     stream.launch_host_func(print, end="")
     stream.synchronize()
-    assert stream._calls == {}
+    assert callback._pending == {}
     closed = Stream()
     closed.close()
     with pytest.raises(ValueError, match="closed"):
         closed.launch_host_func(print)
-    assert closed._calls == {}
+    assert callback._pending == {}
 
 
 def test_a_function_may_use_python_threads_while_the_host_waits(stream: Stream) -> None:
@@ -159,3 +161,33 @@ def test_a_function_may_use_python_threads_while_the_host_waits(stream: Stream) 
     stream.launch_host_func(work)
     stream.synchronize()
     assert ticks == [1]
+
+
+def test_the_last_reference_to_a_stream_may_go_inside_its_own_function(device: Any) -> None:
+    # Destroying the stream there would wait for the function that is running.
+    ran, proceed = threading.Event(), threading.Event()
+    stream = Stream()
+    event = Event()
+
+    def work(own: Stream) -> None:
+        proceed.wait()
+        ran.set()
+
+    stream.launch_host_func(work, stream)
+    event.record(stream)
+    del stream
+    gc.collect()
+    proceed.set()
+    event.synchronize(timeout_ms=20_000)
+    assert ran.is_set()
+    Stream().close()  # destroys the one that was deferred
+    assert _lifecycle._deferred == []
+
+
+def test_a_function_on_a_borrowed_stream_outlives_the_borrower(stream: Stream) -> None:
+    ran: list[int] = []
+    with Latch(stream):
+        Stream.from_handle(stream.handle).launch_host_func(ran.append, 1)
+        gc.collect()
+    stream.synchronize()
+    assert ran == [1]
