@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ascend_rt.stream import Stream
+
+
+_explicit: weakref.WeakValueDictionary[int, Context] = weakref.WeakValueDictionary()
 
 
 class Context(Resource):
@@ -53,6 +57,7 @@ class Context(Resource):
         previous = current_handle_or_none()
         call("aclrtCreateContext", out, device_id)
         self._own(out[0])
+        _explicit[address(out[0])] = self
         restore(previous)  # the C function has made the new one current
 
     @classmethod
@@ -93,6 +98,11 @@ class Context(Resource):
 
     def _destroy(self, handle: Any) -> None:
         call("aclrtDestroyContext", handle)
+
+
+def owner_of(handle: Any) -> Context | None:
+    """Return the object that destroys a context when it goes away; whoever needs the context keeps it."""
+    return _explicit.get(address(handle))
 
 
 def current_handle() -> Any:

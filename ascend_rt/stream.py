@@ -11,7 +11,7 @@ from ascend_rt import _lifecycle, callback
 from ascend_rt._driver import address, call, check, ffi, lib, usable
 from ascend_rt._in_flight import InFlight
 from ascend_rt._resource import Resource
-from ascend_rt.context import current_handle, switched
+from ascend_rt.context import current_handle, owner_of, switched
 from ascend_rt.errors import AclError, AclWarning
 from ascend_rt.event import Event
 
@@ -52,7 +52,7 @@ class Stream(Resource):
     not started is dropped: synchronize before.
     """
 
-    __slots__ = ("_context", "_in_flight")
+    __slots__ = ("_context", "_context_owner", "_in_flight")
     _what = "stream"
 
     def __init__(self, *, priority: int = 0, flags: StreamFlag | int = 0) -> None:
@@ -84,6 +84,7 @@ class Stream(Resource):
 
     def _prepare(self, context: Any) -> None:
         self._context = context
+        self._context_owner = None if context is None else owner_of(context)
         self._in_flight = InFlight()
 
     # --- ordering ----------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -192,6 +193,17 @@ def test_a_stream_of_another_context_is_refused(device: Device, stream: Stream) 
     context.close()
     with pytest.raises(ClosedError, match="this context is closed"):
         context.set_current()
+
+
+def test_a_stream_keeps_its_context(device: Device) -> None:
+    context = Context(0)
+    with context:
+        stream = Stream()
+    del context
+    gc.collect()
+    stream.synchronize()  # InvalidHandle if the context had gone
+    assert stream.is_done
+    stream.close()
 
 
 def test_the_previous_context_comes_back(device: Device) -> None:
