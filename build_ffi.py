@@ -3,7 +3,11 @@
 
 Every declared function becomes a slot in one table of function pointers. A macro with the function's name makes the
 wrappers that cffi writes call through the slot, so a call costs one indirect call and no test. Until a library is
-opened, and for each symbol that the library lacks, the slot points to a default that reports "not supported".
+opened, and for each symbol that the library lacks, the slot points to a default that reports "not supported", with the
+function's own type: 207000, NULL, 0 or nothing.
+
+Python formats its own texts, so a variadic function is declared to Python without its ``...``, and its format is passed
+on as text: a stray ``%`` does no harm.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ _DEFAULT_RESULT = {"aclError": "return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;", "void
 _SOURCE = """\
 #include "abi/acl.h"
 
+#include "_aclrt_arguments.h"
 #include "_aclrt_support.h"
 
 {defaults}
@@ -40,6 +45,8 @@ ascend_rt_slot ascend_rt_slots[] = {{
 }};
 
 const size_t ascend_rt_slot_count = sizeof ascend_rt_slots / sizeof ascend_rt_slots[0];
+
+{variadic}
 
 {names}
 
@@ -69,6 +76,24 @@ def _default(function: Function) -> str:
     return f"static {prototype} {{ {result} }}"
 
 
+def _slot(function: Function) -> str:
+    parameters = " ".join(parameter.name for parameter in function.parameters)
+    fallback = f"(void (*)(void))default_{function.name}"
+    return f'    {{"{function.name}", "{parameters}", &table.{function.name}, {fallback}, false}},'
+
+
+def _in_table(function: Function) -> str:
+    return f"text_{function.name}" if function.is_variadic else f"table.{function.name}"
+
+
+def _with_text(function: Function) -> str:
+    """Return a function that hands the format, which is the last named parameter, on as text."""
+    *first, text = (parameter.name for parameter in function.parameters)
+    prototype = function.prototype.replace(f"{function.name}(", f"text_{function.name}(", 1).replace(", ...", "")
+    result = "" if function.returns == "void" else "return "
+    return f'static {prototype} {{ {result}table.{function.name}({", ".join(first)}, "%s", {text}); }}'
+
+
 def source(functions: tuple[Function, ...]) -> str:
     """Return the C text that precedes the wrappers written by cffi."""
     names = [function.name for function in functions]
@@ -76,8 +101,9 @@ def source(functions: tuple[Function, ...]) -> str:
         defaults="\n".join(map(_default, functions)),
         members="\n".join(f"    __typeof__({name}) *{name};" for name in names),
         initial="\n".join(f"    .{name} = default_{name}," for name in names),
-        slots="\n".join(f'    {{"{name}", &table.{name}, false}},' for name in names),
-        names="\n".join(f"#define {name} table.{name}" for name in names),
+        slots="\n".join(map(_slot, functions)),
+        variadic="\n".join(_with_text(function) for function in functions if function.is_variadic),
+        names="\n".join(f"#define {function.name} {_in_table(function)}" for function in functions),
     )
 
 
@@ -85,7 +111,7 @@ def builder() -> FFI:
     """Return the definition of the module."""
     declared = declarations.load()
     ffi = FFI()
-    ffi.cdef(declared.cdef)
+    ffi.cdef(declared.cdef.replace(", ...)", ")"))
     ffi.cdef(support().cdef)
     ffi.cdef(PYTHON_ENTRY)
     ffi.set_source("ascend_rt._aclrt", source(declared.functions), py_limited_api=True)

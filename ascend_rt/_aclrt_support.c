@@ -32,9 +32,19 @@ int ascend_rt_open(const char *path, char *error, size_t error_size) {
         return -1;
     }
     for (size_t i = 0; i < ascend_rt_slot_count; ++i) {
-        fill(&ascend_rt_slots[i], library);
+        if (!ascend_rt_slots[i].present) {
+            fill(&ascend_rt_slots[i], library);
+        }
     }
     return 0;
+}
+
+void ascend_rt_forget(void) {
+    for (size_t i = 0; i < ascend_rt_slot_count; ++i) {
+        ascend_rt_slot *slot = &ascend_rt_slots[i];
+        slot->present = false;
+        memcpy(slot->pointer, &slot->fallback, sizeof slot->fallback);
+    }
 }
 
 static const char *path_of(void *library) {
@@ -73,6 +83,14 @@ size_t ascend_rt_symbol_count(void) { return ascend_rt_slot_count; }
 const char *ascend_rt_symbol_name(size_t index) { return ascend_rt_slots[index].name; }
 
 int ascend_rt_symbol_present(size_t index) { return ascend_rt_slots[index].present; }
+
+const char *ascend_rt_symbol_library(size_t index) {
+    const ascend_rt_slot *slot = &ascend_rt_slots[index];
+    void *symbol = NULL;
+    Dl_info info;
+    memcpy(&symbol, slot->pointer, sizeof symbol);
+    return slot->present && dladdr(symbol, &info) != 0 ? info.dli_fname : NULL;
+}
 
 aclError ascend_rt_no_op(void *first, void *second) {
     (void)first;

@@ -4,11 +4,13 @@
 
 #include "abi/acl.h"
 
-/* One entry of the table: where the pointer to a function lives, and whether the opened library has the function. */
+/* One entry of the table. */
 typedef struct ascend_rt_slot {
     const char *name;
-    void *pointer; /* address of the function pointer */
-    bool present;
+    const char *parameters; /* their names, with a space between */
+    void *pointer;          /* address of the function pointer */
+    void (*fallback)(void); /* what the pointer is without a library */
+    bool present;           /* whether an opened library has the function */
 } ascend_rt_slot;
 
 extern ascend_rt_slot ascend_rt_slots[];
@@ -19,8 +21,11 @@ void ascend_rt_python_host_func(void *args);
 
 /* For Python. */
 
-/* Opens a library and fills the table; returns 0, or -1 with the dynamic loader's text in error. */
+/* Opens a library and fills the slots that are still empty; returns 0, or -1 with the dynamic loader's text in error.
+ */
 int ascend_rt_open(const char *path, char *error, size_t error_size);
+/* Empties all slots: whoever calls a function from now on reaches no library. The libraries stay open. */
+void ascend_rt_forget(void);
 /* Path of the library of that file name that is in the process already, or NULL. */
 const char *ascend_rt_loaded_path(const char *name);
 /* Whether that library has a symbol. */
@@ -28,6 +33,8 @@ int ascend_rt_loaded_has(const char *name, const char *symbol);
 size_t ascend_rt_symbol_count(void);
 const char *ascend_rt_symbol_name(size_t index);
 int ascend_rt_symbol_present(size_t index);
+/* Path of the library that a function was found in, which may be one that the opened library needs; NULL if absent. */
+const char *ascend_rt_symbol_library(size_t index);
 /* Does nothing: the floor for the cost of a call into C. */
 aclError ascend_rt_no_op(void *first, void *second);
 

@@ -5,6 +5,22 @@
 from enum import IntEnum, IntFlag
 
 
+class AclMemType(IntEnum):
+    """``aclMemType``."""
+
+    DEVICE = 0
+    HOST = 1
+    HOST_COMPILE_INDEPENDENT = 2
+
+
+class AicoreErrorType(IntEnum):
+    """``aclrtAicoreErrorType``."""
+
+    UNKNOWN = 0
+    SW = 1
+    HW_LOCAL = 2
+
+
 class AtomicOperation(IntEnum):
     """``aclrtAtomicOperation``."""
 
@@ -31,6 +47,38 @@ class AtomicOperation(IntEnum):
     SIMD_SCALAR_EXCH = 44
 
 
+class AtomicOperationCapability(IntEnum):
+    """``aclrtAtomicOperationCapability``."""
+
+    SIGNED = 1
+    UNSIGNED = 2
+    REDUCATION = 4
+    REDUCTION = 4
+    SCALAR8 = 8
+    SCALAR16 = 16
+    SCALAR32 = 32
+    SCALAR64 = 64
+    SCALAR128 = 128
+    VECTOR32X4 = 256
+
+
+class BinaryLoadOptionType(IntEnum):
+    """``aclrtBinaryLoadOptionType``."""
+
+    LAZY_LOAD = 1
+    LAZY_MAGIC = 2
+    MAGIC = 2
+    CPU_KERNEL_MODE = 3
+
+
+class BinaryMagic(IntEnum):
+    """Kinds of kernel binaries."""
+
+    VECTOR_CORE = 1094799942
+    CUBE_CORE = 1095320387
+    AICORE = 1129660997
+
+
 class CANNPackageName(IntEnum):
     """``aclCANNPackageName``."""
 
@@ -51,6 +99,43 @@ class CallbackBlockType(IntEnum):
     BLOCK = 1
 
 
+class CannAttr(IntEnum):
+    """``aclCannAttr``."""
+
+    UNDEFINED = -1
+    INF_NAN = 0
+    BF16 = 1
+    JIT_COMPILE = 2
+
+
+class CmoType(IntEnum):
+    """``aclrtCmoType``."""
+
+    PREFETCH = 0
+    WRITEBACK = 1
+    INVALID = 2
+    FLUSH = 3
+
+
+class CntNotifyRecordMode(IntEnum):
+    """``aclrtCntNotifyRecordMode``."""
+
+    SET_VALUE_MODE = 0
+    ADD_MODE = 1
+    BIT_OR_MODE = 2
+    BIT_AND_MODE = 4
+
+
+class CntNotifyWaitMode(IntEnum):
+    """``aclrtCntNotifyWaitMode``."""
+
+    LESS_MODE = 0
+    EQUAL_MODE = 1
+    BIGGER_MODE = 2
+    BIGGER_OR_EQUAL_MODE = 3
+    EQUAL_WITH_BITMASK_MODE = 4
+
+
 class CompareDataType(IntEnum):
     """``aclrtCompareDataType``."""
 
@@ -67,6 +152,46 @@ class Condition(IntEnum):
     GREATER_OR_EQUAL = 3
     LESS = 4
     LESS_OR_EQUAL = 5
+
+
+class DataType(IntEnum):
+    """``aclDataType``."""
+
+    DT_UNDEFINED = -1
+    FLOAT = 0
+    FLOAT16 = 1
+    INT8 = 2
+    INT32 = 3
+    UINT8 = 4
+    INT16 = 6
+    UINT16 = 7
+    UINT32 = 8
+    INT64 = 9
+    UINT64 = 10
+    DOUBLE = 11
+    BOOL = 12
+    STRING = 13
+    COMPLEX64 = 16
+    COMPLEX128 = 17
+    BF16 = 27
+    INT4 = 29
+    UINT1 = 30
+    COMPLEX32 = 33
+    HIFLOAT8 = 34
+    FLOAT8_E5M2 = 35
+    FLOAT8_E4M3FN = 36
+    FLOAT8_E8M0 = 37
+    FLOAT6_E3M2 = 38
+    FLOAT6_E2M3 = 39
+    FLOAT4_E2M1 = 40
+    FLOAT4_E1M2 = 41
+
+
+class DebugJsonPrintFlag(IntEnum):
+    """How much aclmdlRIDebugJsonPrint writes."""
+
+    SUMMARY = 0
+    VERBOSE = 1
 
 
 class DevAttr(IntEnum):
@@ -104,6 +229,13 @@ class DevAttr(IntEnum):
     NPU_ARCH = 601
 
 
+class DevFeature(IntEnum):
+    """The answer of aclrtGetDeviceCapability."""
+
+    NOT_SUPPORT = 0
+    SUPPORT = 1
+
+
 class DevFeatureType(IntEnum):
     """``aclrtDevFeatureType``."""
 
@@ -116,6 +248,24 @@ class DevResLimitType(IntEnum):
 
     CUBE_CORE = 0
     VECTOR_CORE = 1
+
+
+class DeviceFormFactor(IntEnum):
+    """The answer to ACL_DEV_ATTR_DEVICE_FORM_FACTOR."""
+
+    POD = 0
+    A_K = 1
+    A_X = 2
+    PCIE_CARD = 3
+
+
+class DeviceInfo(IntEnum):
+    """``aclDeviceInfo``."""
+
+    UNDEFINED = -1
+    AI_CORE_NUM = 0
+    VECTOR_CORE_NUM = 1
+    L2_SIZE = 2
 
 
 class DeviceLimit(IntEnum):
@@ -150,6 +300,59 @@ class DeviceTaskAbortStage(IntEnum):
 
     PRE = 0
     POST = 1
+
+
+class DevicesTopology(IntFlag):
+    """How two devices are connected, from aclrtGetDevicesTopo."""
+
+    HCCS = 0x1
+    PIX = 0x2
+    PIB = 0x4
+    PHB = 0x8
+    SYS = 0x10
+    SIO = 0x20
+    HCCS_SW = 0x40
+
+
+class DumpTensorAddressType(IntEnum):
+    """``acldumpTensorAddressType``."""
+
+    PTR = 0
+    PTR_PTR = 1
+    RAW = 2
+
+
+class DumpTensorPlacement(IntEnum):
+    """``acldumpTensorPlacement``."""
+
+    DEVICE = 0
+    HOST = 1
+    END = 2
+
+
+class DumpTensorType(IntEnum):
+    """``acldumpTensorType``."""
+
+    INPUT = 0
+    OUTPUT = 1
+    WORKSPACE = 2
+
+
+class DumpType(IntEnum):
+    """``acldumpType``."""
+
+    AIC_ERR_BRIEF_DUMP = 1
+    AIC_ERR_NORM_DUMP = 2
+    AIC_ERR_DETAIL_DUMP = 3
+    DATA_DUMP = 4
+    OVERFLOW_DUMP = 5
+
+
+class EngineType(IntEnum):
+    """``aclrtEngineType``."""
+
+    AIC = 0
+    AIV = 1
 
 
 class ErrorCode(IntEnum):
@@ -202,6 +405,14 @@ class ErrorCode(IntEnum):
     ACL_ERROR_PROF_NOT_RUN = 100043
     ACL_ERROR_DUMP_ALREADY_RUN = 100044
     ACL_ERROR_DUMP_NOT_RUN = 100045
+    ACL_ERROR_PROF_REPEAT_SUBSCRIBE = 148046
+    ACL_ERROR_PROF_API_CONFLICT = 148047
+    ACL_ERROR_INVALID_MAX_OPQUEUE_NUM_CONFIG = 148048
+    ACL_ERROR_INVALID_OPP_PATH = 148049
+    ACL_ERROR_OP_UNSUPPORTED_DYNAMIC = 148050
+    ACL_ERROR_RELATIVE_RESOURCE_NOT_CLEARED = 148051
+    ACL_ERROR_UNSUPPORTED_JPEG = 148052
+    ACL_ERROR_INVALID_BUNDLE_MODEL_ID = 148053
     ACL_ERROR_RT_PARAM_INVALID = 107000
     ACL_ERROR_RT_INVALID_DEVICEID = 107001
     ACL_ERROR_RT_CONTEXT_NULL = 107002
@@ -247,14 +458,26 @@ class ErrorCode(IntEnum):
     ACL_ERROR_RT_INVALID_SYMBOL = 107043
     ACL_ERROR_RT_INVALID_DEVICE_FUNCTION = 107044
     ACL_ERROR_RT_SUB_ACLGRAPH_IS_CAPTURING = 107045
-    ACL_ERROR_PROF_REPEAT_SUBSCRIBE = 148046
-    ACL_ERROR_PROF_API_CONFLICT = 148047
-    ACL_ERROR_INVALID_MAX_OPQUEUE_NUM_CONFIG = 148048
-    ACL_ERROR_INVALID_OPP_PATH = 148049
-    ACL_ERROR_OP_UNSUPPORTED_DYNAMIC = 148050
-    ACL_ERROR_RELATIVE_RESOURCE_NOT_CLEARED = 148051
-    ACL_ERROR_UNSUPPORTED_JPEG = 148052
-    ACL_ERROR_INVALID_BUNDLE_MODEL_ID = 148053
+    ACL_ERROR_GE_PARAM_INVALID = 145000
+    ACL_ERROR_GE_EXEC_NOT_INIT = 145001
+    ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID = 145002
+    ACL_ERROR_GE_EXEC_MODEL_ID_INVALID = 145003
+    ACL_ERROR_GE_EXEC_MODEL_DATA_SIZE_INVALID = 145006
+    ACL_ERROR_GE_EXEC_MODEL_ADDR_INVALID = 145007
+    ACL_ERROR_GE_EXEC_MODEL_QUEUE_ID_INVALID = 145008
+    ACL_ERROR_GE_EXEC_LOAD_MODEL_REPEATED = 145009
+    ACL_ERROR_GE_DYNAMIC_INPUT_ADDR_INVALID = 145011
+    ACL_ERROR_GE_DYNAMIC_INPUT_LENGTH_INVALID = 145012
+    ACL_ERROR_GE_DYNAMIC_BATCH_SIZE_INVALID = 145013
+    ACL_ERROR_GE_AIPP_BATCH_EMPTY = 145014
+    ACL_ERROR_GE_AIPP_NOT_EXIST = 145015
+    ACL_ERROR_GE_AIPP_MODE_INVALID = 145016
+    ACL_ERROR_GE_OP_TASK_TYPE_INVALID = 145017
+    ACL_ERROR_GE_OP_KERNEL_TYPE_INVALID = 145018
+    ACL_ERROR_GE_PLGMGR_PATH_INVALID = 145019
+    ACL_ERROR_GE_FORMAT_INVALID = 145020
+    ACL_ERROR_GE_SHAPE_INVALID = 145021
+    ACL_ERROR_GE_DATATYPE_INVALID = 145022
     ACL_ERROR_BAD_ALLOC = 200000
     ACL_ERROR_API_NOT_SUPPORT = 200001
     ACL_ERROR_INVALID_DEVICE = 200002
@@ -285,9 +508,16 @@ class ErrorCode(IntEnum):
     ACL_ERROR_RT_FEATURE_NOT_SUPPORT_UPDATE_OP = 207019
     ACL_ERROR_RT_TIMEOUT = 207020
     ACL_ERROR_RT_LINK_TYPE_NOT_SUPPORTED = 207021
+    ACL_ERROR_GE_MEMORY_ALLOCATION = 245000
+    ACL_ERROR_GE_MEMORY_OPERATE_FAILED = 245001
+    ACL_ERROR_GE_DEVICE_MEMORY_OPERATE_FAILED = 245002
     ACL_ERROR_STORAGE_OVER_LIMIT = 300000
+    ACL_ERROR_GE_SUBHEALTHY = 345102
+    ACL_ERROR_GE_USER_RAISE_EXCEPTION = 345103
+    ACL_ERROR_GE_DATA_NOT_ALIGNED = 345104
     ACL_ERROR_INTERNAL_ERROR = 500000
     ACL_ERROR_FAILURE = 500001
+    ACL_ERROR_GE_FAILURE = 500002
     ACL_ERROR_RT_FAILURE = 500003
     ACL_ERROR_DRV_FAILURE = 500004
     ACL_ERROR_PROFILING_FAILURE = 500005
@@ -367,6 +597,30 @@ class ErrorCode(IntEnum):
     ACL_ERROR_RT_L3_PORT_ERROR = 507914
     ACL_ERROR_RT_CCU_TIMEOUT = 507915
     ACL_ERROR_RT_CCU_EXCEPTION = 507916
+    ACL_ERROR_GE_INTERNAL_ERROR = 545000
+    ACL_ERROR_GE_LOAD_MODEL = 545001
+    ACL_ERROR_GE_EXEC_LOAD_MODEL_PARTITION_FAILED = 545002
+    ACL_ERROR_GE_EXEC_LOAD_WEIGHT_PARTITION_FAILED = 545003
+    ACL_ERROR_GE_EXEC_LOAD_TASK_PARTITION_FAILED = 545004
+    ACL_ERROR_GE_EXEC_LOAD_KERNEL_PARTITION_FAILED = 545005
+    ACL_ERROR_GE_EXEC_RELEASE_MODEL_DATA = 545006
+    ACL_ERROR_GE_COMMAND_HANDLE = 545007
+    ACL_ERROR_GE_GET_TENSOR_INFO = 545008
+    ACL_ERROR_GE_UNLOAD_MODEL = 545009
+    ACL_ERROR_GE_MODEL_EXECUTE_TIMEOUT = 545601
+    ACL_ERROR_GE_REDEPLOYING = 545602
+
+
+class ErrorType(IntEnum):
+    """``aclrtErrorType``."""
+
+    NO_ERROR = 0
+    ERROR_MEMORY = 1
+    ERROR_L2 = 2
+    ERROR_AICORE = 3
+    ERROR_LINK = 4
+    ERROR_L3_PORT = 5
+    ERROR_OTHERS = 65535
 
 
 class EventFlag(IntFlag):
@@ -432,6 +686,50 @@ class FloatOverflowMode(IntEnum):
     UNDEF = 2
 
 
+class Format(IntEnum):
+    """``aclFormat``."""
+
+    FORMAT_UNDEFINED = -1
+    FORMAT_NCHW = 0
+    FORMAT_NHWC = 1
+    FORMAT_ND = 2
+    FORMAT_NC1HWC0 = 3
+    FORMAT_FRACTAL_Z = 4
+    FORMAT_NC1HWC0_C04 = 12
+    FORMAT_HWCN = 16
+    FORMAT_NDHWC = 27
+    FORMAT_FRACTAL_NZ = 29
+    FORMAT_NCDHW = 30
+    FORMAT_NDC1HWC0 = 32
+    FRACTAL_Z_3D = 33
+    FORMAT_NC = 35
+    FORMAT_NCL = 47
+    FORMAT_FRACTAL_NZ_C0_16 = 50
+    FORMAT_FRACTAL_NZ_C0_32 = 51
+    FORMAT_FRACTAL_NZ_C0_2 = 52
+    FORMAT_FRACTAL_NZ_C0_4 = 53
+    FORMAT_FRACTAL_NZ_C0_8 = 54
+
+
+class FuncAttribute(IntEnum):
+    """``aclrtFuncAttribute``."""
+
+    TYPE = 1
+    RATIO = 2
+    SCHED_MODE = 3
+
+
+class GroupAttr(IntEnum):
+    """``aclrtGroupAttr``."""
+
+    AICORE_INT = 0
+    AIV_INT = 1
+    AIC_INT = 2
+    SDMANUM_INT = 3
+    ASQNUM_INT = 4
+    GROUPID_INT = 5
+
+
 class HacType(IntEnum):
     """``aclrtHacType``."""
 
@@ -445,6 +743,14 @@ class HacType(IntEnum):
     DVPP = 7
     UDMA = 8
     CCU = 9
+
+
+class HostDeviceConnectType(IntEnum):
+    """The answer to ACL_DEV_ATTR_HD_CONNECT_TYPE."""
+
+    PCIE = 0
+    HCCS = 1
+    UB = 2
 
 
 class HostMemMapCapability(IntEnum):
@@ -471,10 +777,73 @@ class HostRegisterType(IntEnum):
     READONLY = 8
 
 
+class IpcMemAccessLink(IntEnum):
+    """Values of ACL_RT_IPC_MEM_ATTR_ACCESS_LINK."""
+
+    SIO = 0
+    HCCS = 1
+    UB_ONE_PORT_PATH = 2
+    UB_MULTI_PORT_PATH = 3
+
+
+class IpcMemAttrType(IntEnum):
+    """``aclrtIpcMemAttrType``."""
+
+    RT_IPC_MEM_ATTR_ACCESS_LINK = 0
+
+
+class IpcMemExportFlag(IntFlag):
+    """How memory is exported."""
+
+    DEFAULT = 0x0
+    DISABLE_PID_VALIDATION = 0x1
+
+
+class IpcMemImportFlag(IntFlag):
+    """How memory is imported."""
+
+    DEFAULT = 0x0
+    ENABLE_PEER_ACCESS = 0x1
+
+
+class KernelType(IntEnum):
+    """``aclrtKernelType``."""
+
+    AICORE = 0
+    CUBE = 1
+    VECTOR = 2
+    MIX = 3
+    AICPU = 100
+
+
 class LastErrLevel(IntEnum):
     """``aclrtLastErrLevel``."""
 
     RT_THREAD_LEVEL = 0
+
+
+class LaunchKernelAttrId(IntEnum):
+    """``aclrtLaunchKernelAttrId``."""
+
+    SCHEM_MODE = 1
+    DYN_UBUF_SIZE = 2
+    LOCAL_MEMORY_SIZE = 2
+    ENGINE_TYPE = 3
+    BLOCKDIM_OFFSET = 4
+    BLOCK_TASK_PREFETCH = 5
+    DATA_DUMP = 6
+    TIMEOUT = 7
+    TIMEOUT_US = 8
+    ENABLE_PROFILING = 9
+
+
+class LogLevel(IntEnum):
+    """``aclLogLevel``."""
+
+    DEBUG = 0
+    INFO = 1
+    WARNING = 2
+    ERROR = 3
 
 
 class MallocAttrType(IntEnum):
@@ -484,6 +853,68 @@ class MallocAttrType(IntEnum):
     MODULE_ID = 1
     DEVICE_ID = 2
     VA_FLAG = 3
+
+
+class MdlRICaptureMode(IntEnum):
+    """``aclmdlRICaptureMode``."""
+
+    GLOBAL = 0
+    THREAD_LOCAL = 1
+    RELAXED = 2
+
+
+class MdlRICaptureStatus(IntEnum):
+    """``aclmdlRICaptureStatus``."""
+
+    NONE = 0
+    ACTIVE = 1
+    INVALIDATED = 2
+
+
+class MdlRICondHandleFlag(IntEnum):
+    """``aclmdlRICondHandleFlag``."""
+
+    MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT = 1
+
+
+class MdlRICondTaskType(IntEnum):
+    """``aclmdlRICondTaskType``."""
+
+    IF = 0
+    WHILE = 1
+    SWITCH = 2
+
+
+class MdlRITaskType(IntEnum):
+    """``aclmdlRITaskType``."""
+
+    DEFAULT = 0
+    KERNEL = 1
+    EVENT_RECORD = 2
+    EVENT_WAIT = 3
+    EVENT_RESET = 4
+    VALUE_WRITE = 5
+    VALUE_WAIT = 6
+
+
+class MemAccessFlags(IntEnum):
+    """``aclrtMemAccessFlags``."""
+
+    NONE = 0
+    READ = 1
+    READWRITE = 3
+
+
+class MemAllocationType(IntEnum):
+    """``aclrtMemAllocationType``."""
+
+    MEM_ALLOCATION_TYPE_PINNED = 0
+
+
+class MemAttachFlag(IntFlag):
+    """Who may access managed memory."""
+
+    RT_MEM_ATTACH_GLOBAL = 0x1
 
 
 class MemAttr(IntEnum):
@@ -507,6 +938,37 @@ class MemAttr(IntEnum):
     MEM_P2P_NORMAL = 15
     MEM_P2P_HUGE = 16
     MEM_P2P_HUGE1G = 17
+
+
+class MemGranularityOptions(IntEnum):
+    """``aclrtMemGranularityOptions``."""
+
+    MINIMUM = 0
+    RECOMMENDED = 1
+    UNDEF = 65535
+
+
+class MemHandleType(IntEnum):
+    """``aclrtMemHandleType``."""
+
+    NONE = 0
+    POSIX = 2
+
+
+class MemLinkIndex(IntEnum):
+    """Which link aclrtMemMapSelectedLink takes."""
+
+    IDX_0 = 0
+    IDX_1 = 1
+
+
+class MemLinkType(IntEnum):
+    """``aclrtMemLinkType``."""
+
+    LINK_SIO = 0
+    LINK_HCCS = 1
+    UB_ONE_PORT_PATH = 2
+    UB_MULTI_PORT_PATH = 3
 
 
 class MemLocationType(IntEnum):
@@ -535,6 +997,85 @@ class MemMallocPolicy(IntEnum):
     ACCESS_USER_SPACE_READONLY = 1048576
 
 
+class MemManagedAdviseType(IntEnum):
+    """``aclrtMemManagedAdviseType``."""
+
+    SET_READ_MOSTLY = 0
+    UNSET_READ_MOSTLY = 1
+    SET_PREFERRED_LOCATION = 2
+    UNSET_PREFERRED_LOCATION = 3
+    SET_ACCESSED_BY = 4
+    UNSET_ACCESSED_BY = 5
+
+
+class MemManagedLocationType(IntEnum):
+    """``aclrtMemManagedLocationType``."""
+
+    INVALID = 0
+    DEVICE = 1
+    HOST = 2
+    HOST_NUMA = 3
+    HOST_NUMA_CURRENT = 4
+
+
+class MemManagedRangeAttribute(IntEnum):
+    """``aclrtMemManagedRangeAttribute``."""
+
+    READ_MOSTLY = 1
+    PREFERRED_LOCATION = 2
+    ACCESSED_BY = 3
+    PREFERRED_LOCATION_TYPE = 4
+    PREFERRED_LOCATION_ID = 5
+    LAST_PREFETCH_LOCATION = 6
+    LAST_PREFETCH_LOCATION_TYPE = 7
+    LAST_PREFETCH_LOCATION_ID = 8
+
+
+class MemPgType(IntEnum):
+    """``aclrtMemPgType``."""
+
+    NORMAL_PAGE_TYPE = 0
+    HUGE_PAGE_TYPE = 1
+    HUGE1G_PAGE_TYPE = 2
+
+
+class MemPoolAttr(IntEnum):
+    """``aclrtMemPoolAttr``."""
+
+    REUSE_FOLLOW_EVENT_DEPENDENCIES = 1
+    REUSE_ALLOW_OPPORTUNISTIC = 2
+    REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3
+    ATTR_RELEASE_THRESHOLD = 4
+    ATTR_RESERVED_MEM_CURRENT = 5
+    ATTR_RESERVED_MEM_HIGH = 6
+    ATTR_USED_MEM_CURRENT = 7
+    ATTR_USED_MEM_HIGH = 8
+
+
+class MemSharedHandleType(IntEnum):
+    """``aclrtMemSharedHandleType``."""
+
+    DEFAULT = 1
+    FABRIC = 2
+
+
+class MemType(IntEnum):
+    """``aclrtMemType``."""
+
+    HBM_TYPE = 0
+    DDR_TYPE = 1
+    P2P_HBM_TYPE = 2
+    P2P_DDR_TYPE = 3
+
+
+class MemTypeMask(IntFlag):
+    """Kinds of memory that aclrtCheckMemType tells apart."""
+
+    DEV = 0x2
+    DVPP = 0x8
+    RSVD = 0x10
+
+
 class MemcpyKind(IntEnum):
     """``aclrtMemcpyKind``."""
 
@@ -546,6 +1087,163 @@ class MemcpyKind(IntEnum):
     HOST_TO_BUF_TO_DEVICE = 5
     INNER_DEVICE_TO_DEVICE = 6
     INTER_DEVICE_TO_DEVICE = 7
+
+
+class NotifyExportFlag(IntFlag):
+    """How a notify is exported."""
+
+    DEFAULT = 0x0
+    DISABLE_PID_VALIDATION = 0x2
+
+
+class NotifyFlag(IntFlag):
+    """How a notify is created."""
+
+    DEFAULT = 0x0
+    DEVICE_USE_ONLY = 0x1
+
+
+class NotifyImportFlag(IntFlag):
+    """How a notify is imported."""
+
+    DEFAULT = 0x0
+    ENABLE_PEER_ACCESS = 0x2
+
+
+class OpDump(IntFlag):
+    """What aclopStartDumpArgs dumps."""
+
+    OP_DUMP_OP_AICORE_ARGS = 0x1
+
+
+class ProcessState(IntEnum):
+    """``aclrtProcessState``."""
+
+    RUNNING = 0
+    LOCKED = 1
+
+
+class ProfAicoreMetrics(IntEnum):
+    """``aclprofAicoreMetrics``."""
+
+    ARITHMETIC_UTILIZATION = 0
+    PIPE_UTILIZATION = 1
+    MEMORY_BANDWIDTH = 2
+    L0B_AND_WIDTH = 3
+    RESOURCE_CONFLICT_RATIO = 4
+    MEMORY_UB = 5
+    L2_CACHE = 6
+    PIPE_EXECUTE_UTILIZATION = 7
+    MEMORY_ACCESS = 8
+    NONE = 255
+
+
+class ProfConfigType(IntEnum):
+    """``aclprofConfigType``."""
+
+    ARGS_MIN = 0
+    STORAGE_LIMIT = 1
+    SYS_HARDWARE_MEM_FREQ = 3
+    LLC_MODE = 4
+    SYS_IO_FREQ = 5
+    SYS_INTERCONNECTION_FREQ = 6
+    DVPP_FREQ = 7
+    HOST_SYS = 8
+    HOST_SYS_USAGE = 9
+    HOST_SYS_USAGE_FREQ = 10
+    LOW_POWER_FREQ = 11
+    SYS_MEM_SERVICEFLOW = 12
+    SYS_CPU_FREQ = 13
+    OPTYPE = 14
+    NTS_METRICS = 15
+    PATH = 16
+    ARGS_MAX = 17
+
+
+class ProfDataType(IntFlag):
+    """What aclprofCreateConfig collects."""
+
+    ACL_API = 0x1
+    TASK_TIME = 0x2
+    AICORE_METRICS = 0x4
+    AICPU = 0x8
+    L2CACHE = 0x10
+    HCCL_TRACE = 0x20
+    TRAINING_TRACE = 0x40
+    MSPROFTX = 0x80
+    RUNTIME_API = 0x100
+    GE_API_L0 = 0x200
+    TASK_TIME_L0 = 0x800
+    TASK_MEMORY = 0x1000
+    TASK_TIME_L2 = 0x2000
+    OP_ATTR = 0x4000
+    TASK_TIME_L3 = 0x8000
+    GE_API_L1 = 0x1000000
+    API_STATS = 0x400000000
+    AICORE_SHAPE = 0x800000000
+
+
+class ProfMessageType(IntEnum):
+    """``aclprofMessageType``."""
+
+    PROF_MESSAGE_TYPE_TENSOR_INFO = 0
+
+
+class ProfStepTag(IntEnum):
+    """``aclprofStepTag``."""
+
+    START = 0
+    END = 1
+
+
+class ProfSubscribeOpAttri(IntEnum):
+    """``aclprofSubscribeOpAttri``."""
+
+    THREADID = 0
+    NONE = 1
+
+
+class ProfSubscribeOpFlag(IntEnum):
+    """``aclprofSubscribeOpFlag``."""
+
+    OP = 0
+    SUBGRAPH = 1
+    OP_THREAD = 2
+    NONE = 255
+
+
+class QueuePermission(IntFlag):
+    """What a process may do with a queue."""
+
+    MANAGE = 0x1
+    DEQUEUE = 0x2
+    ENQUEUE = 0x4
+
+
+class QueueRouteStatus(IntEnum):
+    """The state of a route."""
+
+    UNBIND = 0
+    BIND = 1
+    BIND_ABNORMAL = 2
+
+
+class RandomNumFuncType(IntEnum):
+    """``aclrtRandomNumFuncType``."""
+
+    DROPOUT_BITMASK = 0
+    UNIFORM_DIS = 1
+    NORMAL_DIS = 2
+    TRUNCATED_NORMAL_DIS = 3
+
+
+class ReduceKind(IntEnum):
+    """``aclrtReduceKind``."""
+
+    SUM = 10
+    MAX = 11
+    MIN = 12
+    EQUAL = 13
 
 
 class RegisterCallbackType(IntEnum):
@@ -569,6 +1267,17 @@ class RunMode(IntEnum):
     HOST = 1
 
 
+class SnapShotStage(IntEnum):
+    """``aclrtSnapShotStage``."""
+
+    LOCK_PRE = 0
+    BACKUP_PRE = 1
+    BACKUP_POST = 2
+    RESTORE_PRE = 3
+    RESTORE_POST = 4
+    UNLOCK_POST = 5
+
+
 class StreamAttr(IntEnum):
     """``aclrtStreamAttr``."""
 
@@ -577,6 +1286,15 @@ class StreamAttr(IntEnum):
     USER_CUSTOM_TAG = 3
     CACHE_OP_INFO = 4
     PRIORITY = 5
+
+
+class StreamConfigAttr(IntEnum):
+    """``aclrtStreamConfigAttr``."""
+
+    WORK_ADDR_PTR = 0
+    WORK_SIZE = 1
+    FLAG = 2
+    PRIORITY = 3
 
 
 class StreamFlag(IntFlag):
@@ -614,9 +1332,82 @@ class SysParamOpt(IntEnum):
     ENABLE_KERNEL_EARLY_START = 3
 
 
+class TdtAllocBufType(IntEnum):
+    """``acltdtAllocBufType``."""
+
+    NORMAL_MEM = 0
+    DVPP_MEM = 1
+
+
+class TdtQueueAttrType(IntEnum):
+    """``acltdtQueueAttrType``."""
+
+    NAME_PTR = 0
+    DEPTH_UINT32 = 1
+
+
+class TdtQueueRouteParamType(IntEnum):
+    """``acltdtQueueRouteParamType``."""
+
+    SRC_UINT32 = 0
+    DST_UINT32 = 1
+    STATUS_INT32 = 2
+
+
+class TdtQueueRouteQueryInfoParamType(IntEnum):
+    """``acltdtQueueRouteQueryInfoParamType``."""
+
+    MODE_ENUM = 0
+    SRC_ID_UINT32 = 1
+    DST_ID_UINT32 = 2
+
+
+class TdtQueueRouteQueryMode(IntEnum):
+    """``acltdtQueueRouteQueryMode``."""
+
+    SRC = 0
+    DST = 1
+    SRC_AND_DST = 2
+    ABNORMAL = 100
+
+
+class TdtTensorType(IntEnum):
+    """``acltdtTensorType``."""
+
+    UNDEFINED = -1
+    TENSOR = 0
+    END_OF_SEQUENCE = 1
+    ABNORMAL = 2
+    SLICE_TENSOR = 3
+    END_TENSOR = 4
+
+
 class TsId(IntEnum):
     """``aclrtTsId``."""
 
     AICORE = 0
     AIVECTOR = 1
     RESERVED = 2
+
+
+class UpdateTaskAttrId(IntEnum):
+    """``aclrtUpdateTaskAttrId``."""
+
+    RANDOM_TASK = 1
+    AIC_AIV_TASK = 2
+
+
+class ValueWaitFlag(IntEnum):
+    """When aclrtValueWait is satisfied."""
+
+    GEQ = 0
+    EQ = 1
+    AND = 2
+    NOR = 3
+
+
+class VmmExportFlag(IntFlag):
+    """How a memory handle is exported."""
+
+    DEFAULT = 0x0
+    DISABLE_PID_VALIDATION = 0x1

@@ -7,6 +7,11 @@ be raised, because it happens in a destructor or at the interpreter's exit, beco
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ascend_rt.backends.cann import Attempt
+
 
 class AclError(Exception):
     """A call of the runtime failed.
@@ -17,20 +22,23 @@ class AclError(Exception):
         The runtime's ``aclError``.
     name : str
         Its symbolic name.
+    group : str
+        Which layer failed, and whether the use, the resources or the layer itself is at fault.
     function : str
         The C function that failed.
     message : str
         What the runtime says about it (``aclGetRecentErrMsg``), or what the code means.
     hint : str
-        What to do; may be empty.
+        What to do.
     """
 
     def __init__(self, code: int, function: str, message: str = "") -> None:
         from ascend_rt._error_table import ERRORS  # a large table, and only failures need it
 
-        name, meaning, hint = ERRORS.get(code, (f"aclError {code}", "unknown error code", ""))
+        name, group, meaning, hint = ERRORS.get(code, (f"aclError {code}", "unknown", "unknown error code", ""))
         self.code = code
         self.name = name
+        self.group = group
         self.function = function
         self.message = message or meaning
         self.hint = hint
@@ -80,7 +88,21 @@ class ClosedError(ValueError):
 
 
 class LibraryError(ImportError):
-    """No usable library was found; the text lists every place that was tried and what was wrong there."""
+    """No usable library was found; the text lists every place that was tried and what was wrong there.
+
+    Attributes
+    ----------
+    attempts : tuple of Attempt
+        The same places as data.
+    """
+
+    def __init__(self, message: str, attempts: tuple[Attempt, ...] = ()) -> None:
+        super().__init__(message)
+        self.attempts = attempts
+
+
+class RuntimeClosed(RuntimeError):
+    """The interpreter is about to end and the runtime was given back: no C function can be called any more."""
 
 
 class ForkedProcess(RuntimeError):

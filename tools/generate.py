@@ -2,12 +2,15 @@
 """Write the Python files that follow from the ABI headers; ``--check`` only tells whether they are up to date.
 
 ``ascend_rt/enums.py``         enumerations, flags and error codes
-``ascend_rt/_error_table.py``  code -> name, meaning, what to do
+``ascend_rt/_error_table.py``  code -> name, group, meaning, what to do
+``ascend_rt/_functions.py``    function -> family, first release, products, whether the facade wraps it
 ``ascend_rt/_aclrt.pyi``       types of the compiled module, so that editors complete the C names
 """
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 import re
 import sys
@@ -31,9 +34,21 @@ _HEAD = """\
 _INTEGERS = ("aclError", "bool", "size_t", "int", "char", "short", "long", "float", "double")
 
 
-def class_name(c_name: str) -> str:
-    """``aclrtMemcpyKind`` -> ``MemcpyKind``, ``aclSysParamOpt`` -> ``SysParamOpt``."""
-    return re.sub(r"^acl(rt)?", "", c_name)
+def class_names(c_names: Iterable[str]) -> dict[str, str]:
+    """Return ``MemcpyKind`` for ``aclrtMemcpyKind``, ``ProfStepTag`` for ``aclprofStepTag``, and so on.
+
+    ``acl`` stays where ``aclrt`` gives the same name: ``aclMemType`` and ``aclrtMemType``.
+    """
+    runtime = {name.removeprefix("aclrt") for name in c_names if name.startswith("aclrt")}
+    return {name: _class_name(name, runtime) for name in c_names}
+
+
+def _class_name(c_name: str, runtime: set[str]) -> str:
+    if c_name.startswith("aclrt"):
+        return c_name.removeprefix("aclrt")
+    short = c_name.removeprefix("acl")
+    name = c_name if short in runtime else short
+    return name[0].upper() + name[1:]
 
 
 def short_names(members: Members) -> list[tuple[str, int]]:
@@ -57,8 +72,9 @@ def enum_class(name: str, base: str, doc: str, members: Members) -> str:
 
 def enums(declared: Declarations) -> str:
     """Return the text of ``enums.py``."""
+    names = class_names([enum.name for enum in declared.enums])
     classes = [
-        enum_class(class_name(enum.name), "IntEnum", f"``{enum.name}``.", short_names(enum.members))
+        enum_class(names[enum.name], "IntEnum", f"``{enum.name}``.", short_names(enum.members))
         for enum in declared.enums
     ]
     bases = {"flags": "IntFlag", "enum": "IntEnum"}
@@ -75,12 +91,53 @@ def enums(declared: Declarations) -> str:
 
 def error_table(declared: Declarations) -> str:
     """Return the text of ``_error_table.py``."""
-    rows = "\n".join(f"    {e.value}: ({e.name!r}, {e.meaning!r}, {e.hint!r})," for e in declared.errors)
-    rows = re.sub(r"'([^'\"]*)'", r'"\1"', rows)
+    rows = "\n".join(f"    {e.value}: {_quoted(e.name, e.group, e.meaning, e.hint)}," for e in declared.errors)
     return (
-        _HEAD + '"""Every error code: its name, what it means, and what to do (which may be empty)."""\n\n'
-        f"ERRORS: dict[int, tuple[str, str, str]] = {{  # fmt: skip\n{rows}\n}}\n"
+        _HEAD + '"""Every error code: its name, its group, what it means, and what to do."""\n\n'
+        f"ERRORS: dict[int, tuple[str, str, str, str]] = {{  # fmt: skip\n{rows}\n}}\n"
     )
+
+
+def function_table(declared: Declarations) -> str:
+    """Return the text of ``_functions.py``."""
+    functions = [function for function in declared.functions if function.family != "aclsim"]
+    wrapped = named_in_facade() & {function.name for function in functions}
+    rows = "\n".join(
+        f'    "{f.name}": ("{f.family}", "{f.since}", {_products(f)}, {f.name in wrapped}),' for f in functions
+    )
+    libraries = "\n".join(f'    "{family}": "{library}",' for family, library in declared.libraries.items())
+    return (
+        _HEAD + '"""Every documented C function, and where it is."""\n\n'
+        f"PRODUCTS = {_quoted(*declarations.PRODUCTS)}\n\n"
+        "# The oldest release whose headers are known; functions of it may be older.\n"
+        f'OLDEST = "{declarations.OLDEST}"\n\n'
+        "# The library of the vendor for the functions of a family that the runtime's own library does not have.\n"
+        f"LIBRARIES = {{\n{libraries}\n}}\n\n"
+        "# Family, first release, products (None: no document tells), whether the facade calls it.\n"
+        f"FUNCTIONS: dict[str, tuple[str, str, str | None, bool]] = {{  # fmt: skip\n{rows}\n}}\n"
+    )
+
+
+def _products(function: Function) -> str:
+    return "None" if function.products is None else f'"{" ".join(function.products)}"'
+
+
+def named_in_facade() -> set[str]:
+    """Return the C functions that the facade's modules name: ``lib.aclX`` and ``call("aclX", …)``."""
+    names: set[str] = set()
+    for path in (ROOT / "ascend_rt").glob("*.py"):
+        if path.name == "_functions.py":
+            continue  # names all of them
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            name = getattr(node, "attr", None) or getattr(node, "value", None)
+            if isinstance(name, str) and re.fullmatch(r"acl\w+", name):
+                names.add(name)
+    return names
+
+
+def _quoted(*values: str) -> str:
+    """Return a tuple as the formatter writes it."""
+    return "(" + ", ".join(json.dumps(value, ensure_ascii=False) for value in values) + ")"
 
 
 def _stub(function: Function) -> str:
@@ -110,6 +167,7 @@ def generated() -> dict[Path, str]:
     return {
         package / "enums.py": enums(declared),
         package / "_error_table.py": error_table(declared),
+        package / "_functions.py": function_table(declared),
         package / "_aclrt.pyi": stubs(declared, build_ffi.support()),
     }
 

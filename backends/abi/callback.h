@@ -16,4 +16,7 @@ aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream);
 aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType, aclrtStream stream);
 aclError aclrtProcessReport(int32_t timeout);
 aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
-aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args);
+aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args); /* since 8.5.0-beta.1 */
+aclError aclrtSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream); /* IPV350 */
+aclError aclrtProcessHostFunc(int32_t timeout); /* IPV350 */
+aclError aclrtUnSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream); /* IPV350 */

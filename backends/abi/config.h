@@ -15,14 +15,14 @@ typedef enum aclSysParamOpt {
     ACL_OPT_ENABLE_KERNEL_EARLY_START = 3,
 } aclSysParamOpt;
 
-aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t *value);
-aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t *value);
-aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t *value);
+aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t *value); /* since 8.5.0-beta.1 */
+aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t *value); /* since 8.5.0-beta.1 */
+aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t *value); /* since 8.5.0-beta.1 */
 aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
-aclError aclrtResetDeviceResLimit(int32_t deviceId);
-aclError aclrtResetStreamResLimit(aclrtStream stream);
-aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t value);
-aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t value);
+aclError aclrtResetDeviceResLimit(int32_t deviceId); /* since 8.5.0-beta.1 */
+aclError aclrtResetStreamResLimit(aclrtStream stream); /* since 8.5.0-beta.1 */
+aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t value); /* since 8.5.0-beta.1 */
+aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t value); /* since 8.5.0-beta.1 */
 aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value);
-aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream);
-aclError aclrtUseStreamResInCurrentThread(aclrtStream stream);
+aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream); /* since 8.5.0-beta.1 */
+aclError aclrtUseStreamResInCurrentThread(aclrtStream stream); /* since 8.5.0-beta.1 */

@@ -2,10 +2,15 @@
 """Read the ABI headers: the one source for the cffi module, the simulator, the generated Python files and the tests.
 
 ``acl.h`` lists the families in their order; a family header holds comments, ``#include``, ``#define NAME NUMBER`` and
-plain C declarations. Three marks inside comments carry what C cannot say:
+plain C declarations. Marks inside comments carry what C cannot say:
 
 - ``/* @flags Name: doc */`` and ``/* @enum Name: doc */`` open a group of constants that ends at the first blank line;
-- a constant with a comment on its own line, ``/* meaning | hint */``, is an error code.
+- ``/* @errors Group: advice */`` opens a group of error codes in the same way; a code has ``/* meaning | hint */``
+  behind it, and without a hint the group's advice holds;
+- a function has ``/* since VERSION, PRODUCTS */`` behind it; without a version it is in every release that is known
+  (`OLDEST`), without products it is on all `PRODUCTS`; ``undocumented`` and ``none`` stand for products as well;
+- ``/* @library NAME: doc */`` names the library of the vendor that has the functions of a family which the runtime's
+  own library does not have.
 """
 
 from __future__ import annotations
@@ -22,7 +27,16 @@ HEADERS = Path(__file__).resolve().parent
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _INCLUDE = re.compile(r'^#include "(\w+)\.h"$', re.MULTILINE)
 _DEFINE = re.compile(r"^#define (\w+) (\S+)(?: /\* (.*) \*/)?$")
-_GROUP = re.compile(r"^/\* @(flags|enum) (\w+): (.*) \*/$")
+_BLOCK = re.compile(r"^/\* @(flags|enum|errors) ([^:]+): (.*) \*/$")
+_LIBRARY = re.compile(r"^/\* @library (\S+): .* \*/$", re.MULTILINE)
+_AVAILABILITY = re.compile(r"\b(acl\w+)\([^;{}]*\); /\* (?:since ([^\s,]+))?(?:, )?([\w ]*?) \*/")
+
+# The products that functions are documented for, by the names of their chips: 910B is "Atlas A2" and 910C "Atlas A3" in
+# the documents, 310B "Atlas 200I/500 A2".
+PRODUCTS = ("910B", "910C", "310B", "310P", "910", "950")
+
+# The oldest release whose headers are known; what is in it may be older.
+OLDEST = "8.1.RC1"
 
 # What <stdbool.h>, <stddef.h> and <stdint.h> declare, for a parser that reads no system header.
 _STANDARD_TYPES = ("bool", "size_t", *(f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)))
@@ -40,13 +54,20 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Function:
-    """A declared function; ``prototype`` has no semicolon."""
+    """A declared function.
+
+    ``prototype`` has no semicolon; ``since`` is the first release that has the function, and `OLDEST` may stand for an
+    older one; ``products`` are those that it is documented for, and None if no document tells.
+    """
 
     name: str
     family: str
     returns: str
     parameters: tuple[Parameter, ...]
     prototype: str
+    is_variadic: bool
+    since: str
+    products: tuple[str, ...] | None
 
 
 @dataclass(frozen=True)
@@ -69,10 +90,11 @@ class ConstantGroup:
 
 @dataclass(frozen=True)
 class ErrorConstant:
-    """An error code; ``hint`` may be empty."""
+    """An error code."""
 
     name: str
     value: int
+    group: str
     meaning: str
     hint: str
 
@@ -87,6 +109,7 @@ class Declarations:
     constants: tuple[tuple[str, int], ...]
     groups: tuple[ConstantGroup, ...]
     errors: tuple[ErrorConstant, ...]
+    libraries: dict[str, str]
 
 
 def families() -> tuple[str, ...]:
@@ -106,13 +129,15 @@ def parse(headers: Iterable[tuple[str, str]], types: str = "") -> Declarations:
     parsed = "".join(_for_parser(family, header) for family, header in headers)
     tree = c_parser.CParser().parse(_PRELUDE + types + parsed)
     nodes = [node for node in tree.ext if node.coord.file in dict(headers)]
+    availability = {name: (since, products) for name, since, products in _AVAILABILITY.findall(text)}
     return Declarations(
         cdef="".join(_for_cffi(header) for _, header in headers),
-        functions=tuple(_functions(nodes)),
+        functions=tuple(_functions(nodes, availability)),
         enums=tuple(_enums(nodes)),
         constants=tuple((name, value) for name, value, _ in _defines(text)),
         groups=tuple(_groups(text)),
         errors=tuple(_errors(text)),
+        libraries={family: match[1] for family, header in headers if (match := _LIBRARY.search(header))},
     )
 
 
@@ -128,22 +153,41 @@ def _for_parser(family: str, header: str) -> str:
     return f'#line 1 "{family}"\n{declarations}'
 
 
-def _functions(nodes: list[c_ast.Node]) -> Iterator[Function]:
+def _functions(nodes: list[c_ast.Node], availability: dict[str, tuple[str, str]]) -> Iterator[Function]:
     for node in nodes:
         if isinstance(node, c_ast.Decl) and isinstance(node.type, c_ast.FuncDecl):
-            yield Function(node.name, node.coord.file, _c(node.type.type), _parameters(node.type), _c(node))
+            since, products = availability.get(node.name, ("", ""))
+            nodes_of_parameters = node.type.args.params if node.type.args else []
+            yield Function(
+                node.name,
+                node.coord.file,
+                returns=_c(node.type.type),
+                parameters=tuple(_parameters(nodes_of_parameters)),
+                prototype=_c(node),
+                is_variadic=any(isinstance(parameter, c_ast.EllipsisParam) for parameter in nodes_of_parameters),
+                since=since or OLDEST,
+                products=_products(products),
+            )
 
 
-def _parameters(function: c_ast.FuncDecl) -> tuple[Parameter, ...]:
-    nodes = function.args.params if function.args else []
-    named = [node for node in nodes if isinstance(node, c_ast.Decl)]  # not the (void) of an empty list
-    return tuple(Parameter(_c(_without_name(node.type)), node.name, _c(node)) for node in named)
+def _products(text: str) -> tuple[str, ...] | None:
+    if text == "undocumented":
+        return None
+    return tuple(product for product in PRODUCTS if product in text.split()) if text else PRODUCTS
+
+
+def _parameters(nodes: list[c_ast.Node]) -> Iterator[Parameter]:
+    for node in nodes:
+        if isinstance(node, c_ast.Decl):  # not the (void) of an empty list, not an ellipsis
+            yield Parameter(_c(_without_name(node.type)), node.name, _c(node))
 
 
 def _without_name(node: c_ast.Node) -> c_ast.Node:
     """Copy a type without the parameter's name, which C keeps at the innermost type."""
     if isinstance(node, c_ast.PtrDecl):
         return c_ast.PtrDecl(node.quals, _without_name(node.type))
+    if isinstance(node, c_ast.FuncDecl):
+        return c_ast.FuncDecl(node.args, _without_name(node.type))
     if isinstance(node, c_ast.TypeDecl):
         return c_ast.TypeDecl(None, node.quals, node.align, node.type)
     raise TypeError(f"{node.coord}: a parameter of this type needs a typedef")
@@ -162,19 +206,26 @@ def _defines(text: str) -> Iterator[tuple[str, int, str]]:
             yield match[1], _number(match[2]), match[3] or ""
 
 
-def _groups(text: str) -> Iterator[ConstantGroup]:
+def _blocks(text: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield kind, name, doc and body of the marked blocks; a blank line ends a block."""
     lines = iter(text.splitlines())
     for line in lines:
-        if match := _GROUP.match(line):
-            body = "\n".join(iter(lambda: next(lines, "").strip(), ""))
-            yield ConstantGroup(match[1], match[2], match[3], tuple((name, n) for name, n, _ in _defines(body)))
+        if match := _BLOCK.match(line):
+            yield (*match.groups(), "\n".join(iter(lambda: next(lines, "").strip(), "")))
+
+
+def _groups(text: str) -> Iterator[ConstantGroup]:
+    for kind, name, doc, body in _blocks(text):
+        if kind != "errors":
+            yield ConstantGroup(kind, name, doc, tuple((constant, n) for constant, n, _ in _defines(body)))
 
 
 def _errors(text: str) -> Iterator[ErrorConstant]:
-    for name, value, comment in _defines(text):
-        if comment:
-            meaning, _, hint = comment.partition("|")
-            yield ErrorConstant(name, value, meaning.strip(), hint.strip())
+    for kind, group, advice, body in _blocks(text):
+        if kind == "errors":
+            for name, value, comment in _defines(body):
+                meaning, _, hint = comment.partition("|")
+                yield ErrorConstant(name, value, group, meaning.strip(), hint.strip() or advice)
 
 
 def _number(text: str) -> int:

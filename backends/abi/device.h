@@ -3,6 +3,30 @@
 
 #include "base.h"
 
+/* @enum DeviceFormFactor: the answer to ACL_DEV_ATTR_DEVICE_FORM_FACTOR */
+#define ACL_DEVICE_FORM_FACTOR_POD 0
+#define ACL_DEVICE_FORM_FACTOR_A_K 1
+#define ACL_DEVICE_FORM_FACTOR_A_X 2
+#define ACL_DEVICE_FORM_FACTOR_PCIE_CARD 3
+
+/* @enum DevFeature: the answer of aclrtGetDeviceCapability */
+#define ACL_DEV_FEATURE_NOT_SUPPORT 0
+#define ACL_DEV_FEATURE_SUPPORT 1
+
+/* @enum HostDeviceConnectType: the answer to ACL_DEV_ATTR_HD_CONNECT_TYPE */
+#define ACL_HOST_DEVICE_CONNECT_TYPE_PCIE 0
+#define ACL_HOST_DEVICE_CONNECT_TYPE_HCCS 1
+#define ACL_HOST_DEVICE_CONNECT_TYPE_UB 2
+
+/* @flags DevicesTopology: how two devices are connected, from aclrtGetDevicesTopo */
+#define ACL_RT_DEVS_TOPOLOGY_HCCS 0x1
+#define ACL_RT_DEVS_TOPOLOGY_PIX 0x2
+#define ACL_RT_DEVS_TOPOLOGY_PIB 0x4
+#define ACL_RT_DEVS_TOPOLOGY_PHB 0x8
+#define ACL_RT_DEVS_TOPOLOGY_SYS 0x10
+#define ACL_RT_DEVS_TOPOLOGY_SIO 0x20
+#define ACL_RT_DEVS_TOPOLOGY_HCCS_SW 0x40
+
 typedef enum aclrtAtomicOperation {
     ACL_RT_ATOMIC_OPERATION_INTEGER_ADD = 0,
     ACL_RT_ATOMIC_OPERATION_INTEGER_MIN = 1,
@@ -119,40 +143,60 @@ typedef enum aclrtTsId {
     ACL_TS_ID_RESERVED = 2,
 } aclrtTsId;
 
-aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int32_t peerDeviceId);
-aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId);
-aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags);
+typedef enum aclDeviceInfo {
+    ACL_DEVICE_INFO_UNDEFINED = -1,
+    ACL_DEVICE_INFO_AI_CORE_NUM = 0,
+    ACL_DEVICE_INFO_VECTOR_CORE_NUM = 1,
+    ACL_DEVICE_INFO_L2_SIZE = 2,
+} aclDeviceInfo;
+
+typedef enum aclrtAtomicOperationCapability {
+    ACL_RT_ATOMIC_CAPABILITY_SIGNED = 1,
+    ACL_RT_ATOMIC_CAPABILITY_UNSIGNED = 2,
+    ACL_RT_ATOMIC_CAPABILITY_REDUCATION = 4,
+    ACL_RT_ATOMIC_CAPABILITY_REDUCTION = 4,
+    ACL_RT_ATOMIC_CAPABILITY_SCALAR8 = 8,
+    ACL_RT_ATOMIC_CAPABILITY_SCALAR16 = 16,
+    ACL_RT_ATOMIC_CAPABILITY_SCALAR32 = 32,
+    ACL_RT_ATOMIC_CAPABILITY_SCALAR64 = 64,
+    ACL_RT_ATOMIC_CAPABILITY_SCALAR128 = 128,
+    ACL_RT_ATOMIC_CAPABILITY_VECTOR32X4 = 256,
+} aclrtAtomicOperationCapability;
+
+aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int32_t peerDeviceId); /* 910B 910C 310P 910 950 */
+aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId); /* 910B 910C 310P 910 950 */
+aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags); /* 910B 910C 310P 910 950 */
 aclError aclrtDeviceGetBareTgid(int32_t *pid);
-aclError aclrtDeviceGetByPCIBusId(const char *pciBusId, int32_t *deviceId);
+aclError aclrtDeviceGetByPCIBusId(const char *pciBusId, int32_t *deviceId); /* since master-2026-08, 910B 910C 950 */
 aclError aclrtDeviceGetHostAtomicCapabilities(
-    uint32_t *capabilities, const aclrtAtomicOperation *operations, const uint32_t count, int32_t deviceId);
-aclError aclrtDeviceGetLimit(aclrtDeviceLimit limit, size_t *value);
+    uint32_t *capabilities, const aclrtAtomicOperation *operations, const uint32_t count, int32_t deviceId); /* since 9.1.0-beta.1 */
+aclError aclrtDeviceGetLimit(aclrtDeviceLimit limit, size_t *value); /* since 9.2.0-beta.1, 910B 910C 950 */
 aclError aclrtDeviceGetP2PAtomicCapabilities(
     uint32_t *capabilities, const aclrtAtomicOperation *operations, const uint32_t count, int32_t srcDeviceId,
-    int32_t dstDeviceId);
-aclError aclrtDeviceGetPCIBusId(int32_t deviceId, char *pciBusId, int32_t len);
-aclError aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority, int32_t *greatestPriority);
-aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid);
-aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int32_t *status);
-aclError aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t value);
+    int32_t dstDeviceId); /* since 9.1.0-beta.1 */
+aclError aclrtDeviceGetPCIBusId(int32_t deviceId, char *pciBusId, int32_t len); /* since master-2026-08, 910B 910C 950 */
+aclError aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority, int32_t *greatestPriority); /* since 8.5.0-beta.1 */
+aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid); /* since 8.5.0-beta.1, 910B 910C 950 */
+aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int32_t *status); /* since 8.5.0-beta.1 */
+aclError aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t value); /* since 9.2.0-beta.1, 910B 910C 950 */
 aclError aclrtGetDevice(int32_t *deviceId);
-aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatureType, int32_t *value);
+aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatureType, int32_t *value); /* since 8.5.0-beta.1 */
 aclError aclrtGetDeviceCount(uint32_t *count);
-aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value);
+aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value); /* since 8.5.0-beta.1 */
 aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode);
 aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo *utilizationInfo);
-aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t *value);
-aclError aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId, int32_t * const logicDevId);
-aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t * const logicDevId);
+aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t *value); /* since 8.5.0-beta.1 */
+aclError aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId, int32_t * const logicDevId); /* since 8.5.0-beta.1 */
+aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t * const logicDevId); /* since 8.5.0-beta.1 */
 aclError aclrtGetOverflowStatus(void *outputAddr, size_t outputSize, aclrtStream stream);
-aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t * const phyDevId);
-aclError aclrtGetPhyDevIdByUserDevId(const int32_t userDevId, int32_t * const phyDevId);
+aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t * const phyDevId); /* since 8.5.0-beta.1 */
+aclError aclrtGetPhyDevIdByUserDevId(const int32_t userDevId, int32_t * const phyDevId); /* since 9.1.0.pre */
 aclError aclrtGetRunMode(aclrtRunMode *runMode);
 const char *aclrtGetSocName(void);
-aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t * const userDevid);
-aclError aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId, int32_t * const userDevId);
+aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t * const userDevid); /* since 8.5.0-beta.1 */
+aclError aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId, int32_t * const userDevId); /* since 9.1.0.pre */
 aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatus);
-aclError aclrtRegDeviceStateCallback(const char *regName, aclrtDeviceStateCallback callback, void *args);
+aclError aclrtRegDeviceStateCallback(const char *regName, aclrtDeviceStateCallback callback, void *args); /* since 8.5.0-beta.1 */
 aclError aclrtResetDevice(int32_t deviceId);
 aclError aclrtResetDeviceForce(int32_t deviceId);
 aclError aclrtResetOverflowStatus(aclrtStream stream);
@@ -161,3 +205,5 @@ aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode);
 aclError aclrtSetTsDevice(aclrtTsId tsId);
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout);
 aclError aclrtSynchronizeDevice(void);
+aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t *value);
+aclError aclrtDeviceL2CacheFlush(void *rsv); /* since master-2026-08, undocumented */

@@ -3,19 +3,24 @@
 
 #include "base.h"
 
-/* Each code: meaning, and after the bar what to do. The table of ascend_rt.errors is made from these lines. */
+/* Each code: meaning, and after the bar what to do; without one, the advice of its group. ascend_rt's error table is
+ * made from these lines. */
+
+/* @errors success: nothing to do */
 #define ACL_SUCCESS 0 /* success */
+
+/* @errors ACL, wrong use: compare the arguments and the order of the calls with the function's page */
 #define ACL_ERROR_INVALID_PARAM 100000 /* an argument is NULL or outside its range | check the arguments against the function's page */
 #define ACL_ERROR_UNINITIALIZE 100001 /* aclInit or a feature's own init was not called | call aclInit first; ascend_rt does so when a Device is used */
 #define ACL_ERROR_REPEAT_INITIALIZE 100002 /* aclInit was called before | harmless; pair every aclInit with one aclFinalizeReference */
 #define ACL_ERROR_INVALID_FILE 100003 /* a file is missing or unreadable | check that the path exists and may be read */
-#define ACL_ERROR_WRITE_FILE 100004 /* file write failed */
-#define ACL_ERROR_INVALID_FILE_SIZE 100005 /* bad file size */
+#define ACL_ERROR_WRITE_FILE 100004 /* a file cannot be written | check that the directory exists, may be written and has room */
+#define ACL_ERROR_INVALID_FILE_SIZE 100005 /* a file is empty or too large | check the file */
 #define ACL_ERROR_PARSE_FILE 100006 /* the content of a file cannot be parsed | check the JSON syntax of the configuration file */
-#define ACL_ERROR_FILE_MISSING_ATTR 100007 /* attribute missing in file */
-#define ACL_ERROR_FILE_ATTR_INVALID 100008 /* attribute value in file invalid */
-#define ACL_ERROR_INVALID_DUMP_CONFIG 100009 /* bad dump configuration */
-#define ACL_ERROR_INVALID_PROFILING_CONFIG 100010 /* bad profiling configuration */
+#define ACL_ERROR_FILE_MISSING_ATTR 100007 /* the configuration file lacks an attribute | add the attribute that the message names */
+#define ACL_ERROR_FILE_ATTR_INVALID 100008 /* an attribute of the configuration file has an invalid value | correct the value that the message names */
+#define ACL_ERROR_INVALID_DUMP_CONFIG 100009 /* the configuration of dumps is wrong | check the "dump" part of the configuration file */
+#define ACL_ERROR_INVALID_PROFILING_CONFIG 100010 /* the configuration of profiling is wrong | check the "profiler" part of the configuration file */
 #define ACL_ERROR_INVALID_MODEL_ID 100011 /* unknown model id */
 #define ACL_ERROR_DESERIALIZE_MODEL 100012 /* model cannot be deserialised */
 #define ACL_ERROR_PARSE_MODEL 100013 /* model cannot be parsed */
@@ -37,20 +42,30 @@
 #define ACL_ERROR_KERNEL_NOT_FOUND 100029 /* operator kernel not registered */
 #define ACL_ERROR_BIN_SELECTOR_ALREADY_REGISTERED 100030 /* selector registered twice */
 #define ACL_ERROR_KERNEL_ALREADY_REGISTERED 100031 /* kernel registered twice */
-#define ACL_ERROR_INVALID_QUEUE_ID 100032 /* bad queue id */
-#define ACL_ERROR_REPEAT_SUBSCRIBE 100033 /* stream subscribed twice */
+#define ACL_ERROR_INVALID_QUEUE_ID 100032 /* there is no such queue | use the id that acltdtCreateQueue gave, before it is destroyed */
+#define ACL_ERROR_REPEAT_SUBSCRIBE 100033 /* the stream is subscribed already | unsubscribe it first */
 #define ACL_ERROR_STREAM_NOT_SUBSCRIBE 100034 /* stream not subscribed */
 #define ACL_ERROR_THREAD_NOT_SUBSCRIBE 100035 /* thread not subscribed */
 #define ACL_ERROR_WAIT_CALLBACK_TIMEOUT 100036 /* callback wait timed out */
 #define ACL_ERROR_REPEAT_FINALIZE 100037 /* aclFinalize was called before | call aclFinalize once, after the last aclInit */
 #define ACL_ERROR_NOT_STATIC_AIPP 100038 /* no static AIPP */
 #define ACL_ERROR_COMPILING_STUB_MODE 100039 /* a link-time stub library was loaded | remove devlib directories from LD_LIBRARY_PATH; load the library of the toolkit's lib64 */
-#define ACL_ERROR_GROUP_NOT_SET 100040 /* group not set / not created */
-#define ACL_ERROR_GROUP_NOT_CREATE 100041 /* group not set / not created */
-#define ACL_ERROR_PROF_ALREADY_RUN 100042 /* profiling already / not started */
-#define ACL_ERROR_PROF_NOT_RUN 100043 /* profiling already / not started */
-#define ACL_ERROR_DUMP_ALREADY_RUN 100044 /* dump already / not started */
-#define ACL_ERROR_DUMP_NOT_RUN 100045 /* dump already / not started */
+#define ACL_ERROR_GROUP_NOT_SET 100040 /* the thread has set no group | call aclrtSetGroup first */
+#define ACL_ERROR_GROUP_NOT_CREATE 100041 /* there is no such group | use a group that aclrtGetAllGroupInfo lists */
+#define ACL_ERROR_PROF_ALREADY_RUN 100042 /* profiling runs already | stop it first; a process has one profiling session */
+#define ACL_ERROR_PROF_NOT_RUN 100043 /* profiling was not started | call aclprofInit first */
+#define ACL_ERROR_DUMP_ALREADY_RUN 100044 /* dumping is initialised already | call aclmdlFinalizeDump first */
+#define ACL_ERROR_DUMP_NOT_RUN 100045 /* dumping was not initialised | call aclmdlInitDump first */
+#define ACL_ERROR_PROF_REPEAT_SUBSCRIBE 148046 /* model subscribed twice */
+#define ACL_ERROR_PROF_API_CONFLICT 148047 /* mixed profiling API styles */
+#define ACL_ERROR_INVALID_MAX_OPQUEUE_NUM_CONFIG 148048 /* bad max_opqueue_num */
+#define ACL_ERROR_INVALID_OPP_PATH 148049 /* ASCEND_OPP_PATH is missing or wrong | source the toolkit's set_env.sh */
+#define ACL_ERROR_OP_UNSUPPORTED_DYNAMIC 148050 /* op has no dynamic shape */
+#define ACL_ERROR_RELATIVE_RESOURCE_NOT_CLEARED 148051 /* dependent resource still alive */
+#define ACL_ERROR_UNSUPPORTED_JPEG 148052 /* JPEG coding not supported */
+#define ACL_ERROR_INVALID_BUNDLE_MODEL_ID 148053 /* bad bundle model id */
+
+/* @errors runtime, wrong use: compare the arguments, handles and states with the function's page */
 #define ACL_ERROR_RT_PARAM_INVALID 107000 /* the runtime refused an argument | see the message; the value is outside what this call accepts in this state */
 #define ACL_ERROR_RT_INVALID_DEVICEID 107001 /* the device id is invalid | use an id below the device count; check ASCEND_RT_VISIBLE_DEVICES */
 #define ACL_ERROR_RT_CONTEXT_NULL 107002 /* the calling thread has no current context | call Device.set_current() (aclrtSetDevice) in this thread; new threads start without one */
@@ -60,12 +75,12 @@
 #define ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID 107006 /* the event has no time stamp yet | synchronize the event first, and create it with timing */
 #define ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL 107007 /* event has no / reversed time stamp */
 #define ACL_ERROR_RT_ADDR_UNALIGNED 107008 /* address not aligned */
-#define ACL_ERROR_RT_FILE_OPEN 107009 /* file error */
-#define ACL_ERROR_RT_FILE_WRITE 107010 /* file error */
+#define ACL_ERROR_RT_FILE_OPEN 107009 /* a file cannot be opened | check that the path exists and may be read */
+#define ACL_ERROR_RT_FILE_WRITE 107010 /* a file cannot be written | check that the directory exists, may be written and has room */
 #define ACL_ERROR_RT_STREAM_SUBSCRIBE 107011 /* the stream's callback subscription does not allow this | do not mix host functions and subscribed callbacks on one stream */
 #define ACL_ERROR_RT_THREAD_SUBSCRIBE 107012 /* the thread's callback subscription does not allow this | call aclrtProcessReport on the subscribed thread */
-#define ACL_ERROR_RT_GROUP_NOT_SET 107013 /* group problem */
-#define ACL_ERROR_RT_GROUP_NOT_CREATE 107014 /* group problem */
+#define ACL_ERROR_RT_GROUP_NOT_SET 107013 /* the thread has set no group | call aclrtSetGroup first */
+#define ACL_ERROR_RT_GROUP_NOT_CREATE 107014 /* there is no such group | use a group that aclrtGetAllGroupInfo lists */
 #define ACL_ERROR_RT_STREAM_NO_CB_REG 107015 /* the stream is not subscribed to a callback thread | call aclrtSubscribeReport for this stream first */
 #define ACL_ERROR_RT_INVALID_MEMORY_TYPE 107016 /* memory type invalid */
 #define ACL_ERROR_RT_INVALID_HANDLE 107017 /* the handle is destroyed, foreign or of another type | do not use an object after its close() or after its device was reset */
@@ -96,14 +111,30 @@
 #define ACL_ERROR_RT_INVALID_SYMBOL 107043 /* host variable / host function not registered */
 #define ACL_ERROR_RT_INVALID_DEVICE_FUNCTION 107044 /* host variable / host function not registered */
 #define ACL_ERROR_RT_SUB_ACLGRAPH_IS_CAPTURING 107045 /* a sub graph is still capturing (undocumented) */
-#define ACL_ERROR_PROF_REPEAT_SUBSCRIBE 148046 /* model subscribed twice */
-#define ACL_ERROR_PROF_API_CONFLICT 148047 /* mixed profiling API styles */
-#define ACL_ERROR_INVALID_MAX_OPQUEUE_NUM_CONFIG 148048 /* bad max_opqueue_num */
-#define ACL_ERROR_INVALID_OPP_PATH 148049 /* ASCEND_OPP_PATH missing or wrong */
-#define ACL_ERROR_OP_UNSUPPORTED_DYNAMIC 148050 /* op has no dynamic shape */
-#define ACL_ERROR_RELATIVE_RESOURCE_NOT_CLEARED 148051 /* dependent resource still alive */
-#define ACL_ERROR_UNSUPPORTED_JPEG 148052 /* JPEG coding not supported */
-#define ACL_ERROR_INVALID_BUNDLE_MODEL_ID 148053 /* bad bundle model id */
+
+/* @errors graph engine, wrong use: check the model and its inputs */
+#define ACL_ERROR_GE_PARAM_INVALID 145000 /* the graph engine refused an argument */
+#define ACL_ERROR_GE_EXEC_NOT_INIT 145001 /* the graph engine is not initialised */
+#define ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID 145002 /* path of a model is wrong */
+#define ACL_ERROR_GE_EXEC_MODEL_ID_INVALID 145003 /* unknown model id */
+#define ACL_ERROR_GE_EXEC_MODEL_DATA_SIZE_INVALID 145006 /* size of the model data is wrong */
+#define ACL_ERROR_GE_EXEC_MODEL_ADDR_INVALID 145007 /* address of the model data is wrong */
+#define ACL_ERROR_GE_EXEC_MODEL_QUEUE_ID_INVALID 145008 /* unknown queue id of a model */
+#define ACL_ERROR_GE_EXEC_LOAD_MODEL_REPEATED 145009 /* the model is loaded already */
+#define ACL_ERROR_GE_DYNAMIC_INPUT_ADDR_INVALID 145011 /* address of a dynamic input is wrong */
+#define ACL_ERROR_GE_DYNAMIC_INPUT_LENGTH_INVALID 145012 /* length of a dynamic input is wrong */
+#define ACL_ERROR_GE_DYNAMIC_BATCH_SIZE_INVALID 145013 /* dynamic batch size is not one of the model */
+#define ACL_ERROR_GE_AIPP_BATCH_EMPTY 145014 /* AIPP batch size is 0 */
+#define ACL_ERROR_GE_AIPP_NOT_EXIST 145015 /* the model has no AIPP for this input */
+#define ACL_ERROR_GE_AIPP_MODE_INVALID 145016 /* AIPP mode of the input is another one */
+#define ACL_ERROR_GE_OP_TASK_TYPE_INVALID 145017 /* unknown task type of an operator */
+#define ACL_ERROR_GE_OP_KERNEL_TYPE_INVALID 145018 /* unknown kernel type of an operator */
+#define ACL_ERROR_GE_PLGMGR_PATH_INVALID 145019 /* path of the plug-in manager is wrong */
+#define ACL_ERROR_GE_FORMAT_INVALID 145020 /* tensor format is wrong */
+#define ACL_ERROR_GE_SHAPE_INVALID 145021 /* tensor shape is wrong */
+#define ACL_ERROR_GE_DATATYPE_INVALID 145022 /* data type is wrong */
+
+/* @errors ACL, resources: free what is no longer needed; check what this product and this release support */
 #define ACL_ERROR_BAD_ALLOC 200000 /* host memory allocation failed */
 #define ACL_ERROR_API_NOT_SUPPORT 200001 /* API not supported here */
 #define ACL_ERROR_INVALID_DEVICE 200002 /* bad device */
@@ -112,13 +143,15 @@
 #define ACL_ERROR_INVALID_RESOURCE_HANDLE 200005 /* resource handle dead or in use */
 #define ACL_ERROR_FEATURE_UNSUPPORTED 200006 /* feature not supported */
 #define ACL_ERROR_PROF_MODULES_UNSUPPORTED 200007 /* profiling module not supported */
+
+/* @errors runtime, resources: free what is no longer needed; check what this product, driver and release support */
 #define ACL_ERROR_RT_FEATURE_NOT_SUPPORT 207000 /* not supported by this product, library or simulator | see `ascend-rt info`; look the function up in the support table */
 #define ACL_ERROR_RT_MEMORY_ALLOCATION 207001 /* memory is exhausted | free buffers, or allocate less */
 #define ACL_ERROR_RT_MEMORY_FREE 207002 /* alloc / free failed */
 #define ACL_ERROR_RT_AICORE_OVER_FLOW 207003 /* AI core numeric overflow */
 #define ACL_ERROR_RT_NO_DEVICE 207004 /* no usable device | check ASCEND_RT_VISIBLE_DEVICES and npu-smi info */
 #define ACL_ERROR_RT_RESOURCE_ALLOC_FAIL 207005 /* a device resource is exhausted | destroy streams, events or notifies that are no longer used */
-#define ACL_ERROR_RT_NO_PERMISSION 207006 /* not permitted */
+#define ACL_ERROR_RT_NO_PERMISSION 207006 /* not permitted | run as a user that may use the device; in a container, check the mapped devices */
 #define ACL_ERROR_RT_NO_EVENT_RESOURCE 207007 /* all events of the device are in use | close events that are no longer needed, or reuse them */
 #define ACL_ERROR_RT_NO_STREAM_RESOURCE 207008 /* all streams of the device are in use | close streams that are no longer needed, or reuse them */
 #define ACL_ERROR_RT_NO_NOTIFY_RESOURCE 207009 /* that resource is exhausted */
@@ -134,12 +167,29 @@
 #define ACL_ERROR_RT_FEATURE_NOT_SUPPORT_UPDATE_OP 207019 /* driver cannot update this op */
 #define ACL_ERROR_RT_TIMEOUT 207020 /* driver timeout (undocumented) */
 #define ACL_ERROR_RT_LINK_TYPE_NOT_SUPPORTED 207021 /* link type unsupported */
+
+/* @errors graph engine, resources: free memory of the host and the device */
+#define ACL_ERROR_GE_MEMORY_ALLOCATION 245000 /* the graph engine could not allocate memory */
+#define ACL_ERROR_GE_MEMORY_OPERATE_FAILED 245001 /* the graph engine could not copy or free memory */
+#define ACL_ERROR_GE_DEVICE_MEMORY_OPERATE_FAILED 245002 /* the graph engine could not use device memory */
+
+/* @errors ACL, limits: delete old files or raise the limit */
 #define ACL_ERROR_STORAGE_OVER_LIMIT 300000 /* storage limit exceeded */
+
+/* @errors graph engine, limits: check the deployment and its inputs */
+#define ACL_ERROR_GE_SUBHEALTHY 345102 /* the deployment runs with less than its full health */
+#define ACL_ERROR_GE_USER_RAISE_EXCEPTION 345103 /* the user's function raised an exception */
+#define ACL_ERROR_GE_DATA_NOT_ALIGNED 345104 /* input data are not aligned to each other */
+
+/* @errors ACL, internal: read the runtime's log from its first ERROR line on */
 #define ACL_ERROR_INTERNAL_ERROR 500000 /* unknown internal error */
 #define ACL_ERROR_FAILURE 500001 /* internal failure */
+#define ACL_ERROR_GE_FAILURE 500002 /* failure in the graph engine */
 #define ACL_ERROR_RT_FAILURE 500003 /* failure in that module */
 #define ACL_ERROR_DRV_FAILURE 500004 /* failure in that module */
 #define ACL_ERROR_PROFILING_FAILURE 500005 /* failure in that module */
+
+/* @errors runtime, internal: read the runtime's log from its first ERROR line on; look at the device with npu-smi info */
 #define ACL_ERROR_RT_INTERNAL_ERROR 507000 /* the runtime's internal error | see the message; an event without a record gives it too */
 #define ACL_ERROR_RT_TS_ERROR 507001 /* task scheduler internal */
 #define ACL_ERROR_RT_STREAM_TASK_FULL 507002 /* stream queue state */
@@ -216,6 +266,25 @@
 #define ACL_ERROR_RT_L3_PORT_ERROR 507914 /* L3 port */
 #define ACL_ERROR_RT_CCU_TIMEOUT 507915 /* CCU engine */
 #define ACL_ERROR_RT_CCU_EXCEPTION 507916 /* CCU engine */
+
+/* @errors graph engine, internal: read the log of the graph engine from its first ERROR line on */
+#define ACL_ERROR_GE_INTERNAL_ERROR 545000 /* unknown failure in the graph engine */
+#define ACL_ERROR_GE_LOAD_MODEL 545001 /* a model cannot be loaded */
+#define ACL_ERROR_GE_EXEC_LOAD_MODEL_PARTITION_FAILED 545002 /* the model partition cannot be loaded */
+#define ACL_ERROR_GE_EXEC_LOAD_WEIGHT_PARTITION_FAILED 545003 /* the weight partition cannot be loaded */
+#define ACL_ERROR_GE_EXEC_LOAD_TASK_PARTITION_FAILED 545004 /* the task partition cannot be loaded */
+#define ACL_ERROR_GE_EXEC_LOAD_KERNEL_PARTITION_FAILED 545005 /* the kernel partition cannot be loaded */
+#define ACL_ERROR_GE_EXEC_RELEASE_MODEL_DATA 545006 /* model data cannot be released */
+#define ACL_ERROR_GE_COMMAND_HANDLE 545007 /* a command cannot be carried out */
+#define ACL_ERROR_GE_GET_TENSOR_INFO 545008 /* tensor information is not available */
+#define ACL_ERROR_GE_UNLOAD_MODEL 545009 /* a model cannot be unloaded */
+#define ACL_ERROR_GE_MODEL_EXECUTE_TIMEOUT 545601 /* a model did not finish in time */
+#define ACL_ERROR_GE_REDEPLOYING 545602 /* the model is being deployed anew */
+
+/* Other names of success. */
+#define ACL_ERROR_NONE 0
+#define ACL_RT_SUCCESS 0
+
 typedef enum aclrtLastErrLevel {
     ACL_RT_THREAD_LEVEL = 0,
 } aclrtLastErrLevel;

@@ -3,6 +3,8 @@
 
 #include "base.h"
 
+#define ACL_IPC_EVENT_HANDLE_SIZE 64
+
 /* @flags EventFlag: how an event is created */
 #define ACL_EVENT_SYNC 0x1
 #define ACL_EVENT_CAPTURE_STREAM_PROGRESS 0x2
@@ -45,19 +47,19 @@ aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
 aclError aclrtDestroyEvent(aclrtEvent event);
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent);
 aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp);
-aclError aclrtGetEventAvailNum(uint32_t *eventCount);
-aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId);
-aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle);
-aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent *event);
+aclError aclrtGetEventAvailNum(uint32_t *eventCount); /* since 8.5.0-beta.1 */
+aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId); /* since 8.5.0-beta.1 */
+aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle); /* since 8.5.0-beta.1, 910B 910C 950 */
+aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent *event); /* since 8.5.0-beta.1, 910B 910C 950 */
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status);
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status);
 aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status);
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
-aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag);
+aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag); /* since 9.2.0-beta.1, 910B 910C 950 */
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream);
-aclError aclrtSetOpWaitTimeout(uint32_t timeout);
-aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout, uint32_t flag);
-aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout);
+aclError aclrtSetOpWaitTimeout(uint32_t timeout); /* 910B 910C 310B 910 950 */
+aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout, uint32_t flag); /* since 9.2.0-beta.1, 910B 910C 950 */
+aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout); /* since 8.5.0-beta.1 */
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout);
 aclError aclrtCreateEvent(aclrtEvent *event);
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);

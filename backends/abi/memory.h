@@ -3,6 +3,11 @@
 
 #include "base.h"
 
+/* @flags MemTypeMask: kinds of memory that aclrtCheckMemType tells apart */
+#define ACL_RT_MEM_TYPE_DEV 0x2
+#define ACL_RT_MEM_TYPE_DVPP 0x8
+#define ACL_RT_MEM_TYPE_RSVD 0x10
+
 /* @flags HostRegisterFlag: how aclrtHostRegisterV2 registers host memory */
 #define ACL_HOST_REG_MAPPED 0x2
 #define ACL_HOST_REG_IOMEMORY 0x4
@@ -118,11 +123,31 @@ typedef struct aclrtPtrAttributes {
     uint32_t rsv[4];
 } aclrtPtrAttributes;
 
-aclError aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memType, uint32_t *checkResult, uint32_t reserve);
+typedef enum aclrtMemPgType {
+    NORMAL_PAGE_TYPE = 0,
+    HUGE_PAGE_TYPE = 1,
+    HUGE1G_PAGE_TYPE = 2,
+} aclrtMemPgType;
+
+typedef enum aclrtMemType {
+    HBM_TYPE = 0,
+    DDR_TYPE = 1,
+    P2P_HBM_TYPE = 2,
+    P2P_DDR_TYPE = 3,
+} aclrtMemType;
+
+typedef struct MemAttrMapping {
+    uint32_t pgType;
+    uint32_t memType;
+    bool isHostAlloc;
+    aclrtMemAttr memAttr;
+} MemAttrMapping;
+
+aclError aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memType, uint32_t *checkResult, uint32_t reserve); /* since 8.5.0-beta.1 */
 aclError aclrtFree(void *devPtr);
-aclError aclrtFreeWithDevSync(void *devPtr);
+aclError aclrtFreeWithDevSync(void *devPtr); /* since 8.5.0-beta.1 */
 aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
-aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo, size_t inputNum, size_t *outputNum);
+aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo, size_t inputNum, size_t *outputNum); /* since 8.5.0-beta.1, 910B 910C 310B 310P 910 */
 aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
 aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
 aclError aclrtMallocForTaskScheduler(void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg);
@@ -130,14 +155,14 @@ aclError aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy pol
 aclError aclrtMemFlush(void *devPtr, size_t size);
 aclError aclrtMemInvalidate(void *devPtr, size_t size);
 aclError aclrtFreeHost(void *hostPtr);
-aclError aclrtFreeHostWithDevSync(void *hostPtr);
+aclError aclrtFreeHostWithDevSync(void *hostPtr); /* since 8.5.0-beta.1 */
 aclError aclrtHostMemMapCapabilities(
-    uint32_t deviceId, aclrtHacType hacType, aclrtHostMemMapCapability *capabilities);
-aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag);
+    uint32_t deviceId, aclrtHacType hacType, aclrtHostMemMapCapability *capabilities); /* since 9.0.0-beta.1 */
+aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag); /* since 8.5.0, 910B 910C 950 */
 aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg);
 aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
 aclError aclrtMallocHost(void **hostPtr, size_t size);
-aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr);
-aclError aclrtHostUnregister(void *ptr);
-aclError aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag);
+aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr); /* 910B 910C 950 */
+aclError aclrtHostUnregister(void *ptr); /* 910B 910C 950 */
+aclError aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag); /* since 8.5.0, 910B 910C 950 */
 aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes);

@@ -59,27 +59,46 @@ typedef enum aclrtCompareDataType {
     ACL_RT_SWITCH_INT64 = 1,
 } aclrtCompareDataType;
 
-aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream);
+typedef struct aclrtStreamConfigHandle {
+    void *workptr;
+    size_t workSize;
+    size_t flag;
+    uint32_t priority;
+} aclrtStreamConfigHandle;
+
+typedef enum aclrtStreamConfigAttr {
+    ACL_RT_STREAM_WORK_ADDR_PTR = 0,
+    ACL_RT_STREAM_WORK_SIZE = 1,
+    ACL_RT_STREAM_FLAG = 2,
+    ACL_RT_STREAM_PRIORITY = 3,
+} aclrtStreamConfigAttr;
+
+aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream); /* since 8.5.0-beta.1, 910B 310B 310P 910 950 */
 aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uint32_t flag);
 aclError aclrtDestroyStream(aclrtStream stream);
 aclError aclrtDestroyStreamForce(aclrtStream stream);
-aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value);
-aclError aclrtGetStreamAvailableNum(uint32_t *streamCount);
-aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag);
-aclError aclrtPersistentTaskClean(aclrtStream stream);
-aclError aclrtRegStreamStateCallback(const char *regName, aclrtStreamStateCallback callback, void *args);
-aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value);
+aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value); /* since 8.5.0-beta.1 */
+aclError aclrtGetStreamAvailableNum(uint32_t *streamCount); /* since 8.5.0-beta.1 */
+aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag); /* 910B 910C 950 */
+aclError aclrtPersistentTaskClean(aclrtStream stream); /* since 8.5.0-beta.1, 910B 910C 950 */
+aclError aclrtRegStreamStateCallback(const char *regName, aclrtStreamStateCallback callback, void *args); /* since 8.5.0-beta.1 */
+aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value); /* since 8.5.0-beta.1 */
 aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
-aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag);
-aclError aclrtStreamAbort(aclrtStream stream);
-aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags);
+aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag); /* 910B 910C 950 */
+aclError aclrtStreamAbort(aclrtStream stream); /* 910B 910C 950 */
+aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags); /* since 8.5.0-beta.1 */
 aclError aclrtStreamGetId(aclrtStream stream, int32_t *streamId);
-aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority);
+aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority); /* since 8.5.0-beta.1 */
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status);
-aclError aclrtStreamStop(aclrtStream stream);
+aclError aclrtStreamStop(aclrtStream stream); /* since 8.5.0-beta.1, 910B 910C 950 */
 aclError aclrtSwitchStream(
     void *leftValue, aclrtCondition cond, void *rightValue, aclrtCompareDataType dataType, aclrtStream trueStream,
-    aclrtStream falseStream, aclrtStream stream);
+    aclrtStream falseStream, aclrtStream stream); /* since 8.5.0-beta.1, 910B 310B 310P 910 950 */
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
 aclError aclrtCreateStream(aclrtStream *stream);
 aclError aclrtSynchronizeStream(aclrtStream stream);
+aclrtStreamConfigHandle *aclrtCreateStreamConfigHandle(void); /* IPV350 */
+aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle *handle); /* IPV350 */
+aclError aclrtSetStreamConfigOpt(
+    aclrtStreamConfigHandle *handle, aclrtStreamConfigAttr attr, const void *attrValue, size_t valueSize); /* IPV350 */
+aclError aclrtCreateStreamV2(aclrtStream *stream, const aclrtStreamConfigHandle *handle); /* IPV350 */

@@ -43,6 +43,7 @@ const std::size_t kSimulatedFunctionCount = {count};
 
 _FORWARD = """\
 #include <dlfcn.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -74,16 +75,28 @@ __attribute__((constructor)) static void find_engine(void) {{
 {definitions}
 """
 
+_FORMAT = (
+    "char text[1024]; va_list rest; va_start(rest, {last}); vsnprintf(text, sizeof text, {last}, rest); va_end(rest); "
+)
+
 
 def _unsupported(function: Function) -> str:
     report = f'aclsim::unsupported("{function.name}");'
-    body = f"return {report}" if function.returns == "aclError" else f"{report} return {{}};"
+    result = "return " if function.returns == "aclError" else ""
+    rest = "" if function.returns in ("aclError", "void") else " return {};"
+    body = f"{result}{report}{rest}"
     return f"{function.prototype} {{ {body} }}"
 
 
 def _forwarder(function: Function) -> str:
-    arguments = ", ".join(parameter.name for parameter in function.parameters)
-    return f"{function.prototype} {{ return engine.{function.name}({arguments}); }}"
+    arguments = [parameter.name for parameter in function.parameters]
+    prepare = ""
+    if function.is_variadic:
+        # C cannot pass on arguments of unknown number, so the text is made here; the runtime cuts it at 1024 bytes too.
+        prepare = _FORMAT.format(last=arguments[-1])
+        arguments[-1:] = ['"%s"', "text"]
+    result = "" if function.returns == "void" else "return "
+    return f"{function.prototype} {{ {prepare}{result}engine.{function.name}({', '.join(arguments)}); }}"
 
 
 def forward(functions: Iterable[Function]) -> str:

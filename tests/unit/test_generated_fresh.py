@@ -23,8 +23,9 @@ def test_generated_files_are_fresh() -> None:
 def test_every_c_enumeration_has_a_class_with_all_its_values(declared: Any) -> None:
     from ascend_rt import enums
 
+    by_c_name = {cls.__doc__: cls for cls in vars(enums).values() if isinstance(cls, type)}
     for c_enum in declared.enums:
-        python_enum = getattr(enums, c_enum.name.removeprefix("acl").removeprefix("rt"))
+        python_enum = by_c_name[f"``{c_enum.name}``."]
         assert issubclass(python_enum, enum.IntEnum)
         assert sorted(python_enum.__members__.values()) == sorted(value for _, value in c_enum.members)
 
@@ -47,6 +48,12 @@ def test_every_group_has_a_class_of_its_kind(declared: Any) -> None:
         ("RunMode.HOST", 1),
         ("EventFlag.TIME_LINE", 8),
         ("FailureMode.STOP_ON_FAILURE", 1),
+        ("DataType.BF16", 27),
+        ("MdlRICaptureMode.RELAXED", 2),
+        ("ProfDataType.API_STATS", 0x400000000),
+        ("MemType.HBM_TYPE", 0),
+        ("AclMemType.HOST", 1),
+        ("TdtTensorType.END_OF_SEQUENCE", 1),
         ("ErrorCode.ACL_ERROR_RT_FEATURE_NOT_SUPPORT", 207000),
     ],
 )
@@ -55,3 +62,24 @@ def test_names_that_users_write(path: str, value: int) -> None:
 
     class_name, member = path.split(".")
     assert getattr(getattr(enums, class_name), member) == value
+
+
+def test_every_function_is_in_the_table(declared: Any) -> None:
+    from ascend_rt import _functions
+
+    documented = [function for function in declared.functions if function.family != "aclsim"]
+    assert list(_functions.FUNCTIONS) == [function.name for function in documented]
+    assert {name: family for name, (family, *_) in _functions.FUNCTIONS.items()} == {
+        function.name: function.family for function in documented
+    }
+    assert declared.libraries == _functions.LIBRARIES
+
+
+@pytest.mark.parametrize(
+    ("name", "is_wrapped"),
+    [("aclrtRecordEvent", True), ("aclInit", True), ("aclrtMalloc", True), ("aclrtCmoAsync", False)],
+)
+def test_what_the_facade_wraps_is_read_from_its_source(name: str, is_wrapped: bool) -> None:
+    from ascend_rt import _functions
+
+    assert _functions.FUNCTIONS[name][3] is is_wrapped
