@@ -10,12 +10,13 @@ from ascend_rt import _source_tree
 
 _source_tree.explain_if_uninstalled()
 
-from ascend_rt._driver import Library, library, supports, use  # noqa: E402  (only an installed package has it)
+from ascend_rt._driver import Library, ffi, lib, library, supports, use  # noqa: E402  (only an installed one has it)
 from ascend_rt.context import Context  # noqa: E402
 from ascend_rt.device import Device, MemoryInfo  # noqa: E402
 from ascend_rt.event import Event  # noqa: E402
 from ascend_rt.memory import Buffer, PinnedBuffer, copy, copy_async, fill  # noqa: E402
 from ascend_rt.stream import Stream  # noqa: E402
+from ascend_rt.versions import Version, version  # noqa: E402
 
 __version__ = "0.1.0"
 
@@ -28,11 +29,15 @@ __all__ = [
     "MemoryInfo",
     "PinnedBuffer",
     "Stream",
+    "Version",
     "__version__",
     "copy",
     "copy_async",
+    "ffi",
     "fill",
+    "lib",
     "library",
     "supports",
     "use",
+    "version",
 ]

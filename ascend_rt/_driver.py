@@ -2,34 +2,35 @@
 """The seam: which library stands behind the table of functions. Nobody else opens one.
 
 ``lib`` has every declared C function. The first access to one loads the library; from then on the functions are plain
-attributes, exactly as cffi made them, so that the seam costs nothing per call. A function that the library lacks is
-replaced by one that raises :class:`NotSupported`.
+attributes, exactly as cffi made them, so that the seam costs nothing per call. Where a call would be wrong, a function
+that says so takes the place: of one that the library lacks, :class:`NotSupported`; of all of them in a forked child,
+:class:`ForkedProcess`, and when the interpreter is about to end, :class:`RuntimeClosed`.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ascend_rt import _aclrt
-from ascend_rt.errors import AclWarning, ForkedProcess, LibraryError, NotSupported, error_for
+from ascend_rt.backends import check_backend
+from ascend_rt.errors import ForkedProcess, LibraryError, NotSupported, RuntimeClosed, error_for
 
 # The search imports a good part of the standard library; only the first call into the runtime pays for it.
 if TYPE_CHECKING:
-    from ascend_rt.backends.cann import Attempt, Candidate
-
-BACKENDS = ("auto", "cann", "sim")
+    from ascend_rt._choice import Choice
+    from ascend_rt.backends.cann import Attempt
 
 ffi: Any = _aclrt.ffi
 _raw: Any = _aclrt.lib
 
 _lock = threading.RLock()
-_wanted: str | None = None  # by use()
+_asked: str | None = None  # by use()
 _library: Library | None = None
 _is_usable = True
+_side_libraries: dict[str, str] = {}  # those that were tried -> what is wrong, or ""
 
 
 class Library(NamedTuple):
@@ -39,24 +40,23 @@ class Library(NamedTuple):
     ----------
     backend : str
         ``"cann"`` or ``"sim"``.
-    path : str
-        Where the library is.
+    paths : tuple of str
+        The files; a function is taken from the first that has it. CANN 8.5 and newer have two.
     reason : str
         Why it was chosen.
     attempts : tuple of Attempt
         Every place that was looked at, and what came of it.
-    missing : tuple of str
-        Declared functions that the library does not have.
-    present : int
-        How many declared functions it has.
     """
 
     backend: str
-    path: str
+    paths: tuple[str, ...]
     reason: str
     attempts: tuple[Attempt, ...]
-    missing: tuple[str, ...]
-    present: int
+
+    @property
+    def path(self) -> str:
+        """The first of the files."""
+        return self.paths[0]
 
 
 class _Loaded:
@@ -76,6 +76,9 @@ class _NotLoaded(_Loaded):
             raise AttributeError(f"there is no declared C function {name!r}")
         load()
         return self.__dict__[name]
+
+    def __dir__(self) -> Iterable[str]:
+        return dir(_raw)
 
 
 lib: Any = _NotLoaded()
@@ -97,12 +100,12 @@ def use(backend: str) -> None:
     RuntimeError
         Another library is loaded already.
     """
-    global _wanted
-    _check_backend(backend, "use()")
+    global _asked
+    check_backend(backend, "use()")
     with _lock:
         if _library is not None and backend not in ("auto", _library.backend):
             raise RuntimeError(f"{_library.path} is loaded already; choose {backend!r} before the first call")
-        _wanted = backend
+        _asked = backend
 
 
 def library() -> Library:
@@ -110,21 +113,46 @@ def library() -> Library:
     return load()
 
 
+def choice() -> tuple[str, str]:
+    """Return path and backend of the library that would be opened, without opening it."""
+    chosen = _choose()
+    return chosen.paths[0], chosen.backend
+
+
 def supports(name: str) -> bool:
-    """Tell whether the library in use has a C function; loads it if that has not happened."""
-    load()
-    return hasattr(_raw, name) and name.startswith("acl") and name not in load().missing
+    """Tell whether a C function does anything here; loads the library if that has not happened.
+
+    Returns
+    -------
+    bool
+        False if the library in use is too old or too new for the function, if the simulator does not simulate it, or
+        if there is no such function. A function that is there may still refuse some products with 207000.
+    """
+    opened = load()
+    if not hasattr(_raw, name) or not name.startswith("acl"):
+        return False
+    side_library = _side_library_of(name)
+    if side_library and opened.backend == "cann":
+        _open_side_library(side_library)
+    if lib.__dict__[name] is not getattr(_raw, name):
+        return False  # something that refuses has taken its place
+    return opened.backend == "cann" or bool(_raw.aclsimIsSimulated(name.encode()))
+
+
+def providers() -> dict[str, str]:
+    """Return, of every declared function that is there, the path of the library that has it; opens all of them."""
+    from ascend_rt._functions import LIBRARIES
+
+    if load().backend == "cann":
+        for file_name in LIBRARIES.values():
+            _open_side_library(file_name)
+    present = {i: name for i, name in enumerate(_declared()) if _raw.ascend_rt_symbol_present(i)}
+    return {name: os.fsdecode(ffi.string(_raw.ascend_rt_symbol_library(i))) for i, name in present.items()}
 
 
 def usable() -> bool:
     """Tell whether the library may be called: not after the end, and not in a child of a process that used it."""
     return _is_usable
-
-
-def shutdown() -> None:
-    """Say that the interpreter is about to end: finalizers do nothing from now on."""
-    global _is_usable
-    _is_usable = False
 
 
 def check(code: int, function: str) -> None:
@@ -133,7 +161,7 @@ def check(code: int, function: str) -> None:
     On hot paths ask ``if code:`` first.
     """
     if code:
-        text = lib.aclGetRecentErrMsg() if supports("aclGetRecentErrMsg") else ffi.NULL
+        text = _raw.aclGetRecentErrMsg()  # NULL from a library without it
         message = "" if text == ffi.NULL else ffi.string(text).decode(errors="replace").strip()
         raise error_for(code, function, message)
 
@@ -161,81 +189,43 @@ def load() -> Library:
             if _library is None:
                 if not _is_usable:
                     raise ForkedProcess("the runtime cannot be loaded: the process is ending, or was forked meanwhile")
-                _library = _open(*_choose())
+                _library = _open(_choose())
     return _library
 
 
-def _check_backend(backend: str, source: str) -> None:
-    if backend not in BACKENDS:
-        raise ValueError(f"{source}: unknown backend {backend!r}; it is one of {', '.join(BACKENDS)}")
+def _choose() -> Choice:
+    from ascend_rt import _choice
+
+    return _choice.choose(_asked, _loaded_path)
 
 
-def _choose() -> tuple[Candidate, tuple[Attempt, ...], str]:
-    """Return the library to open, everything that was tried, and why it is this one."""
-    from ascend_rt.backends import cann, sim
-    from ascend_rt.backends.cann import Candidate
-
-    wanted = _wanted or os.environ.get("ASCEND_RT_BACKEND") or "auto"
-    _check_backend(wanted, "ASCEND_RT_BACKEND")
-    asked = "use()" if _wanted else "ASCEND_RT_BACKEND" if "ASCEND_RT_BACKEND" in os.environ else "the default"
-    if wanted == "sim":
-        return Candidate(str(sim.library_path()), "sim"), (), f"asked for by {asked}"
-    found, attempts = cann.find(_in_process, or_simulator=wanted == "auto")
-    if found is not None:
-        return found, attempts, f"found by {found.source}"
-    if wanted == "auto" and not any(attempt.is_there for attempt in attempts):
-        message = (
-            "no CANN installation was found, so the simulator is used; "
-            "say ASCEND_RT_BACKEND=sim to choose it, or =cann to be told what is missing"
-        )
-        warnings.warn(message, AclWarning, stacklevel=2)
-        return Candidate(str(sim.library_path()), "sim"), attempts, "no CANN installation was found"
-    raise LibraryError(_explain(attempts, cann.WHERE_TO_LOOK))
-
-
-def _explain(attempts: tuple[Attempt, ...], where_to_look: str) -> str:
-    tried = "\n".join(f"  {attempt.path} ({attempt.source}): {attempt.verdict}" for attempt in attempts)
-    if not any(attempt.is_there for attempt in attempts):
-        return f"no CANN installation was found: {where_to_look}; tried:\n{tried}"
-    return f"CANN is installed, but no library of it can be used:\n{tried}\nASCEND_RT_BACKEND=sim uses the simulator."
-
-
-def _open(candidate: Candidate, attempts: tuple[Attempt, ...], reason: str) -> Library:
-    error = ffi.new("char[]", 1024)
-    if _raw.ascend_rt_open(os.fsencode(candidate.path), error, len(error)):
-        text = ffi.string(error).decode(errors="replace")
-        raise LibraryError(f"{candidate.path} cannot be loaded: {text}")
+def _open(choice: Choice) -> Library:
+    for path in choice.paths:
+        _open_file(path)
     # A bare name was the dynamic loader's to find; only now is it known where.
-    path = candidate.path if os.sep in candidate.path else _loaded_path(candidate.path) or candidate.path
-    names = _declared_names()
-    present = {name for i, name in enumerate(names) if _raw.ascend_rt_symbol_present(i)}
-    missing = tuple(name for name in names if name not in present and not name.startswith("aclsim"))
-    # A search path may lead to the simulator: then it is what is used, whatever was looked for.
-    backend = "sim" if "aclsimHold" in present else "cann"
-    opened = Library(backend, path, reason, attempts, missing, len(present))
-    absent = set(names) - present
+    paths = tuple(path if os.sep in path else _loaded_path(path) or path for path in choice.paths)
+    present = set(_present())
     for name in dir(_raw):
-        lib.__dict__[name] = _not_in_library(name, path) if name in absent else getattr(_raw, name)
+        lib.__dict__[name] = getattr(_raw, name)
+    for name in set(_declared()) - present:
+        lib.__dict__[name] = _in_side_library(name) if _side_library_of(name) else _not_in_library(name)
     lib.__class__ = _Loaded
-    return opened
+    return Library(choice.backend, paths, choice.reason, choice.attempts)
 
 
-def _declared_names() -> list[str]:
+def _open_file(path: str) -> None:
+    error = ffi.new("char[]", 1024)
+    if _raw.ascend_rt_open(os.fsencode(path), error, len(error)):
+        text = ffi.string(error).decode(errors="replace")
+        raise LibraryError(f"{path} cannot be loaded: {text}")
+
+
+def _declared() -> list[str]:
     return [ffi.string(_raw.ascend_rt_symbol_name(i)).decode() for i in range(_raw.ascend_rt_symbol_count())]
 
 
-def _not_in_library(name: str, path: str) -> Callable[..., NoReturn]:
-    def missing(*arguments: object) -> NoReturn:
-        raise NotSupported(207000, name, f"{path} has no such function; it is newer than this library")
-
-    missing.__name__ = name
-    return missing
-
-
-def _in_process(name: str) -> tuple[str, bool] | None:
-    """Return the path of a library that is in the process, and whether it is the simulator."""
-    path = _loaded_path(name)
-    return None if path is None else (path, bool(_raw.ascend_rt_loaded_has(name.encode(), b"aclsimHold")))
+def _present() -> list[str]:
+    return [name for i, name in enumerate(_declared()) if _raw.ascend_rt_symbol_present(i)]
 
 
 def _loaded_path(name: str) -> str | None:
@@ -243,18 +233,92 @@ def _loaded_path(name: str) -> str | None:
     return None if path == ffi.NULL else os.fsdecode(ffi.string(path))
 
 
-# --- fork ------------------------------------------------------------------------------------------------------------
+# --- functions that the runtime's own library does not have ----------------------------------------------------------
+
+
+def _side_library_of(name: str) -> str | None:
+    """Return the file name of the library that a family of functions has for itself, such as the profiler's."""
+    from ascend_rt._functions import FUNCTIONS, LIBRARIES
+
+    return LIBRARIES.get(FUNCTIONS[name][0]) if name in FUNCTIONS else None
+
+
+def _in_side_library(name: str) -> Callable[..., Any]:
+    def open_first(*arguments: Any) -> Any:
+        _open_side_library(_side_library_of(name) or "")
+        return lib.__dict__[name](*arguments)
+
+    open_first.__name__ = name
+    return open_first
+
+
+def _open_side_library(file_name: str) -> None:
+    """Open a library of that kind once, and put its functions, or what refuses them, into their places."""
+    with _lock:
+        if file_name not in _side_libraries and _is_usable:
+            _side_libraries[file_name] = fault = _try_side_library(file_name)
+            present = set(_present())
+            for name in _declared():
+                if _side_library_of(name) == file_name:
+                    lib.__dict__[name] = getattr(_raw, name) if name in present else _not_in_library(name, fault)
+
+
+def _try_side_library(file_name: str) -> str:
+    """Open the library beside the runtime's own, or where the dynamic loader knows it; return what is wrong, or ""."""
+    from ascend_rt.backends import cann
+
+    beside = os.path.join(os.path.dirname(load().path), file_name)
+    path = _loaded_path(file_name) or (beside if os.path.lexists(beside) else file_name)
+    if path != _loaded_path(file_name) and (fault := cann.look(path) or cann.cannot_open(path)):
+        return f"{path}: {fault}"
+    try:
+        _open_file(path)
+    except LibraryError as error:
+        return str(error)
+    return ""
+
+
+def _not_in_library(name: str, fault: str = "") -> Callable[..., NoReturn]:
+    def missing(*arguments: object) -> NoReturn:
+        from ascend_rt.versions import absence
+
+        raise NotSupported(207000, name, absence(name, fault))
+
+    missing.__name__ = name
+    return missing
+
+
+# --- the end: fork and exit ------------------------------------------------------------------------------------------
+
+
+def shutdown() -> None:
+    """Say that the interpreter is about to end: finalizers do nothing from now on, and no call reaches the library."""
+    _retire(_after_the_end)
 
 
 def _forget_in_child() -> None:
     # The runtime's threads are not in the child; whoever calls it there waits for ever.
-    global _is_usable, _lock
+    global _lock
     is_loading = not _lock.acquire(blocking=False)  # by a thread that the child does not have
     _lock = threading.RLock()
     if is_loading or _library is not None:
-        _is_usable = False
-        names = (*_declared_names(), "ascend_rt_event_status", "ascend_rt_stream_status")
-        lib.__dict__.update({name: _after_fork(name) for name in names})
+        _retire(_after_fork)
+
+
+def _retire(refusal: Callable[[str], Callable[..., NoReturn]]) -> None:
+    """Replace every function, those of the extension module by their defaults, which reach no library."""
+    global _is_usable
+    _is_usable = False
+    _raw.ascend_rt_forget()
+    names = (*_declared(), "ascend_rt_event_status", "ascend_rt_stream_status")
+    lib.__dict__.update({name: refusal(name) for name in names})
+
+
+def _after_the_end(name: str) -> Callable[..., NoReturn]:
+    def refuse(*arguments: object) -> NoReturn:
+        raise RuntimeClosed(f"{name}: the interpreter is about to end and the runtime was given back")
+
+    return refuse
 
 
 def _after_fork(name: str) -> Callable[..., NoReturn]:

@@ -5,66 +5,124 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from ascend_rt import __version__
-from ascend_rt._driver import ffi, lib, library
+from ascend_rt._driver import library, providers
+from ascend_rt._functions import FUNCTIONS
 from ascend_rt.device import Device
+from ascend_rt.errors import AclError, LibraryError
+from ascend_rt.versions import version
 
-_VARIABLES = (
-    "ASCEND_RT_BACKEND",
-    "ASCEND_RT_LIBRARY",
-    "ASCEND_RT_VISIBLE_DEVICES",
-    "ASCEND_RT_SIM_DEVICES",
-    "ASCEND_RT_SIM_PRODUCT",
-    "ASCEND_RT_SIM_WORKERS",
-    "ASCEND_HOME_PATH",
-    "ASCEND_TOOLKIT_HOME",
-    "LD_LIBRARY_PATH",
-    "LD_PRELOAD",
-)
+_VARIABLE_PREFIXES = ("ASCEND_", "ACL_", "LD_LIBRARY_PATH", "LD_PRELOAD", "DYLD_LIBRARY_PATH", "PYTHONPATH")
 
 
 def collect() -> dict[str, Any]:
-    """Load the library and return what there is to say about it."""
-    loaded = library()
-    return {
+    """Load the library and return what there is to say; a library that cannot be loaded is a part of the answer."""
+    info: dict[str, Any] = {
         "package": __version__,
-        "python": platform.python_version(),
+        "python": f"{platform.python_implementation()} {platform.python_version()} ({sys.executable})",
         "platform": platform.platform(),
+        "environment": {
+            name: value for name, value in sorted(os.environ.items()) if name.startswith(_VARIABLE_PREFIXES)
+        },
+    }
+    try:
+        loaded = library()
+    except LibraryError as error:
+        return info | {"error": str(error), "tried": [asdict(attempt) for attempt in error.attempts]}
+    versions = version()
+    return info | {
         "backend": loaded.backend,
-        "library": loaded.path,
+        "libraries": list(loaded.paths),
         "reason": loaded.reason,
-        "product": Device().product,
-        "api_version": _api_version(),
-        "devices": Device.count(),
-        "symbols_present": loaded.present,
-        "symbols_missing": list(loaded.missing),
         "tried": [asdict(attempt) for attempt in loaded.attempts],
-        "environment": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
+        "cann_version": versions.cann,
+        "api_version": versions.api,
+        "driver_version": versions.driver,
+        **_of_devices(),
+        "families": _of_families(),
     }
 
 
-def _api_version() -> str | None:
-    parts = [ffi.new("int32_t *") for _ in range(3)]
-    return None if lib.aclrtGetVersion(*parts) else ".".join(str(part[0]) for part in parts)
+def _of_devices() -> dict[str, Any]:
+    try:
+        return {"product": Device().product, "devices": [_of_device(i) for i in range(Device.count())]}
+    except AclError as error:  # an installation that starts to fail is what people report
+        return {"product": None, "devices": [], "error": str(error)}
+
+
+def _of_device(device_id: int) -> dict[str, Any]:
+    try:
+        free, total = Device(device_id).memory_info
+    except AclError as error:
+        return {"id": device_id, "error": str(error)}
+    return {"id": device_id, "memory_free": free, "memory_total": total}
+
+
+def _of_families() -> dict[str, Any]:
+    """Return, by family, the libraries with the number of functions that each has, and the functions that none has."""
+    where = providers()
+    families: dict[str, Any] = {}
+    for name, (family, *_) in FUNCTIONS.items():
+        entry = families.setdefault(family, {"present": Counter(), "missing": []})
+        if name in where:
+            entry["present"][where[name]] += 1
+        else:
+            entry["missing"].append(name)
+    return families
 
 
 def as_text(info: dict[str, Any]) -> str:
     """Return the same for people to read."""
+    return "\n".join(f"{label:<12} {value}" for label, value in _lines(info))
+
+
+def _lines(info: dict[str, Any]) -> Iterator[tuple[str, object]]:
+    yield "ascend_rt", info["package"]
+    yield "Python", info["python"]
+    yield "platform", info["platform"]
+    yield from _lines_of_library(info) if "backend" in info else ()
+    yield from (("tried", f"{a['path']} ({a['source']}): {a['verdict']}") for a in info["tried"])
+    yield from (("environment", f"{name}={value}") for name, value in info["environment"].items())
+    if "error" in info:
+        yield "error", info["error"]
+
+
+def _lines_of_library(info: dict[str, Any]) -> Iterator[tuple[str, object]]:
     backend = {"cann": "the vendor's library", "sim": "the simulator"}[info["backend"]]
-    missing = info["symbols_missing"]
-    rows = [
-        ("ascend_rt", f"{info['package']}, Python {info['python']}, {info['platform']}"),
-        ("library", f"{backend}, {info['reason']}"),
-        ("path", info["library"]),
-        ("product", info["product"]),
-        ("API version", info["api_version"] or "unknown"),
-        ("devices", info["devices"]),
-        ("functions", f"{info['symbols_present']} present, {len(missing)} missing"),
-    ]
-    rows += [("missing", ", ".join(missing))] if missing else []
-    rows += [("tried", f"{a['path']} ({a['source']}): {a['verdict']}") for a in info["tried"]]
-    rows += [("environment", f"{name}={value}") for name, value in info["environment"].items()]
-    return "\n".join(f"{label:<12} {value}" for label, value in rows)
+    yield "library", f"{backend}, {info['reason']}"
+    families = info["families"]
+    providers = (path for family in families.values() for path in family["present"])
+    yield from (("path", path) for path in dict.fromkeys((*info["libraries"], *providers)))
+    yield from ((label, info[key]) for label, key in _LABELS if info[key])
+    yield "devices", len(info["devices"])
+    yield from (("device", _device_in_words(device)) for device in info["devices"])
+    present = sum(sum(family["present"].values()) for family in families.values())
+    yield "functions", f"{present} of {len(FUNCTIONS)}"
+    yield from (("functions", _family_in_words(name, **family)) for name, family in families.items())
+
+
+_LABELS = (
+    ("product", "product"),
+    ("CANN", "cann_version"),
+    ("API version", "api_version"),
+    ("driver", "driver_version"),
+)
+
+
+def _device_in_words(device: dict[str, Any]) -> str:
+    if "error" in device:
+        return f"{device['id']}: {device['error']}"
+    free, total = (device[key] / 2**30 for key in ("memory_free", "memory_total"))
+    return f"{device['id']}: {free:.1f} GiB of {total:.1f} GiB free"
+
+
+def _family_in_words(name: str, present: dict[str, int], missing: list[str]) -> str:
+    where = "".join(f", {count} in {os.path.basename(path)}" for path, count in present.items())
+    absent = f", missing: {', '.join(missing)}" if missing else ""
+    return f"{name}: {sum(present.values())} of {sum(present.values()) + len(missing)}{where}{absent}"

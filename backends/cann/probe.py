@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run in a child process: open a library, ask it for its devices, write the verdict as JSON to a file descriptor.
+"""Run in a child process: open libraries, ask them for their devices, write the answer as JSON to a file descriptor.
 
-``probe.py LIBRARY DESCRIPTOR``. Standard output belongs to the library, which may print what it likes. Needs nothing
-but the standard library, so that the child starts fast and loads nothing else.
+``probe.py DESCRIPTOR QUESTION LIBRARY...``, where the question is ``devices``, or ``open`` if opening is all. Standard
+output belongs to the libraries, which may print what they like. Needs nothing but the standard library, so that the
+child starts fast and loads nothing else.
 """
 
 from __future__ import annotations
@@ -12,42 +13,73 @@ import json
 import os
 import re
 import sys
+from typing import Any
 
-_STUB_MODE = 100039  # what every function of a compile-time stub answers
+SIMULATOR = "the simulator"
+ABSENT = "not there"
+USABLE = "usable"
+
+_STUB_MODE = 100039  # what every function of a link-time stub answers
+_NEEDED = ("aclInit", "aclrtSetDevice", "aclrtGetDeviceCount")
 
 
-def verdict(path: str) -> str:
-    """Return ``"usable"``, ``"the simulator"``, ``"not there"``, or what is wrong with the library."""
-    try:
-        library = ctypes.CDLL(path)
-    except OSError as error:
-        return _explain(path, str(error))
-    if hasattr(library, "aclsimHold"):
-        return "the simulator"
-    missing = [name for name in ("aclInit", "aclrtGetDeviceCount", "aclrtSetDevice") if not hasattr(library, name)]
-    if missing:
+def examine(question: str, paths: list[str]) -> tuple[str, dict[str, str]]:
+    """Return the verdict on libraries that belong together, and what is wrong with those that cannot be opened."""
+    opened, left_out = [], {}
+    for path in paths:
+        try:
+            opened.append(ctypes.CDLL(path))
+        except (OSError, UnicodeDecodeError) as error:
+            left_out[path] = _explain(path, str(error))
+    if not opened:
+        return next((why for why in left_out.values() if why != ABSENT), ABSENT), left_out
+    return verdict(opened) if question == "devices" else USABLE, left_out
+
+
+def verdict(libraries: list[ctypes.CDLL]) -> str:
+    """Return `USABLE`, `SIMULATOR`, or what is wrong with libraries that are open."""
+    if _function(libraries, "aclsimHold"):
+        return SIMULATOR
+    if missing := [name for name in _NEEDED if not _function(libraries, name)]:
         return f"no runtime of CANN: it lacks {missing[0]}"
+    return _verdict_on_devices(libraries)
+
+
+def _verdict_on_devices(libraries: list[ctypes.CDLL]) -> str:
     count = ctypes.c_uint32(0)
-    code = library.aclrtGetDeviceCount(ctypes.byref(count))
+    code = _function(libraries, "aclrtGetDeviceCount")(ctypes.byref(count))
     if code == _STUB_MODE:
-        return f"a link-time stub (it answers {_STUB_MODE})"
+        return f"a link-time stub (it answers {_STUB_MODE}): take the library of lib64, not of devlib"
     if code != 0:
-        return f"aclrtGetDeviceCount failed with {code}; is the driver running?"
+        return f"aclrtGetDeviceCount failed with {code}; is the driver running? (npu-smi info)"
     if count.value == 0:
         return "it has no device"
-    return "usable"
+    if get_name := _function(libraries, "aclrtGetSocName"):
+        get_name.restype = ctypes.c_char_p
+        if not get_name():
+            return "aclrtGetSocName knows no chip; do driver and CANN fit together?"
+    return USABLE
+
+
+def _function(libraries: list[ctypes.CDLL], name: str) -> Any:
+    for library in libraries:
+        try:
+            return getattr(library, name)
+        except (AttributeError, UnicodeDecodeError):
+            continue  # it lacks the function; ctypes cannot say so if the library's path is no text
+    return None
 
 
 def _explain(path: str, text: str) -> str:
-    match = re.match(r"(\S+): cannot open shared object file: No such file", text)
+    match = re.match(r"(.+?): cannot open shared object file: No such file", text)
     if match and match[1] == path:
-        return "not there"
+        return ABSENT
     if match:
         return f"a library that it needs is missing: {match[1]}"
-    return text
+    return text.removeprefix(f"{path}: ")
 
 
 if __name__ == "__main__":
-    answer = json.dumps(verdict(sys.argv[1]))
-    os.write(int(sys.argv[2]), answer.encode())
-    os._exit(0)  # whatever the library registered for the exit is not our business
+    answer = json.dumps(examine(sys.argv[2], sys.argv[3:]))
+    os.write(int(sys.argv[1]), answer.encode())
+    os._exit(0)  # whatever the libraries registered for the exit is not our business

@@ -8,18 +8,23 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-# A library with the few functions that the search asks; the macros give it its defects.
-VENDOR = """\
-#include <stddef.h>
-#include <stdint.h>
+ABI = Path(__file__).resolve().parents[2] / "backends" / "abi"
+
+# Look-alikes of the vendor's library are made from the declarations: every function returns CODE, or 0 of its type, but
+# for those below. Macros give a library its defects.
+_HEAD = """\
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "acl.h"
 
 #ifndef CODE
 #define CODE 0
@@ -27,40 +32,71 @@ VENDOR = """\
 #ifndef DEVICES
 #define DEVICES 2
 #endif
+#ifndef SOC
+#define SOC "Ascend910X"
+#endif
 #ifndef AT_LOAD
 #define AT_LOAD
 #endif
+#ifndef VERSION_CODE
+#define VERSION_CODE 100003
+#endif
 
 __attribute__((constructor)) static void at_load(void) { AT_LOAD; }
-
-int aclInit(const char *path) { (void)path; return CODE; }
-int aclFinalize(void) { return CODE; }
-int aclrtSetDevice(int32_t device) { (void)device; return CODE; }
-int aclrtResetDevice(int32_t device) { (void)device; return CODE; }
-int aclrtGetDeviceCount(uint32_t *count) { *count = DEVICES; return CODE; }
-int aclrtGetVersion(int32_t *a, int32_t *b, int32_t *c) { *a = 1; *b = 2; *c = 3; return CODE; }
-const char *aclrtGetSocName(void) { return "Ascend910X"; }
-const char *aclGetRecentErrMsg(void) { return "the vendor's own words"; }
-int aclrtDestroyEvent(void *event) { (void)event; return 107017; }
 """
 
+_BODIES = {
+    "aclFinalize": 'if (getenv("TRACE")) { puts("finalized"); fflush(stdout); } return CODE;',
+    "aclGetRecentErrMsg": 'return "the vendor\'s own words";',
+    "aclrtDestroyEvent": "return 107017;",
+    "aclrtGetDeviceCount": "*count = DEVICES; return CODE;",
+    "aclrtGetMemInfo": "*free = 3ull << 30; *total = 4ull << 30; return CODE;",
+    "aclrtGetSocName": "return SOC;",
+    "aclrtGetVersion": "*majorVersion = 1; *minorVersion = 2; *patchVersion = 3; return CODE;",
+    "aclsysGetVersionStr": 'strcpy(versionStr, "9.1.0"); return VERSION_CODE;',
+}
+
+Source = Callable[[Callable[[Any], bool]], str]
 Build = Callable[..., Path]
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-@pytest.fixture
-def build(tmp_path: Path) -> Build:
-    """Return a function that compiles a look-alike of the vendor's library at a path, with the given macros."""
+def _definition(function: Any) -> str:
+    result = {"aclError": "return CODE;", "void": ""}.get(function.returns, "return 0;")
+    return f"{function.prototype} {{ {_BODIES.get(function.name, result)} }}"
+
+
+@pytest.fixture(scope="session")
+def vendor_source(declared: Any) -> Source:
+    """Return a function that writes the C source of a look-alike with the documented functions that are selected."""
+
+    def write(select: Callable[[Any], bool]) -> str:
+        functions = [f for f in declared.functions if f.family != "aclsim" and select(f)]
+        return _HEAD + "\n".join(map(_definition, functions)) + "\n"
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def build(vendor_source: Source, declarations: Any, declared: Any, tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Return a function that compiles a look-alike at a path, with the given flags and macros.
+
+    Unless another source is given it is one of CANN 8.1: what that release has, but for the families with a library of
+    their own, in one file.
+    """
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("needs a C compiler")
+    usual = vendor_source(lambda f: f.since == declarations.OLDEST and f.family not in declared.libraries)
+    directory = tmp_path_factory.mktemp("source")
 
-    def compile_library(path: Path, *flags: str, source: str = VENDOR, **macros: object) -> Path:
+    def compile_library(path: Path, *flags: str, source: str = usual, **macros: object) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
-        code = tmp_path / f"{path.name}.c"
+        code = directory / "lookalike.c"
         code.write_text(source, encoding="utf-8")
         options = [f"-D{name}={value}" for name, value in macros.items()]
-        subprocess.run([compiler, "-shared", "-fPIC", *options, str(code), "-o", str(path), *flags], check=True)
+        command = [compiler, "-shared", "-fPIC", "-w", "-I", str(ABI), *options, str(code), "-o", str(path), *flags]
+        subprocess.run(command, check=True)
         return path
 
     return compile_library
@@ -79,9 +115,11 @@ def environment(tmp_path: Path) -> dict[str, str]:
 def run(tmp_path: Path, environment: dict[str, str]) -> Run:
     """Return a function that runs Python with arguments, in that environment and outside the source tree."""
 
-    def run_python(*arguments: str, **variables: str | Path) -> subprocess.CompletedProcess[str]:
+    def run_python(
+        *arguments: str, before: Sequence[str] = (), **variables: str | Path
+    ) -> subprocess.CompletedProcess[str]:
         added: Mapping[str, str] = {name: str(value) for name, value in variables.items()}
-        command = [sys.executable, *arguments]
+        command = [*before, sys.executable, *arguments]
         return subprocess.run(
             command, env=environment | added, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
         )
@@ -92,7 +130,7 @@ def run(tmp_path: Path, environment: dict[str, str]) -> Run:
 @pytest.fixture
 def no_cann() -> None:
     """Skip where one of the known directories has a real installation."""
-    if any(Path(root).exists() for root in ("/usr/local/Ascend/cann", "/usr/local/Ascend/ascend-toolkit")):
+    if any(Path(root).exists() for root in ("/usr/local/Ascend", "/opt/Ascend")):
         pytest.skip("CANN is installed here")
 
 

@@ -1,273 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The seam: which library is chosen, what is refused and why, and what the functions are afterwards.
+"""The seam: what the C functions are once a library is loaded, and what takes their place where none may be called.
 
-The choice is made once per process, so each case runs in a process of its own.
+A process has one library, so most cases run in a process of their own.
 """
 
 from __future__ import annotations
 
 import os
-import platform
 import sys
 from pathlib import Path
 
 import pytest
 
-SHOW = "from ascend_rt import library; x = library(); print(x.backend, x.path, sep='|')"
-PRELOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1]); " + SHOW
-
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="look-alikes are ELF libraries")
-
-
-@pytest.fixture(scope="module")
-def sim_path() -> Path:
-    from ascend_rt.backends import sim
-
-    return sim.library_path()
-
-
-def chosen(result) -> tuple[str, Path]:
-    """Return backend and path that `SHOW` printed."""
-    assert result.returncode == 0, result.stderr
-    backend, path = result.stdout.strip().splitlines()[-1].split("|")
-    assert Path(path).is_absolute()
-    return backend, Path(path)
-
-
-def refusal(result) -> str:
-    """Return the text of the LibraryError that ended the program."""
-    assert result.returncode != 0, result.stdout
-    assert "LibraryError" in result.stderr
-    return result.stderr.rpartition("LibraryError")[2]
-
-
-# --- choosing --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.usefixtures("no_cann")
-def test_auto_without_cann_is_the_simulator_and_says_so(run, sim_path: Path) -> None:
-    result = run("-c", SHOW)
-    assert chosen(result) == ("sim", sim_path)
-    assert result.stderr.count("AclWarning") == 1
-    assert "ASCEND_RT_BACKEND=sim" in result.stderr
-
-
-def test_sim_is_the_simulator_and_silent(run, build, sim_path: Path, tmp_path: Path) -> None:
-    vendor = build(tmp_path / "libascendcl.so")
-    result = run("-c", SHOW, ASCEND_RT_BACKEND="sim", ASCEND_RT_LIBRARY=vendor)
-    assert chosen(result) == ("sim", sim_path)
-    assert result.stderr == ""
-
-
-@pytest.mark.usefixtures("no_cann")
-def test_cann_without_cann_is_an_error(run) -> None:
-    assert "set_env.sh" in refusal(run("-c", SHOW, ASCEND_RT_BACKEND="cann"))
-
-
-@pytest.mark.parametrize("code", [SHOW, "import ascend_rt; ascend_rt.use('cuda')"])
-def test_an_unknown_backend_is_named_with_the_valid_ones(run, code: str) -> None:
-    result = run("-c", code, ASCEND_RT_BACKEND="cuda")
-    assert result.returncode != 0
-    last_line = result.stderr.strip().splitlines()[-1]
-    assert last_line.startswith("ValueError")
-    assert all(name in last_line for name in ("cuda", "auto", "cann", "sim"))
-
-
-def test_use_wins_over_the_environment(run) -> None:
-    code = f"import ascend_rt; ascend_rt.use('sim'); {SHOW}"
-    assert chosen(run("-c", code, ASCEND_RT_BACKEND="cann"))[0] == "sim"
-
-
-def test_use_after_loading_may_only_repeat_the_choice(run) -> None:
-    code = f"import ascend_rt; {SHOW}; ascend_rt.use('sim'); print('repeated'); ascend_rt.use('cann')"
-    result = run("-c", code, ASCEND_RT_BACKEND="sim")
-    assert "repeated" in result.stdout
-    assert "RuntimeError" in result.stderr.splitlines()[-1]
-
-
-@pytest.mark.parametrize("variable", ["ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"])
-@pytest.mark.parametrize("directory", ["lib64", f"{platform.machine()}-linux/lib64"])
-@pytest.mark.parametrize("name", ["libascendcl.so", "libacl_rt.so"])
-def test_the_toolkits_variables(run, build, tmp_path: Path, variable: str, directory: str, name: str) -> None:
-    vendor = build(tmp_path / "toolkit" / directory / name)
-    assert chosen(run("-c", SHOW, **{variable: tmp_path / "toolkit"})) == ("cann", vendor)
-
-
-def test_a_known_directory(run, build, environment, tmp_path: Path) -> None:
-    vendor = build(Path(environment["HOME"], "Ascend", "ascend-toolkit", "latest", "lib64", "libascendcl.so"))
-    assert chosen(run("-c", SHOW)) == ("cann", vendor)
-
-
-def test_the_dynamic_loaders_own_search(run, build, tmp_path: Path) -> None:
-    build(tmp_path / "libascendcl.so", "-Wl,-soname,libascendcl.so")
-    assert chosen(run("-c", SHOW, LD_LIBRARY_PATH=tmp_path))[0] == "cann"
-
-
-def test_a_library_in_the_process_wins(run, build, tmp_path: Path) -> None:
-    loaded = build(tmp_path / "loaded" / "libascendcl.so", "-Wl,-soname,libascendcl.so")
-    other = build(tmp_path / "other" / "libascendcl.so")
-    assert chosen(run("-c", PRELOAD, str(loaded), ASCEND_RT_LIBRARY=other)) == ("cann", loaded)
-
-
-def test_an_explicit_library_wins_over_the_variables(run, build, tmp_path: Path) -> None:
-    explicit = build(tmp_path / "explicit.so")
-    build(tmp_path / "toolkit" / "lib64" / "libascendcl.so")
-    found = chosen(run("-c", SHOW, ASCEND_RT_LIBRARY=explicit, ASCEND_HOME_PATH=tmp_path / "toolkit"))
-    assert found == ("cann", explicit)
-
-
-def test_what_the_library_prints_does_not_matter(run, build, tmp_path: Path) -> None:
-    vendor = build(tmp_path / "libascendcl.so", AT_LOAD='puts("{"); fflush(stdout)')
-    assert chosen(run("-c", SHOW, ASCEND_RT_LIBRARY=vendor)) == ("cann", vendor)
-
-
-def test_a_path_to_the_simulator_is_reported_as_the_simulator(run, sim_path: Path) -> None:
-    assert chosen(run("-c", SHOW, LD_LIBRARY_PATH=sim_path.parent))[0] == "sim"
-    assert chosen(run("-c", SHOW, ASCEND_RT_LIBRARY=sim_path)) == ("sim", sim_path)
-    assert chosen(run("-c", PRELOAD, str(sim_path))) == ("sim", sim_path)
-
-
-@pytest.mark.usefixtures("no_cann")
-def test_cann_is_never_the_simulator(run, sim_path: Path) -> None:
-    for result in (
-        run("-c", SHOW, ASCEND_RT_BACKEND="cann", LD_LIBRARY_PATH=sim_path.parent),
-        run("-c", SHOW, ASCEND_RT_BACKEND="cann", ASCEND_RT_LIBRARY=sim_path),
-        run("-c", PRELOAD, str(sim_path), ASCEND_RT_BACKEND="cann"),
-    ):
-        assert "simulator" in refusal(result)
-
-
-# --- refusing --------------------------------------------------------------------------------------------------------
-
-
-def expect_refusal(run, library: Path, *words: str, **variables: str) -> None:
-    """Neither auto nor cann take the library; the text names it and what is wrong; sim is there if asked for."""
-    for backend in ("auto", "cann"):
-        text = refusal(run("-c", SHOW, ASCEND_RT_LIBRARY=library, ASCEND_RT_BACKEND=backend, **variables))
-        assert str(library) in text
-        assert all(word in text for word in words), text
-    assert chosen(run("-c", SHOW, ASCEND_RT_LIBRARY=library, ASCEND_RT_BACKEND="sim"))[0] == "sim"
-
-
-def test_no_such_file(run, tmp_path: Path) -> None:
-    expect_refusal(run, tmp_path / "missing.so", "no such file")
-
-
-def test_a_directory(run, tmp_path: Path) -> None:
-    expect_refusal(run, tmp_path, "directory")
-
-
-@pytest.mark.parametrize("content", [b"", b"hello\n", b"\x7fELF"])
-def test_no_library(run, tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "libascendcl.so"
-    path.write_bytes(content)
-    expect_refusal(run, path, "not a shared library")
-
-
-def test_a_library_of_something_else(run, build, tmp_path: Path) -> None:
-    expect_refusal(run, build(tmp_path / "other.so", source="int x;"), "aclInit")
-
-
-def test_a_stub_by_its_answer(run, build, tmp_path: Path) -> None:
-    expect_refusal(run, build(tmp_path / "libascendcl.so", CODE=100039), "100039")
-
-
-@pytest.mark.parametrize("directory", ["devlib", "stub"])
-def test_a_stub_by_its_directory(run, build, tmp_path: Path, directory: str) -> None:
-    expect_refusal(run, build(tmp_path / directory / "libascendcl.so"), "stub")
-
-
-def test_a_missing_dependency_is_named(run, build, tmp_path: Path) -> None:
-    dependency = build(tmp_path / "libgone.so", "-Wl,-soname,libgone.so", source="int gone;")
-    vendor = build(tmp_path / "libascendcl.so", "-Wl,--no-as-needed", str(dependency))
-    dependency.unlink()
-    expect_refusal(run, vendor, "libgone.so")
-
-
-def test_a_crash_while_loading(run, build, tmp_path: Path) -> None:
-    expect_refusal(run, build(tmp_path / "libascendcl.so", AT_LOAD="abort()"), "SIGABRT")
-
-
-def test_an_exit_while_loading(run, build, tmp_path: Path) -> None:
-    expect_refusal(run, build(tmp_path / "libascendcl.so", AT_LOAD="_exit(7)"), "7")
-
-
-def test_a_library_that_hangs(run, build, tmp_path: Path) -> None:
-    vendor = build(tmp_path / "libascendcl.so", AT_LOAD="for (;;) pause()")
-    expect_refusal(run, vendor, "did not answer", ASCEND_RT_PROBE_SECONDS="0.5")
-
-
-def test_another_machine_type(run, build, other_machine: int, tmp_path: Path) -> None:
-    vendor = build(tmp_path / "libascendcl.so")
-    image = bytearray(vendor.read_bytes())
-    image[18:20] = other_machine.to_bytes(2, "little")
-    vendor.write_bytes(image)
-    expect_refusal(run, vendor, "machine")
-
-
-def test_no_device(run, build, tmp_path: Path) -> None:
-    expect_refusal(run, build(tmp_path / "libascendcl.so", DEVICES=0), "no device")
-
-
-def test_a_driver_that_fails(run, build, tmp_path: Path) -> None:
-    expect_refusal(run, build(tmp_path / "libascendcl.so", CODE=507000), "507000")
-
-
-@pytest.mark.parametrize("value", ["soon", "0", "-1"])
-def test_a_time_limit_that_is_none(run, build, tmp_path: Path, value: str) -> None:
-    result = run("-m", "ascend_rt", "info", ASCEND_RT_LIBRARY=build(tmp_path / "a.so"), ASCEND_RT_PROBE_SECONDS=value)
-    assert result.returncode == 1
-    assert "ASCEND_RT_PROBE_SECONDS" in result.stderr
-    assert "Traceback" not in result.stderr
-
-
-def test_an_error_lists_every_place(run, build, tmp_path: Path) -> None:
-    first = build(tmp_path / "a" / "lib64" / "libascendcl.so", CODE=100039)
-    second = build(tmp_path / "b" / "lib64" / "libascendcl.so", DEVICES=0)
-    variables = {"ASCEND_HOME_PATH": tmp_path / "a", "ASCEND_TOOLKIT_HOME": tmp_path / "b"}
-    text = refusal(run("-c", SHOW, **variables))
-    assert str(first) in text
-    assert str(second) in text
-
-
-def test_a_broken_place_does_not_hide_a_good_one(run, build, tmp_path: Path) -> None:
-    build(tmp_path / "a" / "lib64" / "libascendcl.so", CODE=100039)
-    good = build(tmp_path / "b" / "lib64" / "libascendcl.so")
-    found = chosen(run("-c", SHOW, ASCEND_HOME_PATH=tmp_path / "a", ASCEND_TOOLKIT_HOME=tmp_path / "b"))
-    assert found == ("cann", good)
-
-
-def test_a_variable_that_leads_nowhere_is_an_error(run, tmp_path: Path) -> None:
-    assert "ASCEND_HOME_PATH" in refusal(run("-c", SHOW, ASCEND_HOME_PATH=tmp_path / "gone"))
-
-
-@pytest.mark.usefixtures("no_cann")
-def test_an_empty_variable_is_no_variable(run) -> None:
-    empty = dict.fromkeys(("ASCEND_RT_LIBRARY", "ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "ASCEND_RT_BACKEND"), "")
-    assert chosen(run("-c", SHOW, **empty))[0] == "sim"
-
-
-# --- the functions ---------------------------------------------------------------------------------------------------
-
-
-def test_a_missing_function_is_not_supported(run, build, tmp_path: Path) -> None:
-    vendor = build(tmp_path / "libascendcl.so")
-    code = """if True:
-        import ascend_rt
-        from ascend_rt._driver import lib, ffi
-        from ascend_rt.errors import NotSupported
-        assert ascend_rt.supports("aclrtGetDeviceCount")
-        assert not ascend_rt.supports("aclrtRecordEvent")
-        assert not ascend_rt.supports("aclrtNoSuchFunction")
-        try:
-            lib.aclrtRecordEvent(ffi.NULL, ffi.NULL)
-        except NotSupported as error:
-            print(error)
-    """
-    result = run("-c", code, ASCEND_RT_LIBRARY=vendor)
-    assert result.returncode == 0, result.stderr
-    assert "aclrtRecordEvent" in result.stdout
-    assert str(vendor) in result.stdout
 
 
 def test_an_error_has_the_librarys_text(run, build, tmp_path: Path) -> None:
@@ -334,20 +79,15 @@ def test_a_closed_gate_keeps_callbacks_out_of_python(run) -> None:
 
 @pytest.mark.parametrize(("answer", "is_ours"), [(0, True), (100002, False)])
 def test_an_old_library_is_finalized_only_if_we_initialised_it(
-    run, build, tmp_path: Path, answer: int, is_ours: bool
+    run, build, vendor_source, declarations, tmp_path: Path, answer: int, is_ours: bool
 ) -> None:
-    source = f"""
-        #include <stdint.h>
-        #include <stdio.h>
-        int aclInit(const char *path) {{ (void)path; return {answer}; }}
-        int aclFinalize(void) {{ puts("finalized"); fflush(stdout); return 0; }}
-        int aclrtSetDevice(int32_t device) {{ (void)device; return 0; }}
-        int aclrtGetDeviceCount(uint32_t *count) {{ *count = 1; return 0; }}
-    """
+    source = vendor_source(lambda f: f.since == declarations.OLDEST and f.name != "aclInit")
+    source += f"aclError aclInit(const char *path) {{ (void)path; return {answer}; }}\n"
     vendor = build(tmp_path / "libascendcl.so", source=source)
-    result = run("-c", "from ascend_rt import Device; print(Device.count())", ASCEND_RT_LIBRARY=vendor)
+    code = "from ascend_rt import Device; print(Device.count())"
+    result = run("-c", code, ASCEND_RT_LIBRARY=vendor, TRACE="1")
     assert (result.returncode, result.stderr) == (0, "")
-    assert sorted(result.stdout.split()) == (["1", "finalized"] if is_ours else ["1"])
+    assert sorted(result.stdout.split()) == (["2", "finalized"] if is_ours else ["2"])
 
 
 # --- fork ------------------------------------------------------------------------------------------------------------
@@ -388,26 +128,14 @@ def test_a_child_of_a_process_that_did_not_use_the_library_may(run) -> None:
 
 def test_a_fork_while_another_thread_loads_is_refused_not_stuck(run, build, tmp_path: Path) -> None:
     # The constructor waits for the other end of a FIFO: the thread is inside the load for as long as the child needs.
-    source = """
-        #include <fcntl.h>
-        #include <stdint.h>
-        #include <stdlib.h>
-        #include <unistd.h>
-        __attribute__((constructor)) static void wait_for_the_test(void) {
-            const char *path = getenv("GATE");
-            if (path != NULL) { char c; int gate = open(path, O_RDONLY); (void)!read(gate, &c, 1); close(gate); }
-        }
-        int aclInit(const char *p) { (void)p; return 0; }
-        int aclrtSetDevice(int32_t d) { (void)d; return 0; }
-        int aclrtGetDeviceCount(uint32_t *n) { *n = 1; return 0; }
-    """
-    vendor = build(tmp_path / "libascendcl.so", source=source)
+    wait = 'if (getenv("GATE")) { FILE *gate = fopen(getenv("GATE"), "r"); getc(gate); fclose(gate); }'
+    vendor = build(tmp_path / "libascendcl.so", AT_LOAD=wait)
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     before = f"""
 import threading
-from ascend_rt.backends import cann
-cann.probe({str(vendor)!r})  # so that only this process waits in the constructor
+from ascend_rt.backends.cann import inspection
+inspection.probe_in_child(({str(vendor)!r},))  # so that only this process waits in the constructor
 os.environ["GATE"] = {str(gate)!r}
 loader = threading.Thread(target=_driver.load)
 loader.start()
@@ -418,3 +146,162 @@ writer = os.open({str(gate)!r}, os.O_WRONLY)  # returns when the constructor has
     result = run("-c", code, ASCEND_RT_LIBRARY=vendor)
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("refused False")
+
+
+# --- raw calls are safe ----------------------------------------------------------------------------------------------
+
+# Calls every documented function with nothing: NULL, 0, {0}. What a call answers does not matter; that it answers does.
+CALL_ALL = """
+from ascend_rt import ffi, lib
+from ascend_rt._functions import FUNCTIONS
+
+def nothing(type_):
+    if type_.kind == "struct":
+        return ffi.new(f"{type_.cname} *")[0]
+    return ffi.NULL if type_.kind in ("pointer", "function") else 0
+
+def call_all(skip=()):
+    answers = {}
+    for name in FUNCTIONS:
+        if name not in skip:
+            function = getattr(lib, name)
+            answers[name] = function(*map(nothing, ffi.typeof(function).args))
+    return answers
+"""
+
+
+def test_every_function_may_be_called_before_init_and_after_finalize(run) -> None:
+    code = (
+        CALL_ALL
+        + """
+before = call_all()
+assert len(before) == 509
+assert lib.aclInit(ffi.NULL) in (0, 100002)
+while lib.aclFinalizeReference(ffi.NULL) == 0:
+    pass
+after = call_all()
+assert after.keys() == before.keys()
+lib.aclrtResetDeviceForce(0)
+assert lib.aclrtCreateStream(ffi.new("aclrtStream *")) == 107002
+print("alive")
+"""
+    )
+    result = run("-c", code, ASCEND_RT_BACKEND="sim")
+    assert (result.returncode, result.stdout) == (0, "alive\n"), result.stderr
+
+
+def test_every_function_may_be_called_with_a_device_and_nothing_else(run) -> None:
+    code = (
+        CALL_ALL
+        + """
+from ascend_rt import Device
+Device(0).set_current()
+answers = call_all()
+from ascend_rt import supports
+unsupported = [name for name in answers if not supports(name)]
+assert unsupported
+# What is not simulated says so, each in its own type.
+assert all(answers[name] in (207000, 0, None, ffi.NULL) for name in unsupported), answers
+print("alive")
+"""
+    )
+    result = run("-c", code, ASCEND_RT_BACKEND="sim")
+    assert (result.returncode, result.stdout) == (0, "alive\n"), result.stderr
+
+
+def test_after_a_fork_every_function_refuses_and_the_module_reaches_no_library(run) -> None:
+    code = (
+        CALL_ALL
+        + """
+import os
+from ascend_rt import Device, _aclrt
+from ascend_rt.errors import ForkedProcess
+Device(0).set_current()
+child = os.fork()
+if child == 0:
+    refused = 0
+    for name in FUNCTIONS:
+        try:
+            getattr(lib, name)()
+        except ForkedProcess:
+            refused += 1
+    raw = _aclrt.lib.aclrtGetDeviceCount(ffi.new("uint32_t *"))
+    os._exit(0 if (refused, raw) == (509, 207000) else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert Device.count() == 8
+"""
+    )
+    result = run("-c", code, ASCEND_RT_BACKEND="sim")
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_call_at_the_interpreters_end_is_an_exception(run) -> None:
+    code = """if True:
+        import atexit, os
+        from ascend_rt import Device, Stream, ffi, lib, _aclrt
+        from ascend_rt.errors import RuntimeClosed
+
+        class Late:
+            def __del__(self):
+                try:
+                    lib.aclrtSynchronizeDevice()
+                except RuntimeClosed as error:
+                    raw = _aclrt.lib.aclrtSynchronizeDevice()
+                    os.write(1, f"{error} / {raw}\\n".encode())
+
+        late = Late()
+        atexit.register(lambda: late.__del__())  # registered before ours, so called after it
+        Device(0).set_current()
+        stream = Stream()
+    """
+    result = run("-c", code, ASCEND_RT_BACKEND="sim")
+    assert (result.returncode, result.stderr) == (0, "")
+    first, second = result.stdout.splitlines()
+    assert first.startswith("aclrtSynchronizeDevice: ")
+    assert "about to end" in first
+    assert first.endswith("/ 207000")
+    assert second == first
+
+
+NULL, BYTES, NUMBER = "ffi.NULL", "b'x'", "3"
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "parameter", "error"),
+    [
+        ("aclrtRecordEvent", ("'x'", NULL), "event", TypeError),
+        ("aclrtRecordEvent", (NULL, NUMBER), "stream", TypeError),
+        ("aclrtSetDevice", ("None",), "deviceId", TypeError),
+        ("aclrtSetDevice", ("2**31",), "deviceId", OverflowError),
+        ("aclrtMemcpy", (NULL, "-1", NULL, "1", "1"), "destMax", OverflowError),
+        ("aclrtMemcpy", (NULL, "1", NULL, "1", "'to'"), "kind", TypeError),
+        ("aclrtGetDeviceCount", ("ffi.new('int8_t *')",), "count", TypeError),
+        ("aclInit", ("'text'",), "configPath", TypeError),
+        ("aclFloatToFloat16", (BYTES,), "value", TypeError),
+        ("aclFloat16ToFloat", ("1.5",), "value", TypeError),
+        ("aclrtLaunchHostFunc", (NULL, "print", NULL), "fn", TypeError),
+        ("aclrtIpcOpenEventHandle", (NUMBER, NULL), "handle", TypeError),
+        ("aclprofCreateSubscribeConfig", ("1000", "1", NULL), "timeInfoSwitch", OverflowError),
+        ("acldumpRegCallback", (NUMBER, NUMBER), "messageCallback", TypeError),
+        ("aclAppLog", ("1", BYTES, BYTES, "1", "'text'"), "fmt", TypeError),
+    ],
+)
+def test_a_wrong_argument_is_named(lib, ffi, function, arguments, parameter, error) -> None:
+    values = [eval(argument, {"ffi": ffi}) for argument in arguments]
+    with pytest.raises(error, match=rf"^{function}: argument '{parameter}': \w"):
+        getattr(lib, function)(*values)
+
+
+def test_a_wrong_number_of_arguments_is_a_type_error(lib, ffi) -> None:
+    with pytest.raises(TypeError, match=r"aclrtRecordEvent.*2 arguments"):
+        lib.aclrtRecordEvent(ffi.NULL)
+    with pytest.raises(TypeError, match="aclrtSetDevice"):
+        lib.aclrtSetDevice()
+
+
+def test_minus_one_is_a_number_like_others(lib, device) -> None:
+    assert lib.aclrtSetDevice(-1) == 107001
+
+
+def test_the_text_of_a_log_entry_is_taken_as_it_is(lib) -> None:
+    assert lib.aclAppLog(lib.ACL_INFO, b"f", b"f.py", 1, b"100 %s %n done") is None

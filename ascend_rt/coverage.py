@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ascend-rt coverage``: of every declared function, who has it: the library, the simulator, the facade, the products.
+
+The document ``docs/coverage.md`` is what this module prints as Markdown for the simulator.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ascend_rt._driver import library, providers
+from ascend_rt._functions import FUNCTIONS, PRODUCTS
+from ascend_rt.backends import sim
+
+_COLUMNS = ("declared", "exported", "simulated", "facade", *PRODUCTS)
+
+_INTRODUCTION = """\
+# Coverage
+
+Made by `ascend-rt coverage --backend sim --format markdown`.
+
+- *Exported*: the library in use has the function; here it is the simulator, which has all of them.
+- *Simulated*: the simulator does what the runtime does. The others answer `ACL_ERROR_RT_FEATURE_NOT_SUPPORT` (207000),
+  or NULL, 0 or nothing where a function returns no `aclError`, and say so in `aclGetRecentErrMsg`.
+- *Facade*: the Python classes use it. Every other function is called as `ascend_rt.lib.aclX(…)`.
+- *Since*: the first release of CANN that has it; 8.1.RC1 is the oldest that is known, and may stand for an older one.
+- The products: those that the function is documented for; `?` where no document tells.
+"""
+
+
+class Row(NamedTuple):
+    """What there is to say of one function.
+
+    ``products`` is None where no document tells; ``library`` is the path of the library that has it, or None.
+    """
+
+    name: str
+    family: str
+    since: str
+    products: tuple[str, ...] | None
+    library: str | None
+    simulated: bool
+    facade: bool
+
+
+def rows() -> list[Row]:
+    """Load the library, with those that are opened on first use, and describe every declared function."""
+    where = providers()
+    # The simulator is asked itself, also where the vendor's library is in use.
+    is_simulated = ctypes.CDLL(str(sim.library_path())).aclsimIsSimulated
+    return [
+        Row(
+            name,
+            family,
+            since,
+            products=None if products is None else tuple(products.split()),
+            library=where.get(name),
+            simulated=bool(is_simulated(name.encode())),
+            facade=facade,
+        )
+        for name, (family, since, products, facade) in FUNCTIONS.items()
+    ]
+
+
+def by_family(table: Iterable[Row]) -> dict[str, dict[str, int]]:
+    """Count, for each family and in total, the functions of each column."""
+    counts: dict[str, dict[str, int]] = {}
+    for row in table:
+        for name in (row.family, "total"):
+            count = counts.setdefault(name, dict.fromkeys(_COLUMNS, 0))
+            for column in _columns_of(row):
+                count[column] += 1
+    counts["total"] = counts.pop("total")  # to the end
+    return counts
+
+
+def _columns_of(row: Row) -> Iterable[str]:
+    yield "declared"
+    yield from (("exported",) if row.library else ())
+    yield from (("simulated",) if row.simulated else ())
+    yield from (("facade",) if row.facade else ())
+    yield from row.products or ()
+
+
+# --- the three formats -----------------------------------------------------------------------------------------------
+
+
+def as_json(table: Sequence[Row]) -> str:
+    """Return the counts and every function."""
+    content = {
+        "backend": library().backend,
+        "families": by_family(table),
+        "functions": {row.name: {k: v for k, v in row._asdict().items() if k != "name"} for row in table},
+    }
+    return json.dumps(content, indent=1)
+
+
+def as_text(table: Sequence[Row]) -> str:
+    """Return the counts by family as columns."""
+    lines: list[tuple[str, ...]] = [("family", *_COLUMNS)]
+    lines += [(name, *map(str, count.values())) for name, count in by_family(table).items()]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(_aligned(line, widths) for line in lines)
+
+
+def _aligned(line: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = zip(line, widths, strict=True)
+    return first[0].ljust(first[1]) + "".join(f"  {text:>{width}}" for text, width in others)
+
+
+def as_markdown(table: Sequence[Row]) -> str:
+    """Return a document: the counts by family, then the functions of each family."""
+    counts = [(name, *map(str, count.values())) for name, count in by_family(table).items()]
+    parts = [_INTRODUCTION, _markdown_table(("family", *_COLUMNS), counts)]
+    for family in dict.fromkeys(row.family for row in table):
+        cells = [_cells(row) for row in table if row.family == family]
+        head = ("function", "since", "exported", "simulated", "facade", *PRODUCTS)
+        parts += [f"## {family}\n", _markdown_table(head, cells)]
+    return "\n".join(parts)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    products = ["?" if row.products is None else _mark(product in row.products) for product in PRODUCTS]
+    marks = map(_mark, (row.library is not None, row.simulated, row.facade))
+    return (f"`{row.name}`", row.since, *marks, *products)
+
+
+def _mark(is_so: bool) -> str:
+    return "✓" if is_so else ""
+
+
+def _markdown_table(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
+    rule = ["---", *["---:" if head[0] == "family" else ":---:"] * (len(head) - 1)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *body))
+
+
+FORMATS = {"text": as_text, "json": as_json, "markdown": as_markdown}

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ascend-rt run``: start Python with the library chosen for it, and for whatever else it loads and starts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from ascend_rt import _driver
+
+_LOADER_PATH = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
+
+
+def run(arguments: Sequence[str]) -> NoReturn:
+    """Become the Python program that the arguments name, as after ``python``; does not return.
+
+    The choice is made here, once. It reaches ascend_rt in the program by ``ASCEND_RT_BACKEND`` and
+    ``ASCEND_RT_LIBRARY``, and C code and other packages, which load the library by its name, by the search path of the
+    dynamic loader.
+    """
+    path, backend = _driver.choice()
+    environment = {**os.environ, "ASCEND_RT_BACKEND": backend}
+    directory = os.path.dirname(path)
+    if backend == "cann" and directory:
+        environment["ASCEND_RT_LIBRARY"] = path
+    if directory:
+        environment[_LOADER_PATH] = _with_first(directory, os.environ.get(_LOADER_PATH, ""))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execve(sys.executable, [sys.executable, *arguments], environment)
+
+
+def _with_first(directory: str, search_path: str) -> str:
+    """Return a search path that begins with a directory."""
+    others = [entry for entry in search_path.split(os.pathsep) if entry not in ("", directory)]
+    return os.pathsep.join([directory, *others])

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which releases are in use, and since which one a C function exists."""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+from ascend_rt._driver import ffi, lib, library, supports
+
+_VERSION_BYTES = 128  # of the buffer that aclsysGetVersionStr fills (API reference 24)
+
+
+class Version(NamedTuple):
+    """The releases that work together.
+
+    Attributes
+    ----------
+    package : str
+        ascend_rt itself.
+    cann : str or None
+        CANN, for instance ``"8.1.RC1"``; None with the simulator, and where nothing tells.
+    api : str or None
+        The runtime's C interface (``aclrtGetVersion``), for instance ``"1.17.0"``.
+    driver : str or None
+        The NPU driver; None with the simulator, and where nothing tells.
+    """
+
+    package: str
+    cann: str | None
+    api: str | None
+    driver: str | None
+
+
+def version() -> Version:
+    """Return the versions of the package, of CANN and of the driver; loads the library, needs no device.
+
+    Returns
+    -------
+    Version
+        CANN and driver are asked with ``aclsysGetVersionStr``, and where that does not tell, read from the files of
+        the installation that the library belongs to.
+    """
+    from ascend_rt import __version__
+    from ascend_rt.backends.cann import installation
+
+    is_vendor = library().backend == "cann"
+    return Version(
+        __version__,
+        cann_version() if is_vendor else None,
+        _api_version(),
+        _package_version("driver") or installation.driver_version() if is_vendor else None,
+    )
+
+
+def since(name: str) -> str | None:
+    """Return the first release of CANN that has a C function; None if there is no such function.
+
+    The oldest release that is known is 8.1.RC1: what it has may be older.
+    """
+    from ascend_rt._functions import FUNCTIONS
+
+    return FUNCTIONS[name][1] if name in FUNCTIONS else None
+
+
+def absence(name: str, fault: str) -> str:
+    """Say why a function is missing: which library, of which release, and which release has it."""
+    from ascend_rt._functions import FUNCTIONS, OLDEST
+
+    paths = " and ".join(library().paths)
+    release = cann_version()
+    text = f"{paths} ({f'CANN {release}' if release else 'a CANN of unknown version'}) has no such function"
+    if fault:
+        text += f", and the library that has it cannot be used: {fault}"
+    first = since(name)
+    if name not in FUNCTIONS:
+        return f"{text}; only the simulator has it"
+    if FUNCTIONS[name][2] == "":
+        return f"{text}; it is declared in CANN {first}, for products that this package does not know"
+    return f"{text}; CANN has it since {first}{' or an earlier release' if first == OLDEST else ''}"
+
+
+@functools.cache
+def cann_version() -> str | None:
+    """Return the release of the CANN in use, as the library says or as its files say."""
+    from ascend_rt.backends.cann import installation
+
+    return _package_version("runtime") or installation.cann_version(library().path)
+
+
+def _package_version(package: str) -> str | None:
+    if not supports("aclsysGetVersionStr"):
+        return None
+    text = ffi.new("char[]", _VERSION_BYTES)
+    code = lib.aclsysGetVersionStr(package.encode(), text)
+    return None if code else ffi.string(text).decode(errors="replace") or None
+
+
+def _api_version() -> str | None:
+    if not supports("aclrtGetVersion"):
+        return None
+    parts = [ffi.new("int32_t *") for _ in range(3)]
+    return None if lib.aclrtGetVersion(*parts) else ".".join(str(part[0]) for part in parts)
