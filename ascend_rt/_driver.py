@@ -20,6 +20,7 @@ from ascend_rt.errors import ForkedProcess, LibraryError, NotSupported, RuntimeC
 
 # The search imports a good part of the standard library; only the first call into the runtime pays for it.
 if TYPE_CHECKING:
+    from ascend_rt._aclrt import Lib
     from ascend_rt._choice import Choice
     from ascend_rt.backends.cann import Attempt
 
@@ -81,7 +82,8 @@ class _NotLoaded(_Loaded):
         return dir(_raw)
 
 
-lib: Any = _NotLoaded()
+_table: Any = _NotLoaded()
+lib: Lib = _table
 
 
 def use(backend: str) -> None:
@@ -134,7 +136,7 @@ def supports(name: str) -> bool:
     side_library = _side_library_of(name)
     if side_library and opened.backend == "cann":
         _open_side_library(side_library)
-    if lib.__dict__[name] is not getattr(_raw, name):
+    if _table.__dict__[name] is not getattr(_raw, name):
         return False  # something that refuses has taken its place
     return opened.backend == "cann" or bool(_raw.aclsimIsSimulated(name.encode()))
 
@@ -206,10 +208,10 @@ def _open(choice: Choice) -> Library:
     paths = tuple(path if os.sep in path else _loaded_path(path) or path for path in choice.paths)
     present = set(_present())
     for name in dir(_raw):
-        lib.__dict__[name] = getattr(_raw, name)
+        _table.__dict__[name] = getattr(_raw, name)
     for name in set(_declared()) - present:
-        lib.__dict__[name] = _in_side_library(name) if _side_library_of(name) else _not_in_library(name)
-    lib.__class__ = _Loaded
+        _table.__dict__[name] = _in_side_library(name) if _side_library_of(name) else _not_in_library(name)
+    _table.__class__ = _Loaded
     return Library(choice.backend, paths, choice.reason, choice.attempts)
 
 
@@ -246,7 +248,7 @@ def _side_library_of(name: str) -> str | None:
 def _in_side_library(name: str) -> Callable[..., Any]:
     def open_first(*arguments: Any) -> Any:
         _open_side_library(_side_library_of(name) or "")
-        return lib.__dict__[name](*arguments)
+        return _table.__dict__[name](*arguments)
 
     open_first.__name__ = name
     return open_first
@@ -260,7 +262,7 @@ def _open_side_library(file_name: str) -> None:
             present = set(_present())
             for name in _declared():
                 if _side_library_of(name) == file_name:
-                    lib.__dict__[name] = getattr(_raw, name) if name in present else _not_in_library(name, fault)
+                    _table.__dict__[name] = getattr(_raw, name) if name in present else _not_in_library(name, fault)
 
 
 def _try_side_library(file_name: str) -> str:
@@ -311,7 +313,7 @@ def _retire(refusal: Callable[[str], Callable[..., NoReturn]]) -> None:
     _is_usable = False
     _raw.ascend_rt_forget()
     names = (*_declared(), "ascend_rt_event_status", "ascend_rt_stream_status")
-    lib.__dict__.update({name: refusal(name) for name in names})
+    _table.__dict__.update({name: refusal(name) for name in names})
 
 
 def _after_the_end(name: str) -> Callable[..., NoReturn]:
