@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ascend_rt.backends import cann, check_backend, sim
-from ascend_rt.backends.cann import Attempt, probe
+from ascend_rt.backends import check_backend, sim
 from ascend_rt.errors import AclWarning, LibraryError
+
+if TYPE_CHECKING:
+    from ascend_rt.backends.cann import Attempt
+
+LoadedPath = Callable[[str], "str | None"]
 
 
 class Choice(NamedTuple):
@@ -20,10 +23,10 @@ class Choice(NamedTuple):
     backend: str
     paths: tuple[str, ...]
     reason: str
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[Attempt, ...] = ()
 
 
-def choose(asked: str | None, loaded_path: Callable[[str], str | None]) -> Choice:
+def choose(asked: str | None, loaded_path: LoadedPath) -> Choice:
     """Choose by what `use` was told, by ``ASCEND_RT_BACKEND``, or as ``auto`` does.
 
     Parameters
@@ -41,30 +44,45 @@ def choose(asked: str | None, loaded_path: Callable[[str], str | None]) -> Choic
     wanted = asked or os.environ.get("ASCEND_RT_BACKEND") or "auto"
     check_backend(wanted, "ASCEND_RT_BACKEND")
     if wanted == "sim":
-        told = "use()" if asked else "ASCEND_RT_BACKEND"
-        return Choice("sim", (str(sim.library_path()),), f"asked for by {told}", ())
+        return _simulator(f"asked for by {'use()' if asked else 'ASCEND_RT_BACKEND'}")
+    return _search(loaded_path, or_simulator=wanted == "auto")
+
+
+def _simulator(reason: str, attempts: tuple[Attempt, ...] = ()) -> Choice:
+    return Choice("sim", (str(sim.library_path()),), reason, attempts)
+
+
+def _search(loaded_path: LoadedPath, *, or_simulator: bool) -> Choice:
+    from ascend_rt.backends import (
+        cann,
+    )  # it needs much of the standard library, and who asks for the simulator does not
+
     loaded = tuple(path for name in cann.NAMES if (path := loaded_path(name)))
-    found, attempts = cann.find(loaded, _verdict, or_simulator=wanted == "auto")
+    found, attempts = cann.find(loaded, _verdict, or_simulator=or_simulator)
     if found is not None:
         # A search path may lead to the simulator: then it is what is used, whatever was looked for.
         backend = "sim" if attempts[-1].outcome == "simulator" else "cann"
         return Choice(backend, found.paths, f"found by {found.source}", attempts)
-    if wanted == "auto" and not any(attempt.outcome == "refused" for attempt in attempts):
+    if or_simulator and not any(attempt.outcome == "refused" for attempt in attempts):
         message = (
             "no CANN installation was found, so the simulator is used; "
             "say ASCEND_RT_BACKEND=sim to choose it, or =cann to be told what is missing"
         )
-        warnings.warn(message, AclWarning, stacklevel=4)
-        return Choice("sim", (str(sim.library_path()),), "no CANN installation was found", attempts)
-    raise LibraryError(_explain(attempts), attempts)
+        warnings.warn(message, AclWarning, stacklevel=5)
+        return _simulator("no CANN installation was found", attempts)
+    raise LibraryError(_explain(attempts, cann.WHERE_TO_LOOK), attempts)
 
 
 def _verdict(paths: tuple[str, ...]) -> str:
+    import ctypes
+
+    from ascend_rt.backends.cann import probe
+
     return probe.verdict([ctypes.CDLL(path) for path in paths])
 
 
-def _explain(attempts: tuple[Attempt, ...]) -> str:
+def _explain(attempts: tuple[Attempt, ...], where_to_look: str) -> str:
     tried = "\n".join(f"  {attempt.path} ({attempt.source}): {attempt.verdict}" for attempt in attempts)
     if not any(attempt.outcome == "refused" for attempt in attempts):
-        return f"no CANN installation was found: {cann.WHERE_TO_LOOK}; tried:\n{tried}"
+        return f"no CANN installation was found: {where_to_look}; tried:\n{tried}"
     return f"CANN is installed, but no library of it can be used:\n{tried}\nASCEND_RT_BACKEND=sim uses the simulator."

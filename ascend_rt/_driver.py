@@ -202,6 +202,7 @@ def _choose() -> Choice:
 
 
 def _open(choice: Choice) -> Library:
+    _raw.ascend_rt_forget()  # what an attempt that failed half-way may have left
     for path in choice.paths:
         _open_file(path)
     # A bare name was the dynamic loader's to find; only now is it known where.

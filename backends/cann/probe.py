@@ -20,6 +20,7 @@ ABSENT = "not there"
 USABLE = "usable"
 
 _STUB_MODE = 100039  # what every function of a link-time stub answers
+_PARTS = {"libascend_hal.so": "it comes with the NPU driver: install it, or put its lib64 on LD_LIBRARY_PATH"}
 _NEEDED = ("aclInit", "aclrtSetDevice", "aclrtGetDeviceCount")
 
 
@@ -75,7 +76,8 @@ def _explain(path: str, text: str) -> str:
     if match and match[1] == path:
         return ABSENT
     if match:
-        return f"a library that it needs is missing: {match[1]}"
+        part = _PARTS.get(match[1], "source the toolkit's set_env.sh")
+        return f"a library that it needs is missing: {match[1]} ({part})"
     return text.removeprefix(f"{path}: ")
 
 

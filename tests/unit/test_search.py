@@ -163,6 +163,35 @@ def test_a_library_that_is_named_is_refused_by_name(run, toolkits, name: str) ->
     assert LOOKALIKES[name].fault in text
 
 
+def test_a_missing_driver_is_called_that(run, build, tmp_path: Path) -> None:
+    driver = build(tmp_path / "libascend_hal.so", "-Wl,-soname,libascend_hal.so", source="int hal;")
+    library = build(tmp_path / "lib64" / "libascendcl.so", "-Wl,--no-as-needed", str(driver))
+    driver.unlink()
+    text = refusal(run("-c", SHOW, ASCEND_RT_LIBRARY=library))
+    assert "libascend_hal.so" in text
+    assert "driver" in text
+
+
+def test_a_library_that_fails_here_leaves_nothing_behind(run, build, tmp_path: Path) -> None:
+    first = build(tmp_path / "libacl_rt.so")
+    second = build(tmp_path / "libascendcl.so")
+    code = f"""if True:
+        import os, ascend_rt
+        from ascend_rt.backends.cann import inspection
+        inspection.probe_in_child(({str(first)!r}, {str(second)!r}))
+        os.truncate({str(second)!r}, 100)  # broken since it was looked at
+        try:
+            ascend_rt.library()
+        except ascend_rt.errors.LibraryError as error:
+            assert {str(second)!r} in str(error)
+            ascend_rt.use("sim")
+            product = ascend_rt.Device().product
+            print(ascend_rt.library().backend, product)
+    """
+    result = run("-c", code, ASCEND_RT_LIBRARY=first)
+    assert (result.returncode, result.stdout) == (0, "sim Ascend910B1\n"), result.stderr
+
+
 def test_a_bad_library_does_not_reach_the_process(run, toolkits) -> None:
     code = f"""if True:
         import ascend_rt
