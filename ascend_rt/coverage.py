@@ -34,14 +34,14 @@ Made by `ascend-rt coverage --backend sim --format markdown`.
 class Row(NamedTuple):
     """What there is to say of one function.
 
-    ``products`` is None where no document tells; ``library`` is the path of the library that has it, or None.
+    ``products`` is None where no document tells; ``provider`` is the path of the library that has it, or None.
     """
 
     name: str
     family: str
     since: str
     products: tuple[str, ...] | None
-    library: str | None
+    provider: str | None
     simulated: bool
     facade: bool
 
@@ -57,7 +57,7 @@ def rows() -> list[Row]:
             family,
             since,
             products=None if products is None else tuple(products.split()),
-            library=where.get(name),
+            provider=where.get(name),
             simulated=bool(is_simulated(name.encode())),
             facade=facade,
         )
@@ -79,7 +79,7 @@ def by_family(table: Iterable[Row]) -> dict[str, dict[str, int]]:
 
 def _columns_of(row: Row) -> Iterable[str]:
     yield "declared"
-    yield from (("exported",) if row.library else ())
+    yield from (("exported",) if row.provider else ())
     yield from (("simulated",) if row.simulated else ())
     yield from (("facade",) if row.facade else ())
     yield from row.products or ()
@@ -124,7 +124,7 @@ def as_markdown(table: Sequence[Row]) -> str:
 
 def _cells(row: Row) -> tuple[str, ...]:
     products = ["?" if row.products is None else _mark(product in row.products) for product in PRODUCTS]
-    marks = map(_mark, (row.library is not None, row.simulated, row.facade))
+    marks = map(_mark, (row.provider is not None, row.simulated, row.facade))
     return (f"`{row.name}`", row.since, *marks, *products)
 
 

@@ -167,8 +167,8 @@ def test_coverage_as_text_adds_up(run) -> None:
 def test_coverage_of_an_older_library(run, build, tmp_path: Path) -> None:
     vendor = build(tmp_path / "libascendcl.so")
     table = json.loads(coverage(run, "--format", "json", ASCEND_RT_BACKEND="cann", ASCEND_RT_LIBRARY=vendor))
-    assert table["functions"]["aclrtRecordEvent"]["library"] == str(vendor)
-    assert table["functions"]["aclmdlRIUpdate"]["library"] is None
+    assert table["functions"]["aclrtRecordEvent"]["provider"] == str(vendor)
+    assert table["functions"]["aclmdlRIUpdate"]["provider"] is None
     assert table["functions"]["aclrtRecordEvent"]["simulated"]
     assert table["families"]["profiling"]["exported"] == 0
 
