@@ -38,6 +38,11 @@ const char *const kSimulatedFunctions[] = {{
 }};
 const std::size_t kSimulatedFunctionCount = {count};
 
+const PartialSupport kPartialSupport[] = {{
+{partial}
+}};
+const std::size_t kPartialSupportCount = {partial_count};
+
 }}  // namespace aclsim
 """
 
@@ -114,13 +119,21 @@ def defined_in(sources: Iterable[Path]) -> set[str]:
     return {name for source in sources for name in _DEFINITION.findall(source.read_text(encoding="utf-8"))}
 
 
+def _partial_support(function: Function) -> str:
+    return f'    {{"{function.name}", " {" ".join(function.products or ())} "}},'
+
+
 def unsupported(functions: Iterable[Function], simulated: set[str]) -> str:
-    """Return the C++ text that defines what is not simulated and names what is."""
+    """Return the C++ text that defines what is not simulated, names what is, and tells which products have what."""
+    functions = list(functions)
     missing = [function for function in functions if function.name not in simulated]
+    partial = [f for f in functions if f.products is not None and f.products != declarations.PRODUCTS]
     return _UNSUPPORTED.format(
         definitions="\n".join(map(_unsupported, missing)),
         names="\n".join(f'    "{name}",' for name in sorted(simulated)),
         count=len(simulated),
+        partial="\n".join(map(_partial_support, sorted(partial, key=lambda function: function.name))),
+        partial_count=len(partial),
     )
 
 

@@ -44,6 +44,13 @@ aclError entry(const char *function, Body body) {
     }
 }
 
+// The check of the chip that the runtime layer makes: after the argument checks of the ACL layer, before its own.
+inline void require_supported() {
+    if (!is_documented_for(current_function(), *config().product)) {
+        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s does not have this function", config().product->name);
+    }
+}
+
 // --- handles; all with the engine lock held --------------------------------------------------------------------------
 
 template <class T>

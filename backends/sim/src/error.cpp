@@ -55,6 +55,8 @@ aclError unsupported(const char *function) {
 
 void begin_call(const char *function) { thread_errors().function = function; }
 
+const char *current_function() { return thread_errors().function; }
+
 void remember(aclError code) { thread_errors().last = code; }
 
 aclError last_error(bool clear) {

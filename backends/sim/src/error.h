@@ -34,6 +34,7 @@ aclError unsupported(const char *function);
 
 // The calling thread's errors.
 void begin_call(const char *function);  // names the function in the texts of failures
+const char *current_function();
 void remember(aclError code);
 aclError last_error(bool clear);
 const char *take_recent_text();  // NULL if there is none; valid until the thread's next call

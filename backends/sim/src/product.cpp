@@ -1,5 +1,10 @@
 #include "product.h"
 
+#include <algorithm>
+#include <cstring>
+
+#include "simulated.h"
+
 namespace aclsim {
 namespace {
 
@@ -27,6 +32,18 @@ const Product *find_product(const std::string &name) {
         }
     }
     return nullptr;
+}
+
+bool is_documented_for(const char *function, const Product &product) {
+    const PartialSupport *end = kPartialSupport + kPartialSupportCount;
+    const PartialSupport *found =
+        std::lower_bound(kPartialSupport, end, function, [](const PartialSupport &entry, const char *name) {
+            return std::strcmp(entry.function, name) < 0;
+        });
+    if (found == end || std::strcmp(found->function, function) != 0) {
+        return true;
+    }
+    return std::strstr(found->products, (" " + std::string(product.name) + " ").c_str()) != nullptr;
 }
 
 std::string product_names() {

@@ -28,6 +28,8 @@ struct Product {
 
 // The profile of that name, or nullptr.
 const Product *find_product(const std::string &name);
+// Is the function documented for that product? (acl_api.json; what no document tells of is.)
+bool is_documented_for(const char *function, const Product &product);
 // "910B, 910C, ...", for messages.
 std::string product_names();
 
