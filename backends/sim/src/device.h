@@ -36,6 +36,7 @@ struct Device {
     // that a user creates has id 2].
     IdPool stream_ids;
     IdPool event_ids;
+    IdPool notify_ids;
     std::array<std::uint32_t, 2> core_limits;  // cube, vector
     std::shared_ptr<Context> primary;          // while set_count > 0
     std::uint32_t set_count = 0;               // aclrtSetDevice minus aclrtResetDevice

@@ -1,6 +1,5 @@
 #include "event.h"
 
-#include <algorithm>
 #include <chrono>
 
 #include "context.h"
@@ -11,14 +10,7 @@ namespace aclsim {
 
 void Signal::set(Engine &engine) {
     set_ = true;
-    for (Stream *stream : waiters_) {
-        engine.make_runnable(*stream);
-    }
-    waiters_.clear();
-}
-
-void Signal::remove_waiter(const Stream &stream) {
-    waiters_.erase(std::remove(waiters_.begin(), waiters_.end(), &stream), waiters_.end());
+    waiters_.wake(engine);
 }
 
 class RecordTask final : public Task {
@@ -141,6 +133,12 @@ void Event::use_new_signal() {
 void Event::record(Engine &engine, Lock &lock, Stream &stream) {
     const auto self = shared_from_this();  // admit() may let other threads in
     engine.admit(lock, stream);
+    record_stream_ = stream.handle();
+    record_sequence_ = stream.submitted + 1;
+    if (ipc) {
+        submit_ipc_record(engine, stream, ipc, ipc->issue());
+        return;
+    }
     if (can_be_waited_for()) {
         take_id();  // K4 needs none
     }
@@ -150,14 +148,17 @@ void Event::record(Engine &engine, Lock &lock, Stream &stream) {
     ++records_;
     recorded_ = true;
     complete_ = seen_ = was_reset_ = false;
-    record_stream_ = stream.handle();
-    record_sequence_ = stream.submitted + 1;
     engine.submit(stream, RecordTask(engine, self, signal_, records_));
 }
 
 void Event::wait(Engine &engine, Lock &lock, Stream &stream, std::uint32_t timeout_s) {
     const auto self = shared_from_this();
     engine.admit(lock, stream);
+    const std::uint32_t timeout = config().product->has_wait_timeout ? timeout_s : 0;
+    if (ipc) {
+        submit_ipc_wait(engine, stream, ipc, timeout);
+        return;
+    }
     if (!has_fixed_signal()) {
         // K1, K3, K7: nothing to wait for once the record is complete. A reset K1 event is waited for in vain: the bit
         // of its id was cleared and a new record takes another id [obs].
@@ -169,7 +170,6 @@ void Event::wait(Engine &engine, Lock &lock, Stream &stream, std::uint32_t timeo
         }
     }
     ++outstanding_waits_;
-    const std::uint32_t timeout = config().product->has_wait_timeout ? timeout_s : 0;
     engine.submit(stream, WaitTask(engine, self, signal_, timeout));
 }
 
@@ -208,6 +208,9 @@ std::shared_ptr<Event> create_event(Engine &engine, Device &device, Event::Mode 
     auto event = std::make_shared<Event>(device, mode, flags);
     if (event->has_fixed_signal()) {
         event->take_id();
+    }
+    if (event->is_ipc()) {
+        event->ipc = IpcRecords::create();
     }
     engine.registry().add(event);
     return event;

@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <vector>
 
+#include "ipc_event.h"
 #include "registry.h"
 #include "task.h"
+#include "waiters.h"
 
 namespace aclsim {
 
@@ -22,12 +23,12 @@ class Signal {
     bool is_set() const { return set_; }
     void set(Engine &engine);
     void clear() { set_ = false; }
-    void add_waiter(Stream &stream) { waiters_.push_back(&stream); }
-    void remove_waiter(const Stream &stream);
+    void add_waiter(Stream &stream) { waiters_.add(stream); }
+    void remove_waiter(const Stream &stream) { waiters_.remove(stream); }
 
   private:
     bool set_ = false;
-    std::vector<Stream *> waiters_;
+    Waiters waiters_;
 };
 
 class Event final : public Object, public std::enable_shared_from_this<Event> {
@@ -58,8 +59,8 @@ class Event final : public Object, public std::enable_shared_from_this<Event> {
     void wait(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream, std::uint32_t timeout_s);
     void reset(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream);
 
-    bool was_recorded() const { return recorded_; }
-    bool is_complete() const { return complete_; }
+    bool was_recorded() const { return ipc ? ipc->newest() > 0 : recorded_; }
+    bool is_complete() const { return ipc ? ipc->is_complete(ipc->newest()) : complete_; }
     bool was_seen_complete() const;  // what aclrtQueryEvent knows
     void see_complete() { seen_ = true; }
     std::uint32_t outstanding_waits() const { return outstanding_waits_; }
@@ -77,6 +78,7 @@ class Event final : public Object, public std::enable_shared_from_this<Event> {
     // The first flag that a record or a wait used sticks to the event: DEFAULT or EXTERNAL (section 2).
     std::int8_t record_flag = -1;
     std::int8_t wait_flag = -1;
+    std::shared_ptr<IpcRecords> ipc;  // K7
 
   private:
     friend class RecordTask;

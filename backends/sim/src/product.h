@@ -17,6 +17,7 @@ struct Product {
     std::uint32_t aicpu_cores;
     std::uint32_t streams;      // per device, the default streams included
     std::uint32_t events;       // hardware event ids per device
+    std::uint32_t notifies;     // per device
     std::uint32_t queue_depth;  // tasks that a stream takes before a submit blocks
     std::uint32_t nanoseconds_per_tick;
     bool is_stars;           // hardware task scheduler: 950, 910C, 910B, 310B

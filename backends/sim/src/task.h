@@ -12,7 +12,20 @@ namespace aclsim {
 class Executor;
 class Stream;
 
-enum class TaskKind : std::uint8_t { Record, Wait, Reset, Copy, Fill, HostFunction, Callback };
+enum class TaskKind : std::uint8_t {
+    Record,
+    Wait,
+    Reset,
+    Copy,
+    Fill,
+    HostFunction,
+    Callback,
+    NotifyRecord,
+    NotifyWait,
+    ValueWrite,
+    ValueWait,
+    Reduce,
+};
 
 // What happens to a task that has become the head of its stream.
 enum class Start : std::uint8_t {
@@ -42,7 +55,8 @@ class Task {
     virtual Executor *executor() { return nullptr; }
     // Engine lock held. The task leaves the queue without having completed (abort, forced destruction).
     virtual void cancel(Stream &) {}
-    // Engine lock held. The time limit of a Blocked task has passed; false if the task has none.
+    // Engine lock held. A moment that a Blocked task has asked the timer for has come; true if it wants to be started
+    // again.
     virtual bool expire() { return false; }
     // The stream that must make progress before a Blocked task can go on, if that is known.
     virtual Stream *waits_for() { return nullptr; }

@@ -1,6 +1,9 @@
 // Events (events_streams_sync.md section 2). Each function keeps the order of checks given there.
 #include "event.h"
 
+#include <cstring>
+#include <thread>
+
 #include "entry.h"
 
 using namespace aclsim;
@@ -91,10 +94,41 @@ void wait(Engine &engine, Lock &lock, aclrtStream stream, Event &event, std::uin
     event.wait(engine, lock, on, timeout_s);
 }
 
+[[noreturn]] void fail_in_time(std::int32_t timeout_ms) {
+    fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "the event was not complete within %d ms", timeout_ms);
+}
+
+// The newest record may be another process's, whose progress nobody here is told of.
+void synchronize_ipc(Engine &engine, Lock &lock, const Event &event, std::int32_t timeout_ms) {
+    constexpr std::chrono::microseconds kInterval{50};
+    const auto records = event.ipc;
+    const std::uint64_t newest = records->newest();
+    const Clock::time_point deadline = deadline_of(timeout_ms);
+    const auto stream = engine.registry().share<Stream>(event.record_stream());
+    if (stream && !records->is_complete(newest)) {  // perhaps it is ours: this thread may help to run it
+        const std::uint64_t own = event.record_sequence();
+        if (engine.wait_for(lock, stream, own, deadline) == Engine::Waited::TimedOut) {
+            fail_in_time(timeout_ms);
+        }
+    }
+    while (!records->is_complete(newest)) {
+        if (Clock::now() >= deadline) {
+            fail_in_time(timeout_ms);
+        }
+        lock.unlock();
+        std::this_thread::sleep_for(kInterval);
+        lock = engine.acquire();
+    }
+}
+
 void synchronize(Engine &engine, Lock &lock, aclrtEvent event, std::int32_t timeout_ms) {
     Event &found = require_event(engine, event);
     if (found.is_external()) {
         refuse_kind("an external");
+    }
+    if (found.is_ipc()) {
+        synchronize_ipc(engine, lock, found, timeout_ms);
+        return;
     }
     // A stream that is gone has done its work or was aborted.
     const auto stream = engine.registry().share<Stream>(found.record_stream());
@@ -107,7 +141,7 @@ void synchronize(Engine &engine, Lock &lock, aclrtEvent event, std::int32_t time
     const std::uint64_t record = found.record_sequence();
     switch (engine.wait_for(lock, stream, record, deadline_of(timeout_ms))) {
         case Engine::Waited::TimedOut:
-            fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "the event was not complete within %d ms", timeout_ms);
+            fail_in_time(timeout_ms);
         case Engine::Waited::Aborted:
             fail(ACL_ERROR_RT_STREAM_ABORT, "the stream that records the event was aborted");
         case Engine::Waited::Done:
@@ -305,5 +339,36 @@ aclError aclrtGetEventAvailNum(uint32_t *eventCount) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         require(eventCount, "eventCount");
         *eventCount = require_context(engine).device.event_ids.available();
+    });
+}
+
+aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(event, "event");
+        require(handle, "handle");
+        require_supported();
+        const Event &found = require_event(engine, event);
+        if (!found.is_ipc()) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "the event was not created with ACL_EVENT_IPC");
+        }
+        *handle = {};
+        std::memcpy(handle->reserved, found.ipc->name().c_str(), found.ipc->name().size());
+    });
+}
+
+aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent *event) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(event, "event");
+        require_supported();
+        Device &device = require_context(engine).device;
+        const std::string name(handle.reserved, strnlen(handle.reserved, sizeof handle.reserved));
+        const auto records = IpcRecords::open(name);
+        if (records == nullptr) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "no process has a live IPC event with this handle");
+        }
+        auto opened = std::make_shared<Event>(device, Event::Mode::New, ACL_EVENT_IPC);
+        opened->ipc = records;
+        engine.registry().add(opened);
+        *event = opened->handle();
     });
 }

@@ -1,0 +1,88 @@
+// Counting notifies (events_streams_sync.md section 6): 950 only, and NULL is seen before the chip is [obs].
+#include "cnt_notify.h"
+
+#include "entry.h"
+
+using namespace aclsim;
+
+namespace {
+
+constexpr std::uint32_t kRecordModes =
+    1U << ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE | 1U << ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE |
+    1U << ACL_RT_CNT_NOTIFY_RECORD_BIT_OR_MODE | 1U << ACL_RT_CNT_NOTIFY_RECORD_BIT_AND_MODE;
+
+void require_not_null(const void *argument, const char *name) {
+    if (argument == nullptr) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%s is NULL", name);
+    }
+}
+
+CntNotify &require_cnt_notify(Engine &engine, aclrtCntNotify notify) {
+    require_not_null(notify, "cntNotify");
+    require_supported();
+    return require_handle<CntNotify>(engine, notify, "counting notify");
+}
+
+void require_record_mode(aclrtCntNotifyRecordMode mode) {
+    const auto number = static_cast<std::uint32_t>(mode);
+    if (number > ACL_RT_CNT_NOTIFY_RECORD_BIT_AND_MODE || (kRecordModes >> number & 1) == 0) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "there is no record mode %u", number);
+    }
+}
+
+}  // namespace
+
+aclError aclrtCntNotifyCreate(aclrtCntNotify *cntNotify, uint64_t flag) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require_not_null(cntNotify, "cntNotify");
+        require_supported();
+        if (flag != 0) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "flag must be 0");
+        }
+        const Context *context = current_context(engine);
+        if (context == nullptr) {
+            refuse(ACL_ERROR_RT_CONTEXT_NULL, "the calling thread has no current context; call aclrtSetDevice in it");
+        }
+        *cntNotify = CntNotify::create(engine, context->device)->handle();
+    });
+}
+
+aclError aclrtCntNotifyDestroy(aclrtCntNotify cntNotify) {
+    return entry(__func__,
+                 [&](Engine &engine, Lock &) { engine.registry().remove(require_cnt_notify(engine, cntNotify)); });
+}
+
+aclError aclrtCntNotifyRecord(aclrtCntNotify cntNotify, aclrtStream stream, aclrtCntNotifyRecordInfo *info) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        require(info, "info");
+        CntNotify &found = require_cnt_notify(engine, cntNotify);
+        require_record_mode(info->mode);
+        found.record(engine, lock, require_own_stream(engine, stream), *info);
+    });
+}
+
+aclError aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify, aclrtStream stream, aclrtCntNotifyWaitInfo *info) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        require(info, "info");
+        CntNotify &found = require_cnt_notify(engine, cntNotify);
+        if (static_cast<std::uint32_t>(info->mode) > ACL_RT_CNT_NOTIFY_WAIT_EQUAL_WITH_BITMASK_MODE) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "there is no wait mode %d", static_cast<int>(info->mode));
+        }
+        found.wait(engine, lock, require_own_stream(engine, stream), *info);
+    });
+}
+
+aclError aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        CntNotify &found = require_cnt_notify(engine, cntNotify);
+        const aclrtCntNotifyRecordInfo zero = {ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, 0};
+        found.record(engine, lock, require_own_stream(engine, stream), zero);
+    });
+}
+
+aclError aclrtCntNotifyGetId(aclrtCntNotify cntNotify, uint32_t *notifyId) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require_not_null(notifyId, "notifyId");
+        *notifyId = require_cnt_notify(engine, cntNotify).id;
+    });
+}

@@ -1,0 +1,170 @@
+// Notifies (events_streams_sync.md section 5).
+#include "notify.h"
+
+#include <cstring>
+
+#include "entry.h"
+
+using namespace aclsim;
+
+namespace {
+
+constexpr std::uint32_t kUseGlobalTimeout = 0xFFFFFFFF;
+constexpr std::uint64_t kHighestImportFlag = 3;
+
+Notify &require_notify(Engine &engine, aclrtNotify notify) {
+    require(notify, "notify");
+    return require_handle<Notify>(engine, notify, "notify");
+}
+
+// A wait of that "untimed form" is untimed but on 310P, which takes the process-wide limit.
+std::uint32_t timeout_of(const Engine &engine, std::uint32_t timeout) {
+    if (timeout != kUseGlobalTimeout) {
+        return timeout;
+    }
+    return std::strcmp(config().product->name, "310P") == 0 ? engine.op_wait_timeout_s : 0;
+}
+
+void require_positive_count(std::size_t count) {
+    if (static_cast<std::int32_t>(count) <= 0) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "the number of processes is %zu", count);
+    }
+}
+
+}  // namespace
+
+aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(notify, "notify");
+        if (flag > ACL_NOTIFY_DEVICE_USE_ONLY) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "there is no notify flag %#llx", static_cast<unsigned long long>(flag));
+        }
+        Context *context = current_context(engine);
+        if (context == nullptr) {
+            refuse(ACL_ERROR_RT_CONTEXT_NULL, "the calling thread has no current context; call aclrtSetDevice in it");
+        }
+        *notify = Notify::create(engine, context->device)->handle();
+    });
+}
+
+aclError aclrtDestroyNotify(aclrtNotify notify) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        Notify &found = require_notify(engine, notify);
+        require_context(engine);
+        engine.registry().remove(found);
+    });
+}
+
+aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        Notify &found = require_notify(engine, notify);
+        found.record(engine, lock, require_own_stream(engine, stream));
+    });
+}
+
+aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        Notify &found = require_notify(engine, notify);
+        Stream &on = require_own_stream(engine, stream);
+        if (found.is_shared() && on.context.device.physical_id != found.creator_device()) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "a shared notify is waited for on the device that created it, %u",
+                 found.creator_device());
+        }
+        found.wait(engine, lock, on, timeout_of(engine, timeout));
+    });
+}
+
+aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(notify, "notify");
+        require(notifyId, "notifyId");
+        const Notify &found = require_notify(engine, notify);
+        require_context(engine);
+        *notifyId = found.id;
+    });
+}
+
+aclError aclrtNotifyBatchReset(aclrtNotify *notifies, size_t num) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(notifies, "notifies");
+        require_supported();
+        if (num == 0) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "the number of notifies is 0");
+        }
+        require_context(engine);
+        for (std::size_t i = 0; i < num; ++i) {  // earlier ones stay reset when one fails
+            if (notifies[i] == nullptr) {
+                fail(ACL_ERROR_RT_PARAM_INVALID, "notify %zu is NULL", i);
+            }
+            require_notify(engine, notifies[i]).clear();
+        }
+    });
+}
+
+aclError aclrtNotifyGetExportKey(aclrtNotify notify, char *key, size_t len, uint64_t flags) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(notify, "notify");
+        require(key, "key");
+        if (flags != ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT && flags != ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "there is no export flag %#llx", static_cast<unsigned long long>(flags));
+        }
+        require_supported();
+        Notify &found = require_notify(engine, notify);
+        if (len < SharedMemory::kNameSize) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "the key needs %zu bytes, and there are %zu", SharedMemory::kNameSize,
+                 len);
+        }
+        if (found.is_shared()) {
+            fail(ACL_ERROR_RT_INTERNAL_ERROR, "the notify is shared already");
+        }
+        const std::string &name = found.export_key(flags == ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT);
+        std::memcpy(key, name.c_str(), name.size() + 1);
+    });
+}
+
+aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t *pid, size_t num) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(notify, "notify");
+        require(pid, "pid");
+        require_supported();
+        require_positive_count(num);
+        require_notify(engine, notify).permit(pid, num);
+    });
+}
+
+aclError aclrtNotifySetImportPidInterServer(aclrtNotify notify, aclrtServerPid *serverPids, size_t num) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require_supported();
+        if (notify == nullptr || serverPids == nullptr) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "notify or serverPids is NULL");
+        }
+        require_positive_count(num);
+        Notify &found = require_notify(engine, notify);
+        for (std::size_t i = 0; i < num; ++i) {
+            if (serverPids[i].pid == nullptr || serverPids[i].num != 1) {
+                fail(ACL_ERROR_RT_PARAM_INVALID, "element %zu does not name one process", i);
+            }
+        }
+        for (std::size_t i = 0; i < num; ++i) {
+            found.permit(serverPids[i].pid, 1);
+        }
+    });
+}
+
+aclError aclrtNotifyImportByKey(aclrtNotify *notify, const char *key, uint64_t flags) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(notify, "notify");
+        require(key, "key");
+        if (flags > kHighestImportFlag) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "there is no import flag %#llx", static_cast<unsigned long long>(flags));
+        }
+        require_supported();
+        Device &device = require_context(engine).device;
+        const std::string name(key, strnlen(key, SharedMemory::kNameSize));
+        const auto imported = Notify::import_key(engine, device, name);
+        if (imported == nullptr) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "no process has exported a notify under this key");
+        }
+        *notify = imported->handle();
+    });
+}
