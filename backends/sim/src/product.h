@@ -20,8 +20,9 @@ struct Product {
     std::uint32_t notifies;     // per device
     std::uint32_t queue_depth;  // tasks that a stream takes before a submit blocks
     std::uint32_t nanoseconds_per_tick;
-    bool is_stars;           // hardware task scheduler: 950, 910C, 910B, 310B
-    bool has_control_queue;  // NULL means the default stream in control calls: 950, 910C, 910B
+    std::uint64_t timeout_interval_us;  // an operator's time limit is 1 to 254 of these
+    bool is_stars;                      // hardware task scheduler: 950, 910C, 910B, 310B
+    bool has_control_queue;             // NULL means the default stream in control calls: 950, 910C, 910B
     bool has_ipc_events;
     bool has_wait_timeout;  // timed waits are timed: not on 310P and 910
     bool has_huge1g_pages;

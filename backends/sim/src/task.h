@@ -25,6 +25,7 @@ enum class TaskKind : std::uint8_t {
     ValueWrite,
     ValueWait,
     Reduce,
+    Trace,
 };
 
 // What happens to a task that has become the head of its stream.

@@ -1,11 +1,136 @@
-// Task ids (events_streams_sync.md section 10).
+// Time limits, task ids and operations that the runtime carries out itself (events_streams_sync.md section 10).
+#include <algorithm>
+
+#include "copy.h"
 #include "entry.h"
+#include "reduce.h"
 
 using namespace aclsim;
+
+namespace {
+
+constexpr std::uint64_t kLongestInterval = 254;  // limits are 1 to 254 intervals
+constexpr std::uint64_t kLongestMs = 1000000;
+constexpr std::int32_t kLongestTrace = 18;
+
+// Process-wide, the last call wins; 0 is the longest. Guarded by the engine's lock. Nothing that is simulated so far
+// is an operator with a limit.
+std::uint64_t g_execute_timeout_us = 0;
+
+std::uint64_t longest_us() { return kLongestInterval * config().product->timeout_interval_us; }
+
+// Rounded up to a whole number of intervals.
+std::uint64_t rounded(std::uint64_t us) {
+    const std::uint64_t interval = config().product->timeout_interval_us;
+    if (us == 0 || us >= longest_us()) {
+        return longest_us();
+    }
+    return (us + interval - 1) / interval * interval;
+}
+
+void set_timeout(std::uint64_t us) { g_execute_timeout_us = rounded(us); }
+
+// Other memory cannot be checked, and reducing what is not there would end the process.
+void require_runtime_memory(Engine &engine, const void *address, std::size_t size, const char *name) {
+    if (engine.memory().locate(address).place == Place::Unregistered) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%s is no memory of a device", name);
+    }
+    require_live(engine, address, size, name);
+}
+
+class TraceTask final : public Task {
+  public:
+    TaskKind kind() const override { return TaskKind::Trace; }
+    Start start(Stream &) override { return Start::Done; }
+};
+
+}  // namespace
 
 aclError aclrtGetThreadLastTaskId(uint32_t *taskId) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         require(taskId, "taskId");
         *taskId = engine.last_task_id();
+    });
+}
+
+aclError aclrtGetOpTimeOutInterval(uint64_t *interval) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(interval, "interval");
+        require_context(engine);
+        *interval = config().product->timeout_interval_us;
+    });
+}
+
+aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {
+    return entry(__func__, [&](Engine &, Lock &) { set_timeout(timeout * 1000000ULL); });
+}
+
+aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout) {  // on every product, whatever the documents say [obs]
+    return entry(__func__, [&](Engine &, Lock &) { set_timeout(std::min<std::uint64_t>(timeout, kLongestMs) * 1000); });
+}
+
+aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(actualTimeout, "actualTimeout");
+        require_context(engine);
+        set_timeout(timeout);
+        *actualTimeout = g_execute_timeout_us;
+    });
+}
+
+aclError aclrtGetOpExecuteTimeout(uint32_t *timeoutMs) {
+    return entry(__func__, [&](Engine &, Lock &) {
+        require(timeoutMs, "timeoutMs");
+        const std::uint64_t us = g_execute_timeout_us == 0 ? longest_us() : g_execute_timeout_us;
+        *timeoutMs = static_cast<std::uint32_t>(us / 1000);
+    });
+}
+
+aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduceKind kind, aclDataType type,
+                          aclrtStream stream, void *reserve) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        require(dst, "dst");
+        require(src, "src");
+        if (reserve != nullptr || !is_reducible(type)) {
+            reject(ACL_ERROR_INVALID_PARAM, "reserve must be NULL, and data type %d be one that can be reduced",
+                   static_cast<int>(type));
+        }
+        if (count == 0 || kind < ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM || kind > ACL_RT_MEMCPY_SDMA_AUTOMATIC_EQUAL) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes, reduction %d", static_cast<unsigned long long>(count),
+                 static_cast<int>(kind));
+        }
+        Stream &on = require_own_stream(engine, stream);
+        if (!is_reduced_by(*config().product, type)) {
+            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s does not reduce data type %d", config().product->name,
+                   static_cast<int>(type));
+        }
+        require_runtime_memory(engine, dst, count, "dst");
+        require_runtime_memory(engine, src, count, "src");
+        engine.admit(lock, on);
+        engine.submit(on, ReduceTask(engine.workers(), {dst, src, count, kind, type}));
+    });
+}
+
+// Tasks can be updated in the stream of a model only.
+aclError aclrtTaskUpdateAsync(aclrtStream taskStream, uint32_t taskId, aclrtTaskUpdateInfo *info,
+                              aclrtStream execStream) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(info, "info");
+        require_supported();
+        require_own_stream(engine, execStream);
+        fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is not bound to a model, which task %u would have to be in",
+             require_own_stream(engine, taskStream).id, taskId);
+    });
+}
+
+aclError aclrtProfTrace(void *userdata, int32_t length, aclrtStream stream) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        require(userdata, "userdata");
+        if (length < 1 || length > kLongestTrace) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "%d bytes are not 1 to %d", length, kLongestTrace);
+        }
+        Stream &on = require_own_stream(engine, stream);
+        engine.admit(lock, on);
+        engine.submit(on, TraceTask());
     });
 }

@@ -1,0 +1,115 @@
+// Labels and streams that a model switches (events_streams_sync.md sections 3 and 7). The simulator has no models yet
+// that a stream could be bound to, so a place for a label and a switch are always in the wrong stream.
+#include "label.h"
+
+#include <vector>
+
+#include "entry.h"
+
+using namespace aclsim;
+
+namespace {
+
+constexpr std::size_t kLabels = 65535;
+constexpr std::int32_t kHighestCondition = ACL_RT_LESS_OR_EQUAL;
+constexpr std::int32_t kHighestCompareType = ACL_RT_SWITCH_INT64;
+
+Label &require_label(Engine &engine, aclrtLabel label) {
+    require(label, "label");
+    return require_handle<Label>(engine, label, "label");
+}
+
+[[noreturn]] void fail_unbound(const Stream &stream) {
+    fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is not bound to a model", stream.id);
+}
+
+}  // namespace
+
+aclError aclrtCreateLabel(aclrtLabel *label) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(label, "label");
+        const auto context = engine.registry().share<Context>(require_context(engine).handle());
+        *label = create_label(engine, context)->handle();
+    });
+}
+
+aclError aclrtDestroyLabel(aclrtLabel label) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        Label &found = require_label(engine, label);
+        if (found.context.lock().get() != &require_context(engine)) {
+            fail(ACL_ERROR_RT_LABEL_CONTEXT, "the label belongs to another context than the calling thread's");
+        }
+        engine.registry().remove(found);
+    });
+}
+
+aclError aclrtCreateLabelList(aclrtLabel *labels, size_t num, aclrtLabelList *labelList) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(labels, "labels");
+        require(labelList, "labelList");
+        if (num == 0 || num > kLabels) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "%zu labels are not 1 to %zu", num, kLabels);
+        }
+        require_context(engine);
+        auto list = std::make_shared<LabelList>();
+        for (std::size_t i = 0; i < num; ++i) {
+            const auto label = engine.registry().share<Label>(labels[i]);
+            if (!label) {
+                fail(ACL_ERROR_RT_INVALID_HANDLE, "element %zu is no live label", i);
+            }
+            if (label->is_in_list) {
+                fail(ACL_ERROR_RT_INTERNAL_ERROR, "element %zu is in a list already", i);
+            }
+            label->is_in_list = true;  // given back by the list's destructor, also if a later element fails
+            list->labels.push_back(label);
+        }
+        engine.registry().add(list);
+        *labelList = list->handle();
+    });
+}
+
+aclError aclrtDestroyLabelList(aclrtLabelList labelList) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(labelList, "labelList");
+        engine.registry().remove(require_handle<LabelList>(engine, labelList, "list of labels"));
+    });
+}
+
+aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(label, "label");
+        require(stream, "stream");
+        require_label(engine, label);
+        fail_unbound(require_own_stream(engine, stream));
+    });
+}
+
+aclError aclrtSwitchLabelByIndex(void *ptr, uint32_t, aclrtLabelList labelList, aclrtStream stream) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(ptr, "ptr");
+        require(labelList, "labelList");
+        require(stream, "stream");
+        require_handle<LabelList>(engine, labelList, "list of labels");
+        fail_unbound(require_own_stream(engine, stream));
+    });
+}
+
+aclError aclrtSwitchStream(void *leftValue, aclrtCondition cond, void *rightValue, aclrtCompareDataType dataType,
+                           aclrtStream trueStream, aclrtStream falseStream, aclrtStream stream) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(leftValue, "leftValue");
+        require(rightValue, "rightValue");
+        require(trueStream, "trueStream");
+        require(stream, "stream");
+        if (falseStream != nullptr) {
+            reject(ACL_ERROR_INVALID_PARAM, "falseStream must be NULL");
+        }
+        require_supported();
+        if (cond < 0 || cond > kHighestCondition || dataType < 0 || dataType > kHighestCompareType) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "there is no condition %d or no data type %d", static_cast<int>(cond),
+                 static_cast<int>(dataType));
+        }
+        require_handle<Stream>(engine, trueStream, "stream");
+        fail_unbound(require_own_stream(engine, stream));
+    });
+}
