@@ -1027,6 +1027,18 @@ class Lib:
         """aclError aclsimGetInfo(aclsimInfo *info)."""
     def aclsimIsSimulated(self, function: Any, /) -> int:
         """int32_t aclsimIsSimulated(const char *function)."""
+    def aclsimFailCall(self, function: Any, nth: int, code: int, /) -> int:
+        """aclError aclsimFailCall(const char *function, uint64_t nth, aclError code)."""
+    def aclsimFailTask(self, stream: Any, nth: int, code: int, /) -> int:
+        """aclError aclsimFailTask(aclrtStream stream, uint64_t nth, aclError code)."""
+    def aclsimDelayTasks(self, stream: Any, microseconds: int, /) -> int:
+        """aclError aclsimDelayTasks(aclrtStream stream, uint64_t microseconds)."""
+    def aclsimLoseDevice(self, deviceId: int, code: int, /) -> int:
+        """aclError aclsimLoseDevice(int32_t deviceId, aclError code)."""
+    def aclsimLimitResource(self, deviceId: int, resource: int, limit: int, /) -> int:
+        """aclError aclsimLimitResource(int32_t deviceId, aclsimResource resource, uint64_t limit)."""
+    def aclsimClearFaults(self) -> int:
+        """aclError aclsimClearFaults(void)."""
     def aclsimNoOp(self, first: Any, second: Any, /) -> int:
         """aclError aclsimNoOp(void *first, void *second)."""
     def ascend_rt_open(self, path: Any, error: Any, error_size: int, /) -> int:
@@ -1056,6 +1068,10 @@ class Lib:
     def ascend_rt_open_gate(self) -> None:
         """void ascend_rt_open_gate(void)."""
     ascend_rt_host_func_entry: Any
+    ACLSIM_RESOURCE_EVENTS: int
+    ACLSIM_RESOURCE_MEMORY: int
+    ACLSIM_RESOURCE_NOTIFIES: int
+    ACLSIM_RESOURCE_STREAMS: int
     ACL_AICORE_ARITHMETIC_UTILIZATION: int
     ACL_AICORE_L0B_AND_WIDTH: int
     ACL_AICORE_L2_CACHE: int

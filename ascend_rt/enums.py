@@ -1267,6 +1267,15 @@ class RunMode(IntEnum):
     HOST = 1
 
 
+class SimResource(IntEnum):
+    """``aclsimResource``."""
+
+    STREAMS = 0
+    EVENTS = 1
+    NOTIFIES = 2
+    MEMORY = 3
+
+
 class SnapShotStage(IntEnum):
     """``aclrtSnapShotStage``."""
 

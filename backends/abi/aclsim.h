@@ -16,5 +16,29 @@ aclError aclsimGetInfo(aclsimInfo *info);
 /* 1 if the simulator simulates the named function, 0 if the function answers ACL_ERROR_RT_FEATURE_NOT_SUPPORT or is
  * unknown. */
 int32_t aclsimIsSimulated(const char *function);
+
+/* Fault injection. nth counts from 1 and from now on; 0 is every time. A NULL stream is every stream. ASCEND_RT_SIM_FAULTS
+ * asks for the same from outside: entries separated by semicolons, call:FUNCTION:N=CODE, task:STREAM_ID:N=CODE (or *),
+ * delay:STREAM_ID=MICROSECONDS, limit:streams|events|notifies|memory=N, lose:DEVICE=CODE. */
+typedef enum aclsimResource {
+    ACLSIM_RESOURCE_STREAMS = 0,
+    ACLSIM_RESOURCE_EVENTS = 1,
+    ACLSIM_RESOURCE_NOTIFIES = 2,
+    ACLSIM_RESOURCE_MEMORY = 3,
+} aclsimResource;
+
+/* The nth call of a simulated function answers the code and does nothing else. */
+aclError aclsimFailCall(const char *function, uint64_t nth, aclError code);
+/* The nth task that is submitted to the stream fails with the code when its turn comes, instead of doing its work. */
+aclError aclsimFailTask(aclrtStream stream, uint64_t nth, aclError code);
+/* Tasks submitted from now on start so much later than they could. */
+aclError aclsimDelayTasks(aclrtStream stream, uint64_t microseconds);
+/* Everything on the device fails with the code from now on; aclrtResetDevice ends it, aclrtSetDevice fails with it. */
+aclError aclsimLoseDevice(int32_t deviceId, aclError code);
+/* The device gives out no more than so many at a time, of memory so many bytes; UINT64_MAX takes the limit away. */
+aclError aclsimLimitResource(int32_t deviceId, aclsimResource resource, uint64_t limit);
+/* Takes all of this back; what has failed stays failed. */
+aclError aclsimClearFaults(void);
+
 /* Does nothing and returns 0: the floor for the cost of a call through the binding. */
 aclError aclsimNoOp(void *first, void *second);

@@ -83,7 +83,8 @@ def test_availability(declarations: Any, functions: dict[str, Any]) -> None:
 
 
 def test_enumerations(declared: Any) -> None:
-    assert {enum.name: dict(enum.members) for enum in declared.enums} == FACTS["enums"]
+    documented = [enum for enum in declared.enums if not enum.name.startswith("aclsim")]
+    assert {enum.name: dict(enum.members) for enum in documented} == FACTS["enums"]
 
 
 def test_constants_and_error_codes(declared: Any) -> None:

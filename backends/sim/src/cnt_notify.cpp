@@ -80,8 +80,8 @@ CntNotify::~CntNotify() { device.notify_ids.release(id); }
 std::shared_ptr<CntNotify> CntNotify::create(Engine &engine, Device &device) {
     std::uint32_t id = 0;
     if (!device.notify_ids.acquire(id)) {
-        fail(ACL_ERROR_RT_NO_NOTIFY_RESOURCE, "all %u notifies of device %u are in use", config().product->notifies,
-             device.user_id);
+        fail(ACL_ERROR_RT_NO_NOTIFY_RESOURCE, "device %u gives out no more notifies; %u are in use", device.user_id,
+             device.notify_ids.in_use());
     }
     auto notify = std::make_shared<CntNotify>(device, id);
     engine.registry().add(notify);

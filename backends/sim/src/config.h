@@ -19,7 +19,8 @@ struct Config {
     std::chrono::nanoseconds spin{100'000};
     std::vector<std::uint32_t> visible;  // user device id -> simulated device (ASCEND_RT_VISIBLE_DEVICES)
     bool visible_is_valid = true;
-    std::string error;  // what is wrong with the environment: every call fails with this text
+    std::string faults;  // ASCEND_RT_SIM_FAULTS
+    std::string error;   // what is wrong with the environment: every call fails with this text
 };
 
 const Config &config();

@@ -31,8 +31,8 @@ void erase(Container &container, const Value &value) {
 std::uint32_t new_stream_id(Device &device) {
     std::uint32_t id = 0;
     if (!device.stream_ids.acquire(id)) {
-        fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "all %u streams of device %u are in use", config().product->streams,
-             device.user_id);
+        fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "device %u gives out no more streams; %u are in use", device.user_id,
+             device.stream_ids.in_use());
     }
     return id;
 }

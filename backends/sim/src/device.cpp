@@ -10,13 +10,14 @@ constexpr std::uint32_t kFirstUserStream = 2;
 }  // namespace
 
 bool IdPool::acquire(std::uint32_t &id) {
+    if (available() == 0) {
+        return false;
+    }
+    ++used_;
     if (!returned_.empty()) {
         id = *returned_.begin();
         returned_.erase(returned_.begin());
         return true;
-    }
-    if (next_ == limit_) {
-        return false;
     }
     id = next_++;
     return true;

@@ -1,12 +1,14 @@
 // A simulated device and what it counts out: stream ids, event ids, memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <set>
 #include <vector>
 
+#include "abi/acl.h"
 #include "memory.h"
 
 namespace aclsim {
@@ -18,12 +20,22 @@ class IdPool {
   public:
     IdPool(std::uint32_t first, std::uint32_t limit) : next_(first), limit_(limit) {}
     bool acquire(std::uint32_t &id);
-    void release(std::uint32_t id) { returned_.insert(id); }
-    std::uint32_t available() const { return limit_ - next_ + static_cast<std::uint32_t>(returned_.size()); }
+    void release(std::uint32_t id) {
+        returned_.insert(id);
+        --used_;
+    }
+    std::uint32_t available() const { return std::min(unused(), may_use_ > used_ ? may_use_ - used_ : 0); }
+    // Gives out no more than so many at a time, whatever the numbers allow.
+    void set_limit(std::uint32_t number) { may_use_ = number; }
+    std::uint32_t in_use() const { return used_; }
 
   private:
+    std::uint32_t unused() const { return limit_ - next_ + static_cast<std::uint32_t>(returned_.size()); }
+
     std::uint32_t next_;
     const std::uint32_t limit_;
+    std::uint32_t used_ = 0;
+    std::uint32_t may_use_ = UINT32_MAX;
     std::set<std::uint32_t> returned_;
 };
 
@@ -39,6 +51,7 @@ struct Device {
     IdPool notify_ids;
     std::array<std::uint32_t, 2> core_limits;  // cube, vector
     std::shared_ptr<Context> primary;          // while set_count > 0
+    aclError lost = ACL_SUCCESS;               // what everything on it fails with: aclsimLoseDevice
     std::uint32_t set_count = 0;               // aclrtSetDevice minus aclrtResetDevice
     std::vector<Context *> contexts;           // all live ones, the primary included
 };

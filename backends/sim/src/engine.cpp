@@ -1,5 +1,11 @@
 #include "engine.h"
 
+#include <pthread.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include <algorithm>
 #include <atomic>
 
@@ -12,6 +18,17 @@ namespace {
 constexpr std::uint32_t kNoTask = 0xFFFFFFFF;  // aclrtGetThreadLastTaskId before the first submission
 constexpr int kLockSpins = 200;
 constexpr int kHelpDepth = 64;  // how many streams a helper follows along "waits for" before it gives up
+
+// The kernel's number of a thread, which exception callbacks are told (section 11).
+std::uint64_t thread_number() {
+#ifdef __linux__
+    return static_cast<std::uint64_t>(syscall(SYS_gettid));
+#else
+    std::uint64_t number = 0;
+    pthread_threadid_np(nullptr, &number);
+    return number;
+#endif
+}
 
 std::atomic<bool> g_started{false};
 thread_local std::uint32_t t_last_task_id = kNoTask;
@@ -30,6 +47,8 @@ Engine::Engine() : workers_(create_executor(config().workers, /*can_be_helped=*/
     for (std::uint32_t user = 0; user < config().visible.size(); ++user) {
         devices_.push_back(std::make_unique<Device>(user, config().visible[user]));
     }
+    Lock lock(mutex_);
+    error = apply_faults(*this, lock, config().faults);
 }
 
 std::shared_ptr<Executor> Engine::create_executor(std::uint32_t threads, bool can_be_helped) {
@@ -85,7 +104,9 @@ void Engine::admit(Lock &lock, Stream &stream) {
     admit(lock, stream);
 }
 
-void Engine::note_submission(Stream &stream, const Task &task) {
+void Engine::note_submission(Stream &stream, Task &task) {
+    thread_local const auto thread = static_cast<std::uint32_t>(thread_number());
+    task.submitter = thread;
     t_last_task_id = static_cast<std::uint32_t>(task.sequence);
     if (observer_ != nullptr) {
         observer_->submitted(stream, task);
@@ -94,8 +115,29 @@ void Engine::note_submission(Stream &stream, const Task &task) {
 
 // --- moving forward --------------------------------------------------------------------------------------------------
 
+// What fault injection makes of a task that is to start.
+bool Engine::is_faulted(Stream &stream, Task &task, Start &start) {
+    if (task.delay.count() > 0) {
+        timer_.arm(stream, task.sequence, Clock::now() + task.delay);
+        task.delay = std::chrono::microseconds(0);
+        task.is_delayed = true;
+        start = Start::Blocked;
+        return true;
+    }
+    if (task.injected_failure != ACL_SUCCESS) {
+        task.cancel(stream);
+        task.result = task.injected_failure;
+        start = Start::Done;
+        return true;
+    }
+    return false;
+}
+
 Start Engine::start_task(Stream &stream, Task &task) {
-    const Start start = task.start(stream);
+    Start start = Start::Done;
+    if (!is_faulted(stream, task, start)) {
+        start = task.start(stream);
+    }
     if (observer_ != nullptr && start == Start::Done) {
         observer_->started(stream, task);
     }
@@ -109,6 +151,7 @@ void Engine::complete(Stream &stream, const Task &task) {
         if (stream.context.stops_on_failure && stream.context.failure == ACL_SUCCESS) {
             stream.context.failure = task.result;
         }
+        exceptions_.report_task(stream, task);
     }
     if (observer_ != nullptr) {
         observer_->ended(stream, task);
@@ -228,6 +271,9 @@ Engine::Waited Engine::wait_for(Lock &lock, std::shared_ptr<Stream> stream, std:
         if (!help(lock, *stream) && !watch(lock, *stream, sequence, deadline)) {
             return stream->completed.load(std::memory_order_acquire) < sequence ? Waited::TimedOut : Waited::Done;
         }
+    }
+    if (exceptions_.is_pending()) {
+        exceptions_.deliver(lock);
     }
     return stream->aborts == aborts ? Waited::Done : Waited::Aborted;
 }

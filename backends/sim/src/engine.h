@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -17,7 +18,9 @@
 #include "callback.h"
 #include "config.h"
 #include "device.h"
+#include "exception.h"
 #include "executor.h"
+#include "faults.h"
 #include "memory.h"
 #include "observer.h"
 #include "registry.h"
@@ -73,6 +76,9 @@ class Engine {
     void submit(Stream &stream, T task) {
         task.sequence = ++stream.submitted;
         note_submission(stream, task);
+        if (faults_.concerns_tasks()) {
+            faults_.prepare(stream, task);
+        }
         if (stream.state == Stream::State::Idle && stream.executes_tasks() && scheduler_.may_start(stream)) {
             const Start start = start_task(stream, task);
             if (start == Start::Done) {
@@ -113,17 +119,21 @@ class Engine {
     std::shared_ptr<Executor> create_executor(std::uint32_t threads, bool can_be_helped);
     Timer &timer() { return timer_; }
     Reports &reports() { return reports_; }
+    Exceptions &exceptions() { return exceptions_; }
+    Faults &faults() { return faults_; }
     AddressSpace &memory();  // reserved at the first use
     std::vector<std::unique_ptr<Device>> &devices() { return devices_; }
     void set_observer(Observer *observer) { observer_ = observer; }
     Observer *observer() const { return observer_; }
     std::uint32_t last_task_id() const;  // of the calling thread
 
+    std::string error;                    // what is wrong with ASCEND_RT_SIM_FAULTS: every call fails with this text
     std::uint32_t op_wait_timeout_s = 0;  // aclrtSetOpWaitTimeout: 0 is none
 
   private:
     Engine();
-    void note_submission(Stream &stream, const Task &task);
+    void note_submission(Stream &stream, Task &task);
+    bool is_faulted(Stream &stream, Task &task, Start &start);
     Start start_task(Stream &stream, Task &task);
     void complete(Stream &stream, const Task &task);
     void park(Stream &stream, Start start);
@@ -140,6 +150,8 @@ class Engine {
     std::shared_ptr<Executor> workers_;
     Timer timer_;
     Reports reports_;
+    Exceptions exceptions_;
+    Faults faults_;
     std::unique_ptr<AddressSpace> memory_;
     std::vector<std::unique_ptr<Device>> devices_;
     Observer *observer_ = nullptr;

@@ -31,7 +31,16 @@ aclError entry(const char *function, Body body) {
         }
         Engine &engine = Engine::get();
         Lock lock = engine.acquire();
+        if (!engine.error.empty()) {
+            reject(ACL_ERROR_RT_INTERNAL_ERROR, "%s", engine.error.c_str());
+        }
+        if (engine.faults().concerns_calls()) {
+            engine.faults().check_call(function);
+        }
         body(engine, lock);
+        if (engine.exceptions().is_pending()) {
+            engine.exceptions().deliver(lock);
+        }
         return ACL_SUCCESS;
     } catch (const Failure &failure) {
         if (failure.remembered) {
@@ -95,6 +104,21 @@ inline Device &require_device(Engine &engine, std::int64_t user_id) {
              static_cast<long long>(user_id), engine.devices().size());
     }
     return *engine.devices()[static_cast<std::size_t>(user_id)];
+}
+
+// After aclsimLoseDevice.
+inline void require_not_lost(const Device &device) {
+    if (device.lost != ACL_SUCCESS) {
+        fail(device.lost, "device %u is lost", device.user_id);
+    }
+}
+
+// What a wait that was cut off answers: the failure behind it, or the abort.
+[[noreturn]] inline void fail_aborted(const Stream &stream) {
+    if (stream.context.failure != ACL_SUCCESS) {
+        fail(stream.context.failure, "an earlier task failed and the context is in STOP mode, or the device is lost");
+    }
+    fail(ACL_ERROR_RT_STREAM_ABORT, "stream %u was aborted", stream.id);
 }
 
 // The deadline of a timeout in milliseconds; -1 is none.

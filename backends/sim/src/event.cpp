@@ -115,8 +115,8 @@ Event::~Event() {
 void Event::take_id() {
     if (!has_id_) {
         if (!device.event_ids.acquire(id_)) {
-            fail(ACL_ERROR_RT_NO_EVENT_RESOURCE, "all %u events of device %u are in use", config().product->events,
-                 device.user_id);
+            fail(ACL_ERROR_RT_NO_EVENT_RESOURCE, "device %u gives out no more events; %u are in use", device.user_id,
+                 device.event_ids.in_use());
         }
         has_id_ = true;
     }

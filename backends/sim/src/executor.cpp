@@ -53,6 +53,9 @@ void Executor::serve() {
         Stream &stream = engine_.scheduler().next(ready_);
         ready_.remove(stream);
         engine_.run_head(lock, stream);
+        if (engine_.exceptions().is_pending()) {
+            engine_.exceptions().deliver(lock);
+        }
     }
     --threads_;
 }

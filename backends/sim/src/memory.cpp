@@ -40,10 +40,13 @@ void return_pages(std::uintptr_t address, std::uint64_t size) {
 }  // namespace
 
 void *Heap::allocate(std::uint64_t size) {
-    if (size > free_bytes_) {
+    if (size > free_bytes()) {
         return nullptr;
     }
     size = round_up(size, size > kHugeThreshold ? kHugePage : kAlignment);
+    if (size > free_bytes()) {
+        return nullptr;
+    }
     const auto found = by_size_.lower_bound({size, 0});
     if (found == by_size_.end()) {
         return nullptr;

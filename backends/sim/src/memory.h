@@ -7,6 +7,7 @@
 // real, and costs nothing until it is touched.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -30,7 +31,12 @@ class Heap {
     // Is [address, address + size) inside one live block?
     bool contains(const void *address, std::uint64_t size) const;
     void release_all();
-    std::uint64_t free_bytes() const { return free_bytes_; }
+    // Gives out no more than so many bytes at a time.
+    void set_limit(std::uint64_t bytes) { may_use_ = bytes; }
+    std::uint64_t free_bytes() const {
+        const std::uint64_t used = capacity_ - free_bytes_;
+        return std::min(free_bytes_, may_use_ > used ? may_use_ - used : 0);
+    }
     std::uint64_t capacity() const { return capacity_; }
     std::size_t live_blocks() const { return blocks_.size(); }
 
@@ -41,6 +47,7 @@ class Heap {
     std::uintptr_t base_;
     std::uint64_t capacity_;
     std::uint64_t free_bytes_;
+    std::uint64_t may_use_ = UINT64_MAX;
     std::map<std::uintptr_t, std::uint64_t> blocks_;              // live: address -> size
     std::map<std::uintptr_t, std::uint64_t> free_;                // free: address -> size, never adjacent
     std::set<std::pair<std::uint64_t, std::uintptr_t>> by_size_;  // the same free ranges, smallest first

@@ -1,6 +1,7 @@
 // A task: one entry of a stream's queue.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -64,6 +65,11 @@ class Task {
 
     std::uint64_t sequence = 0;     // position in its stream, from 1
     aclError result = ACL_SUCCESS;  // set by start() or run(); a failure shows at the next synchronization
+    std::uint32_t submitter = 0;    // the kernel's number of the submitting thread
+    // Fault injection: the task fails instead of doing its work; it starts so much later.
+    aclError injected_failure = ACL_SUCCESS;
+    std::chrono::microseconds delay{0};
+    bool is_delayed = false;
     std::unique_ptr<Task> next;
 };
 

@@ -2,6 +2,7 @@
 
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "engine.h"
 
@@ -32,7 +33,14 @@ void Timer::serve() {
             const Limit limit = first->second;
             limits_.erase(first);
             expire(limit);
+            deliver(lock);
         }
+    }
+}
+
+void Timer::deliver(Lock &lock) {
+    if (engine_.exceptions().is_pending()) {
+        engine_.exceptions().deliver(lock);
     }
 }
 
@@ -42,7 +50,8 @@ void Timer::expire(const Limit &limit) {
         return;
     }
     Task *head = stream->queue.front();
-    if (head->sequence == limit.sequence && head->expire()) {
+    const bool is_head = head->sequence == limit.sequence;
+    if (is_head && (std::exchange(head->is_delayed, false) || head->expire())) {
         engine_.make_runnable(*stream);
         engine_.pump();
     }

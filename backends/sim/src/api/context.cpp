@@ -6,7 +6,9 @@ using namespace aclsim;
 aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         require(context, "context");
-        const auto created = create_context(engine, require_device(engine, deviceId), /*primary=*/false);
+        Device &device = require_device(engine, deviceId);
+        require_not_lost(device);
+        const auto created = create_context(engine, device, /*primary=*/false);
         *context = created->handle();
         thread_context() = {created->handle(), nullptr};
     });

@@ -111,6 +111,7 @@ aclError aclrtGetDeviceCount(uint32_t *count) {
 aclError aclrtSetDevice(int32_t deviceId) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         Device &device = require_device(engine, deviceId);
+        require_not_lost(device);
         if (device.set_count == 0) {
             device.primary = create_context(engine, device, /*primary=*/true);
         }
@@ -158,8 +159,8 @@ aclError aclrtSetTsDevice(aclrtTsId tsId) {
 aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatus) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         require(deviceStatus, "deviceStatus");
-        require_device(engine, deviceId);
-        *deviceStatus = ACL_RT_DEVICE_STATUS_NORMAL;
+        const bool is_lost = require_device(engine, deviceId).lost != ACL_SUCCESS;
+        *deviceStatus = is_lost ? ACL_RT_DEVICE_STATUS_ABNORMAL : ACL_RT_DEVICE_STATUS_NORMAL;
     });
 }
 

@@ -143,7 +143,7 @@ void synchronize(Engine &engine, Lock &lock, aclrtEvent event, std::int32_t time
         case Engine::Waited::TimedOut:
             fail_in_time(timeout_ms);
         case Engine::Waited::Aborted:
-            fail(ACL_ERROR_RT_STREAM_ABORT, "the stream that records the event was aborted");
+            fail_aborted(*stream);
         case Engine::Waited::Done:
             break;
     }

@@ -27,4 +27,76 @@ int32_t aclsimIsSimulated(const char *function) {
     return function != nullptr && std::binary_search(kSimulatedFunctions, end, function, less) ? 1 : 0;
 }
 
+namespace {
+
+// A handle that is no live stream would never match a task.
+StreamFilter filter_of(Engine &engine, aclrtStream stream) {
+    if (stream != nullptr) {
+        require_handle<Stream>(engine, stream, "stream");
+    }
+    return {stream, -1};
+}
+
+void require_failure(aclError code) {
+    if (code == ACL_SUCCESS) {
+        reject(ACL_ERROR_INVALID_PARAM, "code 0 would be no failure");
+    }
+}
+
+}  // namespace
+
+aclError aclsimFailCall(const char *function, uint64_t nth, aclError code) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(function, "function");
+        require_failure(code);
+        if (aclsimIsSimulated(function) == 0) {
+            reject(ACL_ERROR_INVALID_PARAM, "%s is no simulated function", function);
+        }
+        engine.faults().fail_call(function, nth, code);
+    });
+}
+
+aclError aclsimFailTask(aclrtStream stream, uint64_t nth, aclError code) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require_failure(code);
+        engine.faults().fail_task(filter_of(engine, stream), nth, code);
+    });
+}
+
+aclError aclsimDelayTasks(aclrtStream stream, uint64_t microseconds) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        constexpr uint64_t kLongest = 3600ULL * 1000000;
+        if (microseconds > kLongest) {
+            reject(ACL_ERROR_INVALID_PARAM, "a delay is at most an hour");
+        }
+        engine.faults().delay_tasks(filter_of(engine, stream), std::chrono::microseconds(microseconds));
+    });
+}
+
+aclError aclsimLoseDevice(int32_t deviceId, aclError code) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        require_failure(code);
+        lose_device(engine, lock, require_device(engine, deviceId), code);
+    });
+}
+
+aclError aclsimLimitResource(int32_t deviceId, aclsimResource resource, uint64_t limit) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        limit_resource(engine, require_device(engine, deviceId), resource, limit);
+    });
+}
+
+aclError aclsimClearFaults() {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        engine.faults().clear();
+        for (const auto &device : engine.devices()) {
+            device->lost = ACL_SUCCESS;
+            for (const auto resource :
+                 {ACLSIM_RESOURCE_STREAMS, ACLSIM_RESOURCE_EVENTS, ACLSIM_RESOURCE_NOTIFIES, ACLSIM_RESOURCE_MEMORY}) {
+                limit_resource(engine, *device, resource, kNoLimit);
+            }
+        }
+    });
+}
+
 aclError aclsimNoOp(void *, void *) { return ACL_SUCCESS; }

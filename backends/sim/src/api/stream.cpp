@@ -49,7 +49,7 @@ void synchronize(Engine &engine, Lock &lock, aclrtStream stream, std::int32_t ti
         case Engine::Waited::TimedOut:
             fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "stream %u was not done within %d ms", found->id, timeout_ms);
         case Engine::Waited::Aborted:
-            fail(ACL_ERROR_RT_STREAM_ABORT, "stream %u was aborted", found->id);
+            fail_aborted(*found);
         case Engine::Waited::Done:
             break;
     }

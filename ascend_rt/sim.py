@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Control of the simulator: pausing it, and faults on demand to see how a program takes them.
+
+Every function raises :class:`NotSupported` where the vendor's library is in use. The same faults can be asked for from
+outside, without a change to the program, with ``ASCEND_RT_SIM_FAULTS`` (see ``docs/simulator.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from ascend_rt import _lifecycle
+from ascend_rt._driver import call, ffi, lib
+from ascend_rt.device import Device
+
+if TYPE_CHECKING:
+    from ascend_rt.stream import Stream
+
+Resource = Literal["streams", "events", "notifies", "memory"]
+
+_NO_LIMIT = 2**64 - 1
+
+
+class Info(NamedTuple):
+    """The simulated machine: the product's name, its devices, and the threads that move data."""
+
+    product: str
+    devices: int
+    workers: int
+
+
+def info() -> Info:
+    """Tell what is simulated (``aclsimGetInfo``)."""
+    out = ffi.new("aclsimInfo *")
+    call("aclsimGetInfo", out)
+    return Info(ffi.string(out.product).decode(), int(out.deviceCount), int(out.workerCount))
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Let no task start inside the block, on any device (``aclsimHold``); what runs already ends.
+
+    Submitting more than a stream's queue takes, or synchronizing, waits for the end of the block: not on the thread
+    that is to leave it.
+    """
+    lib.aclsimHold(1)
+    try:
+        yield
+    finally:
+        lib.aclsimHold(0)
+
+
+def fail_call(function: str, code: int, *, nth: int = 1) -> None:
+    """Make a call of a C function fail (``aclsimFailCall``).
+
+    Parameters
+    ----------
+    function : str
+        The C function, which must be one that is simulated.
+    code : int
+        What it answers; it does nothing else.
+    nth : int, default 1
+        Which call from now on; 0 is every one.
+    """
+    call("aclsimFailCall", function.encode(), nth, code)
+
+
+def fail_task(code: int, stream: Stream | None = None, *, nth: int = 1) -> None:
+    """Make a task fail when its turn in its stream comes, instead of doing its work (``aclsimFailTask``).
+
+    Parameters
+    ----------
+    code : int
+        What the task fails with, for instance 507015 (an exception in a kernel). It shows where failures show: in the
+        next synchronization, or in STOP mode in every call on the context.
+    stream : Stream, optional
+        Whose task; default any stream's.
+    nth : int, default 1
+        Which task that is submitted from now on; 0 is every one.
+    """
+    call("aclsimFailTask", _handle(stream), nth, code)
+
+
+def delay_tasks(seconds: float, stream: Stream | None = None) -> None:
+    """Start tasks that are submitted from now on so much later than they could start (``aclsimDelayTasks``).
+
+    Parameters
+    ----------
+    seconds : float
+        At most an hour; 0 takes the delay away.
+    stream : Stream, optional
+        Whose tasks; default all.
+    """
+    call("aclsimDelayTasks", _handle(stream), round(seconds * 1e6))
+
+
+def lose_device(device: Device | int = 0, code: int | None = None) -> None:
+    """Lose a device: its tasks are gone, and every call that needs it fails, until it is reset (``aclsimLoseDevice``).
+
+    Parameters
+    ----------
+    device : Device or int
+        Which one.
+    code : int, optional
+        What calls fail with; default ``ACL_ERROR_RT_LOST_HEARTBEAT``, 507010.
+    """
+    call("aclsimLoseDevice", _device_id(device), lib.ACL_ERROR_RT_LOST_HEARTBEAT if code is None else code)
+
+
+def limit(resource: Resource, number: int | None, device: Device | int = 0) -> None:
+    """Let a device give out no more than so many of a resource at a time (``aclsimLimitResource``).
+
+    Parameters
+    ----------
+    resource : {"streams", "events", "notifies", "memory"}
+        Memory is counted in bytes.
+    number : int or None
+        None takes the limit away.
+    device : Device or int
+        Which device.
+    """
+    kind = getattr(lib, f"ACLSIM_RESOURCE_{resource.upper()}", None)
+    if kind is None:
+        raise ValueError(f"there is no resource {resource!r}; it is one of streams, events, notifies, memory")
+    call("aclsimLimitResource", _device_id(device), kind, _NO_LIMIT if number is None else number)
+
+
+def clear() -> None:
+    """Take all faults back (``aclsimClearFaults``); what has failed stays failed."""
+    call("aclsimClearFaults")
+
+
+@contextmanager
+def faults() -> Iterator[None]:
+    """Take all faults back at the end of the block, those of before it too."""
+    try:
+        yield
+    finally:
+        clear()
+
+
+def _handle(stream: Stream | None) -> object:
+    _lifecycle.initialize()
+    return ffi.NULL if stream is None else ffi.cast("aclrtStream", stream.handle)
+
+
+def _device_id(device: Device | int) -> int:
+    return device.id if isinstance(device, Device) else device

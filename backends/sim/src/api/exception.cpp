@@ -1,0 +1,67 @@
+// Callbacks for failed tasks and what they may ask (events_streams_sync.md section 11).
+#include "exception.h"
+
+#include "entry.h"
+
+using namespace aclsim;
+
+namespace {
+
+void require_callback(aclrtExceptionInfoCallback callback) {
+    if (callback == nullptr) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "callback is NULL");  // 107000, not 100000
+    }
+}
+
+// 0xFFFFFFFF for NULL, and for an information whose callback is over.
+std::uint32_t field(const char *function, const aclrtExceptionInfo *info, std::uint32_t rtExceptionInfo::*member) {
+    std::uint32_t value = Exceptions::kUnknown;
+    entry(function, [&](Engine &engine, Lock &) {
+        const rtExceptionInfo *found = engine.exceptions().find(info);
+        if (found == nullptr) {
+            reject(ACL_ERROR_INVALID_PARAM, "info is NULL, or its callback is over");
+        }
+        value = found->*member;
+    });
+    return value;
+}
+
+}  // namespace
+
+aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
+    return entry(__func__, [&](Engine &engine, Lock &) { engine.exceptions().set_single(callback); });
+}
+
+aclError aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require_callback(callback);
+        engine.exceptions().add(callback);
+    });
+}
+
+aclError aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callback) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require_callback(callback);
+        engine.exceptions().remove(callback);
+    });
+}
+
+uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo *info) {
+    return field(__func__, info, &rtExceptionInfo::task);
+}
+
+uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo *info) {
+    return field(__func__, info, &rtExceptionInfo::stream);
+}
+
+uint32_t aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo *info) {
+    return field(__func__, info, &rtExceptionInfo::thread);
+}
+
+uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo *info) {
+    return field(__func__, info, &rtExceptionInfo::device);
+}
+
+uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo *info) {
+    return field(__func__, info, &rtExceptionInfo::code);
+}

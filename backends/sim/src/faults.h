@@ -1,0 +1,78 @@
+// Faults on demand: calls and tasks that fail, tasks that take their time, devices that are lost, resources that are
+// few (abi/aclsim.h, ASCEND_RT_SIM_FAULTS).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "abi/acl.h"
+
+namespace aclsim {
+
+class Engine;
+class Stream;
+class Task;
+struct Device;
+
+// Which streams a rule is for: one by its handle, one by its number, or all.
+struct StreamFilter {
+    void *handle = nullptr;
+    std::int64_t id = -1;
+    bool matches(const Stream &stream) const;
+};
+
+// Guarded by the engine's lock.
+class Faults {
+  public:
+    // The nth call or task from now on fails, or every one if nth is 0.
+    void fail_call(const std::string &function, std::uint64_t nth, aclError code);
+    void fail_task(const StreamFilter &streams, std::uint64_t nth, aclError code);
+    // A task starts so much later than it could; 0: at once, as without a rule.
+    void delay_tasks(const StreamFilter &streams, std::chrono::microseconds delay);
+    void clear();
+
+    // What the engine asks.
+    bool concerns_calls() const { return !calls_.empty(); }
+    bool concerns_tasks() const { return !tasks_.empty() || !delays_.empty(); }
+    void check_call(const char *function);           // throws the failure when it is its turn
+    void prepare(const Stream &stream, Task &task);  // a task that is being submitted
+
+  private:
+    // Counts the calls or tasks that a rule is for.
+    struct Turn {
+        std::uint64_t nth;
+        aclError code;
+        std::uint64_t seen = 0;
+        bool comes() { return ++seen == nth || nth == 0; }
+    };
+    struct CallRule {
+        std::string function;
+        Turn turn;
+    };
+    struct TaskRule {
+        StreamFilter streams;
+        Turn turn;
+    };
+    struct DelayRule {
+        StreamFilter streams;
+        std::chrono::microseconds delay;
+    };
+    std::vector<CallRule> calls_;
+    std::vector<TaskRule> tasks_;
+    std::vector<DelayRule> delays_;
+};
+
+// From now on everything on the device fails with the code, until it is reset. Engine lock held.
+void lose_device(Engine &engine, std::unique_lock<std::mutex> &lock, Device &device, aclError code);
+
+// How many of a resource a device gives out, memory in bytes.
+void limit_resource(Engine &engine, Device &device, aclsimResource resource, std::uint64_t limit);
+constexpr std::uint64_t kNoLimit = UINT64_MAX;
+
+// Carries out what ASCEND_RT_SIM_FAULTS asks for; returns what is wrong with it, or "".
+std::string apply_faults(Engine &engine, std::unique_lock<std::mutex> &lock, const std::string &text);
+
+}  // namespace aclsim

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Callbacks for failed tasks: which, when, on which thread, and what they may ask. Tasks fail on demand."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ascend_rt import Device, Stream, sim
+from ascend_rt.errors import AclError
+from ascend_rt.testing import Latch
+
+AICORE_EXCEPTION = 507015
+UNKNOWN = 0xFFFFFFFF
+FIELDS = ("TaskId", "StreamId", "ThreadId", "DeviceId", "ErrorCode")
+
+
+@pytest.fixture(autouse=True)
+def simulator(backend: str) -> Iterator[None]:
+    if backend != "sim":
+        pytest.skip("only the simulator fails on demand")
+    with sim.faults():
+        yield
+
+
+class Recorder:
+    """A callback that notes what it is told."""
+
+    def __init__(self, lib: Any, ffi: Any) -> None:
+        self.seen: list[dict[str, int]] = []
+        self.threads: list[int] = []
+        self.infos: list[Any] = []
+
+        @ffi.callback("void(aclrtExceptionInfo *)")
+        def callback(info: Any) -> None:
+            self.infos.append(info)
+            self.threads.append(threading.get_native_id())
+            self.seen.append({name: getattr(lib, f"aclrtGet{name}FromExceptionInfo")(info) for name in FIELDS})
+
+        self.callback = callback
+
+
+@pytest.fixture
+def recorder(lib: Any, ffi: Any, device: Any) -> Iterator[Recorder]:
+    recorder = Recorder(lib, ffi)
+    assert lib.aclrtExceptionInfoCallbackRegister(recorder.callback) == 0
+    yield recorder
+    assert lib.aclrtExceptionInfoCallbackUnregister(recorder.callback) == 0
+
+
+def fail_here(stream: Stream) -> None:
+    """Enqueue a task that fails."""
+    sim.fail_task(AICORE_EXCEPTION, stream)
+    stream.record()
+
+
+def test_a_callback_is_told_what_failed_before_the_synchronization_returns(lib, ffi, stream, recorder) -> None:
+    fail_here(stream)
+    task = ffi.new("uint32_t *")
+    assert lib.aclrtGetThreadLastTaskId(task) == 0
+    with pytest.raises(AclError, match=str(AICORE_EXCEPTION)):
+        stream.synchronize()
+    assert recorder.seen == [
+        {
+            "TaskId": task[0],
+            "StreamId": stream.id,
+            "ThreadId": threading.get_native_id(),
+            "DeviceId": 0,
+            "ErrorCode": AICORE_EXCEPTION,
+        }
+    ]
+    stream.synchronize()  # a failure is told once
+    assert len(recorder.seen) == 1
+
+
+def test_the_thread_is_the_one_that_submitted(stream, recorder, device) -> None:
+    numbers = []
+
+    def submit() -> None:
+        device.set_current()
+        numbers.append(threading.get_native_id())
+        fail_here(stream)
+
+    thread = threading.Thread(target=submit)
+    thread.start()
+    thread.join()
+    with pytest.raises(AclError):
+        stream.synchronize()
+    assert [info["ThreadId"] for info in recorder.seen] == numbers
+
+
+def test_a_task_that_fails_later(stream, recorder) -> None:
+    with Latch(stream):
+        sim.fail_task(AICORE_EXCEPTION, stream, nth=2)
+        for _ in range(3):
+            stream.record()
+        assert recorder.seen == []
+    with pytest.raises(AclError):
+        stream.synchronize()
+    assert len(recorder.seen) == 1
+
+
+def test_every_failed_task_is_told(stream, other, recorder) -> None:
+    for failing in (stream, other, stream):
+        fail_here(failing)
+    for failing in (stream, other):
+        with pytest.raises(AclError):
+            failing.synchronize()
+    assert sorted(info["StreamId"] for info in recorder.seen) == sorted([stream.id, stream.id, other.id])
+
+
+def test_who_learns_of_a_failure_finds_its_callback_over(stream, recorder, device) -> None:
+    # Several threads wait for the failing task; each sees the callback done when its synchronization returns.
+    seen = []
+
+    def wait() -> None:
+        device.set_current()
+        try:
+            stream.synchronize()
+        except AclError:
+            seen.append(len(recorder.seen))
+
+    latch = Latch(stream)
+    fail_here(stream)
+    threads = [threading.Thread(target=wait) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    latch.release()
+    for thread in threads:
+        thread.join()
+    assert seen == [1]
+
+
+@pytest.mark.parametrize("code", [507005, 507023])
+def test_an_end_that_is_no_failure_is_not_told(stream, recorder, code: int) -> None:
+    sim.fail_task(code, stream)
+    stream.record()
+    with pytest.raises(AclError, match=str(code)):
+        stream.synchronize()
+    assert recorder.seen == []
+
+
+def test_registered_twice_is_once_and_the_single_slot_is_apart(lib, ffi, stream, recorder) -> None:
+    assert lib.aclrtExceptionInfoCallbackRegister(recorder.callback) == 0
+    fail_here(stream)
+    with pytest.raises(AclError):
+        stream.synchronize()
+    assert len(recorder.seen) == 1
+    second = Recorder(lib, ffi)
+    assert lib.aclrtSetExceptionInfoCallback(recorder.callback) == 0
+    assert lib.aclrtSetExceptionInfoCallback(second.callback) == 0  # the last wins
+    fail_here(stream)
+    with pytest.raises(AclError):
+        stream.synchronize()
+    assert (len(recorder.seen), len(second.seen)) == (2, 1)
+    assert lib.aclrtSetExceptionInfoCallback(recorder.callback) == 0
+    fail_here(stream)
+    with pytest.raises(AclError):
+        stream.synchronize()
+    assert len(recorder.seen) == 4  # in both places: called twice
+    assert lib.aclrtSetExceptionInfoCallback(ffi.NULL) == 0
+
+
+def test_without_a_callback_nothing_is_kept(lib, ffi, stream, device) -> None:
+    fail_here(stream)
+    with pytest.raises(AclError):
+        stream.synchronize()
+    late = Recorder(lib, ffi)
+    assert lib.aclrtExceptionInfoCallbackRegister(late.callback) == 0
+    stream.synchronize()
+    assert late.seen == []
+    assert lib.aclrtExceptionInfoCallbackUnregister(late.callback) == 0
+
+
+def test_a_callback_may_call_the_runtime(lib, ffi, stream, other, device) -> None:
+    answers = []
+
+    @ffi.callback("void(aclrtExceptionInfo *)")
+    def callback(info: Any) -> None:
+        status = ffi.new("aclrtStreamStatus *")
+        answers.append(lib.aclrtStreamQuery(ffi.cast("void *", other.handle), status))
+        answers.append(lib.aclrtRecordEvent(ffi.NULL, ffi.NULL))
+
+    assert lib.aclrtExceptionInfoCallbackRegister(callback) == 0
+    fail_here(stream)
+    with pytest.raises(AclError):
+        stream.synchronize()
+    assert answers == [0, 100000]
+    assert lib.aclrtExceptionInfoCallbackUnregister(callback) == 0
+
+
+def test_bad_arguments(lib, ffi, stream, recorder) -> None:
+    for name in ("Register", "Unregister"):
+        assert getattr(lib, f"aclrtExceptionInfoCallback{name}")(ffi.NULL) == 107000
+    fail_here(stream)
+    with pytest.raises(AclError):
+        stream.synchronize()
+    garbage = ffi.cast("aclrtExceptionInfo *", 0x1234567800)
+    for info in (ffi.NULL, garbage, recorder.infos[0]):  # the last one's callback is over
+        for name in FIELDS:
+            assert getattr(lib, f"aclrtGet{name}FromExceptionInfo")(info) == UNKNOWN
+    unknown = ffi.callback("void(aclrtExceptionInfo *)", lambda info: None)
+    assert lib.aclrtExceptionInfoCallbackUnregister(unknown) == 0
+
+
+def test_a_lost_device_is_told_without_a_task(lib, ffi, recorder, device) -> None:
+    with Device(1):
+        out = ffi.new("aclrtStream *")
+        assert lib.aclrtCreateStream(out) == 0
+        sim.lose_device(1)
+        assert lib.aclrtSynchronizeStream(out[0]) == 507010
+    assert recorder.seen == [
+        {"TaskId": UNKNOWN, "StreamId": UNKNOWN, "ThreadId": UNKNOWN, "DeviceId": 1, "ErrorCode": 507010}
+    ]
+    assert lib.aclrtResetDeviceForce(1) == 0
+    device.set_current()

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events and notifies that two processes share; every step waits for the other process's answer, none for time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ascend_rt.testing import Latch
+
+GARBAGE_HANDLE = b"no such event"
+
+# A second process that does what it is told, line by line, and answers each line.
+OTHER = """
+import sys
+from ascend_rt import Device, Stream, ffi, lib
+Device(0).set_current()
+stream = Stream()
+raw = ffi.cast("aclrtStream", stream.handle)
+objects = {}
+for line in sys.stdin:
+    print(eval(line), flush=True)
+"""
+
+
+class Process:
+    """The second process."""
+
+    def __init__(self) -> None:
+        self.child = subprocess.Popen([sys.executable, "-c", OTHER], stdin=-1, stdout=-1, text=True)
+
+    def __call__(self, expression: str) -> str:
+        assert self.child.stdin is not None
+        assert self.child.stdout is not None
+        self.child.stdin.write(expression + "\n")
+        self.child.stdin.flush()
+        return self.child.stdout.readline().strip()
+
+
+@pytest.fixture
+def process() -> Iterator[Process]:
+    other = Process()
+    yield other
+    assert other.child.stdin is not None
+    other.child.stdin.close()
+    assert other.child.wait(timeout=60) == 0
+
+
+@pytest.fixture(autouse=True)
+def no_shared_memory_is_left() -> Iterator[None]:
+    before = set(Path("/dev/shm").glob("ascend_rt-*")) if Path("/dev/shm").exists() else set()
+    yield
+    if Path("/dev/shm").exists():
+        assert set(Path("/dev/shm").glob("ascend_rt-*")) == before
+
+
+@pytest.fixture
+def event(lib: Any, ffi: Any, device: Any) -> Iterator[Any]:
+    out = ffi.new("aclrtEvent *")
+    assert lib.aclrtCreateEventExWithFlag(out, lib.ACL_EVENT_IPC) == 0
+    yield out[0]
+    assert lib.aclrtDestroyEvent(out[0]) == 0
+
+
+def raw(ffi: Any, stream: Any) -> Any:
+    return ffi.cast("aclrtStream", stream.handle)
+
+
+def name_of(lib: Any, ffi: Any, event: Any) -> bytes:
+    handle = ffi.new("aclrtIpcEventHandle *")
+    assert lib.aclrtIpcGetEventHandle(event, handle) == 0
+    return bytes(ffi.buffer(handle.reserved))
+
+
+OPEN = (
+    "lib.aclrtIpcOpenEventHandle(ffi.new('aclrtIpcEventHandle *', [{name!r}])[0],"
+    " objects.setdefault('event', ffi.new('aclrtEvent *')))"
+)
+STATUS = "[(s := ffi.new('aclrtEventRecordedStatus *')), lib.aclrtQueryEventStatus(objects['event'][0], s), s[0]][1:]"
+CLOSE = "lib.aclrtDestroyEvent(objects['event'][0])"
+
+
+def test_another_process_sees_and_waits_for_a_record(lib, ffi, stream, event, process) -> None:
+    assert process(OPEN.format(name=name_of(lib, ffi, event))) == "0"
+    assert process(STATUS) == "[0, 1]"  # never recorded counts as complete
+    with Latch(stream):
+        assert lib.aclrtRecordEvent(event, raw(ffi, stream)) == 0
+        assert process(STATUS) == "[0, 0]"
+        assert process("lib.aclrtStreamWaitEvent(raw, objects['event'][0])") == "0"
+        assert process("stream.is_done") == "False"
+        assert process("lib.aclrtSynchronizeEventWithTimeout(objects['event'][0], 20)") == "507047"
+    assert process("stream.synchronize()") == "None"
+    assert process("lib.aclrtSynchronizeEvent(objects['event'][0])") == "0"
+    assert process(STATUS) == "[0, 1]"
+    assert process(CLOSE) == "0"
+
+
+def test_a_record_of_another_process_releases_a_stream_here(lib, ffi, stream, event, process) -> None:
+    assert process(OPEN.format(name=name_of(lib, ffi, event))) == "0"
+    assert process("[__import__('ascend_rt.sim'), lib.aclsimHold(1)][1]") == "0"
+    assert process("lib.aclrtRecordEvent(objects['event'][0], raw)") == "0"
+    assert lib.aclrtStreamWaitEvent(raw(ffi, stream), event) == 0
+    assert not stream.is_done
+    assert process("lib.aclsimHold(0)") == "0"
+    stream.synchronize()
+    assert process(CLOSE) == "0"
+
+
+def test_a_wait_is_bound_to_the_record_it_was_issued_for(lib, ffi, stream, other, event, process) -> None:
+    assert process(OPEN.format(name=name_of(lib, ffi, event))) == "0"
+    with Latch(stream):
+        assert lib.aclrtStreamWaitEvent(raw(ffi, other), event) == 0
+        other.synchronize()  # nothing was recorded
+        assert lib.aclrtRecordEvent(event, raw(ffi, stream)) == 0
+        assert lib.aclrtStreamWaitEvent(raw(ffi, other), event) == 0
+        assert not other.is_done
+    other.synchronize()
+    assert process(CLOSE) == "0"
+
+
+def test_an_event_outlives_the_process_that_made_it(lib, ffi, stream, process) -> None:
+    assert process("lib.aclrtCreateEventExWithFlag(objects.setdefault('event', ffi.new('aclrtEvent *')), 0x40)") == "0"
+    get = "[(h := ffi.new('aclrtIpcEventHandle *')), lib.aclrtIpcGetEventHandle(objects['event'][0], h)] and "
+    name = eval(process(get + "bytes(ffi.buffer(h.reserved))"))
+    opened = ffi.new("aclrtEvent *")
+    assert lib.aclrtIpcOpenEventHandle(ffi.new("aclrtIpcEventHandle *", [name])[0], opened) == 0
+    assert process(CLOSE) == "0"
+    assert lib.aclrtRecordEvent(opened[0], raw(ffi, stream)) == 0
+    assert lib.aclrtSynchronizeEvent(opened[0]) == 0
+    assert lib.aclrtDestroyEvent(opened[0]) == 0
+    assert lib.aclrtIpcOpenEventHandle(ffi.new("aclrtIpcEventHandle *", [name])[0], opened) == 107000
+
+
+def test_a_process_that_ends_without_destroying_leaves_nothing(process) -> None:
+    # The autouse fixture looks at what is left.
+    assert process("lib.aclrtCreateEventExWithFlag(objects.setdefault('event', ffi.new('aclrtEvent *')), 0x40)") == "0"
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "code"),
+    [
+        ("aclrtIpcGetEventHandle", ("NULL", "handle"), 100000),
+        ("aclrtIpcGetEventHandle", ("event", "NULL"), 100000),
+        ("aclrtIpcGetEventHandle", ("garbage", "handle"), 107017),
+        ("aclrtIpcGetEventHandle", ("plain", "handle"), 107000),
+        ("aclrtIpcOpenEventHandle", ("by value", "NULL"), 100000),
+        ("aclrtIpcOpenEventHandle", ("by value", "out"), 107000),
+        ("aclrtResetEvent", ("event", "stream"), 207000),
+        ("aclrtEventGetTimestamp", ("event", "number"), 207000),
+        ("aclrtGetEventId", ("event", "id"), 207000),
+    ],
+)
+def test_bad_arguments(lib, ffi, stream, event, function: str, arguments: tuple, code: int) -> None:
+    plain = ffi.new("aclrtEvent *")
+    assert lib.aclrtCreateEvent(plain) == 0
+    handle = ffi.new("aclrtIpcEventHandle *", [GARBAGE_HANDLE])
+    values = {
+        "NULL": ffi.NULL,
+        "event": event,
+        "plain": plain[0],
+        "garbage": ffi.cast("void *", 0x1234567800),
+        "handle": handle,
+        "by value": handle[0],
+        "out": ffi.new("aclrtEvent *"),
+        "stream": raw(ffi, stream),
+        "number": ffi.new("uint64_t *"),
+        "id": ffi.new("uint32_t *"),
+    }
+    assert getattr(lib, function)(*(values[a] for a in arguments)) == code
+    assert lib.aclrtDestroyEvent(plain[0]) == 0
+
+
+# --- notifies --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def notify(lib: Any, ffi: Any, device: Any) -> Iterator[Any]:
+    out = ffi.new("aclrtNotify *")
+    assert lib.aclrtCreateNotify(out, 0) == 0
+    yield out[0]
+    assert lib.aclrtDestroyNotify(out[0]) == 0
+
+
+IMPORT = "lib.aclrtNotifyImportByKey(objects.setdefault('notify', ffi.new('aclrtNotify *')), {key!r}, 0)"
+RECORD = "lib.aclrtRecordNotify(objects['notify'][0], raw)"
+GIVE_BACK = "lib.aclrtDestroyNotify(objects['notify'][0])"
+
+
+def export(lib: Any, ffi: Any, notify: Any, flags: int) -> bytes:
+    key = ffi.new("char[65]")
+    assert lib.aclrtNotifyGetExportKey(notify, key, 65, flags) == 0
+    return bytes(ffi.string(key))
+
+
+def test_a_notify_between_processes(lib, ffi, stream, notify, process) -> None:
+    key = export(lib, ffi, notify, lib.ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION)
+    assert process(IMPORT.format(key=key)) == "0"
+    assert lib.aclrtWaitAndResetNotify(notify, raw(ffi, stream), 0) == 0
+    assert not stream.is_done
+    assert process(RECORD) == "0"
+    stream.synchronize()
+    assert process("lib.aclrtWaitAndResetNotify(objects['notify'][0], raw, 0)") == "0"
+    assert process("stream.is_done") == "False"
+    assert lib.aclrtRecordNotify(notify, raw(ffi, stream)) == 0
+    assert process("stream.synchronize()") == "None"
+    assert process(GIVE_BACK) == "0"
+
+
+def test_only_processes_that_were_named_may_import(lib, ffi, notify, process) -> None:
+    key = export(lib, ffi, notify, lib.ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT)
+    assert process(IMPORT.format(key=key)) == "207006"
+    pid = ffi.new("int32_t[1]", [process.child.pid])
+    assert lib.aclrtNotifySetImportPid(notify, pid, 1) == 0
+    assert process(IMPORT.format(key=key)) == "0"
+    assert process(GIVE_BACK) == "0"
+
+
+def test_the_exporter_may_import_and_export_once(lib, ffi, notify) -> None:
+    key = export(lib, ffi, notify, 0)
+    again = ffi.new("aclrtNotify *")
+    assert lib.aclrtNotifyImportByKey(again, key, 0) == 0
+    assert lib.aclrtDestroyNotify(again[0]) == 0
+    assert lib.aclrtNotifyGetExportKey(notify, ffi.new("char[65]"), 65, 0) == 507000

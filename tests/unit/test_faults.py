@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults on demand: from Python, from C, and from the environment. Each case has a process of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+PRELUDE = """
+from ascend_rt import Buffer, Device, Event, Stream, ffi, lib, sim
+from ascend_rt.errors import AclError
+from ascend_rt.testing import Latch
+
+def code_of(function, *arguments, **keywords):
+    try:
+        function(*arguments, **keywords)
+    except AclError as error:
+        return error.code
+    return 0
+
+device = Device(0)
+device.set_current()
+stream = Stream()
+"""
+
+
+def lines(run, code: str, **variables: str) -> list[str]:
+    result = run("-c", PRELUDE + code, ASCEND_RT_BACKEND="sim", **variables)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+def test_the_nth_call_fails_and_does_nothing(run) -> None:
+    code = """
+sim.fail_call("aclrtCreateEventExWithFlag", 207007, nth=2)
+print([code_of(Event) for _ in range(4)])
+sim.fail_call("aclrtMalloc", 207018, nth=0)
+sim.fail_call("aclrtMallocAlign32", 207018, nth=0)
+sim.fail_call("aclrtMallocWithCfg", 207018, nth=0)
+print([code_of(Buffer, 64) for _ in range(3)])
+sim.clear()
+print(code_of(Buffer, 64), lib.aclrtPeekAtLastError(0))
+"""
+    assert lines(run, code) == ["[0, 207007, 0, 0]", "[207018, 207018, 207018]", "0 207018"]
+
+
+def test_a_failed_task_shows_once_in_continue_mode_and_stays_in_stop_mode(run) -> None:
+    code = """
+sim.fail_task(507015, stream)
+stream.record()
+print(code_of(stream.synchronize), code_of(stream.synchronize))
+assert lib.aclrtSetStreamFailureMode(ffi.cast("void *", stream.handle), lib.ACL_STOP_ON_FAILURE) == 0
+other = Stream()
+sim.fail_task(507017, stream)
+stream.record()
+print(code_of(stream.synchronize), code_of(stream.synchronize), code_of(other.record), code_of(other.synchronize))
+assert lib.aclrtDeviceTaskAbort(0, 0) == 0
+print(code_of(stream.synchronize), code_of(other.record))
+"""
+    assert lines(run, code) == ["507015 0", "507017 507017 507017 507017", "0 0"]
+
+
+def test_a_failed_task_does_not_do_its_work(run) -> None:
+    code = """
+import numpy as np
+from ascend_rt import PinnedBuffer, copy_async
+source, target = PinnedBuffer(8), PinnedBuffer(8)
+source[:], target[:] = 1, 2
+memory = Buffer(8)
+copy_async(memory, source, stream)
+sim.fail_task(507013, stream)
+copy_async(target, memory, stream)
+print(code_of(stream.synchronize), np.asarray(target)[:2].tolist())
+called = []
+sim.fail_task(507017, stream)
+stream.launch_host_func(called.append, 1)
+print(code_of(stream.synchronize), called)
+"""
+    assert lines(run, code) == ["507013 [2, 2]", "507017 []"]
+
+
+def test_only_the_tasks_of_the_stream_count(run) -> None:
+    code = """
+other = Stream()
+sim.fail_task(507015, stream, nth=2)
+for each in (other, stream, other, stream, stream):
+    each.record()
+print(code_of(other.synchronize), code_of(stream.synchronize))
+sim.fail_task(507015, nth=0)
+other.record()
+stream.record()
+print(code_of(other.synchronize), code_of(stream.synchronize))
+"""
+    assert lines(run, code) == ["0 507015", "507015 507015"]
+
+
+def test_a_delayed_task_is_not_done_at_once(run) -> None:
+    code = """
+sim.delay_tasks(3600, stream)
+event = stream.record()
+other = Stream()
+other.wait(event)
+print(event.is_done, stream.is_done, other.is_done, code_of(stream.synchronize, timeout_ms=20))
+stream.abort()
+sim.delay_tasks(0.001)
+event = stream.record()
+event.synchronize()
+print(event.is_done)
+sim.delay_tasks(0)
+print(stream.record().is_done)
+"""
+    assert lines(run, code) == ["False False False 507046", "True", "True"]
+
+
+def test_a_lost_device_fails_until_it_is_reset(run) -> None:
+    code = """
+event = Event()
+latch = Latch(stream)
+stream.record(event)
+sim.lose_device(device)
+status = ffi.new("aclrtDeviceStatus *")
+assert lib.aclrtQueryDeviceStatus(0, status) == 0
+print(status[0] == lib.ACL_RT_DEVICE_STATUS_ABNORMAL)
+print(code_of(stream.synchronize), code_of(stream.record), code_of(device.set_current), code_of(Stream))
+with Device(1):
+    print(code_of(Stream().record))
+lib.aclrtResetDeviceForce(0)
+print(code_of(device.set_current))
+sim.clear()
+device.set_current()
+with Stream() as again:
+    print(code_of(again.record().synchronize))
+"""
+    assert lines(run, code) == ["True", "507010 507010 507010 0", "0", "507010", "0"]
+
+
+def test_a_thread_that_waits_for_a_lost_device_learns_it(run) -> None:
+    code = """
+import threading
+latch = Latch(stream)
+codes, started = [], threading.Event()
+def wait():
+    device.set_current()
+    started.set()
+    codes.append(code_of(stream.synchronize))
+thread = threading.Thread(target=wait)
+thread.start()
+started.wait()
+sim.lose_device(0)
+thread.join()
+print(codes)
+"""
+    assert lines(run, code) == ["[507010]"]
+
+
+@pytest.mark.parametrize(
+    ("resource", "make", "code"),
+    [
+        ("streams", "Stream()", 207005),
+        ("events", "stream.record(Event())", 207007),
+        ("notifies", "make_notify()", 207009),
+    ],
+)
+def test_resources_run_out(run, resource: str, make: str, code: int) -> None:
+    program = f"""
+from ascend_rt._driver import call
+def make_notify():
+    call("aclrtCreateNotify", ffi.new("aclrtNotify *"), 0)
+kept = []
+with Latch(stream):
+    free = Stream()
+    sim.limit({resource!r}, 6)
+    for _ in range(9):
+        error = code_of(lambda: kept.append({make}))
+        if error:
+            break
+    print(error, 0 < len(kept) <= 6)
+    sim.limit({resource!r}, None)
+    print(code_of(lambda: kept.append({make})))
+"""
+    assert lines(run, program) == [f"{code} True", "0"]
+
+
+def test_memory_runs_out(run) -> None:
+    code = """
+sim.limit("memory", 1 << 20)
+print(code_of(Buffer, 1 << 21), device.memory_info.free)
+kept = Buffer(1 << 19)
+print(device.memory_info.free <= 1 << 19, code_of(Buffer, 1 << 20))
+sim.limit("memory", None)
+print(code_of(Buffer, 1 << 21))
+"""
+    assert lines(run, code) == ["207001 1048576", "True 207001", "0"]
+
+
+def test_held_lets_nothing_start(run) -> None:
+    code = """
+with sim.held():
+    event = stream.record()
+    print(event.is_done)
+event.synchronize()
+print(event.is_done, sim.info())
+"""
+    assert lines(run, code, ASCEND_RT_SIM_WORKERS="3") == [
+        "False",
+        "True Info(product='910B', devices=8, workers=3)",
+    ]
+
+
+def test_from_the_environment(run) -> None:
+    code = """
+print(code_of(Event), code_of(Event))
+stream.record()
+stream.record()
+print(code_of(stream.synchronize))
+print(code_of(lambda: [Stream() for _ in range(9)]))
+print(code_of(Device(3).set_current))
+"""
+    faults = "call:aclrtCreateEventExWithFlag:2=207007;task:*:2=507015;limit:streams=5;lose:3=507901;delay:*=10;"
+    assert lines(run, code, ASCEND_RT_SIM_FAULTS=faults) == ["0 207007", "507015", "207005", "507901"]
+
+
+@pytest.mark.parametrize(
+    "faults", ["call", "call:aclInit=1", "call:aclInit:x=1", "task:a:1=2", "lose:99=1", "limit:air=1", "delay:*=soon"]
+)
+def test_an_environment_that_makes_no_sense_fails_every_call_and_says_so(run, faults: str) -> None:
+    result = run("-m", "ascend_rt", "demo", "--backend", "sim", ASCEND_RT_SIM_FAULTS=faults)
+    assert result.returncode == 1
+    assert "ASCEND_RT_SIM_FAULTS" in result.stderr
+    assert faults in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_bad_arguments(run) -> None:
+    code = """
+NULL = ffi.NULL
+garbage = ffi.cast("void *", 0x1234567800)
+print(lib.aclsimFailCall(NULL, 1, 1), lib.aclsimFailCall(b"aclrtNoSuch", 1, 1), lib.aclsimFailCall(b"aclInit", 1, 0))
+print(lib.aclsimFailTask(garbage, 1, 1), lib.aclsimFailTask(NULL, 1, 0), lib.aclsimDelayTasks(garbage, 1))
+print(lib.aclsimDelayTasks(NULL, 2**62), lib.aclsimLoseDevice(99, 1), lib.aclsimLoseDevice(0, 0))
+print(lib.aclsimLimitResource(0, 9, 1), lib.aclsimLimitResource(-1, 0, 1), lib.aclsimGetInfo(NULL))
+try:
+    sim.limit("air", 1)
+except ValueError as error:
+    print(error)
+"""
+    assert lines(run, code) == [
+        "100000 100000 100000",
+        "107017 100000 107017",
+        "100000 107001 100000",
+        "107000 107001 100000",
+        "there is no resource 'air'; it is one of streams, events, notifies, memory",
+    ]
+
+
+def test_the_vendors_library_has_no_faults_on_demand(run, build, tmp_path) -> None:
+    code = """if True:
+        from ascend_rt import sim
+        from ascend_rt.errors import NotSupported
+        for action in (sim.clear, sim.info, lambda: sim.fail_task(507015), lambda: sim.held().__enter__()):
+            try:
+                action()
+            except NotSupported as error:
+                print("only the simulator" in str(error))
+    """
+    result = run("-c", code, ASCEND_RT_LIBRARY=build(tmp_path / "libascendcl.so"))
+    assert result.stdout.split() == ["True"] * 4, result.stderr
