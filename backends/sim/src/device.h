@@ -40,6 +40,9 @@ struct Device {
     std::shared_ptr<Context> primary;          // while set_count > 0
     std::uint32_t set_count = 0;               // aclrtSetDevice minus aclrtResetDevice
     std::vector<Context *> contexts;           // all live ones, the primary included
+    std::set<const Device *> accessible_peers;
+    bool aborting = false;  // aclrtDeviceTaskAbort runs
+    bool has_group;         // a compute group was chosen, or need not be
 };
 
 }  // namespace aclsim

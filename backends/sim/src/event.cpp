@@ -47,9 +47,11 @@ class RecordTask final : public Task {
   private:
     bool is_newest() const { return event_->records_ == record_; }
     static std::uint64_t now() {
+        constexpr std::uint64_t kPerMs = 1'000'000;
         const auto since_boot = std::chrono::steady_clock::now().time_since_epoch();
-        return static_cast<std::uint64_t>(since_boot / std::chrono::nanoseconds(1)) /
-               config().product->nanoseconds_per_tick;
+        const auto ns = static_cast<std::uint64_t>(since_boot / std::chrono::nanoseconds(1));
+        const std::uint64_t ticks = config().product->ticks_per_ms;
+        return ns / kPerMs * ticks + ns % kPerMs * ticks / kPerMs;  // in two parts: the product would overflow
     }
 
     Engine &engine_;
@@ -141,8 +143,8 @@ void Event::use_new_signal() {
 void Event::record(Engine &engine, Lock &lock, Stream &stream) {
     const auto self = shared_from_this();  // admit() may let other threads in
     engine.admit(lock, stream);
-    if (can_be_waited_for()) {
-        take_id();  // K4 needs none
+    if (can_be_waited_for() || !config().product->is_stars) {
+        take_id();  // K4 needs none where the hardware schedules
     }
     if (!has_fixed_signal()) {
         use_new_signal();
@@ -158,6 +160,11 @@ void Event::record(Engine &engine, Lock &lock, Stream &stream) {
 void Event::wait(Engine &engine, Lock &lock, Stream &stream, std::uint32_t timeout_s) {
     const auto self = shared_from_this();
     engine.admit(lock, stream);
+    const Product &product = *config().product;
+    const bool is_foreign = &stream.context.device != &device;
+    if (is_foreign && product.has(kIgnoresForeignWaits)) {
+        return;
+    }
     if (!has_fixed_signal()) {
         // K1, K3, K7: nothing to wait for once the record is complete. A reset K1 event is waited for in vain: the bit
         // of its id was cleared and a new record takes another id [obs].
@@ -169,7 +176,8 @@ void Event::wait(Engine &engine, Lock &lock, Stream &stream, std::uint32_t timeo
         }
     }
     ++outstanding_waits_;
-    const std::uint32_t timeout = config().product->has_wait_timeout ? timeout_s : 0;
+    const bool is_timed = product.has_wait_timeout && !(is_foreign && product.has(kForeignWaitsAreUntimed));
+    const std::uint32_t timeout = is_timed ? timeout_s : 0;
     engine.submit(stream, WaitTask(engine, self, signal_, timeout));
 }
 
