@@ -161,3 +161,9 @@ def test_who_waits_for_the_event_of_another_device(product: str, status: int, ca
     answers = calls(FOREIGN_WAIT, ASCEND_RT_SIM_PRODUCT=product)
     assert {code for code, _ in answers} == {OK}
     assert answers[6] == [OK, [status]]
+
+
+@pytest.mark.parametrize(("product", "code"), [("910B", 507046), ("950", 107020)])
+def test_whose_wait_for_another_device_has_a_limit(product: str, code: int, calls: Callable[..., list[Any]]) -> None:
+    rows = [*FOREIGN_WAIT[:6], ["aclrtSynchronizeStreamWithTimeout", "@waiter", 2000]]
+    assert [answer for answer, _ in calls(rows, ASCEND_RT_SIM_PRODUCT=product)] == [OK] * 6 + [code]

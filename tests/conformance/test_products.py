@@ -146,6 +146,33 @@ def test_a_wait_limit_without_a_device(product: str, calls: Callable[..., list[A
     assert code == (NO_CONTEXT if product == "310P" else OK)
 
 
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_the_device_does_not_wait_for_some_streams(product: str, calls: Callable[..., list[Any]]) -> None:
+    rows: list[list[Any]] = [["aclrtSetDevice", 0], ["aclrtCreateEventWithFlag", "out:gate", 1]]
+    for flag in (0x4, 0x10):  # persistent, and of the AI CPU
+        rows += [
+            ["aclrtCreateStreamWithConfig", "out:stream", 0, flag],
+            ["aclrtStreamWaitEventWithTimeout", "@stream", "@gate", 0],
+            ["aclrtSynchronizeDeviceWithTimeout", 1],
+        ]
+    answers = calls(rows, ASCEND_RT_SIM_PRODUCT=product)
+    assert [code for code, _ in answers] == [OK] * 7 + [OK if product == "950" else 507046]
+
+
+def test_a_refusal_for_the_chip_is_not_remembered(calls: Callable[..., list[Any]]) -> None:
+    rows = [
+        ["aclrtGetLastError", 0],
+        ["aclrtDeviceGetUuid", 0, "out"],
+        ["aclrtDeviceL2CacheFlush", None],
+        ["aclrtGetDeviceInfo", 0, 202, "out"],
+        ["aclrtGetLastError", 0],
+        ["aclrtGetDeviceInfo", 0, 99999, "out"],
+        ["aclrtGetLastError", 0],
+    ]
+    codes = [code for code, _ in calls(rows, ASCEND_RT_SIM_PRODUCT="310B")]
+    assert codes == [OK, UNSUPPORTED, UNSUPPORTED, UNSUPPORTED, OK, RT_PARAM, RT_PARAM]
+
+
 # --- times -----------------------------------------------------------------------------------------------------------
 
 TICK_US = {"910B": 0.02, "910C": 0.02, "310B": 1 / 48, "310P": 0.001, "910": 0.001, "950": 0.001}
