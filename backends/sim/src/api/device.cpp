@@ -74,7 +74,8 @@ void synchronize_device(Engine &engine, Lock &lock, std::int32_t timeout_ms) {
     }
     const Clock::time_point deadline = deadline_of(timeout_ms);
     aclError first = ACL_SUCCESS;
-    const auto streams = context.streams;  // others may create and destroy streams meanwhile
+    const auto keep = context.shared_from_this();  // others may destroy it meanwhile,
+    const auto streams = context.streams;          // or create and destroy streams
     for (const auto &stream : streams) {
         if ((stream->flags & flags_not_synchronized()) != 0) {
             continue;

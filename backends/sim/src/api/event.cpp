@@ -106,6 +106,7 @@ void synchronize(Engine &engine, Lock &lock, aclrtEvent event, std::int32_t time
     if (!stream->executes_tasks()) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the event was recorded on a persistent stream, which executes nothing");
     }
+    const auto context = stream->context.shared_from_this();  // others may destroy it meanwhile
     const std::uint64_t record = found.record_sequence();
     switch (engine.wait_for(lock, stream, record, deadline_of(timeout_ms))) {
         case Engine::Waited::TimedOut:
@@ -115,8 +116,8 @@ void synchronize(Engine &engine, Lock &lock, aclrtEvent event, std::int32_t time
         case Engine::Waited::Done:
             break;
     }
-    if (stream->context.failure != ACL_SUCCESS) {
-        fail(stream->context.failure, "an earlier task failed and the context is in STOP mode");
+    if (context->failure != ACL_SUCCESS) {
+        fail(context->failure, "an earlier task failed and the context is in STOP mode");
     }
 }
 
