@@ -308,6 +308,66 @@ void subscribed_thread_runs_callbacks() {
     CHECK_OK(aclrtDestroyStream(stream));
 }
 
+// One thread aborts the device again and again while others make streams and contexts, submit, wait and destroy. State
+// callbacks that call the API run all the time, and tell of every stream twice.
+void device_is_aborted_while_it_works() {
+    constexpr int kSteps = 200;
+    static std::atomic<int> created{0};
+    static std::atomic<int> destroyed{0};
+    static std::atomic<int> working{kThreads - 1};
+    static aclrtEvent never = nullptr;
+    CHECK_OK(aclrtCreateEventWithFlag(&never, ACL_EVENT_SYNC));
+    const auto count = [](aclrtStream stream, aclrtStreamState state, void *) {
+        std::int32_t id = -1;
+        CHECK_OK(aclrtStreamGetId(stream, &id));
+        ++(state == ACL_RT_STREAM_STATE_CREATE_POST ? created : destroyed);
+    };
+    CHECK_OK(aclrtRegStreamStateCallback("count", count, nullptr));
+    in_threads([](int thread) {
+        const auto expected = [](aclError code) {
+            return code == ACL_SUCCESS || code == ACL_ERROR_RT_DEVICE_TASK_ABORT;
+        };
+        if (thread == 0) {
+            const auto look = [](std::int32_t, aclrtDeviceTaskAbortStage, std::uint32_t, void *) -> std::int32_t {
+                CHECK_CODE(ACL_ERROR_RT_DEVICE_TASK_ABORT, aclrtSynchronizeStream(nullptr));
+                return 0;
+            };
+            while (working.load() > 0) {
+                CHECK_OK(aclrtSetDeviceTaskAbortCallback("look", look, nullptr));
+                CHECK_OK(aclrtDeviceTaskAbort(0, 0));
+                CHECK_OK(aclrtSetDeviceTaskAbortCallback("look", nullptr, nullptr));
+            }
+            return;
+        }
+        auto *cells = device_memory<std::uint64_t>(2);
+        for (int step = 0; step < kSteps; ++step) {
+            aclrtContext context = nullptr;
+            if (step % 4 == 0) {
+                CHECK_OK(aclrtCreateContext(&context, 0));
+            }
+            aclrtStream stream = new_stream();
+            CHECK(expected(aclrtMemcpyAsync(&cells[0], 8, &cells[1], 8, ACL_MEMCPY_DEVICE_TO_DEVICE,
+                                            step % 2 ? stream : nullptr)));
+            CHECK(expected(aclrtStreamWaitEvent(stream, never)));
+            CHECK(expected(aclrtMemcpyAsync(&cells[0], 8, &cells[1], 8, ACL_MEMCPY_DEVICE_TO_DEVICE, stream)));
+            CHECK(expected(aclrtSynchronizeStream(stream)));
+            CHECK(expected(aclrtSynchronizeDevice()));
+            CHECK_OK(step % 3 == 0 ? aclrtDestroyStreamForce(stream) : aclrtDestroyStream(stream));
+            if (context != nullptr) {
+                CHECK_OK(aclrtDestroyContext(context));
+                CHECK_OK(aclrtSetDevice(0));
+                CHECK_OK(aclrtResetDevice(0));
+            }
+        }
+        CHECK_OK(aclrtFree(cells));
+        --working;
+    });
+    CHECK_OK(aclrtRegStreamStateCallback("count", nullptr, nullptr));
+    CHECK(created.load() == destroyed.load());
+    CHECK(created.load() == (kThreads - 1) * (kSteps + kSteps / 4));
+    CHECK_OK(aclrtDestroyEvent(never));
+}
+
 // A wait with a time limit fails on the waiting stream, and the failure shows once.
 void timed_wait_fails_at_the_next_synchronization() {
     aclrtStream stream = new_stream();
@@ -334,6 +394,7 @@ int main() {
     full_queue_blocks_the_submitter();
     subscribed_thread_runs_callbacks();
     timed_wait_fails_at_the_next_synchronization();
+    device_is_aborted_while_it_works();
     CHECK_OK(aclrtResetDevice(0));
     CHECK_OK(aclFinalize());
     std::puts("native stress: all passed");

@@ -47,7 +47,9 @@ Config read_config() {
     read_number(config, "ASCEND_RT_SIM_DEVICES", 1, 64, config.devices);
     read_number(config, "ASCEND_RT_SIM_WORKERS", 1, 256, config.workers);
     config.faults = environment("ASCEND_RT_SIM_FAULTS");
+    read_number(config, "ASCEND_RT_SIM_GROUPS", 1, 8, config.groups);
     const char *visible = std::getenv("ASCEND_RT_VISIBLE_DEVICES");
+    config.visible_is_set = visible != nullptr;
     if (visible != nullptr) {
         config.visible_is_valid = parse_visible_devices(visible, config.devices, config.visible);
     } else {

@@ -14,10 +14,12 @@ struct Config {
     const Product *product = nullptr;  // ASCEND_RT_SIM_PRODUCT, default 910B
     std::uint32_t devices = 8;         // ASCEND_RT_SIM_DEVICES, 1 to 64
     std::uint32_t workers = 2;         // ASCEND_RT_SIM_WORKERS, 1 to 256; default: one per processor, at least 2
+    std::uint32_t groups = 1;          // ASCEND_RT_SIM_GROUPS, 1 to 8: compute groups of a device of 310P
     // How long a thread looks for work before it sleeps; 0 on one processor. Longer than a wake-up takes: else two
     // threads that wait for each other in turn both sleep each time.
     std::chrono::nanoseconds spin{100'000};
     std::vector<std::uint32_t> visible;  // user device id -> simulated device (ASCEND_RT_VISIBLE_DEVICES)
+    bool visible_is_set = false;
     bool visible_is_valid = true;
     std::string faults;  // ASCEND_RT_SIM_FAULTS
     std::string error;   // what is wrong with the environment: every call fails with this text

@@ -64,19 +64,43 @@ void destroy_context(Engine &engine, Lock &lock, std::shared_ptr<Context> contex
     }
     Device &device = context->device;
     erase(device.contexts, context.get());
+    Heap &heap = engine.memory().device(device.physical_id);
+    if (context->overflow_address != nullptr) {
+        heap.release(context->overflow_address);
+    }
     if (device.contexts.empty()) {
-        engine.memory().device(device.physical_id).release_all();
+        heap.release_all();
     }
 }
 
-void abort_device(Engine &engine, Lock &lock, Device &device) {
+void abort_device(Engine &engine, Lock &lock, Device &device, Clock::time_point deadline) {
+    // Waiting lets other threads in, so everything that is touched afterwards is held.
+    std::vector<std::shared_ptr<Context>> contexts;
+    std::vector<std::shared_ptr<Stream>> streams;
     for (Context *context : device.contexts) {
-        const auto streams = context->streams;
-        for (const auto &stream : streams) {
-            engine.drop_tasks(lock, *stream);
-            stream->failure = ACL_SUCCESS;
+        contexts.push_back(context->shared_from_this());
+        streams.insert(streams.end(), context->streams.begin(), context->streams.end());
+    }
+    for (const auto &stream : streams) {
+        engine.drop_queue(*stream, ACL_ERROR_RT_DEVICE_TASK_ABORT);
+    }
+    for (const auto &stream : streams) {
+        if (!engine.await_running(lock, *stream, deadline)) {
+            fail(ACL_ERROR_RT_WAIT_TIMEOUT, "the task that runs on stream %u did not end in time", stream->id);
         }
+        stream->failure = ACL_SUCCESS;
+    }
+    for (const auto &context : contexts) {
         context->failure = ACL_SUCCESS;
+    }
+}
+
+void require_not_tearing_down(const Context &context) {
+    for (const auto &stream : context.streams) {
+        if (stream->destroyer == std::this_thread::get_id()) {
+            fail(ACL_ERROR_RT_CONTEXT_RELEASE_ERROR,
+                 "the callback of stream %u tears down the context it is called for", stream->id);
+        }
     }
 }
 
@@ -95,25 +119,31 @@ Context &require_context(Engine &engine) {
 }
 
 std::shared_ptr<Stream> create_stream(Engine &engine, Context &context, std::uint32_t flags, std::uint32_t priority) {
+    if (!context.device.has_group) {
+        fail(ACL_ERROR_RT_GROUP_NOT_SET, "device %u has %u compute groups; choose one with aclrtSetGroup first",
+             context.device.user_id, config().groups);
+    }
     return add_stream(engine, context, new_stream_id(context.device), flags, priority);
 }
 
 void destroy_stream(Engine &engine, Lock &lock, std::shared_ptr<Stream> stream, bool force) {
     Context &context = stream->context;
-    if (engine.registry().find<Stream>(stream->handle()) == nullptr) {
+    if (stream->destroyer != std::thread::id()) {
         // Another thread is tearing it down: wait until it has.
         while (!stream->destroyed) {
             stream->progress.wait(lock);
         }
         return;
     }
+    stream->destroyer = std::this_thread::get_id();
+    tell_stream_state(engine, lock, stream->handle(), ACL_RT_STREAM_STATE_DESTROY_PRE);
     engine.registry().remove(*stream);
     // A stream that has failed in STOP mode, or never executes, would never be done.
     const bool drop = force || !stream->executes_tasks() || context.failure != ACL_SUCCESS;
     if (!drop) {
         engine.wait_for(lock, stream, stream->submitted, Clock::time_point::max());
     }
-    engine.drop_tasks(lock, *stream);
+    engine.drop_tasks(lock, *stream, ACL_ERROR_RT_STREAM_ABORT, Clock::time_point::max());
     engine.reports().release(*stream);
     stream->destroyed = true;
     stream->progress.notify_all();

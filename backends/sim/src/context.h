@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,7 +17,7 @@ namespace aclsim {
 class Engine;
 struct Device;
 
-class Context final : public Object {
+class Context final : public Object, public std::enable_shared_from_this<Context> {
   public:
     static constexpr Kind kKind = Kind::Context;
     Context(Device &owner, bool primary) : device(owner), is_primary(primary) {}
@@ -29,6 +30,7 @@ class Context final : public Object {
     bool stops_on_failure = false;                       // some stream of it is in STOP mode
     aclError failure = ACL_SUCCESS;                      // STOP mode: the first failure, and it stays
     std::array<std::optional<std::int64_t>, 3> options;  // aclrtCtxSetSysParamOpt
+    void *overflow_address = nullptr;                    // aclrtCtxGetFloatOverflowAddr, at the first call
 };
 
 // What the calling thread works on. An explicit context wins over a primary one (device_context_init_errors.md 6.1).
@@ -42,8 +44,12 @@ ThreadContext &thread_context();
 std::shared_ptr<Context> create_context(Engine &engine, Device &device, bool primary);
 // Waits for the streams' work, or drops it; then everything in the context is gone.
 void destroy_context(Engine &engine, std::unique_lock<std::mutex> &lock, std::shared_ptr<Context> context, bool force);
-// aclrtDeviceTaskAbort: drops all tasks of the device and clears the failures of its contexts.
-void abort_device(Engine &engine, std::unique_lock<std::mutex> &lock, Device &device);
+// aclrtDeviceTaskAbort: drops all tasks of the device and clears the failures of its contexts. Fails if a task does
+// not end in time.
+void abort_device(Engine &engine, std::unique_lock<std::mutex> &lock, Device &device,
+                  std::chrono::steady_clock::time_point deadline);
+// Fails when the calling thread, in a callback, would tear down what it is tearing down already.
+void require_not_tearing_down(const Context &context);
 Context *current_context(Engine &engine);  // nullptr if there is none
 Context &require_context(Engine &engine);  // ACL_ERROR_RT_CONTEXT_NULL if there is none
 

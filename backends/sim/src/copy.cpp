@@ -96,7 +96,7 @@ void copy_in_stream(Engine &engine, Lock &lock, Stream &stream, const Transfer &
     const Engine::Waited waited =
         engine.wait_for(lock, stream.shared_from_this(), stream.submitted, Clock::time_point::max());
     if (waited == Engine::Waited::Aborted) {
-        fail(ACL_ERROR_RT_STREAM_ABORT, "stream %u was aborted while a pageable copy waited for it", stream.id);
+        fail_aborted(stream);
     }
     lock.unlock();
     transfer.move();

@@ -29,6 +29,7 @@ Device::Device(std::uint32_t user, std::uint32_t physical)
       stream_ids(kFirstUserStream, config().product->streams),
       event_ids(0, config().product->events),
       notify_ids(0, config().product->notifies),
-      core_limits{config().product->cube_cores, config().product->vector_cores} {}
+      core_limits{config().product->cube_cores, config().product->vector_cores},
+      has_group(!config().product->has(kHasGroups) || config().groups == 1) {}
 
 }  // namespace aclsim

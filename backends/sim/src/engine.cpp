@@ -35,6 +35,18 @@ thread_local std::uint32_t t_last_task_id = kNoTask;
 
 }  // namespace
 
+void require_not_aborting(const Stream &stream) {
+    const Device &device = stream.context.device;
+    if (device.aborting) {
+        fail(ACL_ERROR_RT_DEVICE_TASK_ABORT, "the tasks of device %u are being aborted", device.user_id);
+    }
+    if (stream.aborting > 0) {
+        fail(ACL_ERROR_RT_STREAM_ABORT, "stream %u is being aborted", stream.id);
+    }
+}
+
+void fail_aborted(const Stream &stream) { fail(stream.abort_reason, "stream %u was aborted", stream.id); }
+
 Engine &Engine::get() {
     static Engine *instance = new Engine();
     return *instance;
@@ -47,8 +59,7 @@ Engine::Engine() : workers_(create_executor(config().workers, /*can_be_helped=*/
     for (std::uint32_t user = 0; user < config().visible.size(); ++user) {
         devices_.push_back(std::make_unique<Device>(user, config().visible[user]));
     }
-    Lock lock(mutex_);
-    error = apply_faults(*this, lock, config().faults);
+    error = apply_faults(*this, config().faults);
 }
 
 std::shared_ptr<Executor> Engine::create_executor(std::uint32_t threads, bool can_be_helped) {
@@ -83,11 +94,9 @@ std::uint32_t Engine::last_task_id() const { return t_last_task_id; }
 // --- submitting ------------------------------------------------------------------------------------------------------
 
 void Engine::admit(Lock &lock, Stream &stream) {
+    require_not_aborting(stream);
     if (stream.context.failure != ACL_SUCCESS) {
         fail(stream.context.failure, "an earlier task failed and the context is in STOP mode");
-    }
-    if (stream.aborting) {
-        fail(ACL_ERROR_RT_STREAM_ABORT, "stream %u is being aborted", stream.id);
     }
     if (stream.queue.size() < config().product->queue_depth) {
         return;
@@ -145,7 +154,9 @@ Start Engine::start_task(Stream &stream, Task &task) {
 }
 
 void Engine::complete(Stream &stream, const Task &task) {
-    stream.completed.store(task.sequence, std::memory_order_release);
+    // What an abort dropped behind a running task is done with that task.
+    const std::uint64_t done = std::max(task.sequence, stream.dropped);
+    stream.completed.store(done, std::memory_order_release);
     if (task.result != ACL_SUCCESS) {
         stream.failure = task.result;
         if (stream.context.stops_on_failure && stream.context.failure == ACL_SUCCESS) {
@@ -156,7 +167,7 @@ void Engine::complete(Stream &stream, const Task &task) {
     if (observer_ != nullptr) {
         observer_->ended(stream, task);
     }
-    if (task.sequence >= stream.wake_at) {
+    if (done >= stream.wake_at) {
         stream.wake_at = UINT64_MAX;  // who is woken too early says again what it waits for
         stream.progress.notify_all();
     }
@@ -230,33 +241,47 @@ void Engine::hold(bool on) {
     }
 }
 
-void Engine::drop_tasks(Lock &lock, Stream &stream) {
-    while (stream.aborting) {  // one at a time: the second would take tasks of after the first for its own
-        stream.progress.wait(lock);
-    }
-    stream.aborting = true;
+void Engine::drop_queue(Stream &stream, aclError reason) {
     if (stream.state == Stream::State::Ready) {
         stream.queue.front()->executor()->remove(stream);
     }
     const bool is_running = stream.state == Stream::State::Running;
     std::unique_ptr<Task> running = is_running ? stream.queue.pop() : nullptr;
-    const bool is_abort = stream.queue.front() != nullptr;
+    stream.aborts += stream.queue.front() != nullptr ? 1 : 0;
+    stream.abort_reason = reason;
     while (auto task = stream.queue.pop()) {
         task->cancel(stream);
     }
+    stream.dropped = stream.submitted;
     if (running) {
-        const std::uint64_t last = running->sequence;
         stream.queue.push(std::move(running));
-        while (stream.completed.load(std::memory_order_acquire) < last) {
-            stream.wake_at = std::min(stream.wake_at, last);
+    } else {
+        stream.state = Stream::State::Idle;
+        stream.completed.store(stream.submitted, std::memory_order_release);
+    }
+    stream.progress.notify_all();
+}
+
+bool Engine::await_running(Lock &lock, Stream &stream, Clock::time_point deadline) {
+    bool is_in_time = true;
+    ++stream.aborting;
+    while (is_in_time && stream.state == Stream::State::Running) {
+        stream.wake_at = std::min(stream.wake_at, stream.dropped);
+        if (deadline == Clock::time_point::max()) {
             stream.progress.wait(lock);
+        } else {
+            is_in_time = stream.progress.wait_until(lock, deadline) == std::cv_status::no_timeout;
         }
     }
-    stream.state = Stream::State::Idle;
-    stream.completed.store(stream.submitted, std::memory_order_release);
-    stream.aborting = false;
-    stream.aborts += is_abort ? 1 : 0;
+    --stream.aborting;
+    const bool is_done = stream.state != Stream::State::Running;
     stream.progress.notify_all();
+    return is_done;
+}
+
+bool Engine::drop_tasks(Lock &lock, Stream &stream, aclError reason, Clock::time_point deadline) {
+    drop_queue(stream, reason);
+    return await_running(lock, stream, deadline);
 }
 
 // --- waiting ---------------------------------------------------------------------------------------------------------
@@ -265,7 +290,7 @@ Engine::Waited Engine::wait_for(Lock &lock, std::shared_ptr<Stream> stream, std:
                                 Clock::time_point deadline) {
     const std::uint64_t aborts = stream->aborts;
     while (stream->completed.load(std::memory_order_acquire) < sequence) {
-        if (stream->aborts != aborts || stream->aborting) {
+        if (stream->aborts != aborts || stream->aborting > 0) {
             return Waited::Aborted;
         }
         if (!help(lock, *stream) && !watch(lock, *stream, sequence, deadline)) {
@@ -303,7 +328,7 @@ bool Engine::watch(Lock &lock, Stream &stream, std::uint64_t sequence, Clock::ti
     lock.unlock();
     const bool was_quick = spin_until(is_done);
     lock = acquire();
-    if (was_quick || is_done() || stream.aborting) {
+    if (was_quick || is_done() || stream.aborting > 0) {
         return true;
     }
     stream.wake_at = std::min(stream.wake_at, sequence);

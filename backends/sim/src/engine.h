@@ -25,6 +25,7 @@
 #include "observer.h"
 #include "registry.h"
 #include "scheduler.h"
+#include "state_callbacks.h"
 #include "stream.h"
 #include "timer.h"
 
@@ -59,6 +60,11 @@ bool spin_until(Condition condition) {
     return false;
 }
 
+// What a synchronization checks before it waits: the device or the stream is being aborted. Engine lock held.
+void require_not_aborting(const Stream &stream);
+// The failure of a wait that an abort ended.
+[[noreturn]] void fail_aborted(const Stream &stream);
+
 class Engine {
   public:
     static Engine &get();  // never destroyed: threads of the library may outlive main()
@@ -69,7 +75,7 @@ class Engine {
 
     // --- submitting and moving streams forward; engine lock held -------------------------------------------------
     // What every submission checks; waits while the queue is full, and lets other threads in meanwhile. Fails with
-    // the sticky failure of a STOP-mode context, or when the stream is being aborted or was destroyed.
+    // the sticky failure of a STOP-mode context, or when the device or the stream is being aborted or was destroyed.
     void admit(Lock &lock, Stream &stream);
     // Starts or queues a task on a stream that has just admitted it. Never waits.
     template <class T>
@@ -101,8 +107,12 @@ class Engine {
     void pump();
     // Runs the head of a stream (state Ready, not in a ready queue) on the calling thread, without the lock.
     void run_head(Lock &lock, Stream &stream);
-    // Drops what is queued and waits for what runs. The stream is empty afterwards.
-    void drop_tasks(Lock &lock, Stream &stream);
+    // Drops what is queued. Who waits for the stream fails with the reason.
+    void drop_queue(Stream &stream, aclError reason);
+    // Waits for the task that runs; the stream takes no tasks meanwhile. false when the deadline has passed.
+    bool await_running(Lock &lock, Stream &stream, Clock::time_point deadline);
+    // Both: the stream is empty afterwards.
+    bool drop_tasks(Lock &lock, Stream &stream, aclError reason, Clock::time_point deadline);
     // aclsimHold.
     void hold(bool on);
     bool is_held() const { return scheduler_.held(); }
@@ -121,6 +131,7 @@ class Engine {
     Reports &reports() { return reports_; }
     Exceptions &exceptions() { return exceptions_; }
     Faults &faults() { return faults_; }
+    StateCallbacks &state_callbacks() { return state_callbacks_; }
     AddressSpace &memory();  // reserved at the first use
     std::vector<std::unique_ptr<Device>> &devices() { return devices_; }
     void set_observer(Observer *observer) { observer_ = observer; }
@@ -152,6 +163,7 @@ class Engine {
     Reports reports_;
     Exceptions exceptions_;
     Faults faults_;
+    StateCallbacks state_callbacks_;
     std::unique_ptr<AddressSpace> memory_;
     std::vector<std::unique_ptr<Device>> devices_;
     Observer *observer_ = nullptr;

@@ -113,14 +113,6 @@ inline void require_not_lost(const Device &device) {
     }
 }
 
-// What a wait that was cut off answers: the failure behind it, or the abort.
-[[noreturn]] inline void fail_aborted(const Stream &stream) {
-    if (stream.context.failure != ACL_SUCCESS) {
-        fail(stream.context.failure, "an earlier task failed and the context is in STOP mode, or the device is lost");
-    }
-    fail(ACL_ERROR_RT_STREAM_ABORT, "stream %u was aborted", stream.id);
-}
-
 // The deadline of a timeout in milliseconds; -1 is none.
 inline Clock::time_point deadline_of(std::int32_t timeout_ms) {
     return timeout_ms < 0 ? Clock::time_point::max() : Clock::now() + std::chrono::milliseconds(timeout_ms);

@@ -39,9 +39,11 @@ class RecordTask final : public Task {
   private:
     bool is_newest() const { return event_->records_ == record_; }
     static std::uint64_t now() {
+        constexpr std::uint64_t kPerMs = 1'000'000;
         const auto since_boot = std::chrono::steady_clock::now().time_since_epoch();
-        return static_cast<std::uint64_t>(since_boot / std::chrono::nanoseconds(1)) /
-               config().product->nanoseconds_per_tick;
+        const auto ns = static_cast<std::uint64_t>(since_boot / std::chrono::nanoseconds(1));
+        const std::uint64_t ticks = config().product->ticks_per_ms;
+        return ns / kPerMs * ticks + ns % kPerMs * ticks / kPerMs;  // in two parts: the product would overflow
     }
 
     Engine &engine_;
@@ -133,14 +135,14 @@ void Event::use_new_signal() {
 void Event::record(Engine &engine, Lock &lock, Stream &stream) {
     const auto self = shared_from_this();  // admit() may let other threads in
     engine.admit(lock, stream);
-    record_stream_ = stream.handle();
-    record_sequence_ = stream.submitted + 1;
     if (ipc) {
+        record_stream_ = stream.handle();
+        record_sequence_ = stream.submitted + 1;
         submit_ipc_record(engine, stream, ipc, ipc->issue());
         return;
     }
-    if (can_be_waited_for()) {
-        take_id();  // K4 needs none
+    if (can_be_waited_for() || !config().product->is_stars) {
+        take_id();  // K4 needs none where the hardware schedules
     }
     if (!has_fixed_signal()) {
         use_new_signal();
@@ -148,15 +150,23 @@ void Event::record(Engine &engine, Lock &lock, Stream &stream) {
     ++records_;
     recorded_ = true;
     complete_ = seen_ = was_reset_ = false;
+    record_stream_ = stream.handle();
+    record_sequence_ = stream.submitted + 1;
     engine.submit(stream, RecordTask(engine, self, signal_, records_));
 }
 
 void Event::wait(Engine &engine, Lock &lock, Stream &stream, std::uint32_t timeout_s) {
     const auto self = shared_from_this();
     engine.admit(lock, stream);
-    const std::uint32_t timeout = config().product->has_wait_timeout ? timeout_s : 0;
+    const Product &product = *config().product;
+    const bool is_foreign = &stream.context.device != &device;
+    const bool is_timed = product.has_wait_timeout && !(is_foreign && product.has(kForeignWaitsAreUntimed));
+    const std::uint32_t timeout = is_timed ? timeout_s : 0;
     if (ipc) {
         submit_ipc_wait(engine, stream, ipc, timeout);
+        return;
+    }
+    if (is_foreign && product.has(kIgnoresForeignWaits)) {
         return;
     }
     if (!has_fixed_signal()) {

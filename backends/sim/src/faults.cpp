@@ -50,17 +50,13 @@ void Faults::prepare(const Stream &stream, Task &task) {
     }
 }
 
-void lose_device(Engine &engine, Lock &lock, Device &device, aclError code) {
+void lose_device(Engine &engine, Device &device, aclError code) {
     device.lost = code;
     engine.exceptions().report_device(device, code);
-    const auto contexts = device.contexts;
-    for (Context *context : contexts) {
-        context->failure = code;  // before the tasks go, so that who waits for them learns the reason
-    }
-    for (Context *context : contexts) {
-        const auto streams = context->streams;
-        for (const auto &stream : streams) {
-            engine.drop_tasks(lock, *stream);
+    for (Context *context : device.contexts) {
+        context->failure = code;
+        for (const auto &stream : context->streams) {
+            engine.drop_queue(*stream, code);  // what runs already ends by itself
         }
     }
 }
@@ -139,7 +135,7 @@ bool parse_stream(const std::string &text, StreamFilter &streams) {
 }
 
 // One of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, limit:RESOURCE=N, lose:DEVICE=CODE.
-bool apply_one(Engine &engine, Lock &lock, const std::string &entry) {
+bool apply_one(Engine &engine, const std::string &entry) {
     const std::size_t equals = entry.find('=');
     std::uint64_t value = 0;
     if (equals == std::string::npos || !parse_number(entry.substr(equals + 1), value)) {
@@ -168,7 +164,7 @@ bool apply_one(Engine &engine, Lock &lock, const std::string &entry) {
         return true;
     }
     if (kind == "lose" && parse_number(parts[1], number) && number < engine.devices().size()) {
-        lose_device(engine, lock, *engine.devices()[number], code);
+        lose_device(engine, *engine.devices()[number], code);
         return true;
     }
     return kind == "limit" && apply_limit(engine, parts[1], value);
@@ -176,9 +172,9 @@ bool apply_one(Engine &engine, Lock &lock, const std::string &entry) {
 
 }  // namespace
 
-std::string apply_faults(Engine &engine, Lock &lock, const std::string &text) {
+std::string apply_faults(Engine &engine, const std::string &text) {
     for (const std::string &entry : split(text, ';')) {
-        if (!entry.empty() && !apply_one(engine, lock, entry)) {
+        if (!entry.empty() && !apply_one(engine, entry)) {
             return "ASCEND_RT_SIM_FAULTS: '" + entry +
                    "' is none of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, "
                    "limit:streams|events|notifies|memory=N, lose:DEVICE=CODE";

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -66,13 +65,13 @@ class Faults {
 };
 
 // From now on everything on the device fails with the code, until it is reset. Engine lock held.
-void lose_device(Engine &engine, std::unique_lock<std::mutex> &lock, Device &device, aclError code);
+void lose_device(Engine &engine, Device &device, aclError code);
 
 // How many of a resource a device gives out, memory in bytes.
 void limit_resource(Engine &engine, Device &device, aclsimResource resource, std::uint64_t limit);
 constexpr std::uint64_t kNoLimit = UINT64_MAX;
 
 // Carries out what ASCEND_RT_SIM_FAULTS asks for; returns what is wrong with it, or "".
-std::string apply_faults(Engine &engine, std::unique_lock<std::mutex> &lock, const std::string &text);
+std::string apply_faults(Engine &engine, const std::string &text);
 
 }  // namespace aclsim

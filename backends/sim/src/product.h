@@ -7,6 +7,22 @@
 
 namespace aclsim {
 
+// Where the chips differ in a rule. The sections are those of events_streams_sync.md.
+enum Trait : std::uint32_t {
+    kHasDeviceOnlyObjects = 1U << 0,       // streams and events for the device alone (2, 3)
+    kRefusesHugeStreams = 1U << 1,         // (3)
+    kIgnoresForeignWaits = 1U << 2,        // waiting on another device's stream does nothing (2)
+    kForeignWaitsAreUntimed = 1U << 3,     // waiting on another device's stream has no time limit (2)
+    kComputesWithoutStamps = 1U << 4,      // elapsed time is computed from whatever is there, and unsigned (2)
+    kIgnoresDefaultReset = 1U << 5,        // resetting an event of aclrtCreateEvent does nothing (2)
+    kDeviceSyncSkipsCpuStreams = 1U << 6,  // (4)
+    kHasSimt = 1U << 7,                    // device_context_init_errors.md 5
+    kHasSuperPod = 1U << 8,
+    kHasCacheFlush = 1U << 9,
+    kHasGroups = 1U << 10,                   // device_context_init_errors.md 7
+    kNotifyWaitsTakeGlobalLimit = 1U << 11,  // a notify wait of the untimed form takes the process-wide limit (5)
+};
+
 struct Product {
     const char *name;      // as in ASCEND_RT_SIM_PRODUCT
     const char *soc_name;  // as aclrtGetSocName answers
@@ -19,19 +35,29 @@ struct Product {
     std::uint32_t events;       // hardware event ids per device
     std::uint32_t notifies;     // per device
     std::uint32_t queue_depth;  // tasks that a stream takes before a submit blocks
-    std::uint32_t nanoseconds_per_tick;
+    std::uint32_t ticks_per_ms;
     std::uint64_t timeout_interval_us;  // an operator's time limit is 1 to 254 of these
     bool is_stars;                      // hardware task scheduler: 950, 910C, 910B, 310B
     bool has_control_queue;             // NULL means the default stream in control calls: 950, 910C, 910B
     bool has_ipc_events;
     bool has_wait_timeout;  // timed waits are timed: not on 310P and 910
     bool has_huge1g_pages;
+    std::uint32_t npu_arch;       // ACL_DEV_ATTR_NPU_ARCH
+    std::uint32_t largest_stack;  // bytes, of an AI Core
+    std::uint32_t topology;       // how two devices are connected, ACL_RT_DEVS_TOPOLOGY_*
+    std::uint32_t host_link;      // ACL_HOST_DEVICE_CONNECT_TYPE_*
+    std::uint32_t form_factor;    // ACL_DEVICE_FORM_FACTOR_*
+    std::uint32_t traits;         // of enum Trait
+
+    bool has(Trait trait) const { return (traits & trait) != 0; }
 };
 
 // The profile of that name, or nullptr.
 const Product *find_product(const std::string &name);
 // Is the function documented for that product? (acl_api.json; what no document tells of is.)
 bool is_documented_for(const char *function, const Product &product);
+// The architecture of a chip by its full name, 0 for an unknown name.
+std::uint32_t npu_arch_of(const std::string &soc_name);
 // "910B, 910C, ...", for messages.
 std::string product_names();
 

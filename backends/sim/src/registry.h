@@ -14,7 +14,7 @@
 
 namespace aclsim {
 
-enum class Kind : std::uint8_t { Context = 1, Stream, Event, Notify, CntNotify, Label, LabelList };
+enum class Kind : std::uint8_t { Context = 1, Stream, Event, Notify, CntNotify, Label, LabelList, GroupList };
 
 class Object {
   public:

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
+#include <thread>
 
 #include "registry.h"
 #include "task.h"
@@ -49,7 +50,10 @@ class Stream final : public Object, public std::enable_shared_from_this<Stream> 
     std::uint64_t submitted = 0;              // sequence number of the newest task
     std::atomic<std::uint64_t> completed{0};  // sequence number of the newest task that is done
     std::uint64_t aborts = 0;                 // how often the queue was dropped: who waited across one was aborted
-    bool aborting = false;
+    std::uint64_t dropped = 0;                // sequence number of the newest task when the queue was dropped
+    aclError abort_reason = ACL_ERROR_RT_STREAM_ABORT;  // of the newest abort
+    std::uint32_t aborting = 0;                         // threads that abort it now
+    std::thread::id destroyer;                          // of the thread that tears it down
     bool destroyed = false;
     std::condition_variable progress;    // `completed` reached `wake_at`, or the queue was dropped
     std::uint64_t wake_at = UINT64_MAX;  // the smallest sequence number that a sleeping thread waits for

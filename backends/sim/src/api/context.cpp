@@ -4,13 +4,14 @@
 using namespace aclsim;
 
 aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
         require(context, "context");
         Device &device = require_device(engine, deviceId);
         require_not_lost(device);
         const auto created = create_context(engine, device, /*primary=*/false);
         *context = created->handle();
         thread_context() = {created->handle(), nullptr};
+        tell_stream_state(engine, lock, created->default_stream->handle(), ACL_RT_STREAM_STATE_CREATE_POST);
     });
 }
 
@@ -21,6 +22,7 @@ aclError aclrtDestroyContext(aclrtContext context) {
         if (!found || found->is_primary) {
             fail(ACL_ERROR_RT_CONTEXT_NULL, "%p is no live explicit context", context);
         }
+        require_not_tearing_down(*found);
         destroy_context(engine, lock, std::move(found), /*force=*/false);
     });
 }

@@ -1,6 +1,6 @@
-// Devices (device_context_init_errors.md section 5).
-#include <algorithm>
-#include <initializer_list>
+// Devices: set, reset, synchronize, abort (device_context_init_errors.md section 5, events_streams_sync.md sections 4
+// and 11).
+#include <utility>
 
 #include "entry.h"
 
@@ -8,86 +8,79 @@ using namespace aclsim;
 
 namespace {
 
-// Guarded by the engine's lock.
-aclrtFloatOverflowMode g_sat_mode = ACL_RT_OVERFLOW_MODE_SATURATION;
-
-void reset_device(Engine &engine, Lock &lock, std::int32_t id, bool force) {
+Device &require_set_device(Engine &engine, std::int32_t id) {
     Device &device = require_device(engine, id);
     if (device.set_count == 0) {
         fail(ACL_ERROR_RT_CONTEXT_RELEASE_ERROR, "device %d is not set, or was reset as often as it was set", id);
     }
-    device.set_count = force ? 0 : device.set_count - 1;
-    if (device.set_count > 0) {
+    return device;
+}
+
+void release_device(Engine &engine, Lock &lock, Device &device, bool force) {
+    const std::uint32_t left = force ? 0 : device.set_count - 1;
+    if (left > 0) {
+        device.set_count = left;
         return;
     }
+    require_not_tearing_down(*device.primary);
+    device.set_count = 0;
     destroy_context(engine, lock, std::move(device.primary), force);
     // The thread loses its primary context, whichever device it is of [obs].
     thread_context().primary_context = nullptr;
 }
 
-// The six conversions between user, logic and physical ids: the simulator has no containers, so logic and physical ids
-// are the same; a user id is an index into ASCEND_RT_VISIBLE_DEVICES.
-template <class Convert>
-aclError convert_id(const char *function, std::int32_t in, std::int32_t *out, Convert convert) {
-    return entry(function, [&](Engine &engine, Lock &) {
-        require(out, "the output id");
-        if (in < 0) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "device id %d is negative", in);
-        }
-        *out = convert(engine, in);
-    });
+void reset_device(Engine &engine, Lock &lock, std::int32_t id, bool force) {
+    require_set_device(engine, id);
+    tell_device_state(engine, lock, id, ACL_RT_DEVICE_STATE_RESET_PRE);
+    release_device(engine, lock, require_set_device(engine, id), force);
+    tell_device_state(engine, lock, id, ACL_RT_DEVICE_STATE_RESET_POST);
 }
 
-std::int32_t physical_of_user(Engine &engine, std::int32_t id) {
-    return static_cast<std::int32_t>(require_device(engine, id).physical_id);
-}
-
-std::int32_t user_of_physical(Engine &engine, std::int32_t id) {
-    for (const auto &device : engine.devices()) {
-        if (static_cast<std::int32_t>(device->physical_id) == id) {
-            return static_cast<std::int32_t>(device->user_id);
-        }
+void set_device(Engine &engine, Lock &lock, Device &device) {
+    const bool is_first = device.set_count == 0;
+    if (is_first) {
+        device.primary = create_context(engine, device, /*primary=*/true);
     }
-    fail(ACL_ERROR_RT_INVALID_DEVICEID, "no visible device has id %d", id);
+    ++device.set_count;
+    thread_context() = {nullptr, device.primary->handle()};
+    if (is_first) {
+        tell_stream_state(engine, lock, device.primary->default_stream->handle(), ACL_RT_STREAM_STATE_CREATE_POST);
+    }
 }
 
-std::int64_t attribute(const Device &device, aclrtDevAttr attr) {
-    const Product &product = *config().product;
-    switch (attr) {
-        case ACL_DEV_ATTR_AICPU_CORE_NUM:
-            return product.aicpu_cores;
-        case ACL_DEV_ATTR_AICORE_CORE_NUM:
-        case ACL_DEV_ATTR_CUBE_CORE_NUM:
-            return product.cube_cores;
-        case ACL_DEV_ATTR_VECTOR_CORE_NUM:
-            return product.vector_cores;
-        case ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE:
-            return static_cast<std::int64_t>(product.memory_bytes);
-        case ACL_DEV_ATTR_L2_CACHE_SIZE:
-            return static_cast<std::int64_t>(product.l2_bytes);
-        case ACL_DEV_ATTR_PHY_CHIP_ID:
-            return device.physical_id;
-        case ACL_DEV_ATTR_SMP_ID:
-        case ACL_DEV_ATTR_IS_VIRTUAL:
-            return 0;
-        default:
-            fail(ACL_ERROR_RT_PARAM_INVALID, "device attribute %d is not simulated or does not exist",
-                 static_cast<int>(attr));
+// Streams whose tasks the device's synchronization does not wait for (events_streams_sync.md section 4). Persistent
+// streams never execute here, so no product waits for them.
+std::uint32_t flags_not_synchronized() {
+    const std::uint32_t cpu = config().product->has(kDeviceSyncSkipsCpuStreams) ? ACL_STREAM_CPU_SCHEDULE : 0;
+    return ACL_STREAM_DEVICE_USE_ONLY | ACL_STREAM_PERSISTENT | cpu;
+}
+
+void wait_for_stream(Engine &engine, Lock &lock, const std::shared_ptr<Stream> &stream, Clock::time_point deadline) {
+    require_not_aborting(*stream);
+    switch (engine.wait_for(lock, stream, stream->submitted, deadline)) {
+        case Engine::Waited::TimedOut:
+            fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "stream %u was not done in time", stream->id);
+        case Engine::Waited::Aborted:
+            fail_aborted(*stream);
+        case Engine::Waited::Done:
+            break;
     }
 }
 
 void synchronize_device(Engine &engine, Lock &lock, std::int32_t timeout_ms) {
     Context &context = require_context(engine);
+    if (context.failure != ACL_SUCCESS) {
+        fail(context.failure, "an earlier task failed and the context is in STOP mode");
+    }
     const Clock::time_point deadline = deadline_of(timeout_ms);
     aclError first = ACL_SUCCESS;
-    const auto streams = context.streams;  // others may create and destroy streams meanwhile
+    const auto keep = context.shared_from_this();  // others may destroy it meanwhile,
+    const auto streams = context.streams;          // or create and destroy streams
     for (const auto &stream : streams) {
-        if ((stream->flags & (ACL_STREAM_DEVICE_USE_ONLY | ACL_STREAM_PERSISTENT)) != 0) {
+        if ((stream->flags & flags_not_synchronized()) != 0) {
             continue;
         }
-        if (engine.wait_for(lock, stream, stream->submitted, deadline) == Engine::Waited::TimedOut) {
-            fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "stream %u was not done within %d ms", stream->id, timeout_ms);
-        }
+        wait_for_stream(engine, lock, stream, deadline);
         const aclError failure = std::exchange(stream->failure, ACL_SUCCESS);
         first = first == ACL_SUCCESS ? failure : first;
     }
@@ -96,27 +89,27 @@ void synchronize_device(Engine &engine, Lock &lock, std::int32_t timeout_ms) {
     }
 }
 
+// While it lives, submissions and synchronizations on the device fail. Engine lock held at both ends.
+class Aborting {
+  public:
+    explicit Aborting(Device &device) : device_(device) { device_.aborting = true; }
+    ~Aborting() { device_.aborting = false; }
+    Aborting(const Aborting &) = delete;
+    Aborting &operator=(const Aborting &) = delete;
+
+  private:
+    Device &device_;
+};
+
 }  // namespace
 
-aclError aclrtGetDeviceCount(uint32_t *count) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        require(count, "count");
-        if (!config().visible_is_valid) {
-            fail(ACL_ERROR_RT_NO_DEVICE, "ASCEND_RT_VISIBLE_DEVICES selects no device");
-        }
-        *count = static_cast<uint32_t>(engine.devices().size());
-    });
-}
-
 aclError aclrtSetDevice(int32_t deviceId) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
         Device &device = require_device(engine, deviceId);
         require_not_lost(device);
-        if (device.set_count == 0) {
-            device.primary = create_context(engine, device, /*primary=*/true);
-        }
-        ++device.set_count;
-        thread_context() = {nullptr, device.primary->handle()};
+        tell_device_state(engine, lock, deviceId, ACL_RT_DEVICE_STATE_SET_PRE);
+        set_device(engine, lock, device);
+        tell_device_state(engine, lock, deviceId, ACL_RT_DEVICE_STATE_SET_POST);
     });
 }
 
@@ -139,101 +132,11 @@ aclError aclrtGetDevice(int32_t *deviceId) {
     });
 }
 
-aclError aclrtGetRunMode(aclrtRunMode *runMode) {
-    return entry(__func__, [&](Engine &, Lock &) {
-        require(runMode, "runMode");
-        *runMode = ACL_HOST;
-    });
-}
-
-const char *aclrtGetSocName() { return config().error.empty() ? config().product->soc_name : nullptr; }
-
 aclError aclrtSetTsDevice(aclrtTsId tsId) {
     return entry(__func__, [&](Engine &, Lock &) {
         if (tsId != ACL_TS_ID_AICORE && tsId != ACL_TS_ID_AIVECTOR) {
             reject(ACL_ERROR_INVALID_PARAM, "there is no task scheduler %d", static_cast<int>(tsId));
         }
-    });
-}
-
-aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatus) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        require(deviceStatus, "deviceStatus");
-        const bool is_lost = require_device(engine, deviceId).lost != ACL_SUCCESS;
-        *deviceStatus = is_lost ? ACL_RT_DEVICE_STATUS_ABNORMAL : ACL_RT_DEVICE_STATUS_NORMAL;
-    });
-}
-
-aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        require(value, "value");
-        if (deviceId >= engine.devices().size()) {  // 107000 here, not 107001 [obs]
-            fail(ACL_ERROR_RT_PARAM_INVALID, "device %u does not exist", deviceId);
-        }
-        *value = attribute(*engine.devices()[deviceId], attr);
-    });
-}
-
-aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatureType, int32_t *value) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        require(value, "value");
-        require_device(engine, deviceId);
-        if (devFeatureType != ACL_FEATURE_TSCPU_TASK_UPDATE_SUPPORT_AIC_AIV &&
-            devFeatureType != ACL_FEATURE_SYSTEM_MEMQ_EVENT_CROSS_DEV) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "there is no device feature %d", static_cast<int>(devFeatureType));
-        }
-        *value = config().product->is_stars ? 1 : 0;
-    });
-}
-
-aclError aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority, int32_t *greatestPriority) {
-    return entry(__func__, [&](Engine &, Lock &) {
-        if (leastPriority != nullptr) {
-            *leastPriority = static_cast<int32_t>(kPriorities) - 1;
-        }
-        if (greatestPriority != nullptr) {
-            *greatestPriority = 0;
-        }
-    });
-}
-
-aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t *const logicDevId) {
-    return convert_id(__func__, userDevid, logicDevId, physical_of_user);
-}
-
-aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t *const userDevid) {
-    return convert_id(__func__, logicDevId, userDevid, user_of_physical);
-}
-
-aclError aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId, int32_t *const logicDevId) {
-    return convert_id(__func__, phyDevId, logicDevId, user_of_physical);  // really a user id, as documented
-}
-
-aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t *const phyDevId) {
-    return convert_id(__func__, logicDevId, phyDevId, physical_of_user);  // really of a user id, as documented
-}
-
-aclError aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId, int32_t *const userDevId) {
-    return convert_id(__func__, phyDevId, userDevId, user_of_physical);
-}
-
-aclError aclrtGetPhyDevIdByUserDevId(const int32_t userDevId, int32_t *const phyDevId) {
-    return convert_id(__func__, userDevId, phyDevId, physical_of_user);
-}
-
-aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
-    return entry(__func__, [&](Engine &, Lock &) {
-        if (mode != ACL_RT_OVERFLOW_MODE_SATURATION && mode != ACL_RT_OVERFLOW_MODE_INFNAN) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "there is no overflow mode %d", static_cast<int>(mode));
-        }
-        g_sat_mode = mode;
-    });
-}
-
-aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode) {
-    return entry(__func__, [&](Engine &, Lock &) {
-        require(mode, "mode");
-        *mode = g_sat_mode;
     });
 }
 
@@ -253,13 +156,37 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
 aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
     constexpr uint32_t kLongest = 36 * 60 * 1000;
     return entry(__func__, [&](Engine &engine, Lock &lock) {
-        if (!config().product->has_control_queue) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s cannot abort its tasks", config().product->name);
-        }
+        require_supported();
         if (timeout > kLongest) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "timeout %u ms is above %u", timeout, kLongest);
         }
         Device &device = require_device(engine, deviceId);
-        abort_device(engine, lock, device);
+        if (device.aborting) {
+            fail(ACL_ERROR_RT_DEVICE_TASK_ABORT, "the tasks of device %d are being aborted already", deviceId);
+        }
+        const Aborting aborting(device);
+        const auto deadline = timeout == 0 ? Clock::time_point::max() : deadline_of(static_cast<int32_t>(timeout));
+        tell_abort_stage(engine, lock, deviceId, ACL_RT_DEVICE_TASK_ABORT_PRE, timeout);
+        abort_device(engine, lock, device, deadline);
+        tell_abort_stage(engine, lock, deviceId, ACL_RT_DEVICE_TASK_ABORT_POST, timeout);
+    });
+}
+
+aclError aclrtSetDeviceTaskAbortCallback(const char *regName, aclrtDeviceTaskAbortCallback callback, void *args) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(regName, "regName");
+        require_supported();
+        if (!engine.state_callbacks().abort.set(regName, callback, args)) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "a callback is registered as \"%s\" already", regName);
+        }
+    });
+}
+
+aclError aclrtRegDeviceStateCallback(const char *regName, aclrtDeviceStateCallback callback, void *args) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(regName, "regName");
+        if (!engine.state_callbacks().device.set(regName, callback, args)) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "a callback is registered as \"%s\" already", regName);
+        }
     });
 }

@@ -29,7 +29,7 @@ aclError create(const char *function, aclrtEvent *event, Event::Mode mode, std::
         if (flag == ACL_EVENT_IPC && !config().product->has_ipc_events) {
             refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no IPC events", config().product->name);
         }
-        if (flag == ACL_EVENT_DEVICE_USE_ONLY && !config().product->has_control_queue) {
+        if (flag == ACL_EVENT_DEVICE_USE_ONLY && !config().product->has(kHasDeviceOnlyObjects)) {
             refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no device-only events", config().product->name);
         }
         *event = create_event(engine, require_context(engine).device, mode, flag)->handle();
@@ -69,6 +69,8 @@ aclError record(const char *function, aclrtEvent event, aclrtStream stream, std:
         if (flag > ACL_EVENT_RECORD_EXTERNAL) {
             reject(ACL_ERROR_INVALID_PARAM, "there is no record flag %u", flag);
         }
+        require(event, "event");
+        require_supported();
         Event &found = require_event(engine, event);
         Stream &on = require_stream(engine, stream);
         refuse_device_only(found);
@@ -138,6 +140,7 @@ void synchronize(Engine &engine, Lock &lock, aclrtEvent event, std::int32_t time
     if (!stream->executes_tasks()) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the event was recorded on a persistent stream, which executes nothing");
     }
+    const auto context = stream->context.shared_from_this();  // others may destroy it meanwhile
     const std::uint64_t record = found.record_sequence();
     switch (engine.wait_for(lock, stream, record, deadline_of(timeout_ms))) {
         case Engine::Waited::TimedOut:
@@ -147,19 +150,22 @@ void synchronize(Engine &engine, Lock &lock, aclrtEvent event, std::int32_t time
         case Engine::Waited::Done:
             break;
     }
-    if (stream->context.failure != ACL_SUCCESS) {
-        fail(stream->context.failure, "an earlier task failed and the context is in STOP mode");
+    if (context->failure != ACL_SUCCESS) {
+        fail(context->failure, "an earlier task failed and the context is in STOP mode");
     }
 }
 
 // What elapsed time and time stamp demand of an event.
-void require_time(const Event &event) {
+void require_record(const Event &event) {
     if (event.is_external() || event.is_ipc()) {
         refuse_kind("an external or IPC");
     }
     if (!event.was_recorded()) {
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "an event was never recorded");
     }
+}
+
+void require_time(const Event &event) {
     if (!event.is_complete()) {
         fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "an event's record is not complete; synchronize it first");
     }
@@ -198,6 +204,10 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
         refuse_device_only(found);
         if (!found.can_be_waited_for() || found.is_ipc() || found.mode == Event::Mode::New) {
             refuse_kind("an unsynchronized, IPC or Ex");
+        }
+        if (found.is_default() && config().product->has(kIgnoresDefaultReset)) {
+            require_context(engine);
+            return;
         }
         found.reset(engine, lock, require_own(engine, on));
     });
@@ -285,6 +295,8 @@ aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint
         if (flag > ACL_EVENT_WAIT_EXTERNAL || (flag == ACL_EVENT_WAIT_EXTERNAL && timeout != 0)) {
             reject(ACL_ERROR_INVALID_PARAM, "wait flag %u with timeout %u s", flag, timeout);
         }
+        require(event, "event");
+        require_supported();
         Event &found = require_event(engine, event);
         if (flag == ACL_EVENT_WAIT_EXTERNAL) {
             refuse_external(found, found.wait_flag);
@@ -294,7 +306,13 @@ aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint
 }
 
 aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
-    return entry(__func__, [&](Engine &engine, Lock &) { engine.op_wait_timeout_s = timeout; });
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        if (!is_documented_for(current_function(), *config().product)) {
+            require_context(engine);  // a chip without the function asks for the device before it refuses (section 2)
+        }
+        require_supported();
+        engine.op_wait_timeout_s = timeout;
+    });
 }
 
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent) {
@@ -304,10 +322,17 @@ aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endE
         require(endEvent, "endEvent");
         const Event &start = require_event(engine, startEvent);
         const Event &end = require_event(engine, endEvent);
-        require_time(start);
-        require_time(end);
-        const auto ticks = static_cast<std::int64_t>(end.ticks() - start.ticks());
-        *ms = static_cast<float>(static_cast<double>(ticks) * config().product->nanoseconds_per_tick / 1e6);
+        const Product &product = *config().product;
+        const bool is_unsigned = product.has(kComputesWithoutStamps);
+        require_record(start);
+        require_record(end);
+        if (!is_unsigned) {
+            require_time(start);
+            require_time(end);
+        }
+        const std::uint64_t ticks = end.ticks() - start.ticks();
+        const double difference = is_unsigned ? static_cast<double>(ticks) : static_cast<double>(std::int64_t(ticks));
+        *ms = static_cast<float>(difference / product.ticks_per_ms);
     });
 }
 
@@ -316,8 +341,9 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp) {
         require(event, "event");
         require(timestamp, "timestamp");
         const Event &found = require_event(engine, event);
+        require_record(found);
         require_time(found);
-        *timestamp = found.ticks() * config().product->nanoseconds_per_tick / 1000;
+        *timestamp = found.ticks() / (config().product->ticks_per_ms / 1000);
     });
 }
 

@@ -17,12 +17,12 @@ Notify &require_notify(Engine &engine, aclrtNotify notify) {
     return require_handle<Notify>(engine, notify, "notify");
 }
 
-// A wait of that "untimed form" is untimed but on 310P, which takes the process-wide limit.
+// A wait of the "untimed form" is untimed, or on some products takes the process-wide limit (section 5).
 std::uint32_t timeout_of(const Engine &engine, std::uint32_t timeout) {
     if (timeout != kUseGlobalTimeout) {
         return timeout;
     }
-    return std::strcmp(config().product->name, "310P") == 0 ? engine.op_wait_timeout_s : 0;
+    return config().product->has(kNotifyWaitsTakeGlobalLimit) ? engine.op_wait_timeout_s : 0;
 }
 
 void require_positive_count(std::size_t count) {

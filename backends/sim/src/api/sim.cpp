@@ -74,9 +74,9 @@ aclError aclsimDelayTasks(aclrtStream stream, uint64_t microseconds) {
 }
 
 aclError aclsimLoseDevice(int32_t deviceId, aclError code) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
         require_failure(code);
-        lose_device(engine, lock, require_device(engine, deviceId), code);
+        lose_device(engine, require_device(engine, deviceId), code);
     });
 }
 

@@ -11,8 +11,18 @@ namespace {
 constexpr std::uint32_t kKnownFlags = ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC | ACL_STREAM_PERSISTENT |
                                       ACL_STREAM_HUGE | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY;
 
+void require_creatable(std::uint32_t flags) {
+    const Product &product = *config().product;
+    if ((flags & ACL_STREAM_HUGE) != 0 && product.has(kRefusesHugeStreams)) {
+        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no ACL_STREAM_HUGE", product.name);
+    }
+    if ((flags & ACL_STREAM_DEVICE_USE_ONLY) != 0 && !product.has(kHasDeviceOnlyObjects)) {
+        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no ACL_STREAM_DEVICE_USE_ONLY", product.name);
+    }
+}
+
 aclError create(const char *function, aclrtStream *stream, std::uint32_t priority, std::uint32_t flag) {
-    return entry(function, [&](Engine &engine, Lock &) {
+    return entry(function, [&](Engine &engine, Lock &lock) {
         require(stream, "stream");
         const std::uint32_t flags = flag & kKnownFlags;  // unknown bits are silently dropped
         if ((flags & ACL_STREAM_DEVICE_USE_ONLY) != 0 && flags != ACL_STREAM_DEVICE_USE_ONLY) {
@@ -20,8 +30,10 @@ aclError create(const char *function, aclrtStream *stream, std::uint32_t priorit
                  flag);
         }
         const auto level = std::clamp(static_cast<std::int32_t>(priority), 0, static_cast<int>(kPriorities) - 1);
+        require_creatable(flags);
         Context &context = require_context(engine);
         *stream = create_stream(engine, context, flags, static_cast<std::uint32_t>(level))->handle();
+        tell_stream_state(engine, lock, *stream, ACL_RT_STREAM_STATE_CREATE_POST);
     });
 }
 
@@ -31,6 +43,9 @@ aclError destroy(const char *function, aclrtStream stream, bool force) {
         Stream &found = require_own_stream(engine, stream);
         if (&found == found.context.default_stream.get()) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "the default stream is destroyed with its context only");
+        }
+        if (found.destroyer != std::thread::id()) {
+            fail(ACL_ERROR_RT_INVALID_HANDLE, "stream %u is being destroyed already", found.id);
         }
         destroy_stream(engine, lock, found.shared_from_this(), force);
     });
@@ -42,6 +57,7 @@ void synchronize(Engine &engine, Lock &lock, aclrtStream stream, std::int32_t ti
         return;
     }
     Context &context = require_context(engine);
+    require_not_aborting(*found);
     if (context.failure != ACL_SUCCESS) {
         fail(context.failure, "an earlier task failed and the context is in STOP mode");
     }
@@ -80,6 +96,24 @@ Stream &require_control_stream(Engine &engine, aclrtStream stream) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL, and %s takes no default stream here", config().product->name);
     }
     return require_own_stream(engine, stream);
+}
+
+// Where the chip has no overflow switch per stream, setting it does nothing, and without a hardware scheduler it is
+// always on.
+bool has_overflow_switch() { return is_documented_for("aclrtSetStreamOverflowSwitch", *config().product); }
+
+void set_overflow_switch(Stream &stream, std::uint32_t value) {
+    if (has_overflow_switch()) {
+        stream.overflow_switch = value;
+    }
+}
+
+std::uint32_t overflow_switch(const Stream &stream) { return config().product->is_stars ? stream.overflow_switch : 1; }
+
+void set_custom_tag(Stream &stream, std::uint32_t tag) {
+    if (config().product->has_control_queue) {  // other chips ignore it
+        stream.custom_tag = tag;
+    }
 }
 
 [[noreturn]] void unknown_attribute(aclrtStreamAttr attribute) {
@@ -174,14 +208,14 @@ aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
         if (flag > 1) {
             reject(ACL_ERROR_INVALID_PARAM, "flag %u is neither 0 nor 1", flag);
         }
-        require_own_stream(engine, stream).overflow_switch = flag;
+        set_overflow_switch(require_own_stream(engine, stream), flag);
     });
 }
 
 aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         require(flag, "flag");
-        *flag = require_own_stream(engine, stream).overflow_switch;
+        *flag = overflow_switch(require_own_stream(engine, stream));
     });
 }
 
@@ -194,10 +228,10 @@ aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
                 break;
             case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
                 require_switch(value->overflowSwitch);
-                require_own_stream(engine, stream).overflow_switch = value->overflowSwitch;
+                set_overflow_switch(require_own_stream(engine, stream), value->overflowSwitch);
                 break;
             case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
-                require_own_stream(engine, stream).custom_tag = value->userCustomTag;
+                set_custom_tag(require_own_stream(engine, stream), value->userCustomTag);
                 break;
             case ACL_STREAM_ATTR_CACHE_OP_INFO:
                 // Takes effect while the stream is captured, which the simulator does not do (graphs_kernels.md).
@@ -222,7 +256,7 @@ aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
                 value->failureMode = require_own_stream(engine, stream).stops_on_failure ? 1 : 0;
                 break;
             case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
-                value->overflowSwitch = require_own_stream(engine, stream).overflow_switch;
+                value->overflowSwitch = overflow_switch(require_own_stream(engine, stream));
                 break;
             case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
                 value->userCustomTag = require_own_stream(engine, stream).custom_tag;
@@ -239,12 +273,16 @@ aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
 }
 
 aclError aclrtStreamAbort(aclrtStream stream) {
+    constexpr std::chrono::seconds kLongest(60);
     return entry(__func__, [&](Engine &engine, Lock &lock) {
-        if (!config().product->has_control_queue) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s cannot abort a stream", config().product->name);
-        }
+        require_supported();
         const auto found = require_own_stream(engine, stream).shared_from_this();
-        engine.drop_tasks(lock, *found);
+        if (found->context.device.aborting) {
+            return;  // its tasks are dropped already
+        }
+        if (!engine.drop_tasks(lock, *found, ACL_ERROR_RT_STREAM_ABORT, Clock::now() + kLongest)) {
+            fail(ACL_ERROR_RT_WAIT_TIMEOUT, "the task that runs on stream %u did not end", found->id);
+        }
     });
 }
 
@@ -253,9 +291,7 @@ aclError aclrtStreamStop(aclrtStream stream) {
         if (stream == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL");
         }
-        if (!config().product->has_control_queue) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s cannot stop a stream", config().product->name);
-        }
+        require_supported();
         // A simulated task cannot be interrupted: stopping it is waiting for its end. The queue is kept.
         const auto found = require_own_stream(engine, stream).shared_from_this();
         if (found->state == Stream::State::Running) {
@@ -269,6 +305,7 @@ aclError aclrtPersistentTaskClean(aclrtStream stream) {
         if (stream == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL");
         }
+        require_supported();
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not a persistent stream of a loaded model",
              require_own_stream(engine, stream).id);
     });
@@ -278,7 +315,17 @@ aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         require(activeStream, "activeStream");
         require(stream, "stream");
+        require_supported();
         require_handle<Stream>(engine, activeStream, "stream");
         fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is not bound to a model", require_own_stream(engine, stream).id);
+    });
+}
+
+aclError aclrtRegStreamStateCallback(const char *regName, aclrtStreamStateCallback callback, void *args) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(regName, "regName");
+        if (!engine.state_callbacks().stream.set(regName, callback, args)) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "a callback is registered as \"%s\" already", regName);
+        }
     });
 }

@@ -1,0 +1,111 @@
+// Compute groups, which 310P alone has (device_context_init_errors.md section 7).
+#include <algorithm>
+
+#include "entry.h"
+
+// The list of all groups, as a handle: the fields are those that can be asked for.
+struct tagRtGroupInfo;
+
+using namespace aclsim;
+
+namespace {
+
+constexpr std::uint32_t kSdmaChannels = 2;
+constexpr std::uint32_t kSubmissionQueues = 1;
+
+class GroupList final : public Object {
+  public:
+    static constexpr Kind kKind = Kind::GroupList;
+    bool is_filled = false;  // by aclrtGetAllGroupInfo
+};
+
+// The cores of the device are shared out evenly.
+std::int32_t attribute_of(std::int32_t group, aclrtGroupAttr attribute) {
+    const Product &product = *config().product;
+    const std::uint32_t groups = config().groups;
+    switch (attribute) {
+        case ACL_GROUP_AICORE_INT:
+        case ACL_GROUP_AIC_INT:
+            return static_cast<std::int32_t>(std::max(1U, product.cube_cores / groups));
+        case ACL_GROUP_AIV_INT:
+            return static_cast<std::int32_t>(std::max(1U, product.vector_cores / groups));
+        case ACL_GROUP_SDMANUM_INT:
+            return kSdmaChannels;
+        case ACL_GROUP_ASQNUM_INT:
+            return kSubmissionQueues;
+        case ACL_GROUP_GROUPID_INT:
+            return group;
+        default:
+            reject(ACL_ERROR_INVALID_PARAM, "there is no group attribute %d", static_cast<int>(attribute));
+    }
+}
+
+GroupList &require_list(Engine &engine, const aclrtGroupInfo *info) {
+    require(info, "groupInfo");
+    require_supported();
+    GroupList *list = engine.registry().find<GroupList>(const_cast<aclrtGroupInfo *>(info));
+    if (list == nullptr) {
+        reject(ACL_ERROR_INVALID_PARAM, "%p is not from aclrtCreateGroupInfo, or was destroyed",
+               static_cast<const void *>(info));
+    }
+    return *list;
+}
+
+}  // namespace
+
+aclError aclrtGetGroupCount(uint32_t *count) {
+    return entry(__func__, [&](Engine &, Lock &) {
+        require(count, "count");
+        require_supported();
+        *count = config().groups;
+    });
+}
+
+aclrtGroupInfo *aclrtCreateGroupInfo() {
+    aclrtGroupInfo *info = nullptr;
+    entry(__func__, [&](Engine &engine, Lock &) {
+        require_supported();
+        const auto list = std::make_shared<GroupList>();
+        engine.registry().add(list);
+        info = static_cast<aclrtGroupInfo *>(list->handle());
+    });
+    return info;
+}
+
+aclError aclrtDestroyGroupInfo(aclrtGroupInfo *groupInfo) {
+    return entry(__func__, [&](Engine &engine, Lock &) { engine.registry().remove(require_list(engine, groupInfo)); });
+}
+
+aclError aclrtGetAllGroupInfo(aclrtGroupInfo *groupInfo) {
+    return entry(__func__, [&](Engine &engine, Lock &) { require_list(engine, groupInfo).is_filled = true; });
+}
+
+aclError aclrtGetGroupInfoDetail(const aclrtGroupInfo *groupInfo, int32_t groupIndex, aclrtGroupAttr attr,
+                                 void *attrValue, size_t valueLen, size_t *paramRetSize) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(groupInfo, "groupInfo");
+        require(attrValue, "attrValue");
+        require(paramRetSize, "paramRetSize");
+        const GroupList &list = require_list(engine, groupInfo);
+        if (groupIndex < 0 || groupIndex >= static_cast<int32_t>(config().groups)) {
+            reject(ACL_ERROR_INVALID_PARAM, "there is no group %d; there are %u", groupIndex, config().groups);
+        }
+        const std::int32_t value = attribute_of(groupIndex, attr);
+        if (valueLen < sizeof value) {
+            reject(ACL_ERROR_INVALID_PARAM, "%zu bytes are too few for an attribute", valueLen);
+        }
+        *static_cast<std::int32_t *>(attrValue) = list.is_filled ? value : 0;
+        *paramRetSize = sizeof value;
+    });
+}
+
+aclError aclrtSetGroup(int32_t groupId) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require_supported();
+        Device &device = require_context(engine).device;
+        if (groupId < 0 || groupId >= static_cast<int32_t>(config().groups)) {
+            fail(ACL_ERROR_RT_GROUP_NOT_CREATE, "there is no group %d; there are %u", groupId, config().groups);
+        }
+        device.has_group = true;
+    });
+}

@@ -1,0 +1,47 @@
+// Limits of the whole process (device_context_init_errors.md section 5).
+#include "limits.h"
+
+#include "entry.h"
+
+using namespace aclsim;
+
+namespace {
+
+void require_limit(aclrtDeviceLimit limit) {
+    if (limit < ACL_RT_DEV_LIMIT_SIMT_STACK_SIZE || limit > ACL_RT_DEV_LIMIT_SIMT_PRINTF_FIFO_SIZE) {
+        reject(ACL_ERROR_INVALID_PARAM, "there is no device limit %d", static_cast<int>(limit));
+    }
+}
+
+}  // namespace
+
+aclError aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t value) {
+    return entry(__func__, [&](Engine &, Lock &) {
+        require_limit(limit);
+        if (value > UINT32_MAX) {
+            reject(ACL_ERROR_INVALID_PARAM, "%zu does not fit into 32 bits", value);
+        }
+        require_supported();
+        set_device_limit(limit, value);
+    });
+}
+
+aclError aclrtDeviceGetLimit(aclrtDeviceLimit limit, size_t *value) {
+    return entry(__func__, [&](Engine &, Lock &) {
+        require(value, "value");
+        require_limit(limit);
+        require_supported();
+        *value = device_limit(limit);
+    });
+}
+
+aclError aclrtDeviceL2CacheFlush(void *rsv) {
+    return entry(__func__, [&](Engine &, Lock &) {
+        if (rsv != nullptr) {
+            reject(ACL_ERROR_INVALID_PARAM, "rsv must be NULL");
+        }
+        if (!config().product->has(kHasCacheFlush)) {
+            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s cannot flush its cache", config().product->name);
+        }
+    });
+}

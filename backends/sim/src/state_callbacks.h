@@ -1,0 +1,52 @@
+// What users registered to be told: states of devices and streams, and the stages of a device abort.
+//
+// Callbacks run in the thread that causes the change, without the engine lock, and may call the API. Whoever tells of
+// something therefore looks at everything anew afterwards.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "abi/acl.h"
+
+namespace aclsim {
+
+class Engine;
+class Stream;
+
+// User functions by name. Guarded by the engine's lock.
+template <class Function>
+class NamedCallbacks {
+  public:
+    struct Callback {
+        Function function;
+        void *argument;
+    };
+    // Without a function the name is removed. false if the name is in use.
+    bool set(const char *name, Function function, void *argument) {
+        if (function == nullptr) {
+            callbacks_.erase(name);
+            return true;
+        }
+        return callbacks_.emplace(name, Callback{function, argument}).second;
+    }
+    const std::map<std::string, Callback> &all() const { return callbacks_; }
+
+  private:
+    std::map<std::string, Callback> callbacks_;
+};
+
+struct StateCallbacks {
+    NamedCallbacks<aclrtDeviceStateCallback> device;
+    NamedCallbacks<aclrtStreamStateCallback> stream;
+    NamedCallbacks<aclrtDeviceTaskAbortCallback> abort;
+};
+
+// All are called with the engine lock held and return with it held.
+void tell_device_state(Engine &engine, std::unique_lock<std::mutex> &lock, std::int32_t device, aclrtDeviceState state);
+void tell_stream_state(Engine &engine, std::unique_lock<std::mutex> &lock, aclrtStream stream, aclrtStreamState state);
+void tell_abort_stage(Engine &engine, std::unique_lock<std::mutex> &lock, std::int32_t device,
+                      aclrtDeviceTaskAbortStage stage, std::uint32_t timeout_ms);
+
+}  // namespace aclsim

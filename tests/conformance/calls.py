@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make a list of calls and print what they answered; started by tests whose calls need a process of their own.
+
+Standard input is a JSON list of ``[function, argument, ...]``. An argument is a number, ``null``, ``"text:..."``, or
+
+- ``"out"`` or ``"out:name"``: a new output, kept by that name;
+- ``"buffer"``: 256 bytes;
+- ``"@name"``: the value of a kept output.
+
+The answer is a list of ``[code, values of the outputs that are numbers]``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from ascend_rt import _driver
+
+lib, ffi = _driver.lib, _driver.ffi
+kept: dict[str, Any] = {}
+
+
+def argument(value: Any, c_type: Any, outs: list[Any]) -> Any:
+    """Return the C value that an argument of a call stands for."""
+    if value is None:
+        return ffi.NULL
+    if not isinstance(value, str):
+        return ffi.cast(c_type, value) if c_type.kind == "pointer" else value
+    kind, _, rest = value.partition(":")
+    if kind == "text":
+        return ffi.new("char[]", rest.encode())
+    if kind == "buffer":
+        kept[f"buffer {len(kept)}"] = memory = ffi.new("char[256]")
+        return ffi.cast(c_type, memory)
+    if kind == "out":
+        outs.append(ffi.new(c_type))
+        kept[rest] = outs[-1]
+        return outs[-1]
+    return kept[kind[1:]][0]
+
+
+def call(function: str, *arguments: Any) -> list[Any]:
+    """Make one call."""
+    target = getattr(lib, function)
+    outs: list[Any] = []
+    types = ffi.typeof(target).args
+    values = [argument(value, c_type, outs) for value, c_type in zip(arguments, types, strict=True)]
+    code = target(*values)
+    return [
+        code if isinstance(code, int) else int(ffi.cast("uintptr_t", code)),
+        [out[0] for out in outs if isinstance(out[0], int | float)],
+    ]
+
+
+if __name__ == "__main__":
+    json.dump([call(*row) for row in json.load(sys.stdin)], sys.stdout)
