@@ -18,6 +18,7 @@
 #include "config.h"
 #include "device.h"
 #include "executor.h"
+#include "gate.h"
 #include "memory.h"
 #include "observer.h"
 #include "registry.h"
@@ -113,6 +114,7 @@ class Engine {
     std::shared_ptr<Executor> create_executor(std::uint32_t threads, bool can_be_helped);
     Timer &timer() { return timer_; }
     Reports &reports() { return reports_; }
+    Gate &gate() { return gate_; }
     AddressSpace &memory();  // reserved at the first use
     std::vector<std::unique_ptr<Device>> &devices() { return devices_; }
     void set_observer(Observer *observer) { observer_ = observer; }
@@ -140,6 +142,7 @@ class Engine {
     std::shared_ptr<Executor> workers_;
     Timer timer_;
     Reports reports_;
+    Gate gate_;
     std::unique_ptr<AddressSpace> memory_;
     std::vector<std::unique_ptr<Device>> devices_;
     Observer *observer_ = nullptr;
