@@ -13,10 +13,6 @@ namespace {
 std::uint64_t g_references = 0;
 bool g_finalized = false;  // one aclFinalize before any aclInit succeeds [obs]
 
-constexpr std::int32_t kMajorVersion = 1;
-constexpr std::int32_t kMinorVersion = 17;
-constexpr std::int32_t kPatchVersion = 0;
-
 bool is_empty_configuration(std::string text) {
     std::string compact;
     for (const char c : text) {
@@ -91,16 +87,5 @@ aclError aclFinalizeReference(uint64_t *refCount) {
         if (is_repeat) {
             reject(ACL_ERROR_REPEAT_FINALIZE, "there is no aclInit left to undo");
         }
-    });
-}
-
-aclError aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion, int32_t *patchVersion) {
-    return entry(__func__, [&](Engine &, Lock &) {
-        require(majorVersion, "majorVersion");
-        require(minorVersion, "minorVersion");
-        require(patchVersion, "patchVersion");
-        *majorVersion = kMajorVersion;
-        *minorVersion = kMinorVersion;
-        *patchVersion = kPatchVersion;
     });
 }
