@@ -44,6 +44,11 @@ std::shared_ptr<Context> create_context(Engine &engine, Device &device, bool pri
 void destroy_context(Engine &engine, std::unique_lock<std::mutex> &lock, std::shared_ptr<Context> context, bool force);
 // aclrtDeviceTaskAbort: drops all tasks of the device and clears the failures of its contexts.
 void abort_device(Engine &engine, std::unique_lock<std::mutex> &lock, Device &device);
+// aclInit's default-device mode: a thread without a context gets the primary one of that device when it asks for its
+// context (section 6.1). nullptr ends the mode.
+void set_default_device(Device *device);
+// Makes the device's primary context current, as aclrtSetDevice does.
+void enter_device(Engine &engine, Device &device);
 Context *current_context(Engine &engine);  // nullptr if there is none
 Context &require_context(Engine &engine);  // ACL_ERROR_RT_CONTEXT_NULL if there is none
 
