@@ -14,7 +14,7 @@
 
 namespace aclsim {
 
-enum class Kind : std::uint8_t { Context = 1, Stream, Event };
+enum class Kind : std::uint8_t { Context = 1, Stream, Event, DataBuffer };
 
 class Object {
   public:
