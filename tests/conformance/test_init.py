@@ -124,6 +124,24 @@ def test_accepted_configurations(text: str, child: Any, config: Any) -> None:
     assert child(script, config(text)) == [0, None, 0]
 
 
+@pytest.mark.parametrize("product", ["910B", "910C", "310B", "310P", "910", "950"])
+def test_limits_that_a_product_lacks_are_passed_over(product: str, backend: str, child: Any, config: Any) -> None:
+    if backend != "sim":
+        pytest.skip("the simulator plays the products")
+    sizes = '"aicore_stack_size":131072,"simt_stack_size":1280,"simt_divergence_stack_size":1152'
+    path = config(f'{{"StackSize":{{{sizes}}},"simd_printf_fifo_size_per_core":2048,"simt_printf_fifo_size":1048576}}')
+    script = "told([lib.aclInit(sys.argv[1].encode()), text()])"
+    assert child(script, path, ASCEND_RT_SIM_PRODUCT=product) == [0, None]
+
+
+def test_limits_go_through_the_first_device(backend: str, child: Any, config: Any) -> None:
+    if backend != "sim":
+        pytest.skip("the simulator plays a machine without devices")
+    script = "told([lib.aclInit(path.encode()) for path in sys.argv[1:]])"
+    paths = config('{"StackSize":{"aicore_stack_size":65536}}'), config("{}", "empty.json")
+    assert child(script, *paths, ASCEND_RT_VISIBLE_DEVICES="-1") == [DEVICE_ID, 0]
+
+
 def test_files_that_are_no_configuration(child: Any, tmp_path: Path) -> None:
     (tmp_path / "directory").mkdir()
     (tmp_path / "large").write_bytes(b" " * (10 * 1024 * 1024 + 1))
