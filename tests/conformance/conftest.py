@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,42 +16,52 @@ import pytest
 
 CALLS = Path(__file__).with_name("calls.py")
 
+_START = """
+import json, os, sys, threading
+from ascend_rt import _driver
+lib, ffi = _driver.lib, _driver.ffi
 
-def run(command: list[str], standard_input: str, environment: dict[str, str]) -> str:
-    """Run a program with additional environment variables and return what it printed."""
+def told(value):
+    sys.stdout.write(json.dumps(value))
+
+def text():
+    found = lib.aclGetRecentErrMsg()
+    return None if found == ffi.NULL else ffi.string(found).decode()
+
+"""
+
+
+def run(command: list[str], standard_input: str, environment: dict[str, object]) -> Any:
+    """Run a program with additional environment variables and return what it printed as JSON."""
     done = subprocess.run(
         command,
         input=standard_input,
-        env={**os.environ, **environment},
+        env={**os.environ, **{name: str(value) for name, value in environment.items()}},
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return json.loads(done.stdout)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def calls() -> Callable[..., list[Any]]:
     """Return a function that makes calls in a new process and returns ``[code, outputs]`` of each; see calls.py."""
 
-    def make(rows: list[list[Any]], **environment: str) -> list[Any]:
-        printed = run([sys.executable, str(CALLS)], json.dumps(rows), environment)
-        return list(json.loads(printed))
+    def make(rows: list[list[Any]], **environment: object) -> list[Any]:
+        return list(run([sys.executable, str(CALLS)], json.dumps(rows), environment))
 
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def child() -> Callable[..., Any]:
-    """Return a function that runs Python code in a new process and returns what it printed as JSON.
+    """Return a function that runs a script, which has ``lib`` and ``ffi``, and returns what it has ``told()``."""
 
-    The code finds ``lib`` and ``ffi``.
-    """
-
-    def make(code: str, **environment: str) -> Any:
-        start = "import json, threading\nfrom ascend_rt import _driver\nlib, ffi = _driver.lib, _driver.ffi\n"
-        return json.loads(run([sys.executable, "-c", start + code], "", environment))
+    def make(script: str, *arguments: object, **environment: object) -> Any:
+        program = _START + textwrap.dedent(script)
+        return run([sys.executable, "-c", program, *map(str, arguments)], "", environment)
 
     return make

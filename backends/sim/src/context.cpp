@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::uint32_t kPrimaryDefaultStream = 0;
 
+Device *g_default_device = nullptr;  // guarded by the engine's lock
+
 std::shared_ptr<Stream> add_stream(Engine &engine, Context &context, std::uint32_t id, std::uint32_t flags,
                                    std::uint32_t priority) {
     auto stream = std::make_shared<Stream>(context, id, flags, priority);
@@ -104,10 +106,25 @@ void require_not_tearing_down(const Context &context) {
     }
 }
 
+void set_default_device(Device *device) { g_default_device = device; }
+
+void enter_device(Engine &engine, Device &device) {
+    if (device.set_count == 0) {
+        device.primary = create_context(engine, device, /*primary=*/true);
+    }
+    ++device.set_count;
+    thread_context() = {nullptr, device.primary->handle()};
+}
+
 Context *current_context(Engine &engine) {
     const ThreadContext &current = thread_context();
     void *handle = current.explicit_context != nullptr ? current.explicit_context : current.primary_context;
-    return engine.registry().find<Context>(handle);
+    Context *context = engine.registry().find<Context>(handle);
+    if (context == nullptr && g_default_device != nullptr) {
+        enter_device(engine, *g_default_device);
+        context = g_default_device->primary.get();
+    }
+    return context;
 }
 
 Context &require_context(Engine &engine) {

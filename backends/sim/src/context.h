@@ -50,6 +50,11 @@ void abort_device(Engine &engine, std::unique_lock<std::mutex> &lock, Device &de
                   std::chrono::steady_clock::time_point deadline);
 // Fails when the calling thread, in a callback, would tear down what it is tearing down already.
 void require_not_tearing_down(const Context &context);
+// aclInit's default-device mode: a thread without a context gets the primary one of that device when it asks for its
+// context (section 6.1). nullptr ends the mode.
+void set_default_device(Device *device);
+// Makes the device's primary context current, as aclrtSetDevice does.
+void enter_device(Engine &engine, Device &device);
 Context *current_context(Engine &engine);  // nullptr if there is none
 Context &require_context(Engine &engine);  // ACL_ERROR_RT_CONTEXT_NULL if there is none
 

@@ -21,6 +21,7 @@
 #include "exception.h"
 #include "executor.h"
 #include "faults.h"
+#include "gate.h"
 #include "memory.h"
 #include "observer.h"
 #include "registry.h"
@@ -132,6 +133,7 @@ class Engine {
     Exceptions &exceptions() { return exceptions_; }
     Faults &faults() { return faults_; }
     StateCallbacks &state_callbacks() { return state_callbacks_; }
+    Gate &gate() { return gate_; }
     AddressSpace &memory();  // reserved at the first use
     std::vector<std::unique_ptr<Device>> &devices() { return devices_; }
     void set_observer(Observer *observer) { observer_ = observer; }
@@ -164,6 +166,7 @@ class Engine {
     Exceptions exceptions_;
     Faults faults_;
     StateCallbacks state_callbacks_;
+    Gate gate_;
     std::unique_ptr<AddressSpace> memory_;
     std::vector<std::unique_ptr<Device>> devices_;
     Observer *observer_ = nullptr;

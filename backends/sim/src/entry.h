@@ -15,10 +15,9 @@ namespace aclsim {
 // In a process forked after the engine was started there are no threads and the lock may be held by nobody.
 bool is_forked_child();
 
-// Runs the body of an entry point with the engine locked and turns what it throws into the return code. Argument
-// checks of the ACL layer come first in the body: they need the lock no more than it hurts them.
+// Runs the body of an entry point and turns what it throws into the return code. The engine is not locked.
 template <class Body>
-aclError entry(const char *function, Body body) {
+aclError checked_entry(const char *function, Body body) {
     begin_call(function);
     try {
         if (is_forked_child()) {
@@ -29,6 +28,24 @@ aclError entry(const char *function, Body body) {
         if (!config().error.empty()) {
             reject(ACL_ERROR_RT_INTERNAL_ERROR, "%s", config().error.c_str());
         }
+        body();
+        return ACL_SUCCESS;
+    } catch (const Failure &failure) {
+        if (failure.remembered) {
+            remember(failure.code);
+        }
+        return failure.code;
+    } catch (const std::bad_alloc &) {
+        remember(ACL_ERROR_RT_MEMORY_ALLOCATION);
+        return ACL_ERROR_RT_MEMORY_ALLOCATION;
+    }
+}
+
+// The same with the engine locked, also while a snapshot keeps other calls out: for what answers without the runtime
+// layer, and for the calls that end that state.
+template <class Body>
+aclError ungated_entry(const char *function, Body body) {
+    return checked_entry(function, [&] {
         Engine &engine = Engine::get();
         Lock lock = engine.acquire();
         if (!engine.error.empty()) {
@@ -41,16 +58,17 @@ aclError entry(const char *function, Body body) {
         if (engine.exceptions().is_pending()) {
             engine.exceptions().deliver(lock);
         }
-        return ACL_SUCCESS;
-    } catch (const Failure &failure) {
-        if (failure.remembered) {
-            remember(failure.code);
-        }
-        return failure.code;
-    } catch (const std::bad_alloc &) {
-        remember(ACL_ERROR_RT_MEMORY_ALLOCATION);
-        return ACL_ERROR_RT_MEMORY_ALLOCATION;
-    }
+    });
+}
+
+// What nearly every entry point is: the engine is locked, and the process is not held by a snapshot. Argument checks of
+// the ACL layer come first in the body: they need the lock no more than it hurts them.
+template <class Body>
+aclError entry(const char *function, Body body) {
+    return ungated_entry(function, [&](Engine &engine, Lock &lock) {
+        engine.gate().pass(lock);
+        body(engine, lock);
+    });
 }
 
 // The check of the chip that the runtime layer makes: after the argument checks of the ACL layer, before its own.

@@ -1,8 +1,11 @@
 #include "error.h"
 
+#include <atomic>
 #include <cstdarg>
 #include <cstdio>
+#include <mutex>
 #include <string>
+#include <utility>
 
 namespace aclsim {
 namespace {
@@ -19,11 +22,41 @@ ThreadErrors &thread_errors() {
     return errors;
 }
 
+// The newest text of all threads, while they share it.
+struct SharedText {
+    std::atomic<bool> is_on{false};
+    std::mutex mutex;
+    std::string recent;
+};
+
+SharedText &shared_text() {
+    static SharedText *text = new SharedText();  // threads may fail while the process ends
+    return *text;
+}
+
+void set_recent_text(std::string text) {
+    SharedText &shared = shared_text();
+    if (!shared.is_on.load(std::memory_order_relaxed)) {
+        thread_errors().recent = std::move(text);
+        return;
+    }
+    const std::lock_guard<std::mutex> guard(shared.mutex);
+    shared.recent = std::move(text);
+}
+
+std::string exchange_recent_text() {
+    SharedText &shared = shared_text();
+    if (!shared.is_on.load(std::memory_order_relaxed)) {
+        return std::exchange(thread_errors().recent, {});
+    }
+    const std::lock_guard<std::mutex> guard(shared.mutex);
+    return std::exchange(shared.recent, {});
+}
+
 [[noreturn]] void raise(Failure failure, const char *format, va_list arguments) {
     char text[512];
     std::vsnprintf(text, sizeof text, format, arguments);
-    ThreadErrors &errors = thread_errors();
-    errors.recent = std::string(errors.function) + ": " + text;
+    set_recent_text(std::string(current_function()) + ": " + text);
     throw failure;
 }
 
@@ -49,7 +82,7 @@ void refuse(aclError code, const char *format, ...) {
 }
 
 aclError unsupported(const char *function) {
-    thread_errors().recent = std::string(function) + ": the simulator does not simulate this function";
+    set_recent_text(std::string(function) + ": the simulator does not simulate this function");
     return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
 }
 
@@ -68,13 +101,15 @@ aclError last_error(bool clear) {
     return code;
 }
 
+void share_recent_texts(bool on) { shared_text().is_on.store(on, std::memory_order_relaxed); }
+
 const char *take_recent_text() {
-    ThreadErrors &errors = thread_errors();
-    if (errors.recent.empty()) {
+    std::string text = exchange_recent_text();
+    if (text.empty()) {
         return nullptr;
     }
-    errors.taken = std::move(errors.recent);
-    errors.recent.clear();
+    ThreadErrors &errors = thread_errors();
+    errors.taken = std::move(text);
     return errors.taken.c_str();
 }
 

@@ -37,6 +37,7 @@ void begin_call(const char *function);  // names the function in the texts of fa
 const char *current_function();
 void remember(aclError code);
 aclError last_error(bool clear);
-const char *take_recent_text();  // NULL if there is none; valid until the thread's next call
+void share_recent_texts(bool on);  // aclInit's err_msg_mode: any thread takes any thread's texts
+const char *take_recent_text();    // NULL if there is none; valid until the thread's next call
 
 }  // namespace aclsim

@@ -1,72 +1,62 @@
 #include "limits.h"
 
-#include <algorithm>
-#include <array>
+#include <atomic>
+#include <cstddef>
 
 #include "config.h"
-#include "error.h"
 
 namespace aclsim {
 namespace {
 
-constexpr std::uint64_t kKiB = 1ULL << 10;
-constexpr std::uint64_t kMiB = 1ULL << 20;
+constexpr std::uint64_t kKiB = 1024;
+constexpr std::uint64_t kMiB = 1024 * kKiB;
 constexpr std::uint64_t kStackUnit = 16 * kKiB;
+constexpr std::uint64_t kDefaultStack = 32 * kKiB;
 
-// The ranges of device_context_init_errors.md section 3, aclInit.
 struct Rule {
     std::uint64_t initial;
     std::uint64_t smallest;
     std::uint64_t largest;
-    std::uint64_t multiple_of;
-    bool needs_simt;
+    std::uint64_t multiple;
+    bool is_simt;
 };
+
+// In the order of aclrtDeviceLimit. The largest stack of the scalar cores depends on the product.
 constexpr Rule kRules[] = {
-    {1152, 128, UINT32_MAX, 128, true},          // SIMT_STACK_SIZE
-    {1024, 128, UINT32_MAX, 128, true},          // SIMT_DVG_WARP_STACK_SIZE
-    {32 * kKiB, 0, UINT32_MAX, 1, false},        // SIMD_STACK_SIZE, see below
-    {32 * kKiB, 1 * kKiB, 64 * kMiB, 8, false},  // SIMD_PRINTF_FIFO_SIZE_PER_CORE
-    {2 * kMiB, 1 * kMiB, 64 * kMiB, 1, true},    // SIMT_PRINTF_FIFO_SIZE
+    {1152, 0, UINT32_MAX, 128, true},         {1024, 0, UINT32_MAX, 128, true},
+    {kDefaultStack, 0, 0, 1, false},          {32 * kKiB, 1 * kKiB, 64 * kMiB, 8, false},
+    {2 * kMiB, 1 * kMiB, 64 * kMiB, 1, true},
 };
 constexpr std::size_t kLimits = sizeof kRules / sizeof kRules[0];
 
-std::array<std::uint64_t, kLimits> g_values = {kRules[0].initial, kRules[1].initial, kRules[2].initial,
-                                               kRules[3].initial, kRules[4].initial};
+std::atomic<std::uint64_t> g_limits[kLimits] = {
+    {kRules[0].initial}, {kRules[1].initial}, {kRules[2].initial}, {kRules[3].initial}, {kRules[4].initial}};
 
-const Rule &require_rule(aclrtDeviceLimit limit) {
-    const Rule &rule = kRules[limit];
-    if (rule.needs_simt && !config().product->has(kHasSimt)) {
-        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no limit %d, which is for SIMT kernels",
-               config().product->name, static_cast<int>(limit));
-    }
-    return rule;
-}
-
-// The stack of an AI Core grows in steps; a value below the smallest stack is accepted and ignored [obs].
-std::uint64_t stack_size(std::uint64_t value) {
-    const std::uint64_t rounded = (value + kStackUnit - 1) / kStackUnit * kStackUnit;
-    if (rounded > config().product->largest_stack) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "a stack of %llu bytes is larger than %u",
-             static_cast<unsigned long long>(value), config().product->largest_stack);
-    }
-    return std::max(rounded, kRules[ACL_RT_DEV_LIMIT_SIMD_STACK_SIZE].initial);
-}
+std::size_t index_of(aclrtDeviceLimit limit) { return static_cast<std::size_t>(limit); }
 
 }  // namespace
 
-std::uint64_t device_limit(aclrtDeviceLimit limit) {
-    require_rule(limit);
-    return g_values[limit];
+bool has_device_limit(aclrtDeviceLimit limit) {
+    return !kRules[index_of(limit)].is_simt || config().product->has(kHasSimt);
 }
 
+bool is_device_limit_valid(aclrtDeviceLimit limit, std::uint64_t value) {
+    const Rule &rule = kRules[index_of(limit)];
+    const std::uint64_t largest =
+        limit == ACL_RT_DEV_LIMIT_SIMD_STACK_SIZE ? config().product->largest_stack : rule.largest;
+    return value >= rule.smallest && value <= largest && value % rule.multiple == 0;
+}
+
+std::uint64_t device_limit(aclrtDeviceLimit limit) { return g_limits[index_of(limit)].load(std::memory_order_relaxed); }
+
 void set_device_limit(aclrtDeviceLimit limit, std::uint64_t value) {
-    const Rule &rule = require_rule(limit);
-    if (value < rule.smallest || value > rule.largest || value % rule.multiple_of != 0) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%llu is not between %llu and %llu, or no multiple of %llu",
-             static_cast<unsigned long long>(value), static_cast<unsigned long long>(rule.smallest),
-             static_cast<unsigned long long>(rule.largest), static_cast<unsigned long long>(rule.multiple_of));
+    if (limit == ACL_RT_DEV_LIMIT_SIMD_STACK_SIZE) {
+        if (value <= kDefaultStack) {
+            return;
+        }
+        value = (value + kStackUnit - 1) / kStackUnit * kStackUnit;
     }
-    g_values[limit] = limit == ACL_RT_DEV_LIMIT_SIMD_STACK_SIZE ? stack_size(value) : value;
+    g_limits[index_of(limit)].store(value, std::memory_order_relaxed);
 }
 
 }  // namespace aclsim

@@ -1,4 +1,5 @@
-// Limits of what kernels may use, for the whole process: aclrtDeviceSetLimit and the configuration of aclInit.
+// The limits of a device's stacks and print buffers: of the process, whatever the device (device_context_init_errors.md
+// sections 3 and 5). aclInit sets them from its configuration, aclrtDeviceSetLimit at any time.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +8,14 @@
 
 namespace aclsim {
 
-// Engine lock held. ACL_ERROR_RT_FEATURE_NOT_SUPPORT for a limit that the product does not have.
+// The limits of SIMT exist on 950 only.
+bool has_device_limit(aclrtDeviceLimit limit);
+// Is the value within the range of that limit on this product?
+bool is_device_limit_valid(aclrtDeviceLimit limit, std::uint64_t value);
+
+// For the five limits that are declared; from any thread.
 std::uint64_t device_limit(aclrtDeviceLimit limit);
-// ACL_ERROR_RT_PARAM_INVALID for a value that the limit does not allow; what is allowed may be rounded up.
+// The value must be valid. A stack is rounded up to whole units, and one below the default changes nothing.
 void set_device_limit(aclrtDeviceLimit limit, std::uint64_t value);
 
 }  // namespace aclsim

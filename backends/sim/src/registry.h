@@ -14,7 +14,17 @@
 
 namespace aclsim {
 
-enum class Kind : std::uint8_t { Context = 1, Stream, Event, Notify, CntNotify, Label, LabelList, GroupList };
+enum class Kind : std::uint8_t {
+    Context = 1,
+    Stream,
+    Event,
+    Notify,
+    CntNotify,
+    Label,
+    LabelList,
+    GroupList,
+    DataBuffer
+};
 
 class Object {
   public:

@@ -1,10 +1,35 @@
-// Limits of cores for streams, and the thread's resource stream (device_context_init_errors.md section 4). Nothing
-// that is simulated so far uses cores; the limits are kept for what will.
+// Options of process and context, limits of cores for streams, and the thread's resource stream
+// (device_context_init_errors.md section 4). Nothing that is simulated so far uses cores or options; they are kept for
+// what will.
+#include <iterator>
+
 #include "entry.h"
 
 using namespace aclsim;
 
 namespace {
+
+// In the order of aclSysParamOpt: the largest value, and the value of the process. Guarded by the engine's lock.
+constexpr std::int64_t kLargestOption[] = {3, 1, 1, 1};
+constexpr std::size_t kOptions = std::size(kLargestOption);
+constexpr std::size_t kContextOptions = std::tuple_size_v<decltype(Context::options)>;
+std::int64_t g_options[kOptions] = {};
+
+std::size_t require_option(aclSysParamOpt opt, std::size_t options) {
+    const auto index = static_cast<std::size_t>(static_cast<unsigned>(opt));
+    if (index >= options) {
+        reject(ACL_ERROR_INVALID_PARAM, "there is no option %d here", static_cast<int>(opt));
+    }
+    return index;
+}
+
+std::int64_t require_option_value(std::size_t option, std::int64_t value) {
+    if (value < 0 || value > kLargestOption[option]) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "option %zu takes 0 to %lld, not %lld", option,
+             static_cast<long long>(kLargestOption[option]), static_cast<long long>(value));
+    }
+    return value;
+}
 
 thread_local void *t_resource_stream = nullptr;  // handle
 
@@ -41,6 +66,39 @@ std::uint32_t limit_of(const Stream &stream, aclrtDevResLimitType type) {
 }
 
 }  // namespace
+
+aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
+    return entry(__func__, [&](Engine &, Lock &) {
+        const std::size_t option = require_option(opt, kOptions);
+        g_options[option] = require_option_value(option, value);
+    });
+}
+
+aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value) {
+    return entry(__func__, [&](Engine &, Lock &) {
+        require(value, "value");
+        *value = g_options[require_option(opt, kOptions)];
+    });
+}
+
+aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        const std::size_t option = require_option(opt, kContextOptions);
+        require_context(engine).options[option] = require_option_value(option, value);
+    });
+}
+
+aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(value, "value");
+        const std::size_t option = require_option(opt, kContextOptions);
+        const auto &found = require_context(engine).options[option];
+        if (!found) {
+            fail(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET, "option %zu was never set in this context", option);
+        }
+        *value = *found;
+    });
+}
 
 aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t *value) {
     return entry(__func__, [&](Engine &engine, Lock &) {

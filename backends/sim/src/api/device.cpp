@@ -38,11 +38,7 @@ void reset_device(Engine &engine, Lock &lock, std::int32_t id, bool force) {
 
 void set_device(Engine &engine, Lock &lock, Device &device) {
     const bool is_first = device.set_count == 0;
-    if (is_first) {
-        device.primary = create_context(engine, device, /*primary=*/true);
-    }
-    ++device.set_count;
-    thread_context() = {nullptr, device.primary->handle()};
+    enter_device(engine, device);
     if (is_first) {
         tell_stream_state(engine, lock, device.primary->default_stream->handle(), ACL_RT_STREAM_STATE_CREATE_POST);
     }

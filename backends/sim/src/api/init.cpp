@@ -1,106 +1,65 @@
-// Initialisation and versions (device_context_init_errors.md section 3).
-#include <fstream>
-#include <iterator>
-#include <string>
-
+// Initialisation and finalisation (device_context_init_errors.md section 3). These calls do not lock the engine: they
+// run user code.
 #include "entry.h"
+#include "initialization.h"
 
 using namespace aclsim;
 
 namespace {
 
-// Guarded by the engine's lock.
-std::uint64_t g_references = 0;
-bool g_finalized = false;  // one aclFinalize before any aclInit succeeds [obs]
-
-constexpr std::int32_t kMajorVersion = 1;
-constexpr std::int32_t kMinorVersion = 17;
-constexpr std::int32_t kPatchVersion = 0;
-
-bool is_empty_configuration(std::string text) {
-    std::string compact;
-    for (const char c : text) {
-        if (c != ' ' && c != '\t' && c != '\r' && c != '\n') {
-            compact += c;
-        }
-    }
-    return compact.empty() || compact == "{}" || compact == "[]";
+// The engine is started: a process that is forked after aclInit has used the runtime.
+template <class Body>
+aclError with_initialization(const char *function, Body body) {
+    return checked_entry(function, [&] {
+        Engine::get();
+        body(Initialization::get());
+    });
 }
 
-// Nothing that a configuration can switch on is simulated yet, so only a configuration that switches nothing on is
-// accepted.
-void read_configuration(const char *path) {
-    std::ifstream file(path, std::ios::binary);
-    std::string text;
-    if (file) {
-        text.assign(std::istreambuf_iterator<char>(file), {});
-    }
-    if (!file.is_open() || file.bad()) {
-        reject(ACL_ERROR_INVALID_FILE, "cannot read the configuration file %s", path);
-    }
-    if (is_empty_configuration(text)) {
-        return;
-    }
-    const char first = text[text.find_first_not_of(" \t\r\n")];
-    if (first != '{' && first != '[') {
-        reject(ACL_ERROR_PARSE_FILE, "%s is not JSON", path);
-    }
-    refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the simulator accepts only an empty configuration, and %s is not empty",
-           path);
+template <class Function>
+aclError add_callback(const char *caller, aclRegisterCallbackType type, Function function, void *argument) {
+    return with_initialization(caller, [&](Initialization &initialization) {
+        require(reinterpret_cast<const void *>(function), "cbFunc");
+        initialization.add_callback(type, function, argument);
+    });
 }
 
-void drop_references() {
-    g_references = 0;
-    g_finalized = true;
+template <class Function>
+aclError remove_callback(const char *caller, aclRegisterCallbackType type, Function function) {
+    return with_initialization(caller, [&](Initialization &initialization) {
+        require(reinterpret_cast<const void *>(function), "cbFunc");
+        initialization.remove_callback(type, function);
+    });
 }
 
 }  // namespace
 
 aclError aclInit(const char *configPath) {
-    return entry(__func__, [&](Engine &, Lock &) {
-        if (g_references > 0) {
-            ++g_references;
-            reject(ACL_ERROR_REPEAT_INITIALIZE, "already initialised; pair this call with aclFinalizeReference");
-        }
-        if (configPath != nullptr && *configPath != '\0') {
-            read_configuration(configPath);
-        }
-        g_references = 1;
-        g_finalized = false;
-    });
+    return with_initialization(__func__,
+                               [&](Initialization &initialization) { initialization.initialize(configPath); });
 }
 
 aclError aclFinalize() {
-    return entry(__func__, [&](Engine &, Lock &) {
-        if (g_references == 0 && g_finalized) {
-            reject(ACL_ERROR_REPEAT_FINALIZE, "already finalised");
-        }
-        drop_references();
-    });
+    return with_initialization(__func__, [&](Initialization &initialization) { initialization.finalize(); });
 }
 
 aclError aclFinalizeReference(uint64_t *refCount) {
-    return entry(__func__, [&](Engine &, Lock &) {
-        const bool is_repeat = g_references == 0;
-        if (g_references > 0 && --g_references == 0) {
-            drop_references();
-        }
-        if (refCount != nullptr) {
-            *refCount = g_references;
-        }
-        if (is_repeat) {
-            reject(ACL_ERROR_REPEAT_FINALIZE, "there is no aclInit left to undo");
-        }
-    });
+    return with_initialization(__func__,
+                               [&](Initialization &initialization) { initialization.drop_reference(refCount); });
 }
 
-aclError aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion, int32_t *patchVersion) {
-    return entry(__func__, [&](Engine &, Lock &) {
-        require(majorVersion, "majorVersion");
-        require(minorVersion, "minorVersion");
-        require(patchVersion, "patchVersion");
-        *majorVersion = kMajorVersion;
-        *minorVersion = kMinorVersion;
-        *patchVersion = kPatchVersion;
-    });
+aclError aclInitCallbackRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc, void *userData) {
+    return add_callback(__func__, type, cbFunc, userData);
+}
+
+aclError aclInitCallbackUnRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc) {
+    return remove_callback(__func__, type, cbFunc);
+}
+
+aclError aclFinalizeCallbackRegister(aclRegisterCallbackType type, aclFinalizeCallbackFunc cbFunc, void *userData) {
+    return add_callback(__func__, type, cbFunc, userData);
+}
+
+aclError aclFinalizeCallbackUnRegister(aclRegisterCallbackType type, aclFinalizeCallbackFunc cbFunc) {
+    return remove_callback(__func__, type, cbFunc);
 }

@@ -13,6 +13,15 @@ void require_limit(aclrtDeviceLimit limit) {
     }
 }
 
+// The limits of SIMT kernels are of products that have them.
+void require_limit_here(aclrtDeviceLimit limit) {
+    require_supported();
+    if (!has_device_limit(limit)) {
+        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no limit %d, which is for SIMT kernels",
+               config().product->name, static_cast<int>(limit));
+    }
+}
+
 }  // namespace
 
 aclError aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t value) {
@@ -21,7 +30,11 @@ aclError aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t value) {
         if (value > UINT32_MAX) {
             reject(ACL_ERROR_INVALID_PARAM, "%zu does not fit into 32 bits", value);
         }
-        require_supported();
+        require_limit_here(limit);
+        if (!is_device_limit_valid(limit, value)) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "%zu is outside the range of device limit %d", value,
+                 static_cast<int>(limit));
+        }
         set_device_limit(limit, value);
     });
 }
@@ -30,7 +43,7 @@ aclError aclrtDeviceGetLimit(aclrtDeviceLimit limit, size_t *value) {
     return entry(__func__, [&](Engine &, Lock &) {
         require(value, "value");
         require_limit(limit);
-        require_supported();
+        require_limit_here(limit);
         *value = device_limit(limit);
     });
 }

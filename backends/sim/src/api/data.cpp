@@ -1,0 +1,138 @@
+// Data types, half floats and data buffers (device_context_init_errors.md section 10, memory_cmo_allocator.md on data
+// buffers).
+#include <algorithm>
+#include <cmath>
+
+#include "entry.h"
+
+using namespace aclsim;
+
+namespace {
+
+struct TypeSize {
+    aclDataType type;
+    std::size_t bytes;
+};
+constexpr TypeSize kTypeSizes[] = {
+    {ACL_DT_UNDEFINED, 0}, {ACL_STRING, 0}, {ACL_UINT1, 1},    {ACL_INT4, 1},        {ACL_BOOL, 1},
+    {ACL_INT8, 1},         {ACL_UINT8, 1},  {ACL_HIFLOAT8, 1}, {ACL_FLOAT8_E5M2, 1}, {ACL_FLOAT8_E4M3FN, 1},
+    {ACL_FLOAT8_E8M0, 1},  {ACL_INT16, 2},  {ACL_UINT16, 2},   {ACL_FLOAT16, 2},     {ACL_BF16, 2},
+    {ACL_FLOAT, 4},        {ACL_INT32, 4},  {ACL_UINT32, 4},   {ACL_COMPLEX32, 4},   {ACL_COMPLEX128, 16},
+};
+constexpr std::size_t kOtherTypeSize = 8;  // the 64-bit types, and whatever else is asked for
+
+constexpr int kMantissaBits = 10;
+constexpr std::uint32_t kHiddenBit = 1U << kMantissaBits;
+constexpr std::uint32_t kMantissaMask = kHiddenBit - 1;
+constexpr std::uint32_t kExponentMask = 0x1F;
+constexpr int kSmallestUnit = -24;  // exponent of the last bit of a denormal
+constexpr std::uint16_t kSignBit = 0x8000;
+constexpr std::uint16_t kLargestHalf = 0x7BFF;
+constexpr float kLargestHalfValue = 65504.0F;
+
+// To nearest, ties to even, whatever mode the thread is in.
+std::uint32_t rounded(double value) {
+    const auto whole = static_cast<std::uint32_t>(value);
+    const double rest = value - whole;
+    return whole + (rest > 0.5 || (rest == 0.5 && whole % 2 != 0) ? 1 : 0);
+}
+
+// Of a number from 0 to the largest half. A mantissa that rounds up to the next power of two carries into the exponent.
+std::uint16_t encode_half(float magnitude) {
+    int exponent = kSmallestUnit;  // frexp says 0 of 0
+    if (magnitude > 0) {
+        std::frexp(magnitude, &exponent);
+    }
+    const int unit = std::max(exponent - 1 - kMantissaBits, kSmallestUnit);
+    const std::uint32_t mantissa = rounded(std::ldexp(static_cast<double>(magnitude), -unit));
+    return static_cast<std::uint16_t>((static_cast<std::uint32_t>(unit - kSmallestUnit) << kMantissaBits) + mantissa);
+}
+
+class DataBuffer final : public Object {
+  public:
+    static constexpr Kind kKind = Kind::DataBuffer;
+    DataBuffer(void *address, std::size_t bytes) : data(address), size(bytes) {}
+
+    void *data;
+    std::size_t size;
+};
+
+// The real runtime follows any pointer; here one that is no data buffer is an invalid argument.
+DataBuffer &require_buffer(Engine &engine, const aclDataBuffer *buffer) {
+    require(buffer, "dataBuffer");
+    DataBuffer *found = engine.registry().find<DataBuffer>(const_cast<aclDataBuffer *>(buffer));
+    if (found == nullptr) {
+        reject(ACL_ERROR_INVALID_PARAM, "%p is no live data buffer", static_cast<const void *>(buffer));
+    }
+    return *found;
+}
+
+template <class Value, class Member>
+Value ask_buffer(const char *function, const aclDataBuffer *buffer, Member member) {
+    Value value{};
+    ungated_entry(function, [&](Engine &engine, Lock &) { value = member(require_buffer(engine, buffer)); });
+    return value;
+}
+
+}  // namespace
+
+size_t aclDataTypeSize(aclDataType dataType) {
+    for (const TypeSize &entry : kTypeSizes) {
+        if (entry.type == dataType) {
+            return entry.bytes;
+        }
+    }
+    return kOtherTypeSize;
+}
+
+float aclFloat16ToFloat(aclFloat16 value) {
+    const std::uint32_t exponent = (value >> kMantissaBits) & kExponentMask;
+    const std::uint32_t mantissa = (value & kMantissaMask) + (exponent == 0 ? 0 : kHiddenBit);
+    // There are no infinities and no NaNs: the largest exponent is one like the others.
+    const int unit = kSmallestUnit + (exponent == 0 ? 0 : static_cast<int>(exponent) - 1);
+    const auto magnitude = static_cast<float>(std::ldexp(static_cast<double>(mantissa), unit));
+    return (value & kSignBit) != 0 ? -magnitude : magnitude;
+}
+
+aclFloat16 aclFloatToFloat16(float value) {
+    const std::uint16_t sign = std::signbit(value) ? kSignBit : 0;
+    const float magnitude = std::fabs(value);
+    const bool is_in_range = magnitude <= kLargestHalfValue;  // a NaN is not
+    return static_cast<aclFloat16>(sign | (is_in_range ? encode_half(magnitude) : kLargestHalf));
+}
+
+aclDataBuffer *aclCreateDataBuffer(void *data, size_t size) {
+    void *handle = nullptr;
+    ungated_entry(__func__, [&](Engine &engine, Lock &) {
+        const auto buffer = std::make_shared<DataBuffer>(data, size);
+        engine.registry().add(buffer);
+        handle = buffer->handle();
+    });
+    return static_cast<aclDataBuffer *>(handle);
+}
+
+aclError aclDestroyDataBuffer(const aclDataBuffer *dataBuffer) {
+    return ungated_entry(__func__,
+                         [&](Engine &engine, Lock &) { engine.registry().remove(require_buffer(engine, dataBuffer)); });
+}
+
+aclError aclUpdateDataBuffer(aclDataBuffer *dataBuffer, void *data, size_t size) {
+    return ungated_entry(__func__, [&](Engine &engine, Lock &) {
+        DataBuffer &buffer = require_buffer(engine, dataBuffer);
+        buffer.data = data;
+        buffer.size = size;
+    });
+}
+
+void *aclGetDataBufferAddr(const aclDataBuffer *dataBuffer) {
+    return ask_buffer<void *>(__func__, dataBuffer, [](const DataBuffer &buffer) { return buffer.data; });
+}
+
+uint32_t aclGetDataBufferSize(const aclDataBuffer *dataBuffer) {
+    return ask_buffer<uint32_t>(__func__, dataBuffer,
+                                [](const DataBuffer &buffer) { return static_cast<uint32_t>(buffer.size); });
+}
+
+size_t aclGetDataBufferSizeV2(const aclDataBuffer *dataBuffer) {
+    return ask_buffer<size_t>(__func__, dataBuffer, [](const DataBuffer &buffer) { return buffer.size; });
+}

@@ -1,0 +1,179 @@
+// Snapshots of the process (device_context_init_errors.md section 8): RUNNING, LOCKED, BACKED_UP. The devices are in
+// this process and nothing changes their memory while the gate is closed, so there is nothing to copy away and back.
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "entry.h"
+
+using namespace aclsim;
+
+namespace {
+
+enum class State : std::uint8_t { Running, Locked, BackedUp };
+
+struct Listener {
+    aclrtSnapShotStage stage;
+    aclrtSnapShotCallBack callback;
+    void *argument;
+
+    bool is(aclrtSnapShotStage other_stage, aclrtSnapShotCallBack other) const {
+        return stage == other_stage && callback == other;
+    }
+};
+
+// Guarded by the engine's lock.
+State g_state = State::Running;
+std::vector<Listener> g_listeners;  // in the order of their registration
+
+void require_own_process(int pid, const void *reserved) {
+    if (pid != getpid()) {
+        reject(ACL_ERROR_INVALID_PARAM, "process %d is not the calling one, %d", pid, static_cast<int>(getpid()));
+    }
+    if (reserved != nullptr) {
+        reject(ACL_ERROR_INVALID_PARAM, "the second argument must be NULL");
+    }
+    require_supported();
+}
+
+void require_state(bool is_right, aclError code, const char *needed) {
+    if (!is_right) {
+        fail(code, "the process is not %s", needed);
+    }
+}
+
+std::vector<std::int32_t> open_devices(Engine &engine) {
+    std::vector<std::int32_t> ids;
+    for (const auto &device : engine.devices()) {
+        if (!device->contexts.empty()) {
+            ids.push_back(static_cast<std::int32_t>(device->user_id));
+        }
+    }
+    return ids;
+}
+
+// Without the engine lock. While the gate is closed, a callback that calls the runtime waits like every other thread.
+void notify(Engine &engine, Lock &lock, aclrtSnapShotStage stage) {
+    const std::vector<Listener> listeners = g_listeners;
+    const std::vector<std::int32_t> devices = open_devices(engine);
+    const char *function = current_function();
+    std::uint32_t failure = 0;
+    lock.unlock();
+    for (const Listener &listener : listeners) {
+        for (const std::int32_t device : devices) {
+            if (listener.stage == stage && failure == 0) {
+                failure = listener.callback(device, listener.argument);
+            }
+        }
+    }
+    lock = engine.acquire();
+    begin_call(function);
+    if (failure != 0) {
+        fail(ACL_ERROR_SNAPSHOT_CALLBACK_FAILED, "a callback of stage %d answered %u", static_cast<int>(stage),
+             failure);
+    }
+}
+
+// A backup is of devices that are at rest. What never runs, or has stopped for good, is.
+void wait_for_devices(Engine &engine, Lock &lock) {
+    std::vector<std::shared_ptr<Stream>> streams;
+    for (const auto &device : engine.devices()) {
+        for (const Context *context : device->contexts) {
+            streams.insert(streams.end(), context->streams.begin(), context->streams.end());
+        }
+    }
+    for (const auto &stream : streams) {
+        if (stream->executes_tasks() && stream->context.failure == ACL_SUCCESS) {
+            engine.wait_for(lock, stream, stream->submitted, Clock::time_point::max());
+        }
+    }
+}
+
+void require_stage(aclrtSnapShotStage stage, aclrtSnapShotCallBack callback) {
+    require_supported();
+    if (stage < ACL_RT_SNAPSHOT_LOCK_PRE || stage > ACL_RT_SNAPSHOT_UNLOCK_POST) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "there is no snapshot stage %d", static_cast<int>(stage));
+    }
+    if (callback == nullptr) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "callback is NULL");
+    }
+}
+
+auto find_listener(aclrtSnapShotStage stage, aclrtSnapShotCallBack callback) {
+    return std::find_if(g_listeners.begin(), g_listeners.end(),
+                        [&](const Listener &listener) { return listener.is(stage, callback); });
+}
+
+}  // namespace
+
+aclError aclrtSnapShotProcessLock(int pid, void *reserve) {
+    return ungated_entry(__func__, [&](Engine &engine, Lock &lock) {
+        require_own_process(pid, reserve);
+        notify(engine, lock, ACL_RT_SNAPSHOT_LOCK_PRE);
+        require_state(g_state == State::Running, ACL_ERROR_SNAPSHOT_LOCK_FAILED, "running");
+        g_state = State::Locked;
+        engine.gate().close();
+    });
+}
+
+aclError aclrtSnapShotProcessUnlock(int pid, void *reserve) {
+    return ungated_entry(__func__, [&](Engine &engine, Lock &lock) {
+        require_own_process(pid, reserve);
+        require_state(g_state != State::Running, ACL_ERROR_SNAPSHOT_UNLOCK_FAILED, "locked");
+        g_state = State::Running;
+        engine.gate().open();
+        notify(engine, lock, ACL_RT_SNAPSHOT_UNLOCK_POST);
+    });
+}
+
+aclError aclrtSnapShotProcessBackup(int pid, aclrtSnapShotBackupArgs *args) {
+    return ungated_entry(__func__, [&](Engine &engine, Lock &lock) {
+        require_own_process(pid, args);
+        const auto require_locked = [] {
+            require_state(g_state == State::Locked, ACL_ERROR_SNAPSHOT_BACKUP_FAILED, "locked");
+        };
+        require_locked();
+        notify(engine, lock, ACL_RT_SNAPSHOT_BACKUP_PRE);
+        wait_for_devices(engine, lock);
+        notify(engine, lock, ACL_RT_SNAPSHOT_BACKUP_POST);
+        require_locked();  // another thread may have unlocked it meanwhile
+        g_state = State::BackedUp;
+    });
+}
+
+aclError aclrtSnapShotProcessRestore(int pid, aclrtSnapShotRestoreArgs *args) {
+    return ungated_entry(__func__, [&](Engine &engine, Lock &lock) {
+        require_own_process(pid, args);
+        const auto require_backup = [] {
+            require_state(g_state == State::BackedUp, ACL_ERROR_SNAPSHOT_RESTORE_FAILED, "backed up");
+        };
+        require_backup();
+        notify(engine, lock, ACL_RT_SNAPSHOT_RESTORE_PRE);
+        notify(engine, lock, ACL_RT_SNAPSHOT_RESTORE_POST);
+        require_backup();  // another thread may have unlocked it meanwhile
+        g_state = State::Locked;
+    });
+}
+
+aclError aclrtSnapShotCallbackRegister(aclrtSnapShotStage stage, aclrtSnapShotCallBack callback, void *args) {
+    return ungated_entry(__func__, [&](Engine &, Lock &) {
+        require_stage(stage, callback);
+        if (find_listener(stage, callback) != g_listeners.end()) {
+            fail(ACL_ERROR_SNAPSHOT_REGISTER_CALLBACK_FAILED, "stage %d has this callback already",
+                 static_cast<int>(stage));
+        }
+        g_listeners.push_back({stage, callback, args});
+    });
+}
+
+aclError aclrtSnapShotCallbackUnregister(aclrtSnapShotStage stage, aclrtSnapShotCallBack callback) {
+    return ungated_entry(__func__, [&](Engine &, Lock &) {
+        require_stage(stage, callback);
+        const auto found = find_listener(stage, callback);
+        if (found == g_listeners.end()) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "stage %d does not have this callback", static_cast<int>(stage));
+        }
+        g_listeners.erase(found);
+    });
+}

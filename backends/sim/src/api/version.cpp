@@ -1,0 +1,338 @@
+// Versions and features of the installation (device_context_init_errors.md section 10). The simulator brings none: what
+// is told is what ASCEND_HOME_PATH and the directories around the library hold.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "entry.h"
+#include "json.h"
+
+using namespace aclsim;
+
+namespace {
+
+constexpr char kInstallInfo[] = "/etc/ascend_install.info";
+constexpr char kVersionKey[] = "Version=";
+constexpr int kParents = 8;  // how far above the library its data are looked for
+constexpr std::size_t kJsonDepth = 10;
+
+// In the order of aclCANNPackageName.
+constexpr const char *kPackages[] = {"runtime",   "runtime",    "bisheng-compiler", "hccl",
+                                     "oam-tools", "ops-legacy", "ops-legacy",       "driver"};
+
+struct SystemPackage {
+    const char *name;
+    const char *key;  // of its directory in /etc/ascend_install.info
+};
+constexpr SystemPackage kSystemPackages[] = {
+    {"driver", "Driver_Install_Path_Param="},
+    {"firmware", "Firmware_Install_Path_Param="},
+};
+
+struct Stage {
+    const char *name;
+    std::int64_t offset;
+};
+constexpr Stage kStages[] = {{"alpha", -300}, {"beta", -200}, {"rc", -100}};
+
+struct Attribute {
+    aclCannAttr id;
+    const char *name;             // in swFeatureList.json
+    const char *const *products;  // that have it; nullptr: all
+};
+constexpr const char *kNewerProducts[] = {"910B", "910C", "950", nullptr};
+constexpr Attribute kAttributes[] = {
+    {ACL_CANN_ATTR_INF_NAN, "INF_NAN", kNewerProducts},
+    {ACL_CANN_ATTR_BF16, "BF16", kNewerProducts},
+    {ACL_CANN_ATTR_JIT_COMPILE, "JIT_COMPILE", nullptr},
+};
+
+std::string trimmed(const std::string &text) {
+    const std::size_t begin = text.find_first_not_of(" \t\r\n");
+    return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
+}
+
+// What follows the key in the first line that has it; empty if there is no such file or line.
+std::string read_value(const std::string &path, const char *key) {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+        const std::size_t found = line.find(key);
+        if (found != std::string::npos) {
+            return trimmed(line.substr(found + std::strlen(key)));
+        }
+    }
+    return "";
+}
+
+std::string directory_of(const std::string &package) {
+    for (const SystemPackage &system : kSystemPackages) {
+        if (package == system.name) {
+            return read_value(kInstallInfo, system.key);
+        }
+    }
+    const char *home = std::getenv("ASCEND_HOME_PATH");
+    return home == nullptr ? "" : std::string(home) + "/share/info";
+}
+
+std::string with_other_dashes(std::string name) {
+    const bool has_dash = name.find('-') != std::string::npos;
+    std::replace(name.begin(), name.end(), has_dash ? '-' : '_', has_dash ? '_' : '-');
+    return name;
+}
+
+std::string require_version(const std::string &package) {
+    const std::string directory = directory_of(package);
+    for (const std::string &name : {package, with_other_dashes(package)}) {
+        const std::string version =
+            directory.empty() ? "" : read_value(directory + "/" + name + "/version.info", kVersionKey);
+        if (!version.empty()) {
+            return version;
+        }
+    }
+    reject(ACL_ERROR_INVALID_FILE, "no version of the package \"%s\" is installed where ASCEND_HOME_PATH or %s says",
+           package.c_str(), kInstallInfo);
+}
+
+template <std::size_t Size>
+void copy_text(const std::string &text, char (&target)[Size]) {
+    target[text.copy(target, Size - 1)] = '\0';
+}
+
+std::vector<std::string> split(const std::string &text) {
+    std::vector<std::string> parts(1);
+    for (const char c : text) {
+        if (c == '.') {
+            parts.emplace_back();
+        } else {
+            parts.back() += c;
+        }
+    }
+    return parts;
+}
+
+// "9.1.0-beta.1" is told as 9.1.0.beta1: four parts.
+std::string dotted(const std::string &version) {
+    const std::size_t dash = version.find('-');
+    if (dash == std::string::npos) {
+        return version;
+    }
+    std::string stage = version.substr(dash + 1);
+    stage.erase(std::remove(stage.begin(), stage.end(), '.'), stage.end());
+    return version.substr(0, dash) + "." + stage;
+}
+
+void fill(aclCANNPackageVersion &out, const std::string &version) {
+    std::vector<std::string> parts = split(version);
+    if (parts.size() < 2) {
+        reject(ACL_ERROR_INVALID_FILE, "\"%s\" is no version", version.c_str());
+    }
+    parts.resize(std::max<std::size_t>(parts.size(), 4), "0");
+    out = {};
+    copy_text(version, out.version);
+    copy_text(parts[0], out.majorVersion);
+    copy_text(parts[1], out.minorVersion);
+    copy_text(parts[2], out.releaseVersion);
+    copy_text(parts[3], out.patchVersion);
+}
+
+std::int64_t stage_offset(std::string name, const std::string &number) {
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    for (const Stage &stage : kStages) {
+        if (name == stage.name) {
+            return stage.offset + std::atoll(number.c_str());
+        }
+    }
+    return 0;
+}
+
+// Section 1.4: major * 10^7 + minor * 10^5 + patch * 10^3, less for what came before the release.
+std::int32_t version_number(const std::string &version) {
+    static const std::regex kForm(R"((\d{1,3})\.(\d{1,9})\.(\d{1,9})(.?(alpha|beta|rc)([.-]?(\d{1,9}))?)?)",
+                                  std::regex::icase);
+    std::smatch parts;
+    if (!std::regex_match(version, parts, kForm)) {
+        reject(ACL_ERROR_INTERNAL_ERROR, "\"%s\" has no number", version.c_str());
+    }
+    const auto part = [&](std::size_t i) { return std::atoll(parts[i].str().c_str()); };
+    const std::int64_t number =
+        part(1) * 10'000'000 + part(2) * 100'000 + part(3) * 1000 + stage_offset(parts[5].str(), parts[7].str());
+    if (number > INT32_MAX) {
+        reject(ACL_ERROR_INTERNAL_ERROR, "the number of \"%s\" is too large", version.c_str());
+    }
+    return static_cast<std::int32_t>(number);
+}
+
+// --- features of the installation ------------------------------------------------------------------------------------
+
+std::string library_directory() {
+    Dl_info info{};
+    if (dladdr(reinterpret_cast<void *>(&aclGetCannAttribute), &info) == 0) {
+        return "";
+    }
+    char *resolved = realpath(info.dli_fname, nullptr);
+    const std::string path = resolved == nullptr ? "" : resolved;
+    std::free(resolved);
+    return path.substr(0, path.rfind('/'));
+}
+
+// The file at that place in one of the directories above the library; empty if there is none.
+std::string find_above_library(const char *place) {
+    std::string directory = library_directory();
+    for (int i = 0; i < kParents && !directory.empty(); ++i) {
+        directory.erase(directory.rfind('/'));
+        const std::string path = directory + "/" + place;
+        if (std::ifstream(path)) {
+            return path;
+        }
+    }
+    return "";
+}
+
+using MajorMinor = std::pair<std::int64_t, std::int64_t>;
+
+MajorMinor require_major_minor(const std::string &version) {
+    char *end = nullptr;
+    const std::int64_t major = std::strtoll(version.c_str(), &end, 10);
+    if (end == version.c_str() || *end != '.') {
+        reject(ACL_ERROR_INTERNAL_ERROR, "\"%s\" is no version", version.c_str());
+    }
+    return {major, std::strtoll(end + 1, nullptr, 10)};
+}
+
+Json read_feature_list(const std::string &path) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    try {
+        return text.empty() ? Json() : parse_json(text, kJsonDepth);
+    } catch (const JsonError &error) {
+        reject(ACL_ERROR_PARSE_FILE, "%s is not JSON: %s, at byte %zu", path.c_str(), error.what.c_str(),
+               error.position);
+    }
+}
+
+bool is_new_enough(const Json &features, const Attribute &attribute, const MajorMinor &runtime) {
+    const Json *feature = features.find(attribute.name);
+    const Json *needed = feature == nullptr ? nullptr : feature->find("runtimeVersion");
+    return needed == nullptr || runtime >= require_major_minor(needed->text);
+}
+
+bool product_has(const Attribute &attribute) {
+    for (const char *const *name = attribute.products; name != nullptr; ++name) {
+        if (*name == nullptr) {
+            return false;
+        }
+        if (std::strcmp(*name, config().product->name) == 0) {
+            return true;
+        }
+    }
+    return true;
+}
+
+struct AttributeList {
+    std::array<aclCannAttr, std::size(kAttributes)> ids;
+    std::size_t count = 0;
+};
+
+AttributeList read_attributes() {
+    const std::string path = find_above_library("data/ascendcl_config/swFeatureList.json");
+    if (path.empty()) {
+        reject(ACL_ERROR_INVALID_FILE, "there is no data/ascendcl_config/swFeatureList.json above the library");
+    }
+    const Json features = read_feature_list(path);
+    const MajorMinor runtime =
+        require_major_minor(read_value(find_above_library("share/info/runtime/version.info"), kVersionKey));
+    AttributeList list{};
+    for (const Attribute &attribute : kAttributes) {
+        if (is_new_enough(features, attribute, runtime) && product_has(attribute)) {
+            list.ids[list.count++] = attribute.id;
+        }
+    }
+    return list;
+}
+
+// Kept once it could be read. Engine lock held.
+const AttributeList &attributes() {
+    static std::optional<AttributeList> list;
+    if (!list) {
+        list = read_attributes();
+    }
+    return *list;
+}
+
+}  // namespace
+
+aclError aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion, int32_t *patchVersion) {
+    return checked_entry(__func__, [&] {
+        require(majorVersion, "majorVersion");
+        require(minorVersion, "minorVersion");
+        require(patchVersion, "patchVersion");
+        *majorVersion = ACL_MAJOR_VERSION;
+        *minorVersion = ACL_MINOR_VERSION;
+        *patchVersion = ACL_PATCH_VERSION;
+    });
+}
+
+aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion *version) {
+    return checked_entry(__func__, [&] {
+        require(version, "version");
+        const auto index = static_cast<std::size_t>(static_cast<unsigned>(name));
+        if (index >= std::size(kPackages)) {
+            reject(ACL_ERROR_INVALID_PARAM, "there is no package %d", static_cast<int>(name));
+        }
+        fill(*version, dotted(require_version(kPackages[index])));
+    });
+}
+
+aclError aclsysGetVersionStr(char *pkgName, char *versionStr) {
+    return checked_entry(__func__, [&] {
+        require(versionStr, "versionStr");
+        require(pkgName, "pkgName");
+        const std::string version = require_version(pkgName);
+        if (version.size() >= ACL_PKG_VERSION_MAX_SIZE) {
+            reject(ACL_ERROR_INTERNAL_ERROR, "the version of %s does not fit into %d bytes", pkgName,
+                   ACL_PKG_VERSION_MAX_SIZE);
+        }
+        std::strcpy(versionStr, version.c_str());
+    });
+}
+
+aclError aclsysGetVersionNum(char *pkgName, int32_t *versionNum) {
+    return checked_entry(__func__, [&] {
+        require(versionNum, "versionNum");
+        require(pkgName, "pkgName");
+        *versionNum = version_number(require_version(pkgName));
+    });
+}
+
+aclError aclGetCannAttributeList(const aclCannAttr **cannAttrList, size_t *num) {
+    return ungated_entry(__func__, [&](Engine &, Lock &) {
+        require(cannAttrList, "cannAttrList");
+        require(num, "num");
+        const AttributeList &list = attributes();
+        *cannAttrList = list.ids.data();
+        *num = list.count;
+    });
+}
+
+aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t *value) {
+    return ungated_entry(__func__, [&](Engine &, Lock &) {
+        require(value, "value");
+        const AttributeList &list = attributes();
+        const auto is_it = [&](const Attribute &attribute) { return attribute.id == cannAttr; };
+        if (std::none_of(std::begin(kAttributes), std::end(kAttributes), is_it)) {
+            reject(ACL_ERROR_INVALID_PARAM, "there is no attribute %d", static_cast<int>(cannAttr));
+        }
+        const auto end = list.ids.begin() + static_cast<std::ptrdiff_t>(list.count);
+        *value = std::find(list.ids.begin(), end, cannAttr) == end ? 0 : 1;
+    });
+}

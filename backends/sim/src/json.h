@@ -1,0 +1,32 @@
+// A strict reader of JSON. A library for it would be one more thing to find at build time, on every machine where pip
+// builds this package, for a configuration file of a few lines.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace aclsim {
+
+struct Json {
+    enum class Type { Null, Boolean, Number, String, Array, Object };
+
+    // The member of an object; nullptr if this is no object or has none of that name. Of several the last counts.
+    const Json *find(const std::string &name) const;
+
+    Type type = Type::Null;
+    std::string text;  // of a string its value, of a number or a boolean what is written
+    std::vector<Json> items;
+    std::vector<std::pair<std::string, Json>> members;
+};
+
+struct JsonError {
+    std::size_t position;  // in bytes, from 0
+    std::string what;
+};
+
+// Objects and arrays may each be nested that deep. Throws JsonError.
+Json parse_json(const std::string &text, std::size_t depth);
+
+}  // namespace aclsim
