@@ -27,11 +27,12 @@ def argument(value: Any, c_type: Any, outs: list[Any]) -> Any:
     if value is None:
         return ffi.NULL
     if not isinstance(value, str):
-        return ffi.cast(c_type, value) if c_type.kind == "pointer" else value
+        converted = ffi.cast(c_type, value)  # -1 is a number to an unsigned parameter too
+        return converted if c_type.kind == "pointer" else value if isinstance(value, float) else int(converted)
     kind, _, rest = value.partition(":")
     if kind == "text":
         return ffi.new("char[]", rest.encode())
-    if kind == "buffer":
+    if kind == "buffer" or (kind == "out" and c_type.cname == "void *"):
         kept[f"buffer {len(kept)}"] = memory = ffi.new("char[256]")
         return ffi.cast(c_type, memory)
     if kind == "out":

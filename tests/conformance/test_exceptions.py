@@ -215,5 +215,5 @@ def test_a_lost_device_is_told_without_a_task(lib, ffi, recorder, device) -> Non
     assert recorder.seen == [
         {"TaskId": UNKNOWN, "StreamId": UNKNOWN, "ThreadId": UNKNOWN, "DeviceId": 1, "ErrorCode": 507010}
     ]
-    assert lib.aclrtResetDeviceForce(1) == 0
+    Device(1).reset()
     device.set_current()

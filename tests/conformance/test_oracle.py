@@ -17,11 +17,15 @@ from typing import Any
 
 import pytest
 
-from ascend_rt import library
+from ascend_rt import library, supports
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "event_sequences.json"
 REPLAY = Path(__file__).resolve().parents[3] / "shared" / "oracle" / "replay.py"
 SEQUENCES = json.loads(DATA.read_text(encoding="utf-8"))
+# By group: function, case, arguments as in calls.py, code. Only calls whose arguments need no preparation.
+ARGUMENTS = json.loads(DATA.with_name("recorded_arguments.json").read_text(encoding="utf-8"))
+# The recording's machine.
+MACHINE = {"ASCEND_RT_SIM_DEVICES": "2", "ASCEND_RT_SIM_PRODUCT": "910B"}
 
 # What a recorded output says about the value that came back.
 OUTPUTS: dict[str, Any] = {
@@ -82,13 +86,44 @@ def test_events_answer_as_the_real_runtime_did(sequence: dict[str, Any], device:
     assert differences == []
 
 
+@pytest.mark.parametrize("group", ARGUMENTS)
+def test_arguments_are_answered_as_the_real_runtime_did(group: str, calls: Any, backend: str) -> None:
+    rows = [row for row in ARGUMENTS[group] if supports(row[0])]
+    prepare = [["aclInit", None], ["aclrtSetDevice", 0]]
+    answers = calls([*prepare, *([function, *arguments] for function, _, arguments, _ in rows)], **MACHINE)
+    differences = [
+        f"{function} [{case}]: {code}, not {expected}"
+        for (function, case, _, expected), (code, _) in zip(rows, answers[len(prepare) :], strict=True)
+        if code != expected
+    ]
+    assert rows
+    assert differences == []
+
+
+# What a group may differ in, and why.
+DIFFERENCES = {
+    "g11": {
+        "aclrtGetDeviceInfo(0, 301": "the recorded machine answered 128 GiB and allocated 64",
+        "aclrtGetStreamAvailableNum": "documented are 1984 streams, the emulated driver had 2036",
+        "aclrtSetOpExecuteTimeOutV2": "the emulated driver has no time scale",
+        "aclrtGetOpTimeOutInterval": "the emulated driver has no time scale",
+        "aclrtGetOpExecuteTimeout": "the emulated driver has no time scale",
+    },
+    "g44": {"aclrtIpcGetEventHandle": "the emulated driver has no IPC events, so the recording leaves their calls out"},
+}
+
+
 @pytest.mark.skipif(not REPLAY.exists(), reason="the recorded sequences are not beside this checkout")
-@pytest.mark.parametrize("group", ["g30", "g32", "g42", "g43", "g45"])
+@pytest.mark.parametrize(
+    "group", ["g0", "g10", "g11", "g20", "g3", "g40", "g41", "g42", "g43", "g44", "g45", "g46", "g47", "g5"]
+)
 def test_recorded_groups_agree(group: str, backend: str) -> None:
     if backend != "sim":
         pytest.skip("the recorder's own tool compares with hardware")
-    command = [sys.executable, str(REPLAY), "--lib", library().path, "--group", group, "--outs"]
-    # The recording's machine had two devices.
-    environment = {**os.environ, "ASCEND_RT_SIM_DEVICES": "2", "ASCEND_RT_SIM_PRODUCT": "910B"}
-    replay = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
-    assert replay.returncode == 0, replay.stdout + replay.stderr
+    command = [sys.executable, str(REPLAY), "--lib", library().path, "--group", group, "--outs", "--verbose"]
+    replay = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=os.environ | MACHINE)
+    assert "calls agree" in replay.stdout, replay.stdout + replay.stderr
+    told = [line for line in replay.stdout.splitlines() if "expected" in line or "out of step" in line]
+    known = DIFFERENCES.get(group, {})
+    assert [line for line in told if not any(call in line for call in known)] == []
+    assert all(any(call in line for line in told) for call in known), "a difference is gone: take it off the list"

@@ -1,0 +1,148 @@
+// Many threads over what streams wait for besides events: notifies, values in memory, tasks that fail and are told of,
+// delays. Run plainly and under the thread, address and undefined sanitizers.
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+
+namespace {
+
+constexpr int kThreads = 4;
+constexpr int kRounds = 200;
+constexpr aclError kFailure = ACL_ERROR_RT_AICORE_EXCEPTION;
+
+aclrtStream new_stream() {
+    aclrtStream stream = nullptr;
+    CHECK_OK(aclrtCreateStream(&stream));
+    return stream;
+}
+
+template <class Body>
+void in_threads(Body body) {
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < kThreads; ++thread) {
+        threads.emplace_back([=] {
+            CHECK_OK(aclrtSetDevice(0));
+            body(thread);
+        });
+    }
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+    for (int thread = 0; thread < kThreads; ++thread) {
+        CHECK_OK(aclrtResetDevice(0));
+    }
+}
+
+// Two streams pass the turn to each other; each round needs the one before.
+void notifies_pass_the_turn() {
+    in_threads([](int) {
+        aclrtStream streams[2] = {new_stream(), new_stream()};
+        aclrtNotify turns[2] = {};
+        for (aclrtNotify &turn : turns) {
+            CHECK_OK(aclrtCreateNotify(&turn, 0));
+        }
+        for (int round = 0; round < kRounds; ++round) {
+            CHECK_OK(aclrtWaitAndResetNotify(turns[0], streams[1], 0));
+            CHECK_OK(aclrtRecordNotify(turns[1], streams[1]));
+            CHECK_OK(aclrtRecordNotify(turns[0], streams[0]));
+            CHECK_OK(aclrtWaitAndResetNotify(turns[1], streams[0], 0));
+        }
+        for (int i = 0; i < 2; ++i) {
+            CHECK_OK(aclrtSynchronizeStream(streams[i]));
+            CHECK_OK(aclrtDestroyNotify(turns[i]));
+            CHECK_OK(aclrtDestroyStream(streams[i]));
+        }
+    });
+}
+
+// Streams of different threads wait for values that other threads write.
+void values_count_up() {
+    void *memory = nullptr;
+    CHECK_OK(aclrtMalloc(&memory, kThreads * sizeof(std::uint64_t), ACL_MEM_MALLOC_HUGE_FIRST));
+    CHECK_OK(aclrtMemset(memory, kThreads * sizeof(std::uint64_t), 0, kThreads * sizeof(std::uint64_t)));
+    auto *values = static_cast<std::uint64_t *>(memory);
+    in_threads([values](int thread) {
+        const aclrtStream stream = new_stream();
+        std::uint64_t *mine = values + thread;
+        std::uint64_t *next = values + (thread + 1) % kThreads;
+        for (std::uint64_t round = 1; round <= kRounds; ++round) {
+            if (thread != 0) {
+                CHECK_OK(aclrtValueWait(mine, round, ACL_STREAM_WAIT_VALUE_GEQ, stream));
+            }
+            CHECK_OK(aclrtValueWrite(next, round, 0, stream));
+            if (thread == 0) {
+                CHECK_OK(aclrtValueWait(mine, round, ACL_STREAM_WAIT_VALUE_GEQ, stream));
+            }
+        }
+        CHECK_OK(aclrtSynchronizeStream(stream));
+        CHECK_OK(aclrtDestroyStream(stream));
+    });
+    for (int thread = 0; thread < kThreads; ++thread) {
+        CHECK(values[thread] == kRounds);
+    }
+    CHECK_OK(aclrtFree(memory));
+}
+
+std::atomic<int> g_told{0};
+
+void count(aclrtExceptionInfo *info) {
+    CHECK(aclrtGetErrorCodeFromExceptionInfo(info) == static_cast<std::uint32_t>(kFailure));
+    ++g_told;
+}
+
+// Each thread's tasks fail; when its synchronization says so, the callback for it is over.
+void failures_are_told() {
+    CHECK_OK(aclrtExceptionInfoCallbackRegister(count));
+    in_threads([](int) {
+        const aclrtStream stream = new_stream();
+        for (int round = 0; round < kRounds; ++round) {
+            CHECK_OK(aclsimFailTask(stream, 1, kFailure));
+            std::uint8_t unused = 0;
+            CHECK_OK(aclrtProfTrace(&unused, 1, stream));
+            const int before = g_told;
+            CHECK_CODE(kFailure, aclrtSynchronizeStream(stream));
+            CHECK(g_told >= before);
+            CHECK_OK(aclrtSynchronizeStream(stream));
+        }
+        CHECK_OK(aclrtDestroyStream(stream));
+    });
+    CHECK(g_told == kThreads * kRounds);
+    CHECK_OK(aclrtExceptionInfoCallbackUnregister(count));
+    CHECK_OK(aclsimClearFaults());
+}
+
+// Delayed tasks keep their order, and a stream may be aborted while its head is delayed.
+void delays_keep_the_order() {
+    in_threads([](int thread) {
+        const aclrtStream stream = new_stream();
+        std::uint8_t unused = 0;
+        CHECK_OK(aclsimDelayTasks(stream, 100));
+        for (int i = 0; i < 20; ++i) {
+            CHECK_OK(aclrtProfTrace(&unused, 1, stream));
+        }
+        if (thread % 2 == 0) {
+            CHECK_OK(aclrtSynchronizeStream(stream));
+        } else {
+            CHECK_OK(aclrtStreamAbort(stream));
+        }
+        CHECK_OK(aclrtDestroyStream(stream));
+    });
+    CHECK_OK(aclsimClearFaults());
+}
+
+}  // namespace
+
+int main() {
+    CHECK_OK(aclInit(nullptr));
+    CHECK_OK(aclrtSetDevice(0));
+    notifies_pass_the_turn();
+    values_count_up();
+    failures_are_told();
+    delays_keep_the_order();
+    CHECK_OK(aclrtResetDevice(0));
+    CHECK_OK(aclFinalize());
+    return 0;
+}
