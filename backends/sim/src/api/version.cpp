@@ -1,16 +1,15 @@
 // Versions and features of the installation (device_context_init_errors.md section 10). The simulator brings none: what
 // is told is what ASCEND_HOME_PATH and the directories around the library hold.
 #include <dlfcn.h>
+#include <strings.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <optional>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -145,27 +144,72 @@ void fill(aclCANNPackageVersion &out, const std::string &version) {
     copy_text(parts[3], out.patchVersion);
 }
 
-std::int64_t stage_offset(std::string name, const std::string &number) {
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-    for (const Stage &stage : kStages) {
-        if (name == stage.name) {
-            return stage.offset + std::atoll(number.c_str());
+// Reads a version from its start.
+class VersionReader {
+  public:
+    explicit VersionReader(const std::string &version) : at_(version.c_str()) {}
+    bool is_at_end() const { return *at_ == '\0'; }
+    bool skip_one_of(const char *characters) {
+        const bool is_there = !is_at_end() && std::strchr(characters, *at_) != nullptr;
+        at_ += is_there ? 1 : 0;
+        return is_there;
+    }
+    bool number(std::size_t most_digits, std::int64_t &value) {
+        const std::size_t digits = std::strspn(at_, "0123456789");
+        if (digits == 0 || digits > most_digits) {
+            return false;
+        }
+        value = std::atoll(at_);
+        at_ += digits;
+        return true;
+    }
+    // The stage before a release, whatever its case.
+    const Stage *stage() {
+        for (const Stage &stage : kStages) {
+            if (strncasecmp(at_, stage.name, std::strlen(stage.name)) == 0) {
+                at_ += std::strlen(stage.name);
+                return &stage;
+            }
+        }
+        return nullptr;
+    }
+
+  private:
+    const char *at_;
+};
+
+// "-beta.1", "beta1", ".RC2": less than the release; the number may be missing.
+bool read_stage(VersionReader &reader, std::int64_t &offset) {
+    offset = 0;
+    if (reader.is_at_end()) {
+        return true;
+    }
+    reader.skip_one_of("-.+_ ");
+    const Stage *stage = reader.stage();
+    std::int64_t number = 0;
+    if (stage != nullptr && !reader.is_at_end()) {
+        reader.skip_one_of(".-");
+        if (!reader.number(9, number)) {
+            return false;
         }
     }
-    return 0;
+    offset = stage == nullptr ? 0 : stage->offset + number;
+    return stage != nullptr && reader.is_at_end();
 }
 
 // Section 1.4: major * 10^7 + minor * 10^5 + patch * 10^3, less for what came before the release.
 std::int32_t version_number(const std::string &version) {
-    static const std::regex kForm(R"((\d{1,3})\.(\d{1,9})\.(\d{1,9})(.?(alpha|beta|rc)([.-]?(\d{1,9}))?)?)",
-                                  std::regex::icase);
-    std::smatch parts;
-    if (!std::regex_match(version, parts, kForm)) {
+    VersionReader reader(version);
+    std::int64_t major = 0;
+    std::int64_t minor = 0;
+    std::int64_t patch = 0;
+    std::int64_t offset = 0;
+    const bool is_release = reader.number(3, major) && reader.skip_one_of(".") && reader.number(9, minor) &&
+                            reader.skip_one_of(".") && reader.number(9, patch);
+    if (!is_release || !read_stage(reader, offset)) {
         reject(ACL_ERROR_INTERNAL_ERROR, "\"%s\" has no number", version.c_str());
     }
-    const auto part = [&](std::size_t i) { return std::atoll(parts[i].str().c_str()); };
-    const std::int64_t number =
-        part(1) * 10'000'000 + part(2) * 100'000 + part(3) * 1000 + stage_offset(parts[5].str(), parts[7].str());
+    const std::int64_t number = major * 10'000'000 + minor * 100'000 + patch * 1000 + offset;
     if (number > INT32_MAX) {
         reject(ACL_ERROR_INTERNAL_ERROR, "the number of \"%s\" is too large", version.c_str());
     }
