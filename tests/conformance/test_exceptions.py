@@ -217,3 +217,34 @@ def test_a_lost_device_is_told_without_a_task(lib, ffi, recorder, device) -> Non
     ]
     Device(1).reset()
     device.set_current()
+
+
+def test_a_callback_that_waits_does_not_hold_up_other_threads(lib, ffi, stream, other, device) -> None:
+    entered, go_on = threading.Event(), threading.Event()
+
+    @ffi.callback("void(aclrtExceptionInfo *)")
+    def callback(info: Any) -> None:
+        entered.set()
+        go_on.wait()
+
+    assert lib.aclrtExceptionInfoCallbackRegister(callback) == 0
+    codes = []
+
+    def fail_and_wait() -> None:
+        device.set_current()
+        sim.fail_task(AICORE_EXCEPTION, stream)
+        try:
+            stream.record()
+            stream.synchronize()
+        except AclError as error:
+            codes.append(error.code)
+
+    thread = threading.Thread(target=fail_and_wait)
+    thread.start()
+    entered.wait()
+    other.record().synchronize()  # another stream, another thread
+    assert codes == []
+    go_on.set()
+    thread.join()
+    assert codes == [AICORE_EXCEPTION]
+    assert lib.aclrtExceptionInfoCallbackUnregister(callback) == 0

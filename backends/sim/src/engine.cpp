@@ -298,7 +298,7 @@ Engine::Waited Engine::wait_for(Lock &lock, std::shared_ptr<Stream> stream, std:
         }
     }
     if (exceptions_.is_pending()) {
-        exceptions_.deliver(lock);
+        exceptions_.settle(lock, *stream);
     }
     return stream->aborts == aborts ? Waited::Done : Waited::Aborted;
 }

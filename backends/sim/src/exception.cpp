@@ -27,52 +27,61 @@ void Exceptions::remove(aclrtExceptionInfoCallback callback) {
     callbacks_.erase(std::remove(callbacks_.begin(), callbacks_.end(), callback), callbacks_.end());
 }
 
-void Exceptions::report(const rtExceptionInfo &info) {
+void Exceptions::report(const Report &report) {
     if (single_ != nullptr || !callbacks_.empty()) {
-        pending_.push_back(info);
+        pending_.push_back(report);
     }
 }
 
 void Exceptions::report_task(const Stream &stream, const Task &task) {
     if (std::find(std::begin(kNoFailures), std::end(kNoFailures), task.result) == std::end(kNoFailures)) {
-        report({static_cast<std::uint32_t>(task.sequence), stream.id, task.submitter, stream.context.device.user_id,
-                static_cast<std::uint32_t>(task.result)});
+        report({{static_cast<std::uint32_t>(task.sequence), stream.id, task.submitter, stream.context.device.user_id,
+                 static_cast<std::uint32_t>(task.result)},
+                &stream});
     }
 }
 
 void Exceptions::report_device(const Device &device, aclError code) {
-    report({kUnknown, kUnknown, kUnknown, device.user_id, static_cast<std::uint32_t>(code)});
+    report({{kUnknown, kUnknown, kUnknown, device.user_id, static_cast<std::uint32_t>(code)}, nullptr});
+}
+
+void Exceptions::run(std::unique_lock<std::mutex> &lock, const Report &report) {
+    auto callbacks = callbacks_;  // one that is in both places is called twice
+    if (single_ != nullptr) {
+        callbacks.push_back(single_);
+    }
+    delivering_.push_back(&report);
+    t_is_delivering = true;
+    lock.unlock();
+    rtExceptionInfo *info = const_cast<rtExceptionInfo *>(&report.info);  // the callback's type has no const
+    for (const auto callback : callbacks) {
+        callback(info);
+    }
+    lock.lock();
+    t_is_delivering = false;
+    delivering_.erase(std::remove(delivering_.begin(), delivering_.end(), &report), delivering_.end());
+    delivered_.notify_all();
 }
 
 void Exceptions::deliver(std::unique_lock<std::mutex> &lock) {
-    if (t_is_delivering) {
-        return;  // a callback that calls the API
-    }
-    while (!pending_.empty()) {
-        rtExceptionInfo info = pending_.front();
+    while (!pending_.empty() && !t_is_delivering) {  // a callback may call the API
+        const Report report = pending_.front();
         pending_.pop_front();
-        auto callbacks = callbacks_;  // one that is in both places is called twice
-        if (single_ != nullptr) {
-            callbacks.push_back(single_);
-        }
-        live_.insert(&info);
-        ++delivering_;
-        t_is_delivering = true;
-        lock.unlock();
-        for (const auto callback : callbacks) {
-            callback(&info);
-        }
-        lock.lock();
-        t_is_delivering = false;
-        --delivering_;
-        live_.erase(&info);
-        delivered_.notify_all();
+        run(lock, report);
     }
-    delivered_.wait(lock, [this] { return delivering_ == 0; });
+}
+
+void Exceptions::settle(std::unique_lock<std::mutex> &lock, const Stream &stream) {
+    deliver(lock);
+    const auto concerns = [&](const Report *report) { return report->stream == &stream; };
+    while (!t_is_delivering && std::any_of(delivering_.begin(), delivering_.end(), concerns)) {
+        delivered_.wait(lock);
+    }
 }
 
 const rtExceptionInfo *Exceptions::find(const rtExceptionInfo *info) const {
-    return live_.count(info) > 0 ? info : nullptr;
+    const auto is_it = [info](const Report *report) { return &report->info == info; };
+    return std::any_of(delivering_.begin(), delivering_.end(), is_it) ? info : nullptr;
 }
 
 }  // namespace aclsim

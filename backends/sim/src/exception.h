@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
-#include <set>
 #include <vector>
 
 #include "abi/acl.h"
@@ -36,22 +35,28 @@ class Exceptions {
 
     void report_task(const Stream &stream, const Task &task);
     void report_device(const Device &device, aclError code);
-    bool is_pending() const { return !pending_.empty() || delivering_ > 0; }
-    // Runs the callbacks for what was reported; when it returns they have run, whichever thread ran them. So whoever
-    // learns of a failure from a call knows that its callbacks are over.
+    bool is_pending() const { return !pending_.empty() || !delivering_.empty(); }
+    // Runs the callbacks for what was reported and not yet taken up by another thread.
     void deliver(std::unique_lock<std::mutex> &lock);
+    // The same, and waits for those of this stream that another thread runs: who learns of a failure by synchronizing
+    // knows that its callbacks are over.
+    void settle(std::unique_lock<std::mutex> &lock, const Stream &stream);
 
     // Of an information that is being delivered, else nullptr.
     const rtExceptionInfo *find(const rtExceptionInfo *info) const;
 
   private:
-    void report(const rtExceptionInfo &info);
+    struct Report {
+        rtExceptionInfo info;
+        const Stream *stream;  // nullptr: the device's
+    };
+    void report(const Report &report);
+    void run(std::unique_lock<std::mutex> &lock, const Report &report);
 
     aclrtExceptionInfoCallback single_ = nullptr;
     std::vector<aclrtExceptionInfoCallback> callbacks_;
-    std::deque<rtExceptionInfo> pending_;
-    std::set<const rtExceptionInfo *> live_;
-    std::uint32_t delivering_ = 0;
+    std::deque<Report> pending_;
+    std::vector<const Report *> delivering_;
     std::condition_variable delivered_;
 };
 
