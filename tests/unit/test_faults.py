@@ -264,3 +264,20 @@ def test_the_vendors_library_has_no_faults_on_demand(run, build, tmp_path) -> No
     """
     result = run("-c", code, ASCEND_RT_LIBRARY=build(tmp_path / "libascendcl.so"))
     assert result.stdout.split() == ["True"] * 4, result.stderr
+
+
+def test_queries_of_events_tell_of_a_context_that_has_stopped(run) -> None:
+    code = """
+event, old = Event(), ffi.new("aclrtEvent *")
+assert lib.aclrtCreateEvent(old) == 0
+raw = ffi.cast("void *", stream.handle)
+assert lib.aclrtSetStreamFailureMode(raw, lib.ACL_STOP_ON_FAILURE) == 0
+stream.record(event)
+assert lib.aclrtRecordEvent(old[0], raw) == 0
+sim.fail_task(507015, stream)
+stream.record()
+status, wait = ffi.new("aclrtEventStatus *"), ffi.new("aclrtEventWaitStatus *")
+print(lib.aclrtQueryEvent(old[0], status), lib.aclrtQueryEventWaitStatus(old[0], wait))
+print(code_of(lambda: event.is_done), lib.aclrtStreamQuery(raw, ffi.new("aclrtStreamStatus *")))
+"""
+    assert lines(run, code) == ["507015 507015", "507015 507015"]

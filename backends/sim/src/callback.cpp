@@ -116,6 +116,10 @@ void Reports::process(Lock &lock, std::uint64_t thread, Clock::time_point deadli
         fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, "the calling thread is not subscribed to any stream");
     }
     const auto entry = found->second;
+    if (entry->device->primary == nullptr && current_context(engine_) == nullptr) {
+        fail(ACL_ERROR_RT_CONTEXT_NULL, "the calling thread has no current context, and device %u is not set",
+             entry->device->user_id);
+    }
     while (entry->queue.empty()) {
         if (deadline == Clock::time_point::max()) {
             entry->arrived.wait(lock);

@@ -38,6 +38,14 @@ aclError create(const char *function, aclrtEvent *event, Event::Mode mode, std::
 
 [[noreturn]] void refuse_kind(const char *what) { refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "not with %s event", what); }
 
+// A query tells of a failure that stays: STOP mode, or a device that is lost.
+void require_sound_context(Engine &engine, const Event &event) {
+    const Stream *stream = engine.registry().find<Stream>(event.record_stream());
+    if (stream != nullptr && stream->context.failure != ACL_SUCCESS) {
+        fail(stream->context.failure, "an earlier task failed and the context is in STOP mode");
+    }
+}
+
 void refuse_device_only(const Event &event) {
     if (event.is_device_only()) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "a device-only event cannot be used from the host");
@@ -221,6 +229,7 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
         if (found.mode == Event::Mode::New || found.is_external()) {
             refuse_kind("an Ex or external");
         }
+        require_sound_context(engine, found);
         const bool complete = !found.was_recorded() || found.was_seen_complete();
         *status = complete ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
     });
@@ -234,6 +243,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
         if (found.is_external()) {
             refuse_kind("an external");
         }
+        require_sound_context(engine, found);
         if (found.is_complete()) {
             found.see_complete();
         }
@@ -251,6 +261,7 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
         if (found.mode == Event::Mode::New || found.is_external()) {
             refuse_kind("an Ex or external");
         }
+        require_sound_context(engine, found);
         *status = found.outstanding_waits() == 0 ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
     });
 }
