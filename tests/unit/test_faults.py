@@ -43,6 +43,24 @@ print(code_of(Buffer, 64), lib.aclrtPeekAtLastError(0))
     assert lines(run, code) == ["[0, 207007, 0, 0]", "[207018, 207018, 207018]", "0 207018"]
 
 
+def test_every_simulated_function_can_fail(run) -> None:
+    code = """
+names = ["aclInit", "aclFinalize", "aclrtGetVersion", "aclrtGetDeviceCount", "aclrtRecordEvent", "aclrtCreateNotify"]
+for name in names:
+    sim.fail_call(name, 500000)
+    arguments = [ffi.NULL if t.kind in ("pointer", "function") else 0 for t in ffi.typeof(getattr(lib, name)).args]
+    print(getattr(lib, name)(*arguments), end=" ")
+"""
+    assert lines(run, code) == ["500000 " * 6]
+
+
+def test_the_environment_reaches_the_first_call(run) -> None:
+    faults = {"ASCEND_RT_BACKEND": "sim", "ASCEND_RT_SIM_FAULTS": "call:aclInit:1=500000"}
+    result = run("-m", "ascend_rt", "demo", **faults)
+    assert result.returncode == 1
+    assert "aclInit: [500000" in result.stderr
+
+
 def test_a_failed_task_shows_once_in_continue_mode_and_stays_in_stop_mode(run) -> None:
     code = """
 sim.fail_task(507015, stream)

@@ -15,6 +15,15 @@ std::atomic<bool> g_is_forked_child{false};
 
 }  // namespace
 
+void check_faults(const char *function) {
+    Engine &engine = Engine::get();
+    const Lock lock = engine.acquire();
+    if (!engine.error.empty()) {
+        reject(ACL_ERROR_RT_INTERNAL_ERROR, "%s", engine.error.c_str());
+    }
+    engine.faults().check_call(function);
+}
+
 bool is_forked_child() { return g_is_forked_child.load(std::memory_order_relaxed); }
 
 }  // namespace aclsim

@@ -15,6 +15,9 @@ namespace aclsim {
 // In a process forked after the engine was started there are no threads and the lock may be held by nobody.
 bool is_forked_child();
 
+// Throws what fault injection wants the call to answer.
+void check_faults(const char *function);
+
 // Runs the body of an entry point and turns what it throws into the return code. The engine is not locked.
 template <class Body>
 aclError checked_entry(const char *function, Body body) {
@@ -27,6 +30,9 @@ aclError checked_entry(const char *function, Body body) {
         }
         if (!config().error.empty()) {
             reject(ACL_ERROR_RT_INTERNAL_ERROR, "%s", config().error.c_str());
+        }
+        if (Faults::concerns_calls() || !config().faults.empty()) {
+            check_faults(function);
         }
         body();
         return ACL_SUCCESS;
@@ -48,12 +54,6 @@ aclError ungated_entry(const char *function, Body body) {
     return checked_entry(function, [&] {
         Engine &engine = Engine::get();
         Lock lock = engine.acquire();
-        if (!engine.error.empty()) {
-            reject(ACL_ERROR_RT_INTERNAL_ERROR, "%s", engine.error.c_str());
-        }
-        if (engine.faults().concerns_calls()) {
-            engine.faults().check_call(function);
-        }
         body(engine, lock);
         if (engine.exceptions().is_pending()) {
             engine.exceptions().deliver(lock);

@@ -10,12 +10,15 @@
 
 namespace aclsim {
 
+std::atomic<bool> Faults::concerns_calls_{false};
+
 bool StreamFilter::matches(const Stream &stream) const {
     return (handle == nullptr || handle == stream.handle()) && (id < 0 || id == static_cast<std::int64_t>(stream.id));
 }
 
 void Faults::fail_call(const std::string &function, std::uint64_t nth, aclError code) {
     calls_.push_back({function, {nth, code}});
+    concerns_calls_ = true;
 }
 
 void Faults::fail_task(const StreamFilter &streams, std::uint64_t nth, aclError code) {
@@ -26,7 +29,10 @@ void Faults::delay_tasks(const StreamFilter &streams, std::chrono::microseconds 
     delays_.push_back({streams, delay});
 }
 
-void Faults::clear() { *this = Faults(); }
+void Faults::clear() {
+    *this = Faults();
+    concerns_calls_ = false;
+}
 
 void Faults::check_call(const char *function) {
     for (CallRule &rule : calls_) {

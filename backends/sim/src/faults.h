@@ -2,6 +2,7 @@
 // few (abi/aclsim.h, ASCEND_RT_SIM_FAULTS).
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -34,12 +35,13 @@ class Faults {
     void clear();
 
     // What the engine asks.
-    bool concerns_calls() const { return !calls_.empty(); }
+    static bool concerns_calls() { return concerns_calls_.load(std::memory_order_relaxed); }  // without the lock
     bool concerns_tasks() const { return !tasks_.empty() || !delays_.empty(); }
     void check_call(const char *function);           // throws the failure when it is its turn
     void prepare(const Stream &stream, Task &task);  // a task that is being submitted
 
   private:
+    static std::atomic<bool> concerns_calls_;
     // Counts the calls or tasks that a rule is for.
     struct Turn {
         std::uint64_t nth;
