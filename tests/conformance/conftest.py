@@ -41,6 +41,7 @@ def run(command: list[str], standard_input: str, environment: dict[str, object])
         text=True,
         timeout=120,
         check=False,
+        cwd=CALLS.parent,  # not where Python would find the source tree instead of the installed package
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

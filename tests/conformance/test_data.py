@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -164,7 +165,13 @@ def test_the_log(environment: dict[str, str], levels: list[str], backend: str) -
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ASCEND_")}
     kept["ASCEND_RT_BACKEND"] = backend
     done = subprocess.run(
-        [sys.executable, "-c", LOG], env=kept | environment, capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", LOG],
+        env=kept | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        cwd=Path(__file__).parent,
     )
     lines = done.stdout.splitlines()
     assert [line.split("]")[0].lstrip("[") for line in lines] == levels + (["ERROR"] if levels else [])

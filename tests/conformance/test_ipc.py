@@ -14,6 +14,7 @@ import pytest
 from ascend_rt.testing import Latch
 
 GARBAGE_HANDLE = b"no such event"
+HERE = Path(__file__).parent  # not where Python would find the source tree
 
 # A second process that does what it is told, line by line, and answers each line.
 OTHER = """
@@ -32,7 +33,7 @@ class Process:
     """The second process."""
 
     def __init__(self) -> None:
-        self.child = subprocess.Popen([sys.executable, "-c", OTHER], stdin=-1, stdout=-1, text=True)
+        self.child = subprocess.Popen([sys.executable, "-c", OTHER], stdin=-1, stdout=-1, text=True, cwd=HERE)
 
     def __call__(self, expression: str) -> str:
         assert self.child.stdin is not None

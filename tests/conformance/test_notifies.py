@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -210,43 +208,31 @@ assert lib.aclrtCntNotifyGetId(counter, ffi.NULL) == 107000
 assert lib.aclrtCntNotifyGetId(counter, ffi.new("uint32_t *")) == 0
 assert lib.aclrtCntNotifyDestroy(counter) == 0
 assert lib.aclrtCntNotifyDestroy(counter) == 107017
-print("done")
+told("done")
 """
 
 
-def run_on(product: str, code: str) -> subprocess.CompletedProcess[str]:
-    import os
-
-    environment = os.environ | {"ASCEND_RT_SIM_PRODUCT": product, "ASCEND_RT_BACKEND": "sim"}
-    return subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
-
-
-def test_counting_notifies_of_the_950() -> None:
-    result = run_on("950", COUNTING)
-    assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr
+def test_counting_notifies_of_the_950(child: Any) -> None:
+    assert child(COUNTING, ASCEND_RT_SIM_PRODUCT="950") == "done"
 
 
 @pytest.mark.parametrize("product", ["910B", "910C", "310B", "310P", "910"])
-def test_other_products_have_no_counting_notifies_and_see_null_first(product: str) -> None:
+def test_other_products_have_no_counting_notifies_and_see_null_first(child: Any, product: str) -> None:
     code = """
-from ascend_rt import ffi, lib
-print(lib.aclrtCntNotifyCreate(ffi.NULL, 0), lib.aclrtCntNotifyCreate(ffi.new("aclrtCntNotify *"), 0),
-      lib.aclrtCntNotifyDestroy(ffi.NULL), lib.aclrtCntNotifyDestroy(ffi.cast("void *", 64)))
-"""
-    result = run_on(product, code)
-    assert result.stdout.split() == ["107000", "207000", "107000", "207000"], result.stderr
+    out, garbage = ffi.new("aclrtCntNotify *"), ffi.cast("void *", 64)
+    told([lib.aclrtCntNotifyCreate(ffi.NULL, 0), lib.aclrtCntNotifyCreate(out, 0),
+          lib.aclrtCntNotifyDestroy(ffi.NULL), lib.aclrtCntNotifyDestroy(garbage)])
+    """
+    assert child(code, ASCEND_RT_SIM_PRODUCT=product) == [107000, 207000, 107000, 207000]
 
 
 @pytest.mark.parametrize(("product", "count"), [("910B", 8192), ("310P", 1024)])
-def test_a_device_has_so_many_notifies(product: str, count: int) -> None:
+def test_a_device_has_so_many_notifies(child: Any, product: str, count: int) -> None:
     code = """
-from ascend_rt import Device, ffi, lib
-Device(0).set_current()
-out, made = ffi.new("aclrtNotify *"), 0
-while (code := lib.aclrtCreateNotify(out, 0)) == 0:
-    made += 1
-print(made, code)
-"""
-    assert run_on(product, code).stdout.split() == [str(count), "207009"]
+    assert lib.aclrtSetDevice(0) == 0
+    out, made = ffi.new("aclrtNotify *"), 0
+    while (code := lib.aclrtCreateNotify(out, 0)) == 0:
+        made += 1
+    told([made, code])
+    """
+    assert child(code, ASCEND_RT_SIM_PRODUCT=product) == [count, 207009]
