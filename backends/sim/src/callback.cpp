@@ -44,6 +44,7 @@ class CallbackTask final : public Task {
         }
         return has_run_ && !*has_run_ ? Start::Blocked : Start::Done;
     }
+    std::string awaited() const override { return "its subscribed thread to call aclrtProcessReport"; }
 
   private:
     std::shared_ptr<Reports::ReportThread> thread_;

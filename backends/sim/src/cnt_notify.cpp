@@ -69,6 +69,9 @@ class CntNotifyWaitTask final : public ConditionTask {
         return true;
     }
     Waiters &waiters() override { return notify_->waiters_; }
+    std::string awaited() const override {
+        return "counting notify " + std::to_string(notify_->id) + ", which is at " + std::to_string(notify_->count_);
+    }
 
   private:
     std::shared_ptr<CntNotify> notify_;

@@ -7,6 +7,8 @@
 namespace aclsim {
 namespace {
 
+constexpr std::uint32_t kDay_ms = 24 * 3600 * 1000;
+
 std::string environment(const char *name) {
     const char *value = std::getenv(name);
     return value == nullptr ? "" : value;
@@ -48,6 +50,9 @@ Config read_config() {
     read_number(config, "ASCEND_RT_SIM_WORKERS", 1, 256, config.workers);
     config.faults = environment("ASCEND_RT_SIM_FAULTS");
     read_number(config, "ASCEND_RT_SIM_GROUPS", 1, 8, config.groups);
+    auto stall_ms = static_cast<std::uint32_t>(config.stall.count());
+    read_number(config, "ASCEND_RT_SIM_STALL_MS", 0, kDay_ms, stall_ms);
+    config.stall = std::chrono::milliseconds(stall_ms);
     const char *visible = std::getenv("ASCEND_RT_VISIBLE_DEVICES");
     config.visible_is_set = visible != nullptr;
     if (visible != nullptr) {

@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 
 #include "context.h"
 #include "error.h"
+#include "stall.h"
 
 namespace aclsim {
 namespace {
@@ -32,6 +34,10 @@ std::uint64_t thread_number() {
 
 std::atomic<bool> g_started{false};
 thread_local std::uint32_t t_last_task_id = kNoTask;
+
+Clock::time_point stall_report_time() {
+    return config().stall.count() == 0 ? Clock::time_point::max() : Clock::now() + config().stall;
+}
 
 }  // namespace
 
@@ -289,13 +295,22 @@ bool Engine::drop_tasks(Lock &lock, Stream &stream, aclError reason, Clock::time
 Engine::Waited Engine::wait_for(Lock &lock, std::shared_ptr<Stream> stream, std::uint64_t sequence,
                                 Clock::time_point deadline) {
     const std::uint64_t aborts = stream->aborts;
+    Clock::time_point report_at = deadline == Clock::time_point::max() ? stall_report_time() : deadline;
     while (stream->completed.load(std::memory_order_acquire) < sequence) {
         if (stream->aborts != aborts || stream->aborting > 0) {
             return Waited::Aborted;
         }
-        if (!help(lock, *stream) && !watch(lock, *stream, sequence, deadline)) {
-            return stream->completed.load(std::memory_order_acquire) < sequence ? Waited::TimedOut : Waited::Done;
+        if (help(lock, *stream) || watch(lock, *stream, sequence, report_at)) {
+            continue;
         }
+        if (stream->completed.load(std::memory_order_acquire) >= sequence) {
+            return Waited::Done;
+        }
+        if (report_at == deadline) {
+            return Waited::TimedOut;
+        }
+        std::fputs(explain_stall(*stream, sequence).c_str(), stderr);
+        report_at = deadline;
     }
     if (exceptions_.is_pending()) {
         exceptions_.settle(lock, *stream);

@@ -5,6 +5,7 @@
 #include "context.h"
 #include "engine.h"
 #include "error.h"
+#include "stall.h"
 
 namespace aclsim {
 
@@ -85,6 +86,9 @@ class WaitTask final : public Task {
     bool expire() override { return expired_ = true; }
 
     Stream *waits_for() override { return engine_.registry().find<Stream>(event_->record_stream_); }
+    std::string awaited() const override {
+        return "event " + text_of(event_->handle()) + (event_->recorded_ ? "" : ", which is not recorded");
+    }
 
   private:
     Engine &engine_;

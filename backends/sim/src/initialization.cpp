@@ -7,8 +7,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "device_limits.h"
 #include "entry.h"
-#include "limits.h"
 
 namespace aclsim {
 namespace {

@@ -33,6 +33,7 @@ class IpcWaitTask final : public ConditionTask {
   protected:
     bool try_pass() override { return records_->is_complete(record_); }
     Waiters &waiters() override { return records_->waiters(); }
+    std::string awaited() const override { return "record " + std::to_string(record_) + " of an IPC event"; }
 
   private:
     std::shared_ptr<IpcRecords> records_;

@@ -34,6 +34,7 @@ class NotifyWaitTask final : public ConditionTask {
   protected:
     bool try_pass() override { return notify_->bit().exchange(0) != 0; }
     Waiters &waiters() override { return notify_->waiters_; }
+    std::string awaited() const override { return "notify " + std::to_string(notify_->id); }
 
   private:
     std::shared_ptr<Notify> notify_;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "abi/acl.h"
 
@@ -62,6 +63,8 @@ class Task {
     virtual bool expire() { return false; }
     // The stream that must make progress before a Blocked task can go on, if that is known.
     virtual Stream *waits_for() { return nullptr; }
+    // What a Blocked task waits for, in words.
+    virtual std::string awaited() const { return "nothing"; }
 
     std::uint64_t sequence = 0;     // position in its stream, from 1
     aclError result = ACL_SUCCESS;  // set by start() or run(); a failure shows at the next synchronization

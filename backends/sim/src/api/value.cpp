@@ -3,6 +3,7 @@
 
 #include "condition.h"
 #include "entry.h"
+#include "stall.h"
 
 using namespace aclsim;
 
@@ -60,6 +61,9 @@ class ValueWaitTask final : public ConditionTask {
   protected:
     bool try_pass() override { return is_satisfied(load(address_), value_, flag_); }
     Waiters &waiters() override { return value_waiters(); }
+    std::string awaited() const override {
+        return "a value at " + text_of(address_) + ", where " + std::to_string(load(address_)) + " is";
+    }
 
   private:
     const void *address_;

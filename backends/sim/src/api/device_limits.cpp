@@ -1,5 +1,5 @@
 // Limits of the whole process (device_context_init_errors.md section 5).
-#include "limits.h"
+#include "device_limits.h"
 
 #include "entry.h"
 

@@ -1,4 +1,4 @@
-#include "limits.h"
+#include "device_limits.h"
 
 #include <atomic>
 #include <cstddef>

@@ -1,0 +1,81 @@
+#include "stall.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "config.h"
+#include "context.h"
+#include "device.h"
+#include "error.h"
+#include "stream.h"
+
+namespace aclsim {
+namespace {
+
+// What a thread does that runs a task of this kind; the others need no thread.
+std::string running(TaskKind kind) {
+    switch (kind) {
+        case TaskKind::HostFunction:
+            return "a host function";
+        case TaskKind::Reduce:
+            return "a reduction";
+        case TaskKind::Fill:
+            return "a fill of memory";
+        default:
+            return "a copy";
+    }
+}
+
+std::string doing(const Stream &stream, const Task &head) {
+    switch (stream.state) {
+        case Stream::State::Held:
+            return "is held by aclsimHold";
+        case Stream::State::Ready:
+            return "waits for a thread to run " + running(head.kind());
+        case Stream::State::Running:
+            return "runs " + running(head.kind());
+        default:
+            return head.is_delayed ? "is delayed by aclsimDelayTasks" : "waits for " + head.awaited();
+    }
+}
+
+std::string name_of(const Stream &stream) {
+    return "stream " + std::to_string(stream.id) + " of device " + std::to_string(stream.context.device.user_id);
+}
+
+std::string line_about(const Stream &stream) {
+    const Task *head = stream.queue.front();
+    if (head == nullptr) {
+        return "  " + name_of(stream) + " has nothing to do\n";
+    }
+    return "  " + name_of(stream) + ", at task " + std::to_string(head->sequence) + " of " +
+           std::to_string(stream.submitted) + ", " + doing(stream, *head) + "\n";
+}
+
+}  // namespace
+
+std::string text_of(const void *address) {
+    char text[24];
+    std::snprintf(text, sizeof text, "%p", address);
+    return text;
+}
+
+std::string explain_stall(const Stream &stream, std::uint64_t sequence) {
+    std::string text = "ascend_rt simulator: " + std::string(current_function()) + " has waited " +
+                       std::to_string(config().stall.count()) + " ms for task " + std::to_string(sequence) + " of " +
+                       name_of(stream) + "\n";
+    std::vector<const Stream *> seen;
+    for (const Stream *at = &stream; at != nullptr;) {
+        if (std::find(seen.begin(), seen.end(), at) != seen.end()) {
+            return text + "  which waits for itself: a deadlock\n";
+        }
+        seen.push_back(at);
+        text += line_about(*at);
+        Task *head = at->state == Stream::State::Blocked ? at->queue.front() : nullptr;
+        at = head != nullptr ? head->waits_for() : nullptr;
+    }
+    return text;
+}
+
+}  // namespace aclsim

@@ -1,0 +1,18 @@
+// What a thread is told that has waited long without a time limit: who waits for what (ASCEND_RT_SIM_STALL_MS).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace aclsim {
+
+class Stream;
+
+// The chain of waits, from the stream to what keeps it from finishing the task of that number; several lines. Engine
+// lock held.
+std::string explain_stall(const Stream &stream, std::uint64_t sequence);
+
+// An address as texts show it.
+std::string text_of(const void *address);
+
+}  // namespace aclsim

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A thread that waits long, without a time limit, says who waits for what."""
+
+from __future__ import annotations
+
+import pytest
+
+# The report is read from standard error, which a pipe replaces; reading it is the latch: only then is the wait ended.
+PRELUDE = """
+import os, sys, threading
+from ascend_rt import Device, Stream, ffi, lib, sim
+
+reading, writing = os.pipe()
+os.dup2(writing, 2)
+device = Device(0)
+device.set_current()
+a, b = Stream(), Stream()
+
+def new(kind, function, *arguments):
+    out = ffi.new(kind)
+    assert getattr(lib, function)(out, *arguments) == 0
+    return out[0]
+
+def handle(stream):
+    return ffi.cast("aclrtStream", stream.handle)
+
+def event():
+    return new("aclrtEvent *", "aclrtCreateEventWithFlag", 1)
+
+def report(wait, release, end):
+    def run():
+        device.set_current()
+        wait()
+    thread = threading.Thread(target=run)
+    thread.start()
+    text = b""
+    while end not in text:
+        text += os.read(reading, 4096)
+    release()
+    thread.join()
+    print(text.decode(), end="", flush=True)
+"""
+
+WAITS = {
+    "event": (
+        """
+gate, passed = event(), event()
+lib.aclrtStreamWaitEvent(handle(a), gate)
+lib.aclrtRecordEvent(passed, handle(a))
+lib.aclrtStreamWaitEvent(handle(b), passed)
+report(b.synchronize, lambda: lib.aclrtRecordEvent(gate, ffi.NULL), b"is not recorded\\n")
+""",
+        ["aclrtSynchronizeStream has waited 50 ms for task 1 of stream", "waits for event 0x", "which is not recorded"],
+    ),
+    "deadlock": (
+        """
+x, y = event(), event()
+lib.aclrtStreamWaitEvent(handle(a), x)
+lib.aclrtRecordEvent(y, handle(a))
+lib.aclrtStreamWaitEvent(handle(b), y)
+lib.aclrtRecordEvent(x, handle(b))
+report(device.synchronize, lambda: lib.aclrtStreamAbort(handle(a)) or lib.aclrtStreamAbort(handle(b)), b"deadlock\\n")
+""",
+        ["aclrtSynchronizeDevice has waited", "at task 1 of 2, waits for event 0x", "waits for itself: a deadlock"],
+    ),
+    "notify": (
+        """
+notify = new("aclrtNotify *", "aclrtCreateNotify", 0)
+lib.aclrtWaitAndResetNotify(notify, handle(a), 0)
+report(a.synchronize, lambda: lib.aclrtRecordNotify(notify, handle(b)), b"waits for notify")
+""",
+        ["at task 1 of 1, waits for notify"],
+    ),
+    "value": (
+        """
+memory = new("void **", "aclrtMalloc", 64, 0)
+lib.aclrtMemset(memory, 64, 0, 64)
+lib.aclrtValueWait(memory, 7, 1, handle(a))
+report(a.synchronize, lambda: lib.aclrtValueWrite(memory, 7, 0, handle(b)), b"where 0 is\\n")
+""",
+        ["waits for a value at 0x", "where 0 is"],
+    ),
+    "host function": (
+        """
+latch = threading.Event()
+a.launch_host_func(latch.wait)
+report(a.synchronize, latch.set, b"host function\\n")
+""",
+        ["at task 1 of 1, runs a host function"],
+    ),
+    "hold": (
+        """
+lib.aclsimHold(1)
+a.record()
+report(a.synchronize, lambda: lib.aclsimHold(0), b"held by")
+""",
+        ["is held by aclsimHold"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_a_long_wait_is_explained(run, name: str) -> None:
+    code, expected = WAITS[name]
+    result = run("-c", PRELUDE + code, ASCEND_RT_BACKEND="sim", ASCEND_RT_SIM_STALL_MS="50")
+    assert result.returncode == 0, result.stdout
+    for text in expected:
+        assert text in result.stdout
+
+
+def test_zero_means_never(run) -> None:
+    code = "import time; from ascend_rt import Stream, Device; Device(0).set_current(); s = Stream()\n"
+    code += "s.launch_host_func(lambda: time.sleep(0.2)); s.synchronize()"
+    told = run("-c", code, ASCEND_RT_BACKEND="sim", ASCEND_RT_SIM_STALL_MS="20")
+    silent = run("-c", code, ASCEND_RT_BACKEND="sim", ASCEND_RT_SIM_STALL_MS="0")
+    assert (told.returncode, silent.returncode) == (0, 0)
+    assert "has waited 20 ms" in told.stderr
+    assert silent.stderr == ""
+
+
+def test_a_wait_with_a_time_limit_ends_with_its_code_instead(run) -> None:
+    code = """
+from ascend_rt import Device, Stream, ffi, lib
+Device(0).set_current()
+stream = Stream()
+gate = ffi.new("aclrtEvent *")
+lib.aclrtCreateEventWithFlag(gate, 1)
+handle = ffi.cast("aclrtStream", stream.handle)
+lib.aclrtStreamWaitEvent(handle, gate[0])
+print(lib.aclrtSynchronizeStreamWithTimeout(handle, 100))
+lib.aclrtStreamAbort(handle)
+"""
+    result = run("-c", code, ASCEND_RT_BACKEND="sim", ASCEND_RT_SIM_STALL_MS="20")
+    assert (result.stdout, result.stderr) == ("507046\n", "")
+
+
+def test_a_wrong_time_is_an_error(run) -> None:
+    result = run("-m", "ascend_rt", "demo", ASCEND_RT_BACKEND="sim", ASCEND_RT_SIM_STALL_MS="soon")
+    assert result.returncode == 1
+    assert "ASCEND_RT_SIM_STALL_MS=soon is not a whole number from 0 to 86400000" in result.stderr + result.stdout
