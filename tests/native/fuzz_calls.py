@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the calls of ``fuzz_test.cpp``: ``fuzz_calls.py OUTPUT`` makes one per declared function.
+
+How an argument is chosen follows from its declaration: handles may be anything, since the simulator promises to check
+them; memory is NULL or big enough, since no C library can check that; numbers that count or measure stay small for the
+same reason.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from backends.abi import declarations
+from backends.abi.declarations import Function, Parameter
+
+# What would keep the program itself from going on: these hold other threads, or change what calls answer.
+LEFT_OUT = re.compile(r"aclrtSnapShotProcess\w+|aclsim\w+")
+_MEASURE = re.compile(r"(?i)num|count|size|len|max|width|height|pitch|bytes|offset|cap")
+_LOOKED_UP = re.compile(r"aclrt(Free\w*|PointerGetAttributes)|acl(DestroyDataBuffer|\w*DataBuffer\w*)")
+
+
+def argument(function: Function, parameter: Parameter) -> str:
+    """Return the C++ expression that chooses an argument."""
+    kind = parameter.type.replace("const ", "").replace(" const", "").strip()
+    if kind == "char *":
+        return "chooser.text()"
+    if kind.endswith("*"):
+        method = (
+            "address" if _LOOKED_UP.fullmatch(function.name) and kind in ("void *", "aclDataBuffer *") else "memory"
+        )
+        return f"chooser.{method}<{parameter.type}>()"
+    return f"chooser.{'measure' if _MEASURE.search(parameter.name) else 'value'}<{parameter.type}>()"
+
+
+def call(function: Function) -> str:
+    """Return the entry of the table that calls the function."""
+    arguments = ", ".join(argument(function, parameter) for parameter in function.parameters)
+    return f'    {{"{function.name}", [](Chooser &chooser) {{ (void)chooser; (void){function.name}({arguments}); }}}},'
+
+
+if __name__ == "__main__":
+    functions = [it for it in declarations.load().functions if not LEFT_OUT.fullmatch(it.name)]
+    Path(sys.argv[1]).write_text("\n".join(map(call, functions)) + "\n", encoding="utf-8")

@@ -1,0 +1,198 @@
+// Every function, from several threads, with NULL, garbage, destroyed handles and handles of another type: nothing
+// crashes, nothing hangs, and afterwards the library works. fuzz_test [SEED [STEPS]].
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "check.h"
+
+namespace {
+
+constexpr int kThreads = 4;
+constexpr int kDevices = 2;
+constexpr std::size_t kMemory = 16384;  // no structure and no array that a call here describes is larger
+constexpr int kRenewal = 200;           // calls between two looks at whether there is still something to work on
+
+// Handles that were alive when they came here. Any thread may have destroyed them since.
+std::array<std::atomic<void *>, 64> g_handles;
+
+template <class T>
+struct Nothing;
+template <class R, class... A>
+struct Nothing<R (*)(A...)> {
+    static R call(A...) { return R(); }
+};
+
+class Chooser {
+  public:
+    explicit Chooser(unsigned seed) : random_(seed) {}
+    std::size_t below(std::size_t end) { return random_() % end; }
+
+    // Handles, callbacks, enumerations, numbers, and structures that are passed by value.
+    template <class T>
+    std::remove_const_t<T> value() {
+        using Plain = std::remove_const_t<T>;
+        if constexpr (std::is_pointer_v<Plain>) {
+            if constexpr (std::is_function_v<std::remove_pointer_t<Plain>>) {
+                return below(4) == 0 ? nullptr : &Nothing<Plain>::call;
+            } else {
+                return address<Plain>();
+            }
+        } else if constexpr (std::is_class_v<Plain>) {
+            return {};
+        } else {
+            constexpr std::int64_t kValues[] = {0, 0, 0, 1, 1, 2, 3, 8, 50, -1, -2, 0x7FFFFFFF, 0x100000001};
+            return static_cast<Plain>(kValues[below(std::size(kValues))]);
+        }
+    }
+    // A number of bytes or of elements.
+    template <class T>
+    std::remove_const_t<T> measure() {
+        if constexpr (std::is_arithmetic_v<T>) {
+            constexpr int kValues[] = {0, 1, 2, 8, 64};
+            return static_cast<T>(kValues[below(std::size(kValues))]);
+        } else {
+            return value<T>();
+        }
+    }
+    // What is only looked up: a handle of any kind, alive or not, garbage, NULL.
+    template <class T>
+    T address() {
+        constexpr std::uintptr_t kGarbage[] = {0,          0, 1, 8, 0x1234567800, 0x7FFFFFFFFFF8, 0x5AF0000010000000,
+                                               UINTPTR_MAX};
+        void *found = below(4) == 0 ? reinterpret_cast<void *>(kGarbage[below(std::size(kGarbage))])
+                                    : g_handles[below(g_handles.size())].load();
+        return reinterpret_cast<T>(found);
+    }
+    // What is read or written: zeros, of its own for each call, since tasks may use it later. NULL now and then.
+    template <class T>
+    T memory() {
+        if (below(8) == 0) {
+            return nullptr;
+        }
+        memory_.emplace_back(std::calloc(1, kMemory), &std::free);
+        return reinterpret_cast<T>(memory_.back().get());
+    }
+    char *text() {
+        constexpr const char *kTexts[] = {"", "/nonexistent", "aclrtMalloc", "%s%n", "\xff\xfe"};
+        char *chosen = memory<char *>();
+        if (chosen != nullptr) {
+            std::snprintf(chosen, kMemory, "%s", kTexts[below(std::size(kTexts))]);
+        }
+        return chosen;
+    }
+    // A block that the last call filled in may begin with a new handle.
+    void keep_results() {
+        for (std::size_t i = seen_; i < memory_.size(); ++i) {
+            void *const first = *static_cast<void **>(memory_[i].get());
+            if (first != nullptr) {
+                g_handles[below(g_handles.size())] = first;
+            }
+        }
+        seen_ = memory_.size();
+    }
+
+  private:
+    std::mt19937 random_;
+    std::vector<std::unique_ptr<void, void (*)(void *)>> memory_;
+    std::size_t seen_ = 0;
+};
+
+struct Call {
+    const char *name;
+    void (*make)(Chooser &);
+};
+constexpr Call kCalls[] = {
+#include "fuzz_calls.inc"
+};
+
+// Calls may have finalized the library or closed the devices; what fails here is part of the game.
+void renew(Chooser &chooser) {
+    const auto keep = [&](void *handle) { g_handles[chooser.below(g_handles.size())] = handle; };
+    (void)aclInit(nullptr);
+    (void)aclrtSetDevice(static_cast<std::int32_t>(chooser.below(kDevices)));
+    aclrtStream stream = nullptr;
+    aclrtEvent event = nullptr;
+    aclrtNotify notify = nullptr;
+    void *memory = nullptr;
+    (void)aclrtCreateStream(&stream);
+    (void)aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE);
+    (void)aclrtCreateNotify(&notify, 0);
+    (void)aclrtMalloc(&memory, kMemory, ACL_MEM_MALLOC_HUGE_FIRST);
+    for (void *handle : {stream, event, notify, memory}) {
+        keep(handle);
+    }
+}
+
+void fuzz(unsigned seed, int steps) {
+    Chooser chooser(seed);
+    for (int step = 0; step < steps; ++step) {
+        if (step % kRenewal == 0) {
+            renew(chooser);
+        }
+        const Call &call = kCalls[chooser.below(std::size(kCalls))];
+        if (std::getenv("FUZZ_TRACE") != nullptr) {
+            std::fprintf(stderr, "%s\n", call.name);
+        }
+        call.make(chooser);
+        chooser.keep_results();
+    }
+}
+
+// Waits that nobody ends are part of the game as well; an abort ends them.
+void abort_now_and_then(const std::atomic<bool> &is_over) {
+    while (!is_over) {
+        for (std::int32_t device = 0; device < kDevices; ++device) {
+            (void)aclrtDeviceTaskAbort(device, 1000);
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+}
+
+void the_library_still_works() {
+    (void)aclInit(nullptr);
+    CHECK_OK(aclrtSetDevice(0));
+    CHECK_OK(aclrtResetDeviceForce(0));  // whatever was left on it
+    CHECK_OK(aclrtSetDevice(0));
+    aclrtStream stream = nullptr;
+    aclrtEvent event = nullptr;
+    CHECK_OK(aclrtCreateStream(&stream));
+    CHECK_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
+    CHECK_OK(aclrtRecordEvent(event, stream));
+    CHECK_OK(aclrtSynchronizeStream(stream));
+    aclrtEventRecordedStatus status{};
+    CHECK_OK(aclrtQueryEventStatus(event, &status));
+    CHECK(status == ACL_EVENT_RECORDED_STATUS_COMPLETE);
+    CHECK_OK(aclrtDestroyEvent(event));
+    CHECK_OK(aclrtDestroyStream(stream));
+}
+
+}  // namespace
+
+int main(int count, char **arguments) {
+    setenv("ASCEND_RT_SIM_DEVICES", std::to_string(kDevices).c_str(), 1);
+    const auto seed = static_cast<unsigned>(count > 1 ? std::atoi(arguments[1]) : 1);
+    const int steps = count > 2 ? std::atoi(arguments[2]) : 3000;
+    std::atomic<bool> is_over{false};
+    std::thread aborter([&] { abort_now_and_then(is_over); });
+    std::vector<std::thread> threads;
+    for (unsigned thread = 0; thread < kThreads; ++thread) {
+        threads.emplace_back([=] { fuzz(seed * kThreads + thread, steps); });
+    }
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+    is_over = true;
+    aborter.join();
+    the_library_still_works();
+    return 0;
+}
