@@ -25,6 +25,8 @@ _LOOKED_UP = re.compile(r"aclrt(Free\w*|PointerGetAttributes)|acl(DestroyDataBuf
 
 def argument(function: Function, parameter: Parameter) -> str:
     """Return the C++ expression that chooses an argument."""
+    if function.is_variadic and parameter is function.parameters[-1]:
+        return f"chooser.memory<{parameter.type}>()"  # an empty format: others would want arguments that are not there
     kind = parameter.type.replace("const ", "").replace(" const", "").strip()
     if kind == "char *":
         return "chooser.text()"

@@ -10,34 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "check.h"
+#include "concurrent.h"
 
 namespace {
-
-constexpr int kThreads = 4;
-
-template <class Body>
-void in_threads(Body body) {
-    std::vector<std::thread> threads;
-    for (int thread = 0; thread < kThreads; ++thread) {
-        threads.emplace_back([=] {
-            CHECK_OK(aclrtSetDevice(0));
-            body(thread);
-        });
-    }
-    for (std::thread &thread : threads) {
-        thread.join();
-    }
-    for (int thread = 0; thread < kThreads; ++thread) {
-        CHECK_OK(aclrtResetDevice(0));  // the main thread keeps the device open with a count of its own
-    }
-}
-
-aclrtStream new_stream() {
-    aclrtStream stream = nullptr;
-    CHECK_OK(aclrtCreateStream(&stream));
-    return stream;
-}
 
 aclrtEvent new_event(std::uint32_t flags = ACL_EVENT_SYNC) {
     aclrtEvent event = nullptr;

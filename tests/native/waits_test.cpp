@@ -2,39 +2,13 @@
 // delays. Run plainly and under the thread, address and undefined sanitizers.
 #include <atomic>
 #include <cstdint>
-#include <thread>
-#include <vector>
 
-#include "check.h"
+#include "concurrent.h"
 
 namespace {
 
-constexpr int kThreads = 4;
 constexpr int kRounds = 200;
 constexpr aclError kFailure = ACL_ERROR_RT_AICORE_EXCEPTION;
-
-aclrtStream new_stream() {
-    aclrtStream stream = nullptr;
-    CHECK_OK(aclrtCreateStream(&stream));
-    return stream;
-}
-
-template <class Body>
-void in_threads(Body body) {
-    std::vector<std::thread> threads;
-    for (int thread = 0; thread < kThreads; ++thread) {
-        threads.emplace_back([=] {
-            CHECK_OK(aclrtSetDevice(0));
-            body(thread);
-        });
-    }
-    for (std::thread &thread : threads) {
-        thread.join();
-    }
-    for (int thread = 0; thread < kThreads; ++thread) {
-        CHECK_OK(aclrtResetDevice(0));
-    }
-}
 
 // Two streams pass the turn to each other; each round needs the one before.
 void notifies_pass_the_turn() {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <optional>
 
 #include "context.h"
 #include "error.h"
@@ -34,10 +35,6 @@ std::uint64_t thread_number() {
 
 std::atomic<bool> g_started{false};
 thread_local std::uint32_t t_last_task_id = kNoTask;
-
-Clock::time_point stall_report_time() {
-    return config().stall.count() == 0 ? Clock::time_point::max() : Clock::now() + config().stall;
-}
 
 }  // namespace
 
@@ -295,22 +292,31 @@ bool Engine::drop_tasks(Lock &lock, Stream &stream, aclError reason, Clock::time
 Engine::Waited Engine::wait_for(Lock &lock, std::shared_ptr<Stream> stream, std::uint64_t sequence,
                                 Clock::time_point deadline) {
     const std::uint64_t aborts = stream->aborts;
-    Clock::time_point report_at = deadline == Clock::time_point::max() ? stall_report_time() : deadline;
+    std::optional<Clock::time_point> explain_at;  // looked up by those only who really wait
     while (stream->completed.load(std::memory_order_acquire) < sequence) {
         if (stream->aborts != aborts || stream->aborting > 0) {
             return Waited::Aborted;
         }
-        if (help(lock, *stream) || watch(lock, *stream, sequence, report_at)) {
+        if (help(lock, *stream)) {
+            continue;
+        }
+        if (!explain_at) {
+            explain_at = deadline == Clock::time_point::max() ? stall_time() : deadline;
+        }
+        if (watch(lock, *stream, sequence, *explain_at)) {
             continue;
         }
         if (stream->completed.load(std::memory_order_acquire) >= sequence) {
             return Waited::Done;
         }
-        if (report_at == deadline) {
+        if (*explain_at == deadline) {
             return Waited::TimedOut;
         }
-        std::fputs(explain_stall(*stream, sequence).c_str(), stderr);
-        report_at = deadline;
+        explain_at = deadline;
+        const std::string text = explain_stall(*stream, sequence);
+        lock.unlock();  // who reads standard error slowly holds nobody else up
+        std::fputs(text.c_str(), stderr);
+        lock = acquire();
     }
     if (exceptions_.is_pending()) {
         exceptions_.settle(lock, *stream);

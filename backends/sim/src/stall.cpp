@@ -61,10 +61,18 @@ std::string text_of(const void *address) {
     return text;
 }
 
+std::chrono::steady_clock::time_point stall_time() {
+    using Clock = std::chrono::steady_clock;
+    return config().stall.count() == 0 ? Clock::time_point::max() : Clock::now() + config().stall;
+}
+
+std::string stall_heading() {
+    return "ascend_rt simulator: " + std::string(current_function()) + " has waited " +
+           std::to_string(config().stall.count()) + " ms for ";
+}
+
 std::string explain_stall(const Stream &stream, std::uint64_t sequence) {
-    std::string text = "ascend_rt simulator: " + std::string(current_function()) + " has waited " +
-                       std::to_string(config().stall.count()) + " ms for task " + std::to_string(sequence) + " of " +
-                       name_of(stream) + "\n";
+    std::string text = stall_heading() + "task " + std::to_string(sequence) + " of " + name_of(stream) + "\n";
     std::vector<const Stream *> seen;
     for (const Stream *at = &stream; at != nullptr;) {
         if (std::find(seen.begin(), seen.end(), at) != seen.end()) {

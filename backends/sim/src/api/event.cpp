@@ -1,10 +1,12 @@
 // Events (events_streams_sync.md section 2). Each function keeps the order of checks given there.
 #include "event.h"
 
+#include <cstdio>
 #include <cstring>
 #include <thread>
 
 #include "entry.h"
+#include "stall.h"
 
 using namespace aclsim;
 
@@ -121,11 +123,18 @@ void synchronize_ipc(Engine &engine, Lock &lock, const Event &event, std::int32_
             fail_in_time(timeout_ms);
         }
     }
+    Clock::time_point explain_at = timeout_ms < 0 ? stall_time() : Clock::time_point::max();
     while (!records->is_complete(newest)) {
-        if (Clock::now() >= deadline) {
+        const Clock::time_point now = Clock::now();
+        if (now >= deadline) {
             fail_in_time(timeout_ms);
         }
         lock.unlock();
+        if (now >= explain_at) {
+            explain_at = Clock::time_point::max();
+            std::fprintf(stderr, "%srecord %llu of an IPC event, which another process makes\n",
+                         stall_heading().c_str(), static_cast<unsigned long long>(newest));
+        }
         std::this_thread::sleep_for(kInterval);
         lock = engine.acquire();
     }
