@@ -33,6 +33,9 @@ class Benchmark:
     simulator_only: tuple[str, ...] = ()
 
 
+_RANDOM = (
+    "on a random stream one of: aclrtRecordEvent; aclrtStreamWaitEvent for a random event; aclrtMemsetAsync of a byte"
+)
 _COPY = "aclrtMemcpyAsync, pinned host to device; aclrtSynchronizeStream"
 
 BENCHMARKS = (
@@ -67,6 +70,8 @@ BENCHMARKS = (
         simulator_only=("raw",),
     ),
     Benchmark("spin_round_trip", "two threads bounce one atomic number", layers=("c",)),
+    Benchmark("task_10_streams", _RANDOM, layers=("c",), simulator_only=("c",)),
+    Benchmark("task_10000_streams", _RANDOM, layers=("c",), simulator_only=("c",)),
     Benchmark(
         "stream_hand_over",
         "a copy of 64 bytes and a record on one busy stream, a wait for it on the other, in turn",

@@ -27,6 +27,8 @@
 /* One batch of the hand-over: 3 tasks per pair and stream must fit into a stream's queue (2013 places on a 910B). */
 #define PAIRS 500
 #define HAND_OVERS (2 * PAIRS)
+/* One batch of random tasks: many enough that all of ten thousand streams get some. */
+#define RANDOM_TASKS 100000
 
 static struct {
     aclrtStream a, b;
@@ -206,6 +208,102 @@ static double stream_hand_over(uint64_t batches) {
     return taken;
 }
 
+/* --- many streams ------------------------------------------------------------------------------------------------ */
+
+#define DEVICES ((size_t)8)
+#define STRETCH 64 /* tasks before the next device's turn */
+
+typedef struct { /* the streams of one device */
+    aclrtContext context;
+    size_t count;
+    aclrtStream *streams;
+    aclrtEvent *events;
+    char *memory; /* a byte per stream */
+} Crowd;
+
+static Crowd gather(size_t device, size_t count) {
+    Crowd crowd = {.count = count, .streams = calloc(count, sizeof(void *)), .events = calloc(count, sizeof(void *))};
+    void *memory = NULL;
+    require(crowd.streams != NULL && crowd.events != NULL, "calloc");
+    OK(aclrtSetDevice((int32_t)device));
+    OK(aclrtGetCurrentContext(&crowd.context));
+    OK(aclrtMalloc(&memory, count, ACL_MEM_MALLOC_HUGE_FIRST));
+    crowd.memory = memory;
+    for (size_t i = 0; i < count; ++i) {
+        OK(aclrtCreateStream(&crowd.streams[i]));
+        OK(aclrtCreateEventExWithFlag(&crowd.events[i], ACL_EVENT_SYNC));
+    }
+    return crowd;
+}
+
+static void dismiss(size_t device, const Crowd *crowd) {
+    OK(aclrtSetCurrentContext(crowd->context));
+    for (size_t i = 0; i < crowd->count; ++i) {
+        OK(aclrtDestroyEvent(crowd->events[i]));
+        OK(aclrtDestroyStream(crowd->streams[i]));
+    }
+    OK(aclrtFree(crowd->memory));
+    OK(aclrtResetDevice((int32_t)device));
+    free(crowd->events);
+    free(crowd->streams);
+}
+
+static uint32_t next_random(uint32_t *state) { /* xorshift, G. Marsaglia 2003 */
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    *state ^= *state << 5;
+    return *state;
+}
+
+static aclError random_task(const Crowd *crowd, uint32_t *state) {
+    const size_t i = next_random(state) % crowd->count;
+    const size_t other = next_random(state) % crowd->count;
+    switch (next_random(state) % 3) {
+        case 0:
+            return aclrtRecordEvent(crowd->events[i], crowd->streams[i]);
+        case 1:
+            return aclrtStreamWaitEvent(crowd->streams[i], crowd->events[other]);
+        default:
+            return aclrtMemsetAsync(&crowd->memory[i], 1, 1, 1, crowd->streams[i]);
+    }
+}
+
+/* From the first submit until all tasks are done. */
+static double submit_and_synchronize(const Crowd *crowds, uint64_t tasks) {
+    uint32_t state = 1;
+    aclError failed = ACL_SUCCESS;
+    const double begin = seconds();
+    for (uint64_t task = 0; task < tasks; ++task) {
+        const Crowd *const crowd = &crowds[task / STRETCH % DEVICES];
+        failed |= task % STRETCH == 0 ? aclrtSetCurrentContext(crowd->context) : ACL_SUCCESS;
+        failed |= random_task(crowd, &state);
+    }
+    for (size_t device = 0; device < DEVICES; ++device) {
+        failed |= aclrtSetCurrentContext(crowds[device].context) | aclrtSynchronizeDevice();
+    }
+    const double taken = seconds() - begin;
+    require(failed == ACL_SUCCESS, "random tasks");
+    return taken;
+}
+
+static double random_tasks(uint64_t loops, size_t streams) {
+    Crowd crowds[DEVICES];
+    for (size_t device = 0; device < DEVICES; ++device) {
+        crowds[device] = gather(device, streams / DEVICES + (device < streams % DEVICES));
+    }
+    const double taken = submit_and_synchronize(crowds, loops * RANDOM_TASKS);
+    for (size_t device = DEVICES; device-- > 0;) { /* device 0 last: the others' benchmarks expect it */
+        dismiss(device, &crowds[device]);
+    }
+    OK(aclrtSetDevice(0));
+    OK(aclrtResetDevice(0));
+    return taken;
+}
+
+static double task_10_streams(uint64_t loops) { return random_tasks(loops, 10); }
+
+static double task_10000_streams(uint64_t loops) { return random_tasks(loops, 10000); }
+
 /* --- all of them ------------------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -230,6 +328,8 @@ static const Benchmark benchmarks[] = {
     {"memcpy_64MiB", memcpy_64MiB, NULL, 1},
     {"call_floor", call_floor, "aclsimNoOp", 1},
     {"spin_round_trip", spin_round_trip, NULL, 1},
+    {"task_10_streams", task_10_streams, "aclsimHold", RANDOM_TASKS},
+    {"task_10000_streams", task_10000_streams, "aclsimHold", RANDOM_TASKS},
     {"stream_hand_over", stream_hand_over, "aclsimHold", HAND_OVERS},
 };
 
