@@ -59,14 +59,67 @@ void every_address_has_a_place() {
     CHECK(space.locate(&on_stack).place == Place::Unregistered);
     CHECK(space.locate(nullptr).place == Place::Unregistered);
     CHECK(space.locate(reinterpret_cast<void *>(~0ULL)).place == Place::Unregistered);
-    CHECK(space.heap_of(&on_stack) == nullptr);
+    CHECK(space.is_live(&on_stack, sizeof on_stack) && !space.find(&on_stack));
     CHECK(space.locate(space.pinned().allocate(1)).place == Place::Pinned);
     for (std::uint32_t device = 0; device < 3; ++device) {
         void *block = space.device(device).allocate(4096);
         CHECK(space.locate(block).place == Place::Device && space.locate(block).device == device);
-        CHECK(space.heap_of(block) == &space.device(device));
-        CHECK(!space.device(device).contains(block, 4097));
+        CHECK(space.find(block)->address == reinterpret_cast<std::uintptr_t>(block));
+        CHECK(space.is_live(block, 4096) && !space.is_live(block, 4097));
     }
+}
+
+void large_pages_are_aligned() {
+    AddressSpace space(1, 4096 * kMiB);
+    Heap &heap = space.device(0);
+    for (const std::uint64_t page : {aclsim::kSmallPage, aclsim::kHugePage, aclsim::kGiantPage}) {
+        const std::uint64_t before = heap.free_bytes();
+        CHECK(heap.allocate(1, aclsim::kSmallPage) != nullptr);  // the next one would be unaligned
+        void *block = heap.allocate(1, page);
+        const std::uint64_t step = page == aclsim::kSmallPage ? 512 : page;
+        CHECK(reinterpret_cast<std::uintptr_t>(block) % step == 0);
+        CHECK(before - heap.free_bytes() == 512 + step);
+    }
+    space.free_all(0);
+    CHECK(heap.free_bytes() == heap.capacity());
+}
+
+// A page that is mapped twice is one page; what was freed is zero when it comes back.
+void pages_are_shared_and_given_back() {
+    AddressSpace space(1, 64 * kMiB);
+    auto *block = static_cast<unsigned char *>(space.device(0).allocate(4 * kMiB));
+    auto *alias = static_cast<unsigned char *>(space.reserve(4 * kMiB, aclsim::kHugePage));
+    const std::uint64_t offset = space.offset_of(0, block);
+    CHECK(!space.is_live(alias, 1));
+    space.pages(0)->map(alias, offset, 4 * kMiB);
+    space.add_range({reinterpret_cast<std::uintptr_t>(alias), 4 * kMiB, {Place::Device, 0}, aclsim::kHugePage, true});
+    CHECK(space.is_live(alias, 4 * kMiB) && !space.is_live(alias, 4 * kMiB + 1) && !space.is_live(alias, ~0ULL));
+    CHECK(space.locate(alias).place == Place::Device && !space.free_device(alias));
+    std::memset(block, 7, 4 * kMiB);
+    CHECK(alias[0] == 7 && alias[4 * kMiB - 1] == 7);
+    space.clear_range(reinterpret_cast<std::uintptr_t>(alias));
+    CHECK(alias[0] == 0 && block[0] == 7 && !space.is_live(alias, 1));
+    space.unreserve(alias);
+    CHECK(space.free_device(block) && block[0] == 0 && !space.free_device(block));
+}
+
+// Ranges side by side are one piece of memory, unless one of them may not be touched.
+void neighbours_are_one_piece() {
+    AddressSpace space(1, 64 * kMiB);
+    auto *begin = static_cast<unsigned char *>(space.reserve(3 * aclsim::kHugePage, aclsim::kHugePage));
+    const auto add = [&](std::uint64_t page, bool is_accessible) {
+        const auto address = reinterpret_cast<std::uintptr_t>(begin) + page * aclsim::kHugePage;
+        space.add_range({address, aclsim::kHugePage, {Place::Device, 0}, aclsim::kHugePage, is_accessible});
+    };
+    add(0, true);
+    add(2, true);
+    CHECK(!space.is_live(begin, 3 * aclsim::kHugePage));
+    CHECK(space.overlaps_range(begin + aclsim::kHugePage, 2 * aclsim::kHugePage));
+    CHECK(!space.overlaps_range(begin + aclsim::kHugePage, aclsim::kHugePage));
+    add(1, false);
+    CHECK(!space.is_live(begin, 3 * aclsim::kHugePage));
+    add(1, true);
+    CHECK(space.is_live(begin, 3 * aclsim::kHugePage) && space.is_live(begin + 1, 3 * aclsim::kHugePage - 1));
 }
 
 void too_much_is_refused() {
@@ -106,6 +159,9 @@ void visible_devices() {
 int main() {
     heap_agrees_with_a_list();
     every_address_has_a_place();
+    large_pages_are_aligned();
+    pages_are_shared_and_given_back();
+    neighbours_are_one_piece();
     too_much_is_refused();
     visible_devices();
     std::puts("native memory: all passed");

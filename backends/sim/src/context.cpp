@@ -39,6 +39,28 @@ std::uint32_t new_stream_id(Device &device) {
     return id;
 }
 
+// Streams whose tasks the device's synchronization does not wait for (events_streams_sync.md section 4). Persistent
+// streams never execute here, so no product waits for them.
+std::uint32_t flags_not_synchronized() {
+    const std::uint32_t cpu = config().product->has(kDeviceSyncSkipsCpuStreams) ? ACL_STREAM_CPU_SCHEDULE : 0;
+    return ACL_STREAM_DEVICE_USE_ONLY | ACL_STREAM_PERSISTENT | cpu;
+}
+
+void wait_for_stream(Engine &engine, Lock &lock, const std::shared_ptr<Stream> &stream, Clock::time_point deadline) {
+    // Another thread may destroy one of the streams meanwhile; what it drops then is nobody's failure here.
+    const auto is_leaving = [&] { return stream->destroyer != std::thread::id(); };
+    if (!is_leaving()) {
+        require_not_aborting(*stream);
+    }
+    const Engine::Waited waited = engine.wait_for(lock, stream, stream->submitted, deadline);
+    if (waited == Engine::Waited::TimedOut) {
+        fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "stream %u was not done in time", stream->id);
+    }
+    if (waited == Engine::Waited::Aborted && !is_leaving()) {
+        fail_aborted(*stream);
+    }
+}
+
 }  // namespace
 
 ThreadContext &thread_context() {
@@ -66,12 +88,32 @@ void destroy_context(Engine &engine, Lock &lock, std::shared_ptr<Context> contex
     }
     Device &device = context->device;
     erase(device.contexts, context.get());
-    Heap &heap = engine.memory().device(device.physical_id);
     if (context->overflow_address != nullptr) {
-        heap.release(context->overflow_address);
+        engine.memory().free_device(context->overflow_address);
     }
     if (device.contexts.empty()) {
-        heap.release_all();
+        engine.free_device_memory(device.physical_id);
+    }
+}
+
+void synchronize_device(Engine &engine, Lock &lock, Clock::time_point deadline) {
+    Context &context = require_context(engine);
+    if (context.failure != ACL_SUCCESS) {
+        fail(context.failure, "an earlier task failed and the context is in STOP mode");
+    }
+    aclError first = ACL_SUCCESS;
+    const auto keep = context.shared_from_this();  // others may destroy it meanwhile,
+    const auto streams = context.streams;          // or create and destroy streams
+    for (const auto &stream : streams) {
+        if ((stream->flags & flags_not_synchronized()) != 0) {
+            continue;
+        }
+        wait_for_stream(engine, lock, stream, deadline);
+        const aclError failure = std::exchange(stream->failure, ACL_SUCCESS);
+        first = first == ACL_SUCCESS ? failure : first;
+    }
+    if (first != ACL_SUCCESS) {
+        fail(first, "a task of the current context failed");
     }
 }
 

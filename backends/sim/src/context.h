@@ -44,6 +44,10 @@ ThreadContext &thread_context();
 std::shared_ptr<Context> create_context(Engine &engine, Device &device, bool primary);
 // Waits for the streams' work, or drops it; then everything in the context is gone.
 void destroy_context(Engine &engine, std::unique_lock<std::mutex> &lock, std::shared_ptr<Context> context, bool force);
+// aclrtSynchronizeDevice: waits for the streams of the calling thread's context. Fails if a task failed, an abort ended
+// the wait, or the deadline has passed.
+void synchronize_device(Engine &engine, std::unique_lock<std::mutex> &lock,
+                        std::chrono::steady_clock::time_point deadline);
 // aclrtDeviceTaskAbort: drops all tasks of the device and clears the failures of its contexts. Fails if a task does
 // not end in time.
 void abort_device(Engine &engine, std::unique_lock<std::mutex> &lock, Device &device,

@@ -80,8 +80,7 @@ aclrtMemcpyKind correct_kind(Engine &engine, aclrtMemcpyKind kind, const void *d
 }
 
 void require_live(Engine &engine, const void *address, std::size_t size, const char *name) {
-    const Heap *heap = engine.memory().heap_of(address);
-    if (heap != nullptr && !heap->contains(address, size)) {
+    if (!engine.memory().is_live(address, size)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %zu bytes at %p are not inside one live allocation", name, size, address);
     }
 }

@@ -92,6 +92,12 @@ AddressSpace &Engine::memory() {
     return *memory_;
 }
 
+void Engine::free_device_memory(std::uint32_t device) {
+    ipc_memory_.forget_device(device);
+    virtual_memory_.drop(device);
+    memory().free_all(device);
+}
+
 std::uint32_t Engine::last_task_id() const { return t_last_task_id; }
 
 // --- submitting ------------------------------------------------------------------------------------------------------

@@ -22,6 +22,8 @@
 #include "executor.h"
 #include "faults.h"
 #include "gate.h"
+#include "ipc_memory.h"
+#include "managed_memory.h"
 #include "memory.h"
 #include "observer.h"
 #include "registry.h"
@@ -29,6 +31,7 @@
 #include "state_callbacks.h"
 #include "stream.h"
 #include "timer.h"
+#include "virtual_memory.h"
 
 namespace aclsim {
 
@@ -135,6 +138,11 @@ class Engine {
     StateCallbacks &state_callbacks() { return state_callbacks_; }
     Gate &gate() { return gate_; }
     AddressSpace &memory();  // reserved at the first use
+    VirtualMemory &virtual_memory() { return virtual_memory_; }
+    ManagedMemory &managed_memory() { return managed_memory_; }
+    IpcMemory &ipc_memory() { return ipc_memory_; }
+    // Everything that was allocated on the device, by its number before ASCEND_RT_VISIBLE_DEVICES.
+    void free_device_memory(std::uint32_t device);
     std::vector<std::unique_ptr<Device>> &devices() { return devices_; }
     void set_observer(Observer *observer) { observer_ = observer; }
     Observer *observer() const { return observer_; }
@@ -168,6 +176,9 @@ class Engine {
     StateCallbacks state_callbacks_;
     Gate gate_;
     std::unique_ptr<AddressSpace> memory_;
+    VirtualMemory virtual_memory_{*this};
+    ManagedMemory managed_memory_{*this};
+    IpcMemory ipc_memory_{*this};
     std::vector<std::unique_ptr<Device>> devices_;
     Observer *observer_ = nullptr;
 };

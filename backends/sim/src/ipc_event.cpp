@@ -42,10 +42,12 @@ class IpcWaitTask final : public ConditionTask {
 
 }  // namespace
 
-std::shared_ptr<IpcRecords> IpcRecords::create() { return std::make_shared<IpcRecords>(SharedMemory::create()); }
+std::shared_ptr<IpcRecords> IpcRecords::create() {
+    return std::make_shared<IpcRecords>(SharedMemory::create<Counts>());
+}
 
 std::shared_ptr<IpcRecords> IpcRecords::open(const std::string &name) {
-    auto memory = SharedMemory::open(name);
+    auto memory = SharedMemory::open<Counts>(name);
     return memory ? std::make_shared<IpcRecords>(std::move(memory)) : nullptr;
 }
 

@@ -1,26 +1,15 @@
 #include "memory.h"
 
-#include <sys/mman.h>
-
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "error.h"
 
-#ifndef MAP_NORESERVE
-#define MAP_NORESERVE 0
-#endif
-
 namespace aclsim {
 namespace {
 
-constexpr std::uint64_t kAlignment = 512;        // what the runtime asks of the driver (section 1, size rule)
-constexpr std::uint64_t kHugePage = 2ULL << 20;  // blocks above 1 MiB live in huge pages (section 1, page rule)
-constexpr std::uint64_t kHugeThreshold = 1ULL << 20;
 constexpr std::uint64_t kSmallestSlot = 64ULL << 30;
-
-constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) { return (value + step - 1) / step * step; }
+constexpr std::uint64_t kVirtualSize = 4ULL << 40;
 
 std::uint64_t slot_size(std::uint64_t device_memory) {
     std::uint64_t size = kSmallestSlot;
@@ -30,135 +19,171 @@ std::uint64_t slot_size(std::uint64_t device_memory) {
     return size;
 }
 
-// Gives the pages of a block back to the host. Small blocks keep theirs: they are likely to be used again at once.
-void return_pages(std::uintptr_t address, std::uint64_t size) {
-    if (size >= kHugePage) {
-        madvise(reinterpret_cast<void *>(address), size, MADV_DONTNEED);
-    }
-}
+std::uintptr_t number(const void *address) { return reinterpret_cast<std::uintptr_t>(address); }
 
 }  // namespace
 
-void *Heap::allocate(std::uint64_t size) {
-    if (size > free_bytes()) {
-        return nullptr;
-    }
-    size = round_up(size, size > kHugeThreshold ? kHugePage : kAlignment);
-    if (size > free_bytes()) {
-        return nullptr;
-    }
-    const auto found = by_size_.lower_bound({size, 0});
-    if (found == by_size_.end()) {
-        return nullptr;
-    }
-    const auto range = free_.find(found->second);
-    const std::uintptr_t address = range->first;
-    const std::uint64_t rest = range->second - size;
-    remove_free(range);
-    if (rest > 0) {
-        add_free(address + size, rest);
-    }
-    blocks_.emplace(address, size);
-    free_bytes_ -= size;
-    return reinterpret_cast<void *>(address);
-}
-
-bool Heap::release(const void *address) {
-    const auto block = blocks_.find(reinterpret_cast<std::uintptr_t>(address));
-    if (block == blocks_.end()) {
-        return false;
-    }
-    return_pages(block->first, block->second);
-    free_bytes_ += block->second;
-    add_free(block->first, block->second);
-    blocks_.erase(block);
-    return true;
-}
-
-bool Heap::contains(const void *address, std::uint64_t size) const {
-    const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(address);
-    auto block = blocks_.upper_bound(begin);
-    if (block == blocks_.begin()) {
-        return false;
-    }
-    --block;
-    const std::uint64_t offset = begin - block->first;
-    return offset < block->second && size <= block->second - offset;
-}
-
-void Heap::release_all() {
-    for (const auto &[address, size] : blocks_) {
-        return_pages(address, size);
-    }
-    blocks_.clear();
-    free_.clear();
-    by_size_.clear();
-    free_bytes_ = capacity_;
-    add_free(base_, capacity_);
-}
-
-void Heap::add_free(std::uintptr_t address, std::uint64_t size) {
-    const auto next = free_.lower_bound(address);
-    if (next != free_.end() && next->first == address + size) {
-        size += next->second;
-        remove_free(next);
-    }
-    const auto after = free_.lower_bound(address);
-    if (after != free_.begin()) {
-        const auto previous = std::prev(after);
-        if (previous->first + previous->second == address) {
-            address = previous->first;
-            size += previous->second;
-            remove_free(previous);
-        }
-    }
-    free_.emplace(address, size);
-    by_size_.emplace(size, address);
-}
-
-void Heap::remove_free(std::map<std::uintptr_t, std::uint64_t>::iterator range) {
-    by_size_.erase({range->second, range->first});
-    free_.erase(range);
-}
-
 AddressSpace::AddressSpace(std::uint32_t devices, std::uint64_t device_memory) : stride_(slot_size(device_memory)) {
-    const std::uint64_t size = stride_ * (devices + 1) + kHugePage;
-    void *range = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (range == MAP_FAILED) {
+    range_size_ = stride_ * (devices + 1) + kGiantPage;
+    range_ = number(reserve_addresses(range_size_));
+    if (range_ == 0) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
              "cannot reserve %llu GiB of address space (%s); lower ASCEND_RT_SIM_DEVICES or raise ulimit -v",
-             static_cast<unsigned long long>(size >> 30), std::strerror(errno));
+             static_cast<unsigned long long>(range_size_ >> 30), std::strerror(errno));
     }
-#ifdef MADV_DONTDUMP
-    madvise(range, size, MADV_DONTDUMP);
-#endif
-    base_ = round_up(reinterpret_cast<std::uintptr_t>(range), kHugePage);
+    base_ = round_up(range_, kGiantPage);
     heaps_.reserve(devices + 1);
     heaps_.emplace_back(base_, stride_);
     for (std::uint32_t device = 0; device < devices; ++device) {
-        heaps_.emplace_back(base_ + stride_ * (device + 1), device_memory);
+        const std::uintptr_t slot = base_ + stride_ * (device + 1);
+        files_.push_back(PageFile::create(device_memory));
+        files_.back()->map(reinterpret_cast<void *>(slot), 0, device_memory);
+        heaps_.emplace_back(slot, device_memory);
     }
+}
+
+AddressSpace::~AddressSpace() {
+    give_addresses_back(reinterpret_cast<void *>(range_), range_size_);
+    if (virtual_) {
+        give_addresses_back(reinterpret_cast<void *>(virtual_begin_), kVirtualSize + kGiantPage);
+    }
+    for (const auto &[address, size] : wished_) {
+        give_addresses_back(reinterpret_cast<void *>(address), size);
+    }
+}
+
+const Heap *AddressSpace::slot_of(const void *address) const {
+    const std::uint64_t slot = (number(address) - base_) / stride_;
+    return number(address) < base_ || slot >= heaps_.size() ? nullptr : &heaps_[slot];
 }
 
 Location AddressSpace::locate(const void *address) const {
-    const std::uint64_t slot = (reinterpret_cast<std::uintptr_t>(address) - base_) / stride_;
-    if (reinterpret_cast<std::uintptr_t>(address) < base_ || slot >= heaps_.size()) {
-        return {};
+    const Heap *slot = slot_of(address);
+    if (slot == nullptr) {
+        const Range *range = find_range(address);
+        return range == nullptr ? Location{} : range->location;
     }
-    return slot == 0 ? Location{Place::Pinned, 0} : Location{Place::Device, static_cast<std::uint32_t>(slot - 1)};
+    const auto index = static_cast<std::uint32_t>(slot - heaps_.data());
+    return index == 0 ? Location{Place::Pinned, 0} : Location{Place::Device, index - 1};
 }
 
-Heap *AddressSpace::heap_of(const void *address) {
-    const Location location = locate(address);
-    switch (location.place) {
-        case Place::Pinned:
-            return &pinned();
-        case Place::Device:
-            return &device(location.device);
-        case Place::Unregistered:
-            break;
+std::optional<Block> AddressSpace::find(const void *address) const {
+    const Heap *slot = slot_of(address);
+    if (slot != nullptr) {
+        return slot->find(address);
     }
-    return nullptr;
+    const Range *range = find_range(address);
+    return range == nullptr ? std::nullopt
+                            : std::optional<Block>({range->address, range->size, range->page, Heap::kApplication});
+}
+
+bool AddressSpace::is_live(const void *address, std::uint64_t size) const {
+    const Heap *slot = slot_of(address);
+    if (slot != nullptr) {
+        return slot->contains(address, size);
+    }
+    if (!is_virtual(number(address))) {
+        return true;
+    }
+    if (size > UINTPTR_MAX - number(address)) {
+        return false;
+    }
+    // Neighbouring mappings are one piece of memory.
+    for (std::uintptr_t at = number(address), end = at + size; at < end;) {
+        const Range *range = find_range(reinterpret_cast<const void *>(at));
+        if (range == nullptr || !range->is_accessible) {
+            return false;
+        }
+        at = range->address + range->size;
+    }
+    return true;
+}
+
+bool AddressSpace::free_pinned(const void *address) {
+    const std::optional<Block> block = pinned().release(address);
+    if (block && block->page == kHugePage) {
+        discard_pages(reinterpret_cast<void *>(block->address), block->size);
+    }
+    return block.has_value();
+}
+
+bool AddressSpace::free_device(const void *address) {
+    const Location location = locate(address);
+    if (location.place != Place::Device || slot_of(address) == nullptr) {
+        return false;
+    }
+    const std::optional<Block> block = device(location.device).release(address);
+    if (block && block->size >= kHugePage) {
+        files_[location.device]->discard(offset_of(location.device, address), block->size);
+    }
+    return block.has_value();
+}
+
+void AddressSpace::free_all(std::uint32_t id) {
+    if (device(id).live_blocks() > 0) {
+        device(id).release_all();
+        files_[id]->discard(0, device(id).capacity());
+    }
+}
+
+std::uint64_t AddressSpace::offset_of(std::uint32_t device, const void *address) const {
+    return number(address) - heaps_[device + 1].base();
+}
+
+void *AddressSpace::reserve(std::uint64_t size, std::uint64_t alignment, void *wish) {
+    if (wish != nullptr) {
+        void *address = reserve_addresses(size, wish);
+        if (address != nullptr) {
+            wished_.emplace(number(address), size);
+        }
+        return address;
+    }
+    if (!virtual_) {
+        virtual_begin_ = number(reserve_addresses(kVirtualSize + kGiantPage));
+        if (virtual_begin_ == 0) {
+            return nullptr;
+        }
+        virtual_ = std::make_unique<Heap>(round_up(virtual_begin_, kGiantPage), kVirtualSize);
+    }
+    return virtual_->allocate(size, alignment);
+}
+
+void AddressSpace::unreserve(void *address) {
+    const auto found = wished_.find(number(address));
+    if (found == wished_.end()) {
+        virtual_->release(address);
+        return;
+    }
+    give_addresses_back(address, found->second);
+    wished_.erase(found);
+}
+
+void AddressSpace::clear_range(std::uintptr_t address) {
+    const auto found = ranges_.find(address);
+    clear_addresses(reinterpret_cast<void *>(address), found->second.size);
+    ranges_.erase(found);
+}
+
+const Range *AddressSpace::find_range(const void *address) const {
+    const auto after = ranges_.upper_bound(number(address));
+    if (after == ranges_.begin()) {
+        return nullptr;
+    }
+    const Range &range = std::prev(after)->second;
+    return number(address) - range.address < range.size ? &range : nullptr;
+}
+
+bool AddressSpace::overlaps_range(const void *address, std::uint64_t size) const {
+    const auto next = ranges_.lower_bound(number(address));
+    return find_range(address) != nullptr || (next != ranges_.end() && next->first < number(address) + size);
+}
+
+bool AddressSpace::is_virtual(std::uintptr_t address) const {
+    if (virtual_ && address >= virtual_->base() && address - virtual_->base() < kVirtualSize) {
+        return true;
+    }
+    const auto after = wished_.upper_bound(address);
+    return after != wished_.begin() && address - std::prev(after)->first < std::prev(after)->second;
 }
 
 }  // namespace aclsim

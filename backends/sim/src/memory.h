@@ -1,79 +1,93 @@
-// Simulated memory: one reserved address range, cut into equal slots, one for pinned host memory and one per device.
+// The addresses of simulated memory, and what is behind each.
 //
 //   base          base + stride     base + 2 * stride
-//   | pinned host | device 0        | device 1        | ...
+//   | pinned host | device 0        | device 1        | ...      and, elsewhere, virtual addresses
 //
-// The slot of a pointer is a subtraction and a shift, so every pointer is classified in O(1). Memory inside a slot is
-// real, and costs nothing until it is touched.
+// The slot of an address is a subtraction and a division, so memory of the runtime's own is classified in O(1). A
+// device's slot shows a file of pages, so that the same memory can be mapped at virtual addresses and in other
+// processes. Virtual addresses, and host memory that the user registered, are told apart by a sorted list of ranges.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
-#include <utility>
+#include <optional>
 #include <vector>
+
+#include "heap.h"
+#include "page_file.h"
 
 namespace aclsim {
 
-// Blocks inside one slot. Guarded by the engine's lock.
-class Heap {
-  public:
-    Heap(std::uintptr_t base, std::uint64_t capacity) : base_(base), capacity_(capacity), free_bytes_(capacity) {
-        add_free(base, capacity);
-    }
-    // nullptr when no free range is large enough.
-    void *allocate(std::uint64_t size);
-    // false unless the address is the start of a live block.
-    bool release(const void *address);
-    // Is [address, address + size) inside one live block?
-    bool contains(const void *address, std::uint64_t size) const;
-    void release_all();
-    // Gives out no more than so many bytes at a time.
-    void set_limit(std::uint64_t bytes) { may_use_ = bytes; }
-    std::uint64_t free_bytes() const {
-        const std::uint64_t used = capacity_ - free_bytes_;
-        return std::min(free_bytes_, may_use_ > used ? may_use_ - used : 0);
-    }
-    std::uint64_t capacity() const { return capacity_; }
-    std::size_t live_blocks() const { return blocks_.size(); }
-
-  private:
-    void add_free(std::uintptr_t address, std::uint64_t size);
-    void remove_free(std::map<std::uintptr_t, std::uint64_t>::iterator range);
-
-    std::uintptr_t base_;
-    std::uint64_t capacity_;
-    std::uint64_t free_bytes_;
-    std::uint64_t may_use_ = UINT64_MAX;
-    std::map<std::uintptr_t, std::uint64_t> blocks_;              // live: address -> size
-    std::map<std::uintptr_t, std::uint64_t> free_;                // free: address -> size, never adjacent
-    std::set<std::pair<std::uint64_t, std::uintptr_t>> by_size_;  // the same free ranges, smallest first
-};
-
-// Where an address lives, as the runtime's location classes (memory_cmo_allocator.md section 3).
-enum class Place : std::uint8_t { Unregistered, Pinned, Device };
+// Where an address lives, as the runtime's location classes (memory_cmo_allocator.md section 3). Registered host memory
+// counts as pinned.
+enum class Place : std::uint8_t { Unregistered, Pinned, Device, Managed };
 
 struct Location {
     Place place = Place::Unregistered;
-    std::uint32_t device = 0;  // of Place::Device
+    std::uint32_t device = 0;  // of Place::Device and Place::Managed: its number before ASCEND_RT_VISIBLE_DEVICES
 };
 
+// Addresses with something behind them, outside the slots.
+struct Range {
+    std::uintptr_t address;
+    std::uint64_t size;
+    Location location;
+    std::uint64_t page;
+    bool is_accessible;  // not before aclrtMemSetAccess, if it was mapped without access
+    bool is_registered = false;
+};
+
+// Guarded by the engine's lock.
 class AddressSpace {
   public:
     AddressSpace(std::uint32_t devices, std::uint64_t device_memory);
+    ~AddressSpace();
+    AddressSpace(const AddressSpace &) = delete;
+    AddressSpace &operator=(const AddressSpace &) = delete;
+
     Location locate(const void *address) const;
-    // The heap that holds the address, or nullptr for memory that the runtime did not allocate.
-    Heap *heap_of(const void *address);
+    // The live block or the range that the address is in; nothing for other memory of the user.
+    std::optional<Block> find(const void *address) const;
+    // May [address, address + size) be read and written? Memory that the runtime knows nothing of counts as live.
+    bool is_live(const void *address, std::uint64_t size) const;
+
     Heap &pinned() { return heaps_[0]; }
     Heap &device(std::uint32_t device) { return heaps_[device + 1]; }
+    // false unless the address is the start of a live block there. The host gets the pages of large blocks
+    // back; small ones keep theirs, because they are likely to be used again at once.
+    bool free_pinned(const void *address);
+    bool free_device(const void *address);
+    void free_all(std::uint32_t device);
+    const std::shared_ptr<PageFile> &pages(std::uint32_t device) const { return files_[device]; }
+    // Where in the device's pages the block is.
+    std::uint64_t offset_of(std::uint32_t device, const void *address) const;
+
+    // --- virtual addresses; sizes are multiples of huge pages ------------------------------------------------------
+    // nullptr: there is no room, or something else is at the wished address.
+    void *reserve(std::uint64_t size, std::uint64_t alignment, void *wish = nullptr);
+    void unreserve(void *address);
+    void add_range(const Range &range) { ranges_[range.address] = range; }
+    // What was at these addresses is gone; they stay reserved.
+    void clear_range(std::uintptr_t address);
+    void forget_range(std::uintptr_t address) { ranges_.erase(address); }  // of registered host memory
+    const Range *find_range(const void *address) const;
+    bool overlaps_range(const void *address, std::uint64_t size) const;
 
   private:
+    const Heap *slot_of(const void *address) const;
+    bool is_virtual(std::uintptr_t address) const;
+
+    std::uintptr_t range_ = 0;  // what was reserved for the slots: base_ is aligned
+    std::uint64_t range_size_ = 0;
     std::uintptr_t base_ = 0;
     std::uint64_t stride_ = 0;
     std::vector<Heap> heaps_;
+    std::vector<std::shared_ptr<PageFile>> files_;  // of the devices
+    std::map<std::uintptr_t, Range> ranges_;
+    std::unique_ptr<Heap> virtual_;  // addresses; taken from the host at the first use
+    std::uintptr_t virtual_begin_ = 0;
+    std::map<std::uintptr_t, std::uint64_t> wished_;  // reserved at an address that the user chose: address -> size
 };
 
 }  // namespace aclsim

@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "condition.h"
 #include "engine.h"
 #include "error.h"
@@ -61,23 +59,18 @@ std::shared_ptr<Notify> Notify::create(Engine &engine, Device &device) {
 }
 
 std::shared_ptr<Notify> Notify::import_key(Engine &engine, Device &device, const std::string &key) {
-    auto memory = SharedMemory::open(key);
+    auto memory = SharedMemory::open<Shared>(key);
     if (memory == nullptr) {
         return nullptr;
     }
     const Shared &shared = memory->as<Shared>();
-    if (!may_import(shared)) {
+    if (!shared.importers.permits(getpid())) {
         fail(ACL_ERROR_RT_NO_PERMISSION, "the exporter did not name process %d in aclrtNotifySetImportPid",
              static_cast<int>(getpid()));
     }
     auto notify = std::make_shared<Notify>(device, shared.id, std::move(memory));
     engine.registry().add(notify);
     return notify;
-}
-
-bool Notify::may_import(const Shared &shared) {
-    const auto *end = shared.processes + std::min<std::size_t>(shared.process_count, kProcesses);
-    return shared.checks_process == 0 || std::find(shared.processes, end, getpid()) != end;
 }
 
 void Notify::record(Engine &engine, Lock &lock, Stream &stream) {
@@ -93,14 +86,14 @@ void Notify::wait(Engine &engine, Lock &lock, Stream &stream, std::uint32_t time
 }
 
 const std::string &Notify::export_key(bool checks_process) {
-    shared_ = SharedMemory::create();
+    shared_ = SharedMemory::create<Shared>();
     Shared &shared = shared_->as<Shared>();
     shared.bit = local_.load();
     shared.id = id;
     shared.device = device.physical_id;
-    shared.checks_process = checks_process ? 1 : 0;
-    shared.processes[0] = getpid();  // the exporter may import too [obs]
-    shared.process_count = 1;
+    const std::int32_t own = getpid();
+    shared.importers.start(checks_process);
+    shared.importers.add(&own, 1);  // the exporter may import too [obs]
     return shared_->name();
 }
 
@@ -108,13 +101,9 @@ void Notify::permit(const std::int32_t *processes, std::size_t count) {
     if (!shared_) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the notify was not exported; call aclrtNotifyGetExportKey first");
     }
-    Shared &shared = shared_->as<Shared>();
-    const std::size_t known = shared.process_count;
-    if (known + count > kProcesses) {
+    if (!shared_->as<Shared>().importers.add(processes, count)) {
         fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "at most %zu processes may import a notify", kProcesses - 1);
     }
-    std::copy(processes, processes + count, shared.processes + known);
-    shared.process_count = static_cast<std::uint32_t>(known + count);
 }
 
 std::uint32_t Notify::creator_device() const { return shared_ ? shared_->as<Shared>().device : device.physical_id; }

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "permitted_processes.h"
 #include "registry.h"
 #include "shared_memory.h"
 #include "waiters.h"
@@ -50,12 +51,9 @@ class Notify final : public Object, public std::enable_shared_from_this<Notify> 
         std::atomic<std::uint32_t> bit;
         std::uint32_t id;
         std::uint32_t device;
-        std::atomic<std::uint32_t> checks_process;
-        std::atomic<std::uint32_t> process_count;
-        std::atomic<std::int32_t> processes[kProcesses];
+        PermittedProcesses<kProcesses> importers;
     };
     std::atomic<std::uint32_t> &bit() { return shared_ ? shared_->as<Shared>().bit : local_; }
-    static bool may_import(const Shared &shared);
 
     std::atomic<std::uint32_t> local_{0};
     std::shared_ptr<SharedMemory> shared_;

@@ -21,6 +21,11 @@ enum Trait : std::uint32_t {
     kHasCacheFlush = 1U << 9,
     kHasGroups = 1U << 10,                   // device_context_init_errors.md 7
     kNotifyWaitsTakeGlobalLimit = 1U << 11,  // a notify wait of the untimed form takes the process-wide limit (5)
+    // memory_cmo_allocator.md sections 1 and 2
+    kHasDdr = 1U << 12,            // instead of HBM
+    kLacksP2p = 1U << 13,          // no memory for other devices
+    kPadsNothing = 1U << 14,       // aclrtMalloc asks for no more than aclrtMallocAlign32
+    kKeepsHostAddress = 1U << 15,  // host memory can have the same address on the device
 };
 
 struct Product {

@@ -23,7 +23,8 @@ enum class Kind : std::uint8_t {
     Label,
     LabelList,
     GroupList,
-    DataBuffer
+    DataBuffer,
+    PhysicalMemory,
 };
 
 class Object {
@@ -54,6 +55,18 @@ class Registry {
     template <class T>
     std::shared_ptr<T> share(void *handle) const {
         return std::static_pointer_cast<T>(find_slot(handle, T::kKind));
+    }
+
+    // All live objects of that type.
+    template <class T>
+    std::vector<std::shared_ptr<T>> all() const {
+        std::vector<std::shared_ptr<T>> found;
+        for (const Slot &slot : slots_) {
+            if (auto object = std::dynamic_pointer_cast<T>(slot.object)) {
+                found.push_back(std::move(object));
+            }
+        }
+        return found;
     }
 
   private:

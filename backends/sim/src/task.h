@@ -28,6 +28,7 @@ enum class TaskKind : std::uint8_t {
     ValueWait,
     Reduce,
     Trace,
+    Prefetch,
 };
 
 // What happens to a task that has become the head of its stream.

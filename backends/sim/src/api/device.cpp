@@ -1,6 +1,5 @@
 // Devices: set, reset, synchronize, abort (device_context_init_errors.md section 5, events_streams_sync.md sections 4
 // and 11).
-#include <thread>
 #include <utility>
 
 #include "entry.h"
@@ -42,50 +41,6 @@ void set_device(Engine &engine, Lock &lock, Device &device) {
     enter_device(engine, device);
     if (is_first) {
         tell_stream_state(engine, lock, device.primary->default_stream->handle(), ACL_RT_STREAM_STATE_CREATE_POST);
-    }
-}
-
-// Streams whose tasks the device's synchronization does not wait for (events_streams_sync.md section 4). Persistent
-// streams never execute here, so no product waits for them.
-std::uint32_t flags_not_synchronized() {
-    const std::uint32_t cpu = config().product->has(kDeviceSyncSkipsCpuStreams) ? ACL_STREAM_CPU_SCHEDULE : 0;
-    return ACL_STREAM_DEVICE_USE_ONLY | ACL_STREAM_PERSISTENT | cpu;
-}
-
-void wait_for_stream(Engine &engine, Lock &lock, const std::shared_ptr<Stream> &stream, Clock::time_point deadline) {
-    // Another thread may destroy one of the streams meanwhile; what it drops then is nobody's failure here.
-    const auto is_leaving = [&] { return stream->destroyer != std::thread::id(); };
-    if (!is_leaving()) {
-        require_not_aborting(*stream);
-    }
-    const Engine::Waited waited = engine.wait_for(lock, stream, stream->submitted, deadline);
-    if (waited == Engine::Waited::TimedOut) {
-        fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "stream %u was not done in time", stream->id);
-    }
-    if (waited == Engine::Waited::Aborted && !is_leaving()) {
-        fail_aborted(*stream);
-    }
-}
-
-void synchronize_device(Engine &engine, Lock &lock, std::int32_t timeout_ms) {
-    Context &context = require_context(engine);
-    if (context.failure != ACL_SUCCESS) {
-        fail(context.failure, "an earlier task failed and the context is in STOP mode");
-    }
-    const Clock::time_point deadline = deadline_of(timeout_ms);
-    aclError first = ACL_SUCCESS;
-    const auto keep = context.shared_from_this();  // others may destroy it meanwhile,
-    const auto streams = context.streams;          // or create and destroy streams
-    for (const auto &stream : streams) {
-        if ((stream->flags & flags_not_synchronized()) != 0) {
-            continue;
-        }
-        wait_for_stream(engine, lock, stream, deadline);
-        const aclError failure = std::exchange(stream->failure, ACL_SUCCESS);
-        first = first == ACL_SUCCESS ? failure : first;
-    }
-    if (first != ACL_SUCCESS) {
-        fail(first, "a task of the current context failed");
     }
 }
 
@@ -141,7 +96,7 @@ aclError aclrtSetTsDevice(aclrtTsId tsId) {
 }
 
 aclError aclrtSynchronizeDevice() {
-    return entry(__func__, [&](Engine &engine, Lock &lock) { synchronize_device(engine, lock, -1); });
+    return entry(__func__, [&](Engine &engine, Lock &lock) { synchronize_device(engine, lock, deadline_of(-1)); });
 }
 
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
@@ -149,7 +104,7 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
         if (timeout == 0 || timeout < -1) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is neither -1 nor positive", timeout);
         }
-        synchronize_device(engine, lock, timeout);
+        synchronize_device(engine, lock, deadline_of(timeout));
     });
 }
 

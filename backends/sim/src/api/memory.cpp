@@ -1,17 +1,42 @@
-// Device and host memory (memory_cmo_allocator.md sections 1, 2 and 5).
+// Device memory, and questions about any memory (memory_cmo_allocator.md sections 1 and 5).
 #include "memory.h"
 
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
 #include "entry.h"
+#include "malloc_config.h"
 
 using namespace aclsim;
 
 namespace {
 
-constexpr std::size_t kUnit = 32;     // sizes are rounded up to this
-constexpr std::size_t kPadding = 32;  // what aclrtMalloc adds
-constexpr std::uint32_t kSmallPage = 4096;
-constexpr std::uint32_t kHugePage = 2U << 20;
-constexpr std::uint32_t kPolicyMask = 0xFF;
+constexpr std::size_t kUnit = 32;  // sizes are rounded up to this
+constexpr std::uint32_t kPageMask = 0xFF;
+
+// --- allocation ------------------------------------------------------------------------------------------------------
+
+struct Policy {
+    bool is_p2p;
+    std::uint64_t page;         // 0: huge pages above 1 MiB
+    std::uint64_t padded_page;  // of aclrtMalloc and aclrtMallocAlign32, which have no huge P2P pages (page rule)
+};
+constexpr Policy kPolicies[] = {
+    {false, 0, 0},                    // ACL_MEM_MALLOC_HUGE_FIRST, and what is unknown
+    {false, kHugePage, kHugePage},    // ACL_MEM_MALLOC_HUGE_ONLY
+    {false, kSmallPage, kSmallPage},  // ACL_MEM_MALLOC_NORMAL_ONLY
+    {true, 0, kSmallPage},            // ACL_MEM_MALLOC_HUGE_FIRST_P2P
+    {true, kHugePage, kSmallPage},    // ACL_MEM_MALLOC_HUGE_ONLY_P2P
+    {true, kSmallPage, kSmallPage},   // ACL_MEM_MALLOC_NORMAL_ONLY_P2P
+    {false, kGiantPage, kGiantPage},  // ACL_MEM_MALLOC_HUGE1G_ONLY
+    {true, kGiantPage, kGiantPage},   // ACL_MEM_MALLOC_HUGE1G_ONLY_P2P
+};
+
+const Policy &policy_of(std::uint32_t number) {
+    return number < std::size(kPolicies) ? kPolicies[number] : kPolicies[ACL_MEM_MALLOC_HUGE_FIRST];
+}
 
 std::size_t padded(std::size_t size, std::size_t padding) {
     if (size == 0) {
@@ -20,21 +45,19 @@ std::size_t padded(std::size_t size, std::size_t padding) {
     if (size > SIZE_MAX - 2 * kUnit) {
         reject(ACL_ERROR_INVALID_PARAM, "size %zu wraps around when it is padded", size);
     }
-    return (size + kUnit - 1) / kUnit * kUnit + padding;
+    return round_up(size, kUnit) + padding;
 }
 
-bool is_huge1g(aclrtMemMallocPolicy policy) {
-    const auto page = static_cast<std::uint32_t>(policy) & kPolicyMask;
-    return page == ACL_MEM_MALLOC_HUGE1G_ONLY || page == ACL_MEM_MALLOC_HUGE1G_ONLY_P2P;
-}
-
-void *allocate_device(Engine &engine, std::size_t size, aclrtMemMallocPolicy policy) {
+void *allocate_device(Engine &engine, std::size_t size, bool is_p2p, std::uint64_t page, std::uint16_t module) {
     Device &device = require_context(engine).device;
-    if (is_huge1g(policy) && !config().product->has_huge1g_pages) {
+    if (page == kGiantPage && !config().product->has_huge1g_pages) {
         refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no 1 GiB pages", config().product->name);
     }
+    if (is_p2p && config().product->has(kLacksP2p)) {
+        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no P2P memory", config().product->name);
+    }
     Heap &heap = engine.memory().device(device.physical_id);
-    void *address = heap.allocate(size);
+    void *address = heap.allocate(size, page == 0 ? page_for(size) : page, module);
     if (address == nullptr) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%zu bytes do not fit: %llu of %llu bytes are free on device %u", size,
              static_cast<unsigned long long>(heap.free_bytes()), static_cast<unsigned long long>(heap.capacity()),
@@ -43,36 +66,28 @@ void *allocate_device(Engine &engine, std::size_t size, aclrtMemMallocPolicy pol
     return address;
 }
 
-aclError allocate(const char *function, void **pointer, std::size_t size, std::size_t padding,
-                  aclrtMemMallocPolicy policy) {
+aclError allocate(const char *function, void **pointer, std::size_t size, bool is_padded, std::uint32_t number) {
     return entry(function, [&](Engine &engine, Lock &) {
         require(pointer, "devPtr");
-        const std::size_t bytes = padded(size, is_huge1g(policy) ? 0 : padding);
-        *pointer = allocate_device(engine, bytes, policy);
+        const Policy &policy = policy_of(number);
+        const bool takes_padding = is_padded && policy.page != kGiantPage && !config().product->has(kPadsNothing);
+        const std::size_t bytes = padded(size, takes_padding ? kUnit : 0);
+        *pointer = allocate_device(engine, bytes, policy.is_p2p, policy.padded_page, Heap::kApplication);
     });
 }
 
-// The attributes of a configured allocation (section 1, aclrtMallocWithCfg).
-void check_configuration(const Context &context, const aclrtMallocConfig *cfg) {
-    if (cfg == nullptr) {
-        return;
+// The device is the current one, if it is named.
+MallocConfig read_device_config(const Context &context, const aclrtMallocConfig *cfg) {
+    const MallocConfig wanted =
+        read_malloc_config(cfg, {ACL_RT_MEM_ATTR_RSV, ACL_RT_MEM_ATTR_MODULE_ID, ACL_RT_MEM_ATTR_DEVICE_ID});
+    if (wanted.device && *wanted.device != context.device.user_id) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "cfg names device %u, and device %u is the current one", *wanted.device,
+             context.device.user_id);
     }
-    if (cfg->attrs == nullptr) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "cfg has no attributes");
-    }
-    for (std::size_t i = 0; i < cfg->numAttrs; ++i) {
-        const aclrtMallocAttribute &attribute = cfg->attrs[i];
-        const bool is_known = attribute.attr == ACL_RT_MEM_ATTR_RSV || attribute.attr == ACL_RT_MEM_ATTR_MODULE_ID ||
-                              attribute.attr == ACL_RT_MEM_ATTR_DEVICE_ID;
-        const bool is_other_device =
-            attribute.attr == ACL_RT_MEM_ATTR_DEVICE_ID && attribute.value.deviceId != context.device.user_id;
-        if (!is_known || is_other_device) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "cfg attribute %zu (%d) is not allowed here", i,
-                 static_cast<int>(attribute.attr));
-        }
-    }
+    return wanted;
 }
 
+// The bits above the page policy are hints for other chips.
 aclError allocate_configured(const char *function, void **pointer, std::size_t size, aclrtMemMallocPolicy policy,
                              const aclrtMallocConfig *cfg) {
     return entry(function, [&](Engine &engine, Lock &) {
@@ -81,31 +96,23 @@ aclError allocate_configured(const char *function, void **pointer, std::size_t s
             require(cfg->attrs, "cfg->attrs");
         }
         const std::size_t bytes = padded(size, 0);
-        check_configuration(require_context(engine), cfg);
-        *pointer = allocate_device(engine, bytes, policy);
+        require_attributes(cfg);
+        const MallocConfig wanted = read_device_config(require_context(engine), cfg);
+        const Policy &pages = policy_of(static_cast<std::uint32_t>(policy) & kPageMask);
+        *pointer = allocate_device(engine, bytes, pages.is_p2p, pages.page, wanted.module);
     });
 }
 
-void synchronize_context(Engine &engine, Lock &lock) {
-    const auto streams = require_context(engine).streams;
-    for (const auto &stream : streams) {
-        if (!stream->is_always_complete()) {
-            engine.wait_for(lock, stream, stream->submitted, Clock::time_point::max());
-        }
-    }
-}
+// --- freeing ---------------------------------------------------------------------------------------------------------
 
-void free_device(Engine &engine, void *pointer) {
-    const Location location = engine.memory().locate(pointer);
-    if (location.place != Place::Device || !engine.memory().device(location.device).release(pointer)) {
+void free_memory(Engine &engine, void *pointer) {
+    if (engine.managed_memory().free(pointer)) {
+        return;
+    }
+    if (!engine.memory().free_device(pointer)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live device memory", pointer);
     }
-}
-
-void free_host(Engine &engine, void *pointer) {
-    if (engine.memory().locate(pointer).place != Place::Pinned || !engine.memory().pinned().release(pointer)) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live pinned host memory", pointer);
-    }
+    engine.ipc_memory().forget(pointer);
 }
 
 void require_pair(const void *pointer, std::size_t size) {
@@ -115,18 +122,97 @@ void require_pair(const void *pointer, std::size_t size) {
     }
 }
 
+// --- questions -------------------------------------------------------------------------------------------------------
+
+enum class Kind : std::uint8_t { Ddr, Hbm, Any };
+
+// What an aclrtMemAttr asks for.
+struct Attribute {
+    Kind kind;
+    bool is_p2p;
+    std::uint64_t page;
+};
+constexpr Attribute kAttributes[] = {
+    {Kind::Ddr, false, kSmallPage},  // ACL_DDR_MEM: all pages
+    {Kind::Hbm, false, kSmallPage},  // ACL_HBM_MEM
+    {Kind::Ddr, false, kHugePage},   // ACL_DDR_MEM_HUGE
+    {Kind::Ddr, false, kSmallPage},  // ACL_DDR_MEM_NORMAL
+    {Kind::Hbm, false, kHugePage},   // ACL_HBM_MEM_HUGE
+    {Kind::Hbm, false, kSmallPage},  // ACL_HBM_MEM_NORMAL
+    {Kind::Ddr, true, kHugePage},    // ACL_DDR_MEM_P2P_HUGE
+    {Kind::Ddr, true, kSmallPage},   // ACL_DDR_MEM_P2P_NORMAL
+    {Kind::Hbm, true, kHugePage},    // ACL_HBM_MEM_P2P_HUGE
+    {Kind::Hbm, true, kSmallPage},   // ACL_HBM_MEM_P2P_NORMAL
+    {Kind::Hbm, false, kGiantPage},  // ACL_HBM_MEM_HUGE1G
+    {Kind::Hbm, true, kGiantPage},   // ACL_HBM_MEM_P2P_HUGE1G
+    {Kind::Any, false, kSmallPage},  // ACL_MEM_NORMAL
+    {Kind::Any, false, kHugePage},   // ACL_MEM_HUGE
+    {Kind::Any, false, kGiantPage},  // ACL_MEM_HUGE1G
+    {Kind::Any, true, kSmallPage},   // ACL_MEM_P2P_NORMAL
+    {Kind::Any, true, kHugePage},    // ACL_MEM_P2P_HUGE
+    {Kind::Any, true, kGiantPage},   // ACL_MEM_P2P_HUGE1G
+};
+
+// Parts without HBM answer for their DDR; what the chip lacks has size 0.
+bool is_there(const Attribute &attribute) {
+    const Product &product = *config().product;
+    return (attribute.kind != Kind::Ddr || product.has(kHasDdr)) && !(attribute.is_p2p && product.has(kLacksP2p));
+}
+
+std::string module_name(std::uint16_t module) {
+    return module == Heap::kApplication ? "APP" : "MODULE_" + std::to_string(module);
+}
+
+std::vector<aclrtMemUsageInfo> usage_of(const Heap &heap) {
+    std::vector<aclrtMemUsageInfo> all;
+    for (const auto &[module, usage] : heap.usage()) {
+        aclrtMemUsageInfo info = {};
+        std::strncpy(info.name, module_name(module).c_str(), sizeof info.name - 1);
+        info.curMemSize = usage.current;
+        info.memPeakSize = usage.peak;
+        all.push_back(info);
+    }
+    std::stable_sort(all.begin(), all.end(), [](const auto &a, const auto &b) { return a.curMemSize > b.curMemSize; });
+    return all;
+}
+
+constexpr aclrtMemLocationType location_type(Place place) {
+    switch (place) {
+        case Place::Pinned:
+            return ACL_MEM_LOCATION_TYPE_HOST;
+        case Place::Device:
+            return ACL_MEM_LOCATION_TYPE_DEVICE;
+        case Place::Managed:
+            return ACL_MEM_LOCATION_TYPE_MANAGED;
+        case Place::Unregistered:
+            break;
+    }
+    return ACL_MEM_LOCATION_TYPE_UNREGISTERED;
+}
+
+std::uint32_t user_id_of(Engine &engine, std::uint32_t physical_id) {
+    for (const auto &device : engine.devices()) {
+        if (device->physical_id == physical_id) {
+            return device->user_id;
+        }
+    }
+    return physical_id;  // of a device that this process does not see
+}
+
 }  // namespace
 
 aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy) {
-    return allocate(__func__, devPtr, size, kPadding, policy);
+    return allocate(__func__, devPtr, size, true, policy);
 }
 
 aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy) {
-    return allocate(__func__, devPtr, size, 0, policy);
+    return allocate(__func__, devPtr, size, false, policy);
 }
 
+// Knows neither P2P nor anything else that is new.
 aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy policy) {
-    return allocate(__func__, devPtr, size, kPadding, policy);
+    const bool is_known = policy_of(policy).is_p2p == false;
+    return allocate(__func__, devPtr, size, true, is_known ? policy : ACL_MEM_MALLOC_HUGE_FIRST);
 }
 
 aclError aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg) {
@@ -140,42 +226,15 @@ aclError aclrtMallocForTaskScheduler(void **devPtr, size_t size, aclrtMemMallocP
 aclError aclrtFree(void *devPtr) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         require(devPtr, "devPtr");
-        free_device(engine, devPtr);
+        free_memory(engine, devPtr);
     });
 }
 
 aclError aclrtFreeWithDevSync(void *devPtr) {
     return entry(__func__, [&](Engine &engine, Lock &lock) {
         require(devPtr, "devPtr");
-        synchronize_context(engine, lock);
-        free_device(engine, devPtr);
-    });
-}
-
-aclError aclrtMallocHost(void **hostPtr, size_t size) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        require(hostPtr, "hostPtr");
-        const std::size_t bytes = padded(size, 0);
-        require_context(engine);
-        *hostPtr = engine.memory().pinned().allocate(bytes);
-        if (*hostPtr == nullptr) {
-            fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%zu bytes of pinned host memory do not fit", size);
-        }
-    });
-}
-
-aclError aclrtFreeHost(void *hostPtr) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        require(hostPtr, "hostPtr");
-        free_host(engine, hostPtr);
-    });
-}
-
-aclError aclrtFreeHostWithDevSync(void *hostPtr) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
-        require(hostPtr, "hostPtr");
-        synchronize_context(engine, lock);
-        free_host(engine, hostPtr);
+        synchronize_device(engine, lock, Clock::time_point::max());  // if it fails, nothing is freed
+        free_memory(engine, devPtr);
     });
 }
 
@@ -183,7 +242,7 @@ aclError aclrtFreeHostWithDevSync(void *hostPtr) {
 aclError aclrtMemFlush(void *devPtr, size_t size) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         require_pair(devPtr, size);
-        require_context(engine);
+        require_not_aborting(*require_context(engine).default_stream);
     });
 }
 
@@ -202,8 +261,47 @@ aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total) {
             fail(ACL_ERROR_RT_INVALID_MEMORY_TYPE, "there is no memory attribute %d", static_cast<int>(attr));
         }
         const Heap &heap = engine.memory().device(require_context(engine).device.physical_id);
-        *free = heap.free_bytes();
-        *total = heap.capacity();
+        const Attribute &wanted = kAttributes[attr];
+        if (wanted.page == kGiantPage && !config().product->has_huge1g_pages) {
+            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no 1 GiB pages", config().product->name);
+        }
+        // All pages come from the same memory; of larger ones only whole ones are free.
+        *free = is_there(wanted) ? heap.free_bytes() / wanted.page * wanted.page : 0;
+        *total = is_there(wanted) ? heap.capacity() : 0;
+    });
+}
+
+aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo, size_t inputNum, size_t *outputNum) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(memUsageInfo, "memUsageInfo");
+        require(outputNum, "outputNum");
+        *outputNum = 0;
+        require_supported();
+        if (inputNum == 0) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "inputNum is 0");
+        }
+        const Device &device = require_device(engine, deviceId);
+        require_context(engine);
+        const auto all = usage_of(engine.memory().device(device.physical_id));
+        *outputNum = std::min(inputNum, all.size());
+        std::copy_n(all.begin(), *outputNum, memUsageInfo);
+    });
+}
+
+aclError aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memType, uint32_t *checkResult, uint32_t reserve) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(addrList, "addrList");
+        require(checkResult, "checkResult");
+        // The runtime takes ACL_RT_MEM_TYPE_RSVD for an unknown type (section 1).
+        if (reserve != 0 || size == 0 || (memType & ~(ACL_RT_MEM_TYPE_DEV | ACL_RT_MEM_TYPE_DVPP)) != 0) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "reserve %u is not 0, or there is no address, or no memory type %#x",
+                 reserve, memType);
+        }
+        require_context(engine);
+        *checkResult = std::all_of(addrList, addrList + size, [&](const void *address) {
+            return (memType & ACL_RT_MEM_TYPE_DEV) != 0 && engine.memory().locate(address).place == Place::Device &&
+                   engine.memory().is_live(address, 1);
+        });
     });
 }
 
@@ -212,26 +310,31 @@ aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attribut
         require(ptr, "ptr");
         require(attributes, "attributes");
         const Location location = engine.memory().locate(ptr);
+        const std::optional<Block> block = engine.memory().find(ptr);
+        const bool has_device = location.place == Place::Device || location.place == Place::Managed;
         *attributes = {};
-        switch (location.place) {
-            case Place::Device:
-                attributes->location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
-                attributes->location.id = location.device;
-                attributes->pageSize = kHugePage;
-                break;
-            case Place::Pinned:
-                attributes->location.type = ACL_MEM_LOCATION_TYPE_HOST;
-                attributes->pageSize = kSmallPage;
-                break;
-            case Place::Unregistered:
-                attributes->location.type = ACL_MEM_LOCATION_TYPE_UNREGISTERED;
-                attributes->pageSize = kSmallPage;
-                break;
+        attributes->location.type = location_type(location.place);
+        attributes->location.id = has_device ? user_id_of(engine, location.device) : 0;
+        attributes->pageSize = static_cast<std::uint32_t>(block ? block->page : kSmallPage);
+    });
+}
+
+aclError aclrtMemP2PMap(void *devPtr, size_t size, int32_t dstDevId, uint64_t flags) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require_pair(devPtr, size);
+        if (flags != 0) {
+            reject(ACL_ERROR_INVALID_PARAM, "flags must be 0");
         }
-        for (const auto &device : engine.devices()) {  // user ids are what callers know
-            if (location.place == Place::Device && device->physical_id == location.device) {
-                attributes->location.id = device->user_id;
-            }
+        require_supported();
+        const Device &device = require_context(engine).device;
+        const Device &peer = require_device(engine, dstDevId);
+        const Location location = engine.memory().locate(devPtr);
+        if (location.place != Place::Device || !engine.memory().is_live(devPtr, size)) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "%zu bytes at %p are not live device memory", size, devPtr);
+        }
+        if (&peer != &device && device.accessible_peers.count(&peer) == 0) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "access to device %d is not enabled: aclrtDeviceEnablePeerAccess",
+                 dstDevId);
         }
     });
 }

@@ -74,10 +74,9 @@ class ValueWaitTask final : public ConditionTask {
 // The documents demand 8-byte alignment, which the runtime does not check; here it is an error rather than a torn
 // value.
 void require_value_address(Engine &engine, const void *address) {
-    const Heap *heap = engine.memory().heap_of(address);
     const bool is_device = engine.memory().locate(address).place == Place::Device;
     const bool is_aligned = reinterpret_cast<std::uintptr_t>(address) % sizeof(std::uint64_t) == 0;
-    if (!is_device || !is_aligned || !heap->contains(address, sizeof(std::uint64_t))) {
+    if (!is_device || !is_aligned || !engine.memory().is_live(address, sizeof(std::uint64_t))) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not 8 bytes of live device memory, aligned to 8", address);
     }
 }

@@ -1,0 +1,181 @@
+// Pinned host memory, and host memory that the user registers (memory_cmo_allocator.md section 2).
+#include "entry.h"
+#include "malloc_config.h"
+#include "memory.h"
+
+using namespace aclsim;
+
+namespace {
+
+constexpr std::uint32_t kRegisterTypes = ACL_HOST_REGISTER_IOMEMORY | ACL_HOST_REGISTER_READONLY;
+constexpr std::uint32_t kRegisterFlags =
+    ACL_HOST_REG_MAPPED | ACL_HOST_REG_IOMEMORY | ACL_HOST_REG_READONLY | ACL_HOST_REG_PINNED;
+
+void *allocate_pinned(Engine &engine, std::uint64_t size, std::uint16_t module) {
+    constexpr std::uint64_t kUnit = 32;
+    const std::uint64_t bytes = round_up(size, kUnit);
+    void *address = bytes < size ? nullptr : engine.memory().pinned().allocate(bytes, page_for(bytes), module);
+    if (address == nullptr) {
+        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes of pinned host memory do not fit",
+             static_cast<unsigned long long>(size));
+    }
+    return address;
+}
+
+void free_host(Engine &engine, void *pointer) {
+    if (engine.memory().locate(pointer).place != Place::Pinned || !engine.memory().free_pinned(pointer)) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live pinned host memory", pointer);
+    }
+}
+
+void require_size(std::uint64_t size) {
+    if (size == 0) {
+        reject(ACL_ERROR_INVALID_PARAM, "size is 0");
+    }
+}
+
+// What is registered counts as pinned, and the device sees it at the same address.
+void register_host(Engine &engine, void *pointer, std::uint64_t size) {
+    require_context(engine);
+    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+    if (address % kSmallPage != 0 || size > UINTPTR_MAX - address) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not aligned to 4 KiB, or has no %llu bytes behind it", pointer,
+             static_cast<unsigned long long>(size));
+    }
+    if (engine.memory().overlaps_range(pointer, size)) {
+        fail(ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "some of the %llu bytes at %p are registered already",
+             static_cast<unsigned long long>(size), pointer);
+    }
+    const Location location = engine.memory().locate(pointer);
+    if (location.place == Place::Device || !engine.memory().is_live(pointer, size)) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%p is no live memory of the host", pointer);
+    }
+    engine.memory().add_range({address, size, {Place::Pinned, 0}, kSmallPage, true, /*is_registered=*/true});
+}
+
+const Range *find_registered(Engine &engine, const void *pointer) {
+    const Range *range = engine.memory().find_range(pointer);
+    return range != nullptr && range->is_registered ? range : nullptr;
+}
+
+// Which accelerators of the chip reach host memory. Made up, but for the products: those that register host memory, and
+// the units that only one of them has.
+bool reaches_host(aclrtHacType type) {
+    const Product &product = *config().product;
+    const bool is_newest_unit = type == ACL_RT_HAC_TYPE_UDMA || type == ACL_RT_HAC_TYPE_CCU;
+    return is_documented_for("aclrtHostRegister", product) && (!is_newest_unit || product.has(kHasSimt));
+}
+
+}  // namespace
+
+aclError aclrtMallocHost(void **hostPtr, size_t size) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(hostPtr, "hostPtr");
+        require_size(size);
+        require_context(engine);
+        *hostPtr = allocate_pinned(engine, size, Heap::kApplication);
+    });
+}
+
+aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(ptr, "ptr");
+        require_size(size);
+        require_attributes(cfg);
+        const MallocConfig wanted = read_malloc_config(cfg, {ACL_RT_MEM_ATTR_MODULE_ID, ACL_RT_MEM_ATTR_VA_FLAG});
+        if (wanted.keeps_address && !config().product->has(kKeepsHostAddress)) {
+            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s cannot show host memory at the same address",
+                   config().product->name);
+        }
+        require_context(engine);
+        *ptr = allocate_pinned(engine, size, wanted.module);
+    });
+}
+
+aclError aclrtFreeHost(void *hostPtr) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(hostPtr, "hostPtr");
+        free_host(engine, hostPtr);
+    });
+}
+
+aclError aclrtFreeHostWithDevSync(void *hostPtr) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        require(hostPtr, "hostPtr");
+        synchronize_device(engine, lock, Clock::time_point::max());  // if it fails, nothing is freed
+        free_host(engine, hostPtr);
+    });
+}
+
+aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(ptr, "ptr");
+        require(devPtr, "devPtr");
+        require_size(size);
+        if ((static_cast<std::uint32_t>(type) & ~kRegisterTypes) != 0) {
+            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "there is no register type %#x", static_cast<unsigned>(type));
+        }
+        require_context(engine);
+        require_supported();
+        register_host(engine, ptr, size);
+        *devPtr = ptr;
+    });
+}
+
+aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(ptr, "ptr");
+        require_size(size);
+        require_supported();
+        if (flag == 0 || (flag & ~kRegisterFlags) != 0) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "flag %#x has no bit of ACL_HOST_REG_*, or an unknown one", flag);
+        }
+        require_context(engine);
+        if ((flag & ACL_HOST_REG_PINNED) != 0 && find_registered(engine, ptr) == nullptr &&
+            engine.memory().locate(ptr).place == Place::Pinned) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "%p is pinned already", ptr);
+        }
+        register_host(engine, ptr, size);
+    });
+}
+
+aclError aclrtHostUnregister(void *ptr) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(ptr, "ptr");
+        require_supported();
+        require_context(engine);
+        const Range *registered = find_registered(engine, ptr);
+        if (registered == nullptr || registered->address != reinterpret_cast<std::uintptr_t>(ptr)) {
+            fail(ACL_ERROR_HOST_MEMORY_NOT_REGISTERED, "%p is not the start of registered memory", ptr);
+        }
+        engine.memory().forget_range(registered->address);
+    });
+}
+
+aclError aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(pHost, "pHost");
+        require(pDevice, "pDevice");
+        if (flag != 0) {
+            reject(ACL_ERROR_INVALID_PARAM, "flag must be 0");
+        }
+        require_supported();
+        require_context(engine);
+        if (find_registered(engine, pHost) == nullptr) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not registered; call aclrtHostRegister first", pHost);
+        }
+        *pDevice = pHost;
+    });
+}
+
+aclError aclrtHostMemMapCapabilities(uint32_t deviceId, aclrtHacType hacType, aclrtHostMemMapCapability *capabilities) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(capabilities, "capabilities");
+        if (hacType < ACL_RT_HAC_TYPE_STARS || hacType > ACL_RT_HAC_TYPE_CCU) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "there is no accelerator type %d", static_cast<int>(hacType));
+        }
+        require_device(engine, deviceId);
+        require_context(engine);
+        *capabilities = reaches_host(hacType) ? ACL_RT_HOST_MEM_MAP_SUPPORTED : ACL_RT_HOST_MEM_MAP_NOT_SUPPORTED;
+    });
+}

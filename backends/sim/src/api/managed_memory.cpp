@@ -1,0 +1,216 @@
+// Managed memory: advice, attributes, prefetching (memory_cmo_allocator.md section 5).
+#include "managed_memory.h"
+
+#include <algorithm>
+
+#include "entry.h"
+
+using namespace aclsim;
+
+namespace {
+
+void require_range(const void *pointer, std::uint64_t size) {
+    require(pointer, "ptr");
+    if (size == 0) {
+        reject(ACL_ERROR_INVALID_PARAM, "size is 0");
+    }
+}
+
+void require_managed(Engine &engine, const void *pointer, std::uint64_t size) {
+    if (!engine.managed_memory().contains(pointer, size)) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes at %p are not inside one piece of managed memory",
+             static_cast<unsigned long long>(size), pointer);
+    }
+}
+
+void require_location(Engine &engine, const aclrtMemManagedLocation &location) {
+    const bool is_known =
+        location.type >= ACL_MEM_LOCATIONTYPE_DEVICE && location.type <= ACL_MEM_LOCATIONTYPE_HOST_NUMA_CURRENT;
+    const bool is_device = location.type == ACL_MEM_LOCATIONTYPE_DEVICE;
+    const auto devices = static_cast<std::int32_t>(engine.devices().size());
+    if (!is_known || (is_device && (location.id < 0 || location.id >= devices))) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "there is no location of type %d with id %d", static_cast<int>(location.type),
+             location.id);
+    }
+}
+
+void require_attribute(aclrtMemManagedRangeAttribute attribute, std::size_t size) {
+    const bool is_list = attribute == ACL_MEM_RANGE_ATTRIBUTE_ACCESSED_BY;
+    if (attribute < ACL_MEM_RANGE_ATTRIBUTE_READ_MOSTLY ||
+        attribute > ACL_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "there is no attribute %d", static_cast<int>(attribute));
+    }
+    if (is_list ? size == 0 || size % sizeof(std::int32_t) != 0 : size != sizeof(std::int32_t)) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "attribute %d does not take %zu bytes", static_cast<int>(attribute), size);
+    }
+}
+
+void get_attribute(Engine &engine, aclrtMemManagedRangeAttribute attribute, const void *pointer, std::size_t size,
+                   void *data, std::size_t data_size) {
+    auto *values = static_cast<std::int32_t *>(data);
+    if (attribute != ACL_MEM_RANGE_ATTRIBUTE_ACCESSED_BY) {
+        *values = engine.managed_memory().attribute(attribute, pointer, size);
+        return;
+    }
+    const std::size_t room = data_size / sizeof *values;
+    const std::set<std::int32_t> ids = engine.managed_memory().accessed_by(pointer, size);
+    std::fill_n(values, room, ManagedMemory::kNoLocation);
+    std::copy_n(ids.begin(), std::min(room, ids.size()), values);
+}
+
+// The pages come to be, as they would where they are sent to. The memory may have been freed meanwhile.
+class PrefetchTask final : public Task {
+  public:
+    PrefetchTask(Engine &engine, const void *pointer, std::size_t size)
+        : engine_(engine), pointer_(pointer), size_(size) {}
+    TaskKind kind() const override { return TaskKind::Prefetch; }
+    Start start(Stream &) override {
+        return engine_.managed_memory().contains(pointer_, size_) ? Start::Run : Start::Done;
+    }
+    void run() override {
+        const auto *bytes = static_cast<const volatile unsigned char *>(pointer_);
+        for (std::size_t at = 0; at < size_; at += kSmallPage) {
+            static_cast<void>(bytes[at]);
+        }
+    }
+    Executor *executor() override { return &engine_.workers(); }
+
+  private:
+    Engine &engine_;
+    const void *pointer_;
+    std::size_t size_;
+};
+
+void require_no_flags(std::uint64_t flags) {
+    if (flags != 0) {
+        reject(ACL_ERROR_INVALID_PARAM, "flags must be 0");
+    }
+}
+
+// Which location an index of the list of locations covers begins at 0 and rises.
+void require_rising(const std::size_t *indexes, std::size_t locations, std::size_t count) {
+    for (std::size_t i = 0; i < locations; ++i) {
+        if (indexes[i] >= count || (i == 0 ? indexes[i] != 0 : indexes[i] <= indexes[i - 1])) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "prefetchLocIdxs[%zu] is %zu; they begin at 0, rise, and stay below %zu",
+                 i, indexes[i], count);
+        }
+    }
+}
+
+}  // namespace
+
+aclError aclrtMemAllocManaged(void **ptr, uint64_t size, uint32_t flag) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(ptr, "ptr");
+        if (flag != ACL_RT_MEM_ATTACH_GLOBAL) {
+            reject(ACL_ERROR_INVALID_PARAM, "flag %u is not ACL_RT_MEM_ATTACH_GLOBAL", flag);
+        }
+        require_supported();
+        if (size == 0) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "size is 0");
+        }
+        *ptr = engine.managed_memory().allocate(size, require_context(engine).device.physical_id);
+        if (*ptr == nullptr) {
+            fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes of managed memory do not fit",
+                 static_cast<unsigned long long>(size));
+        }
+    });
+}
+
+aclError aclrtMemManagedAdvise(const void *const ptr, uint64_t size, aclrtMemManagedAdviseType advise,
+                               aclrtMemManagedLocation location) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require_range(ptr, size);
+        require_supported();
+        if (advise < ACL_MEM_ADVISE_SET_READ_MOSTLY || advise > ACL_MEM_ADVISE_UNSET_ACCESSED_BY) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "there is no advice %d", static_cast<int>(advise));
+        }
+        if (advise >= ACL_MEM_ADVISE_SET_PREFERRED_LOCATION) {  // the first two do not look at it
+            require_location(engine, location);
+        }
+        require_context(engine);
+        require_managed(engine, ptr, size);
+        engine.managed_memory().advise(ptr, size, advise, location);
+    });
+}
+
+aclError aclrtMemManagedGetAttr(aclrtMemManagedRangeAttribute attribute, const void *ptr, size_t size, void *data,
+                                size_t dataSize) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require_range(ptr, size);
+        require(data, "data");
+        require_supported();
+        require_attribute(attribute, dataSize);
+        require_managed(engine, ptr, size);
+        get_attribute(engine, attribute, ptr, size, data, dataSize);
+    });
+}
+
+aclError aclrtMemManagedGetAttrs(aclrtMemManagedRangeAttribute *attributes, size_t numAttributes, const void *ptr,
+                                 size_t size, void **data, size_t *dataSizes) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(attributes, "attributes");
+        require_range(ptr, size);
+        require(data, "data");
+        require(dataSizes, "dataSizes");
+        if (numAttributes == 0) {
+            reject(ACL_ERROR_INVALID_PARAM, "numAttributes is 0");
+        }
+        require_supported();
+        for (std::size_t i = 0; i < numAttributes; ++i) {
+            require_attribute(attributes[i], dataSizes[i]);
+            if (data[i] == nullptr) {
+                fail(ACL_ERROR_RT_PARAM_INVALID, "data[%zu] is NULL", i);
+            }
+        }
+        require_managed(engine, ptr, size);
+        for (std::size_t i = 0; i < numAttributes; ++i) {
+            get_attribute(engine, attributes[i], ptr, size, data[i], dataSizes[i]);
+        }
+    });
+}
+
+aclError aclrtMemManagedPrefetchAsync(const void *ptr, size_t size, aclrtMemManagedLocation location, uint32_t flags,
+                                      aclrtStream stream) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        require_range(ptr, size);
+        require_no_flags(flags);
+        require_supported();
+        Stream &on = require_stream(engine, stream);
+        require_location(engine, location);
+        require_managed(engine, ptr, size);
+        engine.admit(lock, require_own(engine, on));
+        engine.submit(on, PrefetchTask(engine, ptr, size));
+    });
+}
+
+aclError aclrtMemManagedPrefetchBatchAsync(const void **ptrs, size_t *sizes, size_t count,
+                                           aclrtMemManagedLocation *prefetchLocs, size_t *prefetchLocIdxs,
+                                           size_t numPrefetchLocs, uint64_t flags, aclrtStream stream) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        require(ptrs, "ptrs");
+        require(sizes, "sizes");
+        require(prefetchLocs, "prefetchLocs");
+        require(prefetchLocIdxs, "prefetchLocIdxs");
+        if (count == 0 || numPrefetchLocs == 0 || count < numPrefetchLocs) {
+            reject(ACL_ERROR_INVALID_PARAM, "%zu ranges for %zu locations", count, numPrefetchLocs);
+        }
+        require_no_flags(flags);
+        require_supported();
+        require_stream(engine, stream);
+        require_rising(prefetchLocIdxs, numPrefetchLocs, count);
+        std::for_each(prefetchLocs, prefetchLocs + numPrefetchLocs,
+                      [&](const auto &location) { require_location(engine, location); });
+        for (std::size_t i = 0; i < count; ++i) {
+            if (ptrs[i] == nullptr || sizes[i] == 0) {
+                fail(ACL_ERROR_RT_PARAM_INVALID, "range %zu is NULL or empty", i);
+            }
+            require_managed(engine, ptrs[i], sizes[i]);
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            Stream &on = require_own_stream(engine, stream);  // anew: admit() may wait, and others destroy the stream
+            engine.admit(lock, on);
+            engine.submit(on, PrefetchTask(engine, ptrs[i], sizes[i]));
+        }
+    });
+}

@@ -1,0 +1,438 @@
+// Virtual memory (memory_cmo_allocator.md section 4). Each function keeps the order of checks given there.
+#include "virtual_memory.h"
+
+#include <cstring>
+
+#include "entry.h"
+
+using namespace aclsim;
+
+namespace {
+
+constexpr std::uint64_t kLargestOfSmallPages = 128ULL << 30;  // of one reservation
+constexpr std::uint64_t kHighestExportFlag = 1;
+
+enum class Kind : std::uint8_t { Any, Ddr, Hbm };
+
+// What can be allocated, and as what aclrtMemGetAllocationPropertiesFromHandle tells of it. Small pages of a device are
+// served as huge ones.
+struct Attribute {
+    aclrtMemAttr attribute;
+    Kind kind;
+    std::uint64_t page;
+    aclrtMemAttr on_device;
+    aclrtMemAttr on_host;
+};
+constexpr Attribute kAttributes[] = {
+    {ACL_DDR_MEM_HUGE, Kind::Ddr, kHugePage, ACL_HBM_MEM_HUGE, ACL_MEM_HUGE},
+    {ACL_DDR_MEM_NORMAL, Kind::Ddr, kHugePage, ACL_HBM_MEM_NORMAL, ACL_MEM_NORMAL},
+    {ACL_DDR_MEM_P2P_HUGE, Kind::Ddr, kHugePage, ACL_MEM_P2P_HUGE, ACL_MEM_P2P_HUGE},
+    {ACL_DDR_MEM_P2P_NORMAL, Kind::Ddr, kHugePage, ACL_MEM_P2P_NORMAL, ACL_DDR_MEM_P2P_NORMAL},
+    {ACL_HBM_MEM_HUGE, Kind::Hbm, kHugePage, ACL_HBM_MEM_HUGE, ACL_MEM_HUGE},
+    {ACL_HBM_MEM_NORMAL, Kind::Hbm, kHugePage, ACL_HBM_MEM_NORMAL, ACL_MEM_NORMAL},
+    {ACL_HBM_MEM_HUGE1G, Kind::Hbm, kGiantPage, ACL_HBM_MEM_HUGE1G, ACL_MEM_HUGE1G},
+    {ACL_MEM_NORMAL, Kind::Any, kHugePage, ACL_HBM_MEM_NORMAL, ACL_MEM_NORMAL},
+    {ACL_MEM_HUGE, Kind::Any, kHugePage, ACL_HBM_MEM_HUGE, ACL_MEM_HUGE},
+    {ACL_MEM_HUGE1G, Kind::Any, kGiantPage, ACL_HBM_MEM_HUGE1G, ACL_MEM_HUGE1G},
+    {ACL_MEM_P2P_NORMAL, Kind::Any, kHugePage, ACL_MEM_P2P_NORMAL, ACL_DDR_MEM_P2P_NORMAL},
+    {ACL_MEM_P2P_HUGE, Kind::Any, kHugePage, ACL_MEM_P2P_HUGE, ACL_MEM_P2P_HUGE},
+    {ACL_MEM_P2P_HUGE1G, Kind::Any, kGiantPage, ACL_MEM_P2P_HUGE1G, ACL_MEM_P2P_HUGE1G},
+};
+
+bool is_on_device(const aclrtPhysicalMemProp &prop) { return prop.location.type == ACL_MEM_LOCATION_TYPE_DEVICE; }
+
+const Attribute *find_attribute(aclrtMemAttr attribute) {
+    for (const Attribute &row : kAttributes) {
+        if (row.attribute == attribute) {
+            return &row;
+        }
+    }
+    return nullptr;
+}
+
+const Attribute &require_attribute(const aclrtPhysicalMemProp &prop) {
+    const Attribute *found = find_attribute(prop.memAttr);
+    if (found == nullptr || (is_on_device(prop) && found->kind == Kind::Ddr)) {
+        reject(ACL_ERROR_INVALID_PARAM, "memory attribute %d cannot be allocated there",
+               static_cast<int>(prop.memAttr));
+    }
+    return *found;
+}
+
+void require_size(std::uint64_t size) {
+    if (size == 0) {
+        reject(ACL_ERROR_INVALID_PARAM, "size is 0");
+    }
+}
+
+void require_no_flags(std::uint64_t flags) {
+    if (flags != 0) {
+        reject(ACL_ERROR_INVALID_PARAM, "flags must be 0");
+    }
+}
+
+PhysicalMemory &require_memory(Engine &engine, aclrtDrvMemHandle handle) {
+    return require_handle<PhysicalMemory>(engine, handle, "physical memory");
+}
+
+aclError reserve(const char *function, void **pointer, std::uint64_t size, void *expected, std::uint64_t flags,
+                 bool (*refuses)(std::uint64_t size, const void *expected, std::uint64_t flags)) {
+    return entry(function, [&](Engine &engine, Lock &) {
+        require(pointer, "virPtr");
+        require_size(size);
+        if (flags > 1) {
+            reject(ACL_ERROR_INVALID_PARAM, "flags %#llx is neither 0 nor 1", static_cast<unsigned long long>(flags));
+        }
+        require_supported();
+        if (refuses(size, expected, flags)) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes cannot be reserved in one piece like this",
+                 static_cast<unsigned long long>(size));
+        }
+        *pointer = engine.virtual_memory().reserve(size, expected);
+    });
+}
+
+aclError map(const char *function, void *pointer, std::size_t size, std::size_t offset, aclrtDrvMemHandle handle,
+             std::uint64_t flags, bool is_accessible) {
+    return entry(function, [&](Engine &engine, Lock &) {
+        require(pointer, "virPtr");
+        require(handle, "handle");
+        require_size(size);
+        require_no_flags(flags);
+        require_supported();
+        require_memory(engine, handle);
+        if (offset != 0) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "offset must be 0");
+        }
+        auto memory = engine.registry().share<PhysicalMemory>(handle);
+        engine.virtual_memory().map(pointer, size, std::move(memory), is_accessible);
+    });
+}
+
+void require_export_flags(std::uint64_t flags) {
+    if (flags > kHighestExportFlag) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "there is no export flag %#llx", static_cast<unsigned long long>(flags));
+    }
+}
+
+const ExportedPages &export_memory(Engine &engine, aclrtDrvMemHandle handle, std::uint64_t flags) {
+    PhysicalMemory &memory = require_memory(engine, handle);
+    if (memory.exported || memory.is_imported()) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "the memory was exported already, or is another process's");
+    }
+    const bool checks_process = flags == ACL_RT_VMM_EXPORT_FLAG_DEFAULT;
+    memory.exported = std::make_unique<ExportedPages>(memory.pages(), checks_process);
+    return *memory.exported;
+}
+
+void require_share_type(aclrtMemSharedHandleType type) {
+    if (type != ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT && type != ACL_MEM_SHARE_HANDLE_TYPE_FABRIC) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "there is no type %d of shared handles", static_cast<int>(type));
+    }
+    if (type == ACL_MEM_SHARE_HANDLE_TYPE_FABRIC && !config().product->has(kHasSuperPod)) {
+        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no fabric handles", config().product->name);
+    }
+}
+
+// A fabric handle has room for more than the number; the rest is 0.
+std::uint64_t read_number(const void *handle) {
+    std::uint64_t number = 0;
+    std::memcpy(&number, handle, sizeof number);
+    return number;
+}
+
+void write_number(aclrtMemSharedHandleType type, std::uint64_t number, void *handle) {
+    if (type == ACL_MEM_SHARE_HANDLE_TYPE_FABRIC) {
+        std::memset(handle, 0, sizeof(aclrtMemFabricHandle));
+    }
+    std::memcpy(handle, &number, sizeof number);
+}
+
+void permit(Engine &engine, std::uint64_t number, const std::int32_t *processes, std::size_t count) {
+    for (const auto &memory : engine.registry().all<PhysicalMemory>()) {
+        if (memory->exported && memory->exported->number() == number) {
+            memory->exported->permit(processes, count);
+            return;
+        }
+    }
+    fail(ACL_ERROR_RT_PARAM_INVALID, "this process has exported no memory as %#llx",
+         static_cast<unsigned long long>(number));
+}
+
+void require_processes(const std::int32_t *processes, std::size_t count) {
+    require(processes, "pid");
+    if (count == 0) {
+        reject(ACL_ERROR_INVALID_PARAM, "pidNum is 0");
+    }
+}
+
+aclrtDrvMemHandle import_memory(Engine &engine, std::uint64_t number, const Device &device) {
+    auto pages = ExportedPages::open(SharedMemory::name_of(number));
+    if (!pages) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "no other process that lives exports memory as %#llx",
+             static_cast<unsigned long long>(number));
+    }
+    aclrtPhysicalMemProp prop = {};
+    prop.memAttr = pages->attribute;
+    prop.location.type =
+        pages->location.place == Place::Device ? ACL_MEM_LOCATION_TYPE_DEVICE : ACL_MEM_LOCATION_TYPE_HOST;
+    prop.location.id = is_on_device(prop) ? device.user_id : 0;
+    if (is_on_device(prop)) {
+        pages->location.device = device.physical_id;
+    }
+    auto memory = std::make_shared<PhysicalMemory>(engine, *pages, prop);
+    memory->mark_imported();
+    engine.registry().add(memory);
+    return memory->handle();
+}
+
+}  // namespace
+
+aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrtPhysicalMemProp *prop, uint64_t flags) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(handle, "handle");
+        require(prop, "prop");
+        require_size(size);
+        require_no_flags(flags);
+        const aclrtMemLocationType type = prop->location.type;
+        if (prop->handleType != ACL_MEM_HANDLE_TYPE_NONE || prop->allocationType != ACL_MEM_ALLOCATION_TYPE_PINNED ||
+            type == ACL_MEM_LOCATION_TYPE_UNREGISTERED || type == ACL_MEM_LOCATION_TYPE_MANAGED) {
+            reject(ACL_ERROR_INVALID_PARAM, "handle type %d, allocation type %d or location type %d cannot be had",
+                   static_cast<int>(prop->handleType), static_cast<int>(prop->allocationType), static_cast<int>(type));
+        }
+        const Attribute &attribute = require_attribute(*prop);
+        if (is_on_device(*prop)) {
+            require_device(engine, prop->location.id);
+        } else if (type == ACL_MEM_LOCATION_TYPE_HOST_NUMA) {
+            require_context(engine);
+        }
+        if (attribute.page == kGiantPage && !config().product->has_huge1g_pages) {
+            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no 1 GiB pages", config().product->name);
+        }
+        *handle = PhysicalMemory::allocate(engine, size, *prop, attribute.page)->handle();
+    });
+}
+
+aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(handle, "handle");
+        PhysicalMemory &memory = require_memory(engine, handle);
+        if (--memory.references == 0) {
+            memory.exported.reset();  // no handle is left that another process could import
+            engine.registry().remove(memory);
+        }
+    });
+}
+
+aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t, void *expectPtr, uint64_t flags) {
+    return reserve(__func__, virPtr, size, expectPtr, flags, [](std::uint64_t bytes, const void *, std::uint64_t huge) {
+        return huge == 0 && bytes > kLargestOfSmallPages;
+    });
+}
+
+aclError aclrtReserveMemAddressNoUCMemory(void **virPtr, size_t size, size_t, void *expectPtr, uint64_t flags) {
+    return reserve(__func__, virPtr, size, expectPtr, flags,
+                   [](std::uint64_t bytes, const void *expected, std::uint64_t) {
+                       return expected == nullptr || bytes % kGiantPage != 0;
+                   });
+}
+
+aclError aclrtReleaseMemAddress(void *virPtr) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(virPtr, "virPtr");
+        engine.virtual_memory().release(virPtr);
+    });
+}
+
+aclError aclrtMapMem(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle, uint64_t flags) {
+    return map(__func__, virPtr, size, offset, handle, flags, true);
+}
+
+aclError aclrtMemMapNoAccess(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle, uint64_t flags) {
+    return map(__func__, virPtr, size, offset, handle, flags, false);
+}
+
+aclError aclrtUnmapMem(void *virPtr) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(virPtr, "virPtr");
+        engine.virtual_memory().unmap(virPtr);
+    });
+}
+
+aclError aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc *desc, size_t count) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        if (virPtr == nullptr || desc == nullptr || count == 0) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "virPtr or desc is NULL, or there is no description");
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            const aclrtMemLocation &location = desc[i].location;
+            if (location.type == ACL_MEM_LOCATION_TYPE_DEVICE) {
+                require_device(engine, location.id);
+            } else if (location.type != ACL_MEM_LOCATION_TYPE_HOST || location.id != 0) {
+                fail(ACL_ERROR_RT_PARAM_INVALID, "description %zu is neither for a device nor for host 0", i);
+            }
+            engine.virtual_memory().set_access(virPtr, size, desc[i]);
+        }
+    });
+}
+
+aclError aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location, uint64_t *flag) {
+    constexpr std::uint64_t kNeverGranted = 0x7FFFFFFF;  // success with a marker [drv]; its number is not documented
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(virPtr, "virPtr");
+        require(location, "location");
+        require(flag, "flag");
+        *flag = engine.virtual_memory().has_access(virPtr, *location) ? std::uint64_t{ACL_RT_MEM_ACCESS_FLAGS_READWRITE}
+                                                                      : kNeverGranted;
+    });
+}
+
+aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclrtMemHandleType handleType, uint64_t flags,
+                                         uint64_t *shareableHandle) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(handle, "handle");
+        if (handleType != ACL_MEM_HANDLE_TYPE_NONE) {
+            reject(ACL_ERROR_INVALID_PARAM, "handle type %d is not ACL_MEM_HANDLE_TYPE_NONE",
+                   static_cast<int>(handleType));
+        }
+        require(shareableHandle, "shareableHandle");
+        require_export_flags(flags);
+        *shareableHandle = export_memory(engine, handle, flags).number();
+    });
+}
+
+aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t flags, aclrtMemSharedHandleType shareType,
+                                           void *shareableHandle) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(handle, "handle");
+        require(shareableHandle, "shareableHandle");
+        require_share_type(shareType);
+        require_export_flags(flags);
+        if (shareType == ACL_MEM_SHARE_HANDLE_TYPE_FABRIC) {
+            require_context(engine);
+        }
+        write_number(shareType, export_memory(engine, handle, flags).number(), shareableHandle);
+    });
+}
+
+aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t *pid, size_t pidNum) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require_processes(pid, pidNum);
+        permit(engine, shareableHandle, pid, pidNum);
+    });
+}
+
+aclError aclrtMemSetPidToShareableHandleV2(void *shareableHandle, aclrtMemSharedHandleType shareType, int32_t *pid,
+                                           size_t pidNum) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(shareableHandle, "shareableHandle");
+        require_processes(pid, pidNum);
+        require_share_type(shareType);
+        permit(engine, read_number(shareableHandle), pid, pidNum);
+    });
+}
+
+aclError aclrtMemImportFromShareableHandle(uint64_t shareableHandle, int32_t deviceId, aclrtDrvMemHandle *handle) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(handle, "handle");
+        *handle = import_memory(engine, shareableHandle, require_device(engine, deviceId));
+    });
+}
+
+aclError aclrtMemImportFromShareableHandleV2(void *shareableHandle, aclrtMemSharedHandleType shareType, uint64_t flags,
+                                             aclrtDrvMemHandle *handle) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(shareableHandle, "shareableHandle");
+        require(handle, "handle");
+        require_no_flags(flags);
+        require_share_type(shareType);
+        *handle = import_memory(engine, read_number(shareableHandle), require_context(engine).device);
+    });
+}
+
+aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop, aclrtMemGranularityOptions, size_t *granularity) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(prop, "prop");
+        require(granularity, "granularity");
+        const Attribute &attribute = require_attribute(*prop);
+        if (is_on_device(*prop)) {
+            require_device(engine, prop->location.id);
+        }
+        *granularity = attribute.page;
+    });
+}
+
+aclError aclrtMemRetainAllocationHandle(void *virPtr, aclrtDrvMemHandle *handle) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(virPtr, "virPtr");
+        require(handle, "handle");
+        const auto &memory = engine.virtual_memory().memory_at(virPtr);
+        if (engine.registry().find<PhysicalMemory>(memory->handle()) == nullptr) {
+            engine.registry().add(memory);  // its handles were freed, and the mapping kept it
+            memory->references = 0;
+        }
+        ++memory->references;
+        *handle = memory->handle();
+    });
+}
+
+aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle, aclrtPhysicalMemProp *prop) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(handle, "handle");
+        require(prop, "prop");
+        const PhysicalMemory &memory = require_memory(engine, handle);
+        *prop = memory.properties();
+        const Attribute *found = find_attribute(prop->memAttr);
+        prop->memAttr = is_on_device(*prop) ? found->on_device : found->on_host;
+    });
+}
+
+aclError aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(ptr, "ptr");
+        if (pbase == nullptr && psize == nullptr) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "pbase and psize are both NULL");
+        }
+        const std::optional<Block> block = engine.memory().find(ptr);
+        if (!block) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "%p is in no live memory of the runtime", ptr);
+        }
+        if (pbase != nullptr) {
+            *pbase = reinterpret_cast<void *>(block->address);
+        }
+        if (psize != nullptr) {
+            *psize = round_up(block->size, block->page);
+        }
+    });
+}
+
+aclError aclrtMemMapSelectedLink(void *virPtrDst, size_t size, void *virPtrSrc, uint32_t linkIdx) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(virPtrDst, "virPtrDst");
+        require_size(size);
+        require(virPtrSrc, "virPtrSrc");
+        if (linkIdx > ACL_RT_MEM_LINK_IDX_1) {
+            reject(ACL_ERROR_INVALID_PARAM, "there is no link %u", linkIdx);
+        }
+        require_supported();
+        engine.virtual_memory().map_like(virPtrDst, size, virPtrSrc);
+    });
+}
+
+aclError aclrtMemMapSetLink(aclrtDrvMemHandle handle, aclrtMemLinkType adviceLink) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(handle, "handle");
+        if (adviceLink < ACL_RT_MEM_ACCESS_LINK_SIO || adviceLink > ACL_RT_MEM_ACCESS_UB_MULTI_PORT_PATH) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "there is no link %d", static_cast<int>(adviceLink));
+        }
+        if (!config().product->has(kHasSuperPod)) {
+            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no links to choose from", config().product->name);
+        }
+        require_memory(engine, handle);
+        const bool is_of_950 = adviceLink > ACL_RT_MEM_ACCESS_LINK_HCCS;
+        if (is_of_950 != config().product->has(kHasSimt)) {
+            fail(ACL_ERROR_RT_LINK_TYPE_NOT_SUPPORTED, "%s has no link %d", config().product->name,
+                 static_cast<int>(adviceLink));
+        }
+    });
+}

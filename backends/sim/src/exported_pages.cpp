@@ -1,0 +1,65 @@
+#include "exported_pages.h"
+
+#include <unistd.h>
+
+#include "error.h"
+#include "permitted_processes.h"
+
+namespace aclsim {
+namespace {
+
+constexpr std::size_t kProcesses = 65535;  // memory_cmo_allocator.md section 4, aclrtMemSetPidToShareableHandle
+
+struct Shared {
+    std::int32_t process;
+    std::int32_t descriptor;
+    std::uint64_t offset;
+    std::uint64_t size;
+    Location location;
+    aclrtMemAttr attribute;
+    PermittedProcesses<kProcesses> importers;
+};
+
+}  // namespace
+
+ExportedPages::ExportedPages(const PhysicalPages &pages, bool checks_process)
+    : shared_(SharedMemory::create<Shared>()), file_(pages.file) {
+    Shared &shared = shared_->as<Shared>();
+    shared.process = getpid();
+    shared.descriptor = pages.file->descriptor();
+    shared.offset = pages.offset;
+    shared.size = pages.size;
+    shared.location = pages.location;
+    shared.attribute = pages.attribute;
+    shared.importers.start(checks_process);
+}
+
+std::optional<PhysicalPages> ExportedPages::open(const std::string &name) {
+    const auto memory = SharedMemory::open<Shared>(name);
+    if (memory == nullptr || memory->as<Shared>().process == getpid()) {
+        return std::nullopt;
+    }
+    const Shared &shared = memory->as<Shared>();
+    if (!shared.importers.permits(getpid())) {
+        fail(ACL_ERROR_RT_NO_PERMISSION,
+             "process %d, which exports the memory, has not named process %d as an importer", shared.process,
+             static_cast<int>(getpid()));
+    }
+    const auto file = PageFile::open(shared.process, shared.descriptor);
+    if (file == nullptr) {
+        return std::nullopt;
+    }
+    return PhysicalPages{file, shared.offset, shared.size, shared.location, shared.attribute};
+}
+
+void ExportedPages::permit(const std::int32_t *processes, std::size_t count) {
+    auto &importers = shared_->as<Shared>().importers;
+    if (!importers.is_checked()) {
+        fail(ACL_ERROR_RT_NO_PERMISSION, "the memory was exported without a check of processes: there is none to name");
+    }
+    if (!importers.add(processes, count)) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "at most %zu processes may import the memory", kProcesses);
+    }
+}
+
+}  // namespace aclsim

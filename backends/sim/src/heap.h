@@ -1,0 +1,81 @@
+// Who has which part of a range of addresses.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace aclsim {
+
+constexpr std::uint64_t kSmallPage = 4096;
+constexpr std::uint64_t kHugePage = 2ULL << 20;
+constexpr std::uint64_t kGiantPage = 1ULL << 30;
+
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) { return (value + step - 1) / step * step; }
+
+// What the policy "huge first" takes: huge pages above 1 MiB (memory_cmo_allocator.md section 1, page rule).
+constexpr std::uint64_t page_for(std::uint64_t size) { return size > (1ULL << 20) ? kHugePage : kSmallPage; }
+
+struct Block {
+    std::uintptr_t address;
+    std::uint64_t size;
+    std::uint64_t page;    // bytes
+    std::uint16_t module;  // the component that asked for it
+};
+
+// What one component has.
+struct Usage {
+    std::uint64_t current = 0;
+    std::uint64_t peak = 0;
+};
+
+// Guarded by the engine's lock.
+class Heap {
+  public:
+    static constexpr std::uint16_t kApplication = 33;  // the module of everything that names no other
+
+    Heap(std::uintptr_t base, std::uint64_t capacity) : base_(base), capacity_(capacity), free_bytes_(capacity) {
+        add_free(base, capacity);
+    }
+    // Rounded up to the page and aligned to it; small pages are shared by blocks of 512 bytes. nullptr: no room.
+    void *allocate(std::uint64_t size, std::uint64_t page, std::uint16_t module = kApplication);
+    void *allocate(std::uint64_t size) { return allocate(size, page_for(size)); }
+    // What was released; nothing, unless the address is the start of a live block.
+    std::optional<Block> release(const void *address);
+    // The live block that the address is in.
+    std::optional<Block> find(const void *address) const;
+    // Is [address, address + size) inside one live block?
+    bool contains(const void *address, std::uint64_t size) const;
+    void release_all();
+    // Gives out no more than so many bytes at a time.
+    void set_limit(std::uint64_t bytes) { may_use_ = bytes; }
+    std::uint64_t free_bytes() const {
+        const std::uint64_t used = capacity_ - free_bytes_;
+        return std::min(free_bytes_, may_use_ > used ? may_use_ - used : 0);
+    }
+    std::uint64_t capacity() const { return capacity_; }
+    std::uintptr_t base() const { return base_; }
+    std::size_t live_blocks() const { return blocks_.size(); }
+    const std::map<std::uint16_t, Usage> &usage() const { return usage_; }
+
+  private:
+    using FreeRange = std::map<std::uintptr_t, std::uint64_t>::iterator;
+    std::optional<std::uintptr_t> take(std::uint64_t size, std::uint64_t alignment);
+    void add_free(std::uintptr_t address, std::uint64_t size);
+    void remove_free(FreeRange range);
+
+    std::uintptr_t base_;
+    std::uint64_t capacity_;
+    std::uint64_t free_bytes_;
+    std::uint64_t may_use_ = UINT64_MAX;
+    std::map<std::uintptr_t, Block> blocks_;                      // live, by address
+    std::map<std::uintptr_t, std::uint64_t> free_;                // free: address -> size, never adjacent
+    std::set<std::pair<std::uint64_t, std::uintptr_t>> by_size_;  // the same free ranges, smallest first
+    std::map<std::uint16_t, Usage> usage_;
+};
+
+}  // namespace aclsim

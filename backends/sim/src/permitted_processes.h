@@ -1,0 +1,37 @@
+// The processes that may import what one has exported: part of a piece of shared memory.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace aclsim {
+
+template <std::size_t kLimit>
+class PermittedProcesses {
+  public:
+    void start(bool is_checked) { is_checked_ = is_checked ? 1 : 0; }
+    bool is_checked() const { return is_checked_ != 0; }
+    // false: they are too many.
+    bool add(const std::int32_t *processes, std::size_t count) {
+        const std::size_t known = count_;
+        if (count > kLimit - known) {
+            return false;
+        }
+        std::copy(processes, processes + count, ids_ + known);
+        count_ = static_cast<std::uint32_t>(known + count);
+        return true;
+    }
+    bool permits(std::int32_t process) const {
+        const auto *end = ids_ + std::min<std::size_t>(count_, kLimit);
+        return is_checked_ == 0 || std::find(ids_, end, process) != end;
+    }
+
+  private:
+    std::atomic<std::uint32_t> is_checked_;
+    std::atomic<std::uint32_t> count_;
+    std::atomic<std::int32_t> ids_[kLimit];
+};
+
+}  // namespace aclsim
