@@ -21,8 +21,24 @@ from backends.abi.declarations import Declarations, Function
 
 SUPPORT_HEADER = Path(__file__).resolve().parent / "ascend_rt" / "_aclrt_support.h"
 
-# The one way from C into Python; "+C" because the callback gate that calls it is compiled on its own.
-PYTHON_ENTRY = 'extern "Python+C" void ascend_rt_python_host_func(void *args);'
+# The ways from C into Python; "+C" because the callback gate that takes them is compiled on its own.
+PYTHON_ENTRIES = """\
+extern "Python+C" {
+    void ascend_rt_python_host_func(void *args);
+    void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
+    void ascend_rt_python_free(void *allocator, void *block);
+}
+"""
+
+# Of what the support header names.
+_SUPPORT_TYPES = """\
+typedef int aclError;
+typedef void *aclrtHostFunc;
+typedef void *aclrtAllocatorAllocFunc;
+typedef void *aclrtAllocatorAllocAdviseFunc;
+typedef void *aclrtAllocatorFreeFunc;
+typedef void *aclrtAllocatorGetAddrFromBlockFunc;
+"""
 
 _DEFAULT_RESULT = {"aclError": "return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;", "void": ""}
 
@@ -67,7 +83,7 @@ int ascend_rt_stream_status(void *stream) {{
 def support() -> Declarations:
     """Return what the hand-written part of the module declares for Python."""
     _, _, text = SUPPORT_HEADER.read_text(encoding="utf-8").partition("/* For Python. */")
-    return declarations.parse([("support", text)], types="typedef int aclError; typedef void *aclrtHostFunc;")
+    return declarations.parse([("support", text)], types=_SUPPORT_TYPES)
 
 
 def _default(function: Function) -> str:
@@ -113,7 +129,7 @@ def builder() -> FFI:
     ffi = FFI()
     ffi.cdef(declared.cdef.replace(", ...)", ")"))
     ffi.cdef(support().cdef)
-    ffi.cdef(PYTHON_ENTRY)
+    ffi.cdef(PYTHON_ENTRIES)
     ffi.set_source("ascend_rt._aclrt", source(declared.functions), py_limited_api=True)
     return ffi
 

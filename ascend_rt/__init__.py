@@ -11,32 +11,62 @@ from ascend_rt import _source_tree
 _source_tree.explain_if_uninstalled()
 
 from ascend_rt._driver import Library, ffi, lib, library, supports, use  # noqa: E402  (only an installed one has it)
+from ascend_rt.allocator import Allocator, AllocatorStatistics, CachingAllocator  # noqa: E402
+from ascend_rt.cache import cmo, cmo_barrier, cmo_prefetch  # noqa: E402
 from ascend_rt.context import Context  # noqa: E402
-from ascend_rt.device import Device, MemoryInfo  # noqa: E402
+from ascend_rt.device import Device, MemoryInfo, MemoryUsage  # noqa: E402
 from ascend_rt.event import Event  # noqa: E402
-from ascend_rt.memory import Buffer, PinnedBuffer, copy, copy_async, fill  # noqa: E402
+from ascend_rt.ipc_memory import ImportedBuffer, IpcMemory  # noqa: E402
+from ascend_rt.managed_memory import ManagedBuffer  # noqa: E402
+from ascend_rt.memory import Buffer, PinnedBuffer, PointerAttributes, RegisteredMemory, pointer_attributes  # noqa: E402
+from ascend_rt.memory_pool import MemoryPool, PoolBuffer, PoolStatistics  # noqa: E402
 from ascend_rt.stream import Stream  # noqa: E402
+from ascend_rt.transfer import CopyDescriptor, copy, copy_2d, copy_async, copy_batch, copy_indirect, fill  # noqa: E402
 from ascend_rt.versions import Version, version  # noqa: E402
+from ascend_rt.virtual_memory import MappedBuffer, PhysicalMemory, VirtualMemory  # noqa: E402
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Allocator",
+    "AllocatorStatistics",
     "Buffer",
+    "CachingAllocator",
     "Context",
+    "CopyDescriptor",
     "Device",
     "Event",
+    "ImportedBuffer",
+    "IpcMemory",
     "Library",
+    "ManagedBuffer",
+    "MappedBuffer",
     "MemoryInfo",
+    "MemoryPool",
+    "MemoryUsage",
+    "PhysicalMemory",
     "PinnedBuffer",
+    "PointerAttributes",
+    "PoolBuffer",
+    "PoolStatistics",
+    "RegisteredMemory",
     "Stream",
     "Version",
+    "VirtualMemory",
     "__version__",
+    "cmo",
+    "cmo_barrier",
+    "cmo_prefetch",
     "copy",
+    "copy_2d",
     "copy_async",
+    "copy_batch",
+    "copy_indirect",
     "ffi",
     "fill",
     "lib",
     "library",
+    "pointer_attributes",
     "supports",
     "use",
     "version",

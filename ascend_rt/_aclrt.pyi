@@ -1068,6 +1068,10 @@ class Lib:
     def ascend_rt_open_gate(self) -> None:
         """void ascend_rt_open_gate(void)."""
     ascend_rt_host_func_entry: Any
+    ascend_rt_allocate_entry: Any
+    ascend_rt_allocate_near_entry: Any
+    ascend_rt_free_entry: Any
+    ascend_rt_address_entry: Any
     ACLSIM_RESOURCE_EVENTS: int
     ACLSIM_RESOURCE_MEMORY: int
     ACLSIM_RESOURCE_NOTIFIES: int

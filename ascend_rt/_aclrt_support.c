@@ -98,7 +98,7 @@ aclError ascend_rt_no_op(void *first, void *second) {
     return ACL_SUCCESS;
 }
 
-/* Callback gate. Host functions arrive on threads of the runtime, which know nothing of the interpreter's life. A
+/* Callback gate. Callbacks arrive on threads of the runtime, which know nothing of the interpreter's life. A
  * thread that asks for the GIL while the interpreter shuts down never comes back, so it must not get that far. */
 
 static atomic_int inside;
@@ -114,15 +114,41 @@ static void leave(void) {
     }
 }
 
-static void host_func(void *args) {
+/* Whoever has entered leaves, also when the gate is closed. */
+static bool enter(void) {
     atomic_fetch_add(&inside, 1); /* before the test, so that closing either sees this thread or is seen by it */
-    if (!atomic_load(&closed)) {
+    return !atomic_load(&closed);
+}
+
+static void host_func(void *args) {
+    if (enter()) {
         ascend_rt_python_host_func(args);
     }
     leave();
 }
 
+static void *allocate_near(aclrtAllocator allocator, size_t size, aclrtAllocatorAddr wish) {
+    void *block = enter() ? ascend_rt_python_allocate(allocator, size, wish) : NULL;
+    leave();
+    return block;
+}
+
+static void *allocate(aclrtAllocator allocator, size_t size) { return allocate_near(allocator, size, NULL); }
+
+static void free_block(aclrtAllocator allocator, aclrtAllocatorBlock block) {
+    if (enter()) {
+        ascend_rt_python_free(allocator, block);
+    }
+    leave();
+}
+
+static void *address_of(aclrtAllocatorBlock block) { return block; }
+
 const aclrtHostFunc ascend_rt_host_func_entry = host_func;
+const aclrtAllocatorAllocFunc ascend_rt_allocate_entry = allocate;
+const aclrtAllocatorAllocAdviseFunc ascend_rt_allocate_near_entry = allocate_near;
+const aclrtAllocatorFreeFunc ascend_rt_free_entry = free_block;
+const aclrtAllocatorGetAddrFromBlockFunc ascend_rt_address_entry = address_of;
 
 static struct timespec deadline_after(int32_t timeout_ms) {
     struct timespec deadline;

@@ -16,8 +16,10 @@ typedef struct ascend_rt_slot {
 extern ascend_rt_slot ascend_rt_slots[];
 extern const size_t ascend_rt_slot_count;
 
-/* Defined by cffi: enters Python with the argument of a host function. */
+/* Defined by cffi: enter Python with the argument of a host function, or with a call of an allocator. */
 void ascend_rt_python_host_func(void *args);
+void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
+void ascend_rt_python_free(void *allocator, void *block);
 
 /* For Python. */
 
@@ -44,6 +46,12 @@ int ascend_rt_stream_status(void *stream);
 
 /* The host function to launch: passes its argument to Python while the gate is open. */
 extern const aclrtHostFunc ascend_rt_host_func_entry;
+/* The functions of an allocator that is written in Python; a block is the address of its memory. While the gate is
+ * closed nothing is allocated, and what is freed stays where it is. */
+extern const aclrtAllocatorAllocFunc ascend_rt_allocate_entry;
+extern const aclrtAllocatorAllocAdviseFunc ascend_rt_allocate_near_entry;
+extern const aclrtAllocatorFreeFunc ascend_rt_free_entry;
+extern const aclrtAllocatorGetAddrFromBlockFunc ascend_rt_address_entry;
 /* Closes the gate and waits for the callbacks that are inside; returns how many still are when the time is over. */
 int ascend_rt_close_gate(int32_t timeout_ms);
 void ascend_rt_open_gate(void);

@@ -80,10 +80,11 @@ def _run(call: _Call) -> None:
     try:
         call.function(*call.arguments, **call.keywords)
     except BaseException as error:
-        _report(error, call.function)
+        report(error, call.function)
 
 
-def _report(error: BaseException, function: Callable[..., object]) -> None:
+def report(error: BaseException, function: Callable[..., object]) -> None:
+    """Tell of an exception that has nobody to go to."""
     if on_error is not None:
         try:
             on_error(error, function)
@@ -100,7 +101,7 @@ def _unraisable(error: BaseException, function: Callable[..., object]) -> None:
                 exc_type=type(error),
                 exc_value=error,
                 exc_traceback=error.__traceback__,
-                err_msg="Exception ignored in a host function of a stream",
+                err_msg="Exception ignored in a callback of the runtime",
                 object=function,
             ),
         )

@@ -25,8 +25,9 @@ import numpy as np
 from ascend_rt._driver import library
 from ascend_rt.device import Device
 from ascend_rt.event import Event
-from ascend_rt.memory import Buffer, PinnedBuffer, copy_async
+from ascend_rt.memory import Buffer, PinnedBuffer
 from ascend_rt.stream import Stream
+from ascend_rt.transfer import copy_async
 
 STAGES = ("host to device", "device to device", "device to host")
 

@@ -21,6 +21,14 @@ class MemoryInfo(NamedTuple):
     total: int
 
 
+class MemoryUsage(NamedTuple):
+    """Memory of one component of a program on a device, in bytes."""
+
+    name: str
+    current: int
+    peak: int
+
+
 class Device:
     """An NPU of this machine.
 
@@ -105,6 +113,22 @@ class Device:
         with self:
             call("aclrtGetMemInfo", lib.ACL_HBM_MEM, free, total)
         return MemoryInfo(int(free[0]), int(total[0]))
+
+    def memory_usage(self) -> list[MemoryUsage]:
+        """Return who has how much of the device's memory, the largest first; not on 950.
+
+        Notes
+        -----
+        ``aclrtGetMemUsageInfo``; makes the device current for the question. API reference 11-01.
+        """
+        room = 128  # components; the runtime knows fewer
+        infos, count = ffi.new("aclrtMemUsageInfo[]", room), ffi.new("size_t *")
+        with self:
+            call("aclrtGetMemUsageInfo", self._id, infos, room, count)
+        return [
+            MemoryUsage(ffi.string(info.name).decode(), int(info.curMemSize), int(info.memPeakSize))
+            for info in infos[0 : count[0]]
+        ]
 
     @property
     def default_stream(self) -> Stream:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of devices, pinned memory of the host, and copies between them and numpy arrays."""
+"""Memory of devices, pinned and registered memory of the host, and what the runtime knows about an address."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ascend_rt import _lifecycle
-from ascend_rt._driver import call, check, ffi, lib, usable
+from ascend_rt import _dlpack, _lifecycle
+from ascend_rt._driver import address, call, check, ffi, lib, usable
 from ascend_rt._resource import Resource
 
 if TYPE_CHECKING:
@@ -17,22 +17,41 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer as HostBuffer
     from typing_extensions import Self
 
-    from ascend_rt.enums import MemMallocPolicy
-    from ascend_rt.stream import Stream
-
-    Operand: TypeAlias = "Buffer | HostBuffer"
-
-_BYTES = ffi.typeof("char[]")
+    from ascend_rt.device import Device
+    from ascend_rt.enums import MemLocationType, MemMallocPolicy
 
 _HUGE_FIRST = lib.ACL_MEM_MALLOC_HUGE_FIRST
 
-# (from the device, to the device)
-_KINDS = {
-    (False, False): lib.ACL_MEMCPY_HOST_TO_HOST,
-    (False, True): lib.ACL_MEMCPY_HOST_TO_DEVICE,
-    (True, False): lib.ACL_MEMCPY_DEVICE_TO_HOST,
-    (True, True): lib.ACL_MEMCPY_DEVICE_TO_DEVICE,
-}
+
+class PointerAttributes(NamedTuple):
+    """What the runtime knows about an address.
+
+    Attributes
+    ----------
+    location : MemLocationType
+        ``HOST`` is pinned or registered memory, ``UNREGISTERED`` any other memory of the host.
+    device_id : int
+        The device, where the location is one.
+    page_size : int
+        In bytes.
+    """
+
+    location: MemLocationType
+    device_id: int
+    page_size: int
+
+
+def pointer_attributes(pointer: int) -> PointerAttributes:
+    """Ask what an address is (``aclrtPointerGetAttributes``); needs no context.
+
+    The runtime does not promise to notice that memory was freed. API reference 11-05.
+    """
+    from ascend_rt.enums import MemLocationType
+
+    out = ffi.new("aclrtPtrAttributes *")
+    call("aclrtPointerGetAttributes", ffi.cast("void *", pointer), out)
+    location = out.location
+    return PointerAttributes(MemLocationType(location.type), int(location.id), int(out.pageSize))
 
 
 class Buffer(Resource):
@@ -66,23 +85,70 @@ class Buffer(Resource):
 
     __slots__ = ("_nbytes", "_parent")
     _what = "buffer"
+    _nbytes: int
+    _parent: object  # what must live as long as the memory is used
 
     def __init__(self, nbytes: int, *, policy: MemMallocPolicy | int = _HUGE_FIRST) -> None:
         _lifecycle.initialize()
         out = ffi.new("void **")
-        call("aclrtMalloc", out, _size(nbytes), int(policy))
+        call("aclrtMalloc", out, check_size(nbytes), int(policy))
+        self._set(out[0], nbytes)
+
+    def _set(self, pointer: Any, nbytes: int, parent: object = None, *, owned: bool = True) -> None:
         self._nbytes = nbytes
-        self._parent: Buffer | None = None
-        self._own(ffi.cast("char *", out[0]))
+        self._parent = parent
+        (self._own if owned else self._borrow)(ffi.cast("char *", pointer))
 
     @classmethod
-    def from_handle(cls, address: int, nbytes: int) -> Self:
-        """Borrow device memory that somebody else owns, for instance a tensor's; it is never freed from here."""
-        buffer = cls.__new__(cls)
-        buffer._nbytes = nbytes
-        buffer._parent = None
-        buffer._borrow(ffi.cast("char *", address))
+    def from_handle(cls, address: int, nbytes: int, *, owner: object = None) -> Buffer:
+        """Borrow device memory that somebody else owns, for instance a tensor's; it is never freed from here.
+
+        Parameters
+        ----------
+        address, nbytes : int
+            Where it begins, and its size in bytes.
+        owner : object, optional
+            Kept alive as long as the buffer and its views are.
+        """
+        buffer = Buffer.__new__(Buffer)
+        buffer._set(ffi.cast("void *", address), nbytes, owner, owned=False)
         return buffer
+
+    @classmethod
+    def from_dlpack(cls, tensor: Any) -> Buffer:
+        """Borrow the memory of a device tensor, for instance of ``torch.npu``; it lives as long as the buffer.
+
+        Parameters
+        ----------
+        tensor : object with ``__dlpack__``
+            C-contiguous; its bytes become the buffer's, whatever their type.
+
+        Raises
+        ------
+        BufferError
+            The tensor is not on a device of this kind, or not contiguous.
+        """
+        pointer, nbytes, owner = _dlpack.read(tensor)
+        return cls.from_handle(pointer, nbytes, owner=owner)
+
+    def __dlpack__(self, **options: Any) -> object:
+        """Export the memory as a one-dimensional tensor of bytes.
+
+        A copy is never made, so ``copy=True`` and another ``dl_device`` are refused, and ``stream`` is not waited for:
+        order the work with an event.
+        """
+        return _dlpack.write(self, self.handle, self._nbytes, self.__dlpack_device__(), options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return ``(kDLExtDev, device number)``: what torch_npu uses for the NPU, and the simulator for its devices."""
+        return _dlpack.DEVICE_TYPE, self.device.id
+
+    @property
+    def device(self) -> Device:
+        """The device that the memory is on (``aclrtPointerGetAttributes``)."""
+        from ascend_rt.device import Device
+
+        return Device(pointer_attributes(self.handle).device_id)
 
     @property
     def nbytes(self) -> int:
@@ -98,11 +164,17 @@ class Buffer(Resource):
         start, stop, step = part.indices(self._nbytes)
         if step != 1 or stop <= start:
             raise ValueError(f"a view is a non-empty range of bytes, not [{part.start}:{part.stop}:{part.step}]")
-        view = Buffer.__new__(Buffer)
-        view._nbytes = stop - start
-        view._parent = self
-        view._borrow(self._handle + start)
-        return view
+        return Buffer.from_handle(self.handle + start, stop - start, owner=self)
+
+    @property
+    def base(self) -> Buffer | None:
+        """The buffer that this one is a view of; None for a whole allocation."""
+        return self._parent if isinstance(self._parent, Buffer) else None
+
+    @property
+    def offset(self) -> int:
+        """Bytes from the start of the whole allocation that this is a view of."""
+        return 0 if self.base is None else self.handle - self.base.handle + self.base.offset
 
     def _destroy(self, handle: Any) -> None:
         call("aclrtFree", handle)
@@ -139,7 +211,7 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
         """Allocate the memory and make an array of it."""
         _lifecycle.initialize()
         out = ffi.new("void **")
-        call("aclrtMallocHost", out, _size(nbytes))
+        call("aclrtMallocHost", out, check_size(nbytes))
         # The array holds the buffer, the buffer holds the pointer, and the pointer's destructor frees the memory.
         memory = ffi.gc(out[0], _free_host, nbytes)
         array: Self = np.ndarray.__new__(cls, (nbytes,), np.uint8, ffi.buffer(memory, nbytes))
@@ -189,92 +261,53 @@ def _free_host(pointer: Any) -> None:
             check(code, "aclrtFreeHost")
 
 
-def _span(operand: Operand, writable: bool) -> tuple[Any, int, bool]:
-    """Return one side of a copy: its address, its size, and whether it is on the device."""
-    if isinstance(operand, Buffer):
-        return operand._handle, operand._nbytes, True
-    view = ffi.from_buffer(_BYTES, operand, writable)  # says itself what it does not take
-    return view, len(view), False
+class RegisteredMemory(Resource):
+    """Memory of the host that the runtime has registered: copies from and to it are asynchronous.
+
+    Parameters
+    ----------
+    array : object with the buffer protocol
+        Writable, C-contiguous, and beginning at a multiple of 4 KiB. It is kept alive until it is unregistered.
+
+    Raises
+    ------
+    InvalidArgument
+        It is not aligned.
+    AclError
+        Part of it is registered already (507910).
+    NotSupported
+        The product does not register host memory.
+
+    Notes
+    -----
+    ``aclrtHostRegisterV2`` with ``ACL_HOST_REG_PINNED``, ``aclrtHostUnregister``; synchronous. 950, 910B, 910C. API
+    reference 11-02.
+    """
+
+    __slots__ = ("_array",)
+    _what = "registered memory"
+    _array: Any
+
+    def __init__(self, array: HostBuffer) -> None:
+        _lifecycle.initialize()
+        self._array = ffi.from_buffer("char[]", array, require_writable=True)
+        call("aclrtHostRegisterV2", self._array, len(self._array), lib.ACL_HOST_REG_PINNED)
+        self._own(ffi.cast("void *", self._array))
+
+    @property
+    def device_pointer(self) -> int:
+        """The address at which kernels see the memory (``aclrtHostGetDevicePointer``); not for copies."""
+        out = ffi.new("void **")
+        call("aclrtHostGetDevicePointer", self._handle, out, 0)
+        return address(out[0])
+
+    def _destroy(self, handle: Any) -> None:
+        call("aclrtHostUnregister", handle)
+        self._array = None
 
 
-def _size(nbytes: int) -> int:
+def check_size(nbytes: int) -> int:
+    """Return a size that C can take; the runtime itself refuses 0."""
     if nbytes < 0:
         raise ValueError(f"a size cannot be negative: {nbytes}")
     return nbytes
-
-
-def copy(dst: Operand, src: Operand) -> None:
-    """Copy bytes between buffers, numpy arrays and other objects with the buffer protocol, and wait for it.
-
-    Parameters
-    ----------
-    dst, src : Buffer, PinnedBuffer, numpy.ndarray, or bytes-like
-        All bytes of ``src`` are copied to the start of ``dst``. Arrays must be C-contiguous, ``dst`` writable.
-
-    Raises
-    ------
-    InvalidArgument
-        ``src`` is larger than ``dst``, or memory was freed.
-    TypeError, ValueError, BufferError
-        An operand is no buffer, not contiguous, or read-only.
-
-    Notes
-    -----
-    ``aclrtMemcpy``; blocking, without the GIL; waits for no stream. All products. API reference 11-03.
-    """
-    to, capacity, to_device = _span(dst, True)
-    source, nbytes, from_device = _span(src, False)
-    code = lib.aclrtMemcpy(to, capacity, source, nbytes, _KINDS[from_device, to_device])
-    if code:
-        check(code, "aclrtMemcpy")
-
-
-def copy_async(dst: Operand, src: Operand, stream: Stream) -> None:
-    """Copy bytes in the order of a stream.
-
-    The operands are as in :func:`copy`, and are kept alive until the copy is done. With pageable host memory, which is
-    any array that is not a :class:`PinnedBuffer`, the runtime waits for the stream and copies before it returns.
-
-    Raises
-    ------
-    NotSupported
-        Both sides are host memory.
-    InvalidArgument
-        ``src`` is larger than ``dst``, or memory was freed.
-
-    Notes
-    -----
-    ``aclrtMemcpyAsync``; enqueues only, if the host side is pinned. All products. API reference 11-03.
-    """
-    to, capacity, to_device = _span(dst, True)
-    source, nbytes, from_device = _span(src, False)
-    code = lib.aclrtMemcpyAsync(to, capacity, source, nbytes, _KINDS[from_device, to_device], stream._handle)
-    if code:
-        check(code, "aclrtMemcpyAsync")
-    stream._in_flight.keep(stream, to, source, dst, src)
-
-
-def fill(dst: Buffer, value: int, stream: Stream | None = None) -> None:
-    """Set every byte of device memory to a value.
-
-    Parameters
-    ----------
-    dst : Buffer
-        What to fill.
-    value : int
-        0 to 255.
-    stream : Stream, optional
-        Fill in the order of this stream and return at once; without one, wait.
-
-    Notes
-    -----
-    ``aclrtMemset``, ``aclrtMemsetAsync``. All products. API reference 11-03.
-    """
-    if not 0 <= value <= 255:
-        raise ValueError(f"a byte is 0 to 255, not {value}")
-    if stream is None:
-        call("aclrtMemset", dst._handle, dst._nbytes, value, dst._nbytes)
-    else:
-        code = lib.aclrtMemsetAsync(dst._handle, dst._nbytes, value, dst._nbytes, stream._handle)
-        check(code, "aclrtMemsetAsync")
-        stream._in_flight.keep(stream, dst)

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _lifecycle, callback
+from ascend_rt import _lifecycle, allocator, callback
 from ascend_rt._driver import address, call, check, ffi, lib, usable
 from ascend_rt._in_flight import InFlight
 from ascend_rt._resource import Resource
@@ -233,6 +233,7 @@ class Stream(Resource):
         self._in_flight.take()
 
     def _destroy(self, handle: Any, force: bool = False) -> None:
+        allocator.forget_stream(handle)
         name = "aclrtDestroyStreamForce" if force else "aclrtDestroyStream"
         destroy = getattr(lib, name)
         code = destroy(handle)

@@ -160,7 +160,8 @@ def stubs(declared: Declarations, support: Declarations) -> str:
     enums = {enum.name for enum in declared.enums}
     lines = [_stub(function, enums) for function in (*declared.functions, *support.functions)]
     constants = sorted({name for name, _ in declared.constants} | {m for e in declared.enums for m, _ in e.members})
-    body = "\n".join([*lines, "    ascend_rt_host_func_entry: Any", *(f"    {name}: int" for name in constants)])
+    callbacks = re.findall(r"extern const \w+ (\w+);", support.cdef)
+    body = "\n".join([*lines, *(f"    {name}: Any" for name in callbacks), *(f"    {name}: int" for name in constants)])
     return f"{_HEAD}from typing import Any\n\nclass Lib:\n{body}\n\nffi: Any\nlib: Lib\n"
 
 

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Device memory as DLPack tensors of bytes: structures, capsules, and whom they keep alive.
+
+The layout is that of DLPack 0.x (``DLManagedTensor``), which every consumer takes. The types are declared apart from
+the runtime's: they are no part of its ABI.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+DEVICE_TYPE = 12  # kDLExtDev: what PyTorch gives devices that have a backend of their own, such as torch_npu's
+
+_NAME = b"dltensor"
+_USED_NAME = b"used_dltensor"
+_UNSIGNED = 1  # kDLUInt
+
+
+class _DLDevice(ctypes.Structure):
+    _fields_ = (("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32))
+
+
+class _DLDataType(ctypes.Structure):
+    _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device", _DLDevice),
+        ("ndim", ctypes.c_int32),
+        ("dtype", _DLDataType),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class _DLManagedTensor(ctypes.Structure):
+    pass
+
+
+_Deleter = ctypes.CFUNCTYPE(None, ctypes.POINTER(_DLManagedTensor))
+_DLManagedTensor._fields_ = (("dl_tensor", _DLTensor), ("manager_ctx", ctypes.c_void_p), ("deleter", _Deleter))
+
+_api = ctypes.pythonapi
+_Destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, _Destructor)(("PyCapsule_New", _api))
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", _api))
+_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
+_set_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_SetName", _api))
+# The destructor gets a capsule without references, which must not become a Python object.
+_dying_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", _api))
+_dying_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
+
+_exported: dict[int, tuple[object, ...]] = {}  # address of the structure -> what it needs
+
+
+def _delete(tensor: Any) -> None:
+    _exported.pop(ctypes.addressof(tensor.contents), None)
+
+
+def _discard(capsule: int) -> None:
+    if _dying_is_valid(capsule, _NAME):  # nobody has taken it
+        _exported.pop(_dying_pointer(capsule, _NAME), None)
+
+
+_deleter = _Deleter(_delete)
+_destructor = _Destructor(_discard)
+
+
+def write(owner: object, pointer: int, nbytes: int, device: tuple[int, int], options: dict[str, Any]) -> object:
+    """Return a capsule that keeps the owner alive until its consumer is done with it."""
+    if options.get("copy"):
+        raise BufferError("device memory is exported as it is, never as a copy")
+    if options.get("dl_device") not in (None, device):
+        raise BufferError(f"the memory is on {device} and stays there")
+    shape = (ctypes.c_int64 * 1)(nbytes)
+    tensor = _DLManagedTensor(deleter=_deleter)
+    tensor.dl_tensor = _DLTensor(
+        pointer, _DLDevice(*device), 1, _DLDataType(_UNSIGNED, 8, 1), ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64))
+    )
+    location = ctypes.addressof(tensor)
+    _exported[location] = tensor, shape, owner
+    return _new(location, _NAME, _destructor)
+
+
+class _Imported:
+    """A tensor that was taken over; it is given back when the last user of its memory is gone."""
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor
+
+    def __del__(self) -> None:
+        if self._tensor.contents.deleter:
+            self._tensor.contents.deleter(self._tensor)
+
+
+def read(producer: Any) -> tuple[int, int, object]:
+    """Return address and size of a producer's device tensor, and what keeps it alive."""
+    kind, _ = producer.__dlpack_device__()
+    if kind != DEVICE_TYPE:
+        raise BufferError(f"the tensor is on a device of DLPack type {int(kind)}, not on an NPU ({DEVICE_TYPE})")
+    capsule = producer.__dlpack__()
+    if not _is_valid(capsule, _NAME):
+        raise BufferError("the tensor's capsule was taken already")
+    taken = ctypes.cast(_pointer(capsule, _NAME), ctypes.POINTER(_DLManagedTensor))
+    tensor = taken.contents.dl_tensor
+    nbytes = tensor.dtype.bits * tensor.dtype.lanes // 8
+    for axis in reversed(range(tensor.ndim)):
+        if tensor.strides and tensor.shape[axis] > 1 and tensor.strides[axis] * tensor.dtype.bits // 8 != nbytes:
+            raise BufferError("the tensor is not C-contiguous")
+        nbytes *= tensor.shape[axis]
+    _set_name(capsule, _USED_NAME)  # only now is it ours to delete
+    return tensor.data + tensor.byte_offset, nbytes, _Imported(taken)

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Allocators in Python that the runtime takes the workspaces of operators from.
+
+The way of a call: the runtime calls a C function with the allocator's handle, it passes the gate that closes when the
+interpreter ends, and :func:`ascend_rt_python_allocate` or :func:`ascend_rt_python_free` below calls the method. A block
+is the address of its memory.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from bisect import bisect_left, insort
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from ascend_rt import callback
+from ascend_rt._driver import address, call, check, ffi, lib
+from ascend_rt.errors import AclError, OutOfMemory
+from ascend_rt.memory import Buffer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ascend_rt.stream import Stream
+
+
+class _Registration(NamedTuple):
+    allocator: Allocator
+    descriptor: Any
+
+
+_registered: dict[int, _Registration] = {}  # stream -> what the runtime may call for it
+
+
+class Allocator(ABC):
+    """Where operators on a stream take their workspace from.
+
+    Subclass it, or make one of functions with :meth:`from_functions`. The methods are called on the thread that
+    launches the operator; an exception in them goes to :data:`ascend_rt.callback.on_error` and ``sys.unraisablehook``,
+    and the operator fails.
+
+    Streams that share an allocator must not run at the same time: synchronize one before the next is used. Before
+    memory goes back to the device, synchronize the stream that used it.
+
+    Notes
+    -----
+    ``aclrtAllocatorCreateDesc`` and its setters, ``aclrtAllocatorRegister``, ``aclrtAllocatorUnregister``. All products
+    but 310B. API reference 11-08.
+    """
+
+    def __init__(self) -> None:
+        self._live: dict[int, Buffer] = {}
+        self._handle: Any = ffi.new_handle(self)
+
+    @abstractmethod
+    def allocate(self, nbytes: int) -> Buffer:
+        """Return device memory of at least that size; raise :class:`OutOfMemory` if there is none."""
+
+    @abstractmethod
+    def free(self, buffer: Buffer) -> None:
+        """Take back what :meth:`allocate` returned. Work of the stream may still use it."""
+
+    def allocate_near(self, nbytes: int, near: int) -> Buffer:
+        """Return memory at, or close to, an address that the runtime suggests; by default any."""
+        return self.allocate(nbytes)
+
+    @staticmethod
+    def from_functions(
+        allocate: Callable[[int], Buffer],
+        free: Callable[[Buffer], object],
+        allocate_near: Callable[[int, int], Buffer] | None = None,
+    ) -> Allocator:
+        """Return an allocator that calls these functions."""
+        return _OfFunctions(allocate, free, allocate_near)
+
+    def register(self, stream: Stream) -> None:
+        """Let operators on the stream use this allocator from now on; it replaces the one before.
+
+        The allocator is kept alive until :meth:`unregister`, or until the stream is closed.
+
+        Raises
+        ------
+        NotSupported
+            The product has no allocators.
+        """
+        descriptor = lib.aclrtAllocatorCreateDesc()
+        if descriptor == ffi.NULL:
+            raise OutOfMemory(lib.ACL_ERROR_BAD_ALLOC, "aclrtAllocatorCreateDesc")
+        try:
+            call("aclrtAllocatorSetObjToDesc", descriptor, self._handle)
+            call("aclrtAllocatorSetAllocFuncToDesc", descriptor, lib.ascend_rt_allocate_entry)
+            call("aclrtAllocatorSetFreeFuncToDesc", descriptor, lib.ascend_rt_free_entry)
+            call("aclrtAllocatorSetAllocAdviseFuncToDesc", descriptor, lib.ascend_rt_allocate_near_entry)
+            call("aclrtAllocatorSetGetAddrFromBlockFuncToDesc", descriptor, lib.ascend_rt_address_entry)
+            call("aclrtAllocatorRegister", stream._handle, descriptor)
+        except AclError:
+            call("aclrtAllocatorDestroyDesc", descriptor)
+            raise
+        before = _registered.get(stream.handle)
+        _registered[stream.handle] = _Registration(self, descriptor)
+        if before is not None:
+            call("aclrtAllocatorDestroyDesc", before.descriptor)
+
+    def unregister(self, stream: Stream) -> None:
+        """Let operators on the stream use the runtime's own allocator again; doing so twice is allowed."""
+        found = _registered.get(stream.handle)
+        if found is not None and found.allocator is self:
+            forget_stream(stream._handle)
+
+    @property
+    def live_buffers(self) -> int:
+        """How many buffers the runtime has from this allocator."""
+        return len(self._live)
+
+    def _allocate(self, nbytes: int, near: int | None) -> int:
+        buffer = self.allocate(nbytes) if near is None else self.allocate_near(nbytes, near)
+        if not isinstance(buffer, Buffer):
+            raise TypeError(f"{type(self).__name__}.allocate returned {buffer!r}, which is no Buffer")
+        self._live[buffer.handle] = buffer
+        return buffer.handle
+
+    def _free(self, block: int) -> None:
+        self.free(self._live.pop(block))
+
+
+class _OfFunctions(Allocator):
+    def __init__(
+        self,
+        allocate: Callable[[int], Buffer],
+        free: Callable[[Buffer], object],
+        allocate_near: Callable[[int, int], Buffer] | None,
+    ) -> None:
+        super().__init__()
+        self._functions = allocate, free, allocate_near
+
+    def allocate(self, nbytes: int) -> Buffer:
+        return self._functions[0](nbytes)
+
+    def free(self, buffer: Buffer) -> None:
+        self._functions[1](buffer)
+
+    def allocate_near(self, nbytes: int, near: int) -> Buffer:
+        function = self._functions[2]
+        return self.allocate(nbytes) if function is None else function(nbytes, near)
+
+
+def registered(stream: Stream) -> Allocator | None:
+    """Return the allocator that was registered for a stream from here, or None."""
+    found = _registered.get(stream.handle)
+    return None if found is None else found.allocator
+
+
+def forget_stream(handle: Any) -> None:
+    """Unregister the allocator of a stream, which may be about to be destroyed; the runtime would keep it for ever."""
+    found = _registered.pop(address(handle), None)
+    if found is not None:
+        check(lib.aclrtAllocatorUnregister(handle), "aclrtAllocatorUnregister")
+        call("aclrtAllocatorDestroyDesc", found.descriptor)
+
+
+@ffi.def_extern(error=ffi.NULL)  # type: ignore[untyped-decorator, unused-ignore]
+def ascend_rt_python_allocate(allocator: Any, nbytes: int, wish: Any) -> Any:
+    """Enter Python for an allocation; NULL tells the runtime that it failed."""
+    found = cast(Allocator, ffi.from_handle(allocator))
+    try:
+        return ffi.cast("void *", found._allocate(nbytes, None if wish == ffi.NULL else address(wish)))
+    except BaseException as error:
+        callback.report(error, found.allocate)
+        return ffi.NULL
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
+def ascend_rt_python_free(allocator: Any, block: Any) -> None:
+    """Enter Python for giving memory back."""
+    found = cast(Allocator, ffi.from_handle(allocator))
+    try:
+        found._free(address(block))
+    except BaseException as error:
+        callback.report(error, found.free)
+
+
+class AllocatorStatistics(NamedTuple):
+    """What a caching allocator has, in bytes, and what it has done.
+
+    Attributes
+    ----------
+    used, used_peak : int
+        What is given out, and the most that ever was.
+    reserved, reserved_peak : int
+        What was taken from the device, and the most that ever was.
+    hits, misses : int
+        Allocations that the cache served, and that the device had to.
+    """
+
+    used: int
+    used_peak: int
+    reserved: int
+    reserved_peak: int
+    hits: int
+    misses: int
+
+
+class CachingAllocator(Allocator):
+    """An allocator that keeps what was freed and gives it out again.
+
+    Sizes are rounded up to 512 bytes, above 1 MiB to 2 MiB. A cached buffer is given out if at most half of it would be
+    wasted. What was freed is given out again at once, which is right in the order of one stream: use an allocator for
+    one stream, or synchronize before another one's turn. Safe to call from several threads.
+
+    Parameters
+    ----------
+    max_nbytes : int, optional
+        The most that is taken from the device; None is no limit.
+    """
+
+    def __init__(self, max_nbytes: int | None = None) -> None:
+        super().__init__()
+        self._limit = max_nbytes
+        self._lock = threading.RLock()
+        self._sizes: list[int] = []  # of the cached buffers, sorted
+        self._cached: defaultdict[int, list[Buffer]] = defaultdict(list)
+        self._used = self._used_peak = self._reserved = self._reserved_peak = self._hits = self._misses = 0
+
+    def allocate(self, nbytes: int) -> Buffer:
+        """Return a buffer of at least that size.
+
+        Raises
+        ------
+        OutOfMemory
+            The limit is reached, or the device's memory is exhausted, even with nothing cached.
+        """
+        size = _rounded(nbytes)
+        with self._lock:
+            buffer = self._take(size)
+            if buffer is None:
+                buffer = self._reserve(size)
+                self._misses += 1
+            else:
+                self._hits += 1
+            self._used += buffer.nbytes
+            self._used_peak = max(self._used_peak, self._used)
+            return buffer
+
+    def free(self, buffer: Buffer) -> None:
+        """Keep a buffer for later."""
+        with self._lock:
+            self._used -= buffer.nbytes
+            insort(self._sizes, buffer.nbytes)
+            self._cached[buffer.nbytes].append(buffer)
+
+    def empty_cache(self) -> None:
+        """Give what is cached back to the device, after the streams that the allocator is registered for are done."""
+        with self._lock:
+            if not self._sizes:
+                return
+            for stream, registration in list(_registered.items()):
+                if registration.allocator is self:
+                    call("aclrtSynchronizeStream", ffi.cast("aclrtStream", stream))
+            self._sizes.clear()
+            while self._cached:
+                _, buffers = self._cached.popitem()
+                for buffer in buffers:
+                    self._reserved -= buffer.nbytes
+                    buffer.close()
+
+    @property
+    def statistics(self) -> AllocatorStatistics:
+        """What the allocator has and has done so far."""
+        with self._lock:
+            return AllocatorStatistics(
+                self._used, self._used_peak, self._reserved, self._reserved_peak, self._hits, self._misses
+            )
+
+    def _take(self, size: int) -> Buffer | None:
+        at = bisect_left(self._sizes, size)
+        if at == len(self._sizes) or self._sizes[at] > 2 * size:
+            return None
+        buffers = self._cached[self._sizes.pop(at)]
+        return buffers.pop()
+
+    def _reserve(self, size: int) -> Buffer:
+        if self._limit is not None and self._reserved + size > self._limit:
+            self.empty_cache()
+            if self._reserved + size > self._limit:
+                raise OutOfMemory(
+                    lib.ACL_ERROR_RT_MEMORY_ALLOCATION,
+                    "CachingAllocator.allocate",
+                    f"{size} bytes more than the {self._reserved} in use exceed the limit of {self._limit}",
+                )
+        try:
+            buffer = Buffer(size)
+        except OutOfMemory:
+            self.empty_cache()
+            buffer = Buffer(size)
+        self._reserved += size
+        self._reserved_peak = max(self._reserved_peak, self._reserved)
+        return buffer
+
+
+_SMALL = 512
+_LARGE = 2 << 20
+
+
+def _rounded(nbytes: int) -> int:
+    if nbytes <= 0:
+        raise ValueError(f"a size must be positive, not {nbytes}")
+    step = _SMALL if nbytes <= _LARGE // 2 else _LARGE
+    return -(-nbytes // step) * step

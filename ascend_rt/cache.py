@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cache maintenance: tell the device's cache what is needed next, or what is not any more.
+
+910B, 910C and 950 have the plain operations (:func:`cmo_prefetch`, :func:`cmo`). 310B has those with barriers, for
+streams that are bound to a model. No product has both.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ascend_rt._driver import call, check, ffi, lib
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ascend_rt.enums import CmoType
+    from ascend_rt.memory import Buffer
+    from ascend_rt.stream import Stream
+
+_PREFETCH = lib.ACL_RT_CMO_TYPE_PREFETCH
+
+
+def cmo_prefetch(buffer: Buffer, stream: Stream) -> None:
+    """Bring memory into the device's cache, in the order of a stream; a hint without an effect on the data.
+
+    Raises
+    ------
+    NotSupported
+        The product has no plain cache operations, or the stream is bound to a model.
+
+    Notes
+    -----
+    ``aclrtCmoAsync``; enqueues only. Of 4 GiB and more the runtime takes the size modulo 4 GiB. 910B, 910C, 950. API
+    reference 11-06.
+    """
+    code = lib.aclrtCmoAsync(buffer._handle, buffer.nbytes, _PREFETCH, stream._handle)
+    if code:
+        check(code, "aclrtCmoAsync")
+    stream._in_flight.keep(stream, buffer)
+
+
+def cmo(buffer: Buffer, operation: CmoType | int, stream: Stream, *, barrier: int | None = None) -> None:
+    """Enqueue a cache operation.
+
+    Parameters
+    ----------
+    buffer : Buffer
+        The memory; kept alive until the operation is done.
+    operation : CmoType
+        ``PREFETCH``, ``WRITEBACK``, ``INVALID`` or ``FLUSH``. Documented for the plain form is ``PREFETCH`` alone.
+    stream : Stream
+        The operation runs in its order. With a barrier it must be bound to a model.
+    barrier : int, optional
+        Takes the form with barriers: the number, from 1 on, that :func:`cmo_barrier` waits for, of an ``INVALID``; 0 of
+        the others.
+
+    Raises
+    ------
+    NotSupported
+        The product does not have this form.
+    AclError
+        The stream is not bound to a model (507000), which the form with barriers needs.
+
+    Notes
+    -----
+    ``aclrtCmoAsync`` (910B, 910C, 950), ``aclrtCmoAsyncWithBarrier`` (310B); enqueue only. API reference 11-06.
+    """
+    if barrier is None:
+        call("aclrtCmoAsync", buffer._handle, buffer.nbytes, int(operation), stream._handle)
+    else:
+        call("aclrtCmoAsyncWithBarrier", buffer._handle, buffer.nbytes, int(operation), barrier, stream._handle)
+    stream._in_flight.keep(stream, buffer)
+
+
+def cmo_barrier(barriers: Sequence[int], stream: Stream) -> None:
+    """Let later work of a stream wait until the ``INVALID`` operations with these numbers are done.
+
+    Parameters
+    ----------
+    barriers : sequence of int
+        One to six numbers that :func:`cmo` has used before in the stream's model.
+    stream : Stream
+        Bound to a model.
+
+    Notes
+    -----
+    ``aclrtCmoWaitBarrier``; enqueues only. 310B. API reference 11-06.
+    """
+    if not 1 <= len(barriers) <= lib.ACL_RT_CMO_MAX_BARRIER_NUM:
+        raise ValueError(f"a barrier is for 1 to {lib.ACL_RT_CMO_MAX_BARRIER_NUM} operations, not {len(barriers)}")
+    task = ffi.new("aclrtBarrierTaskInfo *")
+    task.barrierNum = len(barriers)
+    for info, number in zip(task.cmoInfo, barriers, strict=False):
+        info.cmoType = lib.ACL_RT_CMO_TYPE_INVALID
+        info.barrierId = number
+    call("aclrtCmoWaitBarrier", task, stream._handle, 0)

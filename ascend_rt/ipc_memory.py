@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Device memory that processes share by key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ascend_rt import _lifecycle
+from ascend_rt._driver import call, ffi, lib
+from ascend_rt._resource import Resource
+from ascend_rt.memory import Buffer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_KEY_SIZE = 65  # bytes, with the terminator
+
+
+class IpcMemory(Resource):
+    """A buffer that other processes may open; closing ends that. They must have closed it before.
+
+    Parameters
+    ----------
+    buffer : Buffer
+        A whole allocation, not a view, larger than 1 MiB or of huge pages. It is kept alive.
+    processes : iterable of int, optional
+        Who may open it: process numbers as ``aclrtDeviceGetBareTgid`` tells them. None is everybody.
+
+    Raises
+    ------
+    InvalidArgument
+        The buffer is not such an allocation.
+    NotSupported
+        The product has no IPC memory (310B).
+
+    Notes
+    -----
+    ``aclrtIpcMemGetExportKey``, ``aclrtIpcMemSetImportPid``, ``aclrtIpcMemClose``. All products but 310B. API reference
+    11-07.
+    """
+
+    __slots__ = ("_buffer", "_key")
+    _what = "IPC memory"
+
+    def __init__(self, buffer: Buffer, processes: Iterable[int] | None = None) -> None:
+        everybody = lib.ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION
+        flag = everybody if processes is None else lib.ACL_RT_IPC_MEM_EXPORT_FLAG_DEFAULT
+        key = ffi.new("char[]", _KEY_SIZE)
+        call("aclrtIpcMemGetExportKey", buffer._handle, buffer.nbytes, key, _KEY_SIZE, flag)
+        self._buffer: Buffer | None = buffer
+        self._key: bytes = ffi.string(key)
+        self._own(key)
+        if processes is not None:
+            pids = ffi.new("int32_t[]", list(processes))
+            call("aclrtIpcMemSetImportPid", key, pids, len(pids))
+
+    @property
+    def key(self) -> bytes:
+        """What another process gives to :meth:`open`; send it there in any way."""
+        return self._key
+
+    @staticmethod
+    def open(key: bytes, nbytes: int) -> ImportedBuffer:
+        """Open another process's memory (``aclrtIpcMemImportByKey``).
+
+        Parameters
+        ----------
+        key : bytes
+            The exporter's :attr:`key`.
+        nbytes : int
+            The size of the memory there.
+
+        Raises
+        ------
+        InvalidArgument
+            No other process that lives exports memory under the key.
+        AclError
+            The exporter has not named this process (207006).
+        """
+        return ImportedBuffer(key, nbytes)
+
+    def _destroy(self, handle: Any) -> None:
+        call("aclrtIpcMemClose", handle)
+        self._buffer = None
+
+
+class ImportedBuffer(Buffer):
+    """Memory of another process; closing lets go of it. See :meth:`IpcMemory.open`.
+
+    Copies between it and the host are not supported by every product, and between buffers of one device only in the
+    order of a stream (API reference 11-07).
+    """
+
+    __slots__ = ("_key",)
+    _what = "imported buffer"
+
+    def __init__(self, key: bytes, nbytes: int) -> None:
+        _lifecycle.initialize()
+        out = ffi.new("void **")
+        call("aclrtIpcMemImportByKey", out, key, lib.ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS)
+        self._key = key
+        self._set(out[0], nbytes)
+
+    def _destroy(self, handle: Any) -> None:
+        call("aclrtIpcMemClose", self._key)

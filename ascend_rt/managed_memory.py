@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that host and devices share: one address, and pages that move to who touches them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ascend_rt import _lifecycle
+from ascend_rt._driver import call, ffi, lib
+from ascend_rt.device import Device
+from ascend_rt.memory import Buffer, check_size
+
+if TYPE_CHECKING:
+    from ascend_rt.stream import Stream
+
+
+class ManagedBuffer(Buffer):
+    """Managed memory: a device buffer that the host reads and writes too.
+
+    ``numpy.asarray(buffer)`` is an array of its bytes, without a copy, and keeps the buffer alive. Synchronize the work
+    that writes the memory before the host reads it.
+
+    Parameters
+    ----------
+    nbytes : int
+        Size in bytes; the runtime rounds it up to 2 MiB.
+
+    Raises
+    ------
+    NotSupported
+        The product has no managed memory.
+    NoContext
+        The calling thread has no current context.
+
+    Notes
+    -----
+    ``aclrtMemAllocManaged``, ``aclrtFree``; synchronous, content undefined. 910B. API reference 11-05.
+    """
+
+    __slots__ = ()
+    _what = "managed buffer"
+
+    def __init__(self, nbytes: int) -> None:
+        _lifecycle.initialize()
+        out = ffi.new("void **")
+        call("aclrtMemAllocManaged", out, check_size(nbytes), lib.ACL_RT_MEM_ATTACH_GLOBAL)
+        self._set(out[0], nbytes)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """What numpy needs to see the memory (array interface, version 3)."""
+        return {"version": 3, "shape": (self._nbytes,), "typestr": "|u1", "data": (self.handle, False)}
+
+    def prefetch(self, location: Device | None, stream: Stream) -> None:
+        """Move the memory, in the order of a stream, to where it is used next.
+
+        Parameters
+        ----------
+        location : Device or None
+            None is the host.
+        stream : Stream
+            The move runs in its order.
+
+        Notes
+        -----
+        ``aclrtMemManagedPrefetchAsync``; enqueues only. 910B. API reference 11-05.
+        """
+        call("aclrtMemManagedPrefetchAsync", self._handle, self._nbytes, _location(location), 0, stream._handle)
+        stream._in_flight.keep(stream, self)
+
+    @property
+    def is_read_mostly(self) -> bool:
+        """Whether the memory is advised to be read mostly; every device may have a copy of it then."""
+        return self._attribute(lib.ACL_MEM_RANGE_ATTRIBUTE_READ_MOSTLY) == 1
+
+    @is_read_mostly.setter
+    def is_read_mostly(self, value: bool) -> None:
+        self._advise(lib.ACL_MEM_ADVISE_SET_READ_MOSTLY if value else lib.ACL_MEM_ADVISE_UNSET_READ_MOSTLY, None)
+
+    def prefer(self, location: Device | None) -> None:
+        """Advise where the memory should be: on a device, or, with None, on the host (``aclrtMemManagedAdvise``)."""
+        self._advise(lib.ACL_MEM_ADVISE_SET_PREFERRED_LOCATION, location)
+
+    def prefer_nothing(self) -> None:
+        """Take back what :meth:`prefer` advised."""
+        self._advise(lib.ACL_MEM_ADVISE_UNSET_PREFERRED_LOCATION, None)
+
+    def accessed_by(self, location: Device | None, *, is_accessed: bool = True) -> None:
+        """Advise that a device, or with None the host, accesses the memory, or that it does not any more."""
+        advice = lib.ACL_MEM_ADVISE_SET_ACCESSED_BY if is_accessed else lib.ACL_MEM_ADVISE_UNSET_ACCESSED_BY
+        self._advise(advice, location)
+
+    @property
+    def preferred_location(self) -> int:
+        """The number of the preferred device; -1 is the host, -2 none (``aclrtMemManagedGetAttr``)."""
+        return self._attribute(lib.ACL_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION)
+
+    def _attribute(self, attribute: int) -> int:
+        out = ffi.new("int32_t *")
+        call("aclrtMemManagedGetAttr", attribute, self._handle, self._nbytes, out, ffi.sizeof("int32_t"))
+        return int(out[0])
+
+    def _advise(self, advice: int, location: Device | None) -> None:
+        call("aclrtMemManagedAdvise", self._handle, self._nbytes, advice, _location(location))
+
+
+def _location(location: Device | None) -> Any:
+    if location is None:
+        return ffi.new("aclrtMemManagedLocation *", {"type": lib.ACL_MEM_LOCATIONTYPE_HOST})[0]
+    return ffi.new("aclrtMemManagedLocation *", (lib.ACL_MEM_LOCATIONTYPE_DEVICE, location.id))[0]

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pools: memory that is allocated and freed in the order of streams, without waiting for the device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ascend_rt import _lifecycle
+from ascend_rt._driver import call, check, ffi, lib
+from ascend_rt._resource import Resource
+from ascend_rt.memory import Buffer, check_size
+
+if TYPE_CHECKING:
+    from ascend_rt.device import Device
+    from ascend_rt.stream import Stream
+
+_RESERVED = (lib.ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT, lib.ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH)
+_USED = (lib.ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT, lib.ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH)
+
+
+class PoolStatistics(NamedTuple):
+    """Memory of a pool, in bytes.
+
+    Attributes
+    ----------
+    reserved, reserved_peak : int
+        What the pool has taken from the device, and the most it ever had.
+    used, used_peak : int
+        What is allocated from it, and the most that ever was.
+    """
+
+    reserved: int
+    reserved_peak: int
+    used: int
+    used_peak: int
+
+
+class MemoryPool(Resource):
+    """A pool of a device's memory.
+
+    Parameters
+    ----------
+    device : Device
+        Whose memory it takes.
+    max_nbytes : int, default 0
+        The most it takes; 0 is all that the device has.
+
+    Raises
+    ------
+    NotSupported
+        The product has no pools.
+    NoContext
+        The calling thread has no current context.
+
+    Notes
+    -----
+    ``aclrtMemPoolCreate``, ``aclrtMemPoolDestroy``; synchronous. Buffers keep their pool alive. 910B. API reference
+    11-10.
+    """
+
+    __slots__ = ()
+    _what = "memory pool"
+
+    def __init__(self, device: Device, *, max_nbytes: int = 0) -> None:
+        _lifecycle.initialize()
+        properties = ffi.new("aclrtMemPoolProps *")
+        properties.allocType = lib.ACL_MEM_ALLOCATION_TYPE_PINNED
+        properties.handleType = lib.ACL_MEM_HANDLE_TYPE_NONE
+        properties.location.type = lib.ACL_MEM_LOCATION_TYPE_DEVICE
+        properties.location.id = device.id
+        properties.maxSize = check_size(max_nbytes)
+        out = ffi.new("aclrtMemPool *")
+        call("aclrtMemPoolCreate", out, properties)
+        self._own(out[0])
+
+    def allocate(self, nbytes: int, stream: Stream) -> PoolBuffer:
+        """Allocate in the order of a stream; returns at once.
+
+        The memory may be used by work that comes later in the stream, or is ordered after it by an event.
+
+        Raises
+        ------
+        AclError
+            The pool is exhausted (507000).
+        ValueError
+            The size is not positive.
+
+        Notes
+        -----
+        ``aclrtMemPoolMallocAsync``; enqueues only. API reference 11-10.
+        """
+        return PoolBuffer(nbytes, self, stream)
+
+    def trim(self, keep_nbytes: int = 0) -> None:
+        """Give memory that is not used back to the device, but for so much (``aclrtMemPoolTrimTo``)."""
+        call("aclrtMemPoolTrimTo", self._handle, check_size(keep_nbytes))
+
+    @property
+    def release_threshold(self) -> int:
+        """How many bytes that are not used the pool keeps when a stream is synchronized; at first none."""
+        return self._get(lib.ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD)
+
+    @release_threshold.setter
+    def release_threshold(self, nbytes: int) -> None:
+        self._set(lib.ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD, check_size(nbytes))
+
+    @property
+    def statistics(self) -> PoolStatistics:
+        """What the pool has and gives out (``aclrtMemPoolGetAttr``)."""
+        return PoolStatistics(*(self._get(attribute) for attribute in (*_RESERVED, *_USED)))
+
+    def reset_peaks(self) -> None:
+        """Let the peaks of the statistics begin anew."""
+        for _, peak in (_RESERVED, _USED):
+            self._set(peak, 0)
+
+    def _get(self, attribute: int) -> int:
+        out = ffi.new("uint64_t *")
+        call("aclrtMemPoolGetAttr", self._handle, attribute, out)
+        return int(out[0])
+
+    def _set(self, attribute: int, value: int) -> None:
+        call("aclrtMemPoolSetAttr", self._handle, attribute, ffi.new("uint64_t *", value))
+
+    def _destroy(self, handle: Any) -> None:
+        call("aclrtMemPoolDestroy", handle)
+
+
+class PoolBuffer(Buffer):
+    """Memory of a pool; closing frees it in the order of the stream that it was allocated for.
+
+    See :meth:`MemoryPool.allocate`. Close it with another stream if that one uses it last.
+    """
+
+    __slots__ = ("_stream",)
+    _what = "pool buffer"
+
+    def __init__(self, nbytes: int, pool: MemoryPool, stream: Stream) -> None:
+        if nbytes <= 0:
+            raise ValueError(f"a size must be positive, not {nbytes}")
+        out = ffi.new("void **")
+        code = lib.aclrtMemPoolMallocAsync(out, nbytes, pool._handle, stream._handle)
+        if code:
+            check(code, "aclrtMemPoolMallocAsync")
+        self._stream = stream
+        self._set(out[0], nbytes, pool)
+
+    def close(self, stream: Stream | None = None) -> None:
+        """Free the memory in the order of a stream and return at once; closing twice is allowed.
+
+        Parameters
+        ----------
+        stream : Stream, optional
+            The last one that uses it; the stream of the allocation, if not given.
+        """
+        if stream is not None and not self.is_closed:
+            self._stream = stream
+        super().close()
+
+    def _destroy(self, handle: Any) -> None:
+        if self._stream.is_closed:  # and with it all that used the memory
+            call("aclrtFree", handle)
+        else:
+            call("aclrtMemPoolFreeAsync", handle, self._stream._handle)

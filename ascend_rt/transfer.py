@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Moving bytes: copies between buffers and arrays, at once or in the order of a stream, and fills."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from ascend_rt._driver import call, check, ffi, lib
+from ascend_rt.errors import AclError
+from ascend_rt.memory import Buffer, pointer_attributes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from typing_extensions import Buffer as HostBuffer
+
+    from ascend_rt.stream import Stream
+
+    Operand: TypeAlias = "Buffer | HostBuffer"
+
+_BYTES = ffi.typeof("char[]")
+
+# (from the device, to the device)
+_KINDS = {
+    (False, False): lib.ACL_MEMCPY_HOST_TO_HOST,
+    (False, True): lib.ACL_MEMCPY_HOST_TO_DEVICE,
+    (True, False): lib.ACL_MEMCPY_DEVICE_TO_HOST,
+    (True, True): lib.ACL_MEMCPY_DEVICE_TO_DEVICE,
+}
+
+_DESCRIPTOR_ALIGNMENT = 64  # bytes; checked by the runtime
+# Item size -> at once, in the order of a stream.
+_FILLS = {1: ("aclrtMemset", "aclrtMemsetAsync"), 4: ("aclrtMemsetD32", "aclrtMemsetD32Async")}
+
+
+def _span(operand: Operand, writable: bool) -> tuple[Any, int, bool]:
+    """Return one side of a copy: its address, its size, and whether it is on the device."""
+    if isinstance(operand, Buffer):
+        return operand._handle, operand._nbytes, True
+    view = ffi.from_buffer(_BYTES, operand, writable)  # says itself what it does not take
+    return view, len(view), False
+
+
+def copy(dst: Operand, src: Operand) -> None:
+    """Copy bytes between buffers, numpy arrays and other objects with the buffer protocol, and wait for it.
+
+    Parameters
+    ----------
+    dst, src : Buffer, PinnedBuffer, numpy.ndarray, or bytes-like
+        All bytes of ``src`` are copied to the start of ``dst``. Arrays must be C-contiguous, ``dst`` writable.
+
+    Raises
+    ------
+    InvalidArgument
+        ``src`` is larger than ``dst``, or memory was freed.
+    TypeError, ValueError, BufferError
+        An operand is no buffer, not contiguous, or read-only.
+
+    Notes
+    -----
+    ``aclrtMemcpy``; blocking, without the GIL; waits for no stream. All products. API reference 11-03.
+    """
+    to, capacity, to_device = _span(dst, True)
+    source, nbytes, from_device = _span(src, False)
+    code = lib.aclrtMemcpy(to, capacity, source, nbytes, _KINDS[from_device, to_device])
+    if code:
+        check(code, "aclrtMemcpy")
+
+
+def copy_async(dst: Operand, src: Operand, stream: Stream, *, snapshot: bool = False) -> None:
+    """Copy bytes in the order of a stream.
+
+    The operands are as in :func:`copy`, and are kept alive until the copy is done. With pageable host memory, which is
+    any array that is neither a :class:`PinnedBuffer` nor :class:`RegisteredMemory`, the runtime waits for the stream
+    and copies before it returns.
+
+    Parameters
+    ----------
+    dst, src : Buffer, PinnedBuffer, numpy.ndarray, or bytes-like
+        See :func:`copy`.
+    stream : Stream
+        The copy runs in its order.
+    snapshot : bool, default False
+        Read the source, which is host memory, before the call returns (``ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE``): it may be
+        changed at once, and may be pageable.
+
+    Raises
+    ------
+    NotSupported
+        Both sides are host memory.
+    InvalidArgument
+        ``src`` is larger than ``dst``, or memory was freed.
+
+    Notes
+    -----
+    ``aclrtMemcpyAsync``; enqueues only, if the host side is pinned. All products. API reference 11-03.
+    """
+    to, capacity, to_device = _span(dst, True)
+    source, nbytes, from_device = _span(src, False)
+    kind = lib.ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE if snapshot else _KINDS[from_device, to_device]
+    code = lib.aclrtMemcpyAsync(to, capacity, source, nbytes, kind, stream._handle)
+    if code:
+        check(code, "aclrtMemcpyAsync")
+    stream._in_flight.keep(stream, to, source, dst, src)
+
+
+def copy_2d(
+    dst: Operand,
+    src: Operand,
+    *,
+    width: int,
+    height: int,
+    dst_pitch: int | None = None,
+    src_pitch: int | None = None,
+    stream: Stream | None = None,
+) -> None:
+    """Copy rows of bytes that are a pitch apart, between host and device.
+
+    Parameters
+    ----------
+    dst, src : Buffer, PinnedBuffer, numpy.ndarray, or bytes-like
+        Arrays may have two dimensions and rows apart, as a slice of columns has: then the pitch is theirs.
+    width, height : int
+        Bytes of a row, at most 5,000,000, and number of rows, at most 5,242,880.
+    dst_pitch, src_pitch : int, optional
+        Bytes from one row to the next; the width, if not given.
+    stream : Stream, optional
+        Copy in the order of this stream; without one, wait. Inside a device only in the order of a stream.
+
+    Raises
+    ------
+    ValueError
+        The rows do not fit into an operand.
+    NotSupported
+        The product cannot copy in this direction.
+
+    Notes
+    -----
+    ``aclrtMemcpy2d``, ``aclrtMemcpy2dAsync``; bytes between the rows are not touched. API reference 11-03.
+    """
+    to, to_pitch, to_device = _rows(dst, dst_pitch, width, height, writable=True)
+    source, from_pitch, from_device = _rows(src, src_pitch, width, height, writable=False)
+    arguments = (to, to_pitch, source, from_pitch, width, height, _KINDS[from_device, to_device])
+    if stream is None:
+        call("aclrtMemcpy2d", *arguments)
+    else:
+        call("aclrtMemcpy2dAsync", *arguments, stream._handle)
+        stream._in_flight.keep(stream, to, source, dst, src)
+
+
+def _rows(operand: Operand, pitch: int | None, width: int, height: int, *, writable: bool) -> tuple[Any, int, bool]:
+    """Return one side of a two-dimensional copy: its address, its pitch, and whether it is on the device."""
+    if isinstance(operand, np.ndarray) and operand.ndim == 2 and pitch is None:
+        if operand.strides[1] != operand.itemsize or operand.strides[0] < 0:
+            raise ValueError("the elements of a row must lie side by side, and the rows in rising order")
+        if writable and not operand.flags.writeable:
+            raise ValueError("the destination is read-only")
+        rows, columns = operand.shape
+        if height > rows or width > columns * operand.itemsize:
+            raise ValueError(f"{height} rows of {width} bytes do not fit into an array of shape {operand.shape}")
+        return ffi.cast("char *", operand.ctypes.data), operand.strides[0], False
+    pointer, nbytes, is_device = _span(operand, writable)
+    pitch = width if pitch is None else pitch
+    if height > 0 and (height - 1) * pitch + width > nbytes:
+        raise ValueError(f"{height} rows of {width} bytes, {pitch} apart, do not fit into {nbytes} bytes")
+    return pointer, pitch, is_device
+
+
+def copy_batch(transfers: Iterable[tuple[Operand, Operand]], stream: Stream | None = None) -> None:
+    """Make many copies with one call.
+
+    Parameters
+    ----------
+    transfers : iterable of (dst, src)
+        As in :func:`copy`, each between host and device; the order in which they are made is not defined.
+    stream : Stream, optional
+        Copy in the order of this stream; without one, wait.
+
+    Raises
+    ------
+    InvalidArgument
+        A copy was refused; the text has its number, counted from 0. With a stream, those before it are enqueued.
+
+    Notes
+    -----
+    ``aclrtMemcpyBatch``, ``aclrtMemcpyBatchAsync``; 950, 910B, 910C. At most 4096 copies without a stream. API
+    reference 11-03.
+    """
+    pairs = [(dst, src, _span(dst, True), _span(src, False)) for dst, src in transfers]
+    if not pairs:
+        return
+    sizes = [nbytes for _, _, _, (_, nbytes, _) in pairs]
+    locations = [(_location(to), _location(source)) for _, _, (to, _, _), (source, _, _) in pairs]
+    starts = [i for i, pair in enumerate(locations) if i == 0 or pair != locations[i - 1]]
+    attributes = ffi.new("aclrtMemcpyBatchAttr[]", len(starts))
+    for attribute, start in zip(attributes, starts, strict=True):
+        for name, (kind, device) in zip(("dstLoc", "srcLoc"), locations[start], strict=True):
+            location = getattr(attribute, name)
+            location.type, location.id = kind, device
+    failed = ffi.new("size_t *", len(pairs))
+    arguments = (
+        ffi.new("void *[]", [to for _, _, (to, _, _), _ in pairs]),
+        ffi.new("size_t[]", [capacity for _, _, (_, capacity, _), _ in pairs]),
+        ffi.new("void *[]", [ffi.cast("void *", source) for _, _, _, (source, _, _) in pairs]),
+        ffi.new("size_t[]", sizes),
+        len(pairs),
+        attributes,
+        ffi.new("size_t[]", starts),
+        len(starts),
+        failed,
+    )
+    if stream is not None:
+        stream._in_flight.keep(stream, pairs)  # even if one is refused, those before it are enqueued
+    try:
+        if stream is None:
+            call("aclrtMemcpyBatch", *arguments)
+        else:
+            call("aclrtMemcpyBatchAsync", *arguments, stream._handle)
+    except AclError as error:
+        if failed[0] < len(pairs):
+            error.message += f" (copy {failed[0]} of the batch)"
+        raise
+
+
+def _location(pointer: Any) -> tuple[int, int]:
+    """Return type and number of the place of an address, as a batch wants them: pageable memory is the host's."""
+    attributes = pointer_attributes(int(ffi.cast("uintptr_t", pointer)))
+    if attributes.location == lib.ACL_MEM_LOCATION_TYPE_UNREGISTERED:
+        return lib.ACL_MEM_LOCATION_TYPE_HOST, 0
+    return int(attributes.location), attributes.device_id
+
+
+class CopyDescriptor:
+    """A copy inside a device whose addresses are in device memory: kernels, or :meth:`set`, may change them later.
+
+    Parameters
+    ----------
+    dst, src : Buffer
+        On the same device; all bytes of ``src`` are copied to the start of ``dst``.
+
+    Notes
+    -----
+    ``aclrtSetMemcpyDesc``, ``aclrtMemcpyAsyncWithDesc``; 950, 910B, 910C, 310B. At most 4 GiB - 1. API reference 11-03.
+    """
+
+    __slots__ = ("_memory", "_operands")
+
+    def __init__(self, dst: Buffer, src: Buffer) -> None:
+        size = ffi.new("size_t *")
+        call("aclrtGetMemcpyDescSize", lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, size)
+        self._memory = Buffer(max(int(size[0]), _DESCRIPTOR_ALIGNMENT))  # device memory begins at multiples of 64
+        self.set(dst, src)
+
+    @property
+    def memory(self) -> Buffer:
+        """The descriptor itself, for kernels that write it."""
+        return self._memory
+
+    def set(self, dst: Buffer, src: Buffer) -> None:
+        """Write the addresses and the size; blocking. Copies that have not started take the new ones."""
+        if src.nbytes > dst.nbytes:
+            raise ValueError(f"{src.nbytes} bytes do not fit into {dst.nbytes}")
+        kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
+        call("aclrtSetMemcpyDesc", self._memory._handle, kind, src._handle, dst._handle, src.nbytes, ffi.NULL)
+        self._operands = dst, src
+
+    def submit(self, stream: Stream) -> None:
+        """Copy in the order of a stream; descriptor and buffers are kept alive until that is done."""
+        kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
+        call("aclrtMemcpyAsyncWithDesc", self._memory._handle, kind, stream._handle)
+        stream._in_flight.keep(stream, self, self._operands)
+
+
+def copy_indirect(
+    dst: Buffer, src: Buffer, nbytes: int, stream: Stream, *, dst_offset: int = 0, src_offset: int = 0
+) -> None:
+    """Copy inside a device between addresses that are in device memory when the copy runs.
+
+    Parameters
+    ----------
+    dst, src : Buffer
+        At least 8 bytes each: the address of the destination, and of the source.
+    nbytes : int
+        How many bytes to copy, at most 4 GiB.
+    stream : Stream
+        The copy runs in its order.
+    dst_offset, src_offset : int, default 0
+        Bytes to add to the addresses.
+
+    Notes
+    -----
+    ``aclrtMemcpyAsyncWithOffset``; enqueues only. The memory that the addresses point to is not kept alive. 950, 910B,
+    910C, 910. API reference 11-03.
+    """
+    kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
+    to, source = ffi.cast("void **", dst._handle), ffi.cast("void **", src._handle)
+    capacity = dst_offset + nbytes
+    call("aclrtMemcpyAsyncWithOffset", to, capacity, dst_offset, source, nbytes, src_offset, kind, stream._handle)
+    stream._in_flight.keep(stream, dst, src)
+
+
+def fill(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int = 1) -> None:
+    """Fill device memory with a value.
+
+    Parameters
+    ----------
+    dst : Buffer
+        What to fill.
+    value : int
+        0 to 255, or below 2 ** 32 with an item size of 4.
+    stream : Stream, optional
+        Fill in the order of this stream and return at once; without one, wait.
+    itemsize : {1, 4}, default 1
+        Bytes that the value takes; 4 needs a buffer that begins and ends at a multiple of 4, and 950, 910B or 910C.
+
+    Notes
+    -----
+    ``aclrtMemset``, ``aclrtMemsetAsync``, ``aclrtMemsetD32``, ``aclrtMemsetD32Async``. API reference 11-03.
+    """
+    if itemsize not in _FILLS:
+        raise ValueError(f"an item has 1 or 4 bytes, not {itemsize}")
+    largest = (1 << 8 * itemsize) - 1
+    if not 0 <= value <= largest:
+        raise ValueError(f"the value must be 0 to {largest}, not {value}")
+    count, rest = divmod(dst.nbytes, itemsize)
+    if rest:
+        raise ValueError(f"{dst.nbytes} bytes are no whole number of items")
+    arguments = (dst._handle, dst.nbytes, value, count)
+    at_once, in_order = _FILLS[itemsize]
+    if stream is None:
+        call(at_once, *arguments)
+    else:
+        call(in_order, *arguments, stream._handle)
+        stream._in_flight.keep(stream, dst)

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses and memory apart from each other: reserve the first, allocate the second, and map one behind the other.
+
+A buffer that grows without being copied is the usual reason: reserve as many addresses as it may ever need, and map
+more memory behind them when it is needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ascend_rt import _lifecycle
+from ascend_rt._driver import address, call, ffi, lib, usable
+from ascend_rt._resource import Resource
+from ascend_rt.memory import Buffer, check_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ascend_rt.device import Device
+    from ascend_rt.enums import MemAttr
+
+
+class PhysicalMemory(Resource):
+    """Memory of a device, or of the host, that has no address until it is mapped.
+
+    Parameters
+    ----------
+    nbytes : int
+        Size in bytes; a multiple of :meth:`granularity`.
+    device : Device, optional
+        Where to allocate; None is the host.
+    attribute : MemAttr, default MEM_HUGE
+        Which pages to take.
+
+    Raises
+    ------
+    OutOfMemory
+        The device's memory is exhausted.
+    InvalidArgument
+        The size is no multiple of the granularity, or the attribute cannot be had there.
+
+    Notes
+    -----
+    ``aclrtMallocPhysical``, ``aclrtFreePhysical``; synchronous, needs no context. Closing gives the memory back when it
+    is mapped nowhere any more. All products. API reference 11-04.
+    """
+
+    __slots__ = ("_nbytes",)
+    _what = "physical memory"
+    _nbytes: int
+
+    def __init__(self, nbytes: int, device: Device | None = None, *, attribute: MemAttr | int | None = None) -> None:
+        _lifecycle.initialize()
+        out = ffi.new("aclrtDrvMemHandle *")
+        call("aclrtMallocPhysical", out, check_size(nbytes), _properties(device, attribute), 0)
+        self._nbytes = nbytes
+        self._own(out[0])
+
+    @staticmethod
+    def granularity(device: Device | None = None, *, attribute: MemAttr | int | None = None) -> int:
+        """Return what sizes must be a multiple of, in bytes (``aclrtMemGetAllocationGranularity``)."""
+        _lifecycle.initialize()
+        out = ffi.new("size_t *")
+        option = lib.ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED
+        call("aclrtMemGetAllocationGranularity", _properties(device, attribute), option, out)
+        return int(out[0])
+
+    @classmethod
+    def from_shareable(cls, shareable: int, nbytes: int, device: Device) -> PhysicalMemory:
+        """Take memory that another process exported (``aclrtMemImportFromShareableHandle``).
+
+        Parameters
+        ----------
+        shareable, nbytes : int
+            What :meth:`export` returned there, and the size of the memory.
+        device : Device
+            Where it will be used.
+
+        Raises
+        ------
+        AclError
+            The exporter has not named this process (207006).
+        InvalidArgument
+            No other process that lives exports this.
+        """
+        _lifecycle.initialize()
+        out = ffi.new("aclrtDrvMemHandle *")
+        call("aclrtMemImportFromShareableHandle", shareable, device.id, out)
+        memory = cls.__new__(cls)
+        memory._nbytes = nbytes
+        memory._own(out[0])
+        return memory
+
+    def export(self, processes: Iterable[int] | None = None) -> int:
+        """Let other processes map the memory, once.
+
+        Parameters
+        ----------
+        processes : iterable of int, optional
+            Who may: process numbers as ``aclrtDeviceGetBareTgid`` tells them. None is everybody.
+
+        Returns
+        -------
+        int
+            What the other process gives to :meth:`from_shareable`.
+
+        Notes
+        -----
+        ``aclrtMemExportToShareableHandle``, ``aclrtMemSetPidToShareableHandle``. API reference 11-04.
+        """
+        out = ffi.new("uint64_t *")
+        everybody = lib.ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION
+        flag = everybody if processes is None else lib.ACL_RT_VMM_EXPORT_FLAG_DEFAULT
+        call("aclrtMemExportToShareableHandle", self._handle, lib.ACL_MEM_HANDLE_TYPE_NONE, flag, out)
+        if processes is not None:
+            pids = ffi.new("int32_t[]", list(processes))
+            call("aclrtMemSetPidToShareableHandle", out[0], pids, len(pids))
+        return int(out[0])
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return self._nbytes
+
+    def _destroy(self, handle: Any) -> None:
+        call("aclrtFreePhysical", handle)
+
+
+def _properties(device: Device | None, attribute: MemAttr | int | None) -> Any:
+    properties = ffi.new("aclrtPhysicalMemProp *")
+    properties.handleType = lib.ACL_MEM_HANDLE_TYPE_NONE
+    properties.allocationType = lib.ACL_MEM_ALLOCATION_TYPE_PINNED
+    properties.memAttr = lib.ACL_MEM_HUGE if attribute is None else int(attribute)
+    properties.location.type = lib.ACL_MEM_LOCATION_TYPE_HOST if device is None else lib.ACL_MEM_LOCATION_TYPE_DEVICE
+    properties.location.id = 0 if device is None else device.id
+    return properties
+
+
+class MappedBuffer(Buffer):
+    """Reserved addresses with memory behind them; closing unmaps it. See :meth:`VirtualMemory.map`."""
+
+    __slots__ = ()
+    _what = "mapped buffer"
+
+    def allow(self, device: Device) -> None:
+        """Let another device read and write the memory (``aclrtMemSetAccess``)."""
+        access = ffi.new("aclrtMemAccessDesc *")
+        access.flags = lib.ACL_RT_MEM_ACCESS_FLAGS_READWRITE
+        access.location.type = lib.ACL_MEM_LOCATION_TYPE_DEVICE
+        access.location.id = device.id
+        call("aclrtMemSetAccess", self._handle, self._nbytes, access, 1)
+
+    def _destroy(self, handle: Any) -> None:
+        call("aclrtUnmapMem", handle)
+
+
+class VirtualMemory(Resource):
+    """Reserved addresses.
+
+    Parameters
+    ----------
+    nbytes : int
+        How many; a multiple of 2 MiB.
+
+    Raises
+    ------
+    InvalidArgument
+        The number is no such multiple.
+    OutOfMemory
+        There are not so many addresses left.
+
+    Notes
+    -----
+    ``aclrtReserveMemAddress``, ``aclrtReleaseMemAddress``; synchronous, needs no context. Close what is mapped first.
+    All products. API reference 11-04.
+    """
+
+    __slots__ = ("_nbytes",)
+    _what = "virtual memory"
+
+    def __init__(self, nbytes: int) -> None:
+        _lifecycle.initialize()
+        out = ffi.new("void **")
+        huge_pages = 1
+        call("aclrtReserveMemAddress", out, check_size(nbytes), 0, ffi.NULL, huge_pages)
+        self._nbytes = nbytes
+        self._own(out[0])
+
+    @property
+    def nbytes(self) -> int:
+        """How many addresses."""
+        return self._nbytes
+
+    def map(self, memory: PhysicalMemory, offset: int = 0) -> MappedBuffer:
+        """Put physical memory, all of it, behind the addresses from an offset on.
+
+        Parameters
+        ----------
+        memory : PhysicalMemory
+            It may be mapped at several places at once.
+        offset : int, default 0
+            Bytes from the first address; a multiple of 2 MiB.
+
+        Returns
+        -------
+        MappedBuffer
+            Close it to unmap the memory. It keeps memory and addresses alive.
+
+        Raises
+        ------
+        InvalidArgument
+            The memory does not fit there, or the reservation has memory of another device.
+        AclError
+            Something is mapped there already (507899).
+
+        Notes
+        -----
+        ``aclrtMapMem``; the device that owns the memory may read and write it. API reference 11-04.
+        """
+        start = ffi.cast("void *", address(self._handle) + offset)
+        call("aclrtMapMem", start, memory.nbytes, 0, memory._handle, 0)
+        buffer = MappedBuffer.__new__(MappedBuffer)
+        buffer._set(start, memory.nbytes, (self, memory))
+        return buffer
+
+    def buffer(self, nbytes: int, offset: int = 0) -> Buffer:
+        """Return a view of addresses that neighbouring mappings are behind: one piece of memory."""
+        if not 0 <= offset < offset + nbytes <= self._nbytes:
+            raise ValueError(f"{nbytes} bytes from {offset} on are not inside {self._nbytes}")
+        return Buffer.from_handle(address(self._handle) + offset, nbytes, owner=self)
+
+    def close(self) -> None:
+        """Give the addresses back; closing twice is allowed. While something is mapped this is refused (507899)."""
+        if not self.is_closed and usable():
+            call("aclrtReleaseMemAddress", self._handle)
+            self._owned = False
+        super().close()
+
+    def _destroy(self, handle: Any) -> None:
+        call("aclrtReleaseMemAddress", handle)
