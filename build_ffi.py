@@ -27,6 +27,7 @@ extern "Python+C" {
     void ascend_rt_python_host_func(void *args);
     void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
     void ascend_rt_python_free(void *allocator, void *block);
+    int32_t ascend_rt_python_call_site(char *text, size_t size);
 }
 """
 
@@ -38,6 +39,7 @@ typedef void *aclrtAllocatorAllocFunc;
 typedef void *aclrtAllocatorAllocAdviseFunc;
 typedef void *aclrtAllocatorFreeFunc;
 typedef void *aclrtAllocatorGetAddrFromBlockFunc;
+typedef void *aclsimCallSiteProvider;
 """
 
 _DEFAULT_RESULT = {"aclError": "return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;", "void": ""}

@@ -1027,6 +1027,10 @@ class Lib:
         """aclError aclsimGetInfo(aclsimInfo *info)."""
     def aclsimIsSimulated(self, function: Any, /) -> int:
         """int32_t aclsimIsSimulated(const char *function)."""
+    def aclsimGetCheckReports(self) -> int:
+        """uint64_t aclsimGetCheckReports(void)."""
+    def aclsimSetCallSiteProvider(self, provider: Any, /) -> int:
+        """aclError aclsimSetCallSiteProvider(aclsimCallSiteProvider provider)."""
     def aclsimFailCall(self, function: Any, nth: int, code: int, /) -> int:
         """aclError aclsimFailCall(const char *function, uint64_t nth, aclError code)."""
     def aclsimFailTask(self, stream: Any, nth: int, code: int, /) -> int:
@@ -1072,6 +1076,7 @@ class Lib:
     ascend_rt_allocate_near_entry: Any
     ascend_rt_free_entry: Any
     ascend_rt_address_entry: Any
+    ascend_rt_call_site_entry: Any
     ACLSIM_RESOURCE_EVENTS: int
     ACLSIM_RESOURCE_MEMORY: int
     ACLSIM_RESOURCE_NOTIFIES: int

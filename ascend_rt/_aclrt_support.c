@@ -142,6 +142,12 @@ static void free_block(aclrtAllocator allocator, aclrtAllocatorBlock block) {
     leave();
 }
 
+static int32_t call_site(char *text, size_t size) {
+    const int32_t result = enter() ? ascend_rt_python_call_site(text, size) : -1;
+    leave();
+    return result;
+}
+
 static void *address_of(aclrtAllocatorBlock block) { return block; }
 
 const aclrtHostFunc ascend_rt_host_func_entry = host_func;
@@ -149,6 +155,7 @@ const aclrtAllocatorAllocFunc ascend_rt_allocate_entry = allocate;
 const aclrtAllocatorAllocAdviseFunc ascend_rt_allocate_near_entry = allocate_near;
 const aclrtAllocatorFreeFunc ascend_rt_free_entry = free_block;
 const aclrtAllocatorGetAddrFromBlockFunc ascend_rt_address_entry = address_of;
+const aclsimCallSiteProvider ascend_rt_call_site_entry = call_site;
 
 static struct timespec deadline_after(int32_t timeout_ms) {
     struct timespec deadline;

@@ -20,6 +20,7 @@ extern const size_t ascend_rt_slot_count;
 void ascend_rt_python_host_func(void *args);
 void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
 void ascend_rt_python_free(void *allocator, void *block);
+int32_t ascend_rt_python_call_site(char *text, size_t size);
 
 /* For Python. */
 
@@ -52,6 +53,8 @@ extern const aclrtAllocatorAllocFunc ascend_rt_allocate_entry;
 extern const aclrtAllocatorAllocAdviseFunc ascend_rt_allocate_near_entry;
 extern const aclrtAllocatorFreeFunc ascend_rt_free_entry;
 extern const aclrtAllocatorGetAddrFromBlockFunc ascend_rt_address_entry;
+/* Tells the simulator's memory check where in the Python program a call comes from. */
+extern const aclsimCallSiteProvider ascend_rt_call_site_entry;
 /* Closes the gate and waits for the callbacks that are inside; returns how many still are when the time is over. */
 int ascend_rt_close_gate(int32_t timeout_ms);
 void ascend_rt_open_gate(void);

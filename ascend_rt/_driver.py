@@ -192,6 +192,10 @@ def load() -> Library:
                 if not _is_usable:
                     raise ForkedProcess("the runtime cannot be loaded: the process is ending, or was forked meanwhile")
                 _library = _open(_choose())
+                if _library.backend == "sim" and os.environ.get("ASCEND_RT_SIM_CHECK"):
+                    from ascend_rt import _call_site
+
+                    _call_site.install()
     return _library
 
 

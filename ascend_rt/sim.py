@@ -38,6 +38,11 @@ def info() -> Info:
     return Info(ffi.string(out.product).decode(), int(out.deviceCount), int(out.workerCount))
 
 
+def check_reports() -> int:
+    """Return how many uses of memory ``ASCEND_RT_SIM_CHECK=memory`` has reported (``aclsimGetCheckReports``)."""
+    return int(lib.aclsimGetCheckReports())
+
+
 @contextmanager
 def held() -> Iterator[None]:
     """Let no task start inside the block, on any device (``aclsimHold``); what runs already ends.

@@ -17,6 +17,13 @@ aclError aclsimGetInfo(aclsimInfo *info);
  * unknown. */
 int32_t aclsimIsSimulated(const char *function);
 
+/* ASCEND_RT_SIM_CHECK=memory. How many reports there were. */
+uint64_t aclsimGetCheckReports(void);
+/* Who knows the place of a call in the program: writes it, for instance "train.py:12", and returns 0, or anything else if
+ * it does not know. Called on the calling thread of every function; must not call the library. NULL: nobody does. */
+typedef int32_t (*aclsimCallSiteProvider)(char *text, size_t size);
+aclError aclsimSetCallSiteProvider(aclsimCallSiteProvider provider);
+
 /* Fault injection. nth counts from 1 and from now on; 0 is every time. A NULL stream is every stream. ASCEND_RT_SIM_FAULTS
  * asks for the same from outside: entries separated by semicolons, call:FUNCTION:N=CODE, task:STREAM_ID:N=CODE (or *),
  * delay:STREAM_ID=MICROSECONDS, limit:streams|events|notifies|memory=N, lose:DEVICE=CODE. */

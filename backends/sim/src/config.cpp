@@ -49,6 +49,11 @@ Config read_config() {
     read_number(config, "ASCEND_RT_SIM_DEVICES", 1, 64, config.devices);
     read_number(config, "ASCEND_RT_SIM_WORKERS", 1, 256, config.workers);
     config.faults = environment("ASCEND_RT_SIM_FAULTS");
+    const std::string check = environment("ASCEND_RT_SIM_CHECK");
+    config.checks_memory = check == "memory";
+    if (!check.empty() && !config.checks_memory) {
+        config.error = "ASCEND_RT_SIM_CHECK=" + check + " is not memory, the only check there is";
+    }
     read_number(config, "ASCEND_RT_SIM_GROUPS", 1, 8, config.groups);
     auto stall_ms = static_cast<std::uint32_t>(config.stall.count());
     read_number(config, "ASCEND_RT_SIM_STALL_MS", 0, kDay_ms, stall_ms);

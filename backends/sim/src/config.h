@@ -23,8 +23,9 @@ struct Config {
     std::vector<std::uint32_t> visible;  // user device id -> simulated device (ASCEND_RT_VISIBLE_DEVICES)
     bool visible_is_set = false;
     bool visible_is_valid = true;
-    std::string faults;  // ASCEND_RT_SIM_FAULTS
-    std::string error;   // what is wrong with the environment: every call fails with this text
+    bool checks_memory = false;  // ASCEND_RT_SIM_CHECK=memory
+    std::string faults;          // ASCEND_RT_SIM_FAULTS
+    std::string error;           // what is wrong with the environment: every call fails with this text
 };
 
 const Config &config();

@@ -95,6 +95,10 @@ AddressSpace &Engine::memory() {
 void Engine::free_device_memory(std::uint32_t device) {
     ipc_memory_.forget_device(device);
     virtual_memory_.drop(device);
+    if (config().checks_memory) {
+        memory_check_.all_freed(reinterpret_cast<void *>(memory().device(device).base()),
+                                memory().device(device).capacity());
+    }
     memory().free_all(device);
 }
 
@@ -126,6 +130,9 @@ void Engine::note_submission(Stream &stream, Task &task) {
     thread_local const auto thread = static_cast<std::uint32_t>(thread_number());
     task.submitter = thread;
     t_last_task_id = static_cast<std::uint32_t>(task.sequence);
+    if (config().checks_memory) {
+        memory_check_.attach(stream, task);
+    }
     if (observer_ != nullptr) {
         observer_->submitted(stream, task);
     }

@@ -25,6 +25,7 @@
 #include "ipc_memory.h"
 #include "managed_memory.h"
 #include "memory.h"
+#include "memory_check.h"
 #include "observer.h"
 #include "registry.h"
 #include "scheduler.h"
@@ -141,6 +142,7 @@ class Engine {
     VirtualMemory &virtual_memory() { return virtual_memory_; }
     ManagedMemory &managed_memory() { return managed_memory_; }
     IpcMemory &ipc_memory() { return ipc_memory_; }
+    MemoryCheck &memory_check() { return memory_check_; }  // called only if config().checks_memory
     // Everything that was allocated on the device, by its number before ASCEND_RT_VISIBLE_DEVICES.
     void free_device_memory(std::uint32_t device);
     std::vector<std::unique_ptr<Device>> &devices() { return devices_; }
@@ -179,6 +181,7 @@ class Engine {
     VirtualMemory virtual_memory_{*this};
     ManagedMemory managed_memory_{*this};
     IpcMemory ipc_memory_{*this};
+    MemoryCheck memory_check_;
     std::vector<std::unique_ptr<Device>> devices_;
     Observer *observer_ = nullptr;
 };

@@ -31,6 +31,9 @@ aclError checked_entry(const char *function, Body body) {
         if (!config().error.empty()) {
             reject(ACL_ERROR_RT_INTERNAL_ERROR, "%s", config().error.c_str());
         }
+        if (config().checks_memory) {
+            find_call_site();
+        }
         if (Faults::concerns_calls() || !config().faults.empty()) {
             check_faults(function);
         }
@@ -54,6 +57,9 @@ aclError ungated_entry(const char *function, Body body) {
     return checked_entry(function, [&] {
         Engine &engine = Engine::get();
         Lock lock = engine.acquire();
+        if (config().checks_memory) {
+            engine.memory_check().forget_uses();
+        }
         body(engine, lock);
         if (engine.exceptions().is_pending()) {
             engine.exceptions().deliver(lock);

@@ -74,6 +74,7 @@ class Task {
     aclError injected_failure = ACL_SUCCESS;
     std::chrono::microseconds delay{0};
     bool is_delayed = false;
+    std::shared_ptr<void> uses;  // what memory_check.h keeps of the memory that the task works on
     std::unique_ptr<Task> next;
 };
 

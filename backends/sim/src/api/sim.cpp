@@ -99,4 +99,15 @@ aclError aclsimClearFaults() {
     });
 }
 
+uint64_t aclsimGetCheckReports(void) {
+    uint64_t reports = 0;
+    ungated_entry(__func__, [&](Engine &engine, Lock &) { reports = engine.memory_check().reports(); });
+    return reports;
+}
+
+aclError aclsimSetCallSiteProvider(aclsimCallSiteProvider provider) {
+    set_call_site_provider(provider);
+    return ACL_SUCCESS;
+}
+
 aclError aclsimNoOp(void *, void *) { return ACL_SUCCESS; }

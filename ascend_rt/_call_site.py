@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where in the program a call of the runtime comes from, for the simulator's memory check."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from ascend_rt._driver import ffi, lib
+
+_PACKAGE = os.path.dirname(__file__) + os.sep
+
+
+def install() -> None:
+    """Let the simulator ask; only with ``ASCEND_RT_SIM_CHECK``, because every call is asked for then."""
+    lib.aclsimSetCallSiteProvider(lib.ascend_rt_call_site_entry)
+
+
+@ffi.def_extern(error=-1)  # type: ignore[untyped-decorator, unused-ignore]
+def ascend_rt_python_call_site(text: Any, size: int) -> int:
+    """Write the innermost place outside this package, as ``file:line in function``."""
+    frame = sys._getframe(1) if sys._getframe().f_back else None
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    if frame is None:
+        return -1  # a thread of the runtime
+    place = f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}".encode()[-(size - 1) :]
+    ffi.memmove(text, place + b"\0", len(place) + 1)
+    return 0
