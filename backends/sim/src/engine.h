@@ -62,9 +62,12 @@ bool spin_until(Condition condition) {
 }
 
 // What a synchronization checks before it waits: the device or the stream is being aborted. Engine lock held.
+void require_not_aborting(const Device &device);
 void require_not_aborting(const Stream &stream);
 // The failure of a wait that an abort ended.
 [[noreturn]] void fail_aborted(const Stream &stream);
+// What a synchronization answers when it has waited: the failure of a task, once.
+void report_failure(Stream &stream);
 
 class Engine {
   public:

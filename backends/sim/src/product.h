@@ -21,6 +21,9 @@ enum Trait : std::uint32_t {
     kHasCacheFlush = 1U << 9,
     kHasGroups = 1U << 10,                   // device_context_init_errors.md 7
     kNotifyWaitsTakeGlobalLimit = 1U << 11,  // a notify wait of the untimed form takes the process-wide limit (5)
+    kCopiesNeedPeerAccess = 1U << 12,        // between two devices (memory_cmo_allocator.md 3, as the next two)
+    kCopiesRowsInDevice = 1U << 13,          // two-dimensional copies whose source and destination are on the device
+    kHasLongDescriptors = 1U << 14,          // of copies: 64 bytes, not 32
 };
 
 struct Product {
