@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from ascend_rt import Buffer, Device, PinnedBuffer, Stream, copy, fill, sim
-from ascend_rt.errors import AclError
 from ascend_rt.testing import Latch
 
 OK, INVALID_PARAM, RT_PARAM, NO_CONTEXT, FOREIGN = 0, 100000, 107000, 107002, 107003
@@ -523,3 +522,429 @@ def test_copies_between_devices_need_access_to_the_peer(product: str, calls: Cal
     refused, peers = RT_PARAM if needs_access else OK, UNSUPPORTED if product == "310B" else OK
     expected = [OK] * 4 + [refused] * 3 + [OK] * 2 + [peers, OK, refused, peers, OK, OK, OK, peers, refused, OK]
     assert codes == expected
+
+
+# --- what arrives ----------------------------------------------------------------------------------------------------
+
+
+def at(ffi: Any, memory: Any, offset: int = 0) -> Any:
+    return ffi.cast("void *", memory.handle + offset)
+
+
+def raw(ffi: Any, stream: Stream) -> Any:
+    return ffi.cast("aclrtStream", stream.handle)
+
+
+def read(memory: Buffer) -> np.ndarray:
+    found = np.empty(memory.nbytes, np.uint8)
+    copy(found, memory)
+    return found
+
+
+@pytest.fixture
+def memory(device: Device) -> Iterator[Buffer]:
+    with Buffer(SIZE) as memory:
+        fill(memory, 0)
+        yield memory
+
+
+def test_rows_are_copied_and_gaps_are_left(lib, ffi, stream, memory) -> None:
+    sent = np.arange(40, dtype=np.uint8).reshape(4, 10)
+    source = ffi.from_buffer(sent)
+    assert lib.aclrtMemcpy2d(at(ffi, memory), 16, source, 10, 7, 4, H2D) == OK
+    expected = np.zeros((4, 16), np.uint8)
+    expected[:, :7] = sent[:, :7]
+    assert np.array_equal(read(memory)[:64].reshape(4, 16), expected)
+    with Buffer(64) as other:
+        fill(other, 9)
+        assert lib.aclrtMemcpy2dAsync(at(ffi, other), 16, at(ffi, memory), 16, 5, 3, D2D, raw(ffi, stream)) == OK
+        stream.synchronize()
+        found = read(other).reshape(4, 16)
+    assert np.array_equal(found[:3, :5], expected[:3, :5])
+    assert np.all(found[:, 5:] == 9)
+    assert np.all(found[3] == 9)
+
+
+def test_the_buffered_copy_reads_the_source_at_once(lib, ffi, stream, memory) -> None:
+    sent = np.full(64, 5, np.uint8)
+    with Latch(stream):
+        assert lib.aclrtMemcpyAsync(at(ffi, memory), 64, ffi.from_buffer(sent), 64, BUFFERED, raw(ffi, stream)) == OK
+        sent[:] = 6
+    stream.synchronize()
+    assert list(read(memory)[:65]) == [5] * 64 + [0]
+
+
+@pytest.mark.parametrize("function", ["aclrtMemsetAsync", "aclrtMemsetD32Async"])
+def test_host_memory_is_filled_at_once(function: str, lib, ffi, stream) -> None:
+    with PinnedBuffer(64) as pinned, Latch(stream):
+        assert getattr(lib, function)(at(ffi, pinned), 64, 0x07070707, 16, raw(ffi, stream)) == OK
+        assert np.all(pinned[:16] == 7)
+
+
+def test_device_memory_is_filled_in_stream_order(lib, ffi, stream, memory) -> None:
+    with Latch(stream):
+        assert lib.aclrtMemsetD32Async(at(ffi, memory), SIZE, 0x04030201, 2, raw(ffi, stream)) == OK
+        assert lib.aclrtMemsetAsync(at(ffi, memory, 6), 100, 0x1FF, 1, raw(ffi, stream)) == OK
+        assert not read(memory).any()
+    stream.synchronize()
+    assert list(read(memory)[:9]) == [1, 2, 3, 4, 1, 2, 0xFF, 4, 0]
+
+
+def test_pageable_copies_tell_of_an_earlier_failure(backend, lib, ffi, stream, memory) -> None:
+    if backend != "sim":
+        pytest.skip("only the simulator fails on demand")
+    host = ffi.new("char[64]")
+    with sim.faults():
+        sim.fail_task(DMA, stream)
+        stream.record()
+    assert lib.aclrtMemcpyAsync(at(ffi, memory), 64, host, 64, H2D, raw(ffi, stream)) == DMA
+    stream.synchronize()  # told once
+
+
+# --- batches ---------------------------------------------------------------------------------------------------------
+
+
+class Items:
+    """The arguments of a batch: from host arrays to offsets in device memory, or back."""
+
+    def __init__(self, ffi: Any, rows: list[tuple[Any, Any, int]]) -> None:
+        self._ffi = ffi
+        self.destinations = ffi.new("void *[]", [self._address(to) for to, _, _ in rows])
+        self.sources = ffi.new("void *[]", [self._address(source) for _, source, _ in rows])
+        self.sizes = ffi.new("size_t[]", [size for _, _, size in rows])
+        self.attributes = ffi.new(
+            "aclrtMemcpyBatchAttr[]",
+            [{"dstLoc": self._location(to), "srcLoc": self._location(source)} for to, source, _ in rows],
+        )
+        self.first = ffi.new("size_t[]", list(range(len(rows))))
+        self.fail_index = ffi.new("size_t *", UNTOUCHED)
+
+    def _address(self, place: Any) -> Any:
+        return self._ffi.cast("void *", place.handle if hasattr(place, "handle") else place.ctypes.data)
+
+    def _location(self, place: Any) -> dict[str, int]:
+        return {"type": DEVICE if isinstance(place, Buffer) else NUMA, "id": 0 if isinstance(place, Buffer) else 3}
+
+    def arguments(self) -> tuple[Any, ...]:
+        number = len(self.sizes)
+        arrays = self.destinations, self.sizes, self.sources, self.sizes
+        return (*arrays, number, self.attributes, self.first, number, self.fail_index)
+
+
+def test_a_batch_copies_every_item(lib, ffi, device, memory) -> None:
+    received = np.zeros(32, np.uint8)
+    rows = [(memory[i * 32 : i * 32 + 32], np.full(32, i + 1, np.uint8), 32) for i in range(4)]
+    batch = Items(ffi, rows)
+    assert lib.aclrtMemcpyBatch(*batch.arguments()) == OK
+    assert batch.fail_index[0] == NONE
+    assert list(read(memory)[:160:32]) == [1, 2, 3, 4, 0]
+    back = Items(ffi, [(received, memory[32:64], 32)])
+    assert lib.aclrtMemcpyBatchV2(*back.arguments()[:-1]) == OK
+    assert np.all(received == 2)
+
+
+@pytest.mark.parametrize("wrong", ["empty", "not live", "elsewhere"])
+def test_items_before_a_failing_one(wrong: str, lib, ffi, stream, memory) -> None:
+    sent = np.ones(16, np.uint8)
+    rows = [(memory[:16], sent, 16), (memory[16:32], sent, 16), (memory[32:48], sent, 16), (memory[48:64], sent, 16)]
+    batch = Items(ffi, rows)
+    if wrong == "empty":
+        batch.sizes[2] = 0
+    elif wrong == "not live":
+        batch.destinations[2] = at(ffi, memory, SIZE + 4096)
+    else:
+        batch.attributes[2].dstLoc.id = 1
+    assert lib.aclrtMemcpyBatch(*batch.arguments()) == RT_PARAM
+    assert batch.fail_index[0] == 2
+    assert not read(memory).any()  # the synchronous form has looked at all before it copies one
+    batch.fail_index[0] = UNTOUCHED
+    assert lib.aclrtMemcpyBatchAsync(*batch.arguments(), raw(ffi, stream)) == RT_PARAM
+    assert batch.fail_index[0] == 2
+    stream.synchronize()
+    assert list(read(memory)[:64:16]) == [1, 1, 0, 0]
+    assert lib.aclrtMemcpyBatchAsyncV2(*batch.arguments()[:-1], raw(ffi, stream)) == RT_PARAM
+
+
+def test_pinned_items_are_queued(lib, ffi, stream, memory) -> None:
+    with PinnedBuffer(32) as pinned:
+        pinned[:] = 3
+        batch = Items(ffi, [(memory[:16], pinned[:16], 16), (memory[16:32], pinned[16:], 16)])
+        with Latch(stream):
+            assert lib.aclrtMemcpyBatchAsync(*batch.arguments(), raw(ffi, stream)) == OK
+            assert batch.fail_index[0] == NONE
+            assert not read(memory).any()
+        stream.synchronize()
+        assert list(read(memory)[:33]) == [3] * 32 + [0]
+
+
+def test_pageable_items_wait_for_the_stream(lib, ffi, stream, memory) -> None:
+    received = np.zeros(16, np.uint8)
+    with PinnedBuffer(16) as pinned:
+        pinned[:] = 4
+        batch = Items(ffi, [(memory[:16], pinned, 16), (received, memory[:16], 16)])
+        assert lib.aclrtMemcpyBatchAsync(*batch.arguments(), raw(ffi, stream)) == OK
+        assert np.all(received == 4)  # no synchronization: the runtime did it
+
+
+def test_an_attribute_is_for_all_items_up_to_the_next_one(lib, ffi, device, memory) -> None:
+    sent, received = np.arange(8, dtype=np.uint8), np.zeros(8, np.uint8)
+    batch = Items(ffi, [(memory[:4], sent[:4], 4), (memory[4:8], sent[4:], 4), (received, memory[:8], 8)])
+    batch.attributes[1] = batch.attributes[2]
+    batch.first[1] = 2
+    arguments = list(batch.arguments())
+    arguments[7] = 2
+    assert lib.aclrtMemcpyBatch(*arguments) == OK
+    assert np.array_equal(read(memory)[:8], sent)
+
+
+# --- addresses that are read when the task runs ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def held(backend: str) -> Any:
+    if backend != "sim":
+        pytest.skip("only the simulator can be held")
+    return sim.held
+
+
+def test_a_descriptor_is_read_when_the_task_runs(held, lib, ffi, stream, memory) -> None:
+    with Buffer(64) as descriptor, Buffer(64) as first, Buffer(64) as second:
+
+        def describe(source: Buffer) -> int:
+            return int(
+                lib.aclrtSetMemcpyDesc(at(ffi, descriptor), INNER, at(ffi, source), at(ffi, memory, 8), 16, ffi.NULL)
+            )
+
+        fill(first, 1)
+        fill(second, 2)
+        assert describe(first) == OK
+        with held():
+            assert lib.aclrtMemcpyAsyncWithDesc(at(ffi, descriptor), INNER, raw(ffi, stream)) == OK
+            assert describe(second) == OK
+        stream.synchronize()
+        assert list(read(memory)[7:25]) == [0] + [2] * 16 + [0]
+        assert describe(first) == OK
+        assert lib.aclrtMemcpyAsyncWithDesc(at(ffi, descriptor), INNER, raw(ffi, stream)) == OK
+        stream.synchronize()
+        assert list(read(memory)[7:25]) == [0] + [1] * 16 + [0]
+
+
+@pytest.mark.parametrize("wrong", ["zeros", "garbage", "freed source", "too long", "pinned", "descriptor freed"])
+def test_a_descriptor_that_says_nonsense(wrong: str, held, lib, ffi, stream, memory) -> None:
+    descriptor, source, pinned = Buffer(64), Buffer(64), PinnedBuffer(64)
+    words = np.array([source.handle, memory.handle, 64], np.uint64)
+    copy(descriptor[:24], words)
+    assert lib.aclrtMemcpyAsyncWithDesc(at(ffi, descriptor), INNER, raw(ffi, stream)) == OK
+    stream.synchronize()
+    with held():
+        assert lib.aclrtMemcpyAsyncWithDesc(at(ffi, descriptor), INNER, raw(ffi, stream)) == OK
+        if wrong == "zeros":
+            words[:] = 0
+        elif wrong == "garbage":
+            words[:2] = GARBAGE
+        elif wrong == "too long":
+            words[2] = SIZE * 2
+        elif wrong == "pinned":
+            words[1] = pinned.handle
+        copy(descriptor[:24], words)
+        {"freed source": source, "descriptor freed": descriptor}.get(wrong, pinned).close()
+    assert lib.aclrtSynchronizeStream(raw(ffi, stream)) == DMA
+    stream.synchronize()  # the stream goes on
+    for buffer in (descriptor, source, pinned):
+        buffer.close()
+
+
+def test_four_gibibytes_do_not_fit_into_a_descriptor(lib, ffi, stream, memory) -> None:
+    with Buffer(4 * GIB) as large:
+        desc, where = at(ffi, memory), at(ffi, large)
+        assert lib.aclrtSetMemcpyDesc(desc, INNER, where, where, 4 * GIB, ffi.NULL) == OK
+        assert not read(memory)[16:20].any()  # the length
+        assert lib.aclrtMemcpyAsyncWithDesc(desc, INNER, raw(ffi, stream)) == OK
+        assert lib.aclrtSynchronizeStream(raw(ffi, stream)) == DMA
+
+
+class Offsets:
+    """Two words of device memory that hold base addresses."""
+
+    def __init__(self, lib: Any, ffi: Any, stream: Stream) -> None:
+        self._lib, self._ffi, self._stream = lib, ffi, stream
+        self.words = Buffer(16)
+
+    def point(self, destination: int, source: int) -> None:
+        copy(self.words, np.array([destination, source], np.uint64))
+
+    def copy(self, count: int, destination_offset: int = 0, source_offset: int = 0) -> int:
+        to = self._ffi.cast("void **", self.words.handle)
+        source = self._ffi.cast("void const **", self.words.handle + 8)
+        limit = count + destination_offset
+        stream = raw(self._ffi, self._stream)
+        return int(
+            self._lib.aclrtMemcpyAsyncWithOffset(
+                to, limit, destination_offset, source, count, source_offset, INNER, stream
+            )
+        )
+
+
+@pytest.fixture
+def offsets(lib: Any, ffi: Any, stream: Stream) -> Offsets:
+    return Offsets(lib, ffi, stream)
+
+
+def test_base_addresses_are_read_when_the_task_runs(held, offsets, stream, memory) -> None:
+    with Buffer(64) as source:
+        copy(source, np.arange(64, dtype=np.uint8))
+        offsets.point(0, 0)
+        with held():
+            assert offsets.copy(4, destination_offset=2, source_offset=10) == OK
+            offsets.point(memory.handle, source.handle)
+        stream.synchronize()
+    assert list(read(memory)[:7]) == [0, 0, 10, 11, 12, 13, 0]
+
+
+@pytest.mark.parametrize("wrong", ["zeros", "garbage", "wraps around", "behind", "pageable", "words freed"])
+def test_base_addresses_that_lead_nowhere(wrong: str, held, lib, ffi, offsets, stream, memory) -> None:
+    host = np.zeros(64, np.uint8)
+    pairs = {
+        "zeros": (0, 0),
+        "garbage": (memory.handle, GARBAGE),
+        "wraps around": (memory.handle, 2**64 - 4),
+        "behind": (memory.handle + SIZE + 4096, memory.handle),
+        "pageable": (host.ctypes.data, memory.handle),
+    }
+    offsets.point(*pairs.get(wrong, (memory.handle, memory.handle)))
+    with held():
+        assert offsets.copy(8, source_offset=8) == OK
+        if wrong == "words freed":
+            offsets.words.close()
+    assert lib.aclrtSynchronizeStream(raw(ffi, stream)) == DMA
+
+
+def test_an_indirect_copy_stays_on_the_stream_s_device(child) -> None:
+    script = """
+    pointers = ffi.new("void *[3]")
+    codes = [lib.aclrtSetDevice(1), lib.aclrtMalloc(pointers + 1, 64, 0), lib.aclrtSetDevice(0)]
+    codes += [lib.aclrtMalloc(pointers, 64, 0), lib.aclrtMalloc(pointers + 2, 64, 0)]
+    words = ffi.cast("char *", pointers[0])
+    codes += [lib.aclrtMemcpy(words, 16, pointers + 1, 16, 1)]  # to device 1, from device 0
+    to, source = ffi.cast("void **", words), ffi.cast("void const **", words + 8)
+    codes += [lib.aclrtMemcpyAsyncWithOffset(to, 8, 0, source, 8, 0, 6, ffi.NULL), lib.aclrtSynchronizeStream(ffi.NULL)]
+    codes += [lib.aclrtSetMemcpyDesc(pointers[0], 6, pointers[1], pointers[2], 8, ffi.NULL)]
+    told(codes)
+    """
+    assert child(script, ASCEND_RT_SIM_DEVICES="2") == [OK] * 7 + [DMA, RT_PARAM]
+
+
+# --- aborts and lost devices -----------------------------------------------------------------------------------------
+
+LARGE, MARK = 4 * GIB, 256 << 20
+
+
+class LargeCopy:
+    """A copy that runs for a while, of memory that costs nothing until it is copied."""
+
+    def __init__(self, lib: Any, ffi: Any, stream: Any) -> None:
+        self.source, self.target = Buffer(LARGE), Buffer(LARGE)
+        for place in (0, MARK, LARGE - 1):
+            fill(self.source[place : place + 1], 1)
+            fill(self.target[place : place + 1], 0)
+        to, source = at(ffi, self.target), at(ffi, self.source)
+        assert lib.aclrtMemcpyAsync(to, LARGE, source, LARGE, D2D, stream) == OK
+
+    def has_reached(self, place: int) -> bool:
+        found = np.zeros(1, np.uint8)
+        copy(found, self.target[place : place + 1])
+        return bool(found[0] == 1)
+
+    def reach(self, place: int) -> None:
+        deadline = time.monotonic() + 60
+        while not self.has_reached(place):
+            assert time.monotonic() < deadline
+
+    def close(self) -> None:
+        self.source.close()
+        self.target.close()
+
+
+@pytest.mark.parametrize(
+    ("function", "code"),
+    [
+        ("aclrtStreamAbort", STREAM_ABORT),
+        ("aclrtDestroyStreamForce", STREAM_ABORT),
+        ("aclrtDeviceTaskAbort", TASK_ABORT),
+    ],
+)
+def test_an_abort_ends_a_large_copy(function: str, code: int, backend, lib, ffi, device) -> None:
+    if backend != "sim":
+        pytest.skip("about the pieces in which the simulator copies")
+    out = ffi.new("aclrtStream *")
+    assert lib.aclrtCreateStream(out) == OK
+    handle = out[0]
+    large = LargeCopy(lib, ffi, handle)
+    large.reach(0)
+    codes: list[int] = []
+
+    def abort() -> None:
+        device.set_current()
+        large.reach(MARK)  # meanwhile the other thread has begun to wait
+        codes.append(getattr(lib, function)(*((0, 0) if function == "aclrtDeviceTaskAbort" else (handle,))))
+
+    thread = threading.Thread(target=abort)
+    thread.start()
+    # The copy was not completed, and who waits for it is not told that it was.
+    assert lib.aclrtSynchronizeStream(handle) == code
+    thread.join()
+    assert codes == [OK]
+    assert not large.has_reached(LARGE - 1)
+    if function != "aclrtDestroyStreamForce":  # the stream goes on
+        assert lib.aclrtMemcpyAsync(at(ffi, large.target), 1, at(ffi, large.source, 1), 1, D2D, handle) == OK
+        assert lib.aclrtSynchronizeStream(handle) == OK
+        assert not large.has_reached(0)
+        assert lib.aclrtDestroyStream(handle) == OK
+    large.close()
+
+
+def test_an_abort_ends_a_large_fill(backend, lib, ffi, device) -> None:
+    if backend != "sim":
+        pytest.skip("about the pieces in which the simulator fills")
+    with Stream() as stream, Buffer(LARGE) as memory:
+        for place in (0, LARGE - 1):
+            fill(memory[place : place + 1], 0)
+        assert lib.aclrtMemsetAsync(at(ffi, memory), LARGE, 1, LARGE, raw(ffi, stream)) == OK
+        found = np.zeros(1, np.uint8)
+        while found[0] == 0:
+            copy(found, memory[:1])
+        assert lib.aclrtStreamAbort(raw(ffi, stream)) == OK
+        copy(found, memory[LARGE - 1 :])
+        assert found[0] == 0
+
+
+def test_no_synchronous_copy_while_the_device_is_aborted(lib, ffi, device, memory) -> None:
+    host, codes = ffi.new("char[16]"), []
+
+    @ffi.callback("int32_t(int32_t, aclrtDeviceTaskAbortStage, uint32_t, void *)")
+    def callback(_device: int, _stage: int, _timeout: int, _arguments: Any) -> int:
+        codes.append(lib.aclrtMemcpy(at(ffi, memory), 16, host, 16, H2D))
+        codes.append(lib.aclrtMemcpy(ffi.NULL, 16, host, 16, H2D))  # arguments come first
+        codes.append(lib.aclrtMemset(at(ffi, memory), 16, 0, 16))
+        codes.append(lib.aclrtMemset(at(ffi, memory), 15, 0, 16))  # but the size later
+        codes.append(lib.aclrtMemsetD32(at(ffi, memory), 16, 0, 4))
+        codes.append(lib.aclrtMemcpyAsync(at(ffi, memory), 16, host, 16, H2D, ffi.NULL))
+        return 0
+
+    assert lib.aclrtSetDeviceTaskAbortCallback(b"copies", callback, ffi.NULL) == OK
+    assert lib.aclrtDeviceTaskAbort(0, 0) == OK
+    assert lib.aclrtSetDeviceTaskAbortCallback(b"copies", ffi.NULL, ffi.NULL) == OK
+    assert codes == [TASK_ABORT, INVALID_PARAM, TASK_ABORT, TASK_ABORT, TASK_ABORT, TASK_ABORT] * 2
+
+
+def test_no_copy_to_a_lost_device(child) -> None:
+    script = """
+    pointer, host = ffi.new("void **"), ffi.new("char[64]")
+    codes = [lib.aclrtSetDevice(0), lib.aclrtMalloc(pointer, 64, 0), lib.aclsimLoseDevice(0, 507010)]
+    codes.append(lib.aclrtMemcpy(pointer[0], 64, host, 64, 1))
+    codes.append(lib.aclrtMemcpy2d(pointer[0], 8, host, 8, 8, 8, 1))
+    codes.append(lib.aclrtMemcpyAsync(pointer[0], 64, host, 64, 1, ffi.NULL))
+    codes.append(lib.aclrtMemset(pointer[0], 64, 0, 64))
+    told(codes)
+    """
+    assert child(script, ASCEND_RT_BACKEND="sim") == [OK] * 3 + [507010] * 4
