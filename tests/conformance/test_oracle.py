@@ -22,8 +22,17 @@ from ascend_rt import library, supports
 DATA = Path(__file__).resolve().parents[1] / "data" / "event_sequences.json"
 REPLAY = Path(__file__).resolve().parents[3] / "shared" / "oracle" / "replay.py"
 SEQUENCES = json.loads(DATA.read_text(encoding="utf-8"))
-# By group: function, case, arguments as in calls.py, code. Only calls whose arguments need no preparation.
+# By group: function, case, arguments as in calls.py, code. Only calls that need no more preparation than this.
 ARGUMENTS = json.loads(DATA.with_name("recorded_arguments.json").read_text(encoding="utf-8"))
+PREPARATION = [
+    ["aclInit", None],
+    ["aclrtSetDevice", 0],
+    ["aclrtMalloc", "out:dev", 4096, 0],
+    ["aclrtMalloc", "out:dev2", 4096, 0],
+    ["aclrtMallocHost", "out:pinned", 4096],
+    ["aclrtMallocHost", "out:pinned2", 4096],
+    ["aclrtCreateStream", "out:stream"],
+]
 # The recording's machine.
 MACHINE = {"ASCEND_RT_SIM_DEVICES": "2", "ASCEND_RT_SIM_PRODUCT": "910B"}
 
@@ -89,11 +98,10 @@ def test_events_answer_as_the_real_runtime_did(sequence: dict[str, Any], device:
 @pytest.mark.parametrize("group", ARGUMENTS)
 def test_arguments_are_answered_as_the_real_runtime_did(group: str, calls: Any, backend: str) -> None:
     rows = [row for row in ARGUMENTS[group] if supports(row[0])]
-    prepare = [["aclInit", None], ["aclrtSetDevice", 0]]
-    answers = calls([*prepare, *([function, *arguments] for function, _, arguments, _ in rows)], **MACHINE)
+    answers = calls([*PREPARATION, *([function, *arguments] for function, _, arguments, _ in rows)], **MACHINE)
     differences = [
         f"{function} [{case}]: {code}, not {expected}"
-        for (function, case, _, expected), (code, _) in zip(rows, answers[len(prepare) :], strict=True)
+        for (function, case, _, expected), (code, _) in zip(rows, answers[len(PREPARATION) :], strict=True)
         if code != expected
     ]
     assert rows
@@ -115,7 +123,8 @@ DIFFERENCES = {
 
 @pytest.mark.skipif(not REPLAY.exists(), reason="the recorded sequences are not beside this checkout")
 @pytest.mark.parametrize(
-    "group", ["g0", "g10", "g11", "g20", "g3", "g40", "g41", "g42", "g43", "g44", "g45", "g46", "g47", "g5"]
+    "group",
+    ["g0", "g10", "g11", "g20", "g3", "g40", "g41", "g42", "g43", "g44", "g45", "g46", "g47", "g5", "g63", "g64"],
 )
 def test_recorded_groups_agree(group: str, backend: str) -> None:
     if backend != "sim":

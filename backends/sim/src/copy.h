@@ -1,15 +1,29 @@
 // Data movement: copies and fills, as tasks and at once.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 
+#include "stream.h"
 #include "task.h"
 
 namespace aclsim {
 
 class Engine;
+
+// Asks a long movement of data to end early: the queue of the task's stream was dropped.
+class Interruption {
+  public:
+    Interruption() = default;  // never asks
+    Interruption(const Stream &stream, std::uint64_t sequence) : dropped_(&stream.dropped), sequence_(sequence) {}
+    bool is_requested() const { return dropped_ != nullptr && dropped_->load(std::memory_order_relaxed) >= sequence_; }
+
+  private:
+    const std::atomic<std::uint64_t> *dropped_ = nullptr;
+    std::uint64_t sequence_ = 0;
+};
 
 // height rows of width bytes; a plain copy is one row.
 struct Transfer {
@@ -23,7 +37,8 @@ struct Transfer {
     static Transfer plain(void *destination, const void *source, std::size_t count) {
         return {destination, count, source, count, count, 1};
     }
-    void move() const;
+    // false when it was interrupted.
+    bool move(const Interruption &interruption = {}) const;
 };
 
 // count repetitions of a pattern of 1 or 4 bytes.
@@ -33,46 +48,74 @@ struct Pattern {
     std::size_t unit;
     std::size_t count;
 
-    void write() const;
+    bool write(const Interruption &interruption = {}) const;
 };
 
-class CopyTask final : public Task {
+// What a worker does with memory. An abort ends it between two pieces.
+class DataTask : public Task {
   public:
-    CopyTask(Executor &workers, const Transfer &transfer) : workers_(&workers), transfer_(transfer) {}
-    TaskKind kind() const override { return TaskKind::Copy; }
-    Start start(Stream &) override { return Start::Run; }
-    void run() override { transfer_.move(); }
-    Executor *executor() override { return workers_; }
+    Start start(Stream &stream) override {
+        interruption_ = {stream, sequence};
+        return Start::Run;
+    }
+    void run() final { was_cut_short = !perform(interruption_); }
+    Executor *executor() final { return workers_; }
+
+  protected:
+    explicit DataTask(Executor &workers) : workers_(&workers) {}
+    virtual bool perform(const Interruption &interruption) const = 0;
 
   private:
     Executor *workers_;
+    Interruption interruption_;
+};
+
+class CopyTask : public DataTask {
+  public:
+    CopyTask(Executor &workers, const Transfer &transfer) : DataTask(workers), transfer_(transfer) {}
+    TaskKind kind() const final { return TaskKind::Copy; }
+
+  protected:
+    bool perform(const Interruption &interruption) const override { return transfer_.move(interruption); }
     Transfer transfer_;
 };
 
-class FillTask final : public Task {
+class FillTask final : public DataTask {
   public:
-    FillTask(Executor &workers, const Pattern &pattern) : workers_(&workers), pattern_(pattern) {}
+    FillTask(Executor &workers, const Pattern &pattern) : DataTask(workers), pattern_(pattern) {}
     TaskKind kind() const override { return TaskKind::Fill; }
-    Start start(Stream &) override { return Start::Run; }
-    void run() override { pattern_.write(); }
-    Executor *executor() override { return workers_; }
+
+  protected:
+    bool perform(const Interruption &interruption) const override { return pattern_.write(interruption); }
 
   private:
-    Executor *workers_;
     Pattern pattern_;
 };
 
+// Fails with ACL_ERROR_RT_PARAM_INVALID.
+void require_fits(std::size_t count, std::size_t limit);
+
+// All below with the engine lock held.
+
 // The kind that the runtime makes of the caller's kind and the two places: memory_cmo_allocator.md section 3.
-// Fails with ACL_ERROR_RT_PARAM_INVALID where the table has no answer. Engine lock held.
+// Fails with ACL_ERROR_RT_PARAM_INVALID where the table has no answer.
 aclrtMemcpyKind correct_kind(Engine &engine, aclrtMemcpyKind kind, const void *destination, const void *source);
 
 // Memory that the runtime allocated must be live over the whole range; other addresses cannot be checked.
-// Fails with ACL_ERROR_RT_PARAM_INVALID. Engine lock held.
-void require_live(Engine &engine, const void *address, std::size_t size, const char *name);
+bool is_live(Engine &engine, const void *address, std::size_t size);
+void require_live(Engine &engine, const void *address, std::size_t size,
+                  const char *name);  // ACL_ERROR_RT_PARAM_INVALID
+
+// What the driver would find wrong with the addresses of a copy: memory that is not live, or, between two devices, that
+// the current one has no access to.
+void require_ranges(Engine &engine, const Transfer &transfer);
 
 // An asynchronous copy as the runtime does it: with pageable memory on the host side it waits for the stream and
-// copies at once (the "pageable rule"), else it is a task. Engine lock held.
+// copies at once (the "pageable rule"), else it is a task.
 void copy_in_stream(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream, const Transfer &transfer,
                     aclrtMemcpyKind corrected);
+
+// In the calling thread, without the lock.
+void copy_now(Engine &engine, std::unique_lock<std::mutex> &lock, const Transfer &transfer);
 
 }  // namespace aclsim

@@ -38,17 +38,27 @@ thread_local std::uint32_t t_last_task_id = kNoTask;
 
 }  // namespace
 
-void require_not_aborting(const Stream &stream) {
-    const Device &device = stream.context.device;
+void require_not_aborting(const Device &device) {
     if (device.aborting) {
         fail(ACL_ERROR_RT_DEVICE_TASK_ABORT, "the tasks of device %u are being aborted", device.user_id);
     }
+}
+
+void require_not_aborting(const Stream &stream) {
+    require_not_aborting(stream.context.device);
     if (stream.aborting > 0) {
         fail(ACL_ERROR_RT_STREAM_ABORT, "stream %u is being aborted", stream.id);
     }
 }
 
 void fail_aborted(const Stream &stream) { fail(stream.abort_reason, "stream %u was aborted", stream.id); }
+
+void report_failure(Stream &stream) {
+    const aclError failure = std::exchange(stream.failure, ACL_SUCCESS);
+    if (failure != ACL_SUCCESS) {
+        fail(failure, "a task of stream %u failed", stream.id);
+    }
+}
 
 Engine &Engine::get() {
     static Engine *instance = new Engine();
@@ -171,8 +181,9 @@ Start Engine::start_task(Stream &stream, Task &task) {
 
 void Engine::complete(Stream &stream, const Task &task) {
     // What an abort dropped behind a running task is done with that task.
-    const std::uint64_t done = std::max(task.sequence, stream.dropped);
+    const std::uint64_t done = std::max(task.sequence, stream.dropped.load(std::memory_order_relaxed));
     stream.completed.store(done, std::memory_order_release);
+    stream.aborts += task.was_cut_short ? 1 : 0;
     if (task.result != ACL_SUCCESS) {
         stream.failure = task.result;
         if (stream.context.stops_on_failure && stream.context.failure == ACL_SUCCESS) {
@@ -268,7 +279,7 @@ void Engine::drop_queue(Stream &stream, aclError reason) {
     while (auto task = stream.queue.pop()) {
         task->cancel(stream);
     }
-    stream.dropped = stream.submitted;
+    stream.dropped.store(stream.submitted, std::memory_order_relaxed);
     if (running) {
         stream.queue.push(std::move(running));
     } else {
@@ -282,7 +293,7 @@ bool Engine::await_running(Lock &lock, Stream &stream, Clock::time_point deadlin
     bool is_in_time = true;
     ++stream.aborting;
     while (is_in_time && stream.state == Stream::State::Running) {
-        stream.wake_at = std::min(stream.wake_at, stream.dropped);
+        stream.wake_at = std::min(stream.wake_at, stream.dropped.load(std::memory_order_relaxed));
         if (deadline == Clock::time_point::max()) {
             stream.progress.wait(lock);
         } else {

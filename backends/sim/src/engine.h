@@ -66,9 +66,12 @@ bool spin_until(Condition condition) {
 }
 
 // What a synchronization checks before it waits: the device or the stream is being aborted. Engine lock held.
+void require_not_aborting(const Device &device);
 void require_not_aborting(const Stream &stream);
 // The failure of a wait that an abort ended.
 [[noreturn]] void fail_aborted(const Stream &stream);
+// What a synchronization answers when it has waited: the failure of a task, once.
+void report_failure(Stream &stream);
 
 class Engine {
   public:
@@ -185,5 +188,10 @@ class Engine {
     std::vector<std::unique_ptr<Device>> devices_;
     Observer *observer_ = nullptr;
 };
+
+// What the memory check knows of an address that is not live, to be put behind the text of a failure.
+inline std::string what_is_known_of(Engine &engine, const void *address) {
+    return config().checks_memory ? engine.memory_check().explain(address) : std::string();
+}
 
 }  // namespace aclsim

@@ -137,6 +137,14 @@ inline void require_not_lost(const Device &device) {
     }
 }
 
+// What a synchronous copy or fill needs: a context, on a device that is neither lost nor being aborted.
+inline Context &require_working_context(Engine &engine) {
+    Context &context = require_context(engine);
+    require_not_lost(context.device);
+    require_not_aborting(context.device);
+    return context;
+}
+
 // The deadline of a timeout in milliseconds; -1 is none.
 inline Clock::time_point deadline_of(std::int32_t timeout_ms) {
     return timeout_ms < 0 ? Clock::time_point::max() : Clock::now() + std::chrono::milliseconds(timeout_ms);

@@ -40,7 +40,7 @@ class MemoryCheck {
     void used(const void *address, std::uint64_t size, const char *name);
     void attach(const Stream &stream, Task &task);
     void forget_uses();  // a new call begins
-    // What is known of an address that is not live, for the text of a failure.
+    // Of an address that is not live, for the text of a failure: "; …".
     std::string explain(const void *address) const;
     std::uint64_t reports() const { return reports_; }
 

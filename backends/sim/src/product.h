@@ -22,10 +22,13 @@ enum Trait : std::uint32_t {
     kHasGroups = 1U << 10,                   // device_context_init_errors.md 7
     kNotifyWaitsTakeGlobalLimit = 1U << 11,  // a notify wait of the untimed form takes the process-wide limit (5)
     // memory_cmo_allocator.md sections 1 and 2
-    kHasDdr = 1U << 12,            // instead of HBM
-    kLacksP2p = 1U << 13,          // no memory for other devices
-    kPadsNothing = 1U << 14,       // aclrtMalloc asks for no more than aclrtMallocAlign32
-    kKeepsHostAddress = 1U << 15,  // host memory can have the same address on the device
+    kHasDdr = 1U << 12,                // instead of HBM
+    kLacksP2p = 1U << 13,              // no memory for other devices
+    kPadsNothing = 1U << 14,           // aclrtMalloc asks for no more than aclrtMallocAlign32
+    kKeepsHostAddress = 1U << 15,      // host memory can have the same address on the device
+    kCopiesNeedPeerAccess = 1U << 16,  // between two devices (memory_cmo_allocator.md 3, as the next two)
+    kCopiesRowsInDevice = 1U << 17,    // two-dimensional copies whose source and destination are on the device
+    kHasLongDescriptors = 1U << 18,    // of copies: 64 bytes, not 32
 };
 
 struct Product {

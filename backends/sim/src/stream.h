@@ -44,13 +44,14 @@ class Stream final : public Object, public std::enable_shared_from_this<Stream> 
     const std::uint32_t flags;
     const std::uint32_t priority;
 
-    // The actor. Guarded by the engine's lock, but for `completed`, which waiting threads poll.
+    // The actor. Guarded by the engine's lock, but for `completed`, which waiting threads poll, and `dropped`, which
+    // long tasks poll.
     TaskQueue queue;
     State state = State::Idle;
     std::uint64_t submitted = 0;              // sequence number of the newest task
     std::atomic<std::uint64_t> completed{0};  // sequence number of the newest task that is done
     std::uint64_t aborts = 0;                 // how often the queue was dropped: who waited across one was aborted
-    std::uint64_t dropped = 0;                // sequence number of the newest task when the queue was dropped
+    std::atomic<std::uint64_t> dropped{0};    // sequence number of the newest task when the queue was dropped
     aclError abort_reason = ACL_ERROR_RT_STREAM_ABORT;  // of the newest abort
     std::uint32_t aborting = 0;                         // threads that abort it now
     std::thread::id destroyer;                          // of the thread that tears it down

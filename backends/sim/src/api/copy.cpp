@@ -1,7 +1,8 @@
-// Copies and sets (memory_cmo_allocator.md section 3). Each function keeps the order of checks given there.
+// Copies of one block and of rows (memory_cmo_allocator.md section 3). Each function keeps the order of checks given
+// there.
 #include "copy.h"
 
-#include <cstdint>
+#include <vector>
 
 #include "entry.h"
 
@@ -17,52 +18,37 @@ void require_both(const void *dst, const void *src) {
     require(src, "src");
 }
 
-void require_fits(std::size_t count, std::size_t limit) {
-    if (count > limit) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%zu bytes do not fit into a destination of %zu", count, limit);
-    }
-}
-
 void require_transfer_kind(aclrtMemcpyKind kind) {
     if (kind < ACL_MEMCPY_HOST_TO_HOST || kind > ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE) {
         reject(ACL_ERROR_INVALID_PARAM, "there is no copy kind %d here", static_cast<int>(kind));
     }
 }
 
-void move_unlocked(Engine &engine, Lock &lock, const Transfer &transfer) {
-    lock.unlock();
-    transfer.move();
-    lock = engine.acquire();
-}
-
-// The buffered kind reads the source before the call returns.
-class BufferedCopyTask final : public Task {
+// Kind 5: the source is read before the call returns.
+class BufferedCopyTask final : public CopyTask {
   public:
-    BufferedCopyTask(Executor &workers, void *destination, const void *source, std::size_t count)
-        : workers_(&workers),
-          destination_(destination),
-          buffer_(static_cast<const char *>(source), static_cast<const char *>(source) + count) {}
-    TaskKind kind() const override { return TaskKind::Copy; }
-    Start start(Stream &) override { return Start::Run; }
-    void run() override { Transfer::plain(destination_, buffer_.data(), buffer_.size()).move(); }
-    Executor *executor() override { return workers_; }
+    BufferedCopyTask(Executor &workers, void *destination, std::vector<unsigned char> buffer)
+        : CopyTask(workers, Transfer::plain(destination, buffer.data(), buffer.size())), buffer_(std::move(buffer)) {}
 
   private:
-    Executor *workers_;
-    void *destination_;
-    std::vector<char> buffer_;
+    std::vector<unsigned char> buffer_;  // moving it keeps its address
 };
 
-void copy_buffered(Engine &engine, Lock &lock, aclrtStream stream, void *dst, const void *src, std::size_t count) {
+void copy_buffered(Engine &engine, Lock &lock, aclrtStream stream, const Transfer &transfer) {
     require_context(engine);
-    const bool to_device = engine.memory().locate(dst).place == Place::Device;
-    if (!to_device || engine.memory().locate(src).place == Place::Device) {
+    const bool to_device = engine.memory().locate(transfer.destination).place == Place::Device;
+    if (!to_device || engine.memory().locate(transfer.source).place == Place::Device) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the buffered copy goes from host to device only");
     }
-    require_live(engine, dst, count, "dst");
-    Stream &on = require_own_stream(engine, stream);
+    require_own_stream(engine, stream);
+    require_ranges(engine, transfer);
+    lock.unlock();
+    const auto *from = static_cast<const unsigned char *>(transfer.source);
+    std::vector<unsigned char> buffer(from, from + transfer.width);
+    lock = engine.acquire();
+    Stream &on = require_own_stream(engine, stream);  // again: another thread may have destroyed it
     engine.admit(lock, on);
-    engine.submit(on, BufferedCopyTask(engine.workers(), dst, src, count));
+    engine.submit(on, BufferedCopyTask(engine.workers(), transfer.destination, std::move(buffer)));
 }
 
 aclError copy_async(const char *function, void *dst, std::size_t destMax, const void *src, std::size_t count,
@@ -77,8 +63,9 @@ aclError copy_async(const char *function, void *dst, std::size_t destMax, const 
             require_handle<Stream>(engine, stream, "stream");
         }
         require_fits(count, destMax);
+        const Transfer transfer = Transfer::plain(dst, src, count);
         if (kind == ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE) {
-            copy_buffered(engine, lock, stream, dst, src, count);
+            copy_buffered(engine, lock, stream, transfer);
             return;
         }
         require_context(engine);
@@ -89,9 +76,9 @@ aclError copy_async(const char *function, void *dst, std::size_t destMax, const 
         if (dst == src) {
             return;
         }
-        require_live(engine, dst, count, "dst");
-        require_live(engine, src, count, "src");
-        copy_in_stream(engine, lock, require_own_stream(engine, stream), Transfer::plain(dst, src, count), corrected);
+        Stream &on = require_own_stream(engine, stream);
+        require_ranges(engine, transfer);
+        copy_in_stream(engine, lock, on, transfer, corrected);
     });
 }
 
@@ -115,43 +102,6 @@ bool check_2d(const Transfer &transfer, aclrtMemcpyKind kind) {
     return true;
 }
 
-void require_live_2d(Engine &engine, const Transfer &transfer) {
-    const std::size_t rows = transfer.height - 1;
-    require_live(engine, transfer.destination, rows * transfer.destination_pitch + transfer.width, "dst");
-    require_live(engine, transfer.source, rows * transfer.source_pitch + transfer.width, "src");
-}
-
-void set_now(Engine &engine, Lock &lock, const Pattern &pattern) {
-    require_context(engine);
-    require_live(engine, pattern.destination, pattern.unit * pattern.count, "dst");
-    lock.unlock();
-    pattern.write();
-    lock = engine.acquire();
-}
-
-// Host memory is filled in the calling thread at once, whatever the stream is doing (aclrtMemsetAsync).
-void set_in_stream(Engine &engine, Lock &lock, aclrtStream stream, const Pattern &pattern) {
-    Stream &on = require_own_stream(engine, stream);
-    require_live(engine, pattern.destination, pattern.unit * pattern.count, "dst");
-    if (engine.memory().locate(pattern.destination).place != Place::Device) {
-        set_now(engine, lock, pattern);
-        return;
-    }
-    engine.admit(lock, on);
-    engine.submit(on, FillTask(engine.workers(), pattern));
-}
-
-void check_d32(const void *ptr, std::size_t memSize, std::size_t words) {
-    require(ptr, "ptr");
-    if (reinterpret_cast<std::uintptr_t>(ptr) % sizeof(std::uint32_t) != 0 || memSize / sizeof(std::uint32_t) < words) {
-        reject(ACL_ERROR_INVALID_PARAM, "%p is not aligned to 4 bytes, or %zu words exceed %zu bytes", ptr, words,
-               memSize);
-    }
-}
-
-// 32-bit fills exist where the chip has a control queue; elsewhere the runtime answers success without writing.
-bool has_d32() { return config().product->has_control_queue; }
-
 }  // namespace
 
 aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind) {
@@ -165,10 +115,10 @@ aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, a
         if (dst == src) {
             return;
         }
-        require_context(engine);
-        require_live(engine, dst, count, "dst");
-        require_live(engine, src, count, "src");
-        move_unlocked(engine, lock, Transfer::plain(dst, src, count));
+        require_working_context(engine);
+        const Transfer transfer = Transfer::plain(dst, src, count);
+        require_ranges(engine, transfer);
+        copy_now(engine, lock, transfer);
     });
 }
 
@@ -192,13 +142,13 @@ aclError aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch,
         if (kind == ACL_MEMCPY_DEVICE_TO_DEVICE) {
             refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "a synchronous two-dimensional copy inside the device");
         }
-        require_context(engine);
+        require_not_lost(require_context(engine).device);
         const aclrtMemcpyKind corrected = correct_kind(engine, kind, dst, src);
         if (corrected != ACL_MEMCPY_HOST_TO_DEVICE && corrected != ACL_MEMCPY_DEVICE_TO_HOST) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "the copy does not cross between host and device");
         }
-        require_live_2d(engine, transfer);
-        move_unlocked(engine, lock, transfer);
+        require_ranges(engine, transfer);
+        copy_now(engine, lock, transfer);
     });
 }
 
@@ -218,57 +168,12 @@ aclError aclrtMemcpy2dAsync(void *dst, size_t dpitch, const void *src, size_t sp
         if (corrected == ACL_MEMCPY_HOST_TO_HOST) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "an asynchronous copy from host to host");
         }
-        require_live_2d(engine, transfer);
-        copy_in_stream(engine, lock, require_own(engine, on), transfer, corrected);
-    });
-}
-
-aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
-        if (count == 0) {
-            return;
+        if (corrected == ACL_MEMCPY_DEVICE_TO_DEVICE && !config().product->has(kCopiesRowsInDevice)) {
+            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no two-dimensional copy inside the device",
+                   config().product->name);
         }
-        require(devPtr, "devPtr");
-        require_context(engine);
-        require_fits(count, maxCount);
-        set_now(engine, lock, {devPtr, static_cast<std::uint32_t>(value), 1, count});
-    });
-}
-
-aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
-        if (count == 0) {
-            return;
-        }
-        require(devPtr, "devPtr");
-        if (stream != nullptr) {
-            require_handle<Stream>(engine, stream, "stream");
-        }
-        require_fits(count, maxCount);
-        set_in_stream(engine, lock, stream, {devPtr, static_cast<std::uint32_t>(value), 1, count});
-    });
-}
-
-aclError aclrtMemsetD32(void *ptr, size_t memSize, uint32_t value, size_t N) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
-        if (N == 0) {
-            return;
-        }
-        check_d32(ptr, memSize, N);
-        if (has_d32()) {
-            set_now(engine, lock, {ptr, value, sizeof value, N});
-        }
-    });
-}
-
-aclError aclrtMemsetD32Async(void *ptr, size_t memSize, uint32_t value, size_t N, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
-        if (N == 0) {
-            return;
-        }
-        check_d32(ptr, memSize, N);
-        if (has_d32()) {
-            set_in_stream(engine, lock, stream, {ptr, value, sizeof value, N});
-        }
+        require_own(engine, on);
+        require_ranges(engine, transfer);
+        copy_in_stream(engine, lock, on, transfer, corrected);
     });
 }

@@ -114,6 +114,9 @@ aclError aclrtMemAllocManaged(void **ptr, uint64_t size, uint32_t flag) {
             fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes of managed memory do not fit",
                  static_cast<unsigned long long>(size));
         }
+        if (config().checks_memory) {
+            engine.memory_check().allocated(*ptr, size);
+        }
     });
 }
 

@@ -66,6 +66,12 @@ void *allocate_device(Engine &engine, std::size_t size, bool is_p2p, std::uint64
     return address;
 }
 
+void note_allocation(Engine &engine, void *address, std::size_t size) {
+    if (config().checks_memory) {
+        engine.memory_check().allocated(address, size);
+    }
+}
+
 aclError allocate(const char *function, void **pointer, std::size_t size, bool is_padded, std::uint32_t number) {
     return entry(function, [&](Engine &engine, Lock &) {
         require(pointer, "devPtr");
@@ -73,6 +79,7 @@ aclError allocate(const char *function, void **pointer, std::size_t size, bool i
         const bool takes_padding = is_padded && policy.page != kGiantPage && !config().product->has(kPadsNothing);
         const std::size_t bytes = padded(size, takes_padding ? kUnit : 0);
         *pointer = allocate_device(engine, bytes, policy.is_p2p, policy.padded_page, Heap::kApplication);
+        note_allocation(engine, *pointer, size);
     });
 }
 
@@ -100,17 +107,22 @@ aclError allocate_configured(const char *function, void **pointer, std::size_t s
         const MallocConfig wanted = read_device_config(require_context(engine), cfg);
         const Policy &pages = policy_of(static_cast<std::uint32_t>(policy) & kPageMask);
         *pointer = allocate_device(engine, bytes, pages.is_p2p, pages.page, wanted.module);
+        note_allocation(engine, *pointer, size);
     });
 }
 
 // --- freeing ---------------------------------------------------------------------------------------------------------
 
 void free_memory(Engine &engine, void *pointer) {
+    if (config().checks_memory) {
+        engine.memory_check().freed(pointer);
+    }
     if (engine.managed_memory().free(pointer)) {
         return;
     }
     if (!engine.memory().free_device(pointer)) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live device memory", pointer);
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live device memory%s", pointer,
+             what_is_known_of(engine, pointer).c_str());
     }
     engine.ipc_memory().forget(pointer);
 }

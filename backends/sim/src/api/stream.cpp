@@ -69,10 +69,7 @@ void synchronize(Engine &engine, Lock &lock, aclrtStream stream, std::int32_t ti
         case Engine::Waited::Done:
             break;
     }
-    const aclError failure = std::exchange(found->failure, ACL_SUCCESS);  // reported once
-    if (failure != ACL_SUCCESS) {
-        fail(failure, "a task of stream %u failed", found->id);
-    }
+    report_failure(*found);
 }
 
 // Sets the mode of one stream; STOP flips its whole context.

@@ -1,0 +1,197 @@
+// Batches of copies between host and device (memory_cmo_allocator.md section 3).
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "copy.h"
+#include "entry.h"
+
+using namespace aclsim;
+
+namespace {
+
+constexpr std::size_t kNone = SIZE_MAX;      // *failIndex when no single item failed
+constexpr std::size_t kLongestBatch = 4096;  // of the synchronous form
+constexpr std::size_t kNoLimit = SIZE_MAX;
+
+// The arguments of one call. attributes[k] describes the items from first_items[k] on.
+struct Batch {
+    void **destinations;
+    std::size_t *limits;
+    void **sources;
+    std::size_t *sizes;
+    std::size_t length;
+    aclrtMemcpyBatchAttr *attributes;
+    std::size_t *first_items;
+    std::size_t attribute_count;
+};
+
+bool is_reserved_zero(const aclrtMemcpyBatchAttr &attribute) {
+    return std::all_of(std::begin(attribute.rsv), std::end(attribute.rsv), [](std::uint8_t byte) { return byte == 0; });
+}
+
+// What the ACL layer checks; false when all items are empty.
+bool check_arrays(const Batch &batch) {
+    require(batch.sizes, "sizes");
+    if (batch.length == 0) {
+        reject(ACL_ERROR_INVALID_PARAM, "numBatches is 0");
+    }
+    if (std::all_of(batch.sizes, batch.sizes + batch.length, [](std::size_t size) { return size == 0; })) {
+        return false;
+    }
+    require(batch.destinations, "dsts");
+    require(batch.limits, "destMaxs");
+    require(batch.sources, "srcs");
+    require(batch.attributes, "attrs");
+    require(batch.first_items, "attrsIndexes");
+    for (std::size_t i = 0; i < batch.length; ++i) {
+        if (batch.limits[i] < batch.sizes[i]) {
+            reject(ACL_ERROR_INVALID_PARAM, "item %zu: %zu bytes do not fit into a destination of %zu", i,
+                   batch.sizes[i], batch.limits[i]);
+        }
+    }
+    // More attributes than items are refused below; an array that is as long as that number says may not exist.
+    for (std::size_t k = 0; k < std::min(batch.attribute_count, batch.length); ++k) {
+        if (!is_reserved_zero(batch.attributes[k])) {
+            reject(ACL_ERROR_INVALID_PARAM, "attribute %zu: the reserved bytes must be 0", k);
+        }
+    }
+    return true;
+}
+
+// What the runtime layer checks before it looks at the items.
+void check_attributes(const Batch &batch, std::size_t longest) {
+    if (batch.attribute_count == 0 || batch.attribute_count > batch.length) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "numAttrs must be 1 to numBatches, not %zu", batch.attribute_count);
+    }
+    if (batch.length > longest) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%zu items are more than %zu", batch.length, longest);
+    }
+    for (std::size_t k = 0; k < batch.attribute_count; ++k) {
+        const std::size_t first = batch.first_items[k];
+        const bool is_in_order = k == 0 ? first == 0 : first > batch.first_items[k - 1];
+        if (!is_in_order || first >= batch.length) {
+            fail(ACL_ERROR_RT_PARAM_INVALID,
+                 "attrsIndexes[%zu] is %zu; the indexes must start with 0, rise, and stay below numBatches", k, first);
+        }
+    }
+}
+
+// Pageable memory counts as the host's; the number of a host is ignored.
+bool is_at(Engine &engine, const void *address, const aclrtMemLocation &declared) {
+    const Location location = engine.memory().locate(address);
+    switch (declared.type) {
+        case ACL_MEM_LOCATION_TYPE_HOST:
+        case ACL_MEM_LOCATION_TYPE_HOST_NUMA:
+            return location.place == Place::Pinned || location.place == Place::Unregistered;
+        case ACL_MEM_LOCATION_TYPE_DEVICE:
+            return location.place == Place::Device && declared.id < engine.devices().size() &&
+                   engine.devices()[declared.id]->physical_id == location.device;
+        default:
+            return false;
+    }
+}
+
+bool is_device(const aclrtMemLocation &location) { return location.type == ACL_MEM_LOCATION_TYPE_DEVICE; }
+
+// An item, after everything that the specification checks of one, and what the driver would.
+Transfer require_item(Engine &engine, const Batch &batch, std::size_t i, const aclrtMemcpyBatchAttr &attribute) {
+    const Transfer item = Transfer::plain(batch.destinations[i], batch.sources[i], batch.sizes[i]);
+    if (item.width == 0 || item.destination == nullptr || item.source == nullptr) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "item %zu is empty or has a NULL address", i);
+    }
+    if (!is_at(engine, item.destination, attribute.dstLoc) || !is_at(engine, item.source, attribute.srcLoc)) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "item %zu: an address is not where its attribute says", i);
+    }
+    if (is_device(attribute.dstLoc) == is_device(attribute.srcLoc)) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "item %zu does not cross between host and device", i);
+    }
+    require_ranges(engine, item);
+    return item;
+}
+
+// Calls the function with every item and its direction; fail_index tells the item with which it fails.
+template <class Function>
+void for_each_item(Engine &engine, const Batch &batch, std::size_t &fail_index, Function function) {
+    std::size_t k = 0;
+    for (std::size_t i = 0; i < batch.length; ++i) {
+        k += k + 1 < batch.attribute_count && batch.first_items[k + 1] == i ? 1 : 0;
+        const aclrtMemcpyBatchAttr &attribute = batch.attributes[k];
+        try {
+            function(require_item(engine, batch, i, attribute),
+                     is_device(attribute.dstLoc) ? ACL_MEMCPY_HOST_TO_DEVICE : ACL_MEMCPY_DEVICE_TO_HOST);
+        } catch (...) {
+            fail_index = i;
+            throw;
+        }
+    }
+}
+
+// The checks that both forms make before they look at the items, then the body.
+template <class Body>
+aclError batch_entry(const char *function, const Batch &batch, std::size_t longest, std::size_t *failIndex, Body body) {
+    return entry(function, [&](Engine &engine, Lock &lock) {
+        require(failIndex, "failIndex");
+        if (!check_arrays(batch)) {
+            *failIndex = kNone;
+            return;
+        }
+        require_supported();
+        *failIndex = kNone;
+        check_attributes(batch, longest);
+        body(engine, lock);
+    });
+}
+
+// All items are checked before the first is copied, as one call of the driver does it.
+aclError copy_batch(const char *function, const Batch &batch, std::size_t *failIndex) {
+    return batch_entry(function, batch, kLongestBatch, failIndex, [&](Engine &engine, Lock &lock) {
+        std::vector<Transfer> items;
+        for_each_item(engine, batch, *failIndex, [&](const Transfer &item, aclrtMemcpyKind) { items.push_back(item); });
+        lock.unlock();
+        for (const Transfer &item : items) {
+            item.move();
+        }
+        lock = engine.acquire();
+    });
+}
+
+// Item by item: those before a failing one are queued already.
+aclError copy_batch_async(const char *function, const Batch &batch, std::size_t *failIndex, aclrtStream stream) {
+    return batch_entry(function, batch, kNoLimit, failIndex, [&](Engine &engine, Lock &lock) {
+        require_own_stream(engine, stream);
+        for_each_item(engine, batch, *failIndex, [&](const Transfer &item, aclrtMemcpyKind direction) {
+            // Looked up each time: while an item waits for the stream another thread may destroy it.
+            copy_in_stream(engine, lock, require_own_stream(engine, stream), item, direction);
+        });
+    });
+}
+
+}  // namespace
+
+aclError aclrtMemcpyBatch(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
+                          aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs, size_t *failIndex) {
+    return copy_batch(__func__, {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs}, failIndex);
+}
+
+aclError aclrtMemcpyBatchV2(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
+                            aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs) {
+    size_t untold = 0;
+    return copy_batch(__func__, {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs}, &untold);
+}
+
+aclError aclrtMemcpyBatchAsync(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
+                               aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs, size_t *failIndex,
+                               aclrtStream stream) {
+    return copy_batch_async(__func__, {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs},
+                            failIndex, stream);
+}
+
+aclError aclrtMemcpyBatchAsyncV2(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
+                                 aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs,
+                                 aclrtStream stream) {
+    size_t untold = 0;
+    return copy_batch_async(__func__, {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs}, &untold,
+                            stream);
+}

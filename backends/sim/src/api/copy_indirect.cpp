@@ -1,0 +1,237 @@
+// Copies whose addresses are read from device memory when the task runs (memory_cmo_allocator.md section 3).
+#include <cstdint>
+#include <cstring>
+
+#include "copy.h"
+#include "entry.h"
+
+using namespace aclsim;
+
+namespace {
+
+constexpr std::size_t kLargestCopy = 4ULL << 30;
+constexpr std::size_t kLargestOffset = 0xFFFFFFFFFFFF;
+constexpr std::uintptr_t kDescriptorAlignment = 64;
+
+bool is_live_on_device(Engine &engine, const void *address, std::size_t size) {
+    return engine.memory().locate(address).place == Place::Device && is_live(engine, address, size);
+}
+
+// Nobody can vouch for addresses before they are used: one that is not in the live memory of the stream's device makes
+// the task fail as the device's copy engine does.
+class IndirectCopyTask : public CopyTask {
+  public:
+    Start start(Stream &stream) final {
+        if (!resolve(stream.context.device.physical_id)) {
+            result = ACL_ERROR_RT_SYS_DMA;
+            return Start::Done;
+        }
+        return CopyTask::start(stream);
+    }
+
+  protected:
+    explicit IndirectCopyTask(Engine &engine) : CopyTask(engine.workers(), {}), engine_(engine) {}
+    // Fills in the transfer; false if what tells about it cannot be read.
+    virtual bool read() = 0;
+    bool is_readable(const void *address, std::size_t size) const { return is_live_on_device(engine_, address, size); }
+
+  private:
+    bool resolve(std::uint32_t device) {
+        return read() && transfer_.width > 0 && is_on(device, transfer_.source) && is_on(device, transfer_.destination);
+    }
+    bool is_on(std::uint32_t device, const void *address) const {
+        return is_readable(address, transfer_.width) && engine_.memory().locate(address).device == device;
+    }
+
+    Engine &engine_;
+};
+
+// --- descriptors -----------------------------------------------------------------------------------------------------
+
+// The beginning of a descriptor; the rest is zero. No document gives the layout of the hardware.
+struct Descriptor {
+    std::uint64_t source;
+    std::uint64_t destination;
+    std::uint32_t length;  // of 4 GiB nothing is left (aclrtSetMemcpyDesc)
+};
+
+std::size_t descriptor_size() { return config().product->has(kHasLongDescriptors) ? 64 : 32; }
+
+void *pointer(std::uint64_t address) { return reinterpret_cast<void *>(static_cast<std::uintptr_t>(address)); }
+std::uint64_t number(const void *address) { return reinterpret_cast<std::uintptr_t>(address); }
+
+class DescribedCopyTask final : public IndirectCopyTask {
+  public:
+    DescribedCopyTask(Engine &engine, const void *descriptor) : IndirectCopyTask(engine), descriptor_(descriptor) {}
+
+  protected:
+    bool read() override {
+        if (!is_readable(descriptor_, descriptor_size())) {
+            return false;
+        }
+        Descriptor found;
+        std::memcpy(&found, descriptor_, sizeof found);
+        transfer_ = Transfer::plain(pointer(found.destination), pointer(found.source), found.length);
+        return true;
+    }
+
+  private:
+    const void *descriptor_;
+};
+
+void check_kind(aclrtMemcpyKind kind) {
+    if (kind < ACL_MEMCPY_HOST_TO_HOST || kind > ACL_MEMCPY_INTER_DEVICE_TO_DEVICE) {
+        reject(ACL_ERROR_INVALID_PARAM, "there is no copy kind %d", static_cast<int>(kind));
+    }
+}
+
+void require_described_kind(aclrtMemcpyKind kind) {
+    if (kind != ACL_MEMCPY_INNER_DEVICE_TO_DEVICE) {
+        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "only copies of kind %d have descriptors, not of kind %d",
+               static_cast<int>(ACL_MEMCPY_INNER_DEVICE_TO_DEVICE), static_cast<int>(kind));
+    }
+    require_supported();
+}
+
+// Descriptors of 32 bytes are aligned to 64 too.
+void require_descriptor(Engine &engine, const void *descriptor) {
+    if (reinterpret_cast<std::uintptr_t>(descriptor) % kDescriptorAlignment != 0 ||
+        !is_live_on_device(engine, descriptor, descriptor_size())) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not %zu bytes of live device memory, aligned to 64", descriptor,
+             descriptor_size());
+    }
+}
+
+// --- offsets ---------------------------------------------------------------------------------------------------------
+
+// A word in device memory that holds a base address, and the distance from there.
+struct AddressWord {
+    const void *word;
+    std::size_t offset;
+};
+
+class OffsetCopyTask final : public IndirectCopyTask {
+  public:
+    OffsetCopyTask(Engine &engine, const AddressWord &destination, const AddressWord &source, std::size_t count)
+        : IndirectCopyTask(engine), destination_(destination), source_(source), count_(count) {}
+
+  protected:
+    bool read() override {
+        std::uint64_t to = 0;
+        std::uint64_t from = 0;
+        if (!read(destination_, to) || !read(source_, from)) {
+            return false;
+        }
+        transfer_ = Transfer::plain(pointer(to), pointer(from), count_);
+        return true;
+    }
+
+  private:
+    bool read(const AddressWord &place, std::uint64_t &address) const {
+        if (!is_readable(place.word, sizeof address)) {
+            return false;
+        }
+        std::uint64_t base = 0;
+        std::memcpy(&base, place.word, sizeof base);
+        return !__builtin_add_overflow(base, place.offset, &address);
+    }
+
+    AddressWord destination_;
+    AddressWord source_;
+    std::size_t count_;
+};
+
+void check_offsets(std::size_t destMax, std::size_t count, std::size_t dstDataOffset, std::size_t srcDataOffset) {
+    if (count > destMax || count > kLargestCopy || dstDataOffset > kLargestOffset || srcDataOffset > kLargestOffset ||
+        dstDataOffset >= destMax || count > destMax - dstDataOffset) {
+        fail(ACL_ERROR_RT_PARAM_INVALID,
+             "%zu bytes from offset %zu to offset %zu do not fit into a destination of %zu, or exceed 4 GiB or the "
+             "offsets' 48 bits",
+             count, srcDataOffset, dstDataOffset, destMax);
+    }
+}
+
+void require_address_word(Engine &engine, const void *word, const char *name) {
+    if (!is_live_on_device(engine, word, sizeof(std::uint64_t))) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p is not 8 bytes of live device memory", name, word);
+    }
+}
+
+}  // namespace
+
+aclError aclrtGetMemcpyDescSize(aclrtMemcpyKind kind, size_t *descSize) {
+    return entry(__func__, [&](Engine &, Lock &) {
+        require(descSize, "descSize");
+        check_kind(kind);
+        require_described_kind(kind);
+        *descSize = descriptor_size();
+    });
+}
+
+aclError aclrtSetMemcpyDesc(void *desc, aclrtMemcpyKind kind, void *srcAddr, void *dstAddr, size_t count,
+                            void *config) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(desc, "desc");
+        require(srcAddr, "srcAddr");
+        require(dstAddr, "dstAddr");
+        if (count == 0 || config != nullptr) {
+            reject(ACL_ERROR_INVALID_PARAM, "count is 0, or config is not NULL");
+        }
+        check_kind(kind);
+        require_described_kind(kind);
+        if (count > kLargestCopy) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "%zu bytes are more than 4 GiB", count);
+        }
+        require_descriptor(engine, desc);
+        AddressSpace &memory = engine.memory();
+        if (!is_live_on_device(engine, srcAddr, count) || !is_live_on_device(engine, dstAddr, count) ||
+            memory.locate(srcAddr).device != memory.locate(dstAddr).device) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "%p and %p are not %zu bytes each of live memory of one device", srcAddr,
+                 dstAddr, count);
+        }
+        require_not_lost(require_context(engine).device);
+        const Descriptor written{number(srcAddr), number(dstAddr), static_cast<std::uint32_t>(count)};
+        std::memset(desc, 0, descriptor_size());
+        std::memcpy(desc, &written, sizeof written);
+    });
+}
+
+aclError aclrtMemcpyAsyncWithDesc(void *desc, aclrtMemcpyKind kind, aclrtStream stream) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        require(desc, "desc");
+        require(stream, "stream");
+        check_kind(kind);
+        require_described_kind(kind);
+        Stream &on = require_stream(engine, stream);
+        require_descriptor(engine, desc);
+        require_own(engine, on);
+        engine.admit(lock, on);
+        engine.submit(on, DescribedCopyTask(engine, desc));
+    });
+}
+
+aclError aclrtMemcpyAsyncWithOffset(void **dst, size_t destMax, size_t dstDataOffset, const void **src, size_t count,
+                                    size_t srcDataOffset, aclrtMemcpyKind kind, aclrtStream stream) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        if (count == 0) {
+            return;
+        }
+        if (kind != ACL_MEMCPY_INNER_DEVICE_TO_DEVICE) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "kind must be %d, not %d",
+                 static_cast<int>(ACL_MEMCPY_INNER_DEVICE_TO_DEVICE), static_cast<int>(kind));
+        }
+        require_supported();
+        if (stream != nullptr) {
+            require_handle<Stream>(engine, stream, "stream");
+        }
+        if (dst == nullptr || src == nullptr) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "dst or src is NULL");
+        }
+        check_offsets(destMax, count, dstDataOffset, srcDataOffset);
+        Stream &on = require_own_stream(engine, stream);
+        require_address_word(engine, dst, "dst");
+        require_address_word(engine, src, "src");
+        engine.admit(lock, on);
+        engine.submit(on, OffsetCopyTask(engine, {dst, dstDataOffset}, {src, srcDataOffset}, count));
+    });
+}
