@@ -21,6 +21,7 @@ enum Trait : std::uint32_t {
     kHasCacheFlush = 1U << 9,
     kHasGroups = 1U << 10,                   // device_context_init_errors.md 7
     kNotifyWaitsTakeGlobalLimit = 1U << 11,  // a notify wait of the untimed form takes the process-wide limit (5)
+    kHasLongCmoDescriptors = 1U << 12,       // memory_cmo_allocator.md section 6
 };
 
 struct Product {

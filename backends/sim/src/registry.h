@@ -23,7 +23,8 @@ enum class Kind : std::uint8_t {
     Label,
     LabelList,
     GroupList,
-    DataBuffer
+    DataBuffer,
+    Model
 };
 
 class Object {
