@@ -22,7 +22,7 @@ from ascend_rt import library, supports
 DATA = Path(__file__).resolve().parents[1] / "data" / "event_sequences.json"
 REPLAY = Path(__file__).resolve().parents[3] / "shared" / "oracle" / "replay.py"
 SEQUENCES = json.loads(DATA.read_text(encoding="utf-8"))
-# By group: function, case, arguments as in calls.py, code. Only calls whose arguments need no preparation.
+# By group: function, case, arguments as in calls.py, code. Only calls whose arguments need no other preparation.
 ARGUMENTS = json.loads(DATA.with_name("recorded_arguments.json").read_text(encoding="utf-8"))
 # The recording's machine.
 MACHINE = {"ASCEND_RT_SIM_DEVICES": "2", "ASCEND_RT_SIM_PRODUCT": "910B"}
@@ -90,6 +90,7 @@ def test_events_answer_as_the_real_runtime_did(sequence: dict[str, Any], device:
 def test_arguments_are_answered_as_the_real_runtime_did(group: str, calls: Any, backend: str) -> None:
     rows = [row for row in ARGUMENTS[group] if supports(row[0])]
     prepare = [["aclInit", None], ["aclrtSetDevice", 0]]
+    prepare += [["aclrtMalloc", "out:device memory", 4096, 0], ["aclrtCreateStream", "out:stream"]]
     answers = calls([*prepare, *([function, *arguments] for function, _, arguments, _ in rows)], **MACHINE)
     differences = [
         f"{function} [{case}]: {code}, not {expected}"
@@ -115,7 +116,7 @@ DIFFERENCES = {
 
 @pytest.mark.skipif(not REPLAY.exists(), reason="the recorded sequences are not beside this checkout")
 @pytest.mark.parametrize(
-    "group", ["g0", "g10", "g11", "g20", "g3", "g40", "g41", "g42", "g43", "g44", "g45", "g46", "g47", "g5"]
+    "group", ["g0", "g10", "g11", "g20", "g3", "g40", "g41", "g42", "g43", "g44", "g45", "g46", "g47", "g5", "gA0"]
 )
 def test_recorded_groups_agree(group: str, backend: str) -> None:
     if backend != "sim":
