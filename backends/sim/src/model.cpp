@@ -330,6 +330,9 @@ aclError Model::execute(Lock &lock, Deadline deadline) {
     std::shared_ptr<Run> own;
     while (own == nullptr || !own->is_over()) {
         if (run_ == nullptr) {
+            if (engine_.registry().find<Model>(handle()) != this) {
+                return ACL_ERROR_RT_INVALID_HANDLE;  // destroyed with its context, while this waited for its turn
+            }
             own = begin();
             engine_.pump();
             continue;

@@ -126,15 +126,16 @@ aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is neither -1 nor positive", timeout);
         }
         require_executable(model);
-        const Context &context = require_own(engine, model).context;
-        require_not_aborting(*context.default_stream);
-        if (context.failure != ACL_SUCCESS) {
-            fail(context.failure, "an earlier task failed and the context is in STOP mode");
+        const auto context = require_own(engine, model).context.shared_from_this();  // others may destroy it meanwhile
+        require_not_aborting(*context->default_stream);
+        if (context->failure != ACL_SUCCESS) {
+            fail(context->failure, "an earlier task failed and the context is in STOP mode");
         }
-        const std::uint32_t id = model.id;  // others may destroy the context meanwhile
+        const std::uint32_t id = model.id;
         const aclError failure = model.execute(lock, deadline_of(timeout));
         if (failure != ACL_SUCCESS) {
-            fail(failure, "model %u was not done within %d ms, was aborted, or a task of it failed", id, timeout);
+            fail(failure, "model %u was not done within %d ms, was aborted or destroyed, or a task of it failed", id,
+                 timeout);
         }
     });
 }
