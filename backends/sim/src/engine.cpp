@@ -324,6 +324,10 @@ Engine::Waited Engine::wait_for(Lock &lock, std::shared_ptr<Stream> stream, std:
         if (stream->aborts != aborts || stream->aborting > 0) {
             return Waited::Aborted;
         }
+        if (!stream->is_active()) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u keeps its tasks for a model: waiting for them would never end",
+                 stream->id);
+        }
         if (help(lock, *stream)) {
             continue;
         }
