@@ -32,6 +32,12 @@ Start ConditionTask::start(Stream &stream) {
     return Start::Blocked;
 }
 
+void ConditionTask::rewind() {
+    has_started_ = false;
+    deadline_ = Clock::time_point::max();
+    next_look_ = {};
+}
+
 // One moment at a time: a task that is woken often does not fill the timer.
 void ConditionTask::arm(Stream &stream) {
     const Clock::time_point now = Clock::now();

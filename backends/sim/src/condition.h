@@ -15,6 +15,7 @@ class ConditionTask : public Task {
   public:
     Start start(Stream &stream) final;
     void cancel(Stream &stream) override { waiters().remove(stream); }
+    void rewind() override;
     bool expire() final { return true; }  // start() tells a look at the condition from the end of the time
 
   protected:

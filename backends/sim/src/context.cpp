@@ -4,6 +4,7 @@
 
 #include "engine.h"
 #include "error.h"
+#include "model.h"
 
 namespace aclsim {
 namespace {
@@ -79,9 +80,16 @@ std::shared_ptr<Context> create_context(Engine &engine, Device &device, bool pri
 
 void destroy_context(Engine &engine, Lock &lock, std::shared_ptr<Context> context, bool force) {
     engine.registry().remove(*context);  // from here on no thread can find it
+    for (const auto &model : context->models) {
+        engine.registry().remove(*model);
+    }
+    // From the back, and the streams of models last: others may wait for an execution.
+    std::stable_partition(context->streams.begin(), context->streams.end(),
+                          [](const auto &stream) { return !stream->executes_tasks(); });
     while (!context->streams.empty()) {
         destroy_stream(engine, lock, context->streams.back(), force);
     }
+    context->models.clear();
     context->default_stream.reset();
     if (context->host_functions) {
         context->host_functions->stop();
@@ -198,7 +206,7 @@ void destroy_stream(Engine &engine, Lock &lock, std::shared_ptr<Stream> stream, 
     tell_stream_state(engine, lock, stream->handle(), ACL_RT_STREAM_STATE_DESTROY_PRE);
     engine.registry().remove(*stream);
     // A stream that has failed in STOP mode, or never executes, would never be done.
-    const bool drop = force || !stream->executes_tasks() || context.failure != ACL_SUCCESS;
+    const bool drop = force || !stream->is_active() || context.failure != ACL_SUCCESS;
     if (!drop) {
         engine.wait_for(lock, stream, stream->submitted, Clock::time_point::max());
     }

@@ -15,6 +15,7 @@
 namespace aclsim {
 
 class Engine;
+class Model;
 struct Device;
 
 class Context final : public Object, public std::enable_shared_from_this<Context> {
@@ -25,7 +26,8 @@ class Context final : public Object, public std::enable_shared_from_this<Context
     Device &device;
     const bool is_primary;
     std::shared_ptr<Stream> default_stream;
-    std::vector<std::shared_ptr<Stream>> streams;        // the default stream included
+    std::vector<std::shared_ptr<Stream>> streams;  // the default stream included
+    std::vector<std::shared_ptr<Model>> models;
     std::shared_ptr<Executor> host_functions;            // one thread, at the first host function
     bool stops_on_failure = false;                       // some stream of it is in STOP mode
     aclError failure = ACL_SUCCESS;                      // STOP mode: the first failure, and it stays

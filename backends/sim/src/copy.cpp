@@ -163,13 +163,11 @@ void copy_in_stream(Engine &engine, Lock &lock, Stream &stream, const Transfer &
         engine.submit(stream, CopyTask(engine.workers(), transfer));
         return;
     }
-    if (!stream.is_always_complete()) {
-        const auto keep = stream.shared_from_this();
-        if (engine.wait_for(lock, keep, stream.submitted, Clock::time_point::max()) == Engine::Waited::Aborted) {
-            fail_aborted(stream);
-        }
-        report_failure(stream);
+    const auto keep = stream.shared_from_this();
+    if (engine.wait_for(lock, keep, stream.submitted, Clock::time_point::max()) == Engine::Waited::Aborted) {
+        fail_aborted(stream);
     }
+    report_failure(stream);
     copy_now(engine, lock, transfer);
 }
 

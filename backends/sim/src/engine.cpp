@@ -13,6 +13,7 @@
 
 #include "context.h"
 #include "error.h"
+#include "model.h"
 #include "stall.h"
 
 namespace aclsim {
@@ -121,6 +122,9 @@ void Engine::admit(Lock &lock, Stream &stream) {
     if (stream.context.failure != ACL_SUCCESS) {
         fail(stream.context.failure, "an earlier task failed and the context is in STOP mode");
     }
+    if (stream.model != nullptr) {
+        stream.model->require_open(stream);
+    }
     if (stream.queue.size() < config().product->queue_depth) {
         return;
     }
@@ -134,6 +138,18 @@ void Engine::admit(Lock &lock, Stream &stream) {
         fail(ACL_ERROR_RT_INVALID_HANDLE, "the stream was destroyed while this call waited for a place in its queue");
     }
     admit(lock, stream);
+}
+
+void Engine::append(Stream &stream, std::unique_ptr<Task> task) {
+    task->sequence = ++stream.submitted;
+    if (observer_ != nullptr) {
+        observer_->submitted(stream, *task);
+    }
+    const bool was_empty = stream.queue.front() == nullptr;
+    stream.queue.push(std::move(task));
+    if (was_empty) {
+        make_runnable(stream);
+    }
 }
 
 void Engine::note_submission(Stream &stream, Task &task) {
@@ -210,7 +226,7 @@ void Engine::park(Stream &stream, Start start) {
 
 void Engine::advance(Stream &stream) {
     stream.state = Stream::State::Idle;
-    while (Task *head = stream.executes_tasks() ? stream.queue.front() : nullptr) {
+    while (Task *head = stream.is_active() ? stream.queue.front() : nullptr) {
         if (!scheduler_.may_start(stream)) {
             stream.state = Stream::State::Held;
             held_.push_back(stream.shared_from_this());
@@ -227,7 +243,10 @@ void Engine::advance(Stream &stream) {
 
 void Engine::pump() {
     for (std::size_t i = 0; i < runnable_.size(); ++i) {  // advance() may append
-        advance(*runnable_[i]);
+        Stream &stream = *runnable_[i];
+        if (stream.state != Stream::State::Ready && stream.state != Stream::State::Running) {  // it may be there twice
+            advance(stream);
+        }
     }
     runnable_.clear();
 }
@@ -242,6 +261,7 @@ void Engine::run_head(Lock &lock, Stream &stream) {
     lock.unlock();
     head.run();
     lock = acquire();
+    head.finish();
     complete(stream, *stream.queue.pop());
     advance(stream);
     pump();
@@ -291,6 +311,7 @@ void Engine::drop_queue(Stream &stream, aclError reason) {
 
 bool Engine::await_running(Lock &lock, Stream &stream, Clock::time_point deadline) {
     bool is_in_time = true;
+    pump();  // others may have waited for what was dropped
     ++stream.aborting;
     while (is_in_time && stream.state == Stream::State::Running) {
         stream.wake_at = std::min(stream.wake_at, stream.dropped.load(std::memory_order_relaxed));
@@ -307,8 +328,14 @@ bool Engine::await_running(Lock &lock, Stream &stream, Clock::time_point deadlin
 }
 
 bool Engine::drop_tasks(Lock &lock, Stream &stream, aclError reason, Clock::time_point deadline) {
+    const Task *head = stream.queue.front();
+    const auto parts = head != nullptr ? head->parts() : std::vector<std::shared_ptr<Stream>>();
     drop_queue(stream, reason);
-    return await_running(lock, stream, deadline);
+    bool is_done = await_running(lock, stream, deadline);
+    for (const auto &part : parts) {
+        is_done = await_running(lock, *part, deadline) && is_done;
+    }
+    return is_done;
 }
 
 // --- waiting ---------------------------------------------------------------------------------------------------------
@@ -320,6 +347,10 @@ Engine::Waited Engine::wait_for(Lock &lock, std::shared_ptr<Stream> stream, std:
     while (stream->completed.load(std::memory_order_acquire) < sequence) {
         if (stream->aborts != aborts || stream->aborting > 0) {
             return Waited::Aborted;
+        }
+        if (!stream->is_active()) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u keeps its tasks for a model: waiting for them would never end",
+                 stream->id);
         }
         if (help(lock, *stream)) {
             continue;

@@ -109,6 +109,8 @@ class Engine {
         }
         pump();
     }
+    // Queues a task that a model makes for the next pump(); the stream is none that takes others.
+    void append(Stream &stream, std::unique_ptr<Task> task);
     // The stream's head is to be looked at again: what it waited for has happened.
     void make_runnable(Stream &stream) { runnable_.push_back(&stream); }
     // Moves all runnable streams forward. The worklist is empty whenever the lock is free.

@@ -29,6 +29,8 @@ class RecordTask final : public Task {
         return Start::Done;
     }
 
+    void rewind() override { event_->recorded_ = event_->recorded_ || is_newest(); }
+
     // An aborted record leaves the event as if it had never been recorded (section 0.2).
     void cancel(Stream &) override {
         if (is_newest()) {
@@ -81,6 +83,11 @@ class WaitTask final : public Task {
     void cancel(Stream &stream) override {
         signal_->remove_waiter(stream);
         --event_->outstanding_waits_;
+    }
+
+    void rewind() override {
+        ++event_->outstanding_waits_;
+        armed_ = expired_ = false;
     }
 
     bool expire() override { return expired_ = true; }

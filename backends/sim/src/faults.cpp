@@ -65,6 +65,7 @@ void lose_device(Engine &engine, Device &device, aclError code) {
             engine.drop_queue(*stream, code);  // what runs already ends by itself
         }
     }
+    engine.pump();  // streams of other devices may have waited
 }
 
 void limit_resource(Engine &engine, Device &device, aclsimResource resource, std::uint64_t limit) {

@@ -28,7 +28,7 @@ enum Trait : std::uint32_t {
     kKeepsHostAddress = 1U << 15,      // host memory can have the same address on the device
     kCopiesNeedPeerAccess = 1U << 16,  // between two devices (memory_cmo_allocator.md 3, as the next two)
     kCopiesRowsInDevice = 1U << 17,    // two-dimensional copies whose source and destination are on the device
-    kHasLongDescriptors = 1U << 18,    // of copies: 64 bytes, not 32
+    kHasLongDescriptors = 1U << 18,    // of copies and cache operations: 64 bytes, not 32 (3, 6)
 };
 
 struct Product {

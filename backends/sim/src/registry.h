@@ -25,6 +25,7 @@ enum class Kind : std::uint8_t {
     GroupList,
     DataBuffer,
     PhysicalMemory,
+    Model,
 };
 
 class Object {

@@ -15,6 +15,7 @@ namespace aclsim {
 
 class Context;
 class Engine;
+class Model;
 
 class Stream final : public Object, public std::enable_shared_from_this<Stream> {
   public:
@@ -31,8 +32,10 @@ class Stream final : public Object, public std::enable_shared_from_this<Stream> 
     Stream(Context &owner, std::uint32_t stream_id, std::uint32_t creation_flags, std::uint32_t priority_level)
         : context(owner), id(stream_id), flags(creation_flags), priority(priority_level) {}
 
-    // Tasks of a PERSISTENT stream belong to a model that is not there: they are kept, not executed (section 3).
+    // What is submitted to a PERSISTENT stream is kept for a model, not executed (section 3).
     bool executes_tasks() const { return (flags & ACL_STREAM_PERSISTENT) == 0; }
+    // Is what it has in its queue to be executed?
+    bool is_active() const { return executes_tasks() || plays; }
     // Synchronizing or asking these says "complete" without looking (section 3, SynchronizeStream).
     bool is_always_complete() const {
         return (flags & (ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY)) != 0;
@@ -58,6 +61,8 @@ class Stream final : public Object, public std::enable_shared_from_this<Stream> 
     bool destroyed = false;
     std::condition_variable progress;    // `completed` reached `wake_at`, or the queue was dropped
     std::uint64_t wake_at = UINT64_MAX;  // the smallest sequence number that a sleeping thread waits for
+    Model *model = nullptr;              // that it is bound to
+    bool plays = false;                  // its queue holds an execution of the model
     Stream *ready_previous = nullptr;    // links of ReadyQueue
     Stream *ready_next = nullptr;
 

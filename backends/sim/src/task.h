@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "abi/acl.h"
 
@@ -29,6 +30,10 @@ enum class TaskKind : std::uint8_t {
     Reduce,
     Trace,
     Prefetch,
+    Cmo,
+    CmoBarrier,
+    Activate,
+    Model,
 };
 
 // What happens to a task that has become the head of its stream.
@@ -55,15 +60,21 @@ class Task {
     virtual Start start(Stream &stream) = 0;
     // Engine lock not held; only after Start::Run.
     virtual void run() {}
+    // Engine lock held; run() has returned.
+    virtual void finish() {}
     // Where run() is to be called; only after Start::Run.
     virtual Executor *executor() { return nullptr; }
     // Engine lock held. The task leaves the queue without having completed (abort, forced destruction).
     virtual void cancel(Stream &) {}
+    // Engine lock held. The task, which is a model's and is over, will be started again.
+    virtual void rewind() {}
     // Engine lock held. A moment that a Blocked task has asked the timer for has come; true if it wants to be started
     // again.
     virtual bool expire() { return false; }
     // The stream that must make progress before a Blocked task can go on, if that is known.
     virtual Stream *waits_for() { return nullptr; }
+    // The streams that do a Blocked task's work.
+    virtual std::vector<std::shared_ptr<Stream>> parts() const { return {}; }
     // What a Blocked task waits for, in words.
     virtual std::string awaited() const { return "nothing"; }
 

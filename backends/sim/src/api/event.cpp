@@ -74,6 +74,16 @@ void associate(std::int8_t &first, std::uint32_t flag) {
     fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, "the stream is not being captured");
 }
 
+// A model executes its records and waits again and again, so the event must keep its bit: K2, or none at all as K4.
+Stream &require_recordable(const Event &event, Stream &stream) {
+    if (stream.model != nullptr && (event.is_default() || event.is_ipc() || event.mode == Event::Mode::New)) {
+        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+               "stream %u is bound to a model; use an event of aclrtCreateEventWithFlag with ACL_EVENT_SYNC",
+               stream.id);
+    }
+    return stream;
+}
+
 aclError record(const char *function, aclrtEvent event, aclrtStream stream, std::uint32_t flag) {
     return entry(function, [&](Engine &engine, Lock &lock) {
         if (flag > ACL_EVENT_RECORD_EXTERNAL) {
@@ -88,7 +98,7 @@ aclError record(const char *function, aclrtEvent event, aclrtStream stream, std:
             refuse_external(found, found.record_flag);
         }
         associate(found.record_flag, flag);
-        found.record(engine, lock, require_own(engine, on));
+        found.record(engine, lock, require_recordable(found, require_own(engine, on)));
     });
 }
 
@@ -99,7 +109,7 @@ void wait(Engine &engine, Lock &lock, aclrtStream stream, Event &event, std::uin
         refuse_kind("an unsynchronized");
     }
     associate(event.wait_flag, ACL_EVENT_WAIT_DEFAULT);
-    require_own(engine, on);
+    require_recordable(event, require_own(engine, on));
     if (event.is_default() && !event.was_recorded()) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the event was never recorded");
     }
@@ -226,7 +236,7 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
             require_context(engine);
             return;
         }
-        found.reset(engine, lock, require_own(engine, on));
+        found.reset(engine, lock, require_recordable(found, require_own(engine, on)));
     });
 }
 

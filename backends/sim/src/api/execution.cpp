@@ -118,6 +118,9 @@ aclError aclrtTaskUpdateAsync(aclrtStream taskStream, uint32_t taskId, aclrtTask
         require(info, "info");
         require_supported();
         require_own_stream(engine, execStream);
+        if (require_own_stream(engine, taskStream).model != nullptr) {
+            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the simulator does not update tasks of models");
+        }
         fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is not bound to a model, which task %u would have to be in",
              require_own_stream(engine, taskStream).id, taskId);
     });

@@ -1,5 +1,5 @@
-// Labels and streams that a model switches (events_streams_sync.md sections 3 and 7). The simulator has no models yet
-// that a stream could be bound to, so a place for a label and a switch are always in the wrong stream.
+// Labels and streams that a model switches (events_streams_sync.md sections 3 and 7). Models are executed from the
+// first task of each stream to the last: jumps between labels and switches are not simulated.
 #include "label.h"
 
 #include <vector>
@@ -19,7 +19,10 @@ Label &require_label(Engine &engine, aclrtLabel label) {
     return require_handle<Label>(engine, label, "label");
 }
 
-[[noreturn]] void fail_unbound(const Stream &stream) {
+[[noreturn]] void fail_jump(const Stream &stream) {
+    if (stream.model != nullptr) {
+        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the simulator has no labels and switches in the streams of models");
+    }
     fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is not bound to a model", stream.id);
 }
 
@@ -80,7 +83,7 @@ aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream) {
         require(label, "label");
         require(stream, "stream");
         require_label(engine, label);
-        fail_unbound(require_own_stream(engine, stream));
+        fail_jump(require_own_stream(engine, stream));
     });
 }
 
@@ -90,7 +93,7 @@ aclError aclrtSwitchLabelByIndex(void *ptr, uint32_t, aclrtLabelList labelList, 
         require(labelList, "labelList");
         require(stream, "stream");
         require_handle<LabelList>(engine, labelList, "list of labels");
-        fail_unbound(require_own_stream(engine, stream));
+        fail_jump(require_own_stream(engine, stream));
     });
 }
 
@@ -110,6 +113,6 @@ aclError aclrtSwitchStream(void *leftValue, aclrtCondition cond, void *rightValu
                  static_cast<int>(dataType));
         }
         require_handle<Stream>(engine, trueStream, "stream");
-        fail_unbound(require_own_stream(engine, stream));
+        fail_jump(require_own_stream(engine, stream));
     });
 }

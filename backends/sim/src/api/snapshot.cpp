@@ -84,7 +84,7 @@ void wait_for_devices(Engine &engine, Lock &lock) {
         }
     }
     for (const auto &stream : streams) {
-        if (stream->executes_tasks() && stream->context.failure == ACL_SUCCESS) {
+        if (stream->is_active() && stream->context.failure == ACL_SUCCESS) {
             engine.wait_for(lock, stream, stream->submitted, Clock::time_point::max());
         }
     }

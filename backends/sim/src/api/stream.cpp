@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "entry.h"
+#include "model.h"
 
 using namespace aclsim;
 
@@ -47,6 +48,10 @@ aclError destroy(const char *function, aclrtStream stream, bool force) {
         if (found.destroyer != std::thread::id()) {
             fail(ACL_ERROR_RT_INVALID_HANDLE, "stream %u is being destroyed already", found.id);
         }
+        if (found.model != nullptr) {
+            fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is bound to model %u; unbind it, or destroy the model", found.id,
+                 found.model->id);
+        }
         destroy_stream(engine, lock, found.shared_from_this(), force);
     });
 }
@@ -78,10 +83,9 @@ void set_failure_mode(Stream &stream, std::uint64_t mode) {
     if (stop == stream.stops_on_failure) {
         return;
     }
-    if (!stop || (stream.flags & ACL_STREAM_DEVICE_USE_ONLY) != 0) {
+    if (!stop || (stream.flags & ACL_STREAM_DEVICE_USE_ONLY) != 0 || stream.model != nullptr) {
         refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-               "stream %u cannot go back from STOP to CONTINUE, or is for the device "
-               "alone",
+               "stream %u cannot go back from STOP to CONTINUE, is for the device alone, or bound to a model",
                stream.id);
     }
     stream.stops_on_failure = stream.context.stops_on_failure = true;
@@ -111,6 +115,15 @@ void set_custom_tag(Stream &stream, std::uint32_t tag) {
     if (config().product->has_control_queue) {  // other chips ignore it
         stream.custom_tag = tag;
     }
+}
+
+// The execution of a model is stopped as a whole.
+Stream &require_unbound(Stream &stream) {
+    if (stream.model != nullptr) {
+        fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is bound to model %u; see aclmdlRIAbort", stream.id,
+             stream.model->id);
+    }
+    return stream;
 }
 
 [[noreturn]] void unknown_attribute(aclrtStreamAttr attribute) {
@@ -273,7 +286,7 @@ aclError aclrtStreamAbort(aclrtStream stream) {
     constexpr std::chrono::seconds kLongest(60);
     return entry(__func__, [&](Engine &engine, Lock &lock) {
         require_supported();
-        const auto found = require_own_stream(engine, stream).shared_from_this();
+        const auto found = require_unbound(require_own_stream(engine, stream)).shared_from_this();
         if (found->context.device.aborting) {
             return;  // its tasks are dropped already
         }
@@ -290,7 +303,7 @@ aclError aclrtStreamStop(aclrtStream stream) {
         }
         require_supported();
         // A simulated task cannot be interrupted: stopping it is waiting for its end. The queue is kept.
-        const auto found = require_own_stream(engine, stream).shared_from_this();
+        const auto found = require_unbound(require_own_stream(engine, stream)).shared_from_this();
         if (found->state == Stream::State::Running) {
             engine.wait_for(lock, found, found->queue.front()->sequence, Clock::time_point::max());
         }
@@ -303,18 +316,22 @@ aclError aclrtPersistentTaskClean(aclrtStream stream) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL");
         }
         require_supported();
-        fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not a persistent stream of a loaded model",
+        fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not a persistent stream of a loaded model that is at rest",
              require_own_stream(engine, stream).id);
     });
 }
 
 aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
         require(activeStream, "activeStream");
         require(stream, "stream");
         require_supported();
-        require_handle<Stream>(engine, activeStream, "stream");
-        fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is not bound to a model", require_own_stream(engine, stream).id);
+        const Stream &active = require_handle<Stream>(engine, activeStream, "stream");
+        Stream &on = require_own_stream(engine, stream);
+        if (on.model == nullptr || active.model != on.model) {
+            fail(ACL_ERROR_RT_STREAM_MODEL, "streams %u and %u are not bound to the same model", active.id, on.id);
+        }
+        on.model->submit_activation(lock, on, active);
     });
 }
 

@@ -1,0 +1,173 @@
+// Cache operations (memory_cmo_allocator.md section 6). Plain operations take any stream but those of models, the
+// others take only those.
+#include "cmo.h"
+
+#include "entry.h"
+#include "model.h"
+
+using namespace aclsim;
+
+namespace {
+
+constexpr std::size_t kDescriptorAlignment = 64;
+
+bool is_type(aclrtCmoType type) { return type >= ACL_RT_CMO_TYPE_PREFETCH && type <= ACL_RT_CMO_TYPE_FLUSH; }
+
+[[noreturn]] void refuse_type(aclrtCmoType type) {
+    refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "there is no cache operation %d", static_cast<int>(type));
+}
+
+CacheRange range_of(const void *address, std::size_t size) { return {address, static_cast<std::uint32_t>(size)}; }
+
+void require_bound(const Stream &stream) {
+    if (stream.model == nullptr) {
+        fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not bound to a model; see aclmdlRIBindStream", stream.id);
+    }
+}
+
+// The runtime checks neither; the hardware needs both.
+void require_descriptor(Engine &engine, const void *descriptor) {
+    const std::size_t size = CmoDescriptor::of_product().size;
+    const bool is_device = engine.memory().locate(descriptor).place == Place::Device;
+    if (!is_device || !engine.memory().is_live(descriptor, size) ||
+        reinterpret_cast<std::uintptr_t>(descriptor) % kDescriptorAlignment != 0) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "cmoDesc %p is not %zu bytes of live device memory, aligned to %zu",
+             descriptor, size, kDescriptorAlignment);
+    }
+}
+
+// A barrier names operations that drop data; id 0 is that of all others.
+void require_tag(aclrtCmoType type, std::uint32_t id) {
+    const bool is_known = is_type(type);
+    const bool is_tagged = type == ACL_RT_CMO_TYPE_INVALID;
+    if (is_known && is_tagged != (id != 0)) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "barrierId %u: ACL_RT_CMO_TYPE_INVALID takes one above 0, other types take 0",
+             id);
+    }
+}
+
+// What the barrier waits for: the operations with its ids that the model has at the time of the call.
+CmoBarriers::Operations operations_of(const CmoBarriers &barriers, const aclrtBarrierTaskInfo &info) {
+    CmoBarriers::Operations operations;
+    for (std::size_t i = 0; i < info.barrierNum; ++i) {
+        const CmoBarriers::Operations *found = barriers.find(info.cmoInfo[i].barrierId);
+        if (found == nullptr) {
+            fail(ACL_ERROR_RT_STREAM_MODEL, "no operation of the stream's model has the barrierId %u of entry %zu",
+                 info.cmoInfo[i].barrierId, i);
+        }
+        operations.insert(operations.end(), found->begin(), found->end());
+    }
+    return operations;
+}
+
+}  // namespace
+
+aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream stream) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        require(src, "src");
+        if (size == 0) {
+            reject(ACL_ERROR_INVALID_PARAM, "size is 0");
+        }
+        require_supported();
+        if (!is_type(cmoType)) {
+            refuse_type(cmoType);
+        }
+        Stream &on = require_own_stream(engine, stream);
+        if (on.model != nullptr) {
+            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u is bound to a model; use aclrtCmoAsyncWithDesc", on.id);
+        }
+        engine.admit(lock, on);
+        engine.submit(on, CmoTask(engine.workers(), cmoType, range_of(src, size)));
+    });
+}
+
+aclError aclrtCmoAsyncWithBarrier(void *src, size_t size, aclrtCmoType cmoType, uint32_t barrierId,
+                                  aclrtStream stream) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        require(src, "src");
+        require_supported();
+        if (size == 0) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "size is 0");
+        }
+        require_tag(cmoType, barrierId);
+        if (!is_type(cmoType)) {
+            refuse_type(cmoType);
+        }
+        Stream &on = require_own_stream(engine, stream);
+        require_bound(on);
+        engine.admit(lock, on);
+        if (cmoType == ACL_RT_CMO_TYPE_INVALID) {
+            CmoBarriers &barriers = on.model->barriers;
+            engine.submit(on, TaggedCmoTask(engine, barriers, barriers.add(barrierId, on.handle())));
+        } else {
+            engine.submit(on, CmoTask(engine.workers(), cmoType, range_of(src, size)));
+        }
+    });
+}
+
+aclError aclrtCmoWaitBarrier(aclrtBarrierTaskInfo *taskInfo, aclrtStream stream, uint32_t) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        require(taskInfo, "taskInfo");
+        if (taskInfo->barrierNum == 0 || taskInfo->barrierNum > ACL_RT_CMO_MAX_BARRIER_NUM) {
+            reject(ACL_ERROR_INVALID_PARAM, "%zu barriers are not 1 to %d", taskInfo->barrierNum,
+                   ACL_RT_CMO_MAX_BARRIER_NUM);
+        }
+        for (std::size_t i = 0; i < taskInfo->barrierNum; ++i) {
+            const aclrtBarrierCmoInfo &info = taskInfo->cmoInfo[i];
+            if (info.cmoType != ACL_RT_CMO_TYPE_INVALID || info.barrierId == 0) {
+                fail(ACL_ERROR_RT_PARAM_INVALID, "entry %zu is not of ACL_RT_CMO_TYPE_INVALID with a barrierId above 0",
+                     i);
+            }
+        }
+        require_supported();
+        Stream &on = require_own_stream(engine, stream);
+        require_bound(on);
+        auto operations = operations_of(on.model->barriers, *taskInfo);
+        engine.admit(lock, on);
+        engine.submit(on, CmoBarrierTask(engine, on.model->barriers, std::move(operations)));
+    });
+}
+
+aclError aclrtCmoGetDescSize(size_t *size) {
+    return entry(__func__, [&](Engine &, Lock &) {
+        require_supported();
+        if (size == nullptr) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "size is NULL");
+        }
+        *size = CmoDescriptor::of_product().size;
+    });
+}
+
+aclError aclrtCmoSetDesc(void *cmoDesc, void *src, size_t size) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require_supported();
+        if (cmoDesc == nullptr || src == nullptr || size == 0) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "cmoDesc or src is NULL, or size is 0");
+        }
+        require_not_aborting(*require_context(engine).default_stream);
+        require_descriptor(engine, cmoDesc);
+        CmoDescriptor::of_product().write(cmoDesc, range_of(src, size));
+    });
+}
+
+aclError aclrtCmoAsyncWithDesc(void *cmoDesc, aclrtCmoType cmoType, aclrtStream stream, const void *reserve) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        if (reserve != nullptr) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "reserve must be NULL");
+        }
+        require_supported();
+        if (stream != nullptr) {
+            require_handle<Stream>(engine, stream, "stream");
+        }
+        if (cmoDesc == nullptr || !is_type(cmoType)) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "cmoDesc is NULL, or there is no cache operation %d",
+                 static_cast<int>(cmoType));
+        }
+        Stream &on = require_own_stream(engine, stream);
+        require_bound(on);
+        require_descriptor(engine, cmoDesc);
+        engine.admit(lock, on);
+        CmoDescriptor::of_product().write_head(cmoDesc, cmoType);
+        engine.submit(on, DescribedCmoTask(engine, cmoType, cmoDesc));
+    });
+}

@@ -1,0 +1,519 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Built models: codes in the order of the checks, what they keep, and how they execute it again and again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from ascend_rt import _driver, sim
+from ascend_rt.testing import Latch
+
+OK, INVALID_PARAM, RT_PARAM, NO_CONTEXT, OTHER_STREAM, OTHER_MODEL = 0, 100000, 107000, 107002, 107003, 107004
+STREAM_MODEL, BAD_HANDLE, RUNNING, UNSUPPORTED = 107005, 107017, 107037, 207000
+INTERNAL, NOT_EXECUTABLE, ABORTED_NORMALLY, TIMEOUT = 507000, 507011, 507023, 507046
+HEAD, ACTIVATED = 0, 0x7FFFFFFF
+PERSISTENT = 4
+GARBAGE = 0x1234567800
+ALL = {"910B", "910C", "310B", "310P", "910", "950"}
+GRAPHS = {"910B", "910C", "310P", "950"}
+
+START: list[list[Any]] = [
+    ["aclrtCreateContext", "out:foreign", 0],
+    ["aclrtCreateStream", "out:other"],
+    ["aclmdlRIBuildBegin", "out:strange", 0],
+    ["aclrtCreateStreamWithConfig", "out:far", 0, PERSISTENT],
+    ["aclrtSetDevice", 0],
+    ["aclrtCreateStream", "out:plain"],
+    ["aclrtCreateStreamWithConfig", "out:a", 0, PERSISTENT],
+    ["aclrtCreateStreamWithConfig", "out:b", 0, PERSISTENT],
+    ["aclrtCreateStreamWithConfig", "out:gone", 0, PERSISTENT],
+    ["aclrtDestroyStream", "@gone"],
+    ["aclrtCreateStreamWithConfig", "out:full", 0, PERSISTENT],
+    ["aclrtCreateEvent", "out:event"],
+    ["aclrtCreateEventWithFlag", "out:bit", 1],
+    ["aclrtCreateEventExWithFlag", "out:sync", 1],
+    ["aclrtRecordEvent", "@bit", "@full"],
+    ["aclmdlRIBuildBegin", "out:second", 0],
+    ["aclmdlRIBuildBegin", "out:lost", 0],
+    ["aclmdlRIDestroy", "@lost"],
+]
+
+# The call and its code, or the products that answer with it, the code, and the code of the others.
+CODES: list[tuple[Any, ...]] = [
+    (["aclmdlRIBuildBegin", None, 1], INVALID_PARAM),
+    (["aclmdlRIBuildBegin", "out", 1], RT_PARAM),
+    (["aclmdlRIBuildBegin", "out:model", 0], OK),
+    # to bind
+    (["aclmdlRIBindStream", None, GARBAGE, 1], INVALID_PARAM),
+    (["aclmdlRIBindStream", GARBAGE, GARBAGE, 1], BAD_HANDLE),
+    (["aclmdlRIBindStream", "@lost", "@a", 1], BAD_HANDLE),
+    (["aclmdlRIBindStream", "@event", "@a", 1], BAD_HANDLE),
+    (["aclmdlRIBindStream", "@model", GARBAGE, 1], BAD_HANDLE),
+    (["aclmdlRIBindStream", "@model", "@gone", 1], BAD_HANDLE),
+    (["aclmdlRIBindStream", "@model", "@event", 1], BAD_HANDLE),
+    (["aclmdlRIBindStream", "@model", None, 1], RT_PARAM),
+    (["aclmdlRIBindStream", "@model", None, 0], RT_PARAM),
+    (["aclmdlRIBindStream", "@model", "@plain", 0], RT_PARAM),
+    (["aclmdlRIBindStream", "@model", "@far", 0], OTHER_STREAM),
+    (["aclmdlRIBindStream", "@strange", "@a", 0], OTHER_MODEL),
+    (["aclmdlRIBindStream", "@model", "@full", 0], RT_PARAM),
+    (["aclmdlRIBindStream", "@model", "@a", HEAD], OK),
+    (["aclmdlRIBindStream", "@model", "@a", HEAD], STREAM_MODEL),
+    (["aclmdlRIBindStream", "@second", "@a", HEAD], STREAM_MODEL),
+    (["aclmdlRIBindStream", "@model", "@b", ACTIVATED], OK),
+    # what a bound stream refuses
+    (["aclrtDestroyStream", "@a"], STREAM_MODEL),
+    (["aclrtDestroyStreamForce", "@a"], STREAM_MODEL),
+    (["aclrtStreamAbort", "@a"], {"910B", "910C", "950"}, INTERNAL, UNSUPPORTED),
+    (["aclrtStreamStop", "@a"], {"910B", "910C", "950"}, INTERNAL, UNSUPPORTED),
+    (["aclrtSetStreamFailureMode", "@a", 1], UNSUPPORTED),
+    (["aclrtRecordEvent", "@event", "@a"], UNSUPPORTED),
+    (["aclrtRecordEvent", "@sync", "@a"], UNSUPPORTED),
+    (["aclrtStreamWaitEvent", "@a", "@event"], UNSUPPORTED),
+    (["aclrtStreamWaitEvent", "@a", "@sync"], UNSUPPORTED),
+    (["aclrtSynchronizeStream", "@a"], OK),
+    (["aclrtCreateLabel", "out:label"], OK),
+    (["aclrtSetLabel", "@label", "@a"], UNSUPPORTED),
+    # to activate
+    (["aclrtActiveStream", "@b", None], INVALID_PARAM),
+    (["aclrtActiveStream", GARBAGE, "@a"], ALL - {"910C"}, BAD_HANDLE, UNSUPPORTED),
+    (["aclrtActiveStream", "@b", "@other"], ALL - {"910C"}, OTHER_STREAM, UNSUPPORTED),
+    (["aclrtActiveStream", "@b", "@plain"], ALL - {"910C"}, STREAM_MODEL, UNSUPPORTED),
+    (["aclrtActiveStream", "@plain", "@a"], ALL - {"910C"}, STREAM_MODEL, UNSUPPORTED),
+    (["aclrtActiveStream", "@b", "@a"], ALL - {"910C"}, OK, UNSUPPORTED),
+    # to execute what is not built
+    (["aclmdlRIExecute", None, 0], INVALID_PARAM),
+    (["aclmdlRIExecute", GARBAGE, 0], BAD_HANDLE),
+    (["aclmdlRIExecute", "@strange", 0], RT_PARAM),
+    (["aclmdlRIExecute", "@strange", -2], RT_PARAM),
+    (["aclmdlRIExecute", "@strange", -1], NOT_EXECUTABLE),
+    (["aclmdlRIExecute", "@model", -1], NOT_EXECUTABLE),
+    (["aclmdlRIExecuteAsync", None, GARBAGE], INVALID_PARAM),
+    (["aclmdlRIExecuteAsync", GARBAGE, GARBAGE], GRAPHS, BAD_HANDLE, UNSUPPORTED),
+    (["aclmdlRIExecuteAsync", "@model", GARBAGE], GRAPHS, BAD_HANDLE, UNSUPPORTED),
+    (["aclmdlRIExecuteAsync", "@model", "@a"], GRAPHS, RT_PARAM, UNSUPPORTED),
+    (["aclmdlRIExecuteAsync", "@model", "@full"], GRAPHS, RT_PARAM, UNSUPPORTED),
+    (["aclmdlRIExecuteAsync", "@strange", "@other"], GRAPHS, NOT_EXECUTABLE, UNSUPPORTED),
+    # to build
+    (["aclmdlRIEndTask", None, GARBAGE], INVALID_PARAM),
+    (["aclmdlRIEndTask", GARBAGE, GARBAGE], BAD_HANDLE),
+    (["aclmdlRIEndTask", "@model", GARBAGE], BAD_HANDLE),
+    (["aclmdlRIEndTask", "@model", "@other"], OTHER_STREAM),
+    (["aclmdlRIEndTask", "@strange", "@a"], OTHER_MODEL),
+    (["aclmdlRIEndTask", "@model", "@plain"], INTERNAL),
+    (["aclmdlRIEndTask", "@model", None], INTERNAL),
+    (["aclmdlRIEndTask", "@second", "@a"], INTERNAL),
+    (["aclmdlRIEndTask", "@model", "@a"], OK),
+    (["aclmdlRIEndTask", "@model", "@a"], INTERNAL),
+    (["aclmdlRIEndTask", "@model", "@b"], INTERNAL),
+    (["aclrtRecordEvent", "@bit", "@a"], STREAM_MODEL),
+    (["aclrtRecordEvent", "@bit", "@b"], OK),
+    (["aclmdlRIBuildEnd", None, None], INVALID_PARAM),
+    (["aclmdlRIBuildEnd", GARBAGE, GARBAGE], INVALID_PARAM),
+    (["aclmdlRIBuildEnd", GARBAGE, None], BAD_HANDLE),
+    (["aclmdlRIBuildEnd", "@strange", None], OTHER_MODEL),
+    (["aclmdlRIBuildEnd", "@model", None], OK),
+    (["aclmdlRIBuildEnd", "@model", None], RT_PARAM),
+    (["aclrtRecordEvent", "@bit", "@b"], STREAM_MODEL),
+    # to execute
+    (["aclmdlRIExecute", "@model", -1], OK),
+    (["aclmdlRIExecute", "@model", 5000], OK),
+    (["aclmdlRIExecuteAsync", "@model", "@other"], GRAPHS, OTHER_STREAM, UNSUPPORTED),
+    (["aclmdlRIExecuteAsync", "@model", "@plain"], GRAPHS, OK, UNSUPPORTED),
+    (["aclmdlRIExecuteAsync", "@model", None], GRAPHS, OK, UNSUPPORTED),
+    (["aclrtSynchronizeDevice"], OK),
+    (["aclmdlRIAbort", None], RT_PARAM),
+    (["aclmdlRIAbort", GARBAGE], BAD_HANDLE),
+    (["aclmdlRIAbort", "@strange"], OTHER_MODEL),
+    (["aclmdlRIAbort", "@model"], OK),
+    # names and numbers
+    (["aclmdlRIGetName", "@model", 1, "buffer"], OK),
+    (["aclmdlRISetName", None, "text:x"], INVALID_PARAM),
+    (["aclmdlRISetName", "@model", None], INVALID_PARAM),
+    (["aclmdlRISetName", GARBAGE, "text:x"], BAD_HANDLE),
+    (["aclmdlRISetName", "@strange", "text:x"], OTHER_MODEL),
+    (["aclmdlRISetName", "@model", "text:four"], OK),
+    (["aclmdlRIGetName", None, 0, None], INVALID_PARAM),
+    (["aclmdlRIGetName", "@model", 0, None], INVALID_PARAM),
+    (["aclmdlRIGetName", "@strange", 0, "buffer"], RT_PARAM),
+    (["aclmdlRIGetName", "@strange", 9, "buffer"], OTHER_MODEL),
+    (["aclmdlRIGetName", "@model", 4, "buffer"], INTERNAL),
+    (["aclmdlRIGetName", "@model", 5, "buffer"], OK),
+    (["aclmdlRIGetId", None, "out"], INVALID_PARAM),
+    (["aclmdlRIGetId", "@model", None], INVALID_PARAM),
+    (["aclmdlRIGetId", "@model", "out"], GRAPHS, OK, UNSUPPORTED),
+    # to take it apart
+    (["aclmdlRIBindStream", "@model", "@plain", 0], RT_PARAM),
+    (["aclmdlRIUnbindStream", None, GARBAGE], INVALID_PARAM),
+    (["aclmdlRIUnbindStream", GARBAGE, "@a"], BAD_HANDLE),
+    (["aclmdlRIUnbindStream", "@model", GARBAGE], BAD_HANDLE),
+    (["aclmdlRIUnbindStream", "@model", "@other"], OTHER_STREAM),
+    (["aclmdlRIUnbindStream", "@strange", "@a"], OTHER_MODEL),
+    (["aclmdlRIUnbindStream", "@second", "@a"], STREAM_MODEL),
+    (["aclmdlRIUnbindStream", "@model", "@plain"], STREAM_MODEL),
+    (["aclmdlRIUnbindStream", "@model", "@a"], OK),
+    (["aclmdlRIUnbindStream", "@model", "@a"], STREAM_MODEL),
+    (["aclmdlRIExecute", "@model", -1], NOT_EXECUTABLE),
+    (["aclmdlRIBindStream", "@model", "@a", 0], RT_PARAM),
+    (["aclmdlRIBindStream", "@second", "@a", 0], OK),
+    (["aclmdlRIDestroy", None], INVALID_PARAM),
+    (["aclmdlRIDestroy", "@plain"], BAD_HANDLE),
+    (["aclmdlRIDestroy", "@strange"], OTHER_MODEL),
+    (["aclmdlRIDestroy", "@model"], OK),
+    (["aclmdlRIDestroy", "@model"], BAD_HANDLE),
+    (["aclrtDestroyStream", "@b"], OK),
+    (["aclrtDestroyStream", "@a"], STREAM_MODEL),
+    # the context takes what it has along
+    (["aclrtResetDevice", 0], OK),
+    (["aclmdlRIDestroy", "@second"], BAD_HANDLE),
+    (["aclmdlRIBuildBegin", "out", 0], NO_CONTEXT),
+]
+
+
+@pytest.mark.parametrize("product", sorted(ALL))
+def test_codes(product: str, calls: Callable[..., list[Any]]) -> None:
+    answers = calls([*START, *(row[0] for row in CODES)], ASCEND_RT_SIM_PRODUCT=product)
+    assert {code for code, _ in answers[: len(START)]} == {OK}
+    differences = []
+    for (call, first, *rest), (answer, _) in zip(CODES, answers[len(START) :], strict=True):
+        expected = first if not rest else rest[0] if product in first else rest[1]
+        if answer != expected:
+            differences.append(f"{call}: {answer}, not {expected}")
+    assert differences == []
+
+
+class Model:
+    """A model of two streams that are destroyed with it."""
+
+    def __init__(self, lib: Any, ffi: Any, flags: tuple[int, ...] = (HEAD, HEAD)) -> None:
+        self._lib, self._ffi = lib, ffi
+        self.handle = self._new("aclmdlRI *", lib.aclmdlRIBuildBegin, 0)
+        self.streams = [self._new("aclrtStream *", lib.aclrtCreateStreamWithConfig, 0, PERSISTENT) for _ in flags]
+        for stream, flag in zip(self.streams, flags, strict=True):
+            assert lib.aclmdlRIBindStream(self.handle, stream, flag) == OK
+        self._functions: list[Any] = []
+
+    def _new(self, out_type: str, create: Any, *arguments: int) -> Any:
+        out = self._ffi.new(out_type)
+        assert create(out, *arguments) == OK
+        return out[0]
+
+    def call(self, stream: int, function: Callable[[], object]) -> None:
+        """Submit a host function."""
+
+        @self._ffi.callback("void(void *)")
+        def entry(_: Any) -> None:
+            function()
+
+        self._functions.append(entry)
+        assert self._lib.aclrtLaunchHostFunc(self.streams[stream], entry, self._ffi.NULL) == OK
+
+    def build(self, end: int = 0) -> None:
+        """Put the end task into a stream, and build."""
+        assert self._lib.aclmdlRIEndTask(self.handle, self.streams[end]) == OK
+        assert self._lib.aclmdlRIBuildEnd(self.handle, self._ffi.NULL) == OK
+
+    def execute(self, timeout_ms: int = -1) -> int:
+        """Execute, and wait."""
+        return int(self._lib.aclmdlRIExecute(self.handle, timeout_ms))
+
+    def launch(self, stream: Any) -> int:
+        """Execute in a stream."""
+        return int(self._lib.aclmdlRIExecuteAsync(self.handle, self._ffi.cast("aclrtStream", stream.handle)))
+
+    def close(self) -> None:
+        """Destroy everything."""
+        assert self._lib.aclmdlRIDestroy(self.handle) == OK
+        assert [self._lib.aclrtDestroyStream(stream) for stream in self.streams] == [OK] * len(self.streams)
+
+
+@pytest.fixture
+def model(lib: Any, ffi: Any, device: Any) -> Iterator[Model]:
+    model = Model(lib, ffi)
+    yield model
+    model.close()
+
+
+def _raw(stream: Any) -> Any:
+    return _driver.ffi.cast("aclrtStream", stream.handle)
+
+
+class Gate:
+    """An event with a bit that lets waits pass while it is set."""
+
+    def __init__(self, lib: Any, ffi: Any) -> None:
+        self._lib, self._null = lib, ffi.NULL
+        out = ffi.new("aclrtEvent *")
+        assert lib.aclrtCreateEventWithFlag(out, lib.ACL_EVENT_SYNC) == OK
+        self.handle = out[0]
+
+    def hold(self, stream: Any) -> None:
+        """Submit a wait."""
+        assert self._lib.aclrtStreamWaitEvent(stream, self.handle) == OK
+
+    def open(self) -> None:
+        """Let waits pass."""
+        assert self._lib.aclrtRecordEvent(self.handle, self._null) == OK
+
+    def shut(self) -> None:
+        """Hold them again."""
+        assert self._lib.aclrtResetEvent(self.handle, self._null) == OK
+
+
+@pytest.fixture
+def gate(lib: Any, ffi: Any, device: Any) -> Iterator[Gate]:
+    gate = Gate(lib, ffi)
+    yield gate
+    assert lib.aclrtDestroyEvent(gate.handle) == OK
+
+
+def test_nothing_runs_before_the_execution_and_everything_in_each(model: Model) -> None:
+    told: list[int] = []
+    for number in range(3):
+        model.call(0, lambda number=number: told.append(number))
+    model.build()
+    assert told == []
+    for times in range(1, 4):
+        assert model.execute() == OK
+        assert told == [0, 1, 2] * times
+
+
+def test_streams_of_a_model_wait_for_each_other_in_every_execution(model: Model, lib: Any, gate: Gate) -> None:
+    told: list[str] = []
+    gate.hold(model.streams[0])
+    assert lib.aclrtResetEvent(gate.handle, model.streams[0]) == OK
+    model.call(0, lambda: told.append("second"))
+    model.call(1, lambda: told.append("first"))
+    assert lib.aclrtRecordEvent(gate.handle, model.streams[1]) == OK
+    model.build()
+    for times in range(1, 4):
+        assert model.execute() == OK
+        assert told == ["first", "second"] * times
+
+
+def test_a_launch_has_its_place_in_the_stream(model: Model, stream: Any) -> None:
+    told: list[str] = []
+    model.call(0, lambda: told.append("model"))
+    model.build()
+    with Latch(stream):
+        for _ in range(2):
+            assert model.launch(stream) == OK
+            stream.launch_host_func(told.append, "stream")
+        assert told == []
+    stream.synchronize()
+    assert told == ["model", "stream"] * 2
+
+
+def test_launches_in_several_streams_come_one_after_the_other(
+    model: Model, stream: Any, other: Any, gate: Gate
+) -> None:
+    told: list[str] = []
+    model.call(0, lambda: told.append("begin"))
+    gate.hold(model.streams[0])
+    model.call(0, lambda: told.append("end"))
+    model.build()
+    for on in (stream, other, stream):
+        assert model.launch(on) == OK
+    assert not stream.is_done
+    assert not other.is_done
+    gate.open()
+    for on in (stream, other):
+        on.synchronize()
+    assert told == ["begin", "end"] * 3
+
+
+def test_an_execution_that_takes_too_long_is_aborted(model: Model, gate: Gate) -> None:
+    told: list[str] = []
+    gate.hold(model.streams[1])
+    model.call(1, lambda: told.append("behind"))
+    model.build()
+    assert model.execute(timeout_ms=1) == TIMEOUT
+    gate.open()
+    assert told == []
+    assert model.execute() == OK
+    assert told == ["behind"]
+
+
+def test_an_abort_ends_the_execution_with_a_code_of_its_own(model: Model, lib: Any, stream: Any, gate: Gate) -> None:
+    gate.hold(model.streams[0])
+    model.build()
+    assert model.launch(stream) == OK
+    assert lib.aclmdlRIAbort(model.handle) == OK
+    assert lib.aclrtSynchronizeStream(_raw(stream)) == ABORTED_NORMALLY
+    gate.open()
+    assert model.execute() == OK
+
+
+def test_aborting_the_stream_of_a_launch_stops_the_model(model: Model, lib: Any, stream: Any, gate: Gate) -> None:
+    told: list[str] = []
+    gate.hold(model.streams[0])
+    model.call(0, lambda: told.append("behind"))
+    model.build()
+    assert model.launch(stream) == OK
+    assert lib.aclrtStreamAbort(_raw(stream)) == OK
+    gate.open()
+    stream.synchronize()
+    assert told == []
+    assert model.execute() == OK
+    assert told == ["behind"]
+
+
+def test_aborting_the_device_stops_the_model_and_keeps_it(model: Model, lib: Any, stream: Any, gate: Gate) -> None:
+    told: list[str] = []
+    gate.hold(model.streams[0])
+    model.call(0, lambda: told.append("behind"))
+    model.build()
+    for _ in range(2):
+        assert model.launch(stream) == OK
+    assert lib.aclrtDeviceTaskAbort(0, 0) == OK
+    gate.open()
+    stream.synchronize()
+    assert told == []
+    assert model.execute() == OK
+    assert told == ["behind"]
+
+
+def test_a_model_that_executes_is_neither_unbound_nor_destroyed(lib: Any, ffi: Any, stream: Any, gate: Gate) -> None:
+    model = Model(lib, ffi)
+    gate.hold(model.streams[0])
+    model.build()
+    assert model.launch(stream) == OK
+    assert lib.aclmdlRIUnbindStream(model.handle, model.streams[0]) == RUNNING
+
+    def open_gate() -> None:
+        assert lib.aclrtSetDevice(0) == OK
+        gate.open()
+        assert lib.aclrtResetDevice(0) == OK
+
+    opener = threading.Thread(target=open_gate)
+    opener.start()
+    model.close()  # waits for the execution
+    opener.join()
+    stream.synchronize()
+
+
+def test_resetting_the_device_lets_a_launch_end(child: Callable[..., Any]) -> None:
+    script = """
+        def new(function, type, *arguments):
+            out = ffi.new(type)
+            assert function(out, *arguments) == 0
+            return out[0]
+
+        order = []
+
+        @ffi.callback("void(void *)")
+        def entry(_):
+            order.append("model")
+
+        assert lib.aclrtSetDevice(0) == 0
+        bound = new(lib.aclrtCreateStreamWithConfig, "aclrtStream *", 0, 4)
+        plain = new(lib.aclrtCreateStream, "aclrtStream *")
+        model = new(lib.aclmdlRIBuildBegin, "aclmdlRI *", 0)
+        assert lib.aclmdlRIBindStream(model, bound, 0) == 0
+        assert lib.aclrtLaunchHostFunc(bound, entry, ffi.NULL) == 0
+        assert lib.aclmdlRIEndTask(model, bound) == 0 and lib.aclmdlRIBuildEnd(model, ffi.NULL) == 0
+        for _ in range(3):
+            assert lib.aclmdlRIExecuteAsync(model, plain) == 0
+        codes = [lib.aclrtResetDevice(0), lib.aclrtSetDevice(0), lib.aclmdlRIExecute(model, -1)]
+        told([order, codes, lib.aclrtResetDeviceForce(0)])
+    """
+    assert child(script) == [["model"] * 3, [OK, OK, BAD_HANDLE], OK]
+
+
+def test_a_stream_that_is_no_head_waits_until_it_is_activated(lib: Any, ffi: Any, device: Any) -> None:
+    model, told = Model(lib, ffi, (HEAD, ACTIVATED)), []
+    model.call(1, lambda: told.append("activated"))
+    model.call(0, lambda: told.append("head"))
+    for _ in range(2):
+        assert lib.aclrtActiveStream(model.streams[1], model.streams[0]) == OK
+    model.build(end=1)
+    for times in range(1, 3):
+        assert model.execute() == OK
+        assert told == ["head", "activated"] * times
+    model.close()
+
+
+def test_an_end_that_is_never_reached(lib: Any, ffi: Any, device: Any) -> None:
+    model = Model(lib, ffi, (HEAD, ACTIVATED))
+    model.build(end=1)
+    assert model.execute() == NOT_EXECUTABLE
+    model.close()
+
+
+def test_the_failure_of_a_task_is_the_execution_s(model: Model, lib: Any, stream: Any, backend: str) -> None:
+    if backend != "sim":
+        pytest.skip("only the simulator fails on demand")
+    told: list[str] = []
+    with sim.faults():
+        assert lib.aclsimFailTask(model.streams[0], 1, 507015) == OK
+        model.call(0, lambda: told.append("failed"))
+        model.call(0, lambda: told.append("next"))
+        model.build()
+        assert model.execute() == 507015
+        assert model.launch(stream) == OK
+        assert lib.aclrtSynchronizeStream(_raw(stream)) == 507015
+    assert told == ["next"] * 2
+
+
+def test_a_callback_of_a_subscribed_thread_cannot_be_repeated(model: Model, lib: Any, ffi: Any) -> None:
+    thread = threading.get_ident()
+    assert lib.aclrtSubscribeReport(thread, model.streams[0]) == OK
+
+    @ffi.callback("void(void *)")
+    def entry(_: Any) -> None:
+        raise AssertionError("never called")
+
+    assert lib.aclrtLaunchCallback(entry, ffi.NULL, 0, model.streams[0]) == OK
+    assert lib.aclmdlRIEndTask(model.handle, model.streams[0]) == OK
+    assert lib.aclmdlRIBuildEnd(model.handle, ffi.NULL) == UNSUPPORTED
+    assert b"again" in ffi.string(lib.aclGetRecentErrMsg())
+    assert lib.aclrtUnSubscribeReport(thread, model.streams[0]) == OK
+
+
+def test_tasks_that_wait_are_as_new_in_each_execution(model: Model, lib: Any, ffi: Any) -> None:
+    out = ffi.new("aclrtNotify *")
+    assert lib.aclrtCreateNotify(out, 0) == OK
+    memory = ffi.new("void **")
+    assert lib.aclrtMalloc(memory, 64, 0) == OK
+    first, second = model.streams
+    # each stream waits for the other, through a bit that is taken and through a value that is written back
+    assert lib.aclrtValueWait(memory[0], 1, lib.ACL_STREAM_WAIT_VALUE_EQ, first) == OK
+    assert lib.aclrtValueWrite(memory[0], 0, 0, first) == OK
+    assert lib.aclrtRecordNotify(out[0], first) == OK
+    assert lib.aclrtValueWrite(memory[0], 1, 0, second) == OK
+    assert lib.aclrtWaitAndResetNotify(out[0], second, 5) == OK
+    model.build()
+    assert lib.aclrtMemset(memory[0], 64, 0, 64) == OK
+    assert [model.execute(5000) for _ in range(5)] == [OK] * 5
+    assert lib.aclrtFree(memory[0]) == OK
+    assert lib.aclrtDestroyNotify(out[0]) == OK
+
+
+def test_a_copy_that_would_have_to_wait_for_kept_tasks(model: Model, lib: Any, ffi: Any) -> None:
+    memory, host = ffi.new("void **"), ffi.new("char[64]")
+    assert lib.aclrtMalloc(memory, 64, 0) == OK
+    model.call(0, lambda: None)
+    to_device = lib.ACL_MEMCPY_HOST_TO_DEVICE
+    assert lib.aclrtMemcpyAsync(memory[0], 64, host, 64, to_device, model.streams[0]) == RT_PARAM
+    assert b"model" in ffi.string(lib.aclGetRecentErrMsg())
+    assert lib.aclrtFree(memory[0]) == OK
+
+
+def test_memory_is_filled_and_copied_in_each_execution(model: Model, lib: Any, ffi: Any) -> None:
+    memory = ffi.new("void **")
+    assert lib.aclrtMalloc(memory, 128, 0) == OK
+    source, target = memory[0], memory[0] + 64
+    assert lib.aclrtMemcpyAsync(target, 64, source, 64, lib.ACL_MEMCPY_DEVICE_TO_DEVICE, model.streams[0]) == OK
+    assert lib.aclrtMemsetAsync(source, 64, 0, 64, model.streams[0]) == OK
+    model.build()
+    host = ffi.new("char[64]")
+    for value in (b"\x01", b"\x02"):
+        assert lib.aclrtMemset(source, 64, value[0], 64) == OK
+        assert model.execute() == OK
+        assert lib.aclrtMemcpy(host, 64, target, 64, lib.ACL_MEMCPY_DEVICE_TO_HOST) == OK
+        assert ffi.buffer(host)[:] == value * 64
+    assert lib.aclrtFree(memory[0]) == OK
