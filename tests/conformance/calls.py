@@ -3,6 +3,7 @@
 
 Standard input is a JSON list of ``[function, argument, ...]``. An argument is a number, ``null``, ``"text:..."``, or
 
+- a list: a new array; an object: a new structure with these members;
 - ``"out"`` or ``"out:name"``: a new output, kept by that name;
 - ``"buffer"``: 256 bytes;
 - ``"@name"``: the value of a kept output.
@@ -22,10 +23,21 @@ lib, ffi = _driver.lib, _driver.ffi
 kept: dict[str, Any] = {}
 
 
+def composed(value: Any, c_type: Any) -> Any:
+    """Return a new array or structure, which is kept; a structure may be wanted by value."""
+    is_value = c_type.kind == "struct"
+    item = c_type.cname if is_value else c_type.item.cname
+    new = ffi.new(f"{item}[]", value) if isinstance(value, list) else ffi.new(f"{item} *", value)
+    kept[f"composed {len(kept)}"] = new
+    return new[0] if is_value else new
+
+
 def argument(value: Any, c_type: Any, outs: list[Any]) -> Any:
     """Return the C value that an argument of a call stands for."""
     if value is None:
         return ffi.NULL
+    if isinstance(value, list | dict):
+        return composed(value, c_type)
     if not isinstance(value, str):
         converted = ffi.cast(c_type, value)  # -1 is a number to an unsigned parameter too
         return converted if c_type.kind == "pointer" else value if isinstance(value, float) else int(converted)

@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,50 +11,8 @@ import pytest
 from ascend_rt.testing import Latch
 
 GARBAGE_HANDLE = b"no such event"
-HERE = Path(__file__).parent  # not where Python would find the source tree
 
-# A second process that does what it is told, line by line, and answers each line.
-OTHER = """
-import sys
-from ascend_rt import Device, Stream, ffi, lib
-Device(0).set_current()
-stream = Stream()
-raw = ffi.cast("aclrtStream", stream.handle)
-objects = {}
-for line in sys.stdin:
-    print(eval(line), flush=True)
-"""
-
-
-class Process:
-    """The second process."""
-
-    def __init__(self) -> None:
-        self.child = subprocess.Popen([sys.executable, "-c", OTHER], stdin=-1, stdout=-1, text=True, cwd=HERE)
-
-    def __call__(self, expression: str) -> str:
-        assert self.child.stdin is not None
-        assert self.child.stdout is not None
-        self.child.stdin.write(expression + "\n")
-        self.child.stdin.flush()
-        return self.child.stdout.readline().strip()
-
-
-@pytest.fixture
-def process() -> Iterator[Process]:
-    other = Process()
-    yield other
-    assert other.child.stdin is not None
-    other.child.stdin.close()
-    assert other.child.wait(timeout=60) == 0
-
-
-@pytest.fixture(autouse=True)
-def no_shared_memory_is_left() -> Iterator[None]:
-    before = set(Path("/dev/shm").glob("ascend_rt-*")) if Path("/dev/shm").exists() else set()
-    yield
-    if Path("/dev/shm").exists():
-        assert set(Path("/dev/shm").glob("ascend_rt-*")) == before
+pytestmark = pytest.mark.usefixtures("no_shared_memory_is_left")
 
 
 @pytest.fixture
@@ -138,7 +93,7 @@ def test_an_event_outlives_the_process_that_made_it(lib, ffi, stream, process) -
 
 
 def test_a_process_that_ends_without_destroying_leaves_nothing(process) -> None:
-    # The autouse fixture looks at what is left.
+    # The fixture of all tests here looks at what is left.
     assert process("lib.aclrtCreateEventExWithFlag(objects.setdefault('event', ffi.new('aclrtEvent *')), 0x40)") == "0"
 
 

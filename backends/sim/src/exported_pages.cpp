@@ -8,8 +8,6 @@
 namespace aclsim {
 namespace {
 
-constexpr std::size_t kProcesses = 65535;  // memory_cmo_allocator.md section 4, aclrtMemSetPidToShareableHandle
-
 struct Shared {
     std::int32_t process;
     std::int32_t descriptor;
@@ -17,7 +15,8 @@ struct Shared {
     std::uint64_t size;
     Location location;
     aclrtMemAttr attribute;
-    PermittedProcesses<kProcesses> importers;
+    std::uint64_t page;
+    PermittedProcesses<ExportedPages::kProcesses> importers;
 };
 
 }  // namespace
@@ -31,6 +30,7 @@ ExportedPages::ExportedPages(const PhysicalPages &pages, bool checks_process)
     shared.size = pages.size;
     shared.location = pages.location;
     shared.attribute = pages.attribute;
+    shared.page = pages.page;
     shared.importers.start(checks_process);
 }
 
@@ -49,16 +49,16 @@ std::optional<PhysicalPages> ExportedPages::open(const std::string &name) {
     if (file == nullptr) {
         return std::nullopt;
     }
-    return PhysicalPages{file, shared.offset, shared.size, shared.location, shared.attribute};
+    return PhysicalPages{file, shared.offset, shared.size, shared.location, shared.attribute, shared.page};
 }
 
-void ExportedPages::permit(const std::int32_t *processes, std::size_t count) {
+void ExportedPages::permit(const std::int32_t *processes, std::size_t count, std::size_t limit) {
     auto &importers = shared_->as<Shared>().importers;
     if (!importers.is_checked()) {
         fail(ACL_ERROR_RT_NO_PERMISSION, "the memory was exported without a check of processes: there is none to name");
     }
-    if (!importers.add(processes, count)) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "at most %zu processes may import the memory", kProcesses);
+    if (!importers.add(processes, count, limit)) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "at most %zu processes may import the memory", limit);
     }
 }
 

@@ -21,6 +21,7 @@ struct PhysicalPages {
     std::uint64_t size;
     Location location;
     aclrtMemAttr attribute;
+    std::uint64_t page;  // bytes
 };
 
 class ExportedPages {
@@ -31,8 +32,11 @@ class ExportedPages {
     // among those that the exporter named.
     static std::optional<PhysicalPages> open(const std::string &name);
 
-    // Fails with ACL_ERROR_RT_NO_PERMISSION if the export checks no process, and when there are too many.
-    void permit(const std::int32_t *processes, std::size_t count);
+    // Fails with ACL_ERROR_RT_NO_PERMISSION if the export checks no process, and with ACL_ERROR_RT_PARAM_INVALID if
+    // they would be more than the limit in all.
+    static constexpr std::size_t kProcesses =
+        65535;  // memory_cmo_allocator.md section 4, aclrtMemSetPidToShareableHandle
+    void permit(const std::int32_t *processes, std::size_t count, std::size_t limit = kProcesses);
     const std::string &name() const { return shared_->name(); }
     std::uint64_t number() const { return shared_->number(); }
 

@@ -23,8 +23,9 @@ constexpr std::uint64_t page_for(std::uint64_t size) { return size > (1ULL << 20
 struct Block {
     std::uintptr_t address;
     std::uint64_t size;
-    std::uint64_t page;    // bytes
-    std::uint16_t module;  // the component that asked for it
+    std::uint64_t page;        // bytes
+    std::uint16_t module;      // the component that asked for it
+    bool is_physical = false;  // used only where it is mapped, never at this address
 };
 
 // What one component has.
@@ -44,11 +45,15 @@ class Heap {
     // Rounded up to the page and aligned to it; small pages are shared by blocks of 512 bytes. nullptr: no room.
     void *allocate(std::uint64_t size, std::uint64_t page, std::uint16_t module = kApplication);
     void *allocate(std::uint64_t size) { return allocate(size, page_for(size)); }
+    // The block that starts there is physical memory from now on.
+    void mark_physical(const void *address) {
+        blocks_.at(reinterpret_cast<std::uintptr_t>(address)).is_physical = true;
+    }
     // What was released; nothing, unless the address is the start of a live block.
     std::optional<Block> release(const void *address);
     // The live block that the address is in.
     std::optional<Block> find(const void *address) const;
-    // Is [address, address + size) inside one live block?
+    // Is [address, address + size) inside one live block, and may it be used there?
     bool contains(const void *address, std::uint64_t size) const;
     void release_all();
     // Gives out no more than so many bytes at a time.

@@ -1,10 +1,16 @@
 #include "ipc_memory.h"
 
+#include <algorithm>
+
 #include "engine.h"
 #include "error.h"
 
 namespace aclsim {
 namespace {
+
+// How many processes may import (section 7, aclrtIpcMemSetImportPid): of 950, and of the others.
+constexpr std::size_t kMostProcesses = 65535;
+constexpr std::size_t kProcesses = 32768;
 
 template <class Map, class Condition>
 void erase_if(Map &map, Condition condition) {
@@ -28,9 +34,9 @@ const std::string &IpcMemory::export_block(const void *address, std::uint64_t si
              "%p is not aligned to a page, or has less than %llu bytes; allocate more than 1 MiB, or huge pages",
              address, static_cast<unsigned long long>(size));
     }
-    ExportedPages pages(
-        {memory.pages(location.device), memory.offset_of(location.device, address), size, location, ACL_HBM_MEM_HUGE},
-        checks_process);
+    ExportedPages pages({memory.pages(location.device), memory.offset_of(location.device, address), size, location,
+                         ACL_HBM_MEM_HUGE, block->page},
+                        checks_process);
     const std::string key = pages.name();
     return exports_.emplace(key, Export{address, location.device, std::move(pages)}).first->first;
 }
@@ -40,7 +46,7 @@ void IpcMemory::permit(const std::string &key, const std::int32_t *processes, st
     if (found == exports_.end()) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "this process has exported no memory under the key");
     }
-    found->second.pages.permit(processes, count);
+    found->second.pages.permit(processes, count, config().product->has(kHasSimt) ? kMostProcesses : kProcesses);
 }
 
 std::pair<void *, std::uint32_t> IpcMemory::import(const std::string &key) {
@@ -57,18 +63,22 @@ std::pair<void *, std::uint32_t> IpcMemory::import(const std::string &key) {
     if (address == nullptr) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "there are no addresses left");
     }
-    pages->file->map(address, pages->offset, size);
-    engine_.memory().add_range({reinterpret_cast<std::uintptr_t>(address), size, pages->location, kHugePage, true});
-    imports_[key].push_back(address);
+    engine_.memory().add_range({reinterpret_cast<std::uintptr_t>(address), size, pages->location, pages->page, true});
+    const Import import{address, pages->location.device};
+    try {
+        pages->file->map(address, pages->offset, size);
+    } catch (...) {
+        unmap(import);
+        throw;
+    }
+    imports_[key].push_back(import);
     return {address, pages->location.device};
 }
 
 void IpcMemory::close(const std::string &key) {
     const auto imported = imports_.find(key);
     if (imported != imports_.end()) {
-        void *address = imported->second.front();
-        engine_.memory().clear_range(reinterpret_cast<std::uintptr_t>(address));
-        engine_.memory().unreserve(address);
+        unmap(imported->second.front());
         imported->second.pop_front();
         if (imported->second.empty()) {
             imports_.erase(imported);
@@ -86,6 +96,18 @@ void IpcMemory::forget(const void *address) {
 
 void IpcMemory::forget_device(std::uint32_t device) {
     erase_if(exports_, [device](const Export &it) { return it.device == device; });
+    erase_if(imports_, [&](std::deque<Import> &of_key) {  // all of one key are of one device
+        if (of_key.front().device != device) {
+            return false;
+        }
+        std::for_each(of_key.begin(), of_key.end(), [this](const Import &it) { unmap(it); });
+        return true;
+    });
+}
+
+void IpcMemory::unmap(const Import &import) {
+    engine_.memory().clear_range(reinterpret_cast<std::uintptr_t>(import.address));
+    engine_.memory().unreserve(import.address);
 }
 
 }  // namespace aclsim

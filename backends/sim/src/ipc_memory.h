@@ -27,18 +27,24 @@ class IpcMemory {
     void close(const std::string &key);
     // The block was freed: nobody imports it any more.
     void forget(const void *address);
-    // All of the device's memory was.
+    // All of the device's memory was, and what others share of it is out of reach.
     void forget_device(std::uint32_t device);
 
   private:
+    struct Import {
+        void *address;
+        std::uint32_t device;
+    };
     struct Export {
         const void *address;
         std::uint32_t device;
         ExportedPages pages;
     };
+    void unmap(const Import &import);
+
     Engine &engine_;
     std::map<std::string, Export> exports_;
-    std::map<std::string, std::deque<void *>> imports_;
+    std::map<std::string, std::deque<Import>> imports_;
     std::set<std::string> attributed_;
 };
 

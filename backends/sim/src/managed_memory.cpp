@@ -8,6 +8,8 @@
 namespace aclsim {
 namespace {
 
+constexpr std::uint64_t kWindow = 3ULL << 40;  // section 5: the size of the addresses that are for managed memory
+
 std::uintptr_t number(const void *address) { return reinterpret_cast<std::uintptr_t>(address); }
 
 }  // namespace
@@ -19,6 +21,9 @@ std::int32_t location_number(const aclrtMemManagedLocation &location) {
 }
 
 void *ManagedMemory::allocate(std::uint64_t size, std::uint32_t device) {
+    if (size > kWindow) {
+        return nullptr;
+    }
     size = round_up(size, kHugePage);
     void *address = engine_.memory().reserve(size, kHugePage);
     if (address != nullptr) {

@@ -70,7 +70,8 @@ Location AddressSpace::locate(const void *address) const {
 std::optional<Block> AddressSpace::find(const void *address) const {
     const Heap *slot = slot_of(address);
     if (slot != nullptr) {
-        return slot->find(address);
+        const std::optional<Block> block = slot->find(address);
+        return block && block->is_physical ? std::nullopt : block;
     }
     const Range *range = find_range(address);
     return range == nullptr ? std::nullopt
@@ -109,14 +110,29 @@ bool AddressSpace::free_pinned(const void *address) {
 
 bool AddressSpace::free_device(const void *address) {
     const Location location = locate(address);
-    if (location.place != Place::Device || slot_of(address) == nullptr) {
+    const std::optional<Block> block = find(address);
+    if (location.place != Place::Device || slot_of(address) == nullptr || !block || block->address != number(address)) {
         return false;
     }
-    const std::optional<Block> block = device(location.device).release(address);
-    if (block && block->size >= kHugePage) {
-        files_[location.device]->discard(offset_of(location.device, address), block->size);
+    release(location.device, address);
+    return true;
+}
+
+void *AddressSpace::allocate_physical(std::uint32_t id, std::uint64_t size, std::uint64_t page) {
+    void *address = device(id).allocate(size, page);
+    if (address != nullptr) {
+        device(id).mark_physical(address);
     }
-    return block.has_value();
+    return address;
+}
+
+void AddressSpace::free_physical(std::uint32_t device, const void *address) { release(device, address); }
+
+void AddressSpace::release(std::uint32_t id, const void *address) {
+    const std::optional<Block> block = device(id).release(address);
+    if (block && block->size >= kHugePage) {
+        files_[id]->discard(offset_of(id, address), block->size);
+    }
 }
 
 void AddressSpace::free_all(std::uint32_t id) {

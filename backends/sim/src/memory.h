@@ -28,6 +28,13 @@ struct Location {
     std::uint32_t device = 0;  // of Place::Device and Place::Managed: its number before ASCEND_RT_VISIBLE_DEVICES
 };
 
+// What aclrtHostRegister or aclrtHostRegisterV2 made of memory of the user.
+enum class Registration : std::uint8_t {
+    None,
+    Pinned,  // copies need not wait for it
+    Mapped,  // devices see it too
+};
+
 // Addresses with something behind them, outside the slots.
 struct Range {
     std::uintptr_t address;
@@ -35,7 +42,7 @@ struct Range {
     Location location;
     std::uint64_t page;
     bool is_accessible;  // not before aclrtMemSetAccess, if it was mapped without access
-    bool is_registered = false;
+    Registration registration = Registration::None;
 };
 
 // Guarded by the engine's lock.
@@ -58,6 +65,9 @@ class AddressSpace {
     // back; small ones keep theirs, because they are likely to be used again at once.
     bool free_pinned(const void *address);
     bool free_device(const void *address);
+    // Memory that has no address of its own: what it answers is only for these calls. nullptr: no room.
+    void *allocate_physical(std::uint32_t device, std::uint64_t size, std::uint64_t page);
+    void free_physical(std::uint32_t device, const void *address);
     void free_all(std::uint32_t device);
     const std::shared_ptr<PageFile> &pages(std::uint32_t device) const { return files_[device]; }
     // Where in the device's pages the block is.
@@ -76,6 +86,7 @@ class AddressSpace {
 
   private:
     const Heap *slot_of(const void *address) const;
+    void release(std::uint32_t device, const void *address);
     bool is_virtual(std::uintptr_t address) const;
 
     std::uintptr_t range_ = 0;  // what was reserved for the slots: base_ is aligned

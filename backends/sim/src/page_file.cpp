@@ -108,4 +108,20 @@ void clear_addresses(void *address, std::uint64_t size) {
 
 void give_addresses_back(void *address, std::uint64_t size) { munmap(address, size); }
 
+bool has_pages(const void *address, std::uint64_t size) {
+    const std::uintptr_t offset =
+        reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(getpagesize());
+    auto *begin = const_cast<char *>(static_cast<const char *>(address)) - offset;
+    return msync(begin, size + offset, MS_ASYNC) == 0;  // starts nothing, and fails where nothing is mapped
+}
+
+void populate_pages(const void *address, std::uint64_t size) {
+#ifdef MADV_POPULATE_READ
+    madvise(const_cast<void *>(address), size, MADV_POPULATE_READ);
+#else
+    (void)address;
+    (void)size;
+#endif
+}
+
 }  // namespace aclsim

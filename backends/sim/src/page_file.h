@@ -36,5 +36,9 @@ void discard_pages(void *address, std::uint64_t size);
 // What the addresses showed is gone; they are as after reserve_addresses().
 void clear_addresses(void *address, std::uint64_t size);
 void give_addresses_back(void *address, std::uint64_t size);
+// Is there anything behind all of the addresses?
+bool has_pages(const void *address, std::uint64_t size);
+// The pages come to be, if the host can do that without touching them.
+void populate_pages(const void *address, std::uint64_t size);
 
 }  // namespace aclsim

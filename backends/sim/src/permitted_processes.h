@@ -13,10 +13,10 @@ class PermittedProcesses {
   public:
     void start(bool is_checked) { is_checked_ = is_checked ? 1 : 0; }
     bool is_checked() const { return is_checked_ != 0; }
-    // false: they are too many.
-    bool add(const std::int32_t *processes, std::size_t count) {
+    // false: they would be more than the limit.
+    bool add(const std::int32_t *processes, std::size_t count, std::size_t limit = kLimit) {
         const std::size_t known = count_;
-        if (count > kLimit - known) {
+        if (known > limit || count > limit - known) {
             return false;
         }
         std::copy(processes, processes + count, ids_ + known);

@@ -9,17 +9,12 @@
 namespace aclsim {
 namespace {
 
-constexpr std::uint64_t kGiB = 1ULL << 30;
-// Where a caller may wish to have addresses (section 4, aclrtReserveMemAddress).
-constexpr std::uintptr_t kWishBegin = 16ULL << 40;
-constexpr std::uintptr_t kWishEnd = 24ULL << 40;
-
 std::uintptr_t number(const void *address) { return reinterpret_cast<std::uintptr_t>(address); }
 
-void require_huge_multiple(std::uint64_t value, const char *what) {
-    if (value % kHugePage != 0) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%s %#llx is no multiple of 2 MiB; ask aclrtMemGetAllocationGranularity", what,
-             static_cast<unsigned long long>(value));
+void require_multiple(std::uint64_t page, std::uint64_t value, const char *what) {
+    if (value % page != 0) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%s %#llx is no multiple of %llu MiB; ask aclrtMemGetAllocationGranularity",
+             what, static_cast<unsigned long long>(value), static_cast<unsigned long long>(page >> 20));
     }
 }
 
@@ -29,13 +24,13 @@ bool is_same(const aclrtMemLocation &a, const aclrtMemLocation &b) { return a.ty
 
 std::shared_ptr<PhysicalMemory> PhysicalMemory::allocate(Engine &engine, std::uint64_t size,
                                                          const aclrtPhysicalMemProp &properties, std::uint64_t page) {
-    require_huge_multiple(size, "the size");
-    PhysicalPages pages{nullptr, 0, size, {Place::Pinned, 0}, properties.memAttr};
+    require_multiple(page, size, "the size");
+    PhysicalPages pages{nullptr, 0, size, {Place::Pinned, 0}, properties.memAttr, page};
     void *block = nullptr;
     if (properties.location.type == ACL_MEM_LOCATION_TYPE_DEVICE) {
         const Device &device = *engine.devices()[properties.location.id];
-        Heap &heap = engine.memory().device(device.physical_id);
-        block = heap.allocate(size, page);
+        const Heap &heap = engine.memory().device(device.physical_id);
+        block = engine.memory().allocate_physical(device.physical_id, size, page);
         if (block == nullptr) {
             fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes do not fit: %llu of %llu bytes are free on device %u",
                  static_cast<unsigned long long>(size), static_cast<unsigned long long>(heap.free_bytes()),
@@ -55,19 +50,22 @@ std::shared_ptr<PhysicalMemory> PhysicalMemory::allocate(Engine &engine, std::ui
 
 PhysicalMemory::~PhysicalMemory() {
     if (block_ != nullptr) {
-        engine_.memory().free_device(block_);
+        engine_.memory().free_physical(pages_.location.device, block_);
     }
 }
 
-void *VirtualMemory::reserve(std::uint64_t size, void *wish) {
-    require_huge_multiple(size, "the size");
-    const std::uint64_t alignment = size > kGiB ? kGiantPage : kHugePage;
+void *VirtualMemory::reserve(std::uint64_t size, void *wish, const AddressRange &wishes) {
+    require_multiple(kHugePage, size, "the size");
+    // A single giant page fits into addresses that the caller leaves to the runtime.
+    const std::uint64_t alignment =
+        size > kGiantPage || (size == kGiantPage && wish == nullptr) ? kGiantPage : kHugePage;
     if (wish != nullptr) {
         const std::uintptr_t begin = number(wish);
-        if (begin % alignment != 0 || begin < kWishBegin || size > kWishEnd - kWishBegin || begin > kWishEnd - size) {
+        if (begin % alignment != 0 || begin < wishes.begin || begin > wishes.end || size > wishes.end - begin) {
             fail(ACL_ERROR_RT_PARAM_INVALID,
-                 "%p is not between 16 and 24 TiB, or not aligned to %llu bytes, or has too little behind it", wish,
-                 static_cast<unsigned long long>(alignment));
+                 "%llu bytes at %p are not between %llu and %llu TiB, or %p is not aligned to %llu bytes",
+                 static_cast<unsigned long long>(size), wish, static_cast<unsigned long long>(wishes.begin >> 40),
+                 static_cast<unsigned long long>(wishes.end >> 40), wish, static_cast<unsigned long long>(alignment));
         }
     }
     void *address = engine_.memory().reserve(size, alignment, wish);
@@ -129,7 +127,7 @@ void VirtualMemory::map(void *address, std::uint64_t size, std::shared_ptr<Physi
         fail(ACL_ERROR_RT_PARAM_INVALID, "the size must be that of the physical memory, %llu",
              static_cast<unsigned long long>(pages.size));
     }
-    require_huge_multiple(number(address), "the address");
+    require_multiple(pages.page, number(address), "the address");
     const auto reservation = reservation_of(address, size);
     if (engine_.memory().overlaps_range(address, size)) {
         fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR, "something is mapped at %p already; unmap it first", address);
@@ -138,7 +136,7 @@ void VirtualMemory::map(void *address, std::uint64_t size, std::shared_ptr<Physi
     if (is_accessible) {
         pages.file->map(address, pages.offset, size);
     }
-    engine_.memory().add_range({number(address), size, pages.location, kHugePage, is_accessible});
+    engine_.memory().add_range({number(address), size, pages.location, pages.page, is_accessible});
     Mapping &mapping = mappings_[number(address)];
     mapping = {size, std::move(memory), {}, reservation->first};
     if (is_accessible) {
@@ -150,14 +148,24 @@ void VirtualMemory::map(void *address, std::uint64_t size, std::shared_ptr<Physi
 void VirtualMemory::map_like(void *address, std::uint64_t size, void *source) {
     auto *to = static_cast<unsigned char *>(address);
     auto *from = static_cast<unsigned char *>(source);
-    for (std::uint64_t done = 0; done < size;) {
-        const Mapping &block = require_mapping(from + done);
-        if (block.size > size - done) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes end inside a block", static_cast<unsigned long long>(size));
+    std::uint64_t done = 0;
+    try {
+        while (done < size) {
+            const Mapping &block = require_mapping(from + done);
+            if (block.size > size - done) {
+                fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes end inside a block",
+                     static_cast<unsigned long long>(size));
+            }
+            map(to + done, block.size, block.memory, true);
+            done += block.size;
         }
-        const std::uint64_t bytes = block.size;  // map() may move the block
-        map(to + done, bytes, block.memory, true);
-        done += bytes;
+    } catch (...) {  // all blocks or none
+        for (std::uint64_t at = 0; at < done;) {
+            const std::uint64_t bytes = require_mapping(to + at).size;
+            unmap(to + at);
+            at += bytes;
+        }
+        throw;
     }
 }
 
@@ -197,7 +205,7 @@ void VirtualMemory::set_access(void *address, std::uint64_t size, const aclrtMem
     const PhysicalPages &pages = mapping.memory->pages();
     if (mapping.granted.empty()) {
         pages.file->map(address, pages.offset, size);
-        engine_.memory().add_range({number(address), size, pages.location, kHugePage, true});
+        engine_.memory().add_range({number(address), size, pages.location, pages.page, true});
     }
     if (!has_access(address, access.location)) {
         mapping.granted.push_back(access.location);

@@ -45,13 +45,19 @@ class PhysicalMemory final : public Object {
     bool is_imported_ = false;
 };
 
+struct AddressRange {
+    std::uintptr_t begin;
+    std::uintptr_t end;
+};
+
 // Guarded by the engine's lock. Everything fails with ACL_ERROR_RT_PARAM_INVALID where a size, an address or a mapping
 // is not as it must be, and with ACL_ERROR_RT_DRV_INTERNAL_ERROR where something is still in use.
 class VirtualMemory {
   public:
     explicit VirtualMemory(Engine &engine) : engine_(engine) {}
 
-    void *reserve(std::uint64_t size, void *wish);
+    // The wish is NULL or among the addresses that may be wished.
+    void *reserve(std::uint64_t size, void *wish, const AddressRange &wishes);
     void release(void *address);
     void map(void *address, std::uint64_t size, std::shared_ptr<PhysicalMemory> memory, bool is_accessible);
     // Maps what is behind the blocks that begin at the source, block by block.

@@ -43,27 +43,30 @@ void require_size(std::uint64_t size) {
 }
 
 // What is registered counts as pinned, and the device sees it at the same address.
-void register_host(Engine &engine, void *pointer, std::uint64_t size) {
-    require_context(engine);
+void register_host(Engine &engine, void *pointer, std::uint64_t size, bool is_mapped) {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
     if (address % kSmallPage != 0 || size > UINTPTR_MAX - address) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not aligned to 4 KiB, or has no %llu bytes behind it", pointer,
              static_cast<unsigned long long>(size));
     }
+    const Place place = engine.memory().locate(pointer).place;
+    const bool is_of_host = place == Place::Unregistered || place == Place::Pinned;
+    if (!is_of_host || !engine.memory().is_live(pointer, size) || !has_pages(pointer, size)) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes at %p are not live memory of the host",
+             static_cast<unsigned long long>(size), pointer);
+    }
     if (engine.memory().overlaps_range(pointer, size)) {
         fail(ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "some of the %llu bytes at %p are registered already",
              static_cast<unsigned long long>(size), pointer);
     }
-    const Location location = engine.memory().locate(pointer);
-    if (location.place == Place::Device || !engine.memory().is_live(pointer, size)) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%p is no live memory of the host", pointer);
-    }
-    engine.memory().add_range({address, size, {Place::Pinned, 0}, kSmallPage, true, /*is_registered=*/true});
+    Range range{address, size, {Place::Pinned, 0}, kSmallPage, true};
+    range.registration = is_mapped ? Registration::Mapped : Registration::Pinned;
+    engine.memory().add_range(range);
 }
 
 const Range *find_registered(Engine &engine, const void *pointer) {
     const Range *range = engine.memory().find_range(pointer);
-    return range != nullptr && range->is_registered ? range : nullptr;
+    return range != nullptr && range->registration != Registration::None ? range : nullptr;
 }
 
 // Which accelerators of the chip reach host memory. Made up, but for the products: those that register host memory, and
@@ -90,12 +93,12 @@ aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cf
         require(ptr, "ptr");
         require_size(size);
         require_attributes(cfg);
+        require_context(engine);
         const MallocConfig wanted = read_malloc_config(cfg, {ACL_RT_MEM_ATTR_MODULE_ID, ACL_RT_MEM_ATTR_VA_FLAG});
         if (wanted.keeps_address && !config().product->has(kKeepsHostAddress)) {
             refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s cannot show host memory at the same address",
                    config().product->name);
         }
-        require_context(engine);
         *ptr = allocate_pinned(engine, size, wanted.module);
     });
 }
@@ -125,7 +128,7 @@ aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type,
         }
         require_context(engine);
         require_supported();
-        register_host(engine, ptr, size);
+        register_host(engine, ptr, size, true);
         *devPtr = ptr;
     });
 }
@@ -143,7 +146,7 @@ aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag) {
             engine.memory().locate(ptr).place == Place::Pinned) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%p is pinned already", ptr);
         }
-        register_host(engine, ptr, size);
+        register_host(engine, ptr, size, flag != ACL_HOST_REG_PINNED);
     });
 }
 
@@ -169,8 +172,9 @@ aclError aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag) {
         }
         require_supported();
         require_context(engine);
-        if (find_registered(engine, pHost) == nullptr) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not registered; call aclrtHostRegister first", pHost);
+        const Range *registered = find_registered(engine, pHost);
+        if (registered == nullptr || registered->registration != Registration::Mapped) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not registered for devices; call aclrtHostRegister first", pHost);
         }
         *pDevice = pHost;
     });
@@ -179,10 +183,10 @@ aclError aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag) {
 aclError aclrtHostMemMapCapabilities(uint32_t deviceId, aclrtHacType hacType, aclrtHostMemMapCapability *capabilities) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         require(capabilities, "capabilities");
+        require_device(engine, deviceId);
         if (hacType < ACL_RT_HAC_TYPE_STARS || hacType > ACL_RT_HAC_TYPE_CCU) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no accelerator type %d", static_cast<int>(hacType));
         }
-        require_device(engine, deviceId);
         require_context(engine);
         *capabilities = reaches_host(hacType) ? ACL_RT_HOST_MEM_MAP_SUPPORTED : ACL_RT_HOST_MEM_MAP_NOT_SUPPORTED;
     });

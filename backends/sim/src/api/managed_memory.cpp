@@ -67,12 +67,7 @@ class PrefetchTask final : public Task {
     Start start(Stream &) override {
         return engine_.managed_memory().contains(pointer_, size_) ? Start::Run : Start::Done;
     }
-    void run() override {
-        const auto *bytes = static_cast<const volatile unsigned char *>(pointer_);
-        for (std::size_t at = 0; at < size_; at += kSmallPage) {
-            static_cast<void>(bytes[at]);
-        }
-    }
+    void run() override { populate_pages(pointer_, size_); }
     Executor *executor() override { return &engine_.workers(); }
 
   private:
@@ -109,13 +104,14 @@ aclError aclrtMemAllocManaged(void **ptr, uint64_t size, uint32_t flag) {
         if (size == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "size is 0");
         }
-        *ptr = engine.managed_memory().allocate(size, require_context(engine).device.physical_id);
-        if (*ptr == nullptr) {
+        void *address = engine.managed_memory().allocate(size, require_context(engine).device.physical_id);
+        if (address == nullptr) {
             fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes of managed memory do not fit",
                  static_cast<unsigned long long>(size));
         }
+        *ptr = address;
         if (config().checks_memory) {
-            engine.memory_check().allocated(*ptr, size);
+            engine.memory_check().allocated(address, size);
         }
     });
 }
@@ -132,6 +128,10 @@ aclError aclrtMemManagedAdvise(const void *const ptr, uint64_t size, aclrtMemMan
             require_location(engine, location);
         }
         require_context(engine);
+        if (size % kHugePage != 0) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "size %llu is no multiple of 2 MiB",
+                 static_cast<unsigned long long>(size));
+        }
         require_managed(engine, ptr, size);
         engine.managed_memory().advise(ptr, size, advise, location);
     });

@@ -42,7 +42,7 @@ std::size_t padded(std::size_t size, std::size_t padding) {
     if (size == 0) {
         reject(ACL_ERROR_INVALID_PARAM, "size is 0");
     }
-    if (size > SIZE_MAX - 2 * kUnit) {
+    if (size > SIZE_MAX - kUnit - padding) {
         reject(ACL_ERROR_INVALID_PARAM, "size %zu wraps around when it is padded", size);
     }
     return round_up(size, kUnit) + padding;
@@ -338,8 +338,8 @@ aclError aclrtMemP2PMap(void *devPtr, size_t size, int32_t dstDevId, uint64_t fl
             reject(ACL_ERROR_INVALID_PARAM, "flags must be 0");
         }
         require_supported();
-        const Device &device = require_context(engine).device;
         const Device &peer = require_device(engine, dstDevId);
+        const Device &device = require_context(engine).device;
         const Location location = engine.memory().locate(devPtr);
         if (location.place != Place::Device || !engine.memory().is_live(devPtr, size)) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%zu bytes at %p are not live device memory", size, devPtr);

@@ -2,6 +2,7 @@
 #include "virtual_memory.h"
 
 #include <cstring>
+#include <string>
 
 #include "entry.h"
 
@@ -11,32 +12,39 @@ namespace {
 
 constexpr std::uint64_t kLargestOfSmallPages = 128ULL << 30;  // of one reservation
 constexpr std::uint64_t kHighestExportFlag = 1;
+// Where a caller may wish to have addresses.
+constexpr AddressRange kWishes{16ULL << 40, 24ULL << 40};
+constexpr AddressRange kNoUcWishes{40ULL << 40, 224ULL << 40};
 
 enum class Kind : std::uint8_t { Any, Ddr, Hbm };
 
-// What can be allocated, and as what aclrtMemGetAllocationPropertiesFromHandle tells of it. Small pages of a device are
-// served as huge ones.
+constexpr char kWithP2p[] = " 910B 910C 310P 910 950 ";
+constexpr char kWithHuge1g[] = " 910B 910C 950 ";
+
+// What can be allocated, on which products (nullptr: all), and as what aclrtMemGetAllocationPropertiesFromHandle tells
+// of it. Small pages of a device are served as huge ones.
 struct Attribute {
     aclrtMemAttr attribute;
     Kind kind;
     std::uint64_t page;
     aclrtMemAttr on_device;
     aclrtMemAttr on_host;
+    const char *products;
 };
 constexpr Attribute kAttributes[] = {
-    {ACL_DDR_MEM_HUGE, Kind::Ddr, kHugePage, ACL_HBM_MEM_HUGE, ACL_MEM_HUGE},
-    {ACL_DDR_MEM_NORMAL, Kind::Ddr, kHugePage, ACL_HBM_MEM_NORMAL, ACL_MEM_NORMAL},
-    {ACL_DDR_MEM_P2P_HUGE, Kind::Ddr, kHugePage, ACL_MEM_P2P_HUGE, ACL_MEM_P2P_HUGE},
-    {ACL_DDR_MEM_P2P_NORMAL, Kind::Ddr, kHugePage, ACL_MEM_P2P_NORMAL, ACL_DDR_MEM_P2P_NORMAL},
-    {ACL_HBM_MEM_HUGE, Kind::Hbm, kHugePage, ACL_HBM_MEM_HUGE, ACL_MEM_HUGE},
-    {ACL_HBM_MEM_NORMAL, Kind::Hbm, kHugePage, ACL_HBM_MEM_NORMAL, ACL_MEM_NORMAL},
-    {ACL_HBM_MEM_HUGE1G, Kind::Hbm, kGiantPage, ACL_HBM_MEM_HUGE1G, ACL_MEM_HUGE1G},
-    {ACL_MEM_NORMAL, Kind::Any, kHugePage, ACL_HBM_MEM_NORMAL, ACL_MEM_NORMAL},
-    {ACL_MEM_HUGE, Kind::Any, kHugePage, ACL_HBM_MEM_HUGE, ACL_MEM_HUGE},
-    {ACL_MEM_HUGE1G, Kind::Any, kGiantPage, ACL_HBM_MEM_HUGE1G, ACL_MEM_HUGE1G},
-    {ACL_MEM_P2P_NORMAL, Kind::Any, kHugePage, ACL_MEM_P2P_NORMAL, ACL_DDR_MEM_P2P_NORMAL},
-    {ACL_MEM_P2P_HUGE, Kind::Any, kHugePage, ACL_MEM_P2P_HUGE, ACL_MEM_P2P_HUGE},
-    {ACL_MEM_P2P_HUGE1G, Kind::Any, kGiantPage, ACL_MEM_P2P_HUGE1G, ACL_MEM_P2P_HUGE1G},
+    {ACL_DDR_MEM_HUGE, Kind::Ddr, kHugePage, ACL_HBM_MEM_HUGE, ACL_MEM_HUGE, nullptr},
+    {ACL_DDR_MEM_NORMAL, Kind::Ddr, kHugePage, ACL_HBM_MEM_NORMAL, ACL_MEM_NORMAL, nullptr},
+    {ACL_DDR_MEM_P2P_HUGE, Kind::Ddr, kHugePage, ACL_MEM_P2P_HUGE, ACL_MEM_P2P_HUGE, kWithP2p},
+    {ACL_DDR_MEM_P2P_NORMAL, Kind::Ddr, kHugePage, ACL_MEM_P2P_NORMAL, ACL_DDR_MEM_P2P_NORMAL, kWithP2p},
+    {ACL_HBM_MEM_HUGE, Kind::Hbm, kHugePage, ACL_HBM_MEM_HUGE, ACL_MEM_HUGE, nullptr},
+    {ACL_HBM_MEM_NORMAL, Kind::Hbm, kHugePage, ACL_HBM_MEM_NORMAL, ACL_MEM_NORMAL, nullptr},
+    {ACL_HBM_MEM_HUGE1G, Kind::Hbm, kGiantPage, ACL_HBM_MEM_HUGE1G, ACL_MEM_HUGE1G, kWithHuge1g},
+    {ACL_MEM_NORMAL, Kind::Any, kHugePage, ACL_HBM_MEM_NORMAL, ACL_MEM_NORMAL, nullptr},
+    {ACL_MEM_HUGE, Kind::Any, kHugePage, ACL_HBM_MEM_HUGE, ACL_MEM_HUGE, nullptr},
+    {ACL_MEM_HUGE1G, Kind::Any, kGiantPage, ACL_HBM_MEM_HUGE1G, ACL_MEM_HUGE1G, " 910B 910C "},
+    {ACL_MEM_P2P_NORMAL, Kind::Any, kHugePage, ACL_MEM_P2P_NORMAL, ACL_DDR_MEM_P2P_NORMAL, kWithP2p},
+    {ACL_MEM_P2P_HUGE, Kind::Any, kHugePage, ACL_MEM_P2P_HUGE, ACL_MEM_P2P_HUGE, kWithP2p},
+    {ACL_MEM_P2P_HUGE1G, Kind::Any, kGiantPage, ACL_MEM_P2P_HUGE1G, ACL_MEM_P2P_HUGE1G, " 910C "},
 };
 
 bool is_on_device(const aclrtPhysicalMemProp &prop) { return prop.location.type == ACL_MEM_LOCATION_TYPE_DEVICE; }
@@ -59,6 +67,16 @@ const Attribute &require_attribute(const aclrtPhysicalMemProp &prop) {
     return *found;
 }
 
+// 1 GiB pages are a device's (section 4, aclrtMallocPhysical).
+void require_available(const Attribute &attribute, const aclrtPhysicalMemProp &prop) {
+    const std::string product = " " + std::string(config().product->name) + " ";
+    const bool is_there = attribute.products == nullptr || std::strstr(attribute.products, product.c_str()) != nullptr;
+    if (!is_there || (attribute.page == kGiantPage && !is_on_device(prop))) {
+        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no memory of attribute %d there", config().product->name,
+               static_cast<int>(attribute.attribute));
+    }
+}
+
 void require_size(std::uint64_t size) {
     if (size == 0) {
         reject(ACL_ERROR_INVALID_PARAM, "size is 0");
@@ -75,21 +93,13 @@ PhysicalMemory &require_memory(Engine &engine, aclrtDrvMemHandle handle) {
     return require_handle<PhysicalMemory>(engine, handle, "physical memory");
 }
 
-aclError reserve(const char *function, void **pointer, std::uint64_t size, void *expected, std::uint64_t flags,
-                 bool (*refuses)(std::uint64_t size, const void *expected, std::uint64_t flags)) {
-    return entry(function, [&](Engine &engine, Lock &) {
-        require(pointer, "virPtr");
-        require_size(size);
-        if (flags > 1) {
-            reject(ACL_ERROR_INVALID_PARAM, "flags %#llx is neither 0 nor 1", static_cast<unsigned long long>(flags));
-        }
-        require_supported();
-        if (refuses(size, expected, flags)) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes cannot be reserved in one piece like this",
-                 static_cast<unsigned long long>(size));
-        }
-        *pointer = engine.virtual_memory().reserve(size, expected);
-    });
+void require_reservation(void **pointer, std::uint64_t size, std::uint64_t flags) {
+    require(pointer, "virPtr");
+    require_size(size);
+    if (flags > 1) {
+        reject(ACL_ERROR_INVALID_PARAM, "flags %#llx is neither 0 nor 1", static_cast<unsigned long long>(flags));
+    }
+    require_supported();
 }
 
 aclError map(const char *function, void *pointer, std::size_t size, std::size_t offset, aclrtDrvMemHandle handle,
@@ -129,7 +139,9 @@ void require_share_type(aclrtMemSharedHandleType type) {
     if (type != ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT && type != ACL_MEM_SHARE_HANDLE_TYPE_FABRIC) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "there is no type %d of shared handles", static_cast<int>(type));
     }
-    if (type == ACL_MEM_SHARE_HANDLE_TYPE_FABRIC && !config().product->has(kHasSuperPod)) {
+    // Between servers, as aclrtIpcMemImportPidInterServer.
+    const bool has_fabric = is_documented_for("aclrtIpcMemImportPidInterServer", *config().product);
+    if (type == ACL_MEM_SHARE_HANDLE_TYPE_FABRIC && !has_fabric) {
         refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no fabric handles", config().product->name);
     }
 }
@@ -206,9 +218,7 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrt
         } else if (type == ACL_MEM_LOCATION_TYPE_HOST_NUMA) {
             require_context(engine);
         }
-        if (attribute.page == kGiantPage && !config().product->has_huge1g_pages) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no 1 GiB pages", config().product->name);
-        }
+        require_available(attribute, *prop);
         *handle = PhysicalMemory::allocate(engine, size, *prop, attribute.page)->handle();
     });
 }
@@ -225,16 +235,31 @@ aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
 }
 
 aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t, void *expectPtr, uint64_t flags) {
-    return reserve(__func__, virPtr, size, expectPtr, flags, [](std::uint64_t bytes, const void *, std::uint64_t huge) {
-        return huge == 0 && bytes > kLargestOfSmallPages;
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require_reservation(virPtr, size, flags);
+        if (expectPtr != nullptr && config().product->has(kHasSimt)) {
+            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s takes no wish: expectPtr must be NULL",
+                   config().product->name);
+        }
+        if (flags == 0 && size > kLargestOfSmallPages) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "%zu bytes are more than a reservation for small pages can have: 128 GiB",
+                 size);
+        }
+        *virPtr = engine.virtual_memory().reserve(size, expectPtr, kWishes);
     });
 }
 
 aclError aclrtReserveMemAddressNoUCMemory(void **virPtr, size_t size, size_t, void *expectPtr, uint64_t flags) {
-    return reserve(__func__, virPtr, size, expectPtr, flags,
-                   [](std::uint64_t bytes, const void *expected, std::uint64_t) {
-                       return expected == nullptr || bytes % kGiantPage != 0;
-                   });
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require_reservation(virPtr, size, flags);
+        if (expectPtr == nullptr) {
+            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "expectPtr is NULL: these addresses must be wished");
+        }
+        if (size % kGiantPage != 0) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "size %zu is no multiple of 1 GiB", size);
+        }
+        *virPtr = engine.virtual_memory().reserve(size, expectPtr, kNoUcWishes);
+    });
 }
 
 aclError aclrtReleaseMemAddress(void *virPtr) {

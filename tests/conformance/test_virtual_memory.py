@@ -1,0 +1,610 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual memory: addresses that are reserved, memory that is mapped there, and who may reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from ascend_rt.testing import Latch
+
+OK, INVALID_PARAM, RT_PARAM, NO_DEVICE, NO_CONTEXT, BAD_HANDLE = 0, 100000, 107000, 107001, 107002, 107017
+UNSUPPORTED, NO_MEMORY, NO_LINK, IN_USE = 207000, 207001, 207021, 507899
+MIB, GIB, TIB = 1 << 20, 1 << 30, 1 << 40
+HUGE = 2 * MIB
+READ_WRITE, NEVER_GRANTED = 3, 0x7FFFFFFF
+HOST, DEVICE, UNREGISTERED, MANAGED, NUMA = range(5)
+PRODUCTS = ("910B", "910C", "310B", "310P", "910", "950")
+GARBAGE = 0x1234567800
+
+
+def prop(attribute: int = 4, device: int = 0, kind: int = DEVICE, **more: int) -> dict[str, Any]:
+    return {"memAttr": attribute, "location": {"id": device, "type": kind}, **more}
+
+
+class Virtual:
+    """The functions as Python has them: what they give, or an assertion."""
+
+    def __init__(self, lib: Any, ffi: Any) -> None:
+        self.lib, self.ffi = lib, ffi
+
+    def reserve(self, size: int = HUGE, wish: int = 0, flags: int = 1) -> Any:
+        out = self.ffi.new("void **")
+        assert self.lib.aclrtReserveMemAddress(out, size, 0, self.ffi.cast("void *", wish), flags) == OK
+        return out[0]
+
+    def allocate(self, size: int = HUGE, **properties: Any) -> Any:
+        out = self.ffi.new("aclrtDrvMemHandle *")
+        properties = properties or prop()
+        assert self.lib.aclrtMallocPhysical(out, size, self.ffi.new("aclrtPhysicalMemProp *", properties), 0) == OK
+        return out[0]
+
+    def mapped(self, size: int = HUGE) -> tuple[Any, Any]:
+        """Return addresses and the memory that is mapped there."""
+        address, memory = self.reserve(size), self.allocate(size)
+        assert self.lib.aclrtMapMem(address, size, 0, memory, 0) == OK
+        return address, memory
+
+    def give_back(self, address: Any, *memories: Any) -> None:
+        assert self.lib.aclrtUnmapMem(address) == OK
+        assert self.lib.aclrtReleaseMemAddress(address) == OK
+        for memory in memories:
+            assert self.lib.aclrtFreePhysical(memory) == OK
+
+    def write(self, address: Any, data: bytes) -> int:
+        return int(self.lib.aclrtMemcpy(address, len(data), data, len(data), 4))
+
+    def read(self, address: Any, count: int) -> bytes:
+        out = self.ffi.new("char[]", count)
+        assert self.lib.aclrtMemcpy(out, count, address, count, 4) == OK
+        return bytes(self.ffi.buffer(out))
+
+
+@pytest.fixture
+def virtual(lib: Any, ffi: Any, device: Any) -> Iterator[Virtual]:
+    free = device.memory_info
+    yield Virtual(lib, ffi)
+    assert device.memory_info == free  # every test gives back what it takes
+
+
+def number(ffi: Any, address: Any) -> int:
+    return int(ffi.cast("uintptr_t", address))
+
+
+# --- the flow --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [HUGE, 6 * MIB, GIB])
+def test_copies_through_mapped_memory(size: int, virtual: Virtual, lib: Any, ffi: Any, device: Any) -> None:
+    free = device.memory_info.free
+    address, memory = virtual.mapped(size)
+    assert free - device.memory_info.free == size
+    assert virtual.write(address + size - 5, b"hello") == OK
+    assert virtual.read(address + size - 5, 5) == b"hello"
+    assert virtual.read(address, 8) == bytes(8)  # nobody else's bytes
+    attributes, base, found = ffi.new("aclrtPtrAttributes *"), ffi.new("void **"), ffi.new("size_t *")
+    assert lib.aclrtPointerGetAttributes(address + 77, attributes) == OK
+    assert (attributes.location.type, attributes.location.id, attributes.pageSize) == (DEVICE, 0, HUGE)
+    assert lib.aclrtMemGetAddressRange(address + 77, base, found) == OK
+    assert (base[0], found[0]) == (address, size)
+    virtual.give_back(address, memory)
+
+
+def test_tasks_use_mapped_memory(virtual: Virtual, stream: Any, lib: Any, ffi: Any) -> None:
+    raw = ffi.cast("aclrtStream", stream.handle)
+    address, memory = virtual.mapped()
+    pinned = ffi.new("void **")
+    assert lib.aclrtMallocHost(pinned, HUGE) == OK
+    seen = ffi.cast("char *", pinned[0])
+    seen[HUGE - 1] = b"\0"
+    with Latch(stream):
+        assert lib.aclrtMemsetAsync(address, HUGE, 7, HUGE, raw) == OK
+        assert lib.aclrtMemcpyAsync(pinned[0], HUGE, address, HUGE, 2, raw) == OK
+        assert seen[HUGE - 1] == b"\0"
+    stream.synchronize()
+    assert seen[0] == seen[HUGE - 1] == b"\x07"
+    assert lib.aclrtFreeHost(pinned[0]) == OK
+    virtual.give_back(address, memory)
+
+
+def test_two_mappings_show_the_same_bytes(virtual: Virtual, lib: Any) -> None:
+    first, memory = virtual.mapped()
+    second = virtual.reserve(2 * HUGE)
+    assert lib.aclrtMapMem(second + HUGE, HUGE, 0, memory, 0) == OK  # anywhere inside a reservation
+    assert virtual.write(first + 100, b"from the first") == OK
+    assert virtual.read(second + HUGE + 100, 14) == b"from the first"
+    assert virtual.write(second + HUGE, b"back") == OK
+    assert virtual.read(first, 4) == b"back"
+    assert lib.aclrtUnmapMem(second + HUGE) == OK
+    assert lib.aclrtReleaseMemAddress(second) == OK
+    assert virtual.read(first, 4) == b"back"
+    virtual.give_back(first, memory)
+
+
+def test_bytes_stay_with_the_memory(virtual: Virtual, lib: Any) -> None:
+    address, memory = virtual.mapped()
+    assert virtual.write(address, b"kept") == OK
+    assert lib.aclrtUnmapMem(address) == OK
+    other = virtual.allocate()
+    assert lib.aclrtMapMem(address, HUGE, 0, other, 0) == OK
+    assert virtual.read(address, 4) == bytes(4)
+    assert lib.aclrtUnmapMem(address) == OK
+    assert lib.aclrtMapMem(address, HUGE, 0, memory, 0) == OK
+    assert virtual.read(address, 4) == b"kept"
+    virtual.give_back(address, memory, other)
+
+
+def test_host_memory_can_be_mapped(virtual: Virtual, lib: Any, ffi: Any) -> None:
+    address, memory = virtual.reserve(), virtual.allocate(**prop(12, 0, HOST))
+    assert lib.aclrtMapMem(address, HUGE, 0, memory, 0) == OK
+    ffi.memmove(address, b"host", 4)
+    assert virtual.read(address, 4) == b"host"
+    attributes = ffi.new("aclrtPtrAttributes *")
+    assert lib.aclrtPointerGetAttributes(address, attributes) == OK
+    assert attributes.location.type == HOST
+    virtual.give_back(address, memory)
+
+
+def test_pages_of_1_gib(virtual: Virtual, lib: Any, ffi: Any) -> None:
+    address, memory = virtual.reserve(GIB), virtual.allocate(GIB, **prop(10))
+    other = virtual.reserve(2 * GIB)
+    assert lib.aclrtMapMem(other + HUGE, GIB, 0, memory, 0) == RT_PARAM  # not aligned to the page
+    assert lib.aclrtMapMem(address, GIB, 0, memory, 0) == OK
+    attributes = ffi.new("aclrtPtrAttributes *")
+    assert lib.aclrtPointerGetAttributes(address, attributes) == OK
+    assert attributes.pageSize == GIB
+    assert lib.aclrtReleaseMemAddress(other) == OK
+    virtual.give_back(address, memory)
+    properties = ffi.new("aclrtPhysicalMemProp *", prop(10))
+    assert lib.aclrtMallocPhysical(ffi.new("aclrtDrvMemHandle *"), HUGE, properties, 0) == RT_PARAM
+
+
+# --- access ----------------------------------------------------------------------------------------------------------
+
+
+def access(virtual: Virtual, address: Any, kind: int = DEVICE, identity: int = 0) -> int:
+    location, flag = (
+        virtual.ffi.new("aclrtMemLocation *", {"id": identity, "type": kind}),
+        virtual.ffi.new("uint64_t *"),
+    )
+    assert virtual.lib.aclrtMemGetAccess(address, location, flag) == OK
+    return int(flag[0])
+
+
+def test_no_access_until_it_is_granted(virtual: Virtual, lib: Any, ffi: Any) -> None:
+    address, memory = virtual.reserve(), virtual.allocate()
+    assert lib.aclrtMemMapNoAccess(address, HUGE, 0, memory, 0) == OK
+    assert virtual.write(address, b"x") == RT_PARAM
+    assert lib.aclrtMemset(address, 1, 0, 1) == RT_PARAM
+    assert access(virtual, address) == NEVER_GRANTED
+    wanted = ffi.new("aclrtMemAccessDesc[1]", [{"flags": READ_WRITE, "location": {"id": 0, "type": DEVICE}}])
+    assert lib.aclrtMemSetAccess(address, HUGE, wanted, 1) == OK
+    assert access(virtual, address) == READ_WRITE
+    assert virtual.write(address, b"x") == OK
+    virtual.give_back(address, memory)
+
+
+def test_access_of_several_locations(virtual: Virtual, lib: Any, ffi: Any) -> None:
+    address, memory = virtual.mapped()
+    locations = [(DEVICE, 0), (DEVICE, 1), (HOST, 0)]
+    assert [access(virtual, address, *it) for it in locations] == [READ_WRITE, NEVER_GRANTED, NEVER_GRANTED]
+    wanted = ffi.new("aclrtMemAccessDesc[1]", [{"flags": READ_WRITE, "location": {"id": 0, "type": HOST}}])
+    for _ in range(2):
+        assert lib.aclrtMemSetAccess(address, HUGE, wanted, 1) == OK
+    assert [access(virtual, address, *it) for it in locations] == [READ_WRITE, NEVER_GRANTED, READ_WRITE]
+    virtual.give_back(address, memory)
+
+
+# --- ranges that copies refuse ---------------------------------------------------------------------------------------
+
+
+def test_ranges_that_are_not_mapped_are_refused(virtual: Virtual, stream: Any, lib: Any, ffi: Any) -> None:
+    raw = ffi.cast("aclrtStream", stream.handle)
+    address, memories = virtual.reserve(4 * HUGE), [virtual.allocate(), virtual.allocate()]
+    assert virtual.write(address, b"x") == RT_PARAM
+    for at, memory in enumerate(memories):
+        assert lib.aclrtMapMem(address + at * HUGE, HUGE, 0, memory, 0) == OK
+    assert virtual.write(address + HUGE - 4, b"neighbour") == OK  # two mappings side by side are one piece of memory
+    assert virtual.read(address + HUGE - 4, 9) == b"neighbour"
+    assert virtual.write(address + 2 * HUGE - 4, b"half") == OK
+    assert virtual.write(address + 2 * HUGE - 3, b"half") == RT_PARAM
+    assert lib.aclrtMemcpyAsync(address + HUGE, 2 * HUGE, address, HUGE + 1, 3, raw) == RT_PARAM
+    assert lib.aclrtMemsetAsync(address, 3 * HUGE, 0, 2 * HUGE + 1, raw) == RT_PARAM
+    assert lib.aclrtUnmapMem(address) == OK
+    assert virtual.write(address + HUGE - 1, b"half") == RT_PARAM
+    assert virtual.write(address + HUGE, b"half") == OK
+    virtual.lib.aclrtUnmapMem(address + HUGE)
+    assert lib.aclrtReleaseMemAddress(address) == OK
+    for memory in memories:
+        assert lib.aclrtFreePhysical(memory) == OK
+
+
+def test_an_old_address_does_not_reach_physical_memory(virtual: Virtual, lib: Any, ffi: Any) -> None:
+    out = ffi.new("void **")
+    assert lib.aclrtMalloc(out, HUGE - 32, 1) == OK
+    assert lib.aclrtFree(out[0]) == OK
+    address, memory = virtual.mapped()  # may be the same pages
+    assert virtual.write(out[0], b"x") == RT_PARAM
+    assert lib.aclrtFree(out[0]) == RT_PARAM
+    assert lib.aclrtIpcMemGetExportKey(out[0], HUGE, ffi.new("char[65]"), 65, 0) == RT_PARAM
+    assert lib.aclrtFree(address) == RT_PARAM
+    assert lib.aclrtIpcMemGetExportKey(address, HUGE, ffi.new("char[65]"), 65, 0) == RT_PARAM
+    virtual.give_back(address, memory)
+
+
+# --- handles ---------------------------------------------------------------------------------------------------------
+
+
+def test_memory_lives_until_the_last_mapping_is_gone(virtual: Virtual, lib: Any, device: Any) -> None:
+    free = device.memory_info.free
+    address, memory = virtual.mapped()
+    assert lib.aclrtFreePhysical(memory) == OK
+    assert lib.aclrtFreePhysical(memory) == BAD_HANDLE
+    assert device.memory_info.free == free - HUGE
+    assert virtual.write(address, b"alive") == OK
+    virtual.give_back(address)
+    assert device.memory_info.free == free
+
+
+def test_a_handle_is_freed_as_often_as_it_was_retained(virtual: Virtual, lib: Any, ffi: Any) -> None:
+    address, memory = virtual.mapped()
+    again = ffi.new("aclrtDrvMemHandle *")
+    assert lib.aclrtMemRetainAllocationHandle(address + 4711, again) == OK
+    assert again[0] == memory
+    virtual.give_back(address)
+    assert lib.aclrtFreePhysical(memory) == OK
+    assert lib.aclrtFreePhysical(memory) == OK
+    assert lib.aclrtFreePhysical(memory) == BAD_HANDLE
+
+
+def test_a_mapping_gives_a_handle_after_the_last_was_freed(virtual: Virtual, lib: Any, ffi: Any) -> None:
+    address, memory = virtual.mapped()
+    assert lib.aclrtFreePhysical(memory) == OK
+    again = ffi.new("aclrtDrvMemHandle *")
+    assert lib.aclrtMemRetainAllocationHandle(address, again) == OK
+    second = virtual.reserve()
+    assert lib.aclrtMapMem(second, HUGE, 0, again[0], 0) == OK
+    assert virtual.write(second, b"same") == OK
+    assert virtual.read(address, 4) == b"same"
+    virtual.give_back(second)
+    virtual.give_back(address, again[0])
+
+
+# Attribute asked for, on a device and on the host; what is told of it there. None: it cannot be had.
+PROPERTIES = {
+    0: (None, None),
+    1: (None, None),
+    2: (None, 13),
+    3: (None, 12),
+    4: (4, 13),
+    5: (5, 12),
+    6: (None, 16),
+    7: (None, 7),
+    8: (None, None),
+    9: (None, None),
+    11: (None, None),
+    12: (5, 12),
+    13: (4, 13),
+    15: (15, 7),
+    16: (16, 16),
+    18: (None, None),
+    99: (None, None),
+}
+
+
+@pytest.mark.parametrize("kind", [DEVICE, HOST, NUMA, 9])
+def test_properties(kind: int, virtual: Virtual, lib: Any, ffi: Any) -> None:
+    for attribute, told in PROPERTIES.items():
+        properties, out = ffi.new("aclrtPhysicalMemProp *", prop(attribute, 0, kind)), ffi.new("aclrtDrvMemHandle *")
+        expected = told[0 if kind == DEVICE else 1]
+        code = lib.aclrtMallocPhysical(out, HUGE, properties, 0)
+        granularity = ffi.new("size_t *")
+        assert lib.aclrtMemGetAllocationGranularity(properties, 7, granularity) == code
+        assert code == (INVALID_PARAM if expected is None else OK), attribute
+        if expected is None:
+            continue
+        assert granularity[0] == HUGE
+        found = ffi.new("aclrtPhysicalMemProp *")
+        assert lib.aclrtMemGetAllocationPropertiesFromHandle(out[0], found) == OK
+        assert found.memAttr == expected, attribute
+        assert (found.location.type, found.location.id, found.handleType, found.allocationType) == (kind, 0, 0, 0)
+        assert lib.aclrtFreePhysical(out[0]) == OK
+
+
+GIANTS = {10: {"910B", "910C", "950"}, 14: {"910B", "910C"}, 17: {"910C"}}
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_memory_that_a_product_has(product: str, calls: Callable[..., list[Any]]) -> None:
+    rows = [(["aclrtMallocPhysical", "out", GIB, prop(it), 0], product in those) for it, those in GIANTS.items()]
+    rows += [(["aclrtMallocPhysical", "out", GIB, prop(it, 0, HOST), 0], False) for it in GIANTS]
+    rows += [(["aclrtMallocPhysical", "out", HUGE, prop(it), 0], product != "310B") for it in (15, 16)]
+    rows += [(["aclrtMallocPhysical", "out", HUGE, prop(it), 0], True) for it in (4, 5, 12, 13)]
+    rows += [(["aclrtReserveMemAddress", "out", HUGE, 0, 20 * TIB, 0], product != "950")]
+    rows += [(["aclrtReserveMemAddressNoUCMemory", "out", GIB, 0, 48 * TIB, 0], product == "910C")]
+    for (call, has), (code, _) in zip(
+        rows, calls([call for call, _ in rows], ASCEND_RT_SIM_PRODUCT=product), strict=True
+    ):
+        assert code == (OK if has else UNSUPPORTED), call
+
+
+def test_granularity(calls: Callable[..., list[Any]]) -> None:
+    rows = [
+        ["aclrtMemGetAllocationGranularity", prop(it), option, "out"] for it in (5, 10) for option in (0, 1, 0xFFFF)
+    ]
+    assert calls(rows) == [[OK, [HUGE]]] * 3 + [[OK, [GIB]]] * 3
+
+
+# --- addresses -------------------------------------------------------------------------------------------------------
+
+
+def test_wished_addresses(virtual: Virtual, lib: Any, ffi: Any) -> None:
+    wish, out = 17 * TIB, ffi.new("void **")
+    assert number(ffi, virtual.reserve(2 * HUGE, wish)) == wish
+    rows = [
+        (wish, HUGE, NO_MEMORY),
+        (wish + HUGE, HUGE, NO_MEMORY),  # taken
+        (wish - HUGE, 2 * HUGE, NO_MEMORY),
+        (16 * TIB - HUGE, HUGE, RT_PARAM),
+        (24 * TIB - HUGE, 2 * HUGE, RT_PARAM),
+        (24 * TIB, HUGE, RT_PARAM),
+        (18 * TIB + MIB, HUGE, RT_PARAM),
+        (18 * TIB + HUGE, GIB + HUGE, RT_PARAM),  # above 1 GiB the wish is aligned to 1 GiB
+        (18 * TIB + HUGE, GIB, OK),
+        (24 * TIB - HUGE, HUGE, OK),
+        (16 * TIB, HUGE, OK),
+    ]
+    for address, size, code in rows:
+        assert lib.aclrtReserveMemAddress(out, size, 0, ffi.cast("void *", address), 1) == code, (address, size)
+        assert code != OK or number(ffi, out[0]) == address
+        assert code != OK or lib.aclrtReleaseMemAddress(out[0]) == OK
+    memory, start = virtual.allocate(), ffi.cast("char *", wish)
+    assert lib.aclrtMapMem(start + HUGE, HUGE, 0, memory, 0) == OK
+    assert virtual.write(start + HUGE, b"there") == OK
+    assert virtual.write(start, b"not here") == RT_PARAM
+    assert lib.aclrtUnmapMem(start + HUGE) == OK
+    assert lib.aclrtReleaseMemAddress(start) == OK
+    assert lib.aclrtFreePhysical(memory) == OK
+    assert number(ffi, virtual.reserve(HUGE, wish)) == wish  # free again
+    assert lib.aclrtReleaseMemAddress(start) == OK
+
+
+def test_addresses_are_distinct_and_come_back(virtual: Virtual, lib: Any, ffi: Any) -> None:
+    sizes = [HUGE, 3 * HUGE, GIB, 5 * GIB]
+    taken = [(number(ffi, virtual.reserve(size)), size) for size in sizes * 8]
+    for begin, size in taken:
+        assert begin % (GIB if size >= GIB else HUGE) == 0
+        assert not any(begin < other + length and other < begin + size for other, length in taken if other != begin)
+    for begin, _ in taken:
+        assert lib.aclrtReleaseMemAddress(ffi.cast("void *", begin)) == OK
+    huge = virtual.reserve(3 * TIB)
+    assert lib.aclrtReleaseMemAddress(huge) == OK
+
+
+def test_what_is_mapped_is_not_released(virtual: Virtual, lib: Any) -> None:
+    address, memory = virtual.mapped()
+    assert lib.aclrtReleaseMemAddress(address) == IN_USE
+    assert virtual.write(address, b"alive") == OK
+    virtual.give_back(address, memory)
+    assert lib.aclrtReleaseMemAddress(address) == RT_PARAM
+    assert lib.aclrtUnmapMem(address) == RT_PARAM
+
+
+# --- devices ---------------------------------------------------------------------------------------------------------
+
+
+def test_devices_are_not_mixed_in_one_reservation(calls: Callable[..., list[Any]]) -> None:
+    rows = [
+        (["aclrtReserveMemAddress", "out:here", 4 * HUGE, 0, 20 * TIB, 0], OK),
+        (["aclrtMallocPhysical", "out:first", HUGE, prop(device=0), 0], OK),
+        (["aclrtMallocPhysical", "out:second", HUGE, prop(device=1), 0], OK),
+        (["aclrtMallocPhysical", "out:host", HUGE, prop(12, 0, HOST), 0], OK),
+        (["aclrtMapMem", 20 * TIB, HUGE, 0, "@first", 0], OK),
+        (["aclrtMapMem", 20 * TIB + HUGE, HUGE, 0, "@second", 0], RT_PARAM),
+        (["aclrtMapMem", 20 * TIB + HUGE, HUGE, 0, "@host", 0], RT_PARAM),
+        (["aclrtMapMem", 20 * TIB + HUGE, HUGE, 0, "@first", 0], OK),
+        (["aclrtUnmapMem", 20 * TIB], OK),
+        (["aclrtUnmapMem", 20 * TIB + HUGE], OK),
+        (["aclrtMapMem", 20 * TIB, HUGE, 0, "@second", 0], OK),
+    ]
+    answers = calls([call for call, _ in rows], ASCEND_RT_SIM_DEVICES=2)
+    assert [code for code, _ in answers] == [code for _, code in rows]
+
+
+def test_a_reset_drops_the_memory_of_the_device(calls: Callable[..., list[Any]]) -> None:
+    asked = ["aclrtGetMemInfo", 1, "out", "out"]
+    at = 20 * TIB
+    rows = [
+        (["aclrtSetDevice", 0], OK),
+        (asked, OK),
+        (["aclrtReserveMemAddress", "out", 4 * HUGE, 0, at, 0], OK),
+        (["aclrtMallocPhysical", "out:gone", HUGE, prop(), 0], OK),
+        (["aclrtMallocPhysical", "out:unmapped", HUGE, prop(), 0], OK),
+        (["aclrtMallocPhysical", "out:other", HUGE, prop(device=1), 0], OK),
+        (["aclrtMapMem", at, HUGE, 0, "@gone", 0], OK),
+        (asked, OK),
+        (["aclrtResetDevice", 0], OK),
+        (["aclrtFreePhysical", "@gone"], BAD_HANDLE),
+        (["aclrtFreePhysical", "@unmapped"], BAD_HANDLE),
+        (["aclrtUnmapMem", at], RT_PARAM),
+        (["aclrtSetDevice", 0], OK),
+        (asked, OK),
+        (["aclrtMapMem", at, HUGE, 0, "@other", 0], OK),  # another device's memory and the addresses stay
+        (["aclrtUnmapMem", at], OK),
+        (["aclrtReleaseMemAddress", at], OK),
+        (["aclrtFreePhysical", "@other"], OK),
+    ]
+    answers = calls([call for call, _ in rows], ASCEND_RT_SIM_DEVICES=2)
+    assert [code for code, _ in answers] == [code for _, code in rows]
+    before, during, after = (values for _, values in answers if len(values) == 2)
+    assert (before, during[0]) == (after, before[0] - 2 * HUGE)
+
+
+def test_exhaustion(virtual: Virtual, lib: Any, ffi: Any) -> None:
+    out = ffi.new("aclrtDrvMemHandle *", ffi.cast("void *", 7))
+    for properties, size in [(prop(), TIB), (prop(), 2**64 - HUGE), (prop(12, 0, HOST), 2**64 - HUGE)]:
+        assert lib.aclrtMallocPhysical(out, size, ffi.new("aclrtPhysicalMemProp *", properties), 0) == NO_MEMORY
+    address = ffi.new("void **", ffi.cast("void *", 7))
+    for size in (16 * TIB, 2**64 - HUGE):
+        assert lib.aclrtReserveMemAddress(address, size, 0, ffi.NULL, 1) == NO_MEMORY
+    assert (number(ffi, out[0]), number(ffi, address[0])) == (7, 7)
+
+
+# --- links (910C) ----------------------------------------------------------------------------------------------------
+
+
+def test_blocks_are_mapped_over_a_link(calls: Callable[..., list[Any]]) -> None:
+    source, target = 20 * TIB, 21 * TIB
+    rows = [
+        (["aclrtReserveMemAddress", "out", 4 * HUGE, 0, source, 0], OK),
+        (["aclrtReserveMemAddress", "out", 4 * HUGE, 0, target, 0], OK),
+        (["aclrtMallocPhysical", "out:first", HUGE, prop(), 0], OK),
+        (["aclrtMallocPhysical", "out:second", 2 * HUGE, prop(), 0], OK),
+        (["aclrtMapMem", source, HUGE, 0, "@first", 0], OK),
+        (["aclrtMapMem", source + HUGE, 2 * HUGE, 0, "@second", 0], OK),
+        (["aclrtMemMapSelectedLink", None, 3 * HUGE, source, 0], INVALID_PARAM),
+        (["aclrtMemMapSelectedLink", target, 0, source, 0], INVALID_PARAM),
+        (["aclrtMemMapSelectedLink", target, 3 * HUGE, None, 0], INVALID_PARAM),
+        (["aclrtMemMapSelectedLink", target, 3 * HUGE, source, 2], INVALID_PARAM),
+        (["aclrtMemMapSelectedLink", target, HUGE, source + 64, 0], RT_PARAM),
+        (["aclrtMemMapSelectedLink", target, 2 * HUGE, source, 1], RT_PARAM),  # ends inside a block
+        (["aclrtMemMapSelectedLink", target, 4 * HUGE, source, 1], RT_PARAM),  # longer than what is there
+        (["aclrtUnmapMem", target], RT_PARAM),  # nothing of those is left
+        (["aclrtMemMapSelectedLink", target, 3 * HUGE, source, 1], OK),
+        (["aclrtMemMapSelectedLink", target, 3 * HUGE, source, 1], IN_USE),
+        (["aclrtUnmapMem", target], OK),
+        (["aclrtUnmapMem", target + HUGE], OK),
+        (["aclrtMemMapSetLink", None, 9], INVALID_PARAM),
+        (["aclrtMemMapSetLink", "@first", 4], RT_PARAM),
+        (["aclrtMemMapSetLink", GARBAGE, 0], BAD_HANDLE),
+        (["aclrtMemMapSetLink", "@first", 0], OK),
+        (["aclrtMemMapSetLink", "@first", 2], NO_LINK),
+    ]
+    answers = calls([call for call, _ in rows], ASCEND_RT_SIM_PRODUCT="910C")
+    for (call, code), (answer, _) in zip(rows, answers, strict=True):
+        assert answer == code, call
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_links_of_products(product: str, calls: Callable[..., list[Any]]) -> None:
+    rows = [["aclrtMallocPhysical", "out:one", HUGE, prop(), 0]]
+    rows += [["aclrtMemMapSetLink", "@one", link] for link in range(4)]
+    rows += [["aclrtMemMapSelectedLink", "buffer", HUGE, "buffer", 0]]
+    codes = [code for code, _ in calls(rows, ASCEND_RT_SIM_PRODUCT=product)][1:]
+    links = {"910C": [OK, OK, NO_LINK, NO_LINK], "950": [NO_LINK, NO_LINK, OK, OK]}.get(product, [UNSUPPORTED] * 4)
+    assert codes == [*links, RT_PARAM if product == "910C" else UNSUPPORTED]
+
+
+# --- arguments -------------------------------------------------------------------------------------------------------
+
+# In a process without a context: these functions need none.
+ARGUMENTS = [
+    (["aclrtMallocPhysical", None, 0, None, 1], INVALID_PARAM),
+    (["aclrtMallocPhysical", "out", HUGE, None, 0], INVALID_PARAM),
+    (["aclrtMallocPhysical", "out", 0, prop(), 0], INVALID_PARAM),
+    (["aclrtMallocPhysical", "out", HUGE, prop(), 1], INVALID_PARAM),
+    (["aclrtMallocPhysical", "out", HUGE, prop(handleType=2), 0], INVALID_PARAM),
+    (["aclrtMallocPhysical", "out", HUGE, prop(allocationType=1), 0], INVALID_PARAM),
+    (["aclrtMallocPhysical", "out", HUGE, prop(kind=UNREGISTERED), 0], INVALID_PARAM),
+    (["aclrtMallocPhysical", "out", HUGE, prop(kind=MANAGED), 0], INVALID_PARAM),
+    (["aclrtMallocPhysical", "out", HUGE, prop(2, device=9), 0], INVALID_PARAM),
+    (["aclrtMallocPhysical", "out", HUGE, prop(device=9), 0], NO_DEVICE),
+    (["aclrtMallocPhysical", "out", HUGE, prop(12, 0, NUMA), 0], NO_CONTEXT),
+    (["aclrtMallocPhysical", "out", HUGE + 1, prop(), 0], RT_PARAM),
+    (["aclrtMallocPhysical", "out:memory", HUGE, prop(reserve=7), 0], OK),
+    (["aclrtMemGetAllocationGranularity", None, 0, "out"], INVALID_PARAM),
+    (["aclrtMemGetAllocationGranularity", prop(), 0, None], INVALID_PARAM),
+    (["aclrtMemGetAllocationGranularity", prop(2, device=9), 0, "out"], INVALID_PARAM),
+    (["aclrtMemGetAllocationGranularity", prop(device=9, handleType=2), 0, "out"], NO_DEVICE),
+    (["aclrtMemGetAllocationPropertiesFromHandle", None, None], INVALID_PARAM),
+    (["aclrtMemGetAllocationPropertiesFromHandle", "@memory", None], INVALID_PARAM),
+    (["aclrtMemGetAllocationPropertiesFromHandle", GARBAGE, "out"], BAD_HANDLE),
+    (["aclrtFreePhysical", None], INVALID_PARAM),
+    (["aclrtFreePhysical", GARBAGE], BAD_HANDLE),
+    (["aclrtReserveMemAddress", None, 0, 0, None, 2], INVALID_PARAM),
+    (["aclrtReserveMemAddress", "out", 0, 0, None, 0], INVALID_PARAM),
+    (["aclrtReserveMemAddress", "out", HUGE, 0, None, 2], INVALID_PARAM),
+    (["aclrtReserveMemAddress", "out", HUGE + 4096, 0, None, 0], RT_PARAM),
+    (["aclrtReserveMemAddress", "out", 128 * GIB + HUGE, 0, None, 0], RT_PARAM),
+    (["aclrtReserveMemAddress", "out", 128 * GIB + HUGE, 0, None, 1], OK),
+    (["aclrtReserveMemAddress", "out", HUGE, 1, None, 0], OK),  # the alignment is not looked at
+    (["aclrtReserveMemAddress", "out:address", 2 * HUGE, 0, 20 * TIB, 0], OK),
+    (["aclrtReserveMemAddressNoUCMemory", "out", GIB, 0, None, 2], INVALID_PARAM),
+    (["aclrtReserveMemAddressNoUCMemory", "out", GIB, 0, 48 * TIB, 0], UNSUPPORTED),
+    (["aclrtReleaseMemAddress", None], INVALID_PARAM),
+    (["aclrtReleaseMemAddress", GARBAGE], RT_PARAM),
+    (["aclrtReleaseMemAddress", 20 * TIB + HUGE], RT_PARAM),
+    *[
+        row
+        for function in ("aclrtMapMem", "aclrtMemMapNoAccess")
+        for row in [
+            ([function, None, 0, 1, None, 1], INVALID_PARAM),
+            ([function, "@address", HUGE, 0, None, 0], INVALID_PARAM),
+            ([function, "@address", 0, 0, "@memory", 0], INVALID_PARAM),
+            ([function, "@address", HUGE, 0, "@memory", 1], INVALID_PARAM),
+            ([function, "@address", HUGE, 1, GARBAGE, 0], BAD_HANDLE),
+            ([function, "@address", HUGE, 1, "@memory", 0], RT_PARAM),
+            ([function, "@address", 2 * HUGE, 0, "@memory", 0], RT_PARAM),
+            ([function, 20 * TIB + 4096, HUGE, 0, "@memory", 0], RT_PARAM),
+            ([function, 20 * TIB + 2 * HUGE, HUGE, 0, "@memory", 0], RT_PARAM),
+            ([function, GARBAGE, HUGE, 0, "@memory", 0], RT_PARAM),
+            ([function, "@address", HUGE, 0, "@memory", 0], OK),
+            ([function, "@address", HUGE, 0, "@memory", 0], IN_USE),
+            (["aclrtMemSetAccess", None, 0, None, 0], RT_PARAM),
+            (["aclrtMemSetAccess", "@address", HUGE, None, 1], RT_PARAM),
+            (["aclrtMemSetAccess", "@address", HUGE, [{}], 0], RT_PARAM),
+            (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 3, "location": {"type": 1, "id": 9}}], 1], NO_DEVICE),
+            (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 3, "location": {"type": 0, "id": 1}}], 1], RT_PARAM),
+            (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 3, "location": {"type": 4}}], 1], RT_PARAM),
+            (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 1, "location": {"type": 1}}], 1], RT_PARAM),
+            (["aclrtMemSetAccess", "@address", 4096, [{"flags": 3, "location": {"type": 1}}], 1], RT_PARAM),
+            (["aclrtMemSetAccess", 20 * TIB + 4096, HUGE, [{"flags": 3, "location": {"type": 1}}], 1], RT_PARAM),
+            (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 3, "location": {"type": 1}}], 1], OK),
+            (["aclrtUnmapMem", 20 * TIB + 4096], RT_PARAM),
+            (["aclrtUnmapMem", "@address"], OK),
+        ]
+    ],
+    (["aclrtUnmapMem", None], INVALID_PARAM),
+    (["aclrtUnmapMem", GARBAGE], RT_PARAM),
+    (["aclrtMemGetAccess", None, {}, "out"], INVALID_PARAM),
+    (["aclrtMemGetAccess", "@address", None, "out"], INVALID_PARAM),
+    (["aclrtMemGetAccess", "@address", {}, None], INVALID_PARAM),
+    (["aclrtMemGetAccess", "@address", {}, "out"], RT_PARAM),
+    (["aclrtMemRetainAllocationHandle", None, "out"], INVALID_PARAM),
+    (["aclrtMemRetainAllocationHandle", "@address", None], INVALID_PARAM),
+    (["aclrtMemRetainAllocationHandle", "@address", "out"], RT_PARAM),
+    (["aclrtMemRetainAllocationHandle", GARBAGE, "out"], RT_PARAM),
+    (["aclrtReleaseMemAddress", "@address"], OK),
+    (["aclrtFreePhysical", "@memory"], OK),
+    (["aclrtMemGetAllocationPropertiesFromHandle", "@memory", "out"], BAD_HANDLE),
+    (["aclrtMapMem", GARBAGE, HUGE, 0, "@memory", 0], BAD_HANDLE),
+    # a handle of another type
+    (["aclrtSetDevice", 0], OK),
+    (["aclrtCreateStream", "out:stream"], OK),
+    (["aclrtFreePhysical", "@stream"], BAD_HANDLE),
+    (["aclrtMapMem", GARBAGE, HUGE, 0, "@stream", 0], BAD_HANDLE),
+]
+
+
+def test_arguments(calls: Callable[..., list[Any]]) -> None:
+    answers = calls([call for call, _ in ARGUMENTS], ASCEND_RT_SIM_PRODUCT="910B")
+    for (call, code), (answer, _) in zip(ARGUMENTS, answers, strict=True):
+        assert answer == code, call
+
+
+def test_addresses_without_uncacheable_memory(calls: Callable[..., list[Any]]) -> None:
+    function = "aclrtReserveMemAddressNoUCMemory"
+    rows = [
+        ([function, None, GIB, 0, 48 * TIB, 0], INVALID_PARAM),
+        ([function, "out", 0, 0, 48 * TIB, 0], INVALID_PARAM),
+        ([function, "out", GIB, 0, None, 0], UNSUPPORTED),
+        ([function, "out", HUGE, 0, 48 * TIB, 0], RT_PARAM),
+        ([function, "out", GIB, 0, 20 * TIB, 0], RT_PARAM),
+        ([function, "out", GIB, 0, 224 * TIB, 0], RT_PARAM),
+        ([function, "out:at", GIB, 0, 48 * TIB, 0], OK),
+        (["aclrtReleaseMemAddress", "@at"], OK),
+    ]
+    answers = calls([call for call, _ in rows], ASCEND_RT_SIM_PRODUCT="910C")
+    assert [code for code, _ in answers] == [code for _, code in rows]
