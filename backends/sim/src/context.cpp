@@ -71,6 +71,7 @@ void destroy_context(Engine &engine, Lock &lock, std::shared_ptr<Context> contex
         heap.release(context->overflow_address);
     }
     if (device.contexts.empty()) {
+        engine.memory_pools().close(engine, device);
         heap.release_all();
     }
 }

@@ -278,6 +278,9 @@ bool Engine::await_running(Lock &lock, Stream &stream, Clock::time_point deadlin
     }
     --stream.aborting;
     const bool is_done = stream.state != Stream::State::Running;
+    if (is_done) {
+        stream.synchronized = std::max(stream.synchronized, stream.dropped);
+    }
     stream.progress.notify_all();
     return is_done;
 }
@@ -307,7 +310,7 @@ Engine::Waited Engine::wait_for(Lock &lock, std::shared_ptr<Stream> stream, std:
             continue;
         }
         if (stream->completed.load(std::memory_order_acquire) >= sequence) {
-            return Waited::Done;
+            break;
         }
         if (*explain_at == deadline) {
             return Waited::TimedOut;
@@ -318,6 +321,7 @@ Engine::Waited Engine::wait_for(Lock &lock, std::shared_ptr<Stream> stream, std:
         std::fputs(text.c_str(), stderr);
         lock = acquire();
     }
+    stream->synchronized = std::max(stream->synchronized, sequence);
     if (exceptions_.is_pending()) {
         exceptions_.settle(lock, *stream);
     }

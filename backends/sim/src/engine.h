@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "allocator.h"
 #include "callback.h"
 #include "config.h"
 #include "device.h"
@@ -23,6 +24,7 @@
 #include "faults.h"
 #include "gate.h"
 #include "memory.h"
+#include "memory_pool.h"
 #include "observer.h"
 #include "registry.h"
 #include "scheduler.h"
@@ -134,6 +136,8 @@ class Engine {
     Faults &faults() { return faults_; }
     StateCallbacks &state_callbacks() { return state_callbacks_; }
     Gate &gate() { return gate_; }
+    Allocators &allocators() { return allocators_; }
+    MemoryPools &memory_pools() { return memory_pools_; }
     AddressSpace &memory();  // reserved at the first use
     std::vector<std::unique_ptr<Device>> &devices() { return devices_; }
     void set_observer(Observer *observer) { observer_ = observer; }
@@ -167,6 +171,8 @@ class Engine {
     Faults faults_;
     StateCallbacks state_callbacks_;
     Gate gate_;
+    Allocators allocators_;
+    MemoryPools memory_pools_;
     std::unique_ptr<AddressSpace> memory_;
     std::vector<std::unique_ptr<Device>> devices_;
     Observer *observer_ = nullptr;

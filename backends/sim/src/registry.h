@@ -23,7 +23,9 @@ enum class Kind : std::uint8_t {
     Label,
     LabelList,
     GroupList,
-    DataBuffer
+    DataBuffer,
+    AllocatorDesc,
+    MemoryPool,
 };
 
 class Object {

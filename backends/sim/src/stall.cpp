@@ -22,6 +22,8 @@ std::string running(TaskKind kind) {
             return "a reduction";
         case TaskKind::Fill:
             return "a fill of memory";
+        case TaskKind::Operator:
+            return "an operator";
         default:
             return "a copy";
     }

@@ -28,6 +28,10 @@ enum class TaskKind : std::uint8_t {
     ValueWait,
     Reduce,
     Trace,
+    Operator,
+    Attach,
+    Detach,
+    Free,
 };
 
 // What happens to a task that has become the head of its stream.
