@@ -351,9 +351,10 @@ def test_a_wrong_address_is_refused_and_the_block_given_back(wrong: str, make: A
 
 def test_memory_of_another_device_is_refused(child: Any) -> None:
     script = """
-device, foreign = ffi.new("void **"), None
+device = ffi.new("void **")
 assert lib.aclrtSetDevice(1) == 0 and lib.aclrtMalloc(device, 4096, 0) == 0 and lib.aclrtSetDevice(0) == 0
-keep = [ffi.callback("void *(void *, size_t)", lambda o, n: o), ffi.callback("void (void *, void *)", lambda o, b: None),
+keep = [ffi.callback("void *(void *, size_t)", lambda o, n: o),
+        ffi.callback("void (void *, void *)", lambda o, b: None),
         ffi.callback("void *(void *)", lambda b: device[0])]
 desc, stream = lib.aclrtAllocatorCreateDesc(), ffi.new("aclrtStream *")
 assert lib.aclrtCreateStream(stream) == 0

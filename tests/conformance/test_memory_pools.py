@@ -67,9 +67,7 @@ class Pool:
     def refused(self, pages: float, stream: Stream) -> int:
         out = self.ffi.new("void **")
         size = int(pages * PAGE)
-        return int(
-            self.lib.aclrtMemPoolMallocAsync(out, size, self.handle, self.ffi.cast("void *", stream.handle))
-        )
+        return int(self.lib.aclrtMemPoolMallocAsync(out, size, self.handle, self.ffi.cast("void *", stream.handle)))
 
     def free(self, address: int, stream: Stream) -> int:
         return free(self.lib, self.ffi, address, stream)
@@ -514,7 +512,9 @@ def test_a_full_pool_makes_a_stream_wait_for_another(
     other.synchronize()
 
 
-def test_a_wait_that_the_pool_makes_ends_with_an_abort(make: Any, lib: Any, ffi: Any, stream: Stream, other: Stream) -> None:
+def test_a_wait_that_the_pool_makes_ends_with_an_abort(
+    make: Any, lib: Any, ffi: Any, stream: Stream, other: Stream
+) -> None:
     pool = make(PAGE)
     assert pool.set(INTERNAL_DEPENDENCIES, 1) == OK
     with Latch(stream):
@@ -574,7 +574,16 @@ def test_trimming(make: Any, stream: Stream) -> None:
     for block in blocks[2:]:
         assert pool.free(block, stream) == OK
     stream.synchronize()
-    steps = [(9, INTERNAL, 6), (1, INTERNAL, 6), (8, OK, 6), (6, OK, 6), (4.5, OK, 5), (5, OK, 5), (2, OK, 2), (2, OK, 2)]
+    steps = [
+        (9, INTERNAL, 6),
+        (1, INTERNAL, 6),
+        (8, OK, 6),
+        (6, OK, 6),
+        (4.5, OK, 5),
+        (5, OK, 5),
+        (2, OK, 2),
+        (2, OK, 2),
+    ]
     for keep, code, reserved in steps:
         assert (pool.trim(keep), pool.counts()) == (code, (reserved, 2)), keep
 

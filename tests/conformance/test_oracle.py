@@ -115,7 +115,8 @@ DIFFERENCES = {
 
 @pytest.mark.skipif(not REPLAY.exists(), reason="the recorded sequences are not beside this checkout")
 @pytest.mark.parametrize(
-    "group", ["g0", "g10", "g11", "g20", "g3", "g40", "g41", "g42", "g43", "g44", "g45", "g46", "g47", "g5"]
+    "group",
+    ["g0", "g10", "g11", "g20", "g3", "g40", "g41", "g42", "g43", "g44", "g45", "g46", "g47", "g5", "g80", "gA6"],
 )
 def test_recorded_groups_agree(group: str, backend: str) -> None:
     if backend != "sim":

@@ -54,8 +54,10 @@ class FreeTask final : public Task {
     FreeTask(Engine &engine, void *address) : engine_(engine), address_(address) {}
     TaskKind kind() const override { return TaskKind::Free; }
     Start start(Stream &) override {
+        // What was freed otherwise meanwhile may be memory of a pool now.
         const bool is_device = engine_.memory().locate(address_).place == Place::Device;
-        if (!is_device || !engine_.memory().heap_of(address_)->release(address_)) {
+        if (!is_device || engine_.memory_pools().pool_of(address_) ||
+            !engine_.memory().heap_of(address_)->release(address_)) {
             result = ACL_ERROR_RT_PARAM_INVALID;
         }
         return Start::Done;
