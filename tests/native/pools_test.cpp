@@ -7,6 +7,7 @@
 #include "check.h"
 #include "concurrent.h"
 #include "engine.h"
+#include "error.h"
 
 using aclsim::Engine;
 using aclsim::Lock;
