@@ -671,7 +671,8 @@ STEPS = st.lists(
         st.tuples(st.just("link"), st.integers(0, 2), st.integers(0, 2)),
         st.tuples(st.just("trim"), st.integers(0, 12)),
         st.tuples(st.just("synchronize"), st.integers(0, 2)),
-        st.tuples(st.just("hold"), st.booleans()),
+        st.tuples(st.just("latch"), st.integers(0, 2)),
+        st.tuples(st.just("release")),
     ),
     max_size=40,
 )
@@ -687,7 +688,7 @@ class Model:
         self.live: list[tuple[int, int, int, int]] = []  # address, pages, stream, value
         self.free_memory = Device(0).memory_info.free
         self.highest = 0
-        self.is_held = False
+        self.latches: list[Latch] = []
         self.values = 0
 
     def malloc(self, stream: int, pages: int) -> None:
@@ -725,12 +726,15 @@ class Model:
         assert self.pool.get(RESERVED) // PAGE >= min(reserved, pages)
 
     def synchronize(self, stream: int) -> None:
-        if not self.is_held:
+        if not self.latches:
             self.streams[stream].synchronize()
 
-    def hold(self, on: bool) -> None:
-        self.is_held = on
-        self.pool.lib.aclsimHold(on)
+    def latch(self, stream: int) -> None:
+        self.latches.append(Latch(self.streams[stream]))  # the others go on, and would overtake it if they could
+
+    def release(self) -> None:
+        while self.latches:
+            self.latches.pop().release()
 
     def check(self) -> None:
         used = sum(pages for _, pages, _, _ in self.live)
@@ -741,7 +745,7 @@ class Model:
         assert Device(0).memory_info.free == self.free_memory - reserved
 
     def finish(self) -> None:
-        self.hold(False)
+        self.release()
         for stream in self.streams:
             stream.synchronize()
         for address, pages, _, value in self.live:
@@ -777,7 +781,7 @@ def test_random_sequences_agree_with_a_model(
         assert pool.set(THRESHOLD, 0) == OK
         model.finish()
     finally:
-        lib.aclsimHold(0)
+        model.release()
         for stream in streams:
             stream.close()
         assert pool.destroy() == OK
