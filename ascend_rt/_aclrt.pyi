@@ -1043,6 +1043,8 @@ class Lib:
         """aclError aclsimLimitResource(int32_t deviceId, aclsimResource resource, uint64_t limit)."""
     def aclsimClearFaults(self) -> int:
         """aclError aclsimClearFaults(void)."""
+    def aclsimRunOperator(self, stream: Any, workspaceBytes: int, /) -> int:
+        """aclError aclsimRunOperator(aclrtStream stream, size_t workspaceBytes)."""
     def aclsimNoOp(self, first: Any, second: Any, /) -> int:
         """aclError aclsimNoOp(void *first, void *second)."""
     def ascend_rt_open(self, path: Any, error: Any, error_size: int, /) -> int:

@@ -132,6 +132,30 @@ def limit(resource: Resource, number: int | None, device: Device | int = 0) -> N
     call("aclsimLimitResource", _device_id(device), kind, _NO_LIMIT if number is None else number)
 
 
+def run_operator(stream: Stream | None, nbytes: int) -> None:
+    """Play an operator that takes workspace in the order of a stream (``aclsimRunOperator``).
+
+    The workspace comes from the allocator that is registered for the stream, whose callbacks are called in this thread,
+    or else from the device's memory; the operator overwrites all of it when its turn comes.
+
+    Parameters
+    ----------
+    stream : Stream or None
+        Where the operator runs; None is the default stream.
+    nbytes : int
+        Size of the workspace; an operator without one calls no allocator.
+
+    Raises
+    ------
+    AclError
+        507004 if the allocator served another stream that was not synchronized since, 207001 if it returned NULL,
+        107000 if what it returned is not the device's live memory.
+    """
+    if nbytes < 0:
+        raise ValueError(f"a size cannot be negative: {nbytes}")
+    call("aclsimRunOperator", _handle(stream), nbytes)
+
+
 def clear() -> None:
     """Take all faults back (``aclsimClearFaults``); what has failed stays failed."""
     call("aclsimClearFaults")

@@ -47,5 +47,19 @@ aclError aclsimLimitResource(int32_t deviceId, aclsimResource resource, uint64_t
 /* Takes all of this back; what has failed stays failed. */
 aclError aclsimClearFaults(void);
 
+/* Plays an operator that needs workspace, as an executor of operators would: in the calling thread, it takes a block
+ * from the allocator registered for the stream (alloc, then getAddrFromBlock; the advise callback is not used),
+ * enqueues a task that overwrites the whole workspace, and gives the block back (free) before it returns. The task
+ * works with the memory when its turn in the stream comes, so an allocator hands blocks out in stream order and
+ * synchronizes the stream before it frees their memory; a task whose workspace is no longer live memory fails with
+ * ACL_ERROR_RT_AICORE_EXCEPTION. Callbacks may call the library, but not this function (207000), and are never called
+ * concurrently for one allocator object. Without an allocator the workspace is memory of the device until the task is
+ * done; 0 bytes need no workspace and call nobody. A NULL stream is the default stream. Failures:
+ *   ACL_ERROR_RT_STREAM_NOT_COMPLETE  the allocator object served another stream, which no host thread has
+ *                                     synchronized since: streams that share one must not run concurrently
+ *   ACL_ERROR_RT_MEMORY_ALLOCATION    alloc returned NULL, or the device has no such memory
+ *   ACL_ERROR_RT_PARAM_INVALID        the block's address is no live memory of the stream's device of that size */
+aclError aclsimRunOperator(aclrtStream stream, size_t workspaceBytes);
+
 /* Does nothing and returns 0: the floor for the cost of a call through the binding. */
 aclError aclsimNoOp(void *first, void *second);

@@ -145,8 +145,10 @@ DIFFERENCES = {
         "g63",
         "g64",
         "g67",
+        "g80",
         "gA0",
         "gA5",
+        "gA6",
     ],
 )
 def test_recorded_groups_agree(group: str, backend: str) -> None:

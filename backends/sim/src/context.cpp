@@ -100,7 +100,7 @@ void destroy_context(Engine &engine, Lock &lock, std::shared_ptr<Context> contex
         engine.memory().free_device(context->overflow_address);
     }
     if (device.contexts.empty()) {
-        engine.free_device_memory(device.physical_id);
+        engine.free_device_memory(device);
     }
 }
 
@@ -120,6 +120,7 @@ void synchronize_device(Engine &engine, Lock &lock, Clock::time_point deadline) 
         const aclError failure = std::exchange(stream->failure, ACL_SUCCESS);
         first = first == ACL_SUCCESS ? failure : first;
     }
+    engine.memory_pools().trim(context.device);
     if (first != ACL_SUCCESS) {
         fail(first, "a task of the current context failed");
     }

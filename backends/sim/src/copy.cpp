@@ -145,8 +145,8 @@ void require_live(Engine &engine, const void *address, std::size_t size, const c
         fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %zu bytes at %p are not inside one live allocation%s", name, size,
              address, what_is_known_of(engine, address).c_str());
     }
-    if (config().checks_memory) {
-        engine.memory_check().used(address, size, name);
+    if (MemoryCheck *check = engine.memory_check()) {
+        check->used(address, size, name);
     }
 }
 

@@ -103,14 +103,23 @@ AddressSpace &Engine::memory() {
     return *memory_;
 }
 
-void Engine::free_device_memory(std::uint32_t device) {
-    ipc_memory_.forget_device(device);
-    virtual_memory_.drop(device);
-    if (config().checks_memory) {
-        memory_check_.all_freed(reinterpret_cast<void *>(memory().device(device).base()),
-                                memory().device(device).capacity());
+bool Engine::free_device_block(const void *address) {
+    if (memory_check() != nullptr) {
+        memory_check_.freed(address);
     }
-    memory().free_all(device);
+    ipc_memory_.forget(address);
+    return memory_pools_.pool_of(address) == nullptr && memory().free_device(address);
+}
+
+void Engine::free_device_memory(const Device &device) {
+    const std::uint32_t id = device.physical_id;
+    memory_pools_.close(*this, device);
+    ipc_memory_.forget_device(id);
+    virtual_memory_.drop(id);
+    if (memory_check() != nullptr) {
+        memory_check_.all_freed(reinterpret_cast<void *>(memory().device(id).base()), memory().device(id).capacity());
+    }
+    memory().free_all(id);
 }
 
 std::uint32_t Engine::last_task_id() const { return t_last_task_id; }
@@ -156,7 +165,7 @@ void Engine::note_submission(Stream &stream, Task &task) {
     thread_local const auto thread = static_cast<std::uint32_t>(thread_number());
     task.submitter = thread;
     t_last_task_id = static_cast<std::uint32_t>(task.sequence);
-    if (config().checks_memory) {
+    if (memory_check() != nullptr) {
         memory_check_.attach(stream, task);
     }
     if (observer_ != nullptr) {
@@ -323,6 +332,9 @@ bool Engine::await_running(Lock &lock, Stream &stream, Clock::time_point deadlin
     }
     --stream.aborting;
     const bool is_done = stream.state != Stream::State::Running;
+    if (is_done) {
+        stream.synchronized = std::max(stream.synchronized, stream.dropped.load());
+    }
     stream.progress.notify_all();
     return is_done;
 }
@@ -362,7 +374,7 @@ Engine::Waited Engine::wait_for(Lock &lock, std::shared_ptr<Stream> stream, std:
             continue;
         }
         if (stream->completed.load(std::memory_order_acquire) >= sequence) {
-            return Waited::Done;
+            break;
         }
         if (*explain_at == deadline) {
             return Waited::TimedOut;
@@ -373,6 +385,7 @@ Engine::Waited Engine::wait_for(Lock &lock, std::shared_ptr<Stream> stream, std:
         std::fputs(text.c_str(), stderr);
         lock = acquire();
     }
+    stream->synchronized = std::max(stream->synchronized, sequence);
     if (exceptions_.is_pending()) {
         exceptions_.settle(lock, *stream);
     }

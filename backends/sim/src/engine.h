@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "allocator.h"
 #include "callback.h"
 #include "config.h"
 #include "device.h"
@@ -26,6 +27,7 @@
 #include "managed_memory.h"
 #include "memory.h"
 #include "memory_check.h"
+#include "memory_pool.h"
 #include "observer.h"
 #include "registry.h"
 #include "scheduler.h"
@@ -143,13 +145,18 @@ class Engine {
     Faults &faults() { return faults_; }
     StateCallbacks &state_callbacks() { return state_callbacks_; }
     Gate &gate() { return gate_; }
+    Allocators &allocators() { return allocators_; }
+    MemoryPools &memory_pools() { return memory_pools_; }
     AddressSpace &memory();  // reserved at the first use
     VirtualMemory &virtual_memory() { return virtual_memory_; }
     ManagedMemory &managed_memory() { return managed_memory_; }
     IpcMemory &ipc_memory() { return ipc_memory_; }
-    MemoryCheck &memory_check() { return memory_check_; }  // called only if config().checks_memory
-    // Everything that was allocated on the device, by its number before ASCEND_RT_VISIBLE_DEVICES.
-    void free_device_memory(std::uint32_t device);
+    // nullptr without ASCEND_RT_SIM_CHECK=memory.
+    MemoryCheck *memory_check() { return config().checks_memory ? &memory_check_ : nullptr; }
+    // A block of aclrtMalloc; false: there is none that starts there.
+    bool free_device_block(const void *address);
+    // Everything that was allocated on the device.
+    void free_device_memory(const Device &device);
     std::vector<std::unique_ptr<Device>> &devices() { return devices_; }
     void set_observer(Observer *observer) { observer_ = observer; }
     Observer *observer() const { return observer_; }
@@ -182,6 +189,8 @@ class Engine {
     Faults faults_;
     StateCallbacks state_callbacks_;
     Gate gate_;
+    Allocators allocators_;
+    MemoryPools memory_pools_;
     std::unique_ptr<AddressSpace> memory_;
     VirtualMemory virtual_memory_{*this};
     ManagedMemory managed_memory_{*this};
@@ -193,7 +202,8 @@ class Engine {
 
 // What the memory check knows of an address that is not live, to be put behind the text of a failure.
 inline std::string what_is_known_of(Engine &engine, const void *address) {
-    return config().checks_memory ? engine.memory_check().explain(address) : std::string();
+    const MemoryCheck *check = engine.memory_check();
+    return check == nullptr ? std::string() : check->explain(address);
 }
 
 }  // namespace aclsim

@@ -57,8 +57,8 @@ aclError ungated_entry(const char *function, Body body) {
     return checked_entry(function, [&] {
         Engine &engine = Engine::get();
         Lock lock = engine.acquire();
-        if (config().checks_memory) {
-            engine.memory_check().forget_uses();
+        if (MemoryCheck *check = engine.memory_check()) {
+            check->forget_uses();
         }
         body(engine, lock);
         if (engine.exceptions().is_pending()) {

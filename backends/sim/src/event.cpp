@@ -180,6 +180,9 @@ void Event::wait(Engine &engine, Lock &lock, Stream &stream, std::uint32_t timeo
     if (is_foreign && product.has(kIgnoresForeignWaits)) {
         return;
     }
+    if (recorded_ && !has_fixed_signal()) {  // a fixed signal may still be set by an earlier record
+        engine.memory_pools().link(engine, stream, record_stream_, record_sequence_);
+    }
     if (!has_fixed_signal()) {
         // K1, K3, K7: nothing to wait for once the record is complete. A reset K1 event is waited for in vain: the bit
         // of its id was cleared and a new record takes another id [obs].

@@ -26,7 +26,7 @@ const std::string &IpcMemory::export_block(const void *address, std::uint64_t si
     const Location location = memory.locate(address);
     const std::optional<Block> block = memory.find(address);
     if (location.place != Place::Device || memory.find_range(address) != nullptr || !block ||
-        block->address != reinterpret_cast<std::uintptr_t>(address)) {
+        block->address != reinterpret_cast<std::uintptr_t>(address) || engine_.memory_pools().pool_of(address)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live memory that aclrtMalloc gave", address);
     }
     if (block->address % kSmallPage != 0 || size > block->size) {
@@ -72,6 +72,9 @@ std::pair<void *, std::uint32_t> IpcMemory::import(const std::string &key) {
         throw;
     }
     imports_[key].push_back(import);
+    if (MemoryCheck *check = engine_.memory_check()) {
+        check->allocated(address, pages->size, MemoryCheck::Pages::Shared);
+    }
     return {address, pages->location.device};
 }
 
@@ -106,6 +109,9 @@ void IpcMemory::forget_device(std::uint32_t device) {
 }
 
 void IpcMemory::unmap(const Import &import) {
+    if (MemoryCheck *check = engine_.memory_check()) {
+        check->freed(import.address);
+    }
     engine_.memory().clear_range(reinterpret_cast<std::uintptr_t>(import.address));
     engine_.memory().unreserve(import.address);
 }

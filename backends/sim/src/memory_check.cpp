@@ -81,11 +81,11 @@ struct MemoryCheck::Allocation {
     std::uintptr_t address;
     std::uint64_t size;
     Site allocated;
-    bool has_own_pages;
+    Pages pages;
     Site freed;
     std::vector<const Use *> pending;  // by tasks that are not done
 
-    bool is_live() const { return freed.function.empty(); }
+    bool covers(const void *at) const { return number(at) - address < size; }
     std::string text() const { return bytes_at(size, address) + " that " + allocated.text() + " gave"; }
 };
 
@@ -109,37 +109,51 @@ struct MemoryCheck::Use {
 
 void MemoryCheck::forget_uses() { t_used.clear(); }
 
-void MemoryCheck::allocated(void *address, std::uint64_t size, bool has_own_pages) {
-    if (has_own_pages) {
+void MemoryCheck::allocated(void *address, std::uint64_t size, Pages pages) {
+    if (pages == Pages::Own) {
         poison(number(address), size, kNewMemory);
     }
     live_[number(address)] =
-        std::make_shared<Allocation>(Allocation{number(address), size, present_site(), has_own_pages, {}, {}});
+        std::make_shared<Allocation>(Allocation{number(address), size, present_site(), pages, {}, {}});
 }
 
-void MemoryCheck::retire(Allocations::iterator allocation) {
-    allocation->second->freed = present_site();
-    retired_.push_back(std::move(allocation->second));
-    live_.erase(allocation);
+void MemoryCheck::reached_allocation(const void *address) const {
+    const auto found = live_.find(number(address));
+    if (found != live_.end()) {
+        poison(number(address), found->second->size, kNewMemory);
+    }
+}
+
+std::shared_ptr<MemoryCheck::Allocation> MemoryCheck::retire(Allocations::iterator found) {
+    const std::shared_ptr<Allocation> allocation = found->second;
+    allocation->freed = present_site();
+    live_.erase(found);
+    retired_.push_back(allocation);
     if (retired_.size() > kRemembered) {
         retired_.pop_front();
+    }
+    return allocation;
+}
+
+std::shared_ptr<MemoryCheck::Allocation> MemoryCheck::freed_in_stream(const void *address) {
+    const auto found = live_.find(number(address));
+    return found == live_.end() ? nullptr : retire(found);
+}
+
+void MemoryCheck::reached_free(const Allocation &allocation) {
+    for (const Use *use : allocation.pending) {
+        report(allocation.freed.text() + " frees " + allocation.text() + ",\n  while " + use->task + ", submitted by " +
+               use->submitted.text() + ", still uses it; synchronize first");
+    }
+    if (allocation.pages != Pages::Shared) {
+        poison(allocation.address, allocation.size, kFreedMemory);
     }
 }
 
 void MemoryCheck::freed(const void *address) {
-    const auto found = live_.find(number(address));
-    if (found == live_.end()) {
-        return;
+    if (const auto allocation = freed_in_stream(address)) {
+        reached_free(*allocation);
     }
-    const Allocation &allocation = *found->second;
-    for (const Use *use : allocation.pending) {
-        report(present_site().text() + " frees " + allocation.text() + ",\n  while " + use->task + ", submitted by " +
-               use->submitted.text() + ", still uses it; synchronize first");
-    }
-    if (allocation.has_own_pages) {
-        poison(allocation.address, allocation.size, kFreedMemory);
-    }
-    retire(found);
 }
 
 void MemoryCheck::all_freed(const void *begin, std::uint64_t size) {
@@ -154,15 +168,26 @@ std::shared_ptr<MemoryCheck::Allocation> MemoryCheck::find(const void *address) 
     return after == live_.begin() ? nullptr : std::prev(after)->second;
 }
 
+std::shared_ptr<MemoryCheck::Allocation> MemoryCheck::find_retired(const void *address) const {
+    const auto covers = [address](const auto &it) { return it->covers(address); };
+    const auto found = std::find_if(retired_.rbegin(), retired_.rend(), covers);
+    return found == retired_.rend() ? nullptr : *found;
+}
+
 void MemoryCheck::used(const void *address, std::uint64_t size, const char *name) {
-    const std::shared_ptr<Allocation> allocation = find(address);
-    if (allocation == nullptr) {
+    std::shared_ptr<Allocation> allocation = find(address);
+    const std::string what =
+        present_site().text() + " uses " + bytes_at(size, number(address)) + " (" + name + "),\n  ";
+    if (allocation == nullptr || !allocation->covers(address)) {  // memory that a pool keeps stays live for the runtime
+        allocation = find_retired(address);
+        if (allocation != nullptr) {
+            report(what + "inside " + allocation->text() + " and " + allocation->freed.text() + " freed");
+        }
         return;
     }
-    const std::uint64_t offset = number(address) - allocation->address;
-    if (offset < allocation->size && size > allocation->size - offset) {
-        report(present_site().text() + " uses " + bytes_at(size, number(address)) + " (" + name + "),\n  " +
-               std::to_string(offset + size - allocation->size) + " bytes past the end of " + allocation->text());
+    const std::uint64_t left = allocation->size - (number(address) - allocation->address);
+    if (size > left) {
+        report(what + std::to_string(size - left) + " bytes past the end of " + allocation->text());
     }
     t_used.push_back(allocation);
 }
@@ -180,19 +205,16 @@ void MemoryCheck::attach(const Stream &stream, Task &task) {
 }
 
 std::string MemoryCheck::explain(const void *address) const {
-    const std::uintptr_t wanted = number(address);
-    const auto covers = [wanted](const auto &it) { return wanted - it->address < it->size; };
-    const auto gone = std::find_if(retired_.rbegin(), retired_.rend(), covers);
-    if (gone != retired_.rend()) {
-        return "; " + (*gone)->text() + " and " + (*gone)->freed.text() + " freed";
+    if (const auto gone = find_retired(address)) {
+        return "; " + gone->text() + " and " + gone->freed.text() + " freed";
     }
     const std::shared_ptr<Allocation> before = find(address);
-    if (before == nullptr || wanted - before->address > before->size + kPoisoned) {
+    if (before == nullptr || number(address) - before->address > before->size + kPoisoned) {
         return "; no allocation is near";
     }
-    const std::uint64_t offset = wanted - before->address;
-    return offset < before->size ? "; inside " + before->text()
-                                 : "; " + std::to_string(offset - before->size) + " bytes behind " + before->text();
+    const std::uint64_t offset = number(address) - before->address;
+    return before->covers(address) ? "; inside " + before->text()
+                                   : "; " + std::to_string(offset - before->size) + " bytes behind " + before->text();
 }
 
 void MemoryCheck::report(const std::string &text) {

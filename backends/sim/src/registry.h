@@ -26,6 +26,8 @@ enum class Kind : std::uint8_t {
     DataBuffer,
     PhysicalMemory,
     Model,
+    AllocatorDesc,
+    MemoryPool,
 };
 
 class Object {

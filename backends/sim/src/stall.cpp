@@ -24,6 +24,8 @@ std::string running(TaskKind kind) {
             return "a fill of memory";
         case TaskKind::Cmo:
             return "a cache operation";
+        case TaskKind::Operator:
+            return "an operator";
         default:
             return "a copy";
     }

@@ -53,6 +53,7 @@ class Stream final : public Object, public std::enable_shared_from_this<Stream> 
     State state = State::Idle;
     std::uint64_t submitted = 0;              // sequence number of the newest task
     std::atomic<std::uint64_t> completed{0};  // sequence number of the newest task that is done
+    std::uint64_t synchronized = 0;           // ... that a host thread knows to be done, because it has waited for it
     std::uint64_t aborts = 0;                 // how often the queue was dropped: who waited across one was aborted
     std::atomic<std::uint64_t> dropped{0};    // sequence number of the newest task when the queue was dropped
     aclError abort_reason = ACL_ERROR_RT_STREAM_ABORT;  // of the newest abort

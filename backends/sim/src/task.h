@@ -34,6 +34,10 @@ enum class TaskKind : std::uint8_t {
     CmoBarrier,
     Activate,
     Model,
+    Operator,
+    Attach,
+    Detach,
+    Free,
 };
 
 // What happens to a task that has become the head of its stream.

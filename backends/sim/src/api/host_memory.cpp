@@ -19,16 +19,16 @@ void *allocate_pinned(Engine &engine, std::uint64_t size, std::uint16_t module) 
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes of pinned host memory do not fit",
              static_cast<unsigned long long>(size));
     }
-    if (config().checks_memory) {
-        engine.memory_check().allocated(address, size);
+    if (MemoryCheck *check = engine.memory_check()) {
+        check->allocated(address, size);
     }
     return address;
 }
 
 void free_host(Engine &engine, void *pointer) {
     const bool is_pinned = engine.memory().locate(pointer).place == Place::Pinned;
-    if (is_pinned && config().checks_memory) {
-        engine.memory_check().freed(pointer);
+    if (MemoryCheck *check = engine.memory_check(); check != nullptr && is_pinned) {
+        check->freed(pointer);
     }
     if (!is_pinned || !engine.memory().free_pinned(pointer)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live pinned host memory%s", pointer,

@@ -110,8 +110,8 @@ aclError aclrtMemAllocManaged(void **ptr, uint64_t size, uint32_t flag) {
                  static_cast<unsigned long long>(size));
         }
         *ptr = address;
-        if (config().checks_memory) {
-            engine.memory_check().allocated(address, size);
+        if (MemoryCheck *check = engine.memory_check()) {
+            check->allocated(address, size);
         }
     });
 }

@@ -67,8 +67,8 @@ void *allocate_device(Engine &engine, std::size_t size, bool is_p2p, std::uint64
 }
 
 void note_allocation(Engine &engine, void *address, std::size_t size) {
-    if (config().checks_memory) {
-        engine.memory_check().allocated(address, size);
+    if (MemoryCheck *check = engine.memory_check()) {
+        check->allocated(address, size);
     }
 }
 
@@ -114,17 +114,11 @@ aclError allocate_configured(const char *function, void **pointer, std::size_t s
 // --- freeing ---------------------------------------------------------------------------------------------------------
 
 void free_memory(Engine &engine, void *pointer) {
-    if (config().checks_memory) {
-        engine.memory_check().freed(pointer);
-    }
-    if (engine.managed_memory().free(pointer)) {
-        return;
-    }
-    if (!engine.memory().free_device(pointer)) {
+    if (!engine.managed_memory().free(pointer) && !free_into_pool(engine, pointer) &&
+        !engine.free_device_block(pointer)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live device memory%s", pointer,
              what_is_known_of(engine, pointer).c_str());
     }
-    engine.ipc_memory().forget(pointer);
 }
 
 void require_pair(const void *pointer, std::size_t size) {

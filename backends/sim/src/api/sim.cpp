@@ -101,7 +101,10 @@ aclError aclsimClearFaults() {
 
 uint64_t aclsimGetCheckReports(void) {
     uint64_t reports = 0;
-    ungated_entry(__func__, [&](Engine &engine, Lock &) { reports = engine.memory_check().reports(); });
+    ungated_entry(__func__, [&](Engine &engine, Lock &) {
+        const MemoryCheck *check = engine.memory_check();
+        reports = check == nullptr ? 0 : check->reports();
+    });
     return reports;
 }
 

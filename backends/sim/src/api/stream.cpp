@@ -61,7 +61,8 @@ void synchronize(Engine &engine, Lock &lock, aclrtStream stream, std::int32_t ti
     if (found->is_always_complete()) {
         return;
     }
-    Context &context = require_context(engine);
+    const Context &context = require_context(engine);
+    const Device &device = found->context.device;  // outlives what others may destroy meanwhile
     require_not_aborting(*found);
     if (context.failure != ACL_SUCCESS) {
         fail(context.failure, "an earlier task failed and the context is in STOP mode");
@@ -74,6 +75,7 @@ void synchronize(Engine &engine, Lock &lock, aclrtStream stream, std::int32_t ti
         case Engine::Waited::Done:
             break;
     }
+    engine.memory_pools().trim(device);
     report_failure(*found);
 }
 

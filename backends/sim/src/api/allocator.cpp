@@ -1,0 +1,131 @@
+// Allocators of the application (memory_cmo_allocator.md section 8). Nothing here looks at devices, contexts or
+// streams: a registration belongs to the value of a stream's handle.
+#include "allocator.h"
+
+#include "entry.h"
+
+using namespace aclsim;
+
+namespace {
+
+// The real runtime follows any pointer; here one that is no descriptor is an invalid argument.
+AllocatorDesc &require_desc(Engine &engine, aclrtAllocatorDesc desc) {
+    require(desc, "allocatorDesc");
+    AllocatorDesc *found = engine.registry().find<AllocatorDesc>(desc);
+    if (found == nullptr) {
+        reject(ACL_ERROR_INVALID_PARAM, "%p is no live allocator descriptor", desc);
+    }
+    return *found;
+}
+
+template <class Value>
+aclError set_field(const char *function, aclrtAllocatorDesc desc, Value Allocator::*field, Value value,
+                   const char *name) {
+    return ungated_entry(function, [&](Engine &engine, Lock &) {
+        AllocatorDesc &found = require_desc(engine, desc);
+        if (value == nullptr) {
+            reject(ACL_ERROR_INVALID_PARAM, "%s is NULL", name);
+        }
+        found.allocator.*field = value;
+    });
+}
+
+template <class Value>
+void require_set(Value value, const char *setter) {
+    if (value == nullptr) {
+        reject(ACL_ERROR_INVALID_PARAM, "the descriptor is incomplete: call %s first", setter);
+    }
+}
+
+template <class Value>
+void give(Value *out, Value value) {
+    if (out != nullptr) {
+        *out = value;
+    }
+}
+
+}  // namespace
+
+aclrtAllocatorDesc aclrtAllocatorCreateDesc() {
+    aclrtAllocatorDesc handle = nullptr;
+    ungated_entry(__func__, [&](Engine &engine, Lock &) {
+        const auto desc = std::make_shared<AllocatorDesc>();
+        engine.registry().add(desc);
+        handle = desc->handle();
+    });
+    return handle;
+}
+
+aclError aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc) {
+    return ungated_entry(
+        __func__, [&](Engine &engine, Lock &) { engine.registry().remove(require_desc(engine, allocatorDesc)); });
+}
+
+aclError aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocator allocator) {
+    return set_field(__func__, allocatorDesc, &Allocator::object, allocator, "allocator");
+}
+
+aclError aclrtAllocatorSetAllocFuncToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocatorAllocFunc func) {
+    return set_field(__func__, allocatorDesc, &Allocator::allocate, func, "func");
+}
+
+aclError aclrtAllocatorSetFreeFuncToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocatorFreeFunc func) {
+    return set_field(__func__, allocatorDesc, &Allocator::release, func, "func");
+}
+
+aclError aclrtAllocatorSetAllocAdviseFuncToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocatorAllocAdviseFunc func) {
+    return set_field(__func__, allocatorDesc, &Allocator::advise, func, "func");
+}
+
+aclError aclrtAllocatorSetGetAddrFromBlockFuncToDesc(aclrtAllocatorDesc allocatorDesc,
+                                                     aclrtAllocatorGetAddrFromBlockFunc func) {
+    return set_field(__func__, allocatorDesc, &Allocator::address_of, func, "func");
+}
+
+aclError aclrtAllocatorRegister(aclrtStream stream, aclrtAllocatorDesc allocatorDesc) {
+    return ungated_entry(__func__, [&](Engine &engine, Lock &) {
+        require(stream, "stream");
+        const Allocator &allocator = require_desc(engine, allocatorDesc).allocator;
+        require_set(allocator.object, "aclrtAllocatorSetObjToDesc");
+        require_set(allocator.allocate, "aclrtAllocatorSetAllocFuncToDesc");
+        require_set(allocator.release, "aclrtAllocatorSetFreeFuncToDesc");
+        require_set(allocator.address_of, "aclrtAllocatorSetGetAddrFromBlockFuncToDesc");
+        require_supported();
+        engine.allocators().add(stream, {allocatorDesc, allocator});
+    });
+}
+
+aclError aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc *allocatorDesc, aclrtAllocator *allocator,
+                                   aclrtAllocatorAllocFunc *allocFunc, aclrtAllocatorFreeFunc *freeFunc,
+                                   aclrtAllocatorAllocAdviseFunc *allocAdviseFunc,
+                                   aclrtAllocatorGetAddrFromBlockFunc *getAddrFromBlockFunc) {
+    return ungated_entry(__func__, [&](Engine &engine, Lock &) {
+        require(allocatorDesc, "allocatorDesc");
+        require(stream, "stream");
+        require_supported();
+        const Allocators::Registration *found = engine.allocators().find(stream);
+        if (found == nullptr) {
+            reject(ACL_ERROR_INVALID_PARAM, "no allocator is registered for stream %p", stream);
+        }
+        *allocatorDesc = found->desc;
+        give(allocator, found->allocator.object);
+        give(allocFunc, found->allocator.allocate);
+        give(freeFunc, found->allocator.release);
+        give(allocAdviseFunc, found->allocator.advise);
+        give(getAddrFromBlockFunc, found->allocator.address_of);
+    });
+}
+
+aclError aclrtAllocatorUnregister(aclrtStream stream) {
+    return ungated_entry(__func__, [&](Engine &engine, Lock &) {
+        require(stream, "stream");
+        require_supported();
+        engine.allocators().remove(stream);
+    });
+}
+
+aclError aclsimRunOperator(aclrtStream stream, size_t workspaceBytes) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        run_operator(engine, lock, require_own_stream(engine, stream), workspaceBytes);
+    });
+}

@@ -1,0 +1,212 @@
+// Stream-ordered memory pools (memory_cmo_allocator.md section 9).
+#include "memory_pool.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "entry.h"
+
+using namespace aclsim;
+
+namespace {
+
+constexpr std::uint64_t round_down(std::uint64_t bytes) {
+    return bytes / MemoryPool::kGranularity * MemoryPool::kGranularity;
+}
+constexpr std::uint64_t round_up(std::uint64_t bytes) { return round_down(bytes + MemoryPool::kGranularity - 1); }
+
+enum class Access : std::uint8_t { Flag, Threshold, Mark, ReadOnly };
+struct AttributeRule {
+    aclrtMemPoolAttr attribute;
+    Access access;
+    std::size_t bytes;  // of the caller's value
+};
+constexpr AttributeRule kAttributes[] = {
+    {ACL_RT_MEM_POOL_REUSE_FOLLOW_EVENT_DEPENDENCIES, Access::Flag, 4},
+    {ACL_RT_MEM_POOL_REUSE_ALLOW_OPPORTUNISTIC, Access::Flag, 4},
+    {ACL_RT_MEM_POOL_REUSE_ALLOW_INTERNAL_DEPENDENCIES, Access::Flag, 4},
+    {ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD, Access::Threshold, 8},
+    {ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT, Access::ReadOnly, 8},
+    {ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH, Access::Mark, 8},
+    {ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT, Access::ReadOnly, 8},
+    {ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH, Access::Mark, 8},
+};
+
+const AttributeRule &require_attribute(aclrtMemPoolAttr attribute) {
+    const auto is_it = [&](const AttributeRule &rule) { return rule.attribute == attribute; };
+    const auto found = std::find_if(std::begin(kAttributes), std::end(kAttributes), is_it);
+    if (found == std::end(kAttributes)) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "there is no pool attribute %d", static_cast<int>(attribute));
+    }
+    return *found;
+}
+
+// The code of an unknown pool differs from function to function.
+MemoryPool &require_pool(Engine &engine, aclrtMemPool pool, aclError code) {
+    MemoryPool *found = engine.registry().find<MemoryPool>(pool);
+    if (found == nullptr) {
+        fail(code, "%p is no live memory pool", pool);
+    }
+    return *found;
+}
+
+// Both attribute functions: what they check before the attribute's own rules.
+MemoryPool &require_attributed(Engine &engine, aclrtMemPool pool, const void *value) {
+    require(pool, "memPool");
+    require_supported();
+    if (value == nullptr) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "value is NULL");
+    }
+    return require_pool(engine, pool, ACL_ERROR_RT_PARAM_INVALID);
+}
+
+// No context at all is another context than the stream's.
+Stream &require_stream_here(Engine &engine, aclrtStream stream) {
+    Stream &found = require_handle<Stream>(engine, stream, "stream");
+    if (current_context(engine) != &found.context) {
+        fail(ACL_ERROR_RT_STREAM_CONTEXT, "stream %u belongs to another context than the calling thread's", found.id);
+    }
+    return found;
+}
+
+void require_valid(const aclrtMemPoolProps &props) {
+    if (props.allocType != ACL_MEM_ALLOCATION_TYPE_PINNED) {
+        reject(ACL_ERROR_INVALID_PARAM, "allocType is %d; pools are of ACL_MEM_ALLOCATION_TYPE_PINNED",
+               static_cast<int>(props.allocType));
+    }
+    if (props.location.type != ACL_MEM_LOCATION_TYPE_DEVICE) {
+        reject(ACL_ERROR_INVALID_PARAM, "location.type is %d; pools are on ACL_MEM_LOCATION_TYPE_DEVICE",
+               static_cast<int>(props.location.type));
+    }
+    const auto is_set = [](unsigned char byte) { return byte != 0; };
+    if (std::any_of(std::begin(props.reserved), std::end(props.reserved), is_set)) {
+        reject(ACL_ERROR_INVALID_PARAM, "the reserved bytes of the properties are not 0");
+    }
+}
+
+std::uint64_t pool_size(const Heap &heap, std::uint64_t asked) {
+    const std::uint64_t size = asked == 0 ? round_down(heap.capacity()) : round_up(std::min(asked, heap.capacity()));
+    if (size > heap.capacity() || asked > heap.capacity()) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "a pool of %llu bytes is larger than the device, which has %llu",
+             static_cast<unsigned long long>(asked), static_cast<unsigned long long>(heap.capacity()));
+    }
+    return size;
+}
+
+void set_attribute(MemoryPool &pool, const AttributeRule &rule, std::uint64_t value) {
+    std::uint64_t &attribute = pool.attribute(rule.attribute);
+    switch (rule.access) {
+        case Access::Flag:
+            attribute = value != 0 ? 1 : 0;
+            break;
+        case Access::Threshold:
+            if (value > pool.size) {
+                fail(ACL_ERROR_RT_INTERNAL_ERROR, "a threshold of %llu bytes is larger than the pool, which has %llu",
+                     static_cast<unsigned long long>(value), static_cast<unsigned long long>(pool.size));
+            }
+            attribute = value;
+            break;
+        case Access::Mark:
+            if (value != 0) {
+                fail(ACL_ERROR_RT_INTERNAL_ERROR, "a high mark can be set back with 0, not set to %llu",
+                     static_cast<unsigned long long>(value));
+            }
+            attribute = rule.attribute == ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH ? pool.used() : pool.reserved();
+            break;
+        case Access::ReadOnly:
+            fail(ACL_ERROR_RT_PARAM_INVALID, "pool attribute %d can only be read", static_cast<int>(rule.attribute));
+    }
+}
+
+}  // namespace
+
+aclError aclrtMemPoolCreate(aclrtMemPool *memPool, const aclrtMemPoolProps *poolProps) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(memPool, "memPool");
+        require(poolProps, "poolProps");
+        require_valid(*poolProps);
+        require_supported();
+        Device &device = require_device(engine, poolProps->location.id);
+        require_context(engine);
+        const std::uint64_t size = pool_size(engine.memory().device(device.physical_id), poolProps->maxSize);
+        *memPool = engine.memory_pools().create(engine, device, size)->handle();
+    });
+}
+
+aclError aclrtMemPoolDestroy(const aclrtMemPool memPool) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(memPool, "memPool");
+        require_supported();
+        engine.memory_pools().destroy(engine, require_pool(engine, memPool, ACL_ERROR_RT_INTERNAL_ERROR));
+    });
+}
+
+aclError aclrtMemPoolSetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *value) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        MemoryPool &pool = require_attributed(engine, memPool, value);
+        const AttributeRule &rule = require_attribute(attr);
+        std::uint64_t number = 0;
+        std::memcpy(&number, value, rule.bytes);
+        set_attribute(pool, rule, number);
+    });
+}
+
+aclError aclrtMemPoolGetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *value) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        MemoryPool &pool = require_attributed(engine, memPool, value);
+        const AttributeRule &rule = require_attribute(attr);
+        std::memcpy(value, &pool.attribute(attr), rule.bytes);
+    });
+}
+
+aclError aclrtMemPoolMallocAsync(void **ptr, size_t size, aclrtMemPool memPool, aclrtStream stream) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        require(ptr, "ptr");
+        require(memPool, "memPool");
+        require(stream, "stream");
+        require_supported();
+        if (size == 0) {
+            return;
+        }
+        Stream &on = require_stream_here(engine, stream);
+        if (size > SIZE_MAX - MemoryPool::kGranularity) {
+            reject(ACL_ERROR_INVALID_PARAM, "size %zu wraps around when it is rounded up", size);
+        }
+        require_pool(engine, memPool, ACL_ERROR_RT_INTERNAL_ERROR);
+        engine.admit(lock, on);  // may let other threads in, which may destroy the pool
+        const MemoryPool &pool = require_pool(engine, memPool, ACL_ERROR_RT_INTERNAL_ERROR);
+        if (&pool.device != &on.context.device) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "the pool is on device %u, the stream on device %u", pool.device.user_id,
+                 on.context.device.user_id);
+        }
+        *ptr = allocate_in_stream(engine, on, engine.registry().share<MemoryPool>(memPool), round_up(size));
+    });
+}
+
+aclError aclrtMemPoolFreeAsync(void *ptr, aclrtStream stream) {
+    return entry(__func__, [&](Engine &engine, Lock &lock) {
+        require(ptr, "ptr");
+        require_supported();
+        if (stream == nullptr) {
+            fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream is NULL; the default stream has a handle of its own here");
+        }
+        Stream &on = require_stream_here(engine, stream);
+        engine.admit(lock, on);
+        free_in_stream(engine, on, ptr);
+    });
+}
+
+aclError aclrtMemPoolTrimTo(aclrtMemPool memPool, size_t minBytesToKeep) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(memPool, "memPool");
+        require_supported();
+        MemoryPool &pool = require_pool(engine, memPool, ACL_ERROR_RT_INTERNAL_ERROR);
+        if (minBytesToKeep > pool.size || minBytesToKeep < pool.used()) {
+            fail(ACL_ERROR_RT_INTERNAL_ERROR, "%zu bytes to keep are not between the used %llu and the pool's %llu",
+                 minBytesToKeep, static_cast<unsigned long long>(pool.used()),
+                 static_cast<unsigned long long>(pool.size));
+        }
+        pool.trim(minBytesToKeep);
+    });
+}
