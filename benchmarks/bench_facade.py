@@ -14,7 +14,7 @@ import timing
 from timing import KIB, MIB, Timed
 
 import ascend_rt
-from ascend_rt import Buffer, Device, Event, PinnedBuffer, Stream
+from ascend_rt import Buffer, Device, Event, MemoryPool, PinnedBuffer, Stream
 from ascend_rt.testing import Latch
 
 
@@ -136,6 +136,32 @@ def memcpy_64MiB() -> Iterator[Timed]:
     yield timing.loop2(np.copyto, copy, source)
 
 
+@contextmanager
+def malloc_free(size: int) -> Iterator[Timed]:
+    def timed(loops: int, allocate: type[Buffer] = Buffer) -> float:
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            allocate(size).close()
+        return perf_counter() - begin
+
+    with Device():
+        yield timed
+
+
+@contextmanager
+def pool_malloc_free(size: int) -> Iterator[Timed]:
+    def timed(loops: int) -> float:
+        allocate = pool.allocate
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            allocate(size, stream).close()
+        return perf_counter() - begin
+
+    with Device() as device, Stream() as stream, MemoryPool(device) as pool:
+        yield timed
+        stream.synchronize()
+
+
 BENCHMARKS: dict[str, timing.Benchmark] = {
     "event_create_destroy": event_create_destroy,
     "event_record": event_record,
@@ -149,6 +175,9 @@ BENCHMARKS: dict[str, timing.Benchmark] = {
     "copy_async_1MiB": partial(copy_async, MIB),
     "copy_async_64MiB": partial(copy_async, 64 * MIB),
     "memcpy_64MiB": memcpy_64MiB,
+    "malloc_free_4KiB": partial(malloc_free, 4 * KIB),
+    "malloc_free_4MiB": partial(malloc_free, 4 * MIB),
+    "pool_malloc_free_4MiB": partial(pool_malloc_free, 4 * MIB),
 }
 
 if __name__ == "__main__":

@@ -208,6 +208,45 @@ def memcpy_64MiB() -> Iterator[Timed]:
 
 
 @contextmanager
+def malloc_free(size: int) -> Iterator[Timed]:
+    def timed(loops: int, malloc: Any = lib.aclrtMalloc, free: Any = lib.aclrtFree) -> float:
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            malloc(out, size, policy)
+            free(out[0])
+        return perf_counter() - begin
+
+    out, policy = ffi.new("void **"), lib.ACL_MEM_MALLOC_HUGE_FIRST
+    with _device():
+        ok(lib.aclrtMalloc, out, size, policy)
+        ok(lib.aclrtFree, out[0])
+        yield timed
+
+
+@contextmanager
+def pool_malloc_free(size: int) -> Iterator[Timed]:
+    def timed(loops: int, malloc: Any = lib.aclrtMemPoolMallocAsync, free: Any = lib.aclrtMemPoolFreeAsync) -> float:
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            malloc(out, size, pool, a)
+            free(out[0], a)
+        return perf_counter() - begin
+
+    out, properties = ffi.new("void **"), ffi.new("aclrtMemPoolProps *")
+    properties.allocType = lib.ACL_MEM_ALLOCATION_TYPE_PINNED
+    properties.location.type = lib.ACL_MEM_LOCATION_TYPE_DEVICE
+    with _streams() as (a, _):
+        pool = made("aclrtMemPool", lib.aclrtMemPoolCreate, properties)
+        ok(lib.aclrtMemPoolMallocAsync, out, size, pool, a)
+        ok(lib.aclrtMemPoolFreeAsync, out[0], a)
+        try:
+            yield timed
+        finally:
+            ok(lib.aclrtSynchronizeStream, a)
+            ok(lib.aclrtMemPoolDestroy, pool)
+
+
+@contextmanager
 def call_floor() -> Iterator[Timed]:
     yield timing.loop2(lib.ascend_rt_no_op, ffi.NULL, ffi.NULL)
 
@@ -230,6 +269,9 @@ BENCHMARKS: dict[str, timing.Benchmark] = {
     "copy_async_1MiB": partial(copy_async, MIB),
     "copy_async_64MiB": partial(copy_async, 64 * MIB),
     "memcpy_64MiB": memcpy_64MiB,
+    "malloc_free_4KiB": partial(malloc_free, 4 * KIB),
+    "malloc_free_4MiB": partial(malloc_free, 4 * MIB),
+    "pool_malloc_free_4MiB": partial(pool_malloc_free, 4 * MIB),
     "call_floor": call_floor,
     "call_table": call_table,
 }

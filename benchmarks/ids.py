@@ -37,6 +37,7 @@ _RANDOM = (
     "on a random stream one of: aclrtRecordEvent; aclrtStreamWaitEvent for a random event; aclrtMemsetAsync of a byte"
 )
 _COPY = "aclrtMemcpyAsync, pinned host to device; aclrtSynchronizeStream"
+_MALLOC = "aclrtMalloc; aclrtFree"
 
 BENCHMARKS = (
     Benchmark("event_create_destroy", "aclrtCreateEventExWithFlag; aclrtDestroyEvent"),
@@ -57,6 +58,14 @@ BENCHMARKS = (
     Benchmark("copy_async_1MiB", _COPY),
     Benchmark("copy_async_64MiB", _COPY),
     Benchmark("memcpy_64MiB", "memcpy; ffi.memmove; numpy.copyto"),
+    Benchmark("malloc_free_4KiB", _MALLOC),
+    Benchmark("malloc_free_4MiB", _MALLOC),
+    Benchmark("pool_malloc_free_4MiB", "aclrtMemPoolMallocAsync; aclrtMemPoolFreeAsync"),
+    Benchmark(
+        "malloc_free_among_1000000",
+        "aclrtFree of a random one of 1,000,000 allocations of 512 bytes to 4 KiB; aclrtMalloc in its place",
+        layers=("c",),
+    ),
     Benchmark(
         "call_floor",
         "an empty function: of the library (C), of the extension module itself (raw)",

@@ -115,6 +115,14 @@ GOALS = (
         "random task among 10,000 streams / among 10", ("c", "task_10000_streams"), ("c", "task_10_streams"), "<=", 2.0
     ),
     Goal("bandwidth of async copy / memcpy, 64 MiB, in C", ("c", "memcpy_64MiB"), ("c", "copy_async_64MiB"), ">=", 0.9),
+    Goal("pool allocation / malloc, 4 MiB, in C", ("c", "pool_malloc_free_4MiB"), ("c", "malloc_free_4MiB"), "<", 1.0),
+    Goal(
+        "malloc among 1,000,000 allocations / alone",
+        ("c", "malloc_free_among_1000000"),
+        ("c", "malloc_free_4KiB"),
+        "<=",
+        10.0,
+    ),
 )
 
 

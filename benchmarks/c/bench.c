@@ -29,6 +29,7 @@
 #define HAND_OVERS (2 * PAIRS)
 /* One batch of random tasks: many enough that all of ten thousand streams get some. */
 #define RANDOM_TASKS 100000
+#define LIVE ((size_t)1000000)
 
 static struct {
     aclrtStream a, b;
@@ -37,6 +38,7 @@ static struct {
     aclrtEvent hand_over[HAND_OVERS];
     void *pinned, *device;
     void *memory, *copy; /* of malloc */
+    void **live;         /* allocations of the device */
     aclError (*no_op)(void *, void *);
     int32_t (*hold)(int32_t);
 } the;
@@ -56,6 +58,13 @@ static void require(bool is_so, const char *what) {
 }
 
 #define OK(call) require((call) == ACL_SUCCESS, #call)
+
+static uint32_t next_random(uint32_t *state) { /* xorshift, G. Marsaglia 2003 */
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    *state ^= *state << 5;
+    return *state;
+}
 
 /* The body of a benchmark: times the evaluation of an expression that yields an aclError. A macro, because a call
  * through a pointer would cost as much as the cheapest of what is measured. The codes are looked at afterwards. */
@@ -140,6 +149,61 @@ static aclError plain_copy(void) {
 }
 
 static double memcpy_64MiB(uint64_t loops) { RETURN_TIME_OF(loops, plain_copy()); }
+
+/* --- allocations ------------------------------------------------------------------------------------------------- */
+
+static aclError malloc_and_free(size_t size) {
+    void *memory = NULL;
+    const aclError allocated = aclrtMalloc(&memory, size, ACL_MEM_MALLOC_HUGE_FIRST);
+    return allocated | aclrtFree(memory);
+}
+
+static double malloc_free_4KiB(uint64_t loops) { RETURN_TIME_OF(loops, malloc_and_free(4 * KIB)); }
+
+static double malloc_free_4MiB(uint64_t loops) { RETURN_TIME_OF(loops, malloc_and_free(4 * MIB)); }
+
+static aclError pool_malloc_and_free(aclrtMemPool pool, size_t size) {
+    void *memory = NULL;
+    const aclError allocated = aclrtMemPoolMallocAsync(&memory, size, pool, the.a);
+    return allocated | aclrtMemPoolFreeAsync(memory, the.a);
+}
+
+static double time_of_pool(uint64_t loops, aclrtMemPool pool) {
+    RETURN_TIME_OF(loops, pool_malloc_and_free(pool, 4 * MIB));
+}
+
+static double pool_malloc_free_4MiB(uint64_t loops) {
+    const aclrtMemPoolProps properties = {.allocType = ACL_MEM_ALLOCATION_TYPE_PINNED,
+                                          .location = {.type = ACL_MEM_LOCATION_TYPE_DEVICE}};
+    aclrtMemPool pool = NULL;
+    OK(aclrtMemPoolCreate(&pool, &properties));
+    const double taken = time_of_pool(loops, pool);
+    OK(aclrtSynchronizeStream(the.a));
+    OK(aclrtMemPoolDestroy(pool));
+    return taken;
+}
+
+static aclError malloc_random(void **memory, uint32_t *state) {
+    return aclrtMalloc(memory, (next_random(state) % 8 + 1) * 512, ACL_MEM_MALLOC_HUGE_FIRST);
+}
+
+static aclError replace_random(uint32_t *state) {
+    void **const memory = &the.live[next_random(state) % LIVE];
+    const aclError freed = aclrtFree(*memory);
+    return freed | malloc_random(memory, state);
+}
+
+static double malloc_free_among_1000000(uint64_t loops) {
+    uint32_t state = 1;
+    if (the.live == NULL) { /* they stay for all samples */
+        the.live = calloc(LIVE, sizeof(void *));
+        require(the.live != NULL, "calloc");
+        for (size_t i = 0; i < LIVE; ++i) {
+            OK(malloc_random(&the.live[i], &state));
+        }
+    }
+    RETURN_TIME_OF(loops, replace_random(&state));
+}
 
 /* --- floors ------------------------------------------------------------------------------------------------------ */
 
@@ -248,13 +312,6 @@ static void dismiss(size_t device, const Crowd *crowd) {
     free(crowd->streams);
 }
 
-static uint32_t next_random(uint32_t *state) { /* xorshift, G. Marsaglia 2003 */
-    *state ^= *state << 13;
-    *state ^= *state >> 17;
-    *state ^= *state << 5;
-    return *state;
-}
-
 static aclError random_task(const Crowd *crowd, uint32_t *state) {
     const size_t i = next_random(state) % crowd->count;
     const size_t other = next_random(state) % crowd->count;
@@ -326,6 +383,10 @@ static const Benchmark benchmarks[] = {
     {"copy_async_1MiB", copy_async_1MiB, NULL, 1},
     {"copy_async_64MiB", copy_async_64MiB, NULL, 1},
     {"memcpy_64MiB", memcpy_64MiB, NULL, 1},
+    {"malloc_free_4KiB", malloc_free_4KiB, NULL, 1},
+    {"malloc_free_4MiB", malloc_free_4MiB, NULL, 1},
+    {"pool_malloc_free_4MiB", pool_malloc_free_4MiB, NULL, 1},
+    {"malloc_free_among_1000000", malloc_free_among_1000000, NULL, 1},
     {"call_floor", call_floor, "aclsimNoOp", 1},
     {"spin_round_trip", spin_round_trip, NULL, 1},
     {"task_10_streams", task_10_streams, "aclsimHold", RANDOM_TASKS},
@@ -364,6 +425,10 @@ static void set_up(void) {
 }
 
 static void tear_down(void) {
+    for (size_t i = 0; the.live != NULL && i < LIVE; ++i) {
+        OK(aclrtFree(the.live[i]));
+    }
+    free(the.live);
     free(the.copy);
     free(the.memory);
     OK(aclrtFree(the.device));
