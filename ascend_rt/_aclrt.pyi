@@ -1045,6 +1045,10 @@ class Lib:
         """aclError aclsimClearFaults(void)."""
     def aclsimRunOperator(self, stream: Any, workspaceBytes: int, /) -> int:
         """aclError aclsimRunOperator(aclrtStream stream, size_t workspaceBytes)."""
+    def aclsimRegisterSymbol(self, symbol: Any, content: Any, size: int, /) -> int:
+        """aclError aclsimRegisterSymbol(const void *symbol, const void *content, size_t size)."""
+    def aclsimUnregisterSymbol(self, symbol: Any, /) -> int:
+        """aclError aclsimUnregisterSymbol(const void *symbol)."""
     def aclsimNoOp(self, first: Any, second: Any, /) -> int:
         """aclError aclsimNoOp(void *first, void *second)."""
     def ascend_rt_open(self, path: Any, error: Any, error_size: int, /) -> int:

@@ -16,6 +16,8 @@ from ascend_rt._driver import call, ffi, lib
 from ascend_rt.device import Device
 
 if TYPE_CHECKING:
+    from typing_extensions import Buffer as HostBuffer
+
     from ascend_rt.stream import Stream
 
 Resource = Literal["streams", "events", "notifies", "memory"]
@@ -154,6 +156,32 @@ def run_operator(stream: Stream | None, nbytes: int) -> None:
     if nbytes < 0:
         raise ValueError(f"a size cannot be negative: {nbytes}")
     call("aclsimRunOperator", _handle(stream), nbytes)
+
+
+def register_symbol(symbol: int, content: HostBuffer) -> None:
+    """Make an address of the host the symbol of a variable in device memory (``aclsimRegisterSymbol``).
+
+    That is what loading a program with such a variable does. Each device gets its own, with this content at first.
+
+    Parameters
+    ----------
+    symbol : int
+        Any address but 0; ``aclrtGetSymbolAddress`` and its like take it.
+    content : bytes-like
+        Not empty.
+
+    Raises
+    ------
+    AclError
+        The symbol is registered already (107043).
+    """
+    view = ffi.from_buffer("char[]", content)
+    call("aclsimRegisterSymbol", ffi.cast("void *", symbol), view, len(view))
+
+
+def unregister_symbol(symbol: int) -> None:
+    """Forget a symbol, and free the variable on all devices (``aclsimUnregisterSymbol``)."""
+    call("aclsimUnregisterSymbol", ffi.cast("void *", symbol))
 
 
 def clear() -> None:

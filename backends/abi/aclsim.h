@@ -61,5 +61,11 @@ aclError aclsimClearFaults(void);
  *   ACL_ERROR_RT_PARAM_INVALID        the block's address is no live memory of the stream's device of that size */
 aclError aclsimRunOperator(aclrtStream stream, size_t workspaceBytes);
 
+/* Does what a program with a variable in device memory does when it is loaded: from now on the symbol, an address of the
+ * host, stands for a variable of that size in the symbol functions. Each device gets its own, with the content copied
+ * from here, at its first use and again after a reset. ACL_ERROR_RT_INVALID_SYMBOL: it is registered already, or not. */
+aclError aclsimRegisterSymbol(const void *symbol, const void *content, size_t size);
+aclError aclsimUnregisterSymbol(const void *symbol);
+
 /* Does nothing and returns 0: the floor for the cost of a call through the binding. */
 aclError aclsimNoOp(void *first, void *second);

@@ -16,9 +16,10 @@ thread_local bool t_is_in_callback = false;
 // Gives workspace back to the memory that it comes from; an application's workspace has none.
 struct Release {
     AddressSpace *memory;
+    std::uint32_t device;
     void operator()(void *address) const {
         if (memory != nullptr) {
-            memory->free_device(address);
+            memory->free_internal(device, address);
         }
     }
 };
@@ -115,17 +116,18 @@ void run_on_block(Engine &engine, Lock &lock, Stream &stream, const Allocator &a
              allocator.object, block.address(), stream.context.device.user_id, bytes);
     }
     engine.admit(lock, stream);
-    engine.submit(stream, OperatorTask(engine, Workspace(block.address(), Release{nullptr}), bytes));
+    engine.submit(stream, OperatorTask(engine, Workspace(block.address(), Release{nullptr, 0}), bytes));
     turn.note_use(stream);
 }
 
 void run_on_heap(Engine &engine, Stream &stream, std::size_t bytes) {
     Device &device = stream.context.device;
-    Heap &heap = engine.memory().device(device.physical_id);
-    Workspace workspace(bytes == 0 ? nullptr : heap.allocate(bytes), Release{&engine.memory()});
+    AddressSpace &memory = engine.memory();
+    Workspace workspace(bytes == 0 ? nullptr : memory.allocate_internal(device.physical_id, bytes),
+                        Release{&memory, device.physical_id});
     if (bytes != 0 && workspace == nullptr) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "a workspace of %zu bytes does not fit: %llu bytes are free on device %u",
-             bytes, static_cast<unsigned long long>(heap.free_bytes()), device.user_id);
+             bytes, static_cast<unsigned long long>(memory.device(device.physical_id).free_bytes()), device.user_id);
     }
     engine.submit(stream, OperatorTask(engine, std::move(workspace), bytes));
 }

@@ -118,4 +118,9 @@ void copy_in_stream(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &
 // In the calling thread, without the lock.
 void copy_now(Engine &engine, std::unique_lock<std::mutex> &lock, const Transfer &transfer);
 
+// What aclrtMemcpy and aclrtMemcpyAsync do once their arguments have been looked at (api/copy.cpp).
+void copy_block(Engine &engine, std::unique_lock<std::mutex> &lock, const Transfer &transfer);
+void copy_block_in_stream(Engine &engine, std::unique_lock<std::mutex> &lock, aclrtStream stream,
+                          const Transfer &transfer, aclrtMemcpyKind kind);
+
 }  // namespace aclsim

@@ -108,12 +108,13 @@ bool Engine::free_device_block(const void *address) {
         memory_check_.freed(address);
     }
     ipc_memory_.forget(address);
-    return memory_pools_.pool_of(address) == nullptr && memory().free_device(address);
+    return memory().free_device(address);
 }
 
 void Engine::free_device_memory(const Device &device) {
     const std::uint32_t id = device.physical_id;
     memory_pools_.close(*this, device);
+    symbols_.forget_device(id);
     ipc_memory_.forget_device(id);
     virtual_memory_.drop(id);
     if (memory_check() != nullptr) {

@@ -33,6 +33,7 @@
 #include "scheduler.h"
 #include "state_callbacks.h"
 #include "stream.h"
+#include "symbol.h"
 #include "timer.h"
 #include "virtual_memory.h"
 
@@ -149,6 +150,7 @@ class Engine {
     MemoryPools &memory_pools() { return memory_pools_; }
     AddressSpace &memory();  // reserved at the first use
     VirtualMemory &virtual_memory() { return virtual_memory_; }
+    Symbols &symbols() { return symbols_; }
     ManagedMemory &managed_memory() { return managed_memory_; }
     IpcMemory &ipc_memory() { return ipc_memory_; }
     // nullptr without ASCEND_RT_SIM_CHECK=memory.
@@ -193,6 +195,7 @@ class Engine {
     MemoryPools memory_pools_;
     std::unique_ptr<AddressSpace> memory_;
     VirtualMemory virtual_memory_{*this};
+    Symbols symbols_{*this};
     ManagedMemory managed_memory_{*this};
     IpcMemory ipc_memory_{*this};
     MemoryCheck memory_check_;

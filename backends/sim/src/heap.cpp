@@ -17,7 +17,7 @@ void *Heap::allocate(std::uint64_t size, std::uint64_t page, std::uint16_t modul
     if (!address) {
         return nullptr;
     }
-    blocks_.emplace(*address, Block{*address, size, page, module, false});
+    blocks_.emplace(*address, Block{*address, size, page, module});
     free_bytes_ -= size;
     Usage &usage = usage_[module];
     usage.current += size;
@@ -70,7 +70,7 @@ std::optional<Block> Heap::find(const void *address) const {
 
 bool Heap::contains(const void *address, std::uint64_t size) const {
     const std::optional<Block> block = find(address);
-    return block && !block->is_physical &&
+    return block && block->owner != Owner::Mapping &&
            size <= block->size - (reinterpret_cast<std::uintptr_t>(address) - block->address);
 }
 

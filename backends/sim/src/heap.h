@@ -20,12 +20,19 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) { retu
 // What the policy "huge first" takes: huge pages above 1 MiB (memory_cmo_allocator.md section 1, page rule).
 constexpr std::uint64_t page_for(std::uint64_t size) { return size > (1ULL << 20) ? kHugePage : kSmallPage; }
 
+// Who frees a block.
+enum class Owner : std::uint8_t {
+    Application,
+    Runtime,  // which has it for itself: pools, workspaces, symbols
+    Mapping,  // physical memory: used only where it is mapped, never at its address here
+};
+
 struct Block {
     std::uintptr_t address;
     std::uint64_t size;
-    std::uint64_t page;        // bytes
-    std::uint16_t module;      // the component that asked for it
-    bool is_physical = false;  // used only where it is mapped, never at this address
+    std::uint64_t page;    // bytes
+    std::uint16_t module;  // the component that asked for it
+    Owner owner = Owner::Application;
 };
 
 // What one component has.
@@ -45,9 +52,9 @@ class Heap {
     // Rounded up to the page and aligned to it; small pages are shared by blocks of 512 bytes. nullptr: no room.
     void *allocate(std::uint64_t size, std::uint64_t page, std::uint16_t module = kApplication);
     void *allocate(std::uint64_t size) { return allocate(size, page_for(size)); }
-    // The block that starts there is physical memory from now on.
-    void mark_physical(const void *address) {
-        blocks_.at(reinterpret_cast<std::uintptr_t>(address)).is_physical = true;
+    // Of the block that starts there.
+    void set_owner(const void *address, Owner owner) {
+        blocks_.at(reinterpret_cast<std::uintptr_t>(address)).owner = owner;
     }
     // What was released; nothing, unless the address is the start of a live block.
     std::optional<Block> release(const void *address);

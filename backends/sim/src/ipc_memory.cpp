@@ -26,7 +26,7 @@ const std::string &IpcMemory::export_block(const void *address, std::uint64_t si
     const Location location = memory.locate(address);
     const std::optional<Block> block = memory.find(address);
     if (location.place != Place::Device || memory.find_range(address) != nullptr || !block ||
-        block->address != reinterpret_cast<std::uintptr_t>(address) || engine_.memory_pools().pool_of(address)) {
+        block->address != reinterpret_cast<std::uintptr_t>(address) || block->owner != Owner::Application) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live memory that aclrtMalloc gave", address);
     }
     if (block->address % kSmallPage != 0 || size > block->size) {

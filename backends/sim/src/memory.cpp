@@ -71,7 +71,7 @@ std::optional<Block> AddressSpace::find(const void *address) const {
     const Heap *slot = slot_of(address);
     if (slot != nullptr) {
         const std::optional<Block> block = slot->find(address);
-        return block && block->is_physical ? std::nullopt : block;
+        return block && block->owner == Owner::Mapping ? std::nullopt : block;
     }
     const Range *range = find_range(address);
     return range == nullptr ? std::nullopt
@@ -111,24 +111,23 @@ bool AddressSpace::free_pinned(const void *address) {
 bool AddressSpace::free_device(const void *address) {
     const Location location = locate(address);
     const std::optional<Block> block = find(address);
-    if (location.place != Place::Device || slot_of(address) == nullptr || !block || block->address != number(address)) {
+    if (location.place != Place::Device || slot_of(address) == nullptr || !block || block->address != number(address) ||
+        block->owner != Owner::Application) {
         return false;
     }
-    release(location.device, address);
+    free_internal(location.device, address);
     return true;
 }
 
-void *AddressSpace::allocate_physical(std::uint32_t id, std::uint64_t size, std::uint64_t page) {
+void *AddressSpace::allocate_internal(std::uint32_t id, std::uint64_t size, std::uint64_t page, Owner owner) {
     void *address = device(id).allocate(size, page);
     if (address != nullptr) {
-        device(id).mark_physical(address);
+        device(id).set_owner(address, owner);
     }
     return address;
 }
 
-void AddressSpace::free_physical(std::uint32_t device, const void *address) { release(device, address); }
-
-void AddressSpace::release(std::uint32_t id, const void *address) {
+void AddressSpace::free_internal(std::uint32_t id, const void *address) {
     const std::optional<Block> block = device(id).release(address);
     if (block && block->size >= kHugePage) {
         files_[id]->discard(offset_of(id, address), block->size);

@@ -65,9 +65,13 @@ class AddressSpace {
     // back; small ones keep theirs, because they are likely to be used again at once.
     bool free_pinned(const void *address);
     bool free_device(const void *address);
-    // Memory that has no address of its own: what it answers is only for these calls. nullptr: no room.
-    void *allocate_physical(std::uint32_t device, std::uint64_t size, std::uint64_t page);
-    void free_physical(std::uint32_t device, const void *address);
+    // What aclrtFree does not free; nullptr: no room. Memory for mappings has no address of its own: what it answers is
+    // only for these calls.
+    void *allocate_internal(std::uint32_t device, std::uint64_t size) {
+        return allocate_internal(device, size, page_for(size), Owner::Runtime);
+    }
+    void *allocate_internal(std::uint32_t device, std::uint64_t size, std::uint64_t page, Owner owner);
+    void free_internal(std::uint32_t device, const void *address);
     void free_all(std::uint32_t device);
     const std::shared_ptr<PageFile> &pages(std::uint32_t device) const { return files_[device]; }
     // Where in the device's pages the block is.
@@ -86,7 +90,6 @@ class AddressSpace {
 
   private:
     const Heap *slot_of(const void *address) const;
-    void release(std::uint32_t device, const void *address);
     bool is_virtual(std::uintptr_t address) const;
 
     std::uintptr_t range_ = 0;  // what was reserved for the slots: base_ is aligned

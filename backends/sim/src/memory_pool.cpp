@@ -247,7 +247,7 @@ void MemoryPool::trim(std::uint64_t keep) {
         uncache(block);
         blocks_.erase(block);
         it = reservations_.erase(reservation);
-        memory_.free_device(reinterpret_cast<void *>(address));
+        memory_.free_internal(device.physical_id, reinterpret_cast<void *>(address));
         count(ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH, reserved() - bytes);
     }
 }
@@ -284,7 +284,7 @@ MemoryPool::Blocks::iterator MemoryPool::find_cached(std::uint64_t bytes, Predic
 }
 
 MemoryPool::Blocks::iterator MemoryPool::reserve(std::uint64_t bytes) {
-    void *const address = bytes <= size - reserved() ? memory_.device(device.physical_id).allocate(bytes) : nullptr;
+    void *const address = bytes <= size - reserved() ? memory_.allocate_internal(device.physical_id, bytes) : nullptr;
     if (address == nullptr) {
         return blocks_.end();
     }

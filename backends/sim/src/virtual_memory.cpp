@@ -30,7 +30,7 @@ std::shared_ptr<PhysicalMemory> PhysicalMemory::allocate(Engine &engine, std::ui
     if (properties.location.type == ACL_MEM_LOCATION_TYPE_DEVICE) {
         const Device &device = *engine.devices()[properties.location.id];
         const Heap &heap = engine.memory().device(device.physical_id);
-        block = engine.memory().allocate_physical(device.physical_id, size, page);
+        block = engine.memory().allocate_internal(device.physical_id, size, page, Owner::Mapping);
         if (block == nullptr) {
             fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes do not fit: %llu of %llu bytes are free on device %u",
                  static_cast<unsigned long long>(size), static_cast<unsigned long long>(heap.free_bytes()),
@@ -50,7 +50,7 @@ std::shared_ptr<PhysicalMemory> PhysicalMemory::allocate(Engine &engine, std::ui
 
 PhysicalMemory::~PhysicalMemory() {
     if (block_ != nullptr) {
-        engine_.memory().free_physical(pages_.location.device, block_);
+        engine_.memory().free_internal(pages_.location.device, block_);
     }
 }
 

@@ -68,17 +68,7 @@ aclError copy_async(const char *function, void *dst, std::size_t destMax, const 
             copy_buffered(engine, lock, stream, transfer);
             return;
         }
-        require_context(engine);
-        const aclrtMemcpyKind corrected = correct_kind(engine, kind, dst, src);
-        if (corrected == ACL_MEMCPY_HOST_TO_HOST) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "an asynchronous copy from host to host is not supported");
-        }
-        if (dst == src) {
-            return;
-        }
-        Stream &on = require_own_stream(engine, stream);
-        require_ranges(engine, transfer);
-        copy_in_stream(engine, lock, on, transfer, corrected);
+        copy_block_in_stream(engine, lock, stream, transfer, kind);
     });
 }
 
@@ -104,6 +94,30 @@ bool check_2d(const Transfer &transfer, aclrtMemcpyKind kind) {
 
 }  // namespace
 
+void aclsim::copy_block(Engine &engine, Lock &lock, const Transfer &transfer) {
+    if (transfer.destination == transfer.source) {
+        return;
+    }
+    require_working_context(engine);
+    require_ranges(engine, transfer);
+    copy_now(engine, lock, transfer);
+}
+
+void aclsim::copy_block_in_stream(Engine &engine, Lock &lock, aclrtStream stream, const Transfer &transfer,
+                                  aclrtMemcpyKind kind) {
+    require_context(engine);
+    const aclrtMemcpyKind corrected = correct_kind(engine, kind, transfer.destination, transfer.source);
+    if (corrected == ACL_MEMCPY_HOST_TO_HOST) {
+        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "an asynchronous copy from host to host is not supported");
+    }
+    if (transfer.destination == transfer.source) {
+        return;
+    }
+    Stream &on = require_own_stream(engine, stream);
+    require_ranges(engine, transfer);
+    copy_in_stream(engine, lock, on, transfer, corrected);
+}
+
 aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind) {
     return entry(__func__, [&](Engine &engine, Lock &lock) {
         if (count == 0) {
@@ -112,13 +126,7 @@ aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, a
         require_both(dst, src);
         require_transfer_kind(kind);
         require_fits(count, destMax);
-        if (dst == src) {
-            return;
-        }
-        require_working_context(engine);
-        const Transfer transfer = Transfer::plain(dst, src, count);
-        require_ranges(engine, transfer);
-        copy_now(engine, lock, transfer);
+        copy_block(engine, lock, Transfer::plain(dst, src, count));
     });
 }
 

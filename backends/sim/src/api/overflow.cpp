@@ -68,7 +68,7 @@ aclError aclrtCtxGetFloatOverflowAddr(void **overflowAddr) {
         }
         Context &context = require_context(engine);
         if (context.overflow_address == nullptr) {
-            void *status = engine.memory().device(context.device.physical_id).allocate(kStatusSize);
+            void *status = engine.memory().allocate_internal(context.device.physical_id, kStatusSize);
             if (status == nullptr) {
                 fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "device %u has no memory left", context.device.user_id);
             }

@@ -1,0 +1,139 @@
+// Variables of device programs (memory_cmo_allocator.md section 10).
+#include "symbol.h"
+
+#include "copy.h"
+#include "entry.h"
+
+using namespace aclsim;
+
+namespace {
+
+// A part of a variable, and the memory of the caller on the other side.
+struct Access {
+    const void *symbol;
+    std::size_t count;
+    std::size_t offset;
+    aclrtMemcpyKind kind;
+    aclrtMemcpyKind direction;  // the one that the function is for
+};
+
+void require_direction(const Access &access) {
+    if (access.kind != access.direction && access.kind != ACL_MEMCPY_DEFAULT) {
+        reject(ACL_ERROR_INVALID_PARAM, "copy kind %d does not fit the function", static_cast<int>(access.kind));
+    }
+}
+
+// Where the part is on the current device.
+unsigned char *require_part(Engine &engine, const Access &access) {
+    const std::uint64_t size = engine.symbols().size_of(access.symbol);
+    const Context &context = require_context(engine);
+    if (access.count > SIZE_MAX - access.offset) {
+        reject(ACL_ERROR_FAILURE, "offset %zu and count %zu wrap around", access.offset, access.count);
+    }
+    if (access.offset + access.count > size) {
+        reject(ACL_ERROR_INVALID_PARAM, "%zu bytes from %zu on are not inside the variable's %llu", access.count,
+               access.offset, static_cast<unsigned long long>(size));
+    }
+    return static_cast<unsigned char *>(engine.symbols().address_of(access.symbol, context.device)) + access.offset;
+}
+
+// Checks, and does the copy in its own way: without a stream, or in the order of one.
+template <class Copy>
+aclError copy_from(const char *function, void *dst, std::size_t limit, const Access &access, Copy copy) {
+    return entry(function, [&](Engine &engine, Lock &lock) {
+        if (access.count == 0) {
+            return;
+        }
+        require(access.symbol, "symbol");
+        require(dst, "dst");
+        require_supported();
+        if (access.count > limit) {
+            reject(ACL_ERROR_INVALID_PARAM, "%zu bytes do not fit into a destination of %zu", access.count, limit);
+        }
+        require_direction(access);
+        copy(engine, lock, Transfer::plain(dst, require_part(engine, access), access.count));
+    });
+}
+
+template <class Copy>
+aclError copy_to(const char *function, const void *src, const Access &access, Copy copy) {
+    return entry(function, [&](Engine &engine, Lock &lock) {
+        if (access.count == 0) {
+            return;
+        }
+        require(access.symbol, "symbol");
+        require(src, "src");
+        require_supported();
+        require_direction(access);
+        copy(engine, lock, Transfer::plain(require_part(engine, access), src, access.count));
+    });
+}
+
+auto in_order_of(aclrtStream stream, aclrtMemcpyKind direction) {
+    return [stream, direction](Engine &engine, Lock &lock, const Transfer &transfer) {
+        copy_block_in_stream(engine, lock, stream, transfer, direction);
+    };
+}
+
+}  // namespace
+
+aclError aclrtGetSymbolAddress(const void *symbol, void **devPtr) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(symbol, "symbol");
+        require(devPtr, "devPtr");
+        require_supported();
+        engine.symbols().size_of(symbol);  // an unknown symbol comes before a missing context
+        *devPtr = engine.symbols().address_of(symbol, require_context(engine).device);
+    });
+}
+
+aclError aclrtGetSymbolSize(const void *symbol, size_t *size) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(symbol, "symbol");
+        require(size, "size");
+        require_supported();
+        const std::uint64_t bytes = engine.symbols().size_of(symbol);
+        require_context(engine);
+        *size = bytes;
+    });
+}
+
+aclError aclrtMemcpyFromSymbol(void *dst, size_t dstMax, const void *symbol, size_t count, size_t offset,
+                               aclrtMemcpyKind kind) {
+    return copy_from(__func__, dst, dstMax, {symbol, count, offset, kind, ACL_MEMCPY_DEVICE_TO_HOST}, copy_block);
+}
+
+aclError aclrtMemcpyFromSymbolAsync(void *dst, size_t dstMax, const void *symbol, size_t count, size_t offset,
+                                    aclrtMemcpyKind kind, aclrtStream stream) {
+    return copy_from(__func__, dst, dstMax, {symbol, count, offset, kind, ACL_MEMCPY_DEVICE_TO_HOST},
+                     in_order_of(stream, ACL_MEMCPY_DEVICE_TO_HOST));
+}
+
+aclError aclrtMemcpyToSymbol(const void *symbol, const void *src, size_t count, size_t offset, aclrtMemcpyKind kind) {
+    return copy_to(__func__, src, {symbol, count, offset, kind, ACL_MEMCPY_HOST_TO_DEVICE}, copy_block);
+}
+
+aclError aclrtMemcpyToSymbolAsync(const void *symbol, const void *src, size_t count, size_t offset,
+                                  aclrtMemcpyKind kind, aclrtStream stream) {
+    return copy_to(__func__, src, {symbol, count, offset, kind, ACL_MEMCPY_HOST_TO_DEVICE},
+                   in_order_of(stream, ACL_MEMCPY_HOST_TO_DEVICE));
+}
+
+aclError aclsimRegisterSymbol(const void *symbol, const void *content, size_t size) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(symbol, "symbol");
+        require(content, "content");
+        if (size == 0) {
+            reject(ACL_ERROR_INVALID_PARAM, "size is 0");
+        }
+        const auto *bytes = static_cast<const unsigned char *>(content);
+        engine.symbols().add(symbol, {bytes, bytes + size});
+    });
+}
+
+aclError aclsimUnregisterSymbol(const void *symbol) {
+    return entry(__func__, [&](Engine &engine, Lock &) {
+        require(symbol, "symbol");
+        engine.symbols().remove(symbol);
+    });
+}

@@ -1,0 +1,40 @@
+// Variables of device programs, known by the addresses of their host symbols (memory_cmo_allocator.md section 10).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace aclsim {
+
+class Engine;
+struct Device;
+
+// Guarded by the engine's lock.
+class Symbols {
+  public:
+    explicit Symbols(Engine &engine) : engine_(engine) {}
+
+    // What the program that has the variable does when it is loaded. The content is what each device begins with; a
+    // symbol that is registered already fails with ACL_ERROR_RT_INVALID_SYMBOL, as does one that is not to remove().
+    void add(const void *symbol, std::vector<unsigned char> content);
+    void remove(const void *symbol);
+    // Fails with ACL_ERROR_RT_INVALID_SYMBOL.
+    std::uint64_t size_of(const void *symbol);
+    // On that device; the first call puts the variable there. Fails with ACL_ERROR_RT_MEMORY_ALLOCATION too.
+    void *address_of(const void *symbol, const Device &device);
+    void forget_device(std::uint32_t device);  // its memory is gone
+
+  private:
+    struct Variable {
+        std::vector<unsigned char> content;
+        std::map<std::uint32_t, void *> addresses;  // by device, its number before ASCEND_RT_VISIBLE_DEVICES
+    };
+    Variable &require_variable(const void *symbol);
+
+    Engine &engine_;
+    std::map<const void *, Variable> variables_;
+};
+
+}  // namespace aclsim
