@@ -304,7 +304,7 @@ aclError aclrtStreamStop(aclrtStream stream) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL");
         }
         require_supported();
-        // A simulated task cannot be interrupted: stopping it is waiting for its end. The queue is kept.
+        // Stopping the task that runs is waiting for its end. The queue is kept.
         const auto found = require_unbound(require_own_stream(engine, stream)).shared_from_this();
         if (found->state == Stream::State::Running) {
             engine.wait_for(lock, found, found->queue.front()->sequence, Clock::time_point::max());
