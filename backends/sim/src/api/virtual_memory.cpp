@@ -11,7 +11,6 @@ using namespace aclsim;
 namespace {
 
 constexpr std::uint64_t kLargestOfSmallPages = 128ULL << 30;  // of one reservation
-constexpr std::uint64_t kHighestExportFlag = 1;
 // Where a caller may wish to have addresses.
 constexpr AddressRange kWishes{16ULL << 40, 24ULL << 40};
 constexpr AddressRange kNoUcWishes{40ULL << 40, 224ULL << 40};
@@ -117,85 +116,6 @@ aclError map(const char *function, void *pointer, std::size_t size, std::size_t 
         auto memory = engine.registry().share<PhysicalMemory>(handle);
         engine.virtual_memory().map(pointer, size, std::move(memory), is_accessible);
     });
-}
-
-void require_export_flags(std::uint64_t flags) {
-    if (flags > kHighestExportFlag) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "there is no export flag %#llx", static_cast<unsigned long long>(flags));
-    }
-}
-
-const ExportedPages &export_memory(Engine &engine, aclrtDrvMemHandle handle, std::uint64_t flags) {
-    PhysicalMemory &memory = require_memory(engine, handle);
-    if (memory.exported || memory.is_imported()) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "the memory was exported already, or is another process's");
-    }
-    const bool checks_process = flags == ACL_RT_VMM_EXPORT_FLAG_DEFAULT;
-    memory.exported = std::make_unique<ExportedPages>(memory.pages(), checks_process);
-    return *memory.exported;
-}
-
-void require_share_type(aclrtMemSharedHandleType type) {
-    if (type != ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT && type != ACL_MEM_SHARE_HANDLE_TYPE_FABRIC) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "there is no type %d of shared handles", static_cast<int>(type));
-    }
-    // Between servers, as aclrtIpcMemImportPidInterServer.
-    const bool has_fabric = is_documented_for("aclrtIpcMemImportPidInterServer", *config().product);
-    if (type == ACL_MEM_SHARE_HANDLE_TYPE_FABRIC && !has_fabric) {
-        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no fabric handles", config().product->name);
-    }
-}
-
-// A fabric handle has room for more than the number; the rest is 0.
-std::uint64_t read_number(const void *handle) {
-    std::uint64_t number = 0;
-    std::memcpy(&number, handle, sizeof number);
-    return number;
-}
-
-void write_number(aclrtMemSharedHandleType type, std::uint64_t number, void *handle) {
-    if (type == ACL_MEM_SHARE_HANDLE_TYPE_FABRIC) {
-        std::memset(handle, 0, sizeof(aclrtMemFabricHandle));
-    }
-    std::memcpy(handle, &number, sizeof number);
-}
-
-void permit(Engine &engine, std::uint64_t number, const std::int32_t *processes, std::size_t count) {
-    for (const auto &memory : engine.registry().all<PhysicalMemory>()) {
-        if (memory->exported && memory->exported->number() == number) {
-            memory->exported->permit(processes, count);
-            return;
-        }
-    }
-    fail(ACL_ERROR_RT_PARAM_INVALID, "this process has exported no memory as %#llx",
-         static_cast<unsigned long long>(number));
-}
-
-void require_processes(const std::int32_t *processes, std::size_t count) {
-    require(processes, "pid");
-    if (count == 0) {
-        reject(ACL_ERROR_INVALID_PARAM, "pidNum is 0");
-    }
-}
-
-aclrtDrvMemHandle import_memory(Engine &engine, std::uint64_t number, const Device &device) {
-    auto pages = ExportedPages::open(SharedMemory::name_of(number));
-    if (!pages) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "no other process that lives exports memory as %#llx",
-             static_cast<unsigned long long>(number));
-    }
-    aclrtPhysicalMemProp prop = {};
-    prop.memAttr = pages->attribute;
-    prop.location.type =
-        pages->location.place == Place::Device ? ACL_MEM_LOCATION_TYPE_DEVICE : ACL_MEM_LOCATION_TYPE_HOST;
-    prop.location.id = is_on_device(prop) ? device.user_id : 0;
-    if (is_on_device(prop)) {
-        pages->location.device = device.physical_id;
-    }
-    auto memory = std::make_shared<PhysicalMemory>(engine, *pages, prop);
-    memory->mark_imported();
-    engine.registry().add(memory);
-    return memory->handle();
 }
 
 }  // namespace
@@ -309,69 +229,6 @@ aclError aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location, uint64_t *f
         require(flag, "flag");
         *flag = engine.virtual_memory().has_access(virPtr, *location) ? std::uint64_t{ACL_RT_MEM_ACCESS_FLAGS_READWRITE}
                                                                       : kNeverGranted;
-    });
-}
-
-aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclrtMemHandleType handleType, uint64_t flags,
-                                         uint64_t *shareableHandle) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        require(handle, "handle");
-        if (handleType != ACL_MEM_HANDLE_TYPE_NONE) {
-            reject(ACL_ERROR_INVALID_PARAM, "handle type %d is not ACL_MEM_HANDLE_TYPE_NONE",
-                   static_cast<int>(handleType));
-        }
-        require(shareableHandle, "shareableHandle");
-        require_export_flags(flags);
-        *shareableHandle = export_memory(engine, handle, flags).number();
-    });
-}
-
-aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t flags, aclrtMemSharedHandleType shareType,
-                                           void *shareableHandle) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        require(handle, "handle");
-        require(shareableHandle, "shareableHandle");
-        require_share_type(shareType);
-        require_export_flags(flags);
-        if (shareType == ACL_MEM_SHARE_HANDLE_TYPE_FABRIC) {
-            require_context(engine);
-        }
-        write_number(shareType, export_memory(engine, handle, flags).number(), shareableHandle);
-    });
-}
-
-aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t *pid, size_t pidNum) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        require_processes(pid, pidNum);
-        permit(engine, shareableHandle, pid, pidNum);
-    });
-}
-
-aclError aclrtMemSetPidToShareableHandleV2(void *shareableHandle, aclrtMemSharedHandleType shareType, int32_t *pid,
-                                           size_t pidNum) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        require(shareableHandle, "shareableHandle");
-        require_processes(pid, pidNum);
-        require_share_type(shareType);
-        permit(engine, read_number(shareableHandle), pid, pidNum);
-    });
-}
-
-aclError aclrtMemImportFromShareableHandle(uint64_t shareableHandle, int32_t deviceId, aclrtDrvMemHandle *handle) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        require(handle, "handle");
-        *handle = import_memory(engine, shareableHandle, require_device(engine, deviceId));
-    });
-}
-
-aclError aclrtMemImportFromShareableHandleV2(void *shareableHandle, aclrtMemSharedHandleType shareType, uint64_t flags,
-                                             aclrtDrvMemHandle *handle) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        require(shareableHandle, "shareableHandle");
-        require(handle, "handle");
-        require_no_flags(flags);
-        require_share_type(shareType);
-        *handle = import_memory(engine, read_number(shareableHandle), require_context(engine).device);
     });
 }
 
