@@ -97,7 +97,7 @@ void destroy_context(Engine &engine, Lock &lock, std::shared_ptr<Context> contex
     Device &device = context->device;
     erase(device.contexts, context.get());
     if (context->overflow_address != nullptr) {
-        engine.memory().free_device(context->overflow_address);
+        engine.free_device_block(context->overflow_address);
     }
     if (device.contexts.empty()) {
         engine.free_device_memory(device);

@@ -145,9 +145,7 @@ void require_live(Engine &engine, const void *address, std::size_t size, const c
         fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %zu bytes at %p are not inside one live allocation%s", name, size,
              address, what_is_known_of(engine, address).c_str());
     }
-    if (MemoryCheck *check = engine.memory_check()) {
-        check->used(address, size, name);
-    }
+    note_use(engine, address, size, name);
 }
 
 void require_ranges(Engine &engine, const Transfer &transfer) {
@@ -172,9 +170,7 @@ void copy_in_stream(Engine &engine, Lock &lock, Stream &stream, const Transfer &
 }
 
 void copy_now(Engine &engine, Lock &lock, const Transfer &transfer) {
-    lock.unlock();
-    transfer.move();
-    lock = engine.acquire();
+    work_unlocked(engine, lock, [&] { transfer.move(); });
 }
 
 }  // namespace aclsim

@@ -72,9 +72,7 @@ std::pair<void *, std::uint32_t> IpcMemory::import(const std::string &key) {
         throw;
     }
     imports_[key].push_back(import);
-    if (MemoryCheck *check = engine_.memory_check()) {
-        check->allocated(address, pages->size, MemoryCheck::Pages::Shared);
-    }
+    note_allocation(engine_, address, pages->size, MemoryCheck::Pages::Shared);
     return {address, pages->location.device};
 }
 

@@ -65,6 +65,7 @@ class AddressSpace {
     // back; small ones keep theirs, because they are likely to be used again at once.
     bool free_pinned(const void *address);
     bool free_device(const void *address);
+    bool is_device_block(const void *address) const;  // that starts there
     // Memory that has no address of its own: what it answers is only for these calls. nullptr: no room.
     void *allocate_physical(std::uint32_t device, std::uint64_t size, std::uint64_t page);
     void free_physical(std::uint32_t device, const void *address);

@@ -19,9 +19,7 @@ void *allocate_pinned(Engine &engine, std::uint64_t size, std::uint16_t module) 
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes of pinned host memory do not fit",
              static_cast<unsigned long long>(size));
     }
-    if (MemoryCheck *check = engine.memory_check()) {
-        check->allocated(address, size);
-    }
+    note_allocation(engine, address, size);
     return address;
 }
 
