@@ -57,7 +57,7 @@ void hand_over(aclrtMemPool pool) {
     const aclrtStream giver = new_stream();
     const aclrtStream taker = new_stream();
     aclrtEvent done = nullptr;
-    CHECK_OK(aclrtCreateEventWithFlag(&done, ACL_EVENT_SYNC));
+    CHECK_OK(aclrtCreateEventExWithFlag(&done, ACL_EVENT_SYNC));
     for (int step = 0; step < kSteps; ++step) {
         void *memory = nullptr;
         CHECK_OK(aclrtMemPoolMallocAsync(&memory, kSize, pool, giver));

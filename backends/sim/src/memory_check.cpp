@@ -91,9 +91,14 @@ std::string native_place() {
     const int count = backtrace(frames, static_cast<int>(std::size(frames)));
     Dl_info own = {};
     dladdr(reinterpret_cast<void *>(&set_call_site_provider), &own);
+    bool was_inside = false;  // a sanitizer's own backtrace() comes before
     for (int i = 0; i < count; ++i) {
         Dl_info info = {};
-        if (dladdr(frames[i], &info) == 0 || info.dli_fbase == own.dli_fbase || info.dli_fname == nullptr) {
+        if (dladdr(frames[i], &info) == 0 || info.dli_fname == nullptr) {
+            continue;
+        }
+        was_inside = was_inside || info.dli_fbase == own.dli_fbase;
+        if (!was_inside || info.dli_fbase == own.dli_fbase) {
             continue;
         }
         char offset[32];
