@@ -25,6 +25,6 @@ def ascend_rt_python_call_site(text: Any, size: int) -> int:
         frame = frame.f_back
     if frame is None:
         return -1  # a thread of the runtime
-    place = f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}".encode()[-(size - 1) :]
+    place = os.fsencode(f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}")[-(size - 1) :]
     ffi.memmove(text, place + b"\0", len(place) + 1)
     return 0

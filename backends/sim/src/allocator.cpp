@@ -58,12 +58,11 @@ class OperatorTask final : public Task {
 // Calls user code: without the engine's lock, and with what the thread knows about its own call kept.
 template <class Callback>
 void call_unlocked(Engine &engine, Lock &lock, Callback callback) {
-    const char *const function = current_function();
+    const KeptCall kept;
     lock.unlock();
     t_is_in_callback = true;
     callback();
     t_is_in_callback = false;
-    begin_call(function);
     lock = engine.acquire();
 }
 
@@ -115,6 +114,7 @@ void run_on_block(Engine &engine, Lock &lock, Stream &stream, const Allocator &a
              "the allocator %p gave %p as workspace: that is no live memory of device %u with %zu bytes",
              allocator.object, block.address(), stream.context.device.user_id, bytes);
     }
+    note_use(engine, block.address(), bytes, "workspace");
     engine.admit(lock, stream);
     engine.submit(stream, OperatorTask(engine, Workspace(block.address(), Release{nullptr, 0}), bytes));
     turn.note_use(stream);

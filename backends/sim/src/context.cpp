@@ -97,6 +97,7 @@ void destroy_context(Engine &engine, Lock &lock, std::shared_ptr<Context> contex
     Device &device = context->device;
     erase(device.contexts, context.get());
     if (context->overflow_address != nullptr) {
+        note_release(engine, context->overflow_address);
         engine.memory().free_internal(device.physical_id, context->overflow_address);
     }
     if (device.contexts.empty()) {

@@ -44,6 +44,12 @@ constexpr KindRule kKindRules[] = {
     {Place::Unregistered, Place::Unregistered, ACL_MEMCPY_HOST_TO_HOST, kDefault, kDirections},
 };
 
+const char *name_of(Place place) {
+    constexpr const char *kNames[] = {"host memory that is not registered", "pinned host memory", "device memory",
+                                      "managed memory"};
+    return kNames[static_cast<std::size_t>(place)];
+}
+
 bool is_pageable(Engine &engine, const void *address) {
     return engine.memory().locate(address).place == Place::Unregistered;
 }
@@ -132,8 +138,8 @@ aclrtMemcpyKind correct_kind(Engine &engine, aclrtMemcpyKind kind, const void *d
         return kind;
     }
     if ((rule->corrected & bit(kind)) == 0) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "copy kind %d does not fit the places of the two addresses",
-             static_cast<int>(kind));
+        fail(ACL_ERROR_RT_PARAM_INVALID, "copy kind %d does not fit: dst is %s, src %s", static_cast<int>(kind),
+             name_of(to), name_of(from));
     }
     return rule->direction;
 }
@@ -145,9 +151,7 @@ void require_live(Engine &engine, const void *address, std::size_t size, const c
         fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %zu bytes at %p are not inside one live allocation%s", name, size,
              address, what_is_known_of(engine, address).c_str());
     }
-    if (MemoryCheck *check = engine.memory_check()) {
-        check->used(address, size, name);
-    }
+    note_use(engine, address, size, name);
 }
 
 void require_ranges(Engine &engine, const Transfer &transfer) {
@@ -172,9 +176,7 @@ void copy_in_stream(Engine &engine, Lock &lock, Stream &stream, const Transfer &
 }
 
 void copy_now(Engine &engine, Lock &lock, const Transfer &transfer) {
-    lock.unlock();
-    transfer.move();
-    lock = engine.acquire();
+    work_unlocked(engine, lock, [&] { transfer.move(); });
 }
 
 }  // namespace aclsim

@@ -104,9 +104,10 @@ AddressSpace &Engine::memory() {
 }
 
 bool Engine::free_device_block(const void *address) {
-    if (memory_check() != nullptr) {
-        memory_check_.freed(address);
+    if (!memory().is_device_block(address)) {
+        return false;
     }
+    note_release(*this, address);
     ipc_memory_.forget(address);
     return memory().free_device(address);
 }
@@ -118,7 +119,7 @@ void Engine::free_device_memory(const Device &device) {
     ipc_memory_.forget_device(id);
     virtual_memory_.drop(id);
     if (memory_check() != nullptr) {
-        memory_check_.all_freed(reinterpret_cast<void *>(memory().device(id).base()), memory().device(id).capacity());
+        memory_check_.all_freed(memory().device(id).base(), memory().device(id).capacity());
     }
     memory().free_all(id);
 }
@@ -205,7 +206,8 @@ Start Engine::start_task(Stream &stream, Task &task) {
     return start;
 }
 
-void Engine::complete(Stream &stream, const Task &task) {
+void Engine::complete(Stream &stream, Task &task) {
+    task.uses.reset();  // before anybody who waited for the task frees the memory
     // What an abort dropped behind a running task is done with that task.
     const std::uint64_t done = std::max(task.sequence, stream.dropped.load(std::memory_order_relaxed));
     stream.completed.store(done, std::memory_order_release);

@@ -172,7 +172,7 @@ class Engine {
     void note_submission(Stream &stream, Task &task);
     bool is_faulted(Stream &stream, Task &task, Start &start);
     Start start_task(Stream &stream, Task &task);
-    void complete(Stream &stream, const Task &task);
+    void complete(Stream &stream, Task &task);
     void park(Stream &stream, Start start);
     void advance(Stream &stream);
     bool help(Lock &lock, Stream &stream);
@@ -202,6 +202,38 @@ class Engine {
     std::vector<std::unique_ptr<Device>> devices_;
     Observer *observer_ = nullptr;
 };
+
+// For the memory check: so many bytes were asked for, the memory goes back, the call works on so many.
+inline void note_allocation(Engine &engine, void *address, std::uint64_t size,
+                            MemoryCheck::Pages pages = MemoryCheck::Pages::Own) {
+    if (MemoryCheck *check = engine.memory_check()) {
+        check->allocated(address, size, engine.memory().find(address)->size, pages);
+    }
+}
+
+inline void note_release(Engine &engine, const void *address) {
+    if (MemoryCheck *check = engine.memory_check()) {
+        check->freed(address);
+    }
+}
+
+// Memory of the user's own is not known, whatever was at its addresses before.
+inline void note_use(Engine &engine, const void *address, std::uint64_t size, const char *name) {
+    MemoryCheck *check = engine.memory_check();
+    if (check != nullptr && engine.memory().locate(address).place != Place::Unregistered) {
+        check->used(address, size, name);
+    }
+}
+
+// Works without the lock, on memory that nobody may free meanwhile. Does not throw.
+template <class Work>
+void work_unlocked(Engine &engine, Lock &lock, Work work) {
+    MemoryCheck *check = engine.memory_check();
+    const auto uses = check == nullptr ? nullptr : check->uses_of_call();
+    lock.unlock();
+    work();
+    lock = engine.acquire();
+}
 
 // What the memory check knows of an address that is not live, to be put behind the text of a failure.
 inline std::string what_is_known_of(Engine &engine, const void *address) {

@@ -32,7 +32,7 @@ aclError checked_entry(const char *function, Body body) {
             reject(ACL_ERROR_RT_INTERNAL_ERROR, "%s", config().error.c_str());
         }
         if (config().checks_memory) {
-            find_call_site();
+            find_call_place();
         }
         if (Faults::concerns_calls() || !config().faults.empty()) {
             check_faults(function);

@@ -12,6 +12,7 @@ namespace {
 
 struct ThreadErrors {
     const char *function = "";
+    std::string place;
     aclError last = ACL_SUCCESS;
     std::string recent;  // text of the newest failure, until it is read
     std::string taken;   // what aclGetRecentErrMsg last returned: its pointer must stay valid
@@ -54,8 +55,12 @@ std::string exchange_recent_text() {
 }
 
 [[noreturn]] void raise(Failure failure, const char *format, va_list arguments) {
-    char text[512];
-    std::vsnprintf(text, sizeof text, format, arguments);
+    va_list measured;
+    va_copy(measured, arguments);
+    std::string text(static_cast<std::size_t>(std::vsnprintf(nullptr, 0, format, measured)) + 1, '\0');
+    va_end(measured);
+    std::vsnprintf(text.data(), text.size(), format, arguments);
+    text.pop_back();
     set_recent_text(std::string(current_function()) + ": " + text);
     throw failure;
 }
@@ -89,6 +94,17 @@ aclError unsupported(const char *function) {
 void begin_call(const char *function) { thread_errors().function = function; }
 
 const char *current_function() { return thread_errors().function; }
+
+void set_call_place(std::string place) { thread_errors().place = std::move(place); }
+
+const std::string &call_place() { return thread_errors().place; }
+
+KeptCall::KeptCall() : function_(current_function()), place_(call_place()) {}
+
+KeptCall::~KeptCall() {
+    begin_call(function_);
+    set_call_place(std::move(place_));
+}
 
 void remember(aclError code) { thread_errors().last = code; }
 

@@ -4,6 +4,8 @@
 // into the return value. Failures are not on any hot path: a "not ready" status is an answer, not a failure.
 #pragma once
 
+#include <string>
+
 #include "abi/acl.h"
 
 namespace aclsim {
@@ -34,10 +36,26 @@ aclError unsupported(const char *function);
 
 // The calling thread's errors.
 void begin_call(const char *function);  // names the function in the texts of failures
+// Where in the program the present call is; empty if nobody wants to know.
+void set_call_place(std::string place);
+const std::string &call_place();
 const char *current_function();
 void remember(aclError code);
 aclError last_error(bool clear);
 void share_recent_texts(bool on);  // aclInit's err_msg_mode: any thread takes any thread's texts
 const char *take_recent_text();    // NULL if there is none; valid until the thread's next call
+
+// What the thread knows of its present call, kept while user code runs, which may make calls of its own.
+class KeptCall {
+  public:
+    KeptCall();
+    ~KeptCall();
+    KeptCall(const KeptCall &) = delete;
+    KeptCall &operator=(const KeptCall &) = delete;
+
+  private:
+    const char *function_;
+    std::string place_;
+};
 
 }  // namespace aclsim

@@ -72,9 +72,7 @@ std::pair<void *, std::uint32_t> IpcMemory::import(const std::string &key) {
         throw;
     }
     imports_[key].push_back(import);
-    if (MemoryCheck *check = engine_.memory_check()) {
-        check->allocated(address, pages->size, MemoryCheck::Pages::Shared);
-    }
+    note_allocation(engine_, address, pages->size, MemoryCheck::Pages::Shared);
     return {address, pages->location.device};
 }
 
@@ -109,9 +107,7 @@ void IpcMemory::forget_device(std::uint32_t device) {
 }
 
 void IpcMemory::unmap(const Import &import) {
-    if (MemoryCheck *check = engine_.memory_check()) {
-        check->freed(import.address);
-    }
+    note_release(engine_, import.address);
     engine_.memory().clear_range(reinterpret_cast<std::uintptr_t>(import.address));
     engine_.memory().unreserve(import.address);
 }

@@ -37,9 +37,7 @@ bool ManagedMemory::free(void *address) {
     if (allocations_.erase(number(address)) == 0) {
         return false;
     }
-    if (MemoryCheck *check = engine_.memory_check()) {
-        check->freed(address);
-    }
+    note_release(engine_, address);
     engine_.memory().clear_range(number(address));
     engine_.memory().unreserve(address);
     return true;

@@ -108,14 +108,17 @@ bool AddressSpace::free_pinned(const void *address) {
     return block.has_value();
 }
 
-bool AddressSpace::free_device(const void *address) {
-    const Location location = locate(address);
+bool AddressSpace::is_device_block(const void *address) const {
     const std::optional<Block> block = find(address);
-    if (location.place != Place::Device || slot_of(address) == nullptr || !block || block->address != number(address) ||
-        block->owner != Owner::Application) {
+    return locate(address).place == Place::Device && slot_of(address) != nullptr && block &&
+           block->address == number(address) && block->owner == Owner::Application;
+}
+
+bool AddressSpace::free_device(const void *address) {
+    if (!is_device_block(address)) {
         return false;
     }
-    free_internal(location.device, address);
+    free_internal(locate(address).device, address);
     return true;
 }
 

@@ -65,6 +65,7 @@ class AddressSpace {
     // back; small ones keep theirs, because they are likely to be used again at once.
     bool free_pinned(const void *address);
     bool free_device(const void *address);
+    bool is_device_block(const void *address) const;  // of the application, that starts there
     // What aclrtFree does not free; nullptr: no room. Memory for mappings has no address of its own: what it answers is
     // only for these calls.
     void *allocate_internal(std::uint32_t device, std::uint64_t size) {

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 #if defined(__has_include)
 #if __has_include(<execinfo.h>)
@@ -13,24 +15,63 @@
 #endif
 #endif
 
-#include "context.h"
 #include "error.h"
 #include "stream.h"
 
 namespace aclsim {
+
+struct MemoryCheck::Allocation {
+    std::uintptr_t address;
+    std::uint64_t size;
+    std::uint64_t room;
+    Pages pages;
+    std::string allocated;  // the call
+    std::string freed{};
+    bool is_gone = false;                       // freed, and no stream is still to come to that
+    std::vector<const MemoryUses *> pending{};  // by tasks and calls that are not done
+
+    std::uintptr_t end() const { return address + size; }
+    bool has(std::uintptr_t at) const { return at - address < std::max(size, room); }
+    std::string text() const;
+};
+
+// What a task or a call works on. Pending uses go away with the task.
+struct MemoryUses {
+    MemoryUses(std::string user, MemoryCheck::Allocations used) : who(std::move(user)), allocations(std::move(used)) {}
+    ~MemoryUses() {
+        if (is_pending) {
+            for (const auto &it : allocations) {
+                it->pending.erase(std::remove(it->pending.begin(), it->pending.end(), this), it->pending.end());
+            }
+        }
+    }
+    MemoryUses(const MemoryUses &) = delete;
+    MemoryUses &operator=(const MemoryUses &) = delete;
+    void begin() {
+        is_pending = true;
+        for (const auto &it : allocations) {
+            it->pending.push_back(this);
+        }
+    }
+
+    const std::string who;
+    const MemoryCheck::Allocations allocations;
+    bool is_pending = false;
+};
+
 namespace {
 
 constexpr std::size_t kRemembered = 4096;              // allocations that were freed
 constexpr std::uint64_t kPoisoned = 16ULL << 20;       // bytes; what is behind stays untouched, and costs nothing
+constexpr std::uint64_t kNear = 16ULL << 20;           // bytes behind an allocation that it is blamed for
 constexpr int kNewMemory = 0xCD, kFreedMemory = 0xDD;  // patterns that no program expects
 
 std::atomic<std::int32_t (*)(char *, std::size_t)> g_provider{nullptr};
-thread_local std::string t_place;                        // of the present call
-thread_local std::vector<std::shared_ptr<void>> t_used;  // the allocations that it works on
+thread_local MemoryCheck::Allocations t_used;  // by the present call
 
 std::uintptr_t number(const void *address) { return reinterpret_cast<std::uintptr_t>(address); }
 
-Site present_site() { return {current_function(), t_place}; }
+std::string present_call() { return current_function() + (" at " + call_place()); }
 
 std::string bytes_at(std::uint64_t size, std::uintptr_t address) {
     char text[64];
@@ -39,27 +80,31 @@ std::string bytes_at(std::uint64_t size, std::uintptr_t address) {
     return text;
 }
 
-void poison(std::uintptr_t address, std::uint64_t size, int pattern) {
-    std::memset(reinterpret_cast<void *>(address), pattern, std::min(size, kPoisoned));
+void poison(const MemoryCheck::Allocation &allocation, int pattern) {
+    std::memset(reinterpret_cast<void *>(allocation.address), pattern, std::min(allocation.size, kPoisoned));
 }
 
-// The first caller outside this library.
+// The first caller outside this library: "file+offset in function", of the call itself and not of where it returns to.
 std::string native_place() {
 #ifdef ACLSIM_HAS_BACKTRACE
     void *frames[16];
     const int count = backtrace(frames, static_cast<int>(std::size(frames)));
     Dl_info own = {};
     dladdr(reinterpret_cast<void *>(&set_call_site_provider), &own);
+    bool was_inside = false;  // a sanitizer's own backtrace() comes before
     for (int i = 0; i < count; ++i) {
         Dl_info info = {};
-        if (dladdr(frames[i], &info) == 0 || info.dli_fbase == own.dli_fbase || info.dli_fname == nullptr) {
+        if (dladdr(frames[i], &info) == 0 || info.dli_fname == nullptr) {
+            continue;
+        }
+        was_inside = was_inside || info.dli_fbase == own.dli_fbase;
+        if (!was_inside || info.dli_fbase == own.dli_fbase) {
             continue;
         }
         char offset[32];
         std::snprintf(offset, sizeof offset, "+%#llx",
-                      static_cast<unsigned long long>(number(frames[i]) - number(info.dli_fbase)));
-        return std::string(info.dli_fname) + (info.dli_sname == nullptr ? "" : std::string("!") + info.dli_sname) +
-               offset;
+                      static_cast<unsigned long long>(number(frames[i]) - 1 - number(info.dli_fbase)));
+        return info.dli_fname + (offset + (info.dli_sname == nullptr ? "" : std::string(" in ") + info.dli_sname));
     }
 #endif
     return "an unknown place";
@@ -67,66 +112,41 @@ std::string native_place() {
 
 }  // namespace
 
-void find_call_site() {
+void find_call_place() {
     char text[256] = "";
     auto *const provider = g_provider.load(std::memory_order_acquire);
-    t_place = provider != nullptr && provider(text, sizeof text) == 0 ? text : native_place();
+    set_call_place(provider != nullptr && provider(text, sizeof text) == 0 ? text : native_place());
 }
 
 void set_call_site_provider(std::int32_t (*provider)(char *, std::size_t)) {
     g_provider.store(provider, std::memory_order_release);
 }
 
-struct MemoryCheck::Allocation {
-    std::uintptr_t address;
-    std::uint64_t size;
-    Site allocated;
-    Pages pages;
-    Site freed;
-    std::vector<const Use *> pending;  // by tasks that are not done
+std::string MemoryCheck::Allocation::text() const {
+    return bytes_at(size, address) + " that " + allocated + " gave" + (freed.empty() ? "" : " and " + freed + " freed");
+}
 
-    bool covers(const void *at) const { return number(at) - address < size; }
-    std::string text() const { return bytes_at(size, address) + " that " + allocated.text() + " gave"; }
-};
+// --- allocations -----------------------------------------------------------------------------------------------------
 
-// A task that works on an allocation; it goes away with the task.
-struct MemoryCheck::Use {
-    Use(std::shared_ptr<Allocation> used, std::string task_text, Site submitter)
-        : allocation(std::move(used)), task(std::move(task_text)), submitted(std::move(submitter)) {
-        allocation->pending.push_back(this);
-    }
-    ~Use() {
-        auto &all = allocation->pending;
-        all.erase(std::remove(all.begin(), all.end(), this), all.end());
-    }
-    Use(const Use &) = delete;
-    Use &operator=(const Use &) = delete;
-
-    const std::shared_ptr<Allocation> allocation;
-    const std::string task;
-    const Site submitted;
-};
-
-void MemoryCheck::forget_uses() { t_used.clear(); }
-
-void MemoryCheck::allocated(void *address, std::uint64_t size, Pages pages) {
+std::shared_ptr<MemoryCheck::Allocation> MemoryCheck::allocated(void *address, std::uint64_t size, std::uint64_t room,
+                                                                Pages pages) {
+    auto allocation = std::make_shared<Allocation>(Allocation{number(address), size, room, pages, present_call()});
+    live_[allocation->address] = allocation;
     if (pages == Pages::Own) {
-        poison(number(address), size, kNewMemory);
+        poison(*allocation, kNewMemory);
     }
-    live_[number(address)] =
-        std::make_shared<Allocation>(Allocation{number(address), size, present_site(), pages, {}, {}});
+    return allocation;
 }
 
-void MemoryCheck::reached_allocation(const void *address) const {
-    const auto found = live_.find(number(address));
-    if (found != live_.end()) {
-        poison(number(address), found->second->size, kNewMemory);
+void MemoryCheck::reached_allocation(const Allocation &allocation) const {
+    if (!allocation.is_gone) {
+        poison(allocation, kNewMemory);
     }
 }
 
-std::shared_ptr<MemoryCheck::Allocation> MemoryCheck::retire(Allocations::iterator found) {
+std::shared_ptr<MemoryCheck::Allocation> MemoryCheck::retire(Live::iterator found) {
     const std::shared_ptr<Allocation> allocation = found->second;
-    allocation->freed = present_site();
+    allocation->freed = present_call();
     live_.erase(found);
     retired_.push_back(allocation);
     if (retired_.size() > kRemembered) {
@@ -140,13 +160,23 @@ std::shared_ptr<MemoryCheck::Allocation> MemoryCheck::freed_in_stream(const void
     return found == live_.end() ? nullptr : retire(found);
 }
 
-void MemoryCheck::reached_free(const Allocation &allocation) {
-    for (const Use *use : allocation.pending) {
-        report(allocation.freed.text() + " frees " + allocation.text() + ",\n  while " + use->task + ", submitted by " +
-               use->submitted.text() + ", still uses it; synchronize first");
+void MemoryCheck::not_freed(const std::shared_ptr<Allocation> &allocation) {
+    retired_.erase(std::remove(retired_.begin(), retired_.end(), allocation), retired_.end());
+    allocation->freed.clear();
+    live_[allocation->address] = allocation;
+}
+
+void MemoryCheck::report_uses(const Allocation &allocation) {
+    for (const MemoryUses *use : allocation.pending) {
+        report(allocation.text() + "\n  while " + use->who + " still uses it; synchronize first");
     }
+}
+
+void MemoryCheck::reached_free(Allocation &allocation) {
+    report_uses(allocation);
+    allocation.is_gone = true;
     if (allocation.pages != Pages::Shared) {
-        poison(allocation.address, allocation.size, kFreedMemory);
+        poison(allocation, kFreedMemory);
     }
 }
 
@@ -156,65 +186,113 @@ void MemoryCheck::freed(const void *address) {
     }
 }
 
-void MemoryCheck::all_freed(const void *begin, std::uint64_t size) {
-    auto it = live_.lower_bound(number(begin));
-    while (it != live_.end() && it->first - number(begin) < size) {
-        retire(it++);
+void MemoryCheck::all_freed(std::uintptr_t begin, std::uint64_t size) {
+    for (auto it = live_.lower_bound(begin); it != live_.end() && it->first - begin < size;) {
+        const auto allocation = retire(it++);
+        report_uses(*allocation);
+        allocation->is_gone = true;
     }
 }
 
-std::shared_ptr<MemoryCheck::Allocation> MemoryCheck::find(const void *address) const {
+MemoryCheck::Live::const_iterator MemoryCheck::find_before(const void *address) const {
     const auto after = live_.upper_bound(number(address));
-    return after == live_.begin() ? nullptr : std::prev(after)->second;
+    return after == live_.begin() ? live_.end() : std::prev(after);
 }
 
 std::shared_ptr<MemoryCheck::Allocation> MemoryCheck::find_retired(const void *address) const {
-    const auto covers = [address](const auto &it) { return it->covers(address); };
-    const auto found = std::find_if(retired_.rbegin(), retired_.rend(), covers);
+    const auto has = [address](const auto &it) { return it->has(number(address)); };
+    const auto found = std::find_if(retired_.rbegin(), retired_.rend(), has);
     return found == retired_.rend() ? nullptr : *found;
 }
 
-void MemoryCheck::used(const void *address, std::uint64_t size, const char *name) {
-    std::shared_ptr<Allocation> allocation = find(address);
-    const std::string what =
-        present_site().text() + " uses " + bytes_at(size, number(address)) + " (" + name + "),\n  ";
-    if (allocation == nullptr || !allocation->covers(address)) {  // memory that a pool keeps stays live for the runtime
-        allocation = find_retired(address);
-        if (allocation != nullptr) {
-            report(what + "inside " + allocation->text() + " and " + allocation->freed.text() + " freed");
+// --- uses ------------------------------------------------------------------------------------------------------------
+
+// Whatever the runtime lets pass: behind the size that was asked for, or in what a pool or the driver keeps.
+MemoryCheck::Allocations MemoryCheck::examine(const std::string &who, const void *address, std::uint64_t size,
+                                              const char *name) {
+    const auto what = [&] { return who + " uses " + bytes_at(size, number(address)) + " (" + name + "),\n  "; };
+    auto it = find_before(address);
+    if (it == live_.end() || !it->second->has(number(address))) {
+        if (const auto gone = find_retired(address)) {
+            report(what() + "inside " + gone->text());
         }
-        return;
+        return {};
     }
-    const std::uint64_t left = allocation->size - (number(address) - allocation->address);
-    if (size > left) {
-        report(what + std::to_string(size - left) + " bytes past the end of " + allocation->text());
+    const std::uintptr_t end = number(address) + size;
+    Allocations used{it->second};
+    const auto goes_on = [&](const Allocation &last) {
+        return ++it != live_.end() && last.end() < end && last.end() == it->first && last.pages == Pages::Shared &&
+               it->second->pages == Pages::Shared;
+    };
+    while (goes_on(*used.back())) {
+        used.push_back(it->second);
     }
-    t_used.push_back(allocation);
+    const Allocation &last = *used.back();
+    if (end > last.end()) {
+        report(what() + std::to_string(std::min(size, end - last.end())) + " of them past the end of " + last.text());
+    }
+    return used;
+}
+
+void MemoryCheck::used(const void *address, std::uint64_t size, const char *name) {
+    const Allocations used = examine(present_call(), address, size, name);
+    t_used.insert(t_used.end(), used.begin(), used.end());
 }
 
 void MemoryCheck::attach(const Stream &stream, Task &task) {
     if (t_used.empty()) {
         return;
     }
-    auto uses = std::make_shared<std::vector<std::unique_ptr<Use>>>();
-    const std::string text = "task " + std::to_string(task.sequence) + " of stream " + std::to_string(stream.id);
-    for (const auto &allocation : t_used) {
-        uses->push_back(std::make_unique<Use>(std::static_pointer_cast<Allocation>(allocation), text, present_site()));
+    task.uses =
+        std::make_shared<MemoryUses>("task " + std::to_string(task.sequence) + " of stream " +
+                                         std::to_string(stream.id) + ", which " + present_call() + " submitted,",
+                                     std::exchange(t_used, {}));
+    if (stream.executes_tasks()) {
+        task.uses->begin();
     }
-    task.uses = std::move(uses);
 }
 
-std::string MemoryCheck::explain(const void *address) const {
-    if (const auto gone = find_retired(address)) {
-        return "; " + gone->text() + " and " + gone->freed.text() + " freed";
+std::shared_ptr<MemoryUses> MemoryCheck::uses_of_call() {
+    auto uses = std::make_shared<MemoryUses>(present_call(), std::exchange(t_used, {}));
+    uses->begin();
+    return uses;
+}
+
+void MemoryCheck::found(const Task &task, const void *address, std::uint64_t size, const char *name) {
+    if (task.uses != nullptr) {
+        examine(task.uses->who, address, size, name);
     }
-    const std::shared_ptr<Allocation> before = find(address);
-    if (before == nullptr || number(address) - before->address > before->size + kPoisoned) {
+}
+
+void MemoryCheck::replayed(const Task &task, Task &replay) {
+    if (task.uses == nullptr) {
+        return;
+    }
+    for (const auto &allocation : task.uses->allocations) {
+        if (!allocation->freed.empty()) {
+            report(task.uses->who + " is executed by its model and uses\n  " + allocation->text());
+        }
+    }
+    replay.uses = std::make_shared<MemoryUses>(task.uses->who, task.uses->allocations);
+    replay.uses->begin();
+}
+
+void MemoryCheck::forget_uses() { t_used.clear(); }
+
+// --- words -----------------------------------------------------------------------------------------------------------
+
+std::string MemoryCheck::explain(const void *address) const {
+    const auto before = find_before(address);
+    if (before != live_.end() && before->second->has(number(address))) {
+        return "; inside " + before->second->text();
+    }
+    if (const auto gone = find_retired(address)) {
+        return "; inside " + gone->text();
+    }
+    if (before == live_.end() || number(address) - before->second->end() > kNear) {
         return "; no allocation is near";
     }
-    const std::uint64_t offset = number(address) - before->address;
-    return before->covers(address) ? "; inside " + before->text()
-                                   : "; " + std::to_string(offset - before->size) + " bytes behind " + before->text();
+    return "; " + std::to_string(number(address) - before->second->end()) + " bytes behind " + before->second->text();
 }
 
 void MemoryCheck::report(const std::string &text) {

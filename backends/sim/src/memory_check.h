@@ -16,51 +16,56 @@ namespace aclsim {
 
 class Stream;
 
-// A call of the API: the function, and the place in the program.
-struct Site {
-    std::string function;
-    std::string place;
-    std::string text() const { return function + " at " + place; }
-};
-
-// Where the calling thread's present call comes from; empty without checking. Found before the engine is locked,
-// because the program may be asked.
-void find_call_site();
+// Notes where the calling thread's present call comes from; only with checking. Before the engine is locked, because
+// the program may be asked.
+void find_call_place();
 void set_call_site_provider(std::int32_t (*provider)(char *text, std::size_t size));
 
 // Guarded by the engine's lock.
 class MemoryCheck {
   public:
     struct Allocation;
+    using Allocations = std::vector<std::shared_ptr<Allocation>>;
     // What becomes of the content: own pages get a pattern now, those of a pool when the stream gets there, and shared
-    // ones keep what others have written.
+    // ones keep what others have written. Neighbouring shared pages are one piece of memory.
     enum class Pages : std::uint8_t { Own, InStream, Shared };
-    // By the present call. The size is what the caller asked for, of which the memory may be a rounded-up form.
-    void allocated(void *address, std::uint64_t size, Pages pages = Pages::Own);
+
+    // By the present call. The size is what the caller asked for, the room what was given.
+    std::shared_ptr<Allocation> allocated(void *address, std::uint64_t size, std::uint64_t room, Pages pages);
     void freed(const void *address);
     // Freed for the calls that follow, while the tasks of the stream still work with it; nullptr: it is not known.
     std::shared_ptr<Allocation> freed_in_stream(const void *address);
+    void not_freed(const std::shared_ptr<Allocation> &allocation);  // the stream will not get there
     // The stream has come to where the memory was allocated, and to where it was freed.
-    void reached_allocation(const void *address) const;
-    void reached_free(const Allocation &allocation);
-    void all_freed(const void *begin, std::uint64_t size);  // the device was reset
-    // The present call works on live memory, and so does the task that it submits.
+    void reached_allocation(const Allocation &allocation) const;
+    void reached_free(Allocation &allocation);
+    void all_freed(std::uintptr_t begin, std::uint64_t size);  // with the device, or with the pool
+
+    // The present call works on memory, and so does the task that it submits next.
     void used(const void *address, std::uint64_t size, const char *name);
     void attach(const Stream &stream, Task &task);
+    // The call does itself what it was to do with the memory, until it lets go of this.
+    std::shared_ptr<MemoryUses> uses_of_call();
+    // A task reads in memory what it is to work on. It was submitted with the memory where that stands.
+    void found(const Task &task, const void *address, std::uint64_t size, const char *name);
+    // A model executes one of its tasks.
+    void replayed(const Task &task, Task &replay);
     void forget_uses();  // a new call begins
-    // Of an address that is not live, for the text of a failure: "; …".
+
+    // Of an address that a call fails with, for the text: "; ...".
     std::string explain(const void *address) const;
     std::uint64_t reports() const { return reports_; }
 
   private:
-    struct Use;
-    using Allocations = std::map<std::uintptr_t, std::shared_ptr<Allocation>>;
+    using Live = std::map<std::uintptr_t, std::shared_ptr<Allocation>>;
     void report(const std::string &text);
-    std::shared_ptr<Allocation> find(const void *address) const;
+    Allocations examine(const std::string &who, const void *address, std::uint64_t size, const char *name);
+    void report_uses(const Allocation &allocation);
+    Live::const_iterator find_before(const void *address) const;
     std::shared_ptr<Allocation> find_retired(const void *address) const;
-    std::shared_ptr<Allocation> retire(Allocations::iterator allocation);
+    std::shared_ptr<Allocation> retire(Live::iterator allocation);
 
-    Allocations live_;
+    Live live_;
     std::deque<std::shared_ptr<Allocation>> retired_;  // the newest ones, oldest first
     std::uint64_t reports_ = 0;
 };

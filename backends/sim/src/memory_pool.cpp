@@ -18,11 +18,12 @@ std::uintptr_t number(const void *address) { return reinterpret_cast<std::uintpt
 class AttachTask final : public ConditionTask {
   public:
     // It polls because an aborted stream passes its points without telling anybody.
-    AttachTask(Engine &engine, std::shared_ptr<MemoryPool> pool, const void *address, Fence fence)
+    AttachTask(Engine &engine, std::shared_ptr<MemoryPool> pool, std::shared_ptr<MemoryCheck::Allocation> checked,
+               Fence fence)
         : ConditionTask(engine, /*timeout_s=*/0, /*polls=*/true),
           engine_(engine),
           pool_(std::move(pool)),
-          address_(address),
+          checked_(std::move(checked)),
           fence_(std::move(fence)) {}
     TaskKind kind() const override { return TaskKind::Attach; }
     Stream *waits_for() override { return fence_.first_pending().get(); }
@@ -31,8 +32,8 @@ class AttachTask final : public ConditionTask {
   protected:
     bool try_pass() override {
         const bool has_passed = fence_.has_passed();
-        if (const MemoryCheck *check = engine_.memory_check(); check != nullptr && has_passed) {
-            check->reached_allocation(address_);
+        if (checked_ && has_passed) {
+            engine_.memory_check()->reached_allocation(*checked_);
         }
         return has_passed;
     }
@@ -41,7 +42,7 @@ class AttachTask final : public ConditionTask {
   private:
     Engine &engine_;
     std::shared_ptr<MemoryPool> pool_;
-    const void *address_;
+    std::shared_ptr<MemoryCheck::Allocation> checked_;
     Fence fence_;
 };
 
@@ -51,12 +52,16 @@ class DetachTask final : public Task {
     DetachTask(Engine &engine, std::shared_ptr<MemoryPool> pool, std::shared_ptr<MemoryCheck::Allocation> checked)
         : engine_(engine), pool_(std::move(pool)), checked_(std::move(checked)) {}
     TaskKind kind() const override { return TaskKind::Detach; }
-    Start start(Stream &) override {
+    Start start(Stream &stream) override {
+        cancel(stream);
+        pool_->waiters.wake(engine_);
+        return Start::Done;
+    }
+    // The pool has the block back since the submission.
+    void cancel(Stream &) override {
         if (checked_) {
             engine_.memory_check()->reached_free(*checked_);
         }
-        pool_->waiters.wake(engine_);
-        return Start::Done;
     }
 
   private:
@@ -79,6 +84,11 @@ class FreeTask final : public Task {
             result = ACL_ERROR_RT_PARAM_INVALID;
         }
         return Start::Done;
+    }
+    void cancel(Stream &) override {
+        if (checked_) {
+            engine_.memory_check()->not_freed(checked_);
+        }
     }
 
   private:
@@ -360,6 +370,11 @@ std::shared_ptr<MemoryPool> MemoryPools::create(Engine &engine, Device &device, 
 
 void MemoryPools::destroy(Engine &engine, MemoryPool &pool) {
     const Device &device = pool.device;
+    if (MemoryCheck *check = engine.memory_check()) {
+        for (const auto &[address, size] : pool.reservations()) {
+            check->all_freed(address, size);
+        }
+    }
     pool.abandon();
     engine.registry().remove(pool);
     trim(device);
@@ -403,7 +418,8 @@ void MemoryPools::close(Engine &engine, const Device &device) {
 
 // --- in the order of streams -----------------------------------------------------------------------------------------
 
-void *allocate_in_stream(Engine &engine, Stream &stream, const std::shared_ptr<MemoryPool> &pool, std::uint64_t bytes) {
+void *allocate_in_stream(Engine &engine, Stream &stream, const std::shared_ptr<MemoryPool> &pool, std::uint64_t size) {
+    const std::uint64_t bytes = round_up(size, MemoryPool::kGranularity);
     Fence fence;
     void *const address = pool->allocate(bytes, stream, engine.memory_pools().links(), fence);
     if (address == nullptr) {
@@ -415,17 +431,17 @@ void *allocate_in_stream(Engine &engine, Stream &stream, const std::shared_ptr<M
              static_cast<unsigned long long>(engine.memory().device(pool->device.physical_id).free_bytes()),
              pool->device.user_id);
     }
-    if (MemoryCheck *check = engine.memory_check()) {
-        check->allocated(address, bytes, MemoryCheck::Pages::InStream);
-    }
-    engine.submit(stream, AttachTask(engine, pool, address, std::move(fence)));
+    MemoryCheck *check = engine.memory_check();
+    auto checked = check == nullptr ? nullptr : check->allocated(address, size, bytes, MemoryCheck::Pages::InStream);
+    engine.submit(stream, AttachTask(engine, pool, std::move(checked), std::move(fence)));
     return address;
 }
 
 void free_in_stream(Engine &engine, Stream &stream, void *address) {
     const auto pool = engine.memory_pools().pool_of(address);
     if (!pool) {
-        engine.submit(stream, FreeTask(engine, address, note_free(engine, address)));
+        auto checked = engine.memory().is_device_block(address) ? note_free(engine, address) : nullptr;
+        engine.submit(stream, FreeTask(engine, address, std::move(checked)));
         return;
     }
     if (&pool->device != &stream.context.device) {
@@ -445,9 +461,7 @@ bool free_into_pool(Engine &engine, void *address) {
         return false;
     }
     require_used(engine, *pool, address);
-    if (MemoryCheck *check = engine.memory_check()) {
-        check->freed(address);
-    }
+    note_release(engine, address);
     pool->release(address, {});
     return true;
 }

@@ -82,6 +82,7 @@ class MemoryPool final : public Object {
     void trim(std::uint64_t keep);
     // The pool is destroyed: what is still used is lost, what was freed goes back when its streams are done with it.
     void abandon();
+    const std::map<std::uintptr_t, std::uint64_t> &reservations() const { return reservations_; }
     bool is_abandoned() const { return is_abandoned_; }
     // The device's memory is gone.
     void forget();
@@ -142,7 +143,7 @@ class MemoryPools {
 };
 
 // Engine lock held. The stream has been admitted.
-void *allocate_in_stream(Engine &engine, Stream &stream, const std::shared_ptr<MemoryPool> &pool, std::uint64_t bytes);
+void *allocate_in_stream(Engine &engine, Stream &stream, const std::shared_ptr<MemoryPool> &pool, std::uint64_t size);
 // Memory of a pool, or of aclrtMalloc. Fails with ACL_ERROR_RT_PARAM_INVALID for an address inside a pool that is not
 // the start of a used block.
 void free_in_stream(Engine &engine, Stream &stream, void *address);

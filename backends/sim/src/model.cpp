@@ -254,7 +254,11 @@ std::shared_ptr<Model::Run> Model::begin() {
 void Model::play(Track &track) {
     track.is_started = true;
     for (const auto &task : track.tasks) {
-        engine_.append(*track.stream, std::make_unique<Replay>(run_, *task));
+        auto replay = std::make_unique<Replay>(run_, *task);
+        if (MemoryCheck *check = engine_.memory_check()) {
+            check->replayed(*task, *replay);
+        }
+        engine_.append(*track.stream, std::move(replay));
     }
 }
 

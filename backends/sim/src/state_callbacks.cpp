@@ -12,13 +12,12 @@ void tell(Engine &engine, Lock &lock, const NamedCallbacks<Function> &callbacks,
         return;
     }
     const auto copies = callbacks.all();  // callbacks may register and remove callbacks
-    const char *function = current_function();
+    const KeptCall kept;
     lock.unlock();
     for (const auto &named : copies) {
         call(named.second);
     }
     lock = engine.acquire();
-    begin_call(function);  // a callback that called the API has left its name there
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ void Symbols::add(const void *symbol, std::vector<unsigned char> content) {
 
 void Symbols::remove(const void *symbol) {
     for (const auto &[device, address] : require_variable(symbol).addresses) {
+        note_release(engine_, address);
         engine_.memory().free_internal(device, address);
     }
     variables_.erase(symbol);
@@ -34,6 +35,7 @@ void *Symbols::address_of(const void *symbol, const Device &device) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "device %u has no room for a variable of %zu bytes", device.user_id,
              variable.content.size());
     }
+    note_allocation(engine_, address, variable.content.size());
     std::memcpy(address, variable.content.data(), variable.content.size());
     variable.addresses[device.physical_id] = address;
     return address;

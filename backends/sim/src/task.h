@@ -14,6 +14,7 @@ namespace aclsim {
 
 class Executor;
 class Stream;
+struct MemoryUses;
 
 enum class TaskKind : std::uint8_t {
     Record,
@@ -90,7 +91,7 @@ class Task {
     aclError injected_failure = ACL_SUCCESS;
     std::chrono::microseconds delay{0};
     bool is_delayed = false;
-    std::shared_ptr<void> uses;  // what memory_check.h keeps of the memory that the task works on
+    std::shared_ptr<MemoryUses> uses;  // what memory_check.h knows of the memory that the task works on
     std::unique_ptr<Task> next;
 };
 

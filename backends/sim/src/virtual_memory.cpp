@@ -143,9 +143,7 @@ void VirtualMemory::map(void *address, std::uint64_t size, std::shared_ptr<Physi
         mapping.granted.push_back(mapping.memory->properties().location);
     }
     ++reservation->second.mappings;
-    if (MemoryCheck *check = engine_.memory_check()) {
-        check->allocated(address, size, MemoryCheck::Pages::Shared);
-    }
+    note_allocation(engine_, address, size, MemoryCheck::Pages::Shared);
 }
 
 void VirtualMemory::map_like(void *address, std::uint64_t size, void *source) {
@@ -178,9 +176,7 @@ void VirtualMemory::unmap(void *address) {
 }
 
 VirtualMemory::Mappings::iterator VirtualMemory::unmap(Mappings::iterator mapping) {
-    if (MemoryCheck *check = engine_.memory_check()) {
-        check->freed(reinterpret_cast<void *>(mapping->first));
-    }
+    note_release(engine_, reinterpret_cast<void *>(mapping->first));
     engine_.memory().clear_range(mapping->first);
     --reservations_.at(mapping->second.reservation).mappings;
     return mappings_.erase(mapping);

@@ -31,9 +31,10 @@ void require_descriptor(Engine &engine, const void *descriptor) {
     const bool is_device = engine.memory().locate(descriptor).place == Place::Device;
     if (!is_device || !engine.memory().is_live(descriptor, size) ||
         reinterpret_cast<std::uintptr_t>(descriptor) % kDescriptorAlignment != 0) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "cmoDesc %p is not %zu bytes of live device memory, aligned to %zu",
-             descriptor, size, kDescriptorAlignment);
+        fail(ACL_ERROR_RT_PARAM_INVALID, "cmoDesc %p is not %zu bytes of live device memory, aligned to %zu%s",
+             descriptor, size, kDescriptorAlignment, what_is_known_of(engine, descriptor).c_str());
     }
+    note_use(engine, descriptor, size, "cmoDesc");
 }
 
 // A barrier names operations that drop data; id 0 is that of all others.
@@ -76,6 +77,7 @@ aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream
         if (on.model != nullptr) {
             refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u is bound to a model; use aclrtCmoAsyncWithDesc", on.id);
         }
+        note_use(engine, src, size, "src");
         engine.admit(lock, on);
         engine.submit(on, CmoTask(engine.workers(), cmoType, range_of(src, size)));
     });
@@ -95,6 +97,7 @@ aclError aclrtCmoAsyncWithBarrier(void *src, size_t size, aclrtCmoType cmoType, 
         }
         Stream &on = require_own_stream(engine, stream);
         require_bound(on);
+        note_use(engine, src, size, "src");
         engine.admit(lock, on);
         if (cmoType == ACL_RT_CMO_TYPE_INVALID) {
             CmoBarriers &barriers = on.model->barriers;
@@ -146,6 +149,7 @@ aclError aclrtCmoSetDesc(void *cmoDesc, void *src, size_t size) {
         }
         require_not_aborting(*require_context(engine).default_stream);
         require_descriptor(engine, cmoDesc);
+        note_use(engine, src, size, "src");
         CmoDescriptor::of_product().write(cmoDesc, range_of(src, size));
     });
 }

@@ -2,6 +2,7 @@
 // there.
 #include "copy.h"
 
+#include <cstring>
 #include <vector>
 
 #include "entry.h"
@@ -41,12 +42,11 @@ void copy_buffered(Engine &engine, Lock &lock, aclrtStream stream, const Transfe
         fail(ACL_ERROR_RT_PARAM_INVALID, "the buffered copy goes from host to device only");
     }
     require_own_stream(engine, stream);
-    require_ranges(engine, transfer);
-    lock.unlock();
-    const auto *from = static_cast<const unsigned char *>(transfer.source);
-    std::vector<unsigned char> buffer(from, from + transfer.width);
-    lock = engine.acquire();
+    require_live(engine, transfer.source, transfer.width, "src");
+    std::vector<unsigned char> buffer(transfer.width);
+    work_unlocked(engine, lock, [&] { std::memcpy(buffer.data(), transfer.source, transfer.width); });
     Stream &on = require_own_stream(engine, stream);  // again: another thread may have destroyed it
+    require_live(engine, transfer.destination, transfer.width, "dst");
     engine.admit(lock, on);
     engine.submit(on, BufferedCopyTask(engine.workers(), transfer.destination, std::move(buffer)));
 }

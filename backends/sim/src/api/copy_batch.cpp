@@ -149,11 +149,11 @@ aclError copy_batch(const char *function, const Batch &batch, std::size_t *failI
     return batch_entry(function, batch, kLongestBatch, failIndex, [&](Engine &engine, Lock &lock) {
         std::vector<Transfer> items;
         for_each_item(engine, batch, *failIndex, [&](const Transfer &item, aclrtMemcpyKind) { items.push_back(item); });
-        lock.unlock();
-        for (const Transfer &item : items) {
-            item.move();
-        }
-        lock = engine.acquire();
+        work_unlocked(engine, lock, [&] {
+            for (const Transfer &item : items) {
+                item.move();
+            }
+        });
     });
 }
 

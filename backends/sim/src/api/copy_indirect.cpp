@@ -37,7 +37,15 @@ class IndirectCopyTask : public CopyTask {
 
   private:
     bool resolve(std::uint32_t device) {
-        return read() && transfer_.width > 0 && is_on(device, transfer_.source) && is_on(device, transfer_.destination);
+        if (!read() || transfer_.width == 0 || !is_on(device, transfer_.source) ||
+            !is_on(device, transfer_.destination)) {
+            return false;
+        }
+        if (MemoryCheck *check = engine_.memory_check()) {
+            check->found(*this, transfer_.source, transfer_.width, "src");
+            check->found(*this, transfer_.destination, transfer_.width, "dst");
+        }
+        return true;
     }
     bool is_on(std::uint32_t device, const void *address) const {
         return is_readable(address, transfer_.width) && engine_.memory().locate(address).device == device;
@@ -97,9 +105,10 @@ void require_described_kind(aclrtMemcpyKind kind) {
 void require_descriptor(Engine &engine, const void *descriptor) {
     if (reinterpret_cast<std::uintptr_t>(descriptor) % kDescriptorAlignment != 0 ||
         !is_live_on_device(engine, descriptor, descriptor_size())) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not %zu bytes of live device memory, aligned to 64", descriptor,
-             descriptor_size());
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not %zu bytes of live device memory, aligned to 64%s", descriptor,
+             descriptor_size(), what_is_known_of(engine, descriptor).c_str());
     }
+    note_use(engine, descriptor, descriptor_size(), "desc");
 }
 
 // --- offsets ---------------------------------------------------------------------------------------------------------
@@ -153,8 +162,10 @@ void check_offsets(std::size_t destMax, std::size_t count, std::size_t dstDataOf
 
 void require_address_word(Engine &engine, const void *word, const char *name) {
     if (!is_live_on_device(engine, word, sizeof(std::uint64_t))) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p is not 8 bytes of live device memory", name, word);
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p is not 8 bytes of live device memory%s", name, word,
+             what_is_known_of(engine, word).c_str());
     }
+    note_use(engine, word, sizeof(std::uint64_t), name);
 }
 
 }  // namespace
@@ -189,6 +200,8 @@ aclError aclrtSetMemcpyDesc(void *desc, aclrtMemcpyKind kind, void *srcAddr, voi
             fail(ACL_ERROR_RT_PARAM_INVALID, "%p and %p are not %zu bytes each of live memory of one device", srcAddr,
                  dstAddr, count);
         }
+        note_use(engine, srcAddr, count, "srcAddr");
+        note_use(engine, dstAddr, count, "dstAddr");
         require_not_lost(require_context(engine).device);
         const Descriptor written{number(srcAddr), number(dstAddr), static_cast<std::uint32_t>(count)};
         std::memset(desc, 0, descriptor_size());

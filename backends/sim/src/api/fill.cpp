@@ -12,9 +12,7 @@ constexpr std::size_t kWord = sizeof(std::uint32_t);
 
 void fill_now(Engine &engine, Lock &lock, const Pattern &pattern) {
     require_live(engine, pattern.destination, pattern.unit * pattern.count, "dst");
-    lock.unlock();
-    pattern.write();
-    lock = engine.acquire();
+    work_unlocked(engine, lock, [&] { pattern.write(); });
 }
 
 // Host memory is filled in the calling thread at once, whatever the stream is doing (aclrtMemsetAsync).

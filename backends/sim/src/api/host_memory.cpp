@@ -19,16 +19,14 @@ void *allocate_pinned(Engine &engine, std::uint64_t size, std::uint16_t module) 
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes of pinned host memory do not fit",
              static_cast<unsigned long long>(size));
     }
-    if (MemoryCheck *check = engine.memory_check()) {
-        check->allocated(address, size);
-    }
+    note_allocation(engine, address, size);
     return address;
 }
 
 void free_host(Engine &engine, void *pointer) {
     const bool is_pinned = engine.memory().locate(pointer).place == Place::Pinned;
-    if (MemoryCheck *check = engine.memory_check(); check != nullptr && is_pinned) {
-        check->freed(pointer);
+    if (is_pinned) {
+        note_release(engine, pointer);
     }
     if (!is_pinned || !engine.memory().free_pinned(pointer)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live pinned host memory%s", pointer,

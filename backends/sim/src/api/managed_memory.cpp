@@ -110,9 +110,7 @@ aclError aclrtMemAllocManaged(void **ptr, uint64_t size, uint32_t flag) {
                  static_cast<unsigned long long>(size));
         }
         *ptr = address;
-        if (MemoryCheck *check = engine.memory_check()) {
-            check->allocated(address, size);
-        }
+        note_allocation(engine, address, size);
     });
 }
 
@@ -182,6 +180,7 @@ aclError aclrtMemManagedPrefetchAsync(const void *ptr, size_t size, aclrtMemMana
         Stream &on = require_stream(engine, stream);
         require_location(engine, location);
         require_managed(engine, ptr, size);
+        note_use(engine, ptr, size, "ptr");
         engine.admit(lock, require_own(engine, on));
         engine.submit(on, PrefetchTask(engine, ptr, size));
     });
@@ -213,6 +212,7 @@ aclError aclrtMemManagedPrefetchBatchAsync(const void **ptrs, size_t *sizes, siz
         for (std::size_t i = 0; i < count; ++i) {
             Stream &on = require_own_stream(engine, stream);  // anew: admit() may wait, and others destroy the stream
             engine.admit(lock, on);
+            note_use(engine, ptrs[i], sizes[i], "ptrs");
             engine.submit(on, PrefetchTask(engine, ptrs[i], sizes[i]));
         }
     });

@@ -66,12 +66,6 @@ void *allocate_device(Engine &engine, std::size_t size, bool is_p2p, std::uint64
     return address;
 }
 
-void note_allocation(Engine &engine, void *address, std::size_t size) {
-    if (MemoryCheck *check = engine.memory_check()) {
-        check->allocated(address, size);
-    }
-}
-
 aclError allocate(const char *function, void **pointer, std::size_t size, bool is_padded, std::uint32_t number) {
     return entry(function, [&](Engine &engine, Lock &) {
         require(pointer, "devPtr");
@@ -249,6 +243,7 @@ aclError aclrtMemFlush(void *devPtr, size_t size) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         require_pair(devPtr, size);
         require_not_aborting(*require_context(engine).default_stream);
+        note_use(engine, devPtr, size, "devPtr");
     });
 }
 
@@ -256,6 +251,7 @@ aclError aclrtMemInvalidate(void *devPtr, size_t size) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         require_pair(devPtr, size);
         require_context(engine);
+        note_use(engine, devPtr, size, "devPtr");
     });
 }
 
@@ -336,8 +332,10 @@ aclError aclrtMemP2PMap(void *devPtr, size_t size, int32_t dstDevId, uint64_t fl
         const Device &device = require_context(engine).device;
         const Location location = engine.memory().locate(devPtr);
         if (location.place != Place::Device || !engine.memory().is_live(devPtr, size)) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "%zu bytes at %p are not live device memory", size, devPtr);
+            fail(ACL_ERROR_RT_PARAM_INVALID, "%zu bytes at %p are not live device memory%s", size, devPtr,
+                 what_is_known_of(engine, devPtr).c_str());
         }
+        note_use(engine, devPtr, size, "devPtr");
         if (&peer != &device && device.accessible_peers.count(&peer) == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "access to device %d is not enabled: aclrtDeviceEnablePeerAccess",
                  dstDevId);

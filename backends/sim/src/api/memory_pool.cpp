@@ -14,7 +14,6 @@ namespace {
 constexpr std::uint64_t round_down(std::uint64_t bytes) {
     return bytes / MemoryPool::kGranularity * MemoryPool::kGranularity;
 }
-constexpr std::uint64_t round_up(std::uint64_t bytes) { return round_down(bytes + MemoryPool::kGranularity - 1); }
 
 enum class Access : std::uint8_t { Flag, Threshold, Mark, ReadOnly };
 struct AttributeRule {
@@ -86,7 +85,9 @@ void require_valid(const aclrtMemPoolProps &props) {
 }
 
 std::uint64_t pool_size(const Heap &heap, std::uint64_t asked) {
-    const std::uint64_t size = asked == 0 ? round_down(heap.capacity()) : round_up(std::min(asked, heap.capacity()));
+    const std::uint64_t size = asked == 0
+                                   ? round_down(heap.capacity())
+                                   : aclsim::round_up(std::min(asked, heap.capacity()), MemoryPool::kGranularity);
     if (size > heap.capacity() || asked > heap.capacity()) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "a pool of %llu bytes is larger than the device, which has %llu",
              static_cast<unsigned long long>(asked), static_cast<unsigned long long>(heap.capacity()));
@@ -180,7 +181,7 @@ aclError aclrtMemPoolMallocAsync(void **ptr, size_t size, aclrtMemPool memPool, 
             fail(ACL_ERROR_RT_PARAM_INVALID, "the pool is on device %u, the stream on device %u", pool.device.user_id,
                  on.context.device.user_id);
         }
-        *ptr = allocate_in_stream(engine, on, engine.registry().share<MemoryPool>(memPool), round_up(size));
+        *ptr = allocate_in_stream(engine, on, engine.registry().share<MemoryPool>(memPool), size);
     });
 }
 

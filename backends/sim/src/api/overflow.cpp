@@ -72,6 +72,7 @@ aclError aclrtCtxGetFloatOverflowAddr(void **overflowAddr) {
             if (status == nullptr) {
                 fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "device %u has no memory left", context.device.user_id);
             }
+            note_allocation(engine, status, kStatusSize);
             std::memset(status, 0, kStatusSize);
             context.overflow_address = status;
         }

@@ -77,8 +77,10 @@ void require_value_address(Engine &engine, const void *address) {
     const bool is_device = engine.memory().locate(address).place == Place::Device;
     const bool is_aligned = reinterpret_cast<std::uintptr_t>(address) % sizeof(std::uint64_t) == 0;
     if (!is_device || !is_aligned || !engine.memory().is_live(address, sizeof(std::uint64_t))) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not 8 bytes of live device memory, aligned to 8", address);
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not 8 bytes of live device memory, aligned to 8%s", address,
+             what_is_known_of(engine, address).c_str());
     }
+    note_use(engine, address, sizeof(std::uint64_t), "devAddr");
 }
 
 }  // namespace
