@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _RESERVED = (lib.ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT, lib.ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH)
 _USED = (lib.ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT, lib.ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH)
 
+_NO_STREAM = lib.ACL_ERROR_RT_INVALID_HANDLE
+
 
 class PoolStatistics(NamedTuple):
     """Memory of a pool, in bytes.
@@ -166,11 +168,15 @@ class PoolBuffer(Buffer):
     def _destroy(self, handle: Any) -> None:
         if cast(MemoryPool, self._parent).is_closed:  # and all its memory is gone
             return
-        if self._stream.is_closed:  # and with it all that used the memory
+        code = _NO_STREAM if self._stream.is_closed else self._free_in_order(handle)
+        if code == _NO_STREAM:  # it is gone, and with it all that used the memory
             call("aclrtFree", handle)
-            return
+        else:
+            check(code, "aclrtMemPoolFreeAsync")
+
+    def _free_in_order(self, handle: Any) -> int:
         code = lib.aclrtMemPoolFreeAsync(handle, self._stream._handle)
         if code == lib.ACL_ERROR_RT_STREAM_CONTEXT:  # discarded by a thread with another context, or none
             with switched(self._context):
                 code = lib.aclrtMemPoolFreeAsync(handle, self._stream._handle)
-        check(code, "aclrtMemPoolFreeAsync")
+        return int(code)

@@ -94,7 +94,7 @@ class PhysicalMemory(Resource):
         return memory
 
     def export(self, processes: Iterable[int] | None = None) -> int:
-        """Let other processes map the memory, once.
+        """Let other processes map the memory, once. Keep it until they are done with it.
 
         Parameters
         ----------
