@@ -230,7 +230,7 @@ class CachingAllocator(Allocator):
 
     def __init__(self, max_nbytes: int | None = None) -> None:
         self._limit = max_nbytes
-        self._lock = threading.RLock()
+        self._lock = threading.RLock()  # a finalizer may free inside
         self._sizes: list[int] = []  # of the cached buffers, sorted
         self._cached: defaultdict[int, list[Buffer]] = defaultdict(list)
         self._given: set[int] = set()  # addresses
@@ -247,15 +247,14 @@ class CachingAllocator(Allocator):
         size = _rounded(nbytes)
         with self._lock:
             buffer = self._take(size)
-            if buffer is None:
-                buffer = self._reserve(size)
-                self._misses += 1
-            else:
+            if buffer is not None:
                 self._hits += 1
-            self._given.add(buffer.handle)
-            self._used += buffer.nbytes
-            self._used_peak = max(self._used_peak, self._used)
-            return buffer
+                return self._give(buffer)
+        buffer = self._reserve(size)
+        with self._lock:
+            self._misses += 1
+            self._reserved_peak = max(self._reserved_peak, self._reserved)
+            return self._give(buffer)
 
     def free(self, buffer: Buffer) -> None:
         """Keep a buffer for later.
@@ -270,23 +269,26 @@ class CachingAllocator(Allocator):
                 raise ValueError(f"{buffer!r} is not in use from this allocator")
             self._given.remove(buffer.handle)
             self._used -= buffer.nbytes
-            insort(self._sizes, buffer.nbytes)
-            self._cached[buffer.nbytes].append(buffer)
+            self._keep(buffer)
 
     def empty_cache(self) -> None:
         """Give what is cached back to the device, after the streams that the allocator is registered for are done."""
         with self._lock:
-            if not self._sizes:
-                return
-            for stream, registration in list(_registered.items()):
-                if registration.allocator is self:
-                    call("aclrtSynchronizeStream", ffi.cast("aclrtStream", stream))
+            buffers = [buffer for same_size in self._cached.values() for buffer in same_size]
             self._sizes.clear()
-            while self._cached:
-                _, buffers = self._cached.popitem()
+            self._cached.clear()
+        if not buffers:
+            return
+        try:
+            self._synchronize()  # without the lock: what the streams run may free
+        except AclError:
+            with self._lock:
                 for buffer in buffers:
-                    self._reserved -= buffer.nbytes
-                    buffer.close()
+                    self._keep(buffer)
+            raise
+        for buffer in buffers:
+            buffer.close()
+        self._count_reserved(-sum(buffer.nbytes for buffer in buffers))
 
     @property
     def statistics(self) -> AllocatorStatistics:
@@ -298,28 +300,51 @@ class CachingAllocator(Allocator):
 
     def _take(self, size: int) -> Buffer | None:
         at = bisect_left(self._sizes, size)
-        if at == len(self._sizes) or self._sizes[at] > 2 * size:
+        if at == len(self._sizes) or (found := self._sizes[at]) > 2 * size:
             return None
-        buffers = self._cached[self._sizes.pop(at)]
-        return buffers.pop()
+        self._sizes.remove(found)
+        return self._cached[found].pop()
+
+    def _keep(self, buffer: Buffer) -> None:
+        self._cached[buffer.nbytes].append(buffer)
+        insort(self._sizes, buffer.nbytes)
+
+    def _give(self, buffer: Buffer) -> Buffer:
+        self._given.add(buffer.handle)
+        self._used += buffer.nbytes
+        self._used_peak = max(self._used_peak, self._used)
+        return buffer
 
     def _reserve(self, size: int) -> Buffer:
-        if self._limit is not None and self._reserved + size > self._limit:
+        if not self._count_reserved(size):
             self.empty_cache()
-            if self._reserved + size > self._limit:
+            if not self._count_reserved(size):
                 raise OutOfMemory(
                     lib.ACL_ERROR_RT_MEMORY_ALLOCATION,
                     "CachingAllocator.allocate",
                     f"{size} bytes more than the {self._reserved} in use exceed the limit of {self._limit}",
                 )
         try:
-            buffer = Buffer(size)
-        except OutOfMemory:
-            self.empty_cache()
-            buffer = Buffer(size)
-        self._reserved += size
-        self._reserved_peak = max(self._reserved_peak, self._reserved)
-        return buffer
+            try:
+                return Buffer(size)
+            except OutOfMemory:
+                self.empty_cache()
+                return Buffer(size)
+        except BaseException:
+            self._count_reserved(-size)
+            raise
+
+    def _count_reserved(self, nbytes: int) -> bool:
+        with self._lock:
+            if nbytes > 0 and self._limit is not None and self._reserved + nbytes > self._limit:
+                return False
+            self._reserved += nbytes
+            return True
+
+    def _synchronize(self) -> None:
+        for stream, registration in list(_registered.items()):
+            if registration.allocator is self:
+                call("aclrtSynchronizeStream", ffi.cast("aclrtStream", stream))
 
 
 _SMALL = 512

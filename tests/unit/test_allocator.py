@@ -147,6 +147,14 @@ def test_a_suggested_address(stream: Stream, lib: Any, ffi: Any) -> None:
     assert near.said[0] == ("near", 0x123456789000)
 
 
+@pytest.mark.usefixtures("operators")
+def test_an_operator_needs_a_stream(device: Device) -> None:
+    with Stream() as closed, pytest.raises(OverflowError):
+        sim.run_operator(closed, 1 << 64)
+    with pytest.raises(ClosedError, match="this stream is closed"):
+        sim.run_operator(closed, 64)
+
+
 def test_an_abstract_allocator_is_none() -> None:
     with pytest.raises(TypeError, match="abstract"):
         Allocator()  # type: ignore[abstract]
@@ -523,6 +531,49 @@ def test_emptying_waits_for_the_streams(device: Device, stream: Stream, other: S
     stream.synchronize()  # nothing failed: the memory was there to the end
     assert allocator.statistics.reserved == 0
     other.abort()
+
+
+def test_what_the_streams_run_may_free_while_emptying_waits(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ascend_rt import allocator as module
+
+    def about_to_wait(*arguments: Any) -> None:
+        waits.set()
+        through(*arguments)
+
+    def free_late() -> None:
+        waits.wait()
+        allocator.free(late)
+
+    waits, through, allocator = threading.Event(), module.call, CachingAllocator()
+    allocator.register(stream)
+    cached, late = allocator.allocate(512), allocator.allocate(4096)
+    allocator.free(cached)
+    monkeypatch.setattr(module, "call", about_to_wait)
+    stream.launch_host_func(free_late)
+    allocator.empty_cache()
+    assert (cached.is_closed, late.is_closed) == (True, False)
+    assert allocator.statistics[::2] == (0, 4096, 0)
+    assert allocator.allocate(4096) is late
+    allocator.free(late)
+
+
+@pytest.mark.usefixtures("operators")
+def test_a_failed_stream_leaves_the_cache_as_it_is(stream: Stream) -> None:
+    allocator = CachingAllocator()
+    allocator.register(stream)
+    cached = allocator.allocate(512)
+    allocator.free(cached)
+    with sim.faults():
+        sim.fail_task(CORE_EXCEPTION, stream)
+        sim.run_operator(stream, 0)
+        with pytest.raises(AclError) as caught:
+            allocator.empty_cache()
+    assert caught.value.code == CORE_EXCEPTION
+    assert allocator.statistics == (0, 512, 512, 512, 0, 1)
+    assert allocator.allocate(512) is cached
+    allocator.free(cached)
+    allocator.empty_cache()
+    assert cached.is_closed
 
 
 @pytest.mark.usefixtures("operators")
