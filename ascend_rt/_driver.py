@@ -298,6 +298,12 @@ def _not_in_library(name: str, fault: str = "") -> Callable[..., NoReturn]:
 # --- the end: fork and exit ------------------------------------------------------------------------------------------
 
 
+def leave_the_rest() -> None:
+    """Say that finalizers do nothing from now on: what they would give back goes with its device."""
+    global _is_usable
+    _is_usable = False
+
+
 def shutdown() -> None:
     """Say that the interpreter is about to end: finalizers do nothing from now on, and no call reaches the library."""
     _retire(_after_the_end)

@@ -17,7 +17,7 @@ from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from ascend_rt._driver import call, check, ffi, lib, shutdown, supports, usable
+from ascend_rt._driver import call, check, ffi, leave_the_rest, lib, shutdown, supports, usable
 from ascend_rt.errors import AclError, AclWarning
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ def _give_back() -> None:
 def _steps_back() -> Iterator[Callable[[], None]]:
     for stream in (*_deferred, *_streams.values()):
         yield partial(stream.close, force=True)  # what still waits would keep the process from ending
+    yield leave_the_rest
     for device_id, count in _devices_set.items():
         yield from repeat(partial(call, "aclrtResetDevice", device_id), count)
     if supports("aclFinalizeReference"):

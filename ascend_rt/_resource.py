@@ -80,11 +80,11 @@ class Resource:
 
     def __del__(self) -> None:
         try:
-            handle = self._handle
-        except (AttributeError, ClosedError):
-            return  # never created, or closed
+            handle = self._take_handle()  # so that what is discarded later, or with this, finds it closed
+        except AttributeError:
+            return  # never created
         try:
-            if self._owned and usable():
+            if handle is not None and self._owned and usable():
                 self._destroy(handle)
         except AclError as error:
             warnings.warn(f"while a {self._what} was discarded: {error}", AclWarning, stacklevel=2, source=self)

@@ -22,6 +22,8 @@ from ascend_rt.memory import Buffer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from typing_extensions import Self
+
     from ascend_rt.stream import Stream
 
 
@@ -49,9 +51,15 @@ class Allocator(ABC):
     but 310B. API reference 11-08.
     """
 
-    def __init__(self) -> None:
-        self._live: dict[int, Buffer] = {}
-        self._handle: Any = ffi.new_handle(self)
+    _live: dict[int, Buffer]
+    _handle: Any
+
+    def __new__(cls, *arguments: object, **keywords: object) -> Self:
+        """Prepare what the runtime needs; a subclass may have a constructor that knows nothing of it."""
+        allocator = super().__new__(cls)
+        allocator._live = {}
+        allocator._handle = ffi.new_handle(allocator)
+        return allocator
 
     @abstractmethod
     def allocate(self, nbytes: int) -> Buffer:
@@ -84,6 +92,7 @@ class Allocator(ABC):
         NotSupported
             The product has no allocators.
         """
+        handle = stream._handle
         descriptor = lib.aclrtAllocatorCreateDesc()
         if descriptor == ffi.NULL:
             raise OutOfMemory(lib.ACL_ERROR_BAD_ALLOC, "aclrtAllocatorCreateDesc")
@@ -93,19 +102,21 @@ class Allocator(ABC):
             call("aclrtAllocatorSetFreeFuncToDesc", descriptor, lib.ascend_rt_free_entry)
             call("aclrtAllocatorSetAllocAdviseFuncToDesc", descriptor, lib.ascend_rt_allocate_near_entry)
             call("aclrtAllocatorSetGetAddrFromBlockFuncToDesc", descriptor, lib.ascend_rt_address_entry)
-            call("aclrtAllocatorRegister", stream._handle, descriptor)
+            call("aclrtAllocatorRegister", handle, descriptor)
         except AclError:
             call("aclrtAllocatorDestroyDesc", descriptor)
             raise
-        before = _registered.get(stream.handle)
-        _registered[stream.handle] = _Registration(self, descriptor)
+        before = _registered.get(address(handle))
+        _registered[address(handle)] = _Registration(self, descriptor)
         if before is not None:
             call("aclrtAllocatorDestroyDesc", before.descriptor)
 
     def unregister(self, stream: Stream) -> None:
-        """Let operators on the stream use the runtime's own allocator again; doing so twice is allowed."""
-        found = _registered.get(stream.handle)
-        if found is not None and found.allocator is self:
+        """Let operators on the stream use the runtime's own allocator again; doing so twice is allowed.
+
+        Does nothing if another allocator has replaced this one, or the stream is closed.
+        """
+        if registered(stream) is self:
             forget_stream(stream._handle)
 
     @property
@@ -117,6 +128,10 @@ class Allocator(ABC):
         buffer = self.allocate(nbytes) if near is None else self.allocate_near(nbytes, near)
         if not isinstance(buffer, Buffer):
             raise TypeError(f"{type(self).__name__}.allocate returned {buffer!r}, which is no Buffer")
+        if buffer.nbytes < nbytes:
+            raise ValueError(f"{type(self).__name__}.allocate returned {buffer!r}, but {nbytes} are needed")
+        if buffer.handle in self._live:
+            raise ValueError(f"{type(self).__name__}.allocate returned {buffer!r}, which is in use already")
         self._live[buffer.handle] = buffer
         return buffer.handle
 
@@ -131,7 +146,6 @@ class _OfFunctions(Allocator):
         free: Callable[[Buffer], object],
         allocate_near: Callable[[int, int], Buffer] | None,
     ) -> None:
-        super().__init__()
         self._functions = allocate, free, allocate_near
 
     def allocate(self, nbytes: int) -> Buffer:
@@ -146,8 +160,8 @@ class _OfFunctions(Allocator):
 
 
 def registered(stream: Stream) -> Allocator | None:
-    """Return the allocator that was registered for a stream from here, or None."""
-    found = _registered.get(stream.handle)
+    """Return the allocator that was registered for a stream from here, or None; closing a stream unregisters it."""
+    found = None if stream.is_closed else _registered.get(stream.handle)
     return None if found is None else found.allocator
 
 
@@ -166,7 +180,7 @@ def ascend_rt_python_allocate(allocator: Any, nbytes: int, wish: Any) -> Any:
     try:
         return ffi.cast("void *", found._allocate(nbytes, None if wish == ffi.NULL else address(wish)))
     except BaseException as error:
-        callback.report(error, found.allocate)
+        callback.report(error, found.allocate if wish == ffi.NULL else found.allocate_near)
         return ffi.NULL
 
 
@@ -215,11 +229,11 @@ class CachingAllocator(Allocator):
     """
 
     def __init__(self, max_nbytes: int | None = None) -> None:
-        super().__init__()
         self._limit = max_nbytes
-        self._lock = threading.RLock()
+        self._lock = threading.RLock()  # a finalizer may free inside
         self._sizes: list[int] = []  # of the cached buffers, sorted
         self._cached: defaultdict[int, list[Buffer]] = defaultdict(list)
+        self._given: set[int] = set()  # addresses
         self._used = self._used_peak = self._reserved = self._reserved_peak = self._hits = self._misses = 0
 
     def allocate(self, nbytes: int) -> Buffer:
@@ -233,36 +247,48 @@ class CachingAllocator(Allocator):
         size = _rounded(nbytes)
         with self._lock:
             buffer = self._take(size)
-            if buffer is None:
-                buffer = self._reserve(size)
-                self._misses += 1
-            else:
+            if buffer is not None:
                 self._hits += 1
-            self._used += buffer.nbytes
-            self._used_peak = max(self._used_peak, self._used)
-            return buffer
+                return self._give(buffer)
+        buffer = self._reserve(size)
+        with self._lock:
+            self._misses += 1
+            self._reserved_peak = max(self._reserved_peak, self._reserved)
+            return self._give(buffer)
 
     def free(self, buffer: Buffer) -> None:
-        """Keep a buffer for later."""
+        """Keep a buffer for later.
+
+        Raises
+        ------
+        ValueError
+            The buffer is not from this allocator, or was freed before.
+        """
         with self._lock:
+            if buffer.handle not in self._given:
+                raise ValueError(f"{buffer!r} is not in use from this allocator")
+            self._given.remove(buffer.handle)
             self._used -= buffer.nbytes
-            insort(self._sizes, buffer.nbytes)
-            self._cached[buffer.nbytes].append(buffer)
+            self._keep(buffer)
 
     def empty_cache(self) -> None:
         """Give what is cached back to the device, after the streams that the allocator is registered for are done."""
         with self._lock:
-            if not self._sizes:
-                return
-            for stream, registration in list(_registered.items()):
-                if registration.allocator is self:
-                    call("aclrtSynchronizeStream", ffi.cast("aclrtStream", stream))
+            buffers = [buffer for same_size in self._cached.values() for buffer in same_size]
             self._sizes.clear()
-            while self._cached:
-                _, buffers = self._cached.popitem()
+            self._cached.clear()
+        if not buffers:
+            return
+        try:
+            self._synchronize()  # without the lock: what the streams run may free
+        except AclError:
+            with self._lock:
                 for buffer in buffers:
-                    self._reserved -= buffer.nbytes
-                    buffer.close()
+                    self._keep(buffer)
+            raise
+        for buffer in buffers:
+            buffer.close()
+        self._count_reserved(-sum(buffer.nbytes for buffer in buffers))
 
     @property
     def statistics(self) -> AllocatorStatistics:
@@ -274,28 +300,51 @@ class CachingAllocator(Allocator):
 
     def _take(self, size: int) -> Buffer | None:
         at = bisect_left(self._sizes, size)
-        if at == len(self._sizes) or self._sizes[at] > 2 * size:
+        if at == len(self._sizes) or (found := self._sizes[at]) > 2 * size:
             return None
-        buffers = self._cached[self._sizes.pop(at)]
-        return buffers.pop()
+        self._sizes.remove(found)
+        return self._cached[found].pop()
+
+    def _keep(self, buffer: Buffer) -> None:
+        self._cached[buffer.nbytes].append(buffer)
+        insort(self._sizes, buffer.nbytes)
+
+    def _give(self, buffer: Buffer) -> Buffer:
+        self._given.add(buffer.handle)
+        self._used += buffer.nbytes
+        self._used_peak = max(self._used_peak, self._used)
+        return buffer
 
     def _reserve(self, size: int) -> Buffer:
-        if self._limit is not None and self._reserved + size > self._limit:
+        if not self._count_reserved(size):
             self.empty_cache()
-            if self._reserved + size > self._limit:
+            if not self._count_reserved(size):
                 raise OutOfMemory(
                     lib.ACL_ERROR_RT_MEMORY_ALLOCATION,
                     "CachingAllocator.allocate",
                     f"{size} bytes more than the {self._reserved} in use exceed the limit of {self._limit}",
                 )
         try:
-            buffer = Buffer(size)
-        except OutOfMemory:
-            self.empty_cache()
-            buffer = Buffer(size)
-        self._reserved += size
-        self._reserved_peak = max(self._reserved_peak, self._reserved)
-        return buffer
+            try:
+                return Buffer(size)
+            except OutOfMemory:
+                self.empty_cache()
+                return Buffer(size)
+        except BaseException:
+            self._count_reserved(-size)
+            raise
+
+    def _count_reserved(self, nbytes: int) -> bool:
+        with self._lock:
+            if nbytes > 0 and self._limit is not None and self._reserved + nbytes > self._limit:
+                return False
+            self._reserved += nbytes
+            return True
+
+    def _synchronize(self) -> None:
+        for stream, registration in list(_registered.items()):
+            if registration.allocator is self:
+                call("aclrtSynchronizeStream", ffi.cast("aclrtStream", stream))
 
 
 _SMALL = 512

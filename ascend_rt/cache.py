@@ -46,7 +46,7 @@ def cmo(buffer: Buffer, operation: CmoType | int, stream: Stream, *, barrier: in
     Parameters
     ----------
     buffer : Buffer
-        The memory; kept alive until the operation is done.
+        The memory; kept alive until the stream is known to be done, or closed: a model that runs later needs it longer.
     operation : CmoType
         ``PREFETCH``, ``WRITEBACK``, ``INVALID`` or ``FLUSH``. Documented for the plain form is ``PREFETCH`` alone.
     stream : Stream

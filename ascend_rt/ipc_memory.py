@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import threading
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import call, ffi, lib
+from ascend_rt._driver import address, call, check, ffi, lib
 from ascend_rt._resource import Resource
 from ascend_rt.memory import Buffer
+from ascend_rt.virtual_memory import process_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,12 +27,14 @@ class IpcMemory(Resource):
     buffer : Buffer
         A whole allocation, not a view, larger than 1 MiB or of huge pages. It is kept alive.
     processes : iterable of int, optional
-        Who may open it: process numbers as ``aclrtDeviceGetBareTgid`` tells them. None is everybody.
+        Who may open it: process numbers as ``aclrtDeviceGetBareTgid`` tells them, at least one. None is everybody.
 
     Raises
     ------
     InvalidArgument
         The buffer is not such an allocation.
+    ValueError
+        The buffer is a view, or no process is named.
     NotSupported
         The product has no IPC memory (310B).
 
@@ -43,15 +48,17 @@ class IpcMemory(Resource):
     _what = "IPC memory"
 
     def __init__(self, buffer: Buffer, processes: Iterable[int] | None = None) -> None:
+        if buffer.base is not None:
+            raise ValueError("a view cannot be exported, only the whole allocation, which is its base")
+        pids = None if processes is None else process_numbers(processes)
         everybody = lib.ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION
-        flag = everybody if processes is None else lib.ACL_RT_IPC_MEM_EXPORT_FLAG_DEFAULT
+        flag = everybody if pids is None else lib.ACL_RT_IPC_MEM_EXPORT_FLAG_DEFAULT
         key = ffi.new("char[]", _KEY_SIZE)
         call("aclrtIpcMemGetExportKey", buffer._handle, buffer.nbytes, key, _KEY_SIZE, flag)
         self._buffer: Buffer | None = buffer
         self._key: bytes = ffi.string(key)
         self._own(key)
-        if processes is not None:
-            pids = ffi.new("int32_t[]", list(processes))
+        if pids is not None:
             call("aclrtIpcMemSetImportPid", key, pids, len(pids))
 
     @property
@@ -80,12 +87,21 @@ class IpcMemory(Resource):
         return ImportedBuffer(key, nbytes)
 
     def _destroy(self, handle: Any) -> None:
-        call("aclrtIpcMemClose", handle)
-        self._buffer = None
+        code = lib.aclrtIpcMemClose(handle)
+        buffer, self._buffer = self._buffer, None
+        if buffer is not None and not buffer.is_closed:  # else freeing the memory has ended the export
+            check(code, "aclrtIpcMemClose")
+
+
+# The runtime closes by key, and the oldest import first: key -> address -> whether it may be closed, the oldest first.
+_imports: defaultdict[bytes, dict[int, bool]] = defaultdict(dict)
+_lock = threading.RLock()  # a buffer may be discarded inside
 
 
 class ImportedBuffer(Buffer):
     """Memory of another process; closing lets go of it. See :meth:`IpcMemory.open`.
+
+    Memory that was opened several times here is let go of in that order, so perhaps later than it is closed.
 
     Copies between it and the host are not supported by every product, and between buffers of one device only in the
     order of a stream (API reference 11-07).
@@ -97,9 +113,18 @@ class ImportedBuffer(Buffer):
     def __init__(self, key: bytes, nbytes: int) -> None:
         _lifecycle.initialize()
         out = ffi.new("void **")
-        call("aclrtIpcMemImportByKey", out, key, lib.ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS)
+        with _lock:
+            call("aclrtIpcMemImportByKey", out, key, lib.ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS)
+            _imports[key][address(out[0])] = False
         self._key = key
         self._set(out[0], nbytes)
 
     def _destroy(self, handle: Any) -> None:
-        call("aclrtIpcMemClose", self._key)
+        with _lock:
+            opened = _imports[self._key]
+            opened[address(handle)] = True
+            while opened and opened[oldest := next(iter(opened))]:
+                del opened[oldest]
+                call("aclrtIpcMemClose", self._key)
+            if not opened:
+                del _imports[self._key]

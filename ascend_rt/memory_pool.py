@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ascend_rt import _lifecycle
 from ascend_rt._driver import call, check, ffi, lib
 from ascend_rt._resource import Resource
+from ascend_rt.context import current_handle, switched
 from ascend_rt.memory import Buffer, check_size
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 _RESERVED = (lib.ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT, lib.ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH)
 _USED = (lib.ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT, lib.ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH)
+
+_NO_STREAM = lib.ACL_ERROR_RT_INVALID_HANDLE
 
 
 class PoolStatistics(NamedTuple):
@@ -54,8 +57,8 @@ class MemoryPool(Resource):
 
     Notes
     -----
-    ``aclrtMemPoolCreate``, ``aclrtMemPoolDestroy``; synchronous. Buffers keep their pool alive. 910B. API reference
-    11-10.
+    ``aclrtMemPoolCreate``, ``aclrtMemPoolDestroy``; synchronous. Buffers keep their pool alive; closing it nevertheless
+    takes their memory away. 910B. API reference 11-10.
     """
 
     __slots__ = ()
@@ -132,7 +135,7 @@ class PoolBuffer(Buffer):
     See :meth:`MemoryPool.allocate`. Close it with another stream if that one uses it last.
     """
 
-    __slots__ = ("_stream",)
+    __slots__ = ("_context", "_stream")
     _what = "pool buffer"
 
     def __init__(self, nbytes: int, pool: MemoryPool, stream: Stream) -> None:
@@ -142,7 +145,7 @@ class PoolBuffer(Buffer):
         code = lib.aclrtMemPoolMallocAsync(out, nbytes, pool._handle, stream._handle)
         if code:
             check(code, "aclrtMemPoolMallocAsync")
-        self._stream = stream
+        self._use(stream)
         self._set(out[0], nbytes, pool)
 
     def close(self, stream: Stream | None = None) -> None:
@@ -154,11 +157,26 @@ class PoolBuffer(Buffer):
             The last one that uses it; the stream of the allocation, if not given.
         """
         if stream is not None and not self.is_closed:
-            self._stream = stream
+            self._use(stream)
         super().close()
 
+    def _use(self, stream: Stream) -> None:
+        # The Python object of a borrowed stream may be closed while the stream goes on: then take one that is not.
+        self._stream = stream if stream._owned else stream.from_handle(stream.handle)
+        self._context = stream._context or current_handle()
+
     def _destroy(self, handle: Any) -> None:
-        if self._stream.is_closed:  # and with it all that used the memory
+        if cast(MemoryPool, self._parent).is_closed:  # and all its memory is gone
+            return
+        code = _NO_STREAM if self._stream.is_closed else self._free_in_order(handle)
+        if code == _NO_STREAM:  # it is gone, and with it all that used the memory
             call("aclrtFree", handle)
         else:
-            call("aclrtMemPoolFreeAsync", handle, self._stream._handle)
+            check(code, "aclrtMemPoolFreeAsync")
+
+    def _free_in_order(self, handle: Any) -> int:
+        code = lib.aclrtMemPoolFreeAsync(handle, self._stream._handle)
+        if code == lib.ACL_ERROR_RT_STREAM_CONTEXT:  # discarded by a thread with another context, or none
+            with switched(self._context):
+                code = lib.aclrtMemPoolFreeAsync(handle, self._stream._handle)
+        return int(code)

@@ -7,6 +7,7 @@ more memory behind them when it is needed.
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle
@@ -93,28 +94,35 @@ class PhysicalMemory(Resource):
         return memory
 
     def export(self, processes: Iterable[int] | None = None) -> int:
-        """Let other processes map the memory, once.
+        """Let other processes map the memory, once. Keep it until they are done with it.
 
         Parameters
         ----------
         processes : iterable of int, optional
-            Who may: process numbers as ``aclrtDeviceGetBareTgid`` tells them. None is everybody.
+            Who may: process numbers as ``aclrtDeviceGetBareTgid`` tells them, at least one. None is everybody.
 
         Returns
         -------
         int
             What the other process gives to :meth:`from_shareable`.
 
+        Raises
+        ------
+        InvalidArgument
+            The memory was exported before, or comes from another process.
+        ValueError
+            No process is named.
+
         Notes
         -----
         ``aclrtMemExportToShareableHandle``, ``aclrtMemSetPidToShareableHandle``. API reference 11-04.
         """
+        pids = None if processes is None else process_numbers(processes)  # before the one export that there is
         out = ffi.new("uint64_t *")
         everybody = lib.ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION
-        flag = everybody if processes is None else lib.ACL_RT_VMM_EXPORT_FLAG_DEFAULT
+        flag = everybody if pids is None else lib.ACL_RT_VMM_EXPORT_FLAG_DEFAULT
         call("aclrtMemExportToShareableHandle", self._handle, lib.ACL_MEM_HANDLE_TYPE_NONE, flag, out)
-        if processes is not None:
-            pids = ffi.new("int32_t[]", list(processes))
+        if pids is not None:
             call("aclrtMemSetPidToShareableHandle", out[0], pids, len(pids))
         return int(out[0])
 
@@ -125,6 +133,14 @@ class PhysicalMemory(Resource):
 
     def _destroy(self, handle: Any) -> None:
         call("aclrtFreePhysical", handle)
+
+
+def process_numbers(processes: Iterable[int]) -> Any:
+    """Return the numbers of processes that are named as C takes them."""
+    pids = ffi.new("int32_t[]", list(processes))
+    if not len(pids):
+        raise ValueError("no process is named; None is everybody")
+    return pids
 
 
 def _properties(device: Device | None, attribute: MemAttr | int | None) -> Any:
@@ -140,8 +156,9 @@ def _properties(device: Device | None, attribute: MemAttr | int | None) -> Any:
 class MappedBuffer(Buffer):
     """Reserved addresses with memory behind them; closing unmaps it. See :meth:`VirtualMemory.map`."""
 
-    __slots__ = ()
+    __slots__ = ("_virtual",)
     _what = "mapped buffer"
+    _virtual: VirtualMemory
 
     def allow(self, device: Device) -> None:
         """Let another device read and write the memory (``aclrtMemSetAccess``)."""
@@ -152,7 +169,7 @@ class MappedBuffer(Buffer):
         call("aclrtMemSetAccess", self._handle, self._nbytes, access, 1)
 
     def _destroy(self, handle: Any) -> None:
-        call("aclrtUnmapMem", handle)
+        self._virtual._unmap(address(handle))
 
 
 class VirtualMemory(Resource):
@@ -176,7 +193,7 @@ class VirtualMemory(Resource):
     All products. API reference 11-04.
     """
 
-    __slots__ = ("_nbytes",)
+    __slots__ = ("_mappings", "_nbytes")
     _what = "virtual memory"
 
     def __init__(self, nbytes: int) -> None:
@@ -185,6 +202,8 @@ class VirtualMemory(Resource):
         huge_pages = 1
         call("aclrtReserveMemAddress", out, check_size(nbytes), 0, ffi.NULL, huge_pages)
         self._nbytes = nbytes
+        # Address -> who is to unmap it; an entry stays until that is done, also if the buffer is garbage already.
+        self._mappings: dict[int, weakref.ref[MappedBuffer]] = {}
         self._own(out[0])
 
     @property
@@ -209,8 +228,10 @@ class VirtualMemory(Resource):
 
         Raises
         ------
+        ValueError
+            The memory does not fit there.
         InvalidArgument
-            The memory does not fit there, or the reservation has memory of another device.
+            The offset is no such multiple, or the reservation has memory of another device.
         AclError
             Something is mapped there already (507899).
 
@@ -218,17 +239,40 @@ class VirtualMemory(Resource):
         -----
         ``aclrtMapMem``; the device that owns the memory may read and write it. API reference 11-04.
         """
-        start = ffi.cast("void *", address(self._handle) + offset)
-        call("aclrtMapMem", start, memory.nbytes, 0, memory._handle, 0)
+        start = self._address(memory.nbytes, offset)
+        call("aclrtMapMem", ffi.cast("void *", start), memory.nbytes, 0, memory._handle, 0)
         buffer = MappedBuffer.__new__(MappedBuffer)
-        buffer._set(start, memory.nbytes, (self, memory))
+        buffer._virtual = self
+        buffer._set(ffi.cast("void *", start), memory.nbytes, memory)
+        self._mappings[start] = weakref.ref(buffer)
         return buffer
 
     def buffer(self, nbytes: int, offset: int = 0) -> Buffer:
-        """Return a view of addresses that neighbouring mappings are behind: one piece of memory."""
-        if not 0 <= offset < offset + nbytes <= self._nbytes:
-            raise ValueError(f"{nbytes} bytes from {offset} on are not inside {self._nbytes}")
-        return Buffer.from_handle(address(self._handle) + offset, nbytes, owner=self)
+        """Return a view of addresses that neighbouring mappings are behind: one piece of memory.
+
+        Parameters
+        ----------
+        nbytes, offset : int
+            Which of the addresses.
+
+        Returns
+        -------
+        Buffer
+            It keeps the mappings alive.
+
+        Raises
+        ------
+        ValueError
+            These are no addresses of the reservation, or not all of them have memory.
+        """
+        start = self._address(nbytes, offset)
+        stop = start + nbytes
+        mappings = [found for mapping in list(self._mappings.values()) if (found := mapping()) is not None]
+        behind = [it for it in mappings if it.handle < stop and start < it.handle + it.nbytes]
+        mapped = sum(min(stop, it.handle + it.nbytes) - max(start, it.handle) for it in behind)
+        if mapped < nbytes:
+            raise ValueError(f"memory is mapped behind {mapped} of the {nbytes} bytes from {offset} on")
+        return Buffer.from_handle(start, nbytes, owner=behind)
 
     def close(self) -> None:
         """Give the addresses back; closing twice is allowed. While something is mapped this is refused (507899)."""
@@ -237,5 +281,16 @@ class VirtualMemory(Resource):
             self._owned = False
         super().close()
 
+    def _address(self, nbytes: int, offset: int) -> int:
+        if not 0 <= offset < offset + nbytes <= self._nbytes:
+            raise ValueError(f"{nbytes} bytes from {offset} on are not inside the {self._nbytes} that are reserved")
+        return address(self._handle) + offset
+
+    def _unmap(self, start: int) -> None:
+        if self._mappings.pop(start, None) is not None:
+            call("aclrtUnmapMem", ffi.cast("void *", start))
+
     def _destroy(self, handle: Any) -> None:
+        for start in list(self._mappings):  # discarded together with this, and not yet their turn
+            self._unmap(start)
         call("aclrtReleaseMemAddress", handle)

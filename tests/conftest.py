@@ -4,16 +4,20 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
+import subprocess
 import sys
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+HERE = Path(__file__).resolve().parent  # not where Python would find the source tree instead of the installed package
+ROOT = HERE.parent
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -93,3 +97,116 @@ def other(device: Any) -> Iterator[Any]:
 
     with Stream() as stream:
         yield stream
+
+
+# --- other processes, for what is process-wide or depends on the environment ------------------------------------------
+
+_START = """
+import json, os, sys, threading
+from ascend_rt import _driver
+lib, ffi = _driver.lib, _driver.ffi
+
+def told(value):
+    sys.stdout.write(json.dumps(value))
+
+def text():
+    found = lib.aclGetRecentErrMsg()
+    return None if found == ffi.NULL else ffi.string(found).decode()
+
+"""
+
+
+@pytest.fixture(scope="session")
+def answer() -> Callable[..., Any]:
+    """Return a function that runs a program with more environment variables and returns what it prints as JSON."""
+
+    def run(command: list[str], standard_input: str, environment: dict[str, object]) -> Any:
+        done = subprocess.run(
+            command,
+            input=standard_input,
+            env={**os.environ, **{name: str(value) for name, value in environment.items()}},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            cwd=HERE,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def child(answer: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that runs a script, which has ``lib`` and ``ffi``, and returns what it has ``told()``."""
+
+    def make(script: str, *arguments: object, **environment: object) -> Any:
+        program = _START + textwrap.dedent(script)
+        return answer([sys.executable, "-c", program, *map(str, arguments)], "", environment)
+
+    return make
+
+
+# A second process that does what it is told, line by line, and answers each line.
+OTHER = """
+import sys
+import ascend_rt as rt
+from ascend_rt import Device, Stream, ffi, lib
+Device(0).set_current()
+stream = Stream()
+raw = ffi.cast("aclrtStream", stream.handle)
+objects = {}
+
+def code_of(function, *arguments):
+    try:
+        function(*arguments)
+    except rt.errors.AclError as error:
+        return error.code
+    return 0
+
+for line in sys.stdin:
+    print(eval(line), flush=True)
+"""
+
+
+class Process:
+    """The second process."""
+
+    def __init__(self) -> None:
+        self.child = subprocess.Popen([sys.executable, "-c", OTHER], stdin=-1, stdout=-1, text=True, cwd=HERE)
+
+    def __call__(self, expression: str) -> str:
+        assert self.child.stdin is not None
+        assert self.child.stdout is not None
+        self.child.stdin.write(expression + "\n")
+        self.child.stdin.flush()
+        return self.child.stdout.readline().strip()
+
+
+@pytest.fixture
+def process() -> Iterator[Process]:
+    """Return a second process that has set device 0."""
+    other = Process()
+    yield other
+    assert other.child.stdin is not None
+    other.child.stdin.close()
+    assert other.child.wait(timeout=60) == 0
+
+
+def forgotten_shared_memory() -> set[Path]:
+    """Return the shared memory of this process and of those that have ended; others may be at work beside the tests."""
+
+    def is_at_work(process: str) -> bool:
+        return process != str(os.getpid()) and Path("/proc", process).exists()
+
+    found = Path("/dev/shm").glob("ascend_rt-*-*")
+    return {path for path in found if not is_at_work(path.name.split("-")[1])}
+
+
+@pytest.fixture
+def no_shared_memory_is_left() -> Iterator[None]:
+    """Look at the shared memory that there was before the test and is after it."""
+    before = forgotten_shared_memory()
+    yield
+    assert forgotten_shared_memory() <= before

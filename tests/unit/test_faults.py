@@ -274,14 +274,15 @@ def test_the_vendors_library_has_no_faults_on_demand(run, build, tmp_path) -> No
     code = """if True:
         from ascend_rt import sim
         from ascend_rt.errors import NotSupported
-        for action in (sim.clear, sim.info, lambda: sim.fail_task(507015), lambda: sim.held().__enter__()):
+        needs_it = lambda: sim.fail_task(507015), lambda: sim.held().__enter__(), lambda: sim.run_operator(None, 64)
+        for action in (sim.clear, sim.info, *needs_it):
             try:
                 action()
             except NotSupported as error:
                 print("only the simulator" in str(error))
     """
     result = run("-c", code, ASCEND_RT_LIBRARY=build(tmp_path / "libascendcl.so"))
-    assert result.stdout.split() == ["True"] * 4, result.stderr
+    assert result.stdout.split() == ["True"] * 5, result.stderr
 
 
 def test_queries_of_events_tell_of_a_context_that_has_stopped(run) -> None:

@@ -61,6 +61,38 @@ EXITS = {
     """,
     "objects in a cycle": "cycle = [a, b, Event(), Buffer(64)]; cycle.append(cycle); del a, b",
     "objects in globals of other modules": "sys.kept = [a, b, Event(), Buffer(64), PinnedBuffer(64)]",
+    "allocators that are registered": """
+        from ascend_rt import CachingAllocator, sim
+        for stream in (a, Device(0).default_stream):
+            CachingAllocator().register(stream)
+            if rt.library().backend == "sim":
+                sim.run_operator(stream, 4096)
+        a.wait(Event(manual_reset=True))
+    """,
+    "an allocator at work": """
+        from ascend_rt import CachingAllocator, sim
+        CachingAllocator().register(a)
+        started = threading.Event()
+        def work():
+            with contextlib.suppress(Exception):  # the exit takes the stream and the runtime away
+                Device(0).set_current()
+                while rt.library().backend == "sim":
+                    sim.run_operator(a, 4096)
+                    started.set()
+            started.set()
+        threading.Thread(target=work, daemon=True).start()
+        started.wait()
+    """,
+    "memory of every kind in a cycle": """
+        virtual, memory = rt.VirtualMemory(4 << 20), rt.PhysicalMemory(2 << 20, Device(0))
+        large = Buffer(4 << 20)
+        cycle = [virtual, memory, virtual.map(memory), large, rt.IpcMemory(large)]
+        with contextlib.suppress(rt.errors.NotSupported):
+            cycle.append(rt.MemoryPool(Device(0)))
+            cycle.append(cycle[-1].allocate(64, a))
+        cycle.append(cycle)
+        del virtual, memory, large
+    """,
     "a thread that waits inside the runtime": """
         a.wait(Event(manual_reset=True))
         def wait():
