@@ -228,7 +228,7 @@ class VirtualMemory(Resource):
         """Return a view of addresses that neighbouring mappings are behind: one piece of memory."""
         if not 0 <= offset < offset + nbytes <= self._nbytes:
             raise ValueError(f"{nbytes} bytes from {offset} on are not inside {self._nbytes}")
-        return Buffer.from_handle(address(self._handle) + offset, nbytes, owner=self)
+        return Buffer._lend(address(self._handle) + offset, nbytes, self)
 
     def close(self) -> None:
         """Give the addresses back; closing twice is allowed. While something is mapped this is refused (507899)."""
