@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ascend_rt._driver import call, check, ffi, lib
-from ascend_rt.errors import AclError, ClosedError
+from ascend_rt.errors import AclError, ClosedError, NotSupported
 from ascend_rt.memory import Buffer, PinnedBuffer, check_size, pointer_attributes
 
 if TYPE_CHECKING:
@@ -337,7 +338,14 @@ def fill(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int
     stream : Stream, optional
         Fill in the order of this stream and return at once; without one, wait.
     itemsize : {1, 4}, default 1
-        Bytes that the value takes; 4 needs a buffer that begins and ends at a multiple of 4, and 950, 910B or 910C.
+        Bytes that the value takes; 4 needs a buffer that begins and ends at a multiple of 4.
+
+    Raises
+    ------
+    ValueError
+        The value does not fit into an item, or the buffer has no whole number of items.
+    NotSupported
+        The product does not fill items of 4 bytes; 950, 910B and 910C do.
 
     Notes
     -----
@@ -352,6 +360,8 @@ def fill(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int
     count, rest = divmod(dst.nbytes, itemsize)
     if rest:
         raise ValueError(f"{dst.nbytes} bytes are no whole number of items")
+    if itemsize == 4 and not _fills_words():
+        raise NotSupported(207000, "aclrtMemsetD32", "the product does not fill words")
     arguments = (pointer, dst.nbytes, value, count)
     at_once, in_order = _FILLS[itemsize]
     if stream is None:
@@ -359,3 +369,14 @@ def fill(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int
     else:
         call(in_order, *arguments, stream._handle)
         stream._in_flight.keep(stream, dst)
+
+
+@cache
+def _fills_words() -> bool:
+    """Find out whether the product fills words: where it does not, the runtime answers 0 and writes nothing."""
+    found = ffi.new("uint32_t *")
+    with Buffer(4) as memory:
+        copy(memory, ffi.buffer(found))
+        call("aclrtMemsetD32", memory._handle, 4, 1, 1)
+        copy(ffi.buffer(found), memory)
+    return bool(found[0])
