@@ -14,6 +14,8 @@ from ascend_rt.memory import Buffer, check_size
 if TYPE_CHECKING:
     from ascend_rt.stream import Stream
 
+_PAGE = 2 << 20
+
 
 class ManagedBuffer(Buffer):
     """Managed memory: a device buffer that the host reads and writes too.
@@ -111,7 +113,8 @@ class ManagedBuffer(Buffer):
         return int(out[0])
 
     def _advise(self, advice: int, location: Device | None) -> None:
-        call("aclrtMemManagedAdvise", self._handle, self._nbytes, advice, _location(location))
+        whole_pages = -(-self._nbytes // _PAGE) * _PAGE  # all the buffer's own, and advice is for nothing less
+        call("aclrtMemManagedAdvise", self._handle, whole_pages, advice, _location(location))
 
 
 def _free(pointer: Any) -> None:
