@@ -588,6 +588,23 @@ class TestRegisteredMemory:
             _ = registered.device_pointer
 
 
+@pytest.mark.parametrize("product", ["310B", "310P", "910"])
+def test_products_that_register_no_host_memory(product: str, run: Any) -> None:
+    script = """
+import mmap
+import ascend_rt as rt
+rt.Device(0).set_current()
+memory = mmap.mmap(-1, 4096)
+try:
+    rt.RegisteredMemory(memory)
+except rt.errors.NotSupported as error:
+    print(error.code)
+memory.close()
+"""
+    ended = run("-c", script, ASCEND_RT_BACKEND="sim", ASCEND_RT_SIM_PRODUCT=product)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "207000\n", "")
+
+
 # --- what the runtime knows ------------------------------------------------------------------------------------------
 
 
