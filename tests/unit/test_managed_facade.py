@@ -66,6 +66,7 @@ def test_the_device_sees_what_the_host_writes(stream: Stream) -> None:
         array = np.asarray(memory).view(np.float32)
         array[:] = np.arange(N // 4)
         copy_async(there, memory, stream)
+        stream.synchronize()
         fill(memory[16:32], 0, stream)
         stream.synchronize()
         assert not array[4:8].any()
