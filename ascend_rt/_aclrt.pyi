@@ -1067,6 +1067,8 @@ class Lib:
         """int ascend_rt_symbol_present(size_t index)."""
     def ascend_rt_symbol_library(self, index: int, /) -> Any:
         """const char *ascend_rt_symbol_library(size_t index)."""
+    def ascend_rt_discard_capsule(self, capsule: Any, /) -> None:
+        """void ascend_rt_discard_capsule(void *capsule)."""
     def ascend_rt_no_op(self, first: Any, second: Any, /) -> int:
         """aclError ascend_rt_no_op(void *first, void *second)."""
     def ascend_rt_event_status(self, event: Any, /) -> int:

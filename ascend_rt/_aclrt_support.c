@@ -3,6 +3,7 @@
 
 #include "_aclrt_support.h"
 
+#include <Python.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -96,6 +97,20 @@ aclError ascend_rt_no_op(void *first, void *second) {
     (void)first;
     (void)second;
     return ACL_SUCCESS;
+}
+
+void ascend_rt_discard_capsule(void *capsule) {
+    PyObject *type = NULL;
+    PyObject *value = NULL;
+    PyObject *traceback = NULL;
+    void *context = PyCapsule_GetContext(capsule);
+    void (*discard)(void *) = NULL;
+    memcpy(&discard, &context, sizeof context);
+    PyErr_Fetch(&type, &value, &traceback);
+    if (discard != NULL) {
+        discard(capsule);
+    }
+    PyErr_Restore(type, value, traceback);
 }
 
 /* Callback gate. Callbacks arrive on threads of the runtime, which know nothing of the interpreter's life. A

@@ -38,6 +38,9 @@ const char *ascend_rt_symbol_name(size_t index);
 int ascend_rt_symbol_present(size_t index);
 /* Path of the library that a function was found in, which may be one that the opened library needs; NULL if absent. */
 const char *ascend_rt_symbol_library(size_t index);
+/* Destructor of capsules: calls the function that is the capsule's context with the capsule. A capsule may die while an
+ * exception is on its way, which has to be put aside before Python code may run. */
+void ascend_rt_discard_capsule(void *capsule);
 /* Does nothing: the floor for the cost of a call into C. */
 aclError ascend_rt_no_op(void *first, void *second);
 

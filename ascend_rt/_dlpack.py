@@ -10,6 +10,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+from ascend_rt import _aclrt
+
 DEVICE_TYPE = 12  # kDLExtDev: what PyTorch gives devices that have a backend of their own, such as torch_npu's
 
 _NAME = b"dltensor"
@@ -46,7 +48,8 @@ _DLManagedTensor._fields_ = (("dl_tensor", _DLTensor), ("manager_ctx", ctypes.c_
 
 _api = ctypes.pythonapi
 _Destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, _Destructor)(("PyCapsule_New", _api))
+_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(("PyCapsule_New", _api))
+_set_context = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, _Destructor)(("PyCapsule_SetContext", _api))
 _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", _api))
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
 _set_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_SetName", _api))
@@ -68,6 +71,9 @@ def _discard(capsule: int) -> None:
 
 _deleter = _Deleter(_delete)
 _destructor = _Destructor(_discard)
+_destructor_entry = int(_aclrt.ffi.cast("uintptr_t", _aclrt.ffi.addressof(_aclrt.lib, "ascend_rt_discard_capsule")))
+for _callback in (_deleter, _destructor):  # tensors may outlive this module
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_callback))
 
 
 def write(owner: object, pointer: int, nbytes: int, device: tuple[int, int], options: dict[str, Any]) -> object:
@@ -83,7 +89,9 @@ def write(owner: object, pointer: int, nbytes: int, device: tuple[int, int], opt
     )
     location = ctypes.addressof(tensor)
     _exported[location] = tensor, shape, owner
-    return _new(location, _NAME, _destructor)
+    capsule = _new(location, _NAME, _destructor_entry)
+    _set_context(capsule, _destructor)
+    return capsule
 
 
 class _Imported:
@@ -104,13 +112,22 @@ def read(producer: Any) -> tuple[int, int, object]:
         raise BufferError(f"the tensor is on a device of DLPack type {int(kind)}, not on an NPU ({DEVICE_TYPE})")
     capsule = producer.__dlpack__()
     if not _is_valid(capsule, _NAME):
-        raise BufferError("the tensor's capsule was taken already")
+        raise BufferError("the producer gave no capsule of the name 'dltensor', or one that was taken already")
     taken = ctypes.cast(_pointer(capsule, _NAME), ctypes.POINTER(_DLManagedTensor))
     tensor = taken.contents.dl_tensor
-    nbytes = tensor.dtype.bits * tensor.dtype.lanes // 8
-    for axis in reversed(range(tensor.ndim)):
-        if tensor.strides and tensor.shape[axis] > 1 and tensor.strides[axis] * tensor.dtype.bits // 8 != nbytes:
-            raise BufferError("the tensor is not C-contiguous")
-        nbytes *= tensor.shape[axis]
+    nbytes = _nbytes_of(tensor)
     _set_name(capsule, _USED_NAME)  # only now is it ours to delete
     return tensor.data + tensor.byte_offset, nbytes, _Imported(taken)
+
+
+def _nbytes_of(tensor: Any) -> int:
+    """Return the size of a tensor whose bytes are all there is from its first to its last."""
+    items, bits = 1, int(tensor.dtype.bits * tensor.dtype.lanes)
+    for axis in reversed(range(tensor.ndim)):
+        if tensor.strides and tensor.shape[axis] > 1 and tensor.strides[axis] != items:
+            raise BufferError("the tensor is not C-contiguous")
+        items *= int(tensor.shape[axis])
+    nbytes, rest = divmod(items * bits, 8)
+    if nbytes <= 0 or rest:
+        raise BufferError(f"the tensor has {items} items of {bits} bits: it is empty, or has no whole bytes")
+    return nbytes

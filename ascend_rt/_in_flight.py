@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ascend_rt.errors import AclError
@@ -39,12 +40,14 @@ class InFlight:
     def keep(self, stream: Stream, *objects: object) -> None:
         """Keep objects alive until the tasks that were submitted to the stream so far are done."""
         self._objects.append(objects)
-        if len(self._objects) >= _BATCH:
-            self._close_batch(stream)
+        if len(self._objects) % _BATCH == 0:
+            with suppress(AclError):  # no event is free, say: the batch goes on growing, the task was submitted
+                self._close_batch(stream)
 
     def _close_batch(self, stream: Stream) -> None:
+        event = stream.record()
         batch, self._objects = self._objects, []
-        self._batches.append((stream.record(), batch))
+        self._batches.append((event, batch))
         while self._batches and self._batches[0][0].is_done:
             self._batches.popleft()
 

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
     from ascend_rt.stream import Stream
 
 
+class _Entered(threading.local):
+    """What each ``with`` block of the calling thread goes back to; threads may share the objects that are entered."""
+
+    def __init__(self) -> None:
+        self.previous: list[Any | None] = []
+
+
+_entered = _Entered()
 _explicit: weakref.WeakValueDictionary[int, Context] = weakref.WeakValueDictionary()
 
 
@@ -46,13 +55,11 @@ class Context(Resource):
     the context's streams. All products. API reference 05.
     """
 
-    __slots__ = ("_previous",)
+    __slots__ = ()
     _what = "context"
-    _previous: list[Any]
 
     def __init__(self, device_id: int = 0) -> None:
         _lifecycle.initialize()
-        self._previous = []
         out = ffi.new("aclrtContext *")
         previous = current_handle_or_none()
         call("aclrtCreateContext", out, device_id)
@@ -64,7 +71,6 @@ class Context(Resource):
     def from_handle(cls, handle: int) -> Self:
         """Borrow a context that somebody else owns; it is never destroyed from here."""
         context = cls.__new__(cls)
-        context._previous = []
         context._borrow(ffi.cast("aclrtContext", handle))
         return context
 
@@ -87,14 +93,13 @@ class Context(Resource):
             return Stream.default()
 
     def __enter__(self) -> Self:
-        self._previous.append(current_handle_or_none())
-        self.set_current()
+        enter(self.set_current)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        restore(self._previous.pop())
+        leave()
 
     def _destroy(self, handle: Any) -> None:
         call("aclrtDestroyContext", handle)
@@ -132,6 +137,18 @@ def restore(handle: Any | None) -> None:
         code = lib.aclrtSetCurrentContext(handle)
         if code != lib.ACL_ERROR_RT_PARAM_INVALID:
             check(code, "aclrtSetCurrentContext")
+
+
+def enter(set_current: Callable[[], None]) -> None:
+    """Begin a ``with`` block: make a context current, and remember the one before for :func:`leave`."""
+    previous = current_handle_or_none()
+    set_current()
+    _entered.previous.append(previous)
+
+
+def leave() -> None:
+    """End a ``with`` block."""
+    restore(_entered.previous.pop())
 
 
 @contextmanager

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ascend_rt import _lifecycle, context
 from ascend_rt._driver import call, ffi, lib
@@ -42,11 +42,10 @@ class Device:
         The device, as counted by ``ASCEND_RT_VISIBLE_DEVICES``.
     """
 
-    __slots__ = ("_id", "_previous")
+    __slots__ = ("_id",)
 
     def __init__(self, device_id: int = 0) -> None:
         self._id = device_id
-        self._previous: list[Any] = []
 
     @staticmethod
     def count() -> int:
@@ -163,14 +162,13 @@ class Device:
 
     def __enter__(self) -> Device:
         _lifecycle.initialize()
-        self._previous.append(context.current_handle_or_none())
-        self.set_current()
+        context.enter(self.set_current)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        context.restore(self._previous.pop())
+        context.leave()
         _lifecycle.reset_surplus(self._id)
 
     def __eq__(self, other: object) -> bool:

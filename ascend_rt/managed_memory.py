@@ -6,19 +6,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import call, ffi, lib
+from ascend_rt._driver import call, ffi, lib, usable
 from ascend_rt.device import Device
+from ascend_rt.errors import ClosedError
 from ascend_rt.memory import Buffer, check_size
 
 if TYPE_CHECKING:
     from ascend_rt.stream import Stream
 
+_PAGE = 2 << 20
+
 
 class ManagedBuffer(Buffer):
     """Managed memory: a device buffer that the host reads and writes too.
 
-    ``numpy.asarray(buffer)`` is an array of its bytes, without a copy, and keeps the buffer alive. Synchronize the work
-    that writes the memory before the host reads it.
+    ``numpy.asarray(buffer)`` is an array of its bytes, without a copy. Synchronize the work that writes the memory
+    before the host reads it. Closing the buffer lets go of the memory, which goes back at once, or when the last array
+    of it is gone: an array never points to freed memory.
 
     Parameters
     ----------
@@ -37,19 +41,27 @@ class ManagedBuffer(Buffer):
     ``aclrtMemAllocManaged``, ``aclrtFree``; synchronous, content undefined. 910B. API reference 11-05.
     """
 
-    __slots__ = ()
+    __slots__ = ("_memory",)
     _what = "managed buffer"
+    _memory: Any  # frees it; shared with the arrays
 
     def __init__(self, nbytes: int) -> None:
         _lifecycle.initialize()
         out = ffi.new("void **")
         call("aclrtMemAllocManaged", out, check_size(nbytes), lib.ACL_RT_MEM_ATTACH_GLOBAL)
+        self._memory = ffi.gc(out[0], _free, nbytes)
         self._set(out[0], nbytes)
+
+    def _destroy(self, handle: Any) -> None:
+        self._memory = None
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
         """What numpy needs to see the memory (array interface, version 3)."""
-        return {"version": 3, "shape": (self._nbytes,), "typestr": "|u1", "data": (self.handle, False)}
+        if self.is_closed:  # numpy would take an AttributeError for "no array"
+            raise ClosedError("this managed buffer is closed")
+        memory = ffi.buffer(self._memory, self._nbytes)
+        return {"version": 3, "shape": (self._nbytes,), "typestr": "|u1", "data": memory}
 
     def prefetch(self, location: Device | None, stream: Stream) -> None:
         """Move the memory, in the order of a stream, to where it is used next.
@@ -101,7 +113,13 @@ class ManagedBuffer(Buffer):
         return int(out[0])
 
     def _advise(self, advice: int, location: Device | None) -> None:
-        call("aclrtMemManagedAdvise", self._handle, self._nbytes, advice, _location(location))
+        whole_pages = -(-self._nbytes // _PAGE) * _PAGE  # all the buffer's own, and advice is for nothing less
+        call("aclrtMemManagedAdvise", self._handle, whole_pages, advice, _location(location))
+
+
+def _free(pointer: Any) -> None:
+    if usable():
+        call("aclrtFree", pointer)
 
 
 def _location(location: Device | None) -> Any:

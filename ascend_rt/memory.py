@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import threading
+import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from ascend_rt.enums import MemLocationType, MemMallocPolicy
 
 _HUGE_FIRST = lib.ACL_MEM_MALLOC_HUGE_FIRST
+_ON_DEVICE = (lib.ACL_MEM_LOCATION_TYPE_DEVICE, lib.ACL_MEM_LOCATION_TYPE_MANAGED)
+
+_views_lock = threading.RLock()  # closing a view closes the views of it
 
 
 class PointerAttributes(NamedTuple):
@@ -58,7 +63,7 @@ class Buffer(Resource):
     """Memory of the device of the calling thread's context.
 
     A slice, ``buffer[4096:8192]``, is a view of the same memory: it keeps the whole buffer alive and is not freed by
-    itself.
+    itself. Closing a buffer closes the views of it.
 
     Parameters
     ----------
@@ -83,10 +88,11 @@ class Buffer(Resource):
     products. API reference 11-01.
     """
 
-    __slots__ = ("_nbytes", "_parent")
+    __slots__ = ("_nbytes", "_parent", "_views")
     _what = "buffer"
     _nbytes: int
     _parent: object  # what must live as long as the memory is used
+    _views: weakref.WeakSet[Buffer] | None  # made by the first slice
 
     def __init__(self, nbytes: int, *, policy: MemMallocPolicy | int = _HUGE_FIRST) -> None:
         _lifecycle.initialize()
@@ -97,6 +103,7 @@ class Buffer(Resource):
     def _set(self, pointer: Any, nbytes: int, parent: object = None, *, owned: bool = True) -> None:
         self._nbytes = nbytes
         self._parent = parent
+        self._views = None
         (self._own if owned else self._borrow)(ffi.cast("char *", pointer))
 
     @classmethod
@@ -109,9 +116,22 @@ class Buffer(Resource):
             Where it begins, and its size in bytes.
         owner : object, optional
             Kept alive as long as the buffer and its views are.
+
+        Raises
+        ------
+        ValueError
+            There is no device's memory at the address. Whether it is as large as said, and still allocated, is not
+            looked at.
         """
+        location = pointer_attributes(address).location
+        if location not in _ON_DEVICE:
+            raise ValueError(f"{address:#x} is no address of a device's memory; the runtime calls it {location.name}")
+        return cls._lend(address, nbytes, owner)
+
+    @staticmethod
+    def _lend(address: int, nbytes: int, owner: object) -> Buffer:
         buffer = Buffer.__new__(Buffer)
-        buffer._set(ffi.cast("void *", address), nbytes, owner, owned=False)
+        buffer._set(ffi.cast("void *", address), check_size(nbytes), owner, owned=False)
         return buffer
 
     @classmethod
@@ -126,7 +146,7 @@ class Buffer(Resource):
         Raises
         ------
         BufferError
-            The tensor is not on a device of this kind, or not contiguous.
+            The tensor is not on a device of this kind, not contiguous, or empty.
         """
         pointer, nbytes, owner = _dlpack.read(tensor)
         return cls.from_handle(pointer, nbytes, owner=owner)
@@ -135,7 +155,8 @@ class Buffer(Resource):
         """Export the memory as a one-dimensional tensor of bytes.
 
         A copy is never made, so ``copy=True`` and another ``dl_device`` are refused, and ``stream`` is not waited for:
-        order the work with an event.
+        order the work with an event. The tensor keeps the buffer alive; closing the buffer takes the memory away from
+        it.
         """
         return _dlpack.write(self, self.handle, self._nbytes, self.__dlpack_device__(), options)
 
@@ -164,7 +185,18 @@ class Buffer(Resource):
         start, stop, step = part.indices(self._nbytes)
         if step != 1 or stop <= start:
             raise ValueError(f"a view is a non-empty range of bytes, not [{part.start}:{part.stop}:{part.step}]")
-        return Buffer.from_handle(self.handle + start, stop - start, owner=self)
+        view = Buffer._lend(self.handle + start, stop - start, self)
+        with _views_lock:
+            if self._views is None:
+                self._views = weakref.WeakSet()
+            self._views.add(view)
+        return view
+
+    def _take_handle(self) -> Any | None:
+        with _views_lock:
+            for view in tuple(self._views or ()):
+                view.close()
+        return super()._take_handle()
 
     @property
     def base(self) -> Buffer | None:
@@ -188,7 +220,7 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
 
     Only copies from and to pinned memory are asynchronous: with ordinary arrays the runtime waits for the stream and
     then copies. Being an array, a pinned buffer has the buffer protocol, slices, and ``view(dtype)``; all of them keep
-    the memory alive. The memory goes back to the runtime when the last view of it is gone.
+    the memory alive. The memory goes back to the runtime when nothing refers to the buffer, or a view of it, any more.
 
     Parameters
     ----------
@@ -207,6 +239,8 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
     ``aclrtMallocHost``, ``aclrtFreeHost``; synchronous, content undefined. All products. API reference 11-02.
     """
 
+    _memory: object
+
     def __new__(cls, nbytes: int) -> Self:
         """Allocate the memory and make an array of it."""
         _lifecycle.initialize()
@@ -223,16 +257,19 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
         return int(self.ctypes.data)
 
     def close(self) -> None:
-        """Become an empty array and let go of the memory; closing twice is allowed.
+        """Become an empty array, which copies refuse; closing twice is allowed.
 
-        The memory goes back at once, or when the last view of it is gone: a view never points to freed memory.
+        The memory goes back with the last reference to this object, or to a view of it: a view never points to freed
+        memory.
         """
-        self.__setstate__((1, (0,), np.dtype(np.uint8), False, b""))  # type: ignore[arg-type]
+        if not self.is_closed:
+            self._memory = self.base  # views, and what uses the buffer protocol, only refer to this object
+            self.__setstate__((1, (0,), np.dtype(np.uint8), False, b""))  # type: ignore[arg-type]
 
     @property
     def is_closed(self) -> bool:
         """Whether the buffer was closed."""
-        return self.size == 0
+        return self.size == 0 and self.base is None
 
     def __enter__(self) -> Self:
         return self
@@ -249,7 +286,9 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
         """Nothing is inherited: whether memory is pinned is the runtime's knowledge, by address."""
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        """Results of arithmetic are ordinary arrays."""
+        """Results of arithmetic are ordinary arrays, but for those that are put into pinned memory."""
+        if array is self:
+            return self
         plain = np.asarray(array)
         return plain[()] if return_scalar else plain
 
@@ -268,6 +307,8 @@ class RegisteredMemory(Resource):
     ----------
     array : object with the buffer protocol
         Writable, C-contiguous, and beginning at a multiple of 4 KiB. It is kept alive until it is unregistered.
+    mapped : bool, default False
+        Let kernels see the memory too, at :attr:`device_pointer` (``ACL_HOST_REG_MAPPED``).
 
     Raises
     ------
@@ -280,29 +321,36 @@ class RegisteredMemory(Resource):
 
     Notes
     -----
-    ``aclrtHostRegisterV2`` with ``ACL_HOST_REG_PINNED``, ``aclrtHostUnregister``; synchronous. 950, 910B, 910C. API
+    ``aclrtHostRegisterV2`` with ``ACL_HOST_REG_PINNED``, ``aclrtHostUnregister``; synchronous. Copies keep the array
+    alive, but not registered: close the object only when no stream uses the memory any more. 950, 910B, 910C. API
     reference 11-02.
     """
 
-    __slots__ = ("_array",)
+    __slots__ = ("_array", "_device")
     _what = "registered memory"
     _array: Any
+    _device: Device
 
-    def __init__(self, array: HostBuffer) -> None:
+    def __init__(self, array: HostBuffer, *, mapped: bool = False) -> None:
+        from ascend_rt.device import Device
+
         _lifecycle.initialize()
         self._array = ffi.from_buffer("char[]", array, require_writable=True)
-        call("aclrtHostRegisterV2", self._array, len(self._array), lib.ACL_HOST_REG_PINNED)
+        flags = lib.ACL_HOST_REG_PINNED | (lib.ACL_HOST_REG_MAPPED if mapped else 0)
+        call("aclrtHostRegisterV2", self._array, len(self._array), flags)
         self._own(ffi.cast("void *", self._array))
+        self._device = Device.current()
 
     @property
     def device_pointer(self) -> int:
-        """The address at which kernels see the memory (``aclrtHostGetDevicePointer``); not for copies."""
+        """The address at which kernels see ``mapped`` memory (``aclrtHostGetDevicePointer``); not for copies."""
         out = ffi.new("void **")
         call("aclrtHostGetDevicePointer", self._handle, out, 0)
         return address(out[0])
 
     def _destroy(self, handle: Any) -> None:
-        call("aclrtHostUnregister", handle)
+        with self._device:  # the runtime wants a context, and the thread that lets go may have none
+            call("aclrtHostUnregister", handle)
         self._array = None
 
 

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ascend_rt._driver import call, check, ffi, lib
-from ascend_rt.errors import AclError
-from ascend_rt.memory import Buffer, pointer_attributes
+from ascend_rt.errors import AclError, ClosedError, NotSupported
+from ascend_rt.memory import Buffer, PinnedBuffer, check_size, pointer_attributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,8 +40,20 @@ def _span(operand: Operand, writable: bool) -> tuple[Any, int, bool]:
     """Return one side of a copy: its address, its size, and whether it is on the device."""
     if isinstance(operand, Buffer):
         return operand._handle, operand._nbytes, True
-    view = ffi.from_buffer(_BYTES, operand, writable)  # says itself what it does not take
-    return view, len(view), False
+    if isinstance(operand, np.ndarray) and operand.dtype.hasobject:
+        raise TypeError("an array of Python objects has addresses for content; convert it to numbers")
+    view = ffi.from_buffer(_BYTES, operand, writable)  # says itself what else it does not take
+    nbytes = len(view)
+    if nbytes == 0 and isinstance(operand, PinnedBuffer) and operand.is_closed:
+        raise ClosedError("this pinned buffer is closed")
+    return view, nbytes, False
+
+
+def _on_device(operand: Buffer) -> Any:
+    """Return the address of what only a buffer can be."""
+    if not isinstance(operand, Buffer):
+        raise TypeError(f"a Buffer is wanted, the memory of a device, not {type(operand).__name__}")
+    return operand._handle
 
 
 def copy(dst: Operand, src: Operand) -> None:
@@ -103,7 +116,10 @@ def copy_async(dst: Operand, src: Operand, stream: Stream, *, snapshot: bool = F
     code = lib.aclrtMemcpyAsync(to, capacity, source, nbytes, kind, stream._handle)
     if code:
         check(code, "aclrtMemcpyAsync")
-    stream._in_flight.keep(stream, to, source, dst, src)
+    if snapshot:
+        stream._in_flight.keep(stream, dst)
+    else:
+        stream._in_flight.keep(stream, to, source, dst, src)
 
 
 def copy_2d(
@@ -132,7 +148,7 @@ def copy_2d(
     Raises
     ------
     ValueError
-        The rows do not fit into an operand.
+        The rows do not fit into an operand, or a number is negative.
     NotSupported
         The product cannot copy in this direction.
 
@@ -152,20 +168,28 @@ def copy_2d(
 
 def _rows(operand: Operand, pitch: int | None, width: int, height: int, *, writable: bool) -> tuple[Any, int, bool]:
     """Return one side of a two-dimensional copy: its address, its pitch, and whether it is on the device."""
+    if min(width, height) < 0:
+        raise ValueError(f"there are no {height} rows of {width} bytes")
     if isinstance(operand, np.ndarray) and operand.ndim == 2 and pitch is None:
-        if operand.strides[1] != operand.itemsize or operand.strides[0] < 0:
-            raise ValueError("the elements of a row must lie side by side, and the rows in rising order")
-        if writable and not operand.flags.writeable:
-            raise ValueError("the destination is read-only")
-        rows, columns = operand.shape
-        if height > rows or width > columns * operand.itemsize:
-            raise ValueError(f"{height} rows of {width} bytes do not fit into an array of shape {operand.shape}")
-        return ffi.cast("char *", operand.ctypes.data), operand.strides[0], False
+        return _rows_of_array(operand, width, height, writable=writable)
     pointer, nbytes, is_device = _span(operand, writable)
-    pitch = width if pitch is None else pitch
+    pitch = width if pitch is None else check_size(pitch)
     if height > 0 and (height - 1) * pitch + width > nbytes:
         raise ValueError(f"{height} rows of {width} bytes, {pitch} apart, do not fit into {nbytes} bytes")
     return pointer, pitch, is_device
+
+
+def _rows_of_array(array: Any, width: int, height: int, *, writable: bool) -> tuple[Any, int, bool]:
+    rows, columns = array.shape
+    if array.dtype.hasobject or (writable and not array.flags.writeable):
+        _span(array[:0], writable)  # says what is wrong
+    if height > rows or width > columns * array.itemsize:
+        raise ValueError(f"{height} rows of {width} bytes do not fit into an array of shape {array.shape}")
+    # The stride of an axis with one element means nothing.
+    pitch = array.strides[0] if height > 1 else width
+    if (columns > 1 and array.strides[1] != array.itemsize) or pitch < 0:
+        raise ValueError("the elements of a row must lie side by side, and the rows in rising order")
+    return ffi.cast("char *", array.ctypes.data), pitch, False
 
 
 def copy_batch(transfers: Iterable[tuple[Operand, Operand]], stream: Stream | None = None) -> None:
@@ -260,10 +284,11 @@ class CopyDescriptor:
 
     def set(self, dst: Buffer, src: Buffer) -> None:
         """Write the addresses and the size; blocking. Copies that have not started take the new ones."""
+        to, source = _on_device(dst), _on_device(src)
         if src.nbytes > dst.nbytes:
             raise ValueError(f"{src.nbytes} bytes do not fit into {dst.nbytes}")
         kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
-        call("aclrtSetMemcpyDesc", self._memory._handle, kind, src._handle, dst._handle, src.nbytes, ffi.NULL)
+        call("aclrtSetMemcpyDesc", self._memory._handle, kind, source, to, src.nbytes, ffi.NULL)
         self._operands = dst, src
 
     def submit(self, stream: Stream) -> None:
@@ -295,8 +320,8 @@ def copy_indirect(
     910C, 910. API reference 11-03.
     """
     kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
-    to, source = ffi.cast("void **", dst._handle), ffi.cast("void **", src._handle)
-    capacity = dst_offset + nbytes
+    to, source = ffi.cast("void **", _on_device(dst)), ffi.cast("void **", _on_device(src))
+    capacity = dst_offset + check_size(nbytes)
     call("aclrtMemcpyAsyncWithOffset", to, capacity, dst_offset, source, nbytes, src_offset, kind, stream._handle)
     stream._in_flight.keep(stream, dst, src)
 
@@ -313,12 +338,20 @@ def fill(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int
     stream : Stream, optional
         Fill in the order of this stream and return at once; without one, wait.
     itemsize : {1, 4}, default 1
-        Bytes that the value takes; 4 needs a buffer that begins and ends at a multiple of 4, and 950, 910B or 910C.
+        Bytes that the value takes; 4 needs a buffer that begins and ends at a multiple of 4.
+
+    Raises
+    ------
+    ValueError
+        The value does not fit into an item, or the buffer has no whole number of items.
+    NotSupported
+        The product does not fill items of 4 bytes; 950, 910B and 910C do.
 
     Notes
     -----
     ``aclrtMemset``, ``aclrtMemsetAsync``, ``aclrtMemsetD32``, ``aclrtMemsetD32Async``. API reference 11-03.
     """
+    pointer = _on_device(dst)
     if itemsize not in _FILLS:
         raise ValueError(f"an item has 1 or 4 bytes, not {itemsize}")
     largest = (1 << 8 * itemsize) - 1
@@ -327,10 +360,23 @@ def fill(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int
     count, rest = divmod(dst.nbytes, itemsize)
     if rest:
         raise ValueError(f"{dst.nbytes} bytes are no whole number of items")
-    arguments = (dst._handle, dst.nbytes, value, count)
+    if itemsize == 4 and not _fills_words():
+        raise NotSupported(207000, "aclrtMemsetD32", "the product does not fill words")
+    arguments = (pointer, dst.nbytes, value, count)
     at_once, in_order = _FILLS[itemsize]
     if stream is None:
         call(at_once, *arguments)
     else:
         call(in_order, *arguments, stream._handle)
         stream._in_flight.keep(stream, dst)
+
+
+@cache
+def _fills_words() -> bool:
+    """Find out whether the product fills words: where it does not, the runtime answers 0 and writes nothing."""
+    found = ffi.new("uint32_t *")
+    with Buffer(4) as memory:
+        copy(memory, ffi.buffer(found))
+        call("aclrtMemsetD32", memory._handle, 4, 1, 1)
+        copy(ffi.buffer(found), memory)
+    return bool(found[0])

@@ -272,7 +272,7 @@ class VirtualMemory(Resource):
         mapped = sum(min(stop, it.handle + it.nbytes) - max(start, it.handle) for it in behind)
         if mapped < nbytes:
             raise ValueError(f"memory is mapped behind {mapped} of the {nbytes} bytes from {offset} on")
-        return Buffer.from_handle(start, nbytes, owner=behind)
+        return Buffer._lend(start, nbytes, behind)
 
     def close(self) -> None:
         """Give the addresses back; closing twice is allowed. While something is mapped this is refused (507899)."""

@@ -178,6 +178,7 @@ def test_pinned_memory_is_given_back(device: Device, lib: Any, ffi: Any) -> None
     address = ffi.cast("void *", pinned.handle)
     assert lib.aclrtPointerGetAttributes(address, attributes) == 0
     pinned.close()
+    del pinned
     assert lib.aclrtFreeHost(address) == 107000  # freed already
 
 

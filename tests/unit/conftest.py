@@ -138,3 +138,12 @@ def no_cann() -> None:
 def other_machine() -> int:
     """Return the ELF number of a machine type that this is not."""
     return 62 if platform.machine() == "aarch64" else 183
+
+
+@pytest.fixture
+def managed(backend: str) -> None:
+    """Skip where the product has no managed memory."""
+    from ascend_rt import sim
+
+    if backend == "sim" and sim.info().product != "910B":
+        pytest.skip("the product has no managed memory")
