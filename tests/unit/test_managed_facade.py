@@ -65,9 +65,10 @@ def test_the_device_sees_what_the_host_writes(stream: Stream) -> None:
     with ManagedBuffer(N) as memory, Buffer(N) as there:
         array = np.asarray(memory).view(np.float32)
         array[:] = np.arange(N // 4)
-        copy_async(there, memory, stream)
-        stream.synchronize()
-        fill(memory[16:32], 0, stream)
+        with Latch(stream):
+            copy_async(there, memory, stream)
+            fill(memory[16:32], 0, stream)  # in its turn, behind the copy
+            assert array[4:8].any()
         stream.synchronize()
         assert not array[4:8].any()
         assert array[8] == 8

@@ -17,7 +17,8 @@ void fill_now(Engine &engine, Lock &lock, const Pattern &pattern) {
 
 // Host memory is filled in the calling thread at once, whatever the stream is doing (aclrtMemsetAsync).
 void fill_in_stream(Engine &engine, Lock &lock, Stream &stream, const Pattern &pattern) {
-    if (engine.memory().locate(pattern.destination).place != Place::Device) {
+    const Place place = engine.memory().locate(pattern.destination).place;
+    if (place == Place::Unregistered || place == Place::Pinned) {
         fill_now(engine, lock, pattern);
         return;
     }
