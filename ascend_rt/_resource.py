@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 import warnings
 from types import TracebackType
@@ -12,6 +13,8 @@ from ascend_rt._driver import address, usable
 from ascend_rt.errors import AclError, AclWarning, ClosedError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from typing_extensions import Self
 
 
@@ -78,7 +81,9 @@ class Resource:
     ) -> None:
         self.close()
 
-    def __del__(self) -> None:
+    def __del__(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
+        if is_too_late():
+            return
         try:
             handle = self._take_handle()  # so that what is discarded later, or with this, finds it closed
         except AttributeError:

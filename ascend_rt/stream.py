@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -242,8 +243,8 @@ class Stream(Resource):
                 code = destroy(handle)
         check(code, name)
 
-    def __del__(self) -> None:
-        if not hasattr(self, "_owned") or self.is_closed or not usable():
+    def __del__(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
+        if is_too_late() or not hasattr(self, "_owned") or self.is_closed or not usable():
             return
         if not self._owned:
             self._in_flight.outlive(self)

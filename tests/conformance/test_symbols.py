@@ -91,16 +91,16 @@ def test_every_device_has_its_own(lib: Any, ffi: Any) -> None:
     assert address_of(lib, ffi) == here
 
 
-def test_a_reset_loads_the_variable_anew(lib: Any, ffi: Any) -> None:
-    assert lib.aclrtSetDevice(1) == OK
-    try:
-        assert lib.aclrtMemset(address_of(lib, ffi), 100, 99, 100) == OK
-        assert lib.aclrtResetDeviceForce(1) == OK
-        assert lib.aclrtSetDevice(1) == OK
-        assert content_at(lib, ffi, address_of(lib, ffi)) == CONTENT
-    finally:
-        assert lib.aclrtResetDevice(1) == OK
-        assert lib.aclrtSetDevice(0) == OK
+def test_a_reset_loads_the_variable_anew(process: Any) -> None:
+    symbol, take = f"ffi.cast('void *', {SYMBOL})", "ffi.new('char[4]')"
+    read = f"[(b := {take}), lib.aclrtMemcpyFromSymbol(b, 4, {symbol}, 4, 0, 2), bytes(ffi.buffer(b))][1:]"
+    assert process(f"lib.aclsimRegisterSymbol({symbol}, b'then', 4)") == "0"
+    assert process(f"lib.aclrtMemcpyToSymbol({symbol}, b'next', 4, 0, 1)") == "0"
+    assert process(read) == "[0, b'next']"
+    assert process("lib.aclrtResetDeviceForce(0)") == "0"
+    assert process(read) == f"[{NO_CONTEXT}, b'\\x00\\x00\\x00\\x00']"
+    assert process("lib.aclrtSetDevice(0)") == "0"
+    assert process(read) == "[0, b'then']"
 
 
 def test_the_program_owns_the_variable(lib: Any, ffi: Any) -> None:

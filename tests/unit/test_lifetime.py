@@ -40,6 +40,12 @@ def run_script(text: str, **environment: str) -> subprocess.CompletedProcess[str
 
 
 EXITS = {
+    "objects that outlive the content of their modules": """
+        import ascend_rt._resource, ctypes
+        modules = rt.stream, ascend_rt._resource
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(modules))  # those that are still there in the end are emptied then
+        rt.stream.last, ascend_rt._resource.last = Stream.default(), Buffer(8)
+    """,
     "work that waits for ever": "a.wait(Event(manual_reset=True)); b.wait(a)",
     "a copy that was just started": """
         pinned, memory = PinnedBuffer(64 << 20), Buffer(64 << 20)
