@@ -361,7 +361,7 @@ def fill(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int
     if rest:
         raise ValueError(f"{dst.nbytes} bytes are no whole number of items")
     if itemsize == 4 and not _fills_words():
-        raise NotSupported(207000, "aclrtMemsetD32", "the product does not fill words")
+        raise NotSupported(lib.ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclrtMemsetD32", "the product does not fill words")
     arguments = (pointer, dst.nbytes, value, count)
     at_once, in_order = _FILLS[itemsize]
     if stream is None:
