@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import sys
 from typing import Any
 
 import numpy as np
@@ -187,6 +189,30 @@ def test_memory_is_counted(device: Device) -> None:
     with Buffer(64 << 20):
         assert before.free - device.memory_info.free >= 64 << 20
     assert device.memory_info == before
+
+
+def resident_bytes() -> int:
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts pages the Linux way")
+def test_all_memory_of_a_device_costs_only_what_is_touched(device: Device, backend: str) -> None:
+    if backend != "sim":
+        pytest.skip("others may use the device's memory meanwhile")
+    page = 2 << 20  # the last one is for the padding
+    before, nbytes = resident_bytes(), (device.memory_info.free // page - 1) * page
+    with Buffer(nbytes) as everything:
+        assert device.memory_info.free < page
+        for part in (everything[: 1 << 20], everything[-(1 << 20) :]):
+            fill(part, 1)
+            back = np.zeros(1 << 20, np.uint8)
+            copy(back, part)
+            assert back.all()
+        assert resident_bytes() - before < 64 << 20 < nbytes
+        with pytest.raises(OutOfMemory):
+            Buffer(page)
+    assert device.memory_info.free >= nbytes
 
 
 def test_exhaustion_says_what_is_free(device: Device) -> None:
