@@ -354,3 +354,10 @@ def test_what_nobody_exports_is_not_taken(device: Device) -> None:
     for number in (1, memory.export()):  # the exporter itself has the memory
         with pytest.raises(InvalidArgument):
             PhysicalMemory.from_shareable(number, HUGE, device)
+
+
+def test_addresses_are_reserved_where_the_host_gives_few(run: Any) -> None:
+    script = f"from ascend_rt import VirtualMemory; VirtualMemory({HUGE}).close(); print('reserved')"
+    one_tebibyte = ("sh", "-c", 'ulimit -v 1073741824; exec "$@"', "sh")
+    done = run("-c", script, before=one_tebibyte, ASCEND_RT_BACKEND="sim")
+    assert done.stdout == "reserved\n", done.stderr

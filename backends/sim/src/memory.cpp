@@ -9,7 +9,7 @@ namespace aclsim {
 namespace {
 
 constexpr std::uint64_t kSmallestSlot = 64ULL << 30;
-constexpr std::uint64_t kVirtualSize = 4ULL << 40;
+constexpr std::uint64_t kLargestVirtual = 4ULL << 40;
 
 std::uint64_t slot_size(std::uint64_t device_memory) {
     std::uint64_t size = kSmallestSlot;
@@ -45,7 +45,7 @@ AddressSpace::AddressSpace(std::uint32_t devices, std::uint64_t device_memory) :
 AddressSpace::~AddressSpace() {
     give_addresses_back(reinterpret_cast<void *>(range_), range_size_);
     if (virtual_) {
-        give_addresses_back(reinterpret_cast<void *>(virtual_begin_), kVirtualSize + kGiantPage);
+        give_addresses_back(reinterpret_cast<void *>(virtual_begin_), virtual_->capacity() + kGiantPage);
     }
     for (const auto &[address, size] : wished_) {
         give_addresses_back(reinterpret_cast<void *>(address), size);
@@ -156,14 +156,18 @@ void *AddressSpace::reserve(std::uint64_t size, std::uint64_t alignment, void *w
         }
         return address;
     }
-    if (!virtual_) {
-        virtual_begin_ = number(reserve_addresses(kVirtualSize + kGiantPage));
-        if (virtual_begin_ == 0) {
-            return nullptr;
+    return has_virtual() ? virtual_->allocate(size, alignment) : nullptr;
+}
+
+// A limit of the process, or a sanitizer that uses most addresses itself, may leave less than the usual size.
+bool AddressSpace::has_virtual() {
+    for (std::uint64_t size = kLargestVirtual; !virtual_ && size >= kSmallestSlot; size /= 2) {
+        virtual_begin_ = number(reserve_addresses(size + kGiantPage));
+        if (virtual_begin_ != 0) {
+            virtual_ = std::make_unique<Heap>(round_up(virtual_begin_, kGiantPage), size);
         }
-        virtual_ = std::make_unique<Heap>(round_up(virtual_begin_, kGiantPage), kVirtualSize);
     }
-    return virtual_->allocate(size, alignment);
+    return virtual_ != nullptr;
 }
 
 void AddressSpace::unreserve(void *address) {
@@ -197,7 +201,7 @@ bool AddressSpace::overlaps_range(const void *address, std::uint64_t size) const
 }
 
 bool AddressSpace::is_virtual(std::uintptr_t address) const {
-    if (virtual_ && address >= virtual_->base() && address - virtual_->base() < kVirtualSize) {
+    if (virtual_ && address >= virtual_->base() && address - virtual_->base() < virtual_->capacity()) {
         return true;
     }
     const auto after = wished_.upper_bound(address);

@@ -91,6 +91,7 @@ class AddressSpace {
 
   private:
     const Heap *slot_of(const void *address) const;
+    bool has_virtual();  // takes the addresses from the host at the first use
     bool is_virtual(std::uintptr_t address) const;
 
     std::uintptr_t range_ = 0;  // what was reserved for the slots: base_ is aligned
@@ -100,7 +101,7 @@ class AddressSpace {
     std::vector<Heap> heaps_;
     std::vector<std::shared_ptr<PageFile>> files_;  // of the devices
     std::map<std::uintptr_t, Range> ranges_;
-    std::unique_ptr<Heap> virtual_;  // addresses; taken from the host at the first use
+    std::unique_ptr<Heap> virtual_;  // addresses
     std::uintptr_t virtual_begin_ = 0;
     std::map<std::uintptr_t, std::uint64_t> wished_;  // reserved at an address that the user chose: address -> size
 };
