@@ -70,11 +70,11 @@
 #define ACL_ERROR_RT_INVALID_DEVICEID 107001 /* the device id is invalid | use an id below the device count; check ASCEND_RT_VISIBLE_DEVICES */
 #define ACL_ERROR_RT_CONTEXT_NULL 107002 /* the calling thread has no current context | call Device.set_current() (aclrtSetDevice) in this thread; new threads start without one */
 #define ACL_ERROR_RT_STREAM_CONTEXT 107003 /* the stream belongs to another context | make the stream's context current before using it */
-#define ACL_ERROR_RT_MODEL_CONTEXT 107004 /* model belongs to another context */
+#define ACL_ERROR_RT_MODEL_CONTEXT 107004 /* the model belongs to another context | make the model's context current before using it */
 #define ACL_ERROR_RT_STREAM_MODEL 107005 /* the stream must (or must not) be bound to a model | use an ordinary stream here */
 #define ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID 107006 /* the event has no time stamp yet | synchronize the event first, and create it with timing */
-#define ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL 107007 /* event has no / reversed time stamp */
-#define ACL_ERROR_RT_ADDR_UNALIGNED 107008 /* address not aligned */
+#define ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL 107007 /* the second event was recorded before the first, or one of them has no time stamp | pass the earlier event first */
+#define ACL_ERROR_RT_ADDR_UNALIGNED 107008 /* the address is not aligned as this call needs it | see the message, or the function's page, for the alignment */
 #define ACL_ERROR_RT_FILE_OPEN 107009 /* a file cannot be opened | check that the path exists and may be read */
 #define ACL_ERROR_RT_FILE_WRITE 107010 /* a file cannot be written | check that the directory exists, may be written and has room */
 #define ACL_ERROR_RT_STREAM_SUBSCRIBE 107011 /* the stream's callback subscription does not allow this | do not mix host functions and subscribed callbacks on one stream */
@@ -82,34 +82,34 @@
 #define ACL_ERROR_RT_GROUP_NOT_SET 107013 /* the thread has set no group | call aclrtSetGroup first */
 #define ACL_ERROR_RT_GROUP_NOT_CREATE 107014 /* there is no such group | use a group that aclrtGetAllGroupInfo lists */
 #define ACL_ERROR_RT_STREAM_NO_CB_REG 107015 /* the stream is not subscribed to a callback thread | call aclrtSubscribeReport for this stream first */
-#define ACL_ERROR_RT_INVALID_MEMORY_TYPE 107016 /* memory type invalid */
+#define ACL_ERROR_RT_INVALID_MEMORY_TYPE 107016 /* the memory is not of the kind that this call takes | see the message; check where the pointer comes from with aclrtPointerGetAttributes */
 #define ACL_ERROR_RT_INVALID_HANDLE 107017 /* the handle is destroyed, foreign or of another type | do not use an object after its close() or after its device was reset */
-#define ACL_ERROR_RT_INVALID_MALLOC_TYPE 107018 /* wrong allocation type */
-#define ACL_ERROR_RT_WAIT_TIMEOUT 107019 /* wait / task timed out */
+#define ACL_ERROR_RT_INVALID_MALLOC_TYPE 107018 /* the driver refused the kind of allocation | pass a policy that the product has */
+#define ACL_ERROR_RT_WAIT_TIMEOUT 107019 /* the notify or task did not come within the timeout | look for the record that never came, or raise the timeout */
 #define ACL_ERROR_RT_TASK_TIMEOUT 107020 /* a task, for instance a timed wait, timed out | look for the record that never came, or raise the timeout */
-#define ACL_ERROR_RT_SYSPARAMOPT_NOT_SET 107021 /* context option never set */
+#define ACL_ERROR_RT_SYSPARAMOPT_NOT_SET 107021 /* the option was never set in this context | call aclrtCtxSetSysParamOpt first */
 #define ACL_ERROR_RT_DEVICE_TASK_ABORT 107022 /* a device task abort is running | wait until the abort has returned */
 #define ACL_ERROR_RT_STREAM_ABORT 107023 /* the stream is being aborted | submit again after the abort has returned */
-#define ACL_ERROR_RT_CAPTURE_DEPENDENCY 107024 /* wait on work outside the capture / event never recorded */
-#define ACL_ERROR_RT_STREAM_UNJOINED 107025 /* forked stream not joined back */
-#define ACL_ERROR_RT_MODEL_CAPTURED 107026 /* object is in capture */
-#define ACL_ERROR_RT_STREAM_CAPTURED 107027 /* object is in capture */
-#define ACL_ERROR_RT_EVENT_CAPTURED 107028 /* object is in capture */
-#define ACL_ERROR_RT_STREAM_NOT_CAPTURED 107029 /* stream not in capture */
-#define ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT 107030 /* unsafe call refused by capture mode */
-#define ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT 107031 /* default stream involved in capture */
-#define ACL_ERROR_STREAM_CAPTURE_CONFLICT 107032 /* event and stream are in different captures */
-#define ACL_ERROR_STREAM_TASK_GROUP_STATUS 107033 /* task group in wrong state */
-#define ACL_ERROR_STREAM_TASK_GROUP_INTR 107034 /* task group interrupted */
+#define ACL_ERROR_RT_CAPTURE_DEPENDENCY 107024 /* the wait is for work outside the capture, or for an event without a record | record the event inside the capture first */
+#define ACL_ERROR_RT_STREAM_UNJOINED 107025 /* a stream that joined the capture was not joined back | let the capturing stream wait for an event of every other one before the end */
+#define ACL_ERROR_RT_MODEL_CAPTURED 107026 /* the model is being captured | end the capture first */
+#define ACL_ERROR_RT_STREAM_CAPTURED 107027 /* the stream is being captured | end the capture first, or use another stream */
+#define ACL_ERROR_RT_EVENT_CAPTURED 107028 /* the event was recorded in a capture | end the capture first, or use another event */
+#define ACL_ERROR_RT_STREAM_NOT_CAPTURED 107029 /* the stream is not being captured | begin a capture on it first */
+#define ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT 107030 /* the mode of a running capture refuses this call | make the call before or after the capture, or capture in a less strict mode */
+#define ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT 107031 /* the default stream cannot take part in a capture | use a stream of your own */
+#define ACL_ERROR_STREAM_CAPTURE_CONFLICT 107032 /* the event and the stream are in different captures | record and wait within one capture */
+#define ACL_ERROR_STREAM_TASK_GROUP_STATUS 107033 /* the task group is in another state than this call needs | pair the begin and end of task groups on the stream */
+#define ACL_ERROR_STREAM_TASK_GROUP_INTR 107034 /* the task group was interrupted by a call that cannot be in one | submit only updatable tasks between its begin and end */
 #define ACL_ERROR_RT_TASK_ABORT_STOP 107035 /* abort stopped before post-processing (undocumented) */
-#define ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED 107036 /* capture not begun on this stream */
-#define ACL_ERROR_RT_MODEL_RUNNING 107037 /* model still executing */
-#define ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD 107038 /* capture ended on another thread */
-#define ACL_ERROR_RT_INSUFFICIENT_INPUT_ARRAY 107039 /* output array too small */
+#define ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED 107036 /* the capture was begun on another stream | end it on the stream it was begun on */
+#define ACL_ERROR_RT_MODEL_RUNNING 107037 /* the model is still executing | synchronize its stream first */
+#define ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD 107038 /* the capture was begun by another thread | end it on the thread that began it, or begin it in relaxed mode */
+#define ACL_ERROR_RT_INSUFFICIENT_INPUT_ARRAY 107039 /* the array is too small for the result | ask for the number first, then pass an array of that length */
 #define ACL_ERROR_RT_MODEL_UPDATE_FAILED 107040 /* graph cannot be updated now */
-#define ACL_ERROR_RT_SYMBOL_NOT_FOUND 107042 /* global symbol not in binary */
-#define ACL_ERROR_RT_INVALID_SYMBOL 107043 /* host variable / host function not registered */
-#define ACL_ERROR_RT_INVALID_DEVICE_FUNCTION 107044 /* host variable / host function not registered */
+#define ACL_ERROR_RT_SYMBOL_NOT_FOUND 107042 /* the binary has no variable of this name | check the name, and that the program is the one that defines it */
+#define ACL_ERROR_RT_INVALID_SYMBOL 107043 /* the variable is not registered | register it before it is used; use the same host address */
+#define ACL_ERROR_RT_INVALID_DEVICE_FUNCTION 107044 /* the function is not registered | register it before it is used; use the same host address */
 #define ACL_ERROR_RT_SUB_ACLGRAPH_IS_CAPTURING 107045 /* a sub graph is still capturing (undocumented) */
 
 /* @errors graph engine, wrong use: check the model and its inputs */
@@ -147,26 +147,26 @@
 /* @errors runtime, resources: free what is no longer needed; check what this product, driver and release support */
 #define ACL_ERROR_RT_FEATURE_NOT_SUPPORT 207000 /* not supported by this product, library or simulator | see `ascend-rt info`; look the function up in the support table */
 #define ACL_ERROR_RT_MEMORY_ALLOCATION 207001 /* memory is exhausted | free buffers, or allocate less */
-#define ACL_ERROR_RT_MEMORY_FREE 207002 /* alloc / free failed */
-#define ACL_ERROR_RT_AICORE_OVER_FLOW 207003 /* AI core numeric overflow */
+#define ACL_ERROR_RT_MEMORY_FREE 207002 /* the memory could not be freed | see the runtime's log */
+#define ACL_ERROR_RT_AICORE_OVER_FLOW 207003 /* an AI Core operation overflowed | look at the inputs; see the overflow mode of the stream */
 #define ACL_ERROR_RT_NO_DEVICE 207004 /* no usable device | check ASCEND_RT_VISIBLE_DEVICES and npu-smi info */
 #define ACL_ERROR_RT_RESOURCE_ALLOC_FAIL 207005 /* a device resource is exhausted | destroy streams, events or notifies that are no longer used */
 #define ACL_ERROR_RT_NO_PERMISSION 207006 /* not permitted | run as a user that may use the device; in a container, check the mapped devices */
 #define ACL_ERROR_RT_NO_EVENT_RESOURCE 207007 /* all events of the device are in use | close events that are no longer needed, or reuse them */
 #define ACL_ERROR_RT_NO_STREAM_RESOURCE 207008 /* all streams of the device are in use | close streams that are no longer needed, or reuse them */
-#define ACL_ERROR_RT_NO_NOTIFY_RESOURCE 207009 /* that resource is exhausted */
-#define ACL_ERROR_RT_NO_MODEL_RESOURCE 207010 /* that resource is exhausted */
+#define ACL_ERROR_RT_NO_NOTIFY_RESOURCE 207009 /* all notifies of the device are in use | close notifies that are no longer needed, or reuse them */
+#define ACL_ERROR_RT_NO_MODEL_RESOURCE 207010 /* all models of the device are in use | destroy models that are no longer needed */
 #define ACL_ERROR_RT_NO_CDQ_RESOURCE 207011 /* that resource is exhausted */
 #define ACL_ERROR_RT_OVER_LIMIT 207012 /* too many queues */
 #define ACL_ERROR_RT_QUEUE_EMPTY 207013 /* queue state */
 #define ACL_ERROR_RT_QUEUE_FULL 207014 /* queue state */
 #define ACL_ERROR_RT_REPEATED_INIT 207015 /* queue initialised twice */
-#define ACL_ERROR_RT_AIVEC_OVER_FLOW 207016 /* vector / other overflow (undocumented) */
-#define ACL_ERROR_RT_OVER_FLOW 207017 /* vector / other overflow (undocumented) */
-#define ACL_ERROR_RT_DEVICE_OOM 207018 /* device memory exhausted */
+#define ACL_ERROR_RT_AIVEC_OVER_FLOW 207016 /* a vector core operation overflowed | look at the inputs; see the overflow mode of the stream */
+#define ACL_ERROR_RT_OVER_FLOW 207017 /* an operation overflowed | look at the inputs; see the overflow mode of the stream */
+#define ACL_ERROR_RT_DEVICE_OOM 207018 /* the device's memory is exhausted | free buffers, or allocate less; Device.memory_info tells what is free */
 #define ACL_ERROR_RT_FEATURE_NOT_SUPPORT_UPDATE_OP 207019 /* driver cannot update this op */
-#define ACL_ERROR_RT_TIMEOUT 207020 /* driver timeout (undocumented) */
-#define ACL_ERROR_RT_LINK_TYPE_NOT_SUPPORTED 207021 /* link type unsupported */
+#define ACL_ERROR_RT_TIMEOUT 207020 /* the driver did not answer in time */
+#define ACL_ERROR_RT_LINK_TYPE_NOT_SUPPORTED 207021 /* the product has no link of this kind | use another type of link */
 
 /* @errors graph engine, resources: free memory of the host and the device */
 #define ACL_ERROR_GE_MEMORY_ALLOCATION 245000 /* the graph engine could not allocate memory */
@@ -191,51 +191,51 @@
 
 /* @errors runtime, internal: read the runtime's log from its first ERROR line on; look at the device with npu-smi info */
 #define ACL_ERROR_RT_INTERNAL_ERROR 507000 /* the runtime's internal error | see the message; an event without a record gives it too */
-#define ACL_ERROR_RT_TS_ERROR 507001 /* task scheduler internal */
-#define ACL_ERROR_RT_STREAM_TASK_FULL 507002 /* stream queue state */
-#define ACL_ERROR_RT_STREAM_TASK_EMPTY 507003 /* stream queue state */
-#define ACL_ERROR_RT_STREAM_NOT_COMPLETE 507004 /* stream queue state */
-#define ACL_ERROR_RT_END_OF_SEQUENCE 507005 /* AI CPU signalled end */
-#define ACL_ERROR_RT_EVENT_NOT_COMPLETE 507006 /* event not complete */
+#define ACL_ERROR_RT_TS_ERROR 507001 /* the device's task scheduler failed */
+#define ACL_ERROR_RT_STREAM_TASK_FULL 507002 /* the queue of the stream is full | wait for the stream, or submit less at once */
+#define ACL_ERROR_RT_STREAM_TASK_EMPTY 507003 /* the queue of the stream is empty */
+#define ACL_ERROR_RT_STREAM_NOT_COMPLETE 507004 /* the stream has work that is not done | synchronize it first */
+#define ACL_ERROR_RT_END_OF_SEQUENCE 507005 /* the AI CPU signalled the end of its sequence */
+#define ACL_ERROR_RT_EVENT_NOT_COMPLETE 507006 /* the event is not complete | synchronize it first */
 #define ACL_ERROR_RT_CONTEXT_RELEASE_ERROR 507007 /* the device or context is already released | pair every aclrtResetDevice with one aclrtSetDevice */
 #define ACL_ERROR_RT_SOC_VERSION 507008 /* SoC version problem */
-#define ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT 507009 /* task type not allowed here */
-#define ACL_ERROR_RT_LOST_HEARTBEAT 507010 /* task scheduler lost */
-#define ACL_ERROR_RT_MODEL_EXECUTE 507011 /* model execution failed or not executable */
+#define ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT 507009 /* this task cannot be in such a stream or model | see the message */
+#define ACL_ERROR_RT_LOST_HEARTBEAT 507010 /* the device is lost: its task scheduler does not answer | end the process, and look at the device with npu-smi info */
+#define ACL_ERROR_RT_MODEL_EXECUTE 507011 /* the execution of a model failed, or it cannot be executed | see the message; end its streams and its building first */
 #define ACL_ERROR_RT_REPORT_TIMEOUT 507012 /* no callback arrived within the timeout | launch a callback, or wait longer */
-#define ACL_ERROR_RT_SYS_DMA 507013 /* DMA hardware error */
-#define ACL_ERROR_RT_AICORE_TIMEOUT 507014 /* cube core failures */
-#define ACL_ERROR_RT_AICORE_EXCEPTION 507015 /* cube core failures */
-#define ACL_ERROR_RT_AICORE_TRAP_EXCEPTION 507016 /* cube core failures */
-#define ACL_ERROR_RT_AICPU_TIMEOUT 507017 /* AI CPU failures */
-#define ACL_ERROR_RT_AICPU_EXCEPTION 507018 /* AI CPU failures */
+#define ACL_ERROR_RT_SYS_DMA 507013 /* a copy by the device failed: an address that it was given is wrong, or its hardware is | check addresses and sizes of the task */
+#define ACL_ERROR_RT_AICORE_TIMEOUT 507014 /* a kernel on the AI Core did not end within the time limit | look for an endless loop, or raise the limit with aclrtSetOpExecuteTimeOut */
+#define ACL_ERROR_RT_AICORE_EXCEPTION 507015 /* a kernel on the AI Core failed | check the addresses and sizes of its arguments; see the exception callback's information */
+#define ACL_ERROR_RT_AICORE_TRAP_EXCEPTION 507016 /* a kernel on the AI Core was trapped | check the addresses and sizes of its arguments */
+#define ACL_ERROR_RT_AICPU_TIMEOUT 507017 /* a kernel on the AI CPU did not end within the time limit | look for an endless loop, or raise the limit with aclrtSetOpExecuteTimeOut */
+#define ACL_ERROR_RT_AICPU_EXCEPTION 507018 /* a kernel on the AI CPU failed | check its arguments */
 #define ACL_ERROR_RT_AICPU_DATADUMP_RSP_ERR 507019 /* AI CPU response missing */
 #define ACL_ERROR_RT_AICPU_MODEL_RSP_ERR 507020 /* AI CPU response missing */
-#define ACL_ERROR_RT_PROFILING_ERROR 507021 /* profiling / IPC */
-#define ACL_ERROR_RT_IPC_ERROR 507022 /* profiling / IPC */
-#define ACL_ERROR_RT_MODEL_ABORT_NORMAL 507023 /* model left normally by abort */
-#define ACL_ERROR_RT_KERNEL_UNREGISTERING 507024 /* kernel being removed */
-#define ACL_ERROR_RT_RINGBUFFER_NOT_INIT 507025 /* ring buffer */
-#define ACL_ERROR_RT_RINGBUFFER_NO_DATA 507026 /* ring buffer */
-#define ACL_ERROR_RT_KERNEL_LOOKUP 507027 /* kernel registry */
-#define ACL_ERROR_RT_KERNEL_DUPLICATE 507028 /* kernel registry */
+#define ACL_ERROR_RT_PROFILING_ERROR 507021 /* profiling failed */
+#define ACL_ERROR_RT_IPC_ERROR 507022 /* the connection to another process failed */
+#define ACL_ERROR_RT_MODEL_ABORT_NORMAL 507023 /* the execution of the model was aborted | expected after aclmdlRIAbort */
+#define ACL_ERROR_RT_KERNEL_UNREGISTERING 507024 /* the kernel is being removed */
+#define ACL_ERROR_RT_RINGBUFFER_NOT_INIT 507025 /* the ring buffer of the device's log is not set up */
+#define ACL_ERROR_RT_RINGBUFFER_NO_DATA 507026 /* the ring buffer of the device's log has no data */
+#define ACL_ERROR_RT_KERNEL_LOOKUP 507027 /* the kernel is not registered */
+#define ACL_ERROR_RT_KERNEL_DUPLICATE 507028 /* the kernel is registered twice */
 #define ACL_ERROR_RT_DEBUG_REGISTER_FAIL 507029 /* debug registration */
 #define ACL_ERROR_RT_DEBUG_UNREGISTER_FAIL 507030 /* debug registration */
-#define ACL_ERROR_RT_LABEL_CONTEXT 507031 /* label of another context */
-#define ACL_ERROR_RT_PROGRAM_USE_OUT 507032 /* too many programs */
+#define ACL_ERROR_RT_LABEL_CONTEXT 507031 /* the label belongs to another context | make the label's context current before using it */
+#define ACL_ERROR_RT_PROGRAM_USE_OUT 507032 /* too many programs are loaded | unload those that are no longer needed */
 #define ACL_ERROR_RT_DEV_SETUP_ERROR 507033 /* the device is not set up | call aclrtSetDevice for it first */
-#define ACL_ERROR_RT_VECTOR_CORE_TIMEOUT 507034 /* vector core failures */
-#define ACL_ERROR_RT_VECTOR_CORE_EXCEPTION 507035 /* vector core failures */
-#define ACL_ERROR_RT_VECTOR_CORE_TRAP_EXCEPTION 507036 /* vector core failures */
+#define ACL_ERROR_RT_VECTOR_CORE_TIMEOUT 507034 /* a kernel on the vector core did not end within the time limit | look for an endless loop, or raise the limit with aclrtSetOpExecuteTimeOut */
+#define ACL_ERROR_RT_VECTOR_CORE_EXCEPTION 507035 /* a kernel on the vector core failed | check the addresses and sizes of its arguments; see the exception callback's information */
+#define ACL_ERROR_RT_VECTOR_CORE_TRAP_EXCEPTION 507036 /* a kernel on the vector core was trapped | check the addresses and sizes of its arguments */
 #define ACL_ERROR_RT_CDQ_BATCH_ABNORMAL 507037 /* cdq batch */
 #define ACL_ERROR_RT_DIE_MODE_CHANGE_ERROR 507038 /* die mode */
 #define ACL_ERROR_RT_DIE_SET_ERROR 507039 /* die mode */
 #define ACL_ERROR_RT_INVALID_DIEID 507040 /* die mode */
 #define ACL_ERROR_RT_DIE_MODE_NOT_SET 507041 /* die mode */
-#define ACL_ERROR_RT_AICORE_TRAP_READ_OVERFLOW 507042 /* cube trap out of bounds */
-#define ACL_ERROR_RT_AICORE_TRAP_WRITE_OVERFLOW 507043 /* cube trap out of bounds */
-#define ACL_ERROR_RT_VECTOR_CORE_TRAP_READ_OVERFLOW 507044 /* vector trap out of bounds */
-#define ACL_ERROR_RT_VECTOR_CORE_TRAP_WRITE_OVERFLOW 507045 /* vector trap out of bounds */
+#define ACL_ERROR_RT_AICORE_TRAP_READ_OVERFLOW 507042 /* a kernel on the AI Core read out of bounds | check the addresses and sizes of its arguments */
+#define ACL_ERROR_RT_AICORE_TRAP_WRITE_OVERFLOW 507043 /* a kernel on the AI Core wrote out of bounds | check the addresses and sizes of its arguments */
+#define ACL_ERROR_RT_VECTOR_CORE_TRAP_READ_OVERFLOW 507044 /* a kernel on the vector core read out of bounds | check the addresses and sizes of its arguments */
+#define ACL_ERROR_RT_VECTOR_CORE_TRAP_WRITE_OVERFLOW 507045 /* a kernel on the vector core wrote out of bounds | check the addresses and sizes of its arguments */
 #define ACL_ERROR_RT_STREAM_SYNC_TIMEOUT 507046 /* the stream was not done within the timeout | wait longer; the stream keeps running */
 #define ACL_ERROR_RT_EVENT_SYNC_TIMEOUT 507047 /* the event was not done within the timeout | wait longer; the stream keeps running */
 #define ACL_ERROR_RT_FFTS_PLUS_TIMEOUT 507048 /* internal task failures */
@@ -243,26 +243,26 @@
 #define ACL_ERROR_RT_FFTS_PLUS_TRAP_EXCEPTION 507050 /* internal task failures */
 #define ACL_ERROR_RT_SEND_MSG 507051 /* queue message / copy failed */
 #define ACL_ERROR_RT_COPY_DATA 507052 /* queue message / copy failed */
-#define ACL_ERROR_RT_DEVICE_MEM_ERROR 507053 /* uncorrectable memory error */
-#define ACL_ERROR_RT_HBM_MULTI_BIT_ECC_ERROR 507054 /* HBM ECC */
-#define ACL_ERROR_RT_SUSPECT_DEVICE_MEM_ERROR 507055 /* peer memory suspected */
-#define ACL_ERROR_RT_LINK_ERROR 507056 /* device link down */
-#define ACL_ERROR_RT_SUSPECT_REMOTE_ERROR 507057 /* peer memory suspected */
-#define ACL_ERROR_RT_DRV_INTERNAL_ERROR 507899 /* driver internal */
+#define ACL_ERROR_RT_DEVICE_MEM_ERROR 507053 /* the device's memory has an error that cannot be corrected */
+#define ACL_ERROR_RT_HBM_MULTI_BIT_ECC_ERROR 507054 /* the device's memory has an error of several bits */
+#define ACL_ERROR_RT_SUSPECT_DEVICE_MEM_ERROR 507055 /* the memory of another device is suspected to be broken */
+#define ACL_ERROR_RT_LINK_ERROR 507056 /* the link between devices is down */
+#define ACL_ERROR_RT_SUSPECT_REMOTE_ERROR 507057 /* the memory of another server is suspected to be broken */
+#define ACL_ERROR_RT_DRV_INTERNAL_ERROR 507899 /* the driver failed, or refused the state | see the message and the driver's log */
 #define ACL_ERROR_RT_AICPU_INTERNAL_ERROR 507900 /* AI CPU */
 #define ACL_ERROR_RT_SOCKET_CLOSE 507901 /* host-device channel closed */
 #define ACL_ERROR_RT_AICPU_INFO_LOAD_RSP_ERR 507902 /* AI CPU */
-#define ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED 507903 /* capture became invalid */
+#define ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED 507903 /* the capture became invalid by a call that it does not allow | end it, and capture again without that call */
 #define ACL_ERROR_RT_COMM_OP_RETRY_FAIL 507904 /* collective retry failed */
-#define ACL_ERROR_SNAPSHOT_LOCK_TIMEOUT 507905 /* snapshot */
-#define ACL_ERROR_SNAPSHOT_LOCK_FAILED 507906 /* snapshot */
-#define ACL_ERROR_SNAPSHOT_UNLOCK_FAILED 507907 /* snapshot */
-#define ACL_ERROR_SNAPSHOT_BACKUP_FAILED 507908 /* snapshot */
-#define ACL_ERROR_SNAPSHOT_RESTORE_FAILED 507909 /* snapshot */
-#define ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED 507910 /* host registration state */
-#define ACL_ERROR_HOST_MEMORY_NOT_REGISTERED 507911 /* host registration state */
-#define ACL_ERROR_SNAPSHOT_CALLBACK_FAILED 507912 /* snapshot callbacks */
-#define ACL_ERROR_SNAPSHOT_REGISTER_CALLBACK_FAILED 507913 /* snapshot callbacks */
+#define ACL_ERROR_SNAPSHOT_LOCK_TIMEOUT 507905 /* the process could not be locked in time | let its calls return first */
+#define ACL_ERROR_SNAPSHOT_LOCK_FAILED 507906 /* the process could not be locked | see the message for the state it is in */
+#define ACL_ERROR_SNAPSHOT_UNLOCK_FAILED 507907 /* the process could not be unlocked | see the message for the state it is in */
+#define ACL_ERROR_SNAPSHOT_BACKUP_FAILED 507908 /* the process could not be backed up | lock it first */
+#define ACL_ERROR_SNAPSHOT_RESTORE_FAILED 507909 /* the process could not be restored | lock it and back it up first */
+#define ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED 507910 /* part of the host memory is registered already | register each range once; aclrtHostUnregister comes first */
+#define ACL_ERROR_HOST_MEMORY_NOT_REGISTERED 507911 /* the host memory is not registered | pass the address that aclrtHostRegister was given */
+#define ACL_ERROR_SNAPSHOT_CALLBACK_FAILED 507912 /* a callback of the snapshot failed | see what the callback returned */
+#define ACL_ERROR_SNAPSHOT_REGISTER_CALLBACK_FAILED 507913 /* the callback of the snapshot cannot be registered | register each function once */
 #define ACL_ERROR_RT_L3_PORT_ERROR 507914 /* L3 port */
 #define ACL_ERROR_RT_CCU_TIMEOUT 507915 /* CCU engine */
 #define ACL_ERROR_RT_CCU_EXCEPTION 507916 /* CCU engine */
