@@ -13,6 +13,7 @@ import warnings
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING
@@ -105,12 +106,22 @@ def _give_back() -> None:
     shutdown()
 
 
+def _drop_default_stream(device_id: int) -> None:
+    with suppress(AclError):  # a device that is lost, a product that cannot abort: the reset tells what matters
+        call("aclrtSetDevice", device_id)
+        _devices_set[device_id] += 1
+        call("aclrtStreamAbort", ffi.NULL)
+
+
+# What still waits would keep the process from ending: nothing is waited for, neither in our streams nor in the default
+# ones, for which the last reset of a device would wait.
 def _steps_back() -> Iterator[Callable[[], None]]:
     for stream in (*_deferred, *_streams.values()):
-        yield partial(stream.close, force=True)  # what still waits would keep the process from ending
+        yield partial(stream.close, force=True)
     yield leave_the_rest
-    for device_id, count in _devices_set.items():
-        yield from repeat(partial(call, "aclrtResetDevice", device_id), count)
+    for device_id in [device_id for device_id, count in _devices_set.items() if count]:
+        yield partial(_drop_default_stream, device_id)
+        yield from repeat(partial(call, "aclrtResetDevice", device_id), _devices_set[device_id])
     if supports("aclFinalizeReference"):
         yield partial(call, "aclFinalizeReference", ffi.NULL)
     elif _is_initialiser:  # releases before 8.5 do not count references

@@ -47,6 +47,12 @@ EXITS = {
         rt.stream.last, ascend_rt._resource.last = Stream.default(), Buffer(8)
     """,
     "work that waits for ever": "a.wait(Event(manual_reset=True)); b.wait(a)",
+    "default streams that wait for ever": """
+        never = Event(manual_reset=True)
+        for device in (Device(0), Device(rt.Device.count() - 1)):
+            device.set_current()
+            device.default_stream.wait(never)
+    """,
     "a copy that was just started": """
         pinned, memory = PinnedBuffer(64 << 20), Buffer(64 << 20)
         for _ in range(20):
