@@ -121,10 +121,10 @@ void Reports::process(Lock &lock, std::uint64_t thread, Clock::time_point deadli
         fail(ACL_ERROR_RT_CONTEXT_NULL, "the calling thread has no current context, and device %u is not set",
              entry->device->user_id);
     }
+    Patience patience(deadline);
     while (entry->queue.empty()) {
-        if (deadline == Clock::time_point::max()) {
-            entry->arrived.wait(lock);
-        } else if (entry->arrived.wait_until(lock, deadline) == std::cv_status::timeout && entry->queue.empty()) {
+        if (!patience.wait(lock, entry->arrived, [] { return "a callback for the calling thread\n"; }) &&
+            entry->queue.empty()) {
             fail(ACL_ERROR_RT_REPORT_TIMEOUT, "no callback arrived in time");
         }
     }
@@ -136,6 +136,7 @@ void Reports::process(Lock &lock, std::uint64_t thread, Clock::time_point deadli
 }
 
 void Reports::run(Lock &lock, const Callback &callback) {
+    const KeptCall kept;
     lock.unlock();
     callback.function(callback.argument);
     lock = engine_.acquire();
@@ -155,6 +156,9 @@ void launch_host_function(Engine &engine, Lock &lock, Stream &stream, aclrtHostF
     stream.callback_owner = Stream::CallbackOwner::Runtime;
     if (!context.host_functions) {
         context.host_functions = engine.create_executor(1, /*can_be_helped=*/false);
+    }
+    if (!context.host_functions->has_thread()) {
+        fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host has no thread left to run the function");
     }
     engine.submit(stream, HostFunctionTask(*context.host_functions, function, argument));
 }

@@ -5,6 +5,7 @@
 #include "engine.h"
 #include "error.h"
 #include "model.h"
+#include "stall.h"
 
 namespace aclsim {
 namespace {
@@ -53,12 +54,19 @@ void wait_for_stream(Engine &engine, Lock &lock, const std::shared_ptr<Stream> &
     if (!is_leaving()) {
         require_not_aborting(*stream);
     }
-    const Engine::Waited waited = engine.wait_for(lock, stream, stream->submitted, deadline);
-    if (waited == Engine::Waited::TimedOut) {
-        fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "stream %u was not done in time", stream->id);
-    }
-    if (waited == Engine::Waited::Aborted && !is_leaving()) {
-        fail_aborted(*stream);
+    switch (engine.wait_for(lock, stream, stream->submitted, deadline)) {
+        case Engine::Waited::TimedOut:
+            fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "stream %u was not done in time", stream->id);
+        case Engine::Waited::Aborted:
+            if (!is_leaving()) {
+                fail_aborted(*stream);
+            }
+            break;
+        case Engine::Waited::Stopped:
+            require_sound(stream->context);
+            break;
+        case Engine::Waited::Done:
+            break;
     }
 }
 
@@ -102,29 +110,28 @@ void destroy_context(Engine &engine, Lock &lock, std::shared_ptr<Context> contex
     }
     if (device.contexts.empty()) {
         engine.free_device_memory(device);
+        device.lost = ACL_SUCCESS;
     }
 }
 
 void synchronize_device(Engine &engine, Lock &lock, Clock::time_point deadline) {
     Context &context = require_context(engine);
-    if (context.failure != ACL_SUCCESS) {
-        fail(context.failure, "an earlier task failed and the context is in STOP mode");
-    }
-    aclError first = ACL_SUCCESS;
+    require_sound(context);
     const auto keep = context.shared_from_this();  // others may destroy it meanwhile,
-    const auto streams = context.streams;          // or create and destroy streams
+    auto streams = context.streams;                // or create and destroy streams
+    const auto is_passed_over = [](const auto &stream) { return (stream->flags & flags_not_synchronized()) != 0; };
+    streams.erase(std::remove_if(streams.begin(), streams.end(), is_passed_over), streams.end());
     for (const auto &stream : streams) {
-        if ((stream->flags & flags_not_synchronized()) != 0) {
-            continue;
-        }
         wait_for_stream(engine, lock, stream, deadline);
+    }
+    engine.memory_pools().trim(context.device);
+    // Taken when nothing can come between: what a wait in vain took would never be told.
+    aclError first = ACL_SUCCESS;
+    for (const auto &stream : streams) {
         const aclError failure = std::exchange(stream->failure, ACL_SUCCESS);
         first = first == ACL_SUCCESS ? failure : first;
     }
-    engine.memory_pools().trim(context.device);
-    if (first != ACL_SUCCESS) {
-        fail(first, "a task of the current context failed");
-    }
+    tell_failure(first, "a task of the current context failed");
 }
 
 void abort_device(Engine &engine, Lock &lock, Device &device, Clock::time_point deadline) {
@@ -161,6 +168,7 @@ void require_not_tearing_down(const Context &context) {
 void set_default_device(Device *device) { g_default_device = device; }
 
 void enter_device(Engine &engine, Device &device) {
+    require_not_lost(device);
     if (device.set_count == 0) {
         device.primary = create_context(engine, device, /*primary=*/true);
     }
@@ -187,7 +195,14 @@ Context &require_context(Engine &engine) {
     return *context;
 }
 
+Device &require_current_device(Engine &engine) {
+    Device &device = require_context(engine).device;
+    require_not_lost(device);
+    return device;
+}
+
 std::shared_ptr<Stream> create_stream(Engine &engine, Context &context, std::uint32_t flags, std::uint32_t priority) {
+    require_not_lost(context.device);
     if (!context.device.has_group) {
         fail(ACL_ERROR_RT_GROUP_NOT_SET, "device %u has %u compute groups; choose one with aclrtSetGroup first",
              context.device.user_id, config().groups);
@@ -199,8 +214,9 @@ void destroy_stream(Engine &engine, Lock &lock, std::shared_ptr<Stream> stream, 
     Context &context = stream->context;
     if (stream->destroyer != std::thread::id()) {
         // Another thread is tearing it down: wait until it has.
+        Patience patience;
         while (!stream->destroyed) {
-            stream->progress.wait(lock);
+            patience.wait(lock, stream->progress, [&] { return explain_stall(*stream, stream->submitted); });
         }
         return;
     }

@@ -63,6 +63,8 @@ void set_default_device(Device *device);
 void enter_device(Engine &engine, Device &device);
 Context *current_context(Engine &engine);  // nullptr if there is none
 Context &require_context(Engine &engine);  // ACL_ERROR_RT_CONTEXT_NULL if there is none
+// Of the current context; fails also when it is lost. For what makes something on the device, or asks it.
+Device &require_current_device(Engine &engine);
 
 std::shared_ptr<Stream> create_stream(Engine &engine, Context &context, std::uint32_t flags, std::uint32_t priority);
 void destroy_stream(Engine &engine, std::unique_lock<std::mutex> &lock, std::shared_ptr<Stream> stream, bool force);

@@ -79,7 +79,7 @@ void require_access(Engine &engine, const Transfer &transfer) {
     if (!is_between_devices || !config().product->has(kCopiesNeedPeerAccess)) {
         return;
     }
-    const Device &own = require_context(engine).device;
+    const Device &own = require_current_device(engine);
     if (!can_access(own, from) || !can_access(own, to)) {
         fail(ACL_ERROR_RT_PARAM_INVALID,
              "the copy goes from one device to another, and device %u has no access to its peer; call "
@@ -168,9 +168,11 @@ void copy_in_stream(Engine &engine, Lock &lock, Stream &stream, const Transfer &
         return;
     }
     const auto keep = stream.shared_from_this();
-    if (engine.wait_for(lock, keep, stream.submitted, Clock::time_point::max()) == Engine::Waited::Aborted) {
+    const Engine::Waited waited = engine.wait_for(lock, keep, stream.submitted, Clock::time_point::max());
+    if (waited == Engine::Waited::Aborted) {
         fail_aborted(stream);
     }
+    require_sound(stream.context);
     report_failure(stream);
     copy_now(engine, lock, transfer);
 }

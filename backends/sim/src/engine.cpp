@@ -7,9 +7,8 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <atomic>
-#include <cstdio>
-#include <optional>
 
 #include "context.h"
 #include "error.h"
@@ -52,13 +51,35 @@ void require_not_aborting(const Stream &stream) {
     }
 }
 
+void require_not_lost(const Device &device) {
+    if (device.lost != ACL_SUCCESS) {
+        fail(device.lost, "device %u is lost", device.user_id);
+    }
+}
+
+void require_sound(const Context &context) {
+    require_not_lost(context.device);
+    if (context.failure != ACL_SUCCESS) {
+        fail(context.failure, "an earlier task failed and the context is in STOP mode");
+    }
+}
+
 void fail_aborted(const Stream &stream) { fail(stream.abort_reason, "stream %u was aborted", stream.id); }
 
 void report_failure(Stream &stream) {
-    const aclError failure = std::exchange(stream.failure, ACL_SUCCESS);
-    if (failure != ACL_SUCCESS) {
-        fail(failure, "a task of stream %u failed", stream.id);
+    tell_failure(std::exchange(stream.failure, ACL_SUCCESS),
+                 "a task of stream " + std::to_string(stream.id) + " failed");
+}
+
+void tell_failure(aclError failure, const std::string &text) {
+    constexpr std::array kLoggedAsSuccess = {ACL_ERROR_RT_END_OF_SEQUENCE,  ACL_ERROR_RT_MODEL_ABORT_NORMAL,
+                                             ACL_ERROR_RT_AICORE_OVER_FLOW, ACL_ERROR_RT_AIVEC_OVER_FLOW,
+                                             ACL_ERROR_RT_OVER_FLOW,        ACL_ERROR_RT_SOCKET_CLOSE};
+    if (failure == ACL_SUCCESS) {
+        return;
     }
+    const auto is_it = std::find(kLoggedAsSuccess.begin(), kLoggedAsSuccess.end(), failure);
+    (is_it == kLoggedAsSuccess.end() ? fail : refuse)(failure, "%s", text.c_str());
 }
 
 Engine &Engine::get() {
@@ -130,9 +151,7 @@ std::uint32_t Engine::last_task_id() const { return t_last_task_id; }
 
 void Engine::admit(Lock &lock, Stream &stream) {
     require_not_aborting(stream);
-    if (stream.context.failure != ACL_SUCCESS) {
-        fail(stream.context.failure, "an earlier task failed and the context is in STOP mode");
-    }
+    require_sound(stream.context);
     if (stream.model != nullptr) {
         stream.model->require_open(stream);
     }
@@ -215,7 +234,7 @@ void Engine::complete(Stream &stream, Task &task) {
     if (task.result != ACL_SUCCESS) {
         stream.failure = task.result;
         if (stream.context.stops_on_failure && stream.context.failure == ACL_SUCCESS) {
-            stream.context.failure = task.result;
+            stop(stream.context, task.result);
         }
         exceptions_.report_task(stream, task);
     }
@@ -225,6 +244,14 @@ void Engine::complete(Stream &stream, Task &task) {
     if (done >= stream.wake_at) {
         stream.wake_at = UINT64_MAX;  // who is woken too early says again what it waits for
         stream.progress.notify_all();
+    }
+}
+
+// Nothing more of the context is started, and who waits for it learns why.
+void Engine::stop(Context &context, aclError failure) {
+    context.failure = failure;
+    for (const auto &stream : context.streams) {
+        stream->progress.notify_all();
     }
 }
 
@@ -238,7 +265,8 @@ void Engine::park(Stream &stream, Start start) {
 
 void Engine::advance(Stream &stream) {
     stream.state = Stream::State::Idle;
-    while (Task *head = stream.is_active() ? stream.queue.front() : nullptr) {
+    const auto may_go_on = [&] { return stream.is_active() && stream.context.failure == ACL_SUCCESS; };
+    while (Task *head = may_go_on() ? stream.queue.front() : nullptr) {
         if (!scheduler_.may_start(stream)) {
             stream.state = Stream::State::Held;
             held_.push_back(stream.shared_from_this());
@@ -325,13 +353,11 @@ bool Engine::await_running(Lock &lock, Stream &stream, Clock::time_point deadlin
     bool is_in_time = true;
     pump();  // others may have waited for what was dropped
     ++stream.aborting;
+    Patience patience(deadline);
     while (is_in_time && stream.state == Stream::State::Running) {
-        stream.wake_at = std::min(stream.wake_at, stream.dropped.load(std::memory_order_relaxed));
-        if (deadline == Clock::time_point::max()) {
-            stream.progress.wait(lock);
-        } else {
-            is_in_time = stream.progress.wait_until(lock, deadline) == std::cv_status::no_timeout;
-        }
+        const std::uint64_t last = stream.dropped.load(std::memory_order_relaxed);
+        stream.wake_at = std::min(stream.wake_at, last);
+        is_in_time = patience.wait(lock, stream.progress, [&] { return explain_stall(stream, last); });
     }
     --stream.aborting;
     const bool is_done = stream.state != Stream::State::Running;
@@ -358,7 +384,7 @@ bool Engine::drop_tasks(Lock &lock, Stream &stream, aclError reason, Clock::time
 Engine::Waited Engine::wait_for(Lock &lock, std::shared_ptr<Stream> stream, std::uint64_t sequence,
                                 Clock::time_point deadline) {
     const std::uint64_t aborts = stream->aborts;
-    std::optional<Clock::time_point> explain_at;  // looked up by those only who really wait
+    std::optional<Patience> patience;  // of those only who really wait
     while (stream->completed.load(std::memory_order_acquire) < sequence) {
         if (stream->aborts != aborts || stream->aborting > 0) {
             return Waited::Aborted;
@@ -367,26 +393,15 @@ Engine::Waited Engine::wait_for(Lock &lock, std::shared_ptr<Stream> stream, std:
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u keeps its tasks for a model: waiting for them would never end",
                  stream->id);
         }
-        if (help(lock, *stream)) {
+        if (stream->context.failure != ACL_SUCCESS) {
+            return Waited::Stopped;
+        }
+        if (help(lock, *stream) || watch(lock, *stream, sequence, patience, deadline)) {
             continue;
         }
-        if (!explain_at) {
-            explain_at = deadline == Clock::time_point::max() ? stall_time() : deadline;
-        }
-        if (watch(lock, *stream, sequence, *explain_at)) {
-            continue;
-        }
-        if (stream->completed.load(std::memory_order_acquire) >= sequence) {
-            break;
-        }
-        if (*explain_at == deadline) {
+        if (stream->completed.load(std::memory_order_acquire) < sequence) {
             return Waited::TimedOut;
         }
-        explain_at = deadline;
-        const std::string text = explain_stall(*stream, sequence);
-        lock.unlock();  // who reads standard error slowly holds nobody else up
-        std::fputs(text.c_str(), stderr);
-        lock = acquire();
     }
     stream->synchronized = std::max(stream->synchronized, sequence);
     if (exceptions_.is_pending()) {
@@ -415,20 +430,20 @@ bool Engine::help(Lock &lock, Stream &stream) {
 
 // Watches the stream until the task is done, or something happened that must be looked at; false when the deadline has
 // passed. Spins first: a hand-over between threads takes less than a microsecond, a wake-up from sleep tens of them.
-bool Engine::watch(Lock &lock, Stream &stream, std::uint64_t sequence, Clock::time_point deadline) {
+bool Engine::watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::optional<Patience> &patience,
+                   Clock::time_point deadline) {
     const auto is_done = [&] { return stream.completed.load(std::memory_order_acquire) >= sequence; };
     lock.unlock();
     const bool was_quick = spin_until(is_done);
     lock = acquire();
-    if (was_quick || is_done() || stream.aborting > 0) {
+    if (was_quick || is_done() || stream.aborting > 0 || stream.context.failure != ACL_SUCCESS) {
         return true;
+    }
+    if (!patience) {
+        patience.emplace(deadline);
     }
     stream.wake_at = std::min(stream.wake_at, sequence);
-    if (deadline == Clock::time_point::max()) {
-        stream.progress.wait(lock);
-        return true;
-    }
-    return stream.progress.wait_until(lock, deadline) == std::cv_status::no_timeout;
+    return patience->wait(lock, stream.progress, [&] { return explain_stall(stream, sequence); });
 }
 
 }  // namespace aclsim

@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -29,6 +30,7 @@
 #include "memory_check.h"
 #include "memory_pool.h"
 #include "observer.h"
+#include "patience.h"
 #include "registry.h"
 #include "scheduler.h"
 #include "state_callbacks.h"
@@ -71,10 +73,16 @@ bool spin_until(Condition condition) {
 // What a synchronization checks before it waits: the device or the stream is being aborted. Engine lock held.
 void require_not_aborting(const Device &device);
 void require_not_aborting(const Stream &stream);
+// After aclsimLoseDevice.
+void require_not_lost(const Device &device);
+// What submissions, synchronizations and queries check: the device is lost, or a task failed in STOP mode.
+void require_sound(const Context &context);
 // The failure of a wait that an abort ended.
 [[noreturn]] void fail_aborted(const Stream &stream);
 // What a synchronization answers when it has waited: the failure of a task, once.
 void report_failure(Stream &stream);
+// Fails if it is one. What the runtime logs as success while it answers the code is not remembered (section 1).
+void tell_failure(aclError failure, const std::string &text);
 
 class Engine {
   public:
@@ -131,7 +139,12 @@ class Engine {
     bool is_held() const { return scheduler_.held(); }
 
     // --- waiting -------------------------------------------------------------------------------------------------
-    enum class Waited : std::uint8_t { Done, TimedOut, Aborted };
+    enum class Waited : std::uint8_t {
+        Done,
+        TimedOut,
+        Aborted,
+        Stopped,  // a task failed in STOP mode: this one will not be run
+    };
     // Until the task of that sequence number is done. The calling thread helps to run what it waits for.
     Waited wait_for(Lock &lock, std::shared_ptr<Stream> stream, std::uint64_t sequence, Clock::time_point deadline);
 
@@ -176,7 +189,9 @@ class Engine {
     void park(Stream &stream, Start start);
     void advance(Stream &stream);
     bool help(Lock &lock, Stream &stream);
-    bool watch(Lock &lock, Stream &stream, std::uint64_t sequence, Clock::time_point deadline);
+    bool watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::optional<Patience> &patience,
+               Clock::time_point deadline);
+    void stop(Context &context, aclError failure);
 
     std::mutex mutex_;
     std::vector<Stream *> runnable_;

@@ -45,8 +45,7 @@ aclError checked_entry(const char *function, Body body) {
         }
         return failure.code;
     } catch (const std::bad_alloc &) {
-        remember(ACL_ERROR_RT_MEMORY_ALLOCATION);
-        return ACL_ERROR_RT_MEMORY_ALLOCATION;
+        return out_of_memory();
     }
 }
 
@@ -124,25 +123,17 @@ inline Stream &require_own_stream(Engine &engine, aclrtStream stream) {
 
 inline Device &require_device(Engine &engine, std::int64_t user_id) {
     if (user_id < 0 || user_id >= static_cast<std::int64_t>(engine.devices().size())) {
-        fail(ACL_ERROR_RT_INVALID_DEVICEID, "device %lld does not exist; there are %zu",
-             static_cast<long long>(user_id), engine.devices().size());
+        fail(ACL_ERROR_RT_INVALID_DEVICEID, "device %lld does not exist; there are %zu%s",
+             static_cast<long long>(user_id), engine.devices().size(),
+             config().visible_is_set ? " by ASCEND_RT_VISIBLE_DEVICES" : "");
     }
     return *engine.devices()[static_cast<std::size_t>(user_id)];
 }
 
-// After aclsimLoseDevice.
-inline void require_not_lost(const Device &device) {
-    if (device.lost != ACL_SUCCESS) {
-        fail(device.lost, "device %u is lost", device.user_id);
-    }
-}
-
 // What a synchronous copy or fill needs: a context, on a device that is neither lost nor being aborted.
 inline Context &require_working_context(Engine &engine) {
-    Context &context = require_context(engine);
-    require_not_lost(context.device);
-    require_not_aborting(context.device);
-    return context;
+    require_not_aborting(require_current_device(engine));
+    return require_context(engine);
 }
 
 // The deadline of a timeout in milliseconds; -1 is none.

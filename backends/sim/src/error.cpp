@@ -91,6 +91,13 @@ aclError unsupported(const char *function) {
     return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
 }
 
+// Without allocating: the short text fits into any string, and an older one must not be taken for this failure's.
+aclError out_of_memory() {
+    set_recent_text("host out of RAM");
+    remember(ACL_ERROR_RT_MEMORY_ALLOCATION);
+    return ACL_ERROR_RT_MEMORY_ALLOCATION;
+}
+
 void begin_call(const char *function) { thread_errors().function = function; }
 
 const char *current_function() { return thread_errors().function; }

@@ -33,6 +33,8 @@ inline void require(const void *argument, const char *name) {
 
 // The answer of every declared function that is not simulated.
 aclError unsupported(const char *function);
+// The answer when the host has no memory for the simulator itself.
+aclError out_of_memory();
 
 // The calling thread's errors.
 void begin_call(const char *function);  // names the function in the texts of failures

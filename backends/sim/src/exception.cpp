@@ -1,9 +1,13 @@
 #include "exception.h"
 
 #include <algorithm>
+#include <system_error>
+#include <thread>
 
 #include "context.h"
 #include "device.h"
+#include "engine.h"
+#include "error.h"
 #include "stream.h"
 #include "task.h"
 
@@ -52,6 +56,7 @@ void Exceptions::run(std::unique_lock<std::mutex> &lock, const Report &report) {
     }
     delivering_.push_back(&report);
     t_is_delivering = true;
+    const KeptCall kept;
     lock.unlock();
     rtExceptionInfo *info = const_cast<rtExceptionInfo *>(&report.info);  // the callback's type has no const
     for (const auto callback : callbacks) {
@@ -71,11 +76,28 @@ void Exceptions::deliver(std::unique_lock<std::mutex> &lock) {
     }
 }
 
+void Exceptions::deliver_aside(Engine &engine, std::unique_lock<std::mutex> &lock) {
+    if (pending_.empty() || has_thread_) {
+        return;
+    }
+    try {
+        std::thread([this, &engine] {
+            Lock own = engine.acquire();
+            deliver(own);
+            has_thread_ = false;
+        }).detach();
+        has_thread_ = true;
+    } catch (const std::system_error &) {
+        deliver(lock);  // the host has no thread left
+    }
+}
+
 void Exceptions::settle(std::unique_lock<std::mutex> &lock, const Stream &stream) {
     deliver(lock);
     const auto concerns = [&](const Report *report) { return report->stream == &stream; };
+    Patience patience;
     while (!t_is_delivering && std::any_of(delivering_.begin(), delivering_.end(), concerns)) {
-        delivered_.wait(lock);
+        patience.wait(lock, delivered_, [] { return "the end of an exception callback, which another thread runs\n"; });
     }
 }
 

@@ -20,6 +20,7 @@ struct rtExceptionInfo {
 
 namespace aclsim {
 
+class Engine;
 class Stream;
 class Task;
 struct Device;
@@ -38,7 +39,9 @@ class Exceptions {
     bool is_pending() const { return !pending_.empty() || !delivering_.empty(); }
     // Runs the callbacks for what was reported and not yet taken up by another thread.
     void deliver(std::unique_lock<std::mutex> &lock);
-    // The same, and waits for those of this stream that another thread runs: who learns of a failure by synchronizing
+    // Lets a thread of its own run them: for threads that others need, which a callback may keep or wait for.
+    void deliver_aside(Engine &engine, std::unique_lock<std::mutex> &lock);
+    // Runs them, and waits for those of this stream that another thread runs: who learns of a failure by synchronizing
     // knows that its callbacks are over.
     void settle(std::unique_lock<std::mutex> &lock, const Stream &stream);
 
@@ -58,6 +61,7 @@ class Exceptions {
     std::deque<Report> pending_;
     std::vector<const Report *> delivering_;
     std::condition_variable delivered_;
+    bool has_thread_ = false;
 };
 
 }  // namespace aclsim

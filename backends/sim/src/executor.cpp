@@ -33,14 +33,15 @@ void Executor::stop() {
     work_.notify_all();
 }
 
-void Executor::start_thread() {
+bool Executor::start_thread() {
     try {
         // Detached: a process may end while a user's callback still runs; nobody could join that thread.
         std::thread([self = shared_from_this()] { self->serve(); }).detach();
         ++threads_;
     } catch (const std::system_error &) {
-        // The host has no thread left. The next task tries again; meanwhile threads that synchronize help.
+        // The host has no thread left. The next task tries again; meanwhile threads that synchronize help, if they may.
     }
+    return threads_ > 0;
 }
 
 void Executor::serve() {
@@ -53,9 +54,7 @@ void Executor::serve() {
         Stream &stream = engine_.scheduler().next(ready_);
         ready_.remove(stream);
         engine_.run_head(lock, stream);
-        if (engine_.exceptions().is_pending()) {
-            engine_.exceptions().deliver(lock);
-        }
+        engine_.exceptions().deliver_aside(engine_, lock);
     }
     --threads_;
 }

@@ -24,6 +24,7 @@ class Executor : public std::enable_shared_from_this<Executor> {
     void remove(Stream &stream) { ready_.remove(stream); }
     void wake();  // streams may start again
     void stop();  // threads end when they are done with what they run
+    bool has_thread() { return threads_ > 0 || start_thread(); }
 
     // May a thread that waits for a stream run its task itself? Not with host functions: they have a thread of their
     // own (section 9, aclrtLaunchHostFunc).
@@ -32,7 +33,7 @@ class Executor : public std::enable_shared_from_this<Executor> {
   private:
     void serve();
     void idle(std::unique_lock<std::mutex> &lock);
-    void start_thread();
+    bool start_thread();  // is there one now?
 
     Engine &engine_;
     const std::uint32_t thread_limit_;

@@ -16,16 +16,36 @@ bool StreamFilter::matches(const Stream &stream) const {
     return (handle == nullptr || handle == stream.handle()) && (id < 0 || id == static_cast<std::int64_t>(stream.id));
 }
 
+namespace {
+
+constexpr std::chrono::hours kLongestDelay{1};
+
+void require_failure(aclError code) {
+    if (code == ACL_SUCCESS) {
+        reject(ACL_ERROR_INVALID_PARAM, "code 0 would be no failure");
+    }
+}
+
+}  // namespace
+
 void Faults::fail_call(const std::string &function, std::uint64_t nth, aclError code) {
+    require_failure(code);
+    if (aclsimIsSimulated(function.c_str()) == 0) {
+        reject(ACL_ERROR_INVALID_PARAM, "%s is no simulated function", function.c_str());
+    }
     calls_.push_back({function, {nth, code}});
     concerns_calls_ = true;
 }
 
 void Faults::fail_task(const StreamFilter &streams, std::uint64_t nth, aclError code) {
+    require_failure(code);
     tasks_.push_back({streams, {nth, code}});
 }
 
 void Faults::delay_tasks(const StreamFilter &streams, std::chrono::microseconds delay) {
+    if (delay > kLongestDelay) {
+        reject(ACL_ERROR_INVALID_PARAM, "a delay is at most an hour");
+    }
     delays_.push_back({streams, delay});
 }
 
@@ -57,6 +77,7 @@ void Faults::prepare(const Stream &stream, Task &task) {
 }
 
 void lose_device(Engine &engine, Device &device, aclError code) {
+    require_failure(code);
     device.lost = code;
     engine.exceptions().report_device(device, code);
     for (Context *context : device.contexts) {
@@ -149,8 +170,11 @@ bool apply_one(Engine &engine, const std::string &entry) {
         return false;
     }
     const std::vector<std::string> parts = split(entry.substr(0, equals), ':');
-    const auto code = static_cast<aclError>(value);
     const std::string &kind = parts[0];
+    if (value > INT32_MAX && (kind == "call" || kind == "task" || kind == "lose")) {
+        return false;
+    }
+    const auto code = static_cast<aclError>(value);
     StreamFilter streams;
     std::uint64_t number = 0;
     if (parts.size() == 3 && parse_number(parts[2], number)) {
@@ -180,12 +204,19 @@ bool apply_one(Engine &engine, const std::string &entry) {
 }  // namespace
 
 std::string apply_faults(Engine &engine, const std::string &text) {
-    for (const std::string &entry : split(text, ';')) {
-        if (!entry.empty() && !apply_one(engine, entry)) {
-            return "ASCEND_RT_SIM_FAULTS: '" + entry +
-                   "' is none of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, "
-                   "limit:streams|events|notifies|memory=N, lose:DEVICE=CODE";
+    const KeptCall kept;
+    begin_call("ASCEND_RT_SIM_FAULTS");
+    try {
+        for (const std::string &entry : split(text, ';')) {
+            if (!entry.empty() && !apply_one(engine, entry)) {
+                reject(ACL_ERROR_INVALID_PARAM,
+                       "'%s' is none of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, "
+                       "limit:streams|events|notifies|memory=N, lose:DEVICE=CODE",
+                       entry.c_str());
+            }
         }
+    } catch (const Failure &) {
+        return take_recent_text();
     }
     return "";
 }

@@ -27,7 +27,7 @@ struct StreamFilter {
 // Guarded by the engine's lock.
 class Faults {
   public:
-    // The nth call or task from now on fails, or every one if nth is 0.
+    // The nth call or task from now on fails, or every one if nth is 0. All three reject what cannot be meant.
     void fail_call(const std::string &function, std::uint64_t nth, aclError code);
     void fail_task(const StreamFilter &streams, std::uint64_t nth, aclError code);
     // A task starts so much later than it could; 0: at once, as without a rule.
@@ -66,7 +66,7 @@ class Faults {
     std::vector<DelayRule> delays_;
 };
 
-// From now on everything on the device fails with the code, until it is reset. Engine lock held.
+// From now on everything on the device fails with the code, until the last of its contexts is gone. Engine lock held.
 void lose_device(Engine &engine, Device &device, aclError code);
 
 // How many of a resource a device gives out, memory in bytes.

@@ -7,6 +7,8 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "patience.h"
+
 namespace aclsim {
 
 // Guarded by the engine's lock.
@@ -18,12 +20,19 @@ class Gate {
         opened_.notify_all();
     }
     void pass(std::unique_lock<std::mutex> &lock) {
-        while (is_closed_) {
-            opened_.wait(lock);
+        if (is_closed_) {
+            wait(lock);
         }
     }
 
   private:
+    void wait(std::unique_lock<std::mutex> &lock) {
+        Patience patience;
+        while (is_closed_) {
+            patience.wait(lock, opened_, [] { return "aclrtSnapShotProcessUnlock: the process is locked\n"; });
+        }
+    }
+
     bool is_closed_ = false;
     std::condition_variable opened_;
 };

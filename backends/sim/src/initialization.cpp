@@ -176,10 +176,8 @@ void end_default_device() {
 // Texts of later failures name the function that was called, not what the callback called.
 template <class Callback>
 aclError run_user_code(Callback callback) {
-    const char *function = current_function();
-    const aclError code = callback();
-    begin_call(function);
-    return code;
+    const KeptCall kept;
+    return callback();
 }
 
 template <class Callback>
@@ -206,6 +204,18 @@ void remove_from(List &list, aclRegisterCallbackType type, Function function) {
 
 }  // namespace
 
+// While it lives, callbacks of the same thread neither initialise nor finalise.
+class Initialization::Change {
+  public:
+    explicit Change(Initialization &whole) : whole_(whole) { whole_.is_changing_ = true; }
+    ~Change() { whole_.is_changing_ = false; }
+    Change(const Change &) = delete;
+    Change &operator=(const Change &) = delete;
+
+  private:
+    Initialization &whole_;
+};
+
 Initialization &Initialization::get() {
     static Initialization *instance = new Initialization();  // callbacks may finalize while the process ends
     return *instance;
@@ -213,6 +223,9 @@ Initialization &Initialization::get() {
 
 void Initialization::initialize(const char *path) {
     const Guard guard(mutex_);
+    if (is_changing_) {
+        reject(ACL_ERROR_REPEAT_INITIALIZE, "a callback of aclInit or aclFinalize cannot initialise");
+    }
     if (references_ > 0) {
         ++references_;
         reject(ACL_ERROR_REPEAT_INITIALIZE, "already initialised; pair this call with aclFinalizeReference");
@@ -223,6 +236,7 @@ void Initialization::initialize(const char *path) {
         reject(ACL_ERROR_INVALID_PARAM, "the configuration is not the one that the process was first initialised with");
     }
     try {
+        const Change change(*this);
         apply(parse_configuration(text_), is_given);
     } catch (...) {
         end_default_device();
@@ -253,6 +267,7 @@ void Initialization::apply(const Json &configuration, bool is_given) {
 
 void Initialization::finalize() {
     const Guard guard(mutex_);
+    require_no_change();
     if (is_finalized_) {
         reject(ACL_ERROR_REPEAT_FINALIZE, "already finalised");
     }
@@ -261,6 +276,7 @@ void Initialization::finalize() {
 
 void Initialization::drop_reference(std::uint64_t *left) {
     const Guard guard(mutex_);
+    require_no_change();
     const bool is_repeat = references_ == 0;
     aclError failed = ACL_SUCCESS;
     if (references_ > 1) {
@@ -285,6 +301,7 @@ void Initialization::drop_reference(std::uint64_t *left) {
 
 // A callback that fails keeps the rest from being called, and the runtime initialised.
 void Initialization::tear_down() {
+    const Change change(*this);
     notify_finalize(ACL_REG_TYPE_ACL_OP_COMPILER);
     notify_finalize(ACL_REG_TYPE_ACL_MODEL);
     notify_finalize(ACL_REG_TYPE_ACL_DVPP);
@@ -292,6 +309,12 @@ void Initialization::tear_down() {
     notify_finalize(ACL_REG_TYPE_OTHER);
     is_finalized_ = true;
     references_ = 0;
+}
+
+void Initialization::require_no_change() const {
+    if (is_changing_) {
+        reject(ACL_ERROR_REPEAT_FINALIZE, "a callback of aclInit or aclFinalize cannot finalise");
+    }
 }
 
 void Initialization::notify_init(aclRegisterCallbackType type) {

@@ -55,7 +55,7 @@ class Callbacks {
 };
 
 // Of the process. It has a lock of its own, which is taken before the engine's and which callbacks run under, so that
-// they may call anything, this included.
+// they may call anything; what would initialise or finalise while that is under way is refused.
 class Initialization {
   public:
     static Initialization &get();
@@ -70,13 +70,16 @@ class Initialization {
     void remove_callback(aclRegisterCallbackType type, aclFinalizeCallbackFunc function);
 
   private:
+    class Change;
     void apply(const Json &configuration, bool is_given);
     void tear_down();
+    void require_no_change() const;
     void notify_init(aclRegisterCallbackType type);
     void notify_finalize(aclRegisterCallbackType type);
 
     std::recursive_mutex mutex_;
     std::uint64_t references_ = 0;
+    bool is_changing_ = false;               // apply() or tear_down() is under way, and calls back
     bool is_finalized_ = false;              // one aclFinalize before any aclInit succeeds [obs]
     std::string text_;                       // of the configuration, as callbacks get it
     std::optional<std::string> first_text_;  // of the first aclInit that succeeded; later ones must have the same

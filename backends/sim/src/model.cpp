@@ -351,6 +351,10 @@ aclError Model::execute(Lock &lock, Deadline deadline) {
                 return ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
             case Engine::Waited::Aborted:
                 return own != nullptr ? first_of(own->result, stream->abort_reason) : stream->abort_reason;
+            case Engine::Waited::Stopped:
+                stop(context.failure);
+                engine_.pump();
+                return context.failure;
             case Engine::Waited::Done:
                 break;
         }

@@ -76,7 +76,7 @@ std::string stall_heading() {
 }
 
 std::string explain_stall(const Stream &stream, std::uint64_t sequence) {
-    std::string text = stall_heading() + "task " + std::to_string(sequence) + " of " + name_of(stream) + "\n";
+    std::string text = "task " + std::to_string(sequence) + " of " + name_of(stream) + "\n";
     std::vector<const Stream *> seen;
     for (const Stream *at = &stream; at != nullptr;) {
         if (std::find(seen.begin(), seen.end(), at) != seen.end()) {

@@ -33,14 +33,8 @@ void Timer::serve() {
             const Limit limit = first->second;
             limits_.erase(first);
             expire(limit);
-            deliver(lock);
+            engine_.exceptions().deliver_aside(engine_, lock);
         }
-    }
-}
-
-void Timer::deliver(Lock &lock) {
-    if (engine_.exceptions().is_pending()) {
-        engine_.exceptions().deliver(lock);
     }
 }
 

@@ -26,7 +26,6 @@ class Timer {
     };
     void serve();
     void expire(const Limit &limit);
-    void deliver(std::unique_lock<std::mutex> &lock);
 
     Engine &engine_;
     std::multimap<std::chrono::steady_clock::time_point, Limit> limits_;

@@ -147,7 +147,7 @@ aclError aclrtCmoSetDesc(void *cmoDesc, void *src, size_t size) {
         if (cmoDesc == nullptr || src == nullptr || size == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "cmoDesc or src is NULL, or size is 0");
         }
-        require_not_aborting(*require_context(engine).default_stream);
+        require_working_context(engine);
         require_descriptor(engine, cmoDesc);
         note_use(engine, src, size, "src");
         CmoDescriptor::of_product().write(cmoDesc, range_of(src, size));

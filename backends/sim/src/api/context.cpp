@@ -3,6 +3,22 @@
 
 using namespace aclsim;
 
+namespace {
+
+// It has left the registry, and waits for its work.
+bool is_being_destroyed(Engine &engine, aclrtContext handle) {
+    for (const auto &device : engine.devices()) {
+        for (const Context *context : device->contexts) {
+            if (context->handle() == handle && !context->is_primary) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
 aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId) {
     return entry(__func__, [&](Engine &engine, Lock &lock) {
         require(context, "context");
@@ -19,6 +35,9 @@ aclError aclrtDestroyContext(aclrtContext context) {
     return entry(__func__, [&](Engine &engine, Lock &lock) {
         require(context, "context");
         auto found = engine.registry().share<Context>(context);
+        if (!found && is_being_destroyed(engine, context)) {
+            fail(ACL_ERROR_RT_CONTEXT_RELEASE_ERROR, "another thread is destroying the context %p", context);
+        }
         if (!found || found->is_primary) {
             fail(ACL_ERROR_RT_CONTEXT_NULL, "%p is no live explicit context", context);
         }

@@ -150,7 +150,7 @@ aclError aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch,
         if (kind == ACL_MEMCPY_DEVICE_TO_DEVICE) {
             refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "a synchronous two-dimensional copy inside the device");
         }
-        require_not_lost(require_context(engine).device);
+        require_current_device(engine);
         const aclrtMemcpyKind corrected = correct_kind(engine, kind, dst, src);
         if (corrected != ACL_MEMCPY_HOST_TO_DEVICE && corrected != ACL_MEMCPY_DEVICE_TO_HOST) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "the copy does not cross between host and device");

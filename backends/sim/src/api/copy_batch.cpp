@@ -107,6 +107,7 @@ Transfer require_item(Engine &engine, const Batch &batch, std::size_t i, const a
     if (is_device(attribute.dstLoc) == is_device(attribute.srcLoc)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "item %zu does not cross between host and device", i);
     }
+    require_not_lost(require_device(engine, (is_device(attribute.dstLoc) ? attribute.dstLoc : attribute.srcLoc).id));
     require_ranges(engine, item);
     return item;
 }

@@ -202,7 +202,7 @@ aclError aclrtSetMemcpyDesc(void *desc, aclrtMemcpyKind kind, void *srcAddr, voi
         }
         note_use(engine, srcAddr, count, "srcAddr");
         note_use(engine, dstAddr, count, "dstAddr");
-        require_not_lost(require_context(engine).device);
+        require_current_device(engine);
         const Descriptor written{number(srcAddr), number(dstAddr), static_cast<std::uint32_t>(count)};
         std::memset(desc, 0, descriptor_size());
         std::memcpy(desc, &written, sizeof written);

@@ -102,7 +102,7 @@ aclError aclrtSynchronizeDevice() {
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
     return entry(__func__, [&](Engine &engine, Lock &lock) {
         if (timeout == 0 || timeout < -1) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is neither -1 nor positive", timeout);
+            reject(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is neither -1 nor positive", timeout);
         }
         synchronize_device(engine, lock, deadline_of(timeout));
     });
@@ -116,6 +116,7 @@ aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "timeout %u ms is above %u", timeout, kLongest);
         }
         Device &device = require_device(engine, deviceId);
+        require_not_lost(device);
         if (device.aborting) {
             fail(ACL_ERROR_RT_DEVICE_TASK_ABORT, "the tasks of device %d are being aborted already", deviceId);
         }

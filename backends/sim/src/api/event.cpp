@@ -34,7 +34,7 @@ aclError create(const char *function, aclrtEvent *event, Event::Mode mode, std::
         if (flag == ACL_EVENT_DEVICE_USE_ONLY && !config().product->has(kHasDeviceOnlyObjects)) {
             refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no device-only events", config().product->name);
         }
-        *event = create_event(engine, require_context(engine).device, mode, flag)->handle();
+        *event = create_event(engine, require_current_device(engine), mode, flag)->handle();
     });
 }
 
@@ -43,8 +43,8 @@ aclError create(const char *function, aclrtEvent *event, Event::Mode mode, std::
 // A query tells of a failure that stays: STOP mode, or a device that is lost.
 void require_sound_context(Engine &engine, const Event &event) {
     const Stream *stream = engine.registry().find<Stream>(event.record_stream());
-    if (stream != nullptr && stream->context.failure != ACL_SUCCESS) {
-        fail(stream->context.failure, "an earlier task failed and the context is in STOP mode");
+    if (stream != nullptr) {
+        require_sound(stream->context);
     }
 }
 
@@ -159,6 +159,7 @@ void synchronize(Engine &engine, Lock &lock, aclrtEvent event, std::int32_t time
         synchronize_ipc(engine, lock, found, timeout_ms);
         return;
     }
+    require_sound_context(engine, found);
     // A stream that is gone has done its work or was aborted.
     const auto stream = engine.registry().share<Stream>(found.record_stream());
     if (!found.was_recorded() || !stream) {
@@ -174,12 +175,11 @@ void synchronize(Engine &engine, Lock &lock, aclrtEvent event, std::int32_t time
             fail_in_time(timeout_ms);
         case Engine::Waited::Aborted:
             fail_aborted(*stream);
+        case Engine::Waited::Stopped:
         case Engine::Waited::Done:
             break;
     }
-    if (context->failure != ACL_SUCCESS) {
-        fail(context->failure, "an earlier task failed and the context is in STOP mode");
-    }
+    require_sound(*context);
 }
 
 // What elapsed time and time stamp demand of an event.
@@ -394,7 +394,7 @@ aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId) {
 aclError aclrtGetEventAvailNum(uint32_t *eventCount) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         require(eventCount, "eventCount");
-        *eventCount = require_context(engine).device.event_ids.available();
+        *eventCount = require_current_device(engine).event_ids.available();
     });
 }
 
@@ -416,7 +416,7 @@ aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent *event) 
     return entry(__func__, [&](Engine &engine, Lock &) {
         require(event, "event");
         require_supported();
-        Device &device = require_context(engine).device;
+        Device &device = require_current_device(engine);
         const std::string name(handle.reserved, strnlen(handle.reserved, sizeof handle.reserved));
         const auto records = IpcRecords::open(name);
         if (records == nullptr) {

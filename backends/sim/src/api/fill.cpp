@@ -19,6 +19,7 @@ void fill_now(Engine &engine, Lock &lock, const Pattern &pattern) {
 void fill_in_stream(Engine &engine, Lock &lock, Stream &stream, const Pattern &pattern) {
     const Place place = engine.memory().locate(pattern.destination).place;
     if (place == Place::Unregistered || place == Place::Pinned) {
+        require_sound(stream.context);
         fill_now(engine, lock, pattern);
         return;
     }

@@ -102,7 +102,7 @@ aclError aclrtGetGroupInfoDetail(const aclrtGroupInfo *groupInfo, int32_t groupI
 aclError aclrtSetGroup(int32_t groupId) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         require_supported();
-        Device &device = require_context(engine).device;
+        Device &device = require_current_device(engine);
         if (groupId < 0 || groupId >= static_cast<int32_t>(config().groups)) {
             fail(ACL_ERROR_RT_GROUP_NOT_CREATE, "there is no group %d; there are %u", groupId, config().groups);
         }

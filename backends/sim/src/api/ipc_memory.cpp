@@ -79,7 +79,7 @@ aclError aclrtIpcMemImportByKey(void **devPtr, const char *key, uint64_t flags) 
         require(key, "key");
         require_flags(flags);
         require_supported();
-        Device &device = require_context(engine).device;
+        Device &device = require_current_device(engine);
         const auto [address, owner] = engine.ipc_memory().import(text_of_key(key));
         for (const auto &peer : engine.devices()) {
             const bool is_owner = peer->physical_id == owner && peer.get() != &device;

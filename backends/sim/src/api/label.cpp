@@ -31,6 +31,7 @@ Label &require_label(Engine &engine, aclrtLabel label) {
 aclError aclrtCreateLabel(aclrtLabel *label) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         require(label, "label");
+        require_current_device(engine);
         const auto context = engine.registry().share<Context>(require_context(engine).handle());
         *label = create_label(engine, context)->handle();
     });

@@ -104,7 +104,7 @@ aclError aclrtMemAllocManaged(void **ptr, uint64_t size, uint32_t flag) {
         if (size == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "size is 0");
         }
-        void *address = engine.managed_memory().allocate(size, require_context(engine).device.physical_id);
+        void *address = engine.managed_memory().allocate(size, require_current_device(engine).physical_id);
         if (address == nullptr) {
             fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes of managed memory do not fit",
                  static_cast<unsigned long long>(size));

@@ -49,7 +49,7 @@ std::size_t padded(std::size_t size, std::size_t padding) {
 }
 
 void *allocate_device(Engine &engine, std::size_t size, bool is_p2p, std::uint64_t page, std::uint16_t module) {
-    Device &device = require_context(engine).device;
+    Device &device = require_current_device(engine);
     if (page == kGiantPage && !config().product->has_huge1g_pages) {
         refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no 1 GiB pages", config().product->name);
     }
@@ -242,7 +242,7 @@ aclError aclrtFreeWithDevSync(void *devPtr) {
 aclError aclrtMemFlush(void *devPtr, size_t size) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         require_pair(devPtr, size);
-        require_not_aborting(*require_context(engine).default_stream);
+        require_working_context(engine);
         note_use(engine, devPtr, size, "devPtr");
     });
 }
@@ -250,7 +250,7 @@ aclError aclrtMemFlush(void *devPtr, size_t size) {
 aclError aclrtMemInvalidate(void *devPtr, size_t size) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         require_pair(devPtr, size);
-        require_context(engine);
+        require_current_device(engine);
         note_use(engine, devPtr, size, "devPtr");
     });
 }
@@ -262,7 +262,7 @@ aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total) {
         if (attr < ACL_DDR_MEM || attr > ACL_MEM_P2P_HUGE1G) {
             fail(ACL_ERROR_RT_INVALID_MEMORY_TYPE, "there is no memory attribute %d", static_cast<int>(attr));
         }
-        const Heap &heap = engine.memory().device(require_context(engine).device.physical_id);
+        const Heap &heap = engine.memory().device(require_current_device(engine).physical_id);
         const Attribute &wanted = kAttributes[attr];
         if (wanted.page == kGiantPage && !config().product->has_huge1g_pages) {
             refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no 1 GiB pages", config().product->name);
@@ -284,6 +284,7 @@ aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo,
         }
         const Device &device = require_device(engine, deviceId);
         require_context(engine);
+        require_not_lost(device);
         const auto all = usage_of(engine.memory().device(device.physical_id));
         *outputNum = std::min(inputNum, all.size());
         std::copy_n(all.begin(), *outputNum, memUsageInfo);
@@ -329,7 +330,7 @@ aclError aclrtMemP2PMap(void *devPtr, size_t size, int32_t dstDevId, uint64_t fl
         }
         require_supported();
         const Device &peer = require_device(engine, dstDevId);
-        const Device &device = require_context(engine).device;
+        const Device &device = require_current_device(engine);
         const Location location = engine.memory().locate(devPtr);
         if (location.place != Place::Device || !engine.memory().is_live(devPtr, size)) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%zu bytes at %p are not live device memory%s", size, devPtr,

@@ -130,6 +130,7 @@ aclError aclrtMemPoolCreate(aclrtMemPool *memPool, const aclrtMemPoolProps *pool
         require_supported();
         Device &device = require_device(engine, poolProps->location.id);
         require_context(engine);
+        require_not_lost(device);
         const std::uint64_t size = pool_size(engine.memory().device(device.physical_id), poolProps->maxSize);
         *memPool = engine.memory_pools().create(engine, device, size)->handle();
     });

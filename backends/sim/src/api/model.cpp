@@ -54,6 +54,7 @@ aclError aclmdlRIBuildBegin(aclmdlRI *modelRI, uint32_t flag) {
         if (flag != 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "flag must be 0");
         }
+        require_current_device(engine);
         *modelRI = create_model(engine, require_context(engine))->handle();
     });
 }
@@ -128,9 +129,7 @@ aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
         require_executable(model);
         const auto context = require_own(engine, model).context.shared_from_this();  // others may destroy it meanwhile
         require_not_aborting(*context->default_stream);
-        if (context->failure != ACL_SUCCESS) {
-            fail(context->failure, "an earlier task failed and the context is in STOP mode");
-        }
+        require_sound(*context);
         const std::uint32_t id = model.id;
         const aclError failure = model.execute(lock, deadline_of(timeout));
         if (failure != ACL_SUCCESS) {

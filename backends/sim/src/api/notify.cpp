@@ -159,7 +159,7 @@ aclError aclrtNotifyImportByKey(aclrtNotify *notify, const char *key, uint64_t f
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no import flag %#llx", static_cast<unsigned long long>(flags));
         }
         require_supported();
-        Device &device = require_context(engine).device;
+        Device &device = require_current_device(engine);
         const std::string name(key, strnlen(key, SharedMemory::kNameSize));
         const auto imported = Notify::import_key(engine, device, name);
         if (imported == nullptr) {

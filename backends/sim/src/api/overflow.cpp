@@ -66,6 +66,7 @@ aclError aclrtCtxGetFloatOverflowAddr(void **overflowAddr) {
         if (overflowAddr == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "overflowAddr is NULL");  // 107000, not 100000 [obs]
         }
+        require_current_device(engine);
         Context &context = require_context(engine);
         if (context.overflow_address == nullptr) {
             void *status = engine.memory().allocate_internal(context.device.physical_id, kStatusSize);

@@ -11,7 +11,7 @@ bool exists(Engine &engine, std::int64_t id) {
 
 // The device that access from the current one is about.
 Device &require_peer(Engine &engine, std::int32_t id) {
-    const Device &own = require_context(engine).device;
+    const Device &own = require_current_device(engine);
     if (static_cast<std::int32_t>(own.user_id) == id) {
         reject(ACL_ERROR_INVALID_PARAM, "device %d is the current one", id);
     }
@@ -114,14 +114,14 @@ aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
             reject(ACL_ERROR_FEATURE_UNSUPPORTED, "flags must be 0, not %u", flags);
         }
         const Device &peer = require_peer(engine, peerDeviceId);
-        require_context(engine).device.accessible_peers.insert(&peer);
+        require_current_device(engine).accessible_peers.insert(&peer);
     });
 }
 
 aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         const Device &peer = require_peer(engine, peerDeviceId);
-        require_context(engine).device.accessible_peers.erase(&peer);
+        require_current_device(engine).accessible_peers.erase(&peer);
     });
 }
 

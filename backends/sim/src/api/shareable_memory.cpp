@@ -154,6 +154,6 @@ aclError aclrtMemImportFromShareableHandleV2(void *shareableHandle, aclrtMemShar
             reject(ACL_ERROR_INVALID_PARAM, "flags must be 0");
         }
         require_share_type(shareType);
-        *handle = import_memory(engine, read_number(shareableHandle), require_context(engine).device);
+        *handle = import_memory(engine, read_number(shareableHandle), require_current_device(engine));
     });
 }

@@ -61,27 +61,31 @@ void synchronize(Engine &engine, Lock &lock, aclrtStream stream, std::int32_t ti
     if (found->is_always_complete()) {
         return;
     }
-    const Context &context = require_context(engine);
-    const Device &device = found->context.device;  // outlives what others may destroy meanwhile
+    require_context(engine);                                 // not the stream's own: it is switched to (section 3)
+    const auto context = found->context.shared_from_this();  // others may destroy it meanwhile
     require_not_aborting(*found);
-    if (context.failure != ACL_SUCCESS) {
-        fail(context.failure, "an earlier task failed and the context is in STOP mode");
-    }
+    require_sound(*context);
     switch (engine.wait_for(lock, found, found->submitted, deadline_of(timeout_ms))) {
         case Engine::Waited::TimedOut:
             fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "stream %u was not done within %d ms", found->id, timeout_ms);
         case Engine::Waited::Aborted:
             fail_aborted(*found);
+        case Engine::Waited::Stopped:
+            require_sound(*context);
+            break;
         case Engine::Waited::Done:
             break;
     }
-    engine.memory_pools().trim(device);
+    engine.memory_pools().trim(context->device);
     report_failure(*found);
 }
 
 // Sets the mode of one stream; STOP flips its whole context.
 void set_failure_mode(Stream &stream, std::uint64_t mode) {
     const bool stop = (mode & 1) == ACL_STOP_ON_FAILURE;  // only bit 0 counts [obs]
+    if (stream.stops_on_failure && stream.context.failure != ACL_SUCCESS) {
+        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u has stopped for a failure", stream.id);
+    }
     if (stop == stream.stops_on_failure) {
         return;
     }
@@ -170,10 +174,8 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         require(status, "status");
         const Stream &found = require_stream(engine, stream);
-        const Context &context = require_context(engine);
-        if (context.failure != ACL_SUCCESS) {
-            fail(context.failure, "an earlier task failed and the context is in STOP mode");
-        }
+        require_context(engine);
+        require_sound(found.context);
         *status = found.is_complete() ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
     });
 }
@@ -206,7 +208,7 @@ aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags) {
 aclError aclrtGetStreamAvailableNum(uint32_t *streamCount) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         require(streamCount, "streamCount");
-        *streamCount = require_context(engine).device.stream_ids.available();
+        *streamCount = require_current_device(engine).stream_ids.available();
     });
 }
 

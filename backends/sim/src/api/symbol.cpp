@@ -26,7 +26,7 @@ void require_direction(const Access &access) {
 // Where the part is on the current device.
 unsigned char *require_part(Engine &engine, const Access &access) {
     const std::uint64_t size = engine.symbols().size_of(access.symbol);
-    const Context &context = require_context(engine);
+    const Device &device = require_current_device(engine);
     if (access.count > SIZE_MAX - access.offset) {
         reject(ACL_ERROR_FAILURE, "offset %zu and count %zu wrap around", access.offset, access.count);
     }
@@ -34,7 +34,7 @@ unsigned char *require_part(Engine &engine, const Access &access) {
         reject(ACL_ERROR_INVALID_PARAM, "%zu bytes from %zu on are not inside the variable's %llu", access.count,
                access.offset, static_cast<unsigned long long>(size));
     }
-    return static_cast<unsigned char *>(engine.symbols().address_of(access.symbol, context.device)) + access.offset;
+    return static_cast<unsigned char *>(engine.symbols().address_of(access.symbol, device)) + access.offset;
 }
 
 // Checks, and does the copy in its own way: without a stream, or in the order of one.
@@ -83,7 +83,7 @@ aclError aclrtGetSymbolAddress(const void *symbol, void **devPtr) {
         require(devPtr, "devPtr");
         require_supported();
         engine.symbols().size_of(symbol);  // an unknown symbol comes before a missing context
-        *devPtr = engine.symbols().address_of(symbol, require_context(engine).device);
+        *devPtr = engine.symbols().address_of(symbol, require_current_device(engine));
     });
 }
 

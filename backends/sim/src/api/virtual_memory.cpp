@@ -134,7 +134,7 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrt
         }
         const Attribute &attribute = require_attribute(*prop);
         if (is_on_device(*prop)) {
-            require_device(engine, prop->location.id);
+            require_not_lost(require_device(engine, prop->location.id));
         } else if (type == ACL_MEM_LOCATION_TYPE_HOST_NUMA) {
             require_context(engine);
         }
