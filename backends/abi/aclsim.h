@@ -40,7 +40,7 @@ aclError aclsimFailCall(const char *function, uint64_t nth, aclError code);
 aclError aclsimFailTask(aclrtStream stream, uint64_t nth, aclError code);
 /* Tasks submitted from now on start so much later than they could. */
 aclError aclsimDelayTasks(aclrtStream stream, uint64_t microseconds);
-/* Everything on the device fails with the code from now on; aclrtResetDevice ends it, aclrtSetDevice fails with it. */
+/* Everything that needs the device fails with the code from now on, aclrtSetDevice included; aclrtResetDevice ends it. */
 aclError aclsimLoseDevice(int32_t deviceId, aclError code);
 /* The device gives out no more than so many at a time, of memory so many bytes; UINT64_MAX takes the limit away. */
 aclError aclsimLimitResource(int32_t deviceId, aclsimResource resource, uint64_t limit);

@@ -124,6 +124,25 @@ def test_accepted_configurations(text: str, child: Any, config: Any) -> None:
     assert child(script, config(text)) == [0, None, 0]
 
 
+def test_callbacks_neither_initialise_nor_finalise(child: Any) -> None:
+    script = """
+        left = ffi.new("uint64_t *")
+        def nested():
+            return lib.aclInit(ffi.NULL), lib.aclFinalize(), lib.aclFinalizeReference(left)
+
+        codes = []
+        on_init = ffi.callback("aclInitCallbackFunc", lambda *_: codes.append(nested()) or 0)
+        on_end = ffi.callback("aclFinalizeCallbackFunc", lambda *_: codes.append(nested()) or 0)
+        registered = [
+            lib.aclInitCallbackRegister(lib.ACL_REG_TYPE_OTHER, on_init, ffi.NULL),
+            lib.aclFinalizeCallbackRegister(lib.ACL_REG_TYPE_OTHER, on_end, ffi.NULL),
+        ]
+        told([registered, lib.aclInit(ffi.NULL), lib.aclFinalizeReference(left), left[0], codes])
+    """
+    refused = [REPEAT_INIT, REPEAT_FINALIZE, REPEAT_FINALIZE]
+    assert child(script) == [[0, 0], 0, 0, 0, [refused, refused]]
+
+
 @pytest.mark.parametrize("product", ["910B", "910C", "310B", "310P", "910", "950"])
 def test_limits_that_a_product_lacks_are_passed_over(product: str, backend: str, child: Any, config: Any) -> None:
     if backend != "sim":

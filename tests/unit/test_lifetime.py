@@ -204,7 +204,7 @@ def test_a_forked_child_may_load_if_its_parent_has_not() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits threads the Linux way")
-def test_copies_run_even_if_no_thread_can_be_started() -> None:
+def test_what_runs_if_no_thread_can_be_started() -> None:
     ended = run_script(
         """
         import resource
@@ -219,6 +219,11 @@ def test_copies_run_even_if_no_thread_can_be_started() -> None:
         b.synchronize()  # helps: there is nobody else
         rt.copy(received, memory)
         assert np.all(received == 3)
+        try:
+            a.launch_host_func(print, "there is nobody to run it")
+        except rt.errors.AclError as error:
+            assert error.code == 207005, error
+        a.synchronize()
         try:
             threading.Thread(target=print).start()
             print("threads can be started after all")

@@ -27,6 +27,13 @@ def handle(stream):
 def event():
     return new("aclrtEvent *", "aclrtCreateEventWithFlag", 1)
 
+def running_on(stream):
+    # A host function that runs, until what is returned is set.
+    started, latch = threading.Event(), threading.Event()
+    stream.launch_host_func(lambda: (started.set(), latch.wait()))
+    started.wait()
+    return latch
+
 def report(wait, release, end):
     def run():
         device.set_current()
@@ -82,8 +89,7 @@ report(a.synchronize, lambda: lib.aclrtValueWrite(memory, 7, 0, handle(b)), b"wh
     ),
     "host function": (
         """
-latch = threading.Event()
-a.launch_host_func(latch.wait)
+latch = running_on(a)
 report(a.synchronize, latch.set, b"host function\\n")
 """,
         ["at task 1 of 1, runs a host function"],
@@ -118,6 +124,62 @@ assert other.wait() == 0
 assert lib.aclrtDestroyEvent(shared) == 0
 """,
         ["aclrtSynchronizeEvent has waited 50 ms for record 1 of an IPC event, which another process makes"],
+    ),
+    "abort": (
+        """
+latch = running_on(a)
+report(lambda: lib.aclrtDeviceTaskAbort(0, 0), latch.set, b"host function\\n")
+""",
+        ["aclrtDeviceTaskAbort has waited 50 ms for task 1", "at task 1 of 1, runs a host function"],
+    ),
+    "a stream that is torn down": (
+        """
+c = new("aclrtStream *", "aclrtCreateStream")
+latch = running_on(Stream.from_handle(c))
+report(lambda: lib.aclrtDestroyStreamForce(c), latch.set, b"host function\\n")
+""",
+        ["aclrtDestroyStreamForce has waited 50 ms for task 1"],
+    ),
+    "callback": (
+        """
+def process():
+    assert lib.aclrtSubscribeReport(thread(), handle(a)) == 0
+    lib.aclrtProcessReport(-1)
+import ctypes
+thread = ctypes.CDLL(None).pthread_self
+thread.restype = ctypes.c_uint64
+call = ffi.callback("void(void *)", lambda _: None)
+report(process, lambda: lib.aclrtLaunchCallback(call, ffi.NULL, 0, handle(a)), b"calling thread\\n")
+""",
+        ["aclrtProcessReport has waited 50 ms for a callback for the calling thread"],
+    ),
+    "snapshot": (
+        """
+assert lib.aclrtSnapShotProcessLock(os.getpid(), ffi.NULL) == 0
+unlock = lambda: lib.aclrtSnapShotProcessUnlock(os.getpid(), ffi.NULL)
+thread = threading.Thread(target=lambda: lib.aclrtSetDevice(0))
+thread.start()
+print(os.read(reading, 4096).decode(), end="")
+unlock()
+thread.join()
+""",
+        ["aclrtSetDevice has waited 50 ms for aclrtSnapShotProcessUnlock: the process is locked"],
+    ),
+    "exception callback": (
+        """
+let_go, called = threading.Event(), threading.Event()
+@ffi.callback("void(aclrtExceptionInfo *)")
+def callback(info):
+    called.set()
+    let_go.wait()
+assert lib.aclrtExceptionInfoCallbackRegister(callback) == 0
+sim.delay_tasks(0.001, a)
+sim.fail_task(507015, a)
+a.record()
+assert called.wait(60)
+report(lambda: lib.aclrtSynchronizeStream(handle(a)), let_go.set, b"runs\\n")
+""",
+        ["has waited 50 ms for the end of an exception callback, which another thread runs"],
     ),
     "hold": (
         """

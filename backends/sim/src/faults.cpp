@@ -210,13 +210,12 @@ std::string apply_faults(Engine &engine, const std::string &text) {
         for (const std::string &entry : split(text, ';')) {
             if (!entry.empty() && !apply_one(engine, entry)) {
                 reject(ACL_ERROR_INVALID_PARAM,
-                       "'%s' is none of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, "
-                       "limit:streams|events|notifies|memory=N, lose:DEVICE=CODE",
-                       entry.c_str());
+                       "not all is one of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, "
+                       "limit:streams|events|notifies|memory=N, lose:DEVICE=CODE");
             }
         }
     } catch (const Failure &) {
-        return take_recent_text();
+        return take_recent_text() + (": " + text);
     }
     return "";
 }

@@ -43,6 +43,7 @@ aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag) {
         if (context == nullptr) {
             refuse(ACL_ERROR_RT_CONTEXT_NULL, "the calling thread has no current context; call aclrtSetDevice in it");
         }
+        require_not_lost(context->device);
         *notify = Notify::create(engine, context->device)->handle();
     });
 }
