@@ -371,6 +371,44 @@ def test_wished_addresses(virtual: Virtual, lib: Any, ffi: Any) -> None:
     assert lib.aclrtReleaseMemAddress(start) == OK
 
 
+def test_released_addresses_can_be_wished_in_other_pieces(virtual: Virtual, lib: Any, ffi: Any) -> None:
+    begin, out = 18 * TIB, ffi.new("void **")
+    pieces = [(0, 2), (4, 2), (0, 8), (1, 1), (3, 4), (7, 3), (0, 10)]  # in pages, each released before the next
+    for offset, pages in pieces:
+        address = virtual.reserve(pages * HUGE, begin + offset * HUGE)
+        assert number(ffi, address) == begin + offset * HUGE
+        for inside in {0, pages - 1}:
+            wish = address + inside * HUGE
+            assert lib.aclrtReserveMemAddress(out, HUGE, 0, wish, 1) == NO_MEMORY, (offset, pages, inside)
+        memory = virtual.allocate()
+        assert lib.aclrtMapMem(address, HUGE, 0, memory, 0) == OK
+        assert virtual.read(address, 4) == bytes(4)
+        assert virtual.write(address, b"mine") == OK
+        virtual.give_back(address, memory)
+        assert virtual.write(address, b"late") == RT_PARAM
+
+
+@pytest.mark.parametrize("wish", [0, 19 * TIB])
+def test_a_task_outlives_its_addresses(wish: int, calls: Callable[..., list[Any]]) -> None:
+    rows = [
+        (["aclrtSetDevice", 0], OK),
+        (["aclrtCreateStream", "out:stream"], OK),
+        (["aclrtReserveMemAddress", "out:address", HUGE, 0, wish, 1], OK),
+        (["aclrtMallocPhysical", "out:memory", HUGE, prop(), 0], OK),
+        (["aclrtMapMem", "@address", HUGE, 0, "@memory", 0], OK),
+        (["aclsimHold", 1], OK),
+        (["aclrtMemsetAsync", "@address", HUGE, 1, HUGE, "@stream"], OK),
+        (["aclrtUnmapMem", "@address"], OK),
+        (["aclrtReleaseMemAddress", "@address"], OK),
+        (["aclsimHold", 0], OK),
+        (["aclrtSynchronizeStream", "@stream"], OK),
+        (["aclrtReserveMemAddress", "out:again", HUGE, 0, wish, 1], OK),
+        (["aclrtMapMem", "@again", HUGE, 0, "@memory", 0], OK),
+        (["aclrtMemset", "@again", HUGE, 1, HUGE], OK),
+    ]
+    assert [code for code, _ in calls([row for row, _ in rows])] == [code for _, code in rows]
+
+
 def test_addresses_are_distinct_and_come_back(virtual: Virtual, lib: Any, ffi: Any) -> None:
     sizes = [HUGE, 3 * HUGE, GIB, 5 * GIB]
     taken = [(number(ffi, virtual.reserve(size)), size) for size in sizes * 8]

@@ -92,6 +92,7 @@ class AddressSpace {
   private:
     const Heap *slot_of(const void *address) const;
     bool has_virtual();  // takes the addresses from the host at the first use
+    bool take(std::uintptr_t begin, std::uintptr_t end);
     bool is_virtual(std::uintptr_t address) const;
 
     std::uintptr_t range_ = 0;  // what was reserved for the slots: base_ is aligned
@@ -103,7 +104,10 @@ class AddressSpace {
     std::map<std::uintptr_t, Range> ranges_;
     std::unique_ptr<Heap> virtual_;  // addresses
     std::uintptr_t virtual_begin_ = 0;
-    std::map<std::uintptr_t, std::uint64_t> wished_;  // reserved at an address that the user chose: address -> size
+    // Addresses that users chose, begin -> end: those reserved now, and all that the host ever gave. Those stay taken,
+    // because a task that uses them too late must hit no memory of others, and a crash would not tell what was wrong.
+    std::map<std::uintptr_t, std::uintptr_t> wished_;
+    std::map<std::uintptr_t, std::uintptr_t> taken_;
 };
 
 }  // namespace aclsim
