@@ -284,6 +284,35 @@ lib.aclsimHold(0)
             f"  inside {GIVEN} and aclrtMemPoolFreeAsync at free freed"
         ],
     ),
+    "a free in a stream of memory that was freed": (
+        """
+memory = malloc(100)
+ok(lib.aclrtFree(memory))  # free
+ok(lib.aclrtMemPoolFreeAsync(memory, a))  # again
+assert lib.aclrtSynchronizeStream(a) == 107000
+""",
+        [f"aclrtMemPoolFreeAsync at again frees P, which is not the start of live device memory,\n  inside {FREED}"],
+    ),
+    "a free in a stream of pool memory that was trimmed": (
+        """
+memory = take(pool(), 100, a)
+ok(lib.aclrtMemPoolFreeAsync(memory, a))  # free
+ok(lib.aclrtSynchronizeStream(a))
+ok(lib.aclrtMemPoolFreeAsync(memory, a))  # again
+assert lib.aclrtSynchronizeStream(a) == 107000
+""",
+        [
+            "aclrtMemPoolFreeAsync at again frees P, which is not the start of live device memory,\n"
+            f"  inside {POOLED} and aclrtMemPoolFreeAsync at free freed"
+        ],
+    ),
+    "a free in a stream of a middle address": (
+        """
+ok(lib.aclrtMemPoolFreeAsync(at(malloc(100), 64), a))  # free
+assert lib.aclrtSynchronizeStream(a) == 107000
+""",
+        [f"aclrtMemPoolFreeAsync at free frees P, which is not the start of live device memory,\n  inside {GIVEN}"],
+    ),
     "a model that is executed with memory that was freed": (
         """
 memory = take(pool(), 100, a)
@@ -383,6 +412,27 @@ refused(lib.aclrtMemPoolFreeAsync(memory, a))
 """,
         "aclrtMemPoolFreeAsync: P is inside a pool and not the start of a block that is in use; inside "
         f"{POOLED} and aclrtMemPoolFreeAsync at free freed",
+    ),
+    "free of what a stream is to free": (
+        """
+memory = malloc(100)
+lib.aclsimHold(1)
+ok(lib.aclrtMemPoolFreeAsync(memory, a))  # free
+refused(lib.aclrtFree(memory))
+lib.aclsimHold(0)
+""",
+        f"aclrtFree: P {NO_START} {GIVEN} and aclrtMemPoolFreeAsync at free freed",
+    ),
+    "free in a stream of what another one is to free": (
+        """
+memory = malloc(100)
+lib.aclsimHold(1)
+ok(lib.aclrtMemPoolFreeAsync(memory, a))  # free
+refused(lib.aclrtMemPoolFreeAsync(memory, b))
+lib.aclsimHold(0)
+""",
+        f"aclrtMemPoolFreeAsync: P was given to a stream to free already; inside {GIVEN} and aclrtMemPoolFreeAsync at "
+        "free freed",
     ),
     "device memory freed as the host's": (
         "refused(lib.aclrtFreeHost(malloc(100)))",
@@ -770,7 +820,7 @@ show(address)
 pinned = new("void **", "aclrtMallocHost", 100)
 ok(lib.aclrtMemset(pinned, 100, 1, 100))
 refused(lib.aclrtFree(pinned))
-ok(lib.aclrtMemPoolFreeAsync(pinned, a))
+ok(lib.aclrtMemPoolFreeAsync(pinned, a))  # report
 assert lib.aclrtSynchronizeStream(a) == 107000
 show(pinned)
 ok(lib.aclrtMemset(pinned, 100, 2, 100))
@@ -791,7 +841,7 @@ def show(memory):
 """
     program = run(show + script + "\nprint(*shown)")
     assert program.output.splitlines()[-1] == expected
-    assert program.reports == []
+    assert len(program.reports) == script.count("# report")
 
 
 # --- the check itself ------------------------------------------------------------------------------------------------

@@ -118,10 +118,18 @@ bool AddressSpace::free_pinned(const void *address) {
     return block.has_value();
 }
 
-bool AddressSpace::is_device_block(const void *address) const {
+bool AddressSpace::is_device_block(const void *address, Owner owner) const {
     const std::optional<Block> block = find(address);
     return locate(address).place == Place::Device && slot_of(address) != nullptr && block &&
-           block->address == number(address) && block->owner == Owner::Application;
+           block->address == number(address) && block->owner == owner;
+}
+
+bool AddressSpace::change_owner(const void *address, Owner from, Owner to) {
+    const bool is_there = is_device_block(address, from);
+    if (is_there) {
+        device(locate(address).device).set_owner(address, to);
+    }
+    return is_there;
 }
 
 bool AddressSpace::free_device(const void *address) {

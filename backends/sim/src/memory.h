@@ -65,7 +65,9 @@ class AddressSpace {
     // back; small ones keep theirs, because they are likely to be used again at once.
     bool free_pinned(const void *address);
     bool free_device(const void *address);
-    bool is_device_block(const void *address) const;  // of the application, that starts there
+    bool is_device_block(const void *address, Owner owner = Owner::Application) const;  // that starts there
+    // Of a block that starts there; false: the owner from has none.
+    bool change_owner(const void *address, Owner from, Owner to);
     // What aclrtFree does not free; nullptr: no room. Memory for mappings has no address of its own: what it answers is
     // only for these calls.
     void *allocate_internal(std::uint32_t device, std::uint64_t size) {

@@ -16,6 +16,7 @@
 #endif
 
 #include "error.h"
+#include "stall.h"
 #include "stream.h"
 
 namespace aclsim {
@@ -166,6 +167,11 @@ void MemoryCheck::not_freed(const std::shared_ptr<Allocation> &allocation) {
     live_[allocation->address] = allocation;
 }
 
+void MemoryCheck::freed_nothing(const void *address) {
+    report(present_call() + " frees " + text_of(address) + ", which is not the start of live device memory,\n  " +
+           words_for(address));
+}
+
 void MemoryCheck::report_uses(const Allocation &allocation) {
     for (const MemoryUses *use : allocation.pending) {
         report(allocation.text() + "\n  while " + use->who + " still uses it; synchronize first");
@@ -281,18 +287,20 @@ void MemoryCheck::forget_uses() { t_used.clear(); }
 
 // --- words -----------------------------------------------------------------------------------------------------------
 
-std::string MemoryCheck::explain(const void *address) const {
+std::string MemoryCheck::explain(const void *address) const { return "; " + words_for(address); }
+
+std::string MemoryCheck::words_for(const void *address) const {
     const auto before = find_before(address);
     if (before != live_.end() && before->second->has(number(address))) {
-        return "; inside " + before->second->text();
+        return "inside " + before->second->text();
     }
     if (const auto gone = find_retired(address)) {
-        return "; inside " + gone->text();
+        return "inside " + gone->text();
     }
     if (before == live_.end() || number(address) - before->second->end() > kNear) {
-        return "; no allocation is near";
+        return "no allocation is near";
     }
-    return "; " + std::to_string(number(address) - before->second->end()) + " bytes behind " + before->second->text();
+    return std::to_string(number(address) - before->second->end()) + " bytes behind " + before->second->text();
 }
 
 void MemoryCheck::report(const std::string &text) {
