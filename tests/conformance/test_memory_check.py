@@ -62,14 +62,13 @@ def pool():
 def take(pool, size, stream):
     return new("void **", "aclrtMemPoolMallocAsync", size, pool, stream)
 
-def physical(size):
+def physical(size, place=lib.ACL_MEM_LOCATION_TYPE_DEVICE):
     prop = ffi.new("aclrtPhysicalMemProp *", {
-        "allocationType": lib.ACL_MEM_ALLOCATION_TYPE_PINNED, "memAttr": lib.ACL_HBM_MEM_HUGE,
-        "location": {"type": lib.ACL_MEM_LOCATION_TYPE_DEVICE}})
+        "allocationType": lib.ACL_MEM_ALLOCATION_TYPE_PINNED, "memAttr": lib.ACL_MEM_HUGE, "location": {"type": place}})
     return new("aclrtDrvMemHandle *", "aclrtMallocPhysical", size, prop, 0)
 
-def mapped(address, size):
-    ok(lib.aclrtMapMem(address, size, 0, physical(size), 0))  # map
+def mapped(address, size, place=lib.ACL_MEM_LOCATION_TYPE_DEVICE):
+    ok(lib.aclrtMapMem(address, size, 0, physical(size, place), 0))  # map
     return address
 
 def reserve(size):
@@ -476,6 +475,15 @@ ok(lib.aclrtSetDevice(0))
 refused(lib.aclrtMemset(memory, 8, 0, 8))
 """,
         f"aclrtMemset: dst: 8 bytes at P {INSIDE} {GIVEN} and aclrtResetDeviceForce at reset freed",
+    ),
+    "a mapping freed as the host's": (
+        """
+memory = mapped(reserve(2 * MIB), 2 * MIB, lib.ACL_MEM_LOCATION_TYPE_HOST)
+refused(lib.aclrtFreeHost(memory))
+ok(lib.aclrtMemset(memory, 8, 0, 8))
+""",
+        "aclrtFreeHost: P is not the start of live pinned host memory; inside 2097152 bytes at P that aclrtMapMem at "
+        "map gave",
     ),
     "a value in memory that was freed": (
         "memory = malloc(100)\nok(lib.aclrtFree(memory))  # free\nrefused(lib.aclrtValueWrite(memory, 1, 0, a))",

@@ -110,12 +110,16 @@ bool AddressSpace::is_live(const void *address, std::uint64_t size) const {
     return true;
 }
 
-bool AddressSpace::free_pinned(const void *address) {
+bool AddressSpace::is_pinned_block(const void *address) const {
+    const std::optional<Block> block = heaps_[0].find(address);
+    return block && block->address == number(address);
+}
+
+void AddressSpace::free_pinned(const void *address) {
     const std::optional<Block> block = pinned().release(address);
     if (block && block->page == kHugePage) {
         discard_pages(reinterpret_cast<void *>(block->address), block->size);
     }
-    return block.has_value();
 }
 
 bool AddressSpace::is_device_block(const void *address, Owner owner) const {

@@ -24,14 +24,12 @@ void *allocate_pinned(Engine &engine, std::uint64_t size, std::uint16_t module) 
 }
 
 void free_host(Engine &engine, void *pointer) {
-    const bool is_pinned = engine.memory().locate(pointer).place == Place::Pinned;
-    if (is_pinned) {
-        note_release(engine, pointer);
-    }
-    if (!is_pinned || !engine.memory().free_pinned(pointer)) {
+    if (!engine.memory().is_pinned_block(pointer)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live pinned host memory%s", pointer,
              what_is_known_of(engine, pointer).c_str());
     }
+    note_release(engine, pointer);
+    engine.memory().free_pinned(pointer);
 }
 
 void require_size(std::uint64_t size) {
