@@ -563,6 +563,33 @@ fill(memory, 100, a)
 ok(lib.aclrtMemPoolFreeAsync(memory, a))
 lib.aclsimHold(0)
 """,
+    "a free behind a model that uses the memory": """
+memory, other = malloc(100), take(pool(), 100, a)
+model = new("aclmdlRI *", "aclmdlRIBuildBegin", 0)
+kept = new("aclrtStream *", "aclrtCreateStreamWithConfig", 0, lib.ACL_STREAM_PERSISTENT)
+ok(lib.aclmdlRIBindStream(model, kept, 0))
+fill(memory, 100, kept)
+fill(other, 100, kept)
+ok(lib.aclmdlRIEndTask(model, kept))
+ok(lib.aclmdlRIBuildEnd(model, ffi.NULL))
+lib.aclsimHold(1)
+ok(lib.aclmdlRIExecuteAsync(model, a))
+ok(lib.aclrtMemPoolFreeAsync(memory, a))
+ok(lib.aclrtMemPoolFreeAsync(other, a))
+lib.aclsimHold(0)
+""",
+    "a free behind a task that reads what it uses": """
+p, descriptors = pool(), [malloc(64) for _ in range(3)]
+target = malloc(3 * MIB)
+lib.aclsimHold(1)
+for size, descriptor in zip((100, 3 * MIB, 100), descriptors):
+    memory = take(p, size, a)
+    ok(lib.aclrtSetMemcpyDesc(descriptor, lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, memory, target, size, ffi.NULL))
+    ok(lib.aclrtMemcpyAsyncWithDesc(descriptor, lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, a))
+    ok(lib.aclrtMemPoolFreeAsync(memory, a))
+ok(lib.aclrtMemPoolFreeAsync(target, a))
+lib.aclsimHold(0)
+""",
     "a free in a stream that is aborted": """
 memory = malloc(100)
 lib.aclsimHold(1)

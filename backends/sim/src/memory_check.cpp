@@ -213,15 +213,9 @@ std::shared_ptr<MemoryCheck::Allocation> MemoryCheck::find_retired(const void *a
 
 // --- uses ------------------------------------------------------------------------------------------------------------
 
-// Whatever the runtime lets pass: behind the size that was asked for, or in what a pool or the driver keeps.
-MemoryCheck::Allocations MemoryCheck::examine(const std::string &who, const void *address, std::uint64_t size,
-                                              const char *name) {
-    const auto what = [&] { return who + " uses " + bytes_at(size, number(address)) + " (" + name + "),\n  "; };
+MemoryCheck::Allocations MemoryCheck::find_live(const void *address, std::uint64_t size) const {
     auto it = find_before(address);
     if (it == live_.end() || !it->second->has(number(address))) {
-        if (const auto gone = find_retired(address)) {
-            report(what() + "inside " + gone->text());
-        }
         return {};
     }
     const std::uintptr_t end = number(address) + size;
@@ -233,15 +227,36 @@ MemoryCheck::Allocations MemoryCheck::examine(const std::string &who, const void
     while (goes_on(*used.back())) {
         used.push_back(it->second);
     }
+    return used;
+}
+
+// For a task memory is live until a stream gets to where it is freed. Of those at one address the oldest comes first.
+MemoryCheck::Allocations MemoryCheck::find_in_stream(const void *address, std::uint64_t size) const {
+    const auto is_there = [address](const auto &it) { return !it->is_gone && it->has(number(address)); };
+    const auto found = std::find_if(retired_.begin(), retired_.end(), is_there);
+    return found == retired_.end() ? find_live(address, size) : Allocations{*found};
+}
+
+// Whatever the runtime lets pass: behind the size that was asked for, or in what a pool or the driver keeps.
+void MemoryCheck::examine(const std::string &who, const void *address, std::uint64_t size, const char *name,
+                          const Allocations &used) {
+    const auto what = [&] { return who + " uses " + bytes_at(size, number(address)) + " (" + name + "),\n  "; };
+    if (used.empty()) {
+        if (const auto gone = find_retired(address)) {
+            report(what() + "inside " + gone->text());
+        }
+        return;
+    }
+    const std::uintptr_t end = number(address) + size;
     const Allocation &last = *used.back();
     if (end > last.end()) {
         report(what() + std::to_string(std::min(size, end - last.end())) + " of them past the end of " + last.text());
     }
-    return used;
 }
 
 void MemoryCheck::used(const void *address, std::uint64_t size, const char *name) {
-    const Allocations used = examine(present_call(), address, size, name);
+    const Allocations used = find_live(address, size);
+    examine(present_call(), address, size, name, used);
     t_used.insert(t_used.end(), used.begin(), used.end());
 }
 
@@ -266,7 +281,7 @@ std::shared_ptr<MemoryUses> MemoryCheck::uses_of_call() {
 
 void MemoryCheck::found(const Task &task, const void *address, std::uint64_t size, const char *name) {
     if (task.uses != nullptr) {
-        examine(task.uses->who, address, size, name);
+        examine(task.uses->who, address, size, name, find_in_stream(address, size));
     }
 }
 
@@ -275,7 +290,7 @@ void MemoryCheck::replayed(const Task &task, Task &replay) {
         return;
     }
     for (const auto &allocation : task.uses->allocations) {
-        if (!allocation->freed.empty()) {
+        if (allocation->is_gone) {
             report(task.uses->who + " is executed by its model and uses\n  " + allocation->text());
         }
     }

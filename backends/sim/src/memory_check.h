@@ -61,8 +61,11 @@ class MemoryCheck {
     using Live = std::map<std::uintptr_t, std::shared_ptr<Allocation>>;
     void report(const std::string &text);
     std::string words_for(const void *address) const;
-    Allocations examine(const std::string &who, const void *address, std::uint64_t size, const char *name);
+    void examine(const std::string &who, const void *address, std::uint64_t size, const char *name,
+                 const Allocations &used);
     void report_uses(const Allocation &allocation);
+    Allocations find_live(const void *address, std::uint64_t size) const;
+    Allocations find_in_stream(const void *address, std::uint64_t size) const;
     Live::const_iterator find_before(const void *address) const;
     std::shared_ptr<Allocation> find_retired(const void *address) const;
     std::shared_ptr<Allocation> retire(Live::iterator allocation);
