@@ -77,6 +77,7 @@ def reserve(size):
 a, b = stream(), stream()
 MIB = 1 << 20
 """
+FULL = 2013  # tasks that a stream of 910B takes
 
 
 class Program:
@@ -730,6 +731,63 @@ def test_every_call_that_takes_addresses_is_checked(run: Run) -> None:
     refused = {number for number, code in enumerate(codes) if code == "207000"}
     assert sorted(told | refused) == list(range(len(CALLS))), codes
     assert len(refused) <= 5, refused
+
+
+# Calls that work on ``memory``, with the stream's queue empty or full when they must wait for ``a``.
+WAITING = {
+    "lib.aclrtMemcpyAsync(memory, 64, host, 64, lib.ACL_MEMCPY_HOST_TO_DEVICE, a)": 1,
+    "lib.aclrtMemcpyAsync(host, 64, memory, 64, lib.ACL_MEMCPY_DEVICE_TO_HOST, a)": 1,
+    "lib.aclrtMemcpy2dAsync(memory, 8, host, 8, 8, 8, lib.ACL_MEMCPY_HOST_TO_DEVICE, a)": 1,
+    "lib.aclrtMemcpyAsync(other, 64, memory, 64, lib.ACL_MEMCPY_DEVICE_TO_DEVICE, a)": FULL,
+    "lib.aclrtMemcpyAsync(memory, 64, host, 64, lib.ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, a)": FULL,
+    "lib.aclrtMemsetAsync(memory, 64, 0, 64, a)": FULL,
+    "lib.aclrtValueWrite(memory, 1, 0, a)": FULL,
+    "lib.aclrtValueWait(memory, 0xCDCDCDCDCDCDCDCD, 0, a)": FULL,
+    "lib.aclrtReduceAsync(other, memory, 64, lib.ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, 0, a, ffi.NULL)": FULL,
+    "lib.aclrtGetOverflowStatus(memory, 64, a)": FULL,
+}
+WHILE_IT_WAITS = """
+import os
+memory, other = malloc(64), malloc(64)
+reading, writing = os.pipe()
+errors = os.dup(2)
+os.dup2(writing, 2)
+lib.aclsimHold(1)
+for _ in range({tasks}):
+    ok(lib.aclrtProfTrace(host, 1, a))
+def meanwhile():
+    device.set_current()
+    while b"has waited" not in os.read(reading, 4096):
+        pass
+    os.dup2(errors, 2)
+    ok(lib.aclrtFree(memory))  # free
+    {then}
+    lib.aclsimHold(0)
+thread = threading.Thread(target=meanwhile)
+thread.start()
+code = {call}  # use
+thread.join()
+print(code)
+ok(lib.aclrtSynchronizeStream(a))
+"""
+
+
+@pytest.mark.parametrize("check", [None, "memory"])
+@pytest.mark.parametrize("then", ["pass", "assert malloc(64) == memory"])
+@pytest.mark.parametrize("call", WAITING)
+def test_memory_that_is_freed_while_a_call_waits(
+    run: Run, call: str, then: str, check: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASCEND_RT_SIM_PRODUCT", "910B")
+    monkeypatch.setenv("ASCEND_RT_SIM_STALL_MS", "1")
+    program = run(WHILE_IT_WAITS.format(call=call, then=then, tasks=WAITING[call]), check)
+    user = call[len("lib.") : call.index("(")]
+    report = (
+        "64 bytes at P that aclrtMalloc at new gave and aclrtFree at free freed\n"
+        f"  while {user} at use still uses it; synchronize first"
+    )
+    assert program.output == ("107000\n" if then == "pass" else "0\n")
+    assert program.reports == ([] if check is None else [report])
 
 
 def test_an_operators_workspace_is_checked(run: Run) -> None:

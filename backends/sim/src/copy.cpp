@@ -154,6 +154,21 @@ void require_live(Engine &engine, const void *address, std::size_t size, const c
     note_use(engine, address, size, name);
 }
 
+void require_still_live(Engine &engine, std::initializer_list<Extent> memory) {
+    for (const Extent &extent : memory) {
+        if (!is_live(engine, extent.address, extent.size)) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "the %zu bytes at %p were freed while this call waited for the stream%s",
+                 extent.size, extent.address, what_is_known_of(engine, extent.address).c_str());
+        }
+    }
+}
+
+void admit_with(Engine &engine, Lock &lock, Stream &stream, std::initializer_list<Extent> memory) {
+    if (engine.admit(lock, stream)) {
+        require_still_live(engine, memory);
+    }
+}
+
 void require_ranges(Engine &engine, const Transfer &transfer) {
     require_live(engine, transfer.destination, extent_of(transfer, transfer.destination_pitch), "dst");
     require_live(engine, transfer.source, extent_of(transfer, transfer.source_pitch), "src");
@@ -162,7 +177,9 @@ void require_ranges(Engine &engine, const Transfer &transfer) {
 
 void copy_in_stream(Engine &engine, Lock &lock, Stream &stream, const Transfer &transfer, aclrtMemcpyKind corrected) {
     const bool crosses = corrected == ACL_MEMCPY_HOST_TO_DEVICE || corrected == ACL_MEMCPY_DEVICE_TO_HOST;
-    engine.admit(lock, stream);
+    const Extent destination{transfer.destination, extent_of(transfer, transfer.destination_pitch)};
+    const Extent source{transfer.source, extent_of(transfer, transfer.source_pitch)};
+    admit_with(engine, lock, stream, {destination, source});
     if (!crosses || !(is_pageable(engine, transfer.source) || is_pageable(engine, transfer.destination))) {
         engine.submit(stream, CopyTask(engine.workers(), transfer));
         return;
@@ -172,6 +189,7 @@ void copy_in_stream(Engine &engine, Lock &lock, Stream &stream, const Transfer &
         fail_aborted(stream);
     }
     report_failure(stream);
+    require_still_live(engine, {destination, source});
     copy_now(engine, lock, transfer);
 }
 

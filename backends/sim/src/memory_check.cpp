@@ -36,28 +36,28 @@ struct MemoryCheck::Allocation {
     std::string text() const;
 };
 
-// What a task or a call works on. Pending uses go away with the task.
+// What a task or a call works on: until it is over, unless the task is kept for replays.
 struct MemoryUses {
-    MemoryUses(std::string user, MemoryCheck::Allocations used) : who(std::move(user)), allocations(std::move(used)) {}
-    ~MemoryUses() {
-        if (is_pending) {
-            for (const auto &it : allocations) {
-                it->pending.erase(std::remove(it->pending.begin(), it->pending.end(), this), it->pending.end());
+    explicit MemoryUses(std::string user) : who(std::move(user)) {}
+    ~MemoryUses() { end(); }
+    MemoryUses(const MemoryUses &) = delete;
+    MemoryUses &operator=(const MemoryUses &) = delete;
+    void add(const MemoryCheck::Allocations &used) {
+        for (const auto &it : used) {
+            if (std::find(allocations.begin(), allocations.end(), it) == allocations.end()) {
+                allocations.push_back(it);
+                it->pending.push_back(this);
             }
         }
     }
-    MemoryUses(const MemoryUses &) = delete;
-    MemoryUses &operator=(const MemoryUses &) = delete;
-    void begin() {
-        is_pending = true;
+    void end() {
         for (const auto &it : allocations) {
-            it->pending.push_back(this);
+            it->pending.erase(std::remove(it->pending.begin(), it->pending.end(), this), it->pending.end());
         }
     }
 
-    const std::string who;
-    const MemoryCheck::Allocations allocations;
-    bool is_pending = false;
+    std::string who;
+    MemoryCheck::Allocations allocations{};
 };
 
 namespace {
@@ -68,7 +68,7 @@ constexpr std::uint64_t kNear = 16ULL << 20;           // bytes behind an alloca
 constexpr int kNewMemory = 0xCD, kFreedMemory = 0xDD;  // patterns that no program expects
 
 std::atomic<std::int32_t (*)(char *, std::size_t)> g_provider{nullptr};
-thread_local MemoryCheck::Allocations t_used;  // by the present call
+thread_local std::shared_ptr<MemoryUses> t_uses;  // of the present call
 
 std::uintptr_t number(const void *address) { return reinterpret_cast<std::uintptr_t>(address); }
 
@@ -257,27 +257,30 @@ void MemoryCheck::examine(const std::string &who, const void *address, std::uint
 void MemoryCheck::used(const void *address, std::uint64_t size, const char *name) {
     const Allocations used = find_live(address, size);
     examine(present_call(), address, size, name, used);
-    t_used.insert(t_used.end(), used.begin(), used.end());
+    if (!used.empty() && t_uses == nullptr) {
+        t_uses = std::make_shared<MemoryUses>(present_call());
+    }
+    if (!used.empty()) {
+        t_uses->add(used);
+    }
 }
 
 void MemoryCheck::attach(const Stream &stream, Task &task) {
-    if (t_used.empty()) {
+    if (t_uses == nullptr) {
         return;
     }
-    task.uses =
-        std::make_shared<MemoryUses>("task " + std::to_string(task.sequence) + " of stream " +
-                                         std::to_string(stream.id) + ", which " + present_call() + " submitted,",
-                                     std::exchange(t_used, {}));
-    if (stream.executes_tasks()) {
-        task.uses->begin();
+    t_uses->who = "task " + std::to_string(task.sequence) + " of stream " + std::to_string(stream.id) + ", which " +
+                  present_call() + " submitted,";
+    if (!stream.executes_tasks()) {
+        t_uses->end();
     }
+    task.uses = std::exchange(t_uses, nullptr);
 }
 
-std::shared_ptr<MemoryUses> MemoryCheck::uses_of_call() {
-    auto uses = std::make_shared<MemoryUses>(present_call(), std::exchange(t_used, {}));
-    uses->begin();
-    return uses;
-}
+void MemoryCheck::end_uses() { t_uses.reset(); }
+
+MemoryCheck::Call::Call() : outer_(std::exchange(t_uses, nullptr)) {}
+MemoryCheck::Call::~Call() { t_uses = std::move(outer_); }
 
 void MemoryCheck::found(const Task &task, const void *address, std::uint64_t size, const char *name) {
     if (task.uses != nullptr) {
@@ -294,11 +297,9 @@ void MemoryCheck::replayed(const Task &task, Task &replay) {
             report(task.uses->who + " is executed by its model and uses\n  " + allocation->text());
         }
     }
-    replay.uses = std::make_shared<MemoryUses>(task.uses->who, task.uses->allocations);
-    replay.uses->begin();
+    replay.uses = std::make_shared<MemoryUses>(task.uses->who);
+    replay.uses->add(task.uses->allocations);
 }
-
-void MemoryCheck::forget_uses() { t_used.clear(); }
 
 // --- words -----------------------------------------------------------------------------------------------------------
 

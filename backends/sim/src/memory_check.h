@@ -42,16 +42,25 @@ class MemoryCheck {
     void reached_free(Allocation &allocation);
     void all_freed(std::uintptr_t begin, std::uint64_t size);  // with the device, or with the pool
 
-    // The present call works on memory, and so does the task that it submits next.
+    // What the present call works on stays in use until the call ends; before, the task that it submits takes the use
+    // over. Calls nest: callbacks make them.
+    class Call {
+      public:
+        Call();
+        ~Call();
+        Call(const Call &) = delete;
+        Call &operator=(const Call &) = delete;
+
+      private:
+        std::shared_ptr<MemoryUses> outer_;
+    };
+    void end_uses();  // it is done with the memory
     void used(const void *address, std::uint64_t size, const char *name);
     void attach(const Stream &stream, Task &task);
-    // The call does itself what it was to do with the memory, until it lets go of this.
-    std::shared_ptr<MemoryUses> uses_of_call();
     // A task reads in memory what it is to work on. It was submitted with the memory where that stands.
     void found(const Task &task, const void *address, std::uint64_t size, const char *name);
     // A model executes one of its tasks.
     void replayed(const Task &task, Task &replay);
-    void forget_uses();  // a new call begins
 
     // Of an address that a call fails with, for the text: "; ...".
     std::string explain(const void *address) const;

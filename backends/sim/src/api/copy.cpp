@@ -47,7 +47,7 @@ void copy_buffered(Engine &engine, Lock &lock, aclrtStream stream, const Transfe
     work_unlocked(engine, lock, [&] { std::memcpy(buffer.data(), transfer.source, transfer.width); });
     Stream &on = require_own_stream(engine, stream);  // again: another thread may have destroyed it
     require_live(engine, transfer.destination, transfer.width, "dst");
-    engine.admit(lock, on);
+    admit_with(engine, lock, on, {{transfer.destination, transfer.width}});
     engine.submit(on, BufferedCopyTask(engine.workers(), transfer.destination, std::move(buffer)));
 }
 
