@@ -331,6 +331,55 @@ ok(lib.aclmdlRIExecute(model, -1))
             f"  {POOLED} and aclrtMemPoolFreeAsync at free freed"
         ],
     ),
+    "free of memory that a task has found and works on": (
+        """
+size = 256 * MIB
+source, target, descriptor = malloc(size), malloc(size), malloc(64)
+kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
+ok(lib.aclrtSetMemcpyDesc(descriptor, kind, source, target, size, ffi.NULL))
+ok(lib.aclrtMemcpyAsyncWithDesc(descriptor, kind, a))  # copy
+ok(lib.aclrtFree(source))  # free
+""",
+        [
+            "268435456 bytes at P that aclrtMalloc at new gave and aclrtFree at free freed\n"
+            "  while task N of stream S, which aclrtMemcpyAsyncWithDesc at copy submitted, still uses it; "
+            "synchronize first"
+        ],
+    ),
+    "a task that finds freed memory": (
+        """
+memory, descriptor = malloc(100), malloc(64)
+kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
+ok(lib.aclrtSetMemcpyDesc(descriptor, kind, memory, malloc(100), 100, ffi.NULL))
+lib.aclsimHold(1)
+ok(lib.aclrtMemcpyAsyncWithDesc(descriptor, kind, a))  # copy
+ok(lib.aclrtFree(memory))  # free
+lib.aclsimHold(0)
+assert lib.aclrtSynchronizeStream(a) == 507013
+""",
+        [
+            "task N of stream S, which aclrtMemcpyAsyncWithDesc at copy submitted, uses 100 bytes at P (src),\n"
+            f"  inside {FREED}"
+        ],
+    ),
+    "a task whose descriptor is gone": (
+        """
+descriptor = malloc(100)
+kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
+ok(lib.aclrtSetMemcpyDesc(descriptor, kind, malloc(64), malloc(64), 64, ffi.NULL))
+lib.aclsimHold(1)
+ok(lib.aclrtMemcpyAsyncWithDesc(descriptor, kind, a))  # copy
+ok(lib.aclrtFree(descriptor))  # free
+lib.aclsimHold(0)
+assert lib.aclrtSynchronizeStream(a) == 507013
+""",
+        [
+            f"{FREED}\n  while task N of stream S, which aclrtMemcpyAsyncWithDesc at copy submitted, still uses it; "
+            "synchronize first",
+            "task N of stream S, which aclrtMemcpyAsyncWithDesc at copy submitted, uses 32 bytes at P (desc),\n"
+            f"  inside {FREED}",
+        ],
+    ),
     "an address that a task reads": (
         """
 p = pool()
@@ -485,6 +534,50 @@ ok(lib.aclrtMemset(memory, 8, 0, 8))
 """,
         "aclrtFreeHost: P is not the start of live pinned host memory; inside 2097152 bytes at P that aclrtMapMem at "
         "map gave",
+    ),
+    "an export of memory that was freed": (
+        """
+memory = malloc(100)
+ok(lib.aclrtFree(memory))  # free
+refused(lib.aclrtIpcMemGetExportKey(memory, 100, ffi.new("char[65]"), 65, 0))
+""",
+        f"aclrtIpcMemGetExportKey: P is not the start of live memory that aclrtMalloc gave; inside {FREED}",
+    ),
+    "the range of memory that was freed": (
+        """
+memory = malloc(100)
+ok(lib.aclrtFree(memory))  # free
+refused(lib.aclrtMemGetAddressRange(memory, ffi.new("void **"), ffi.NULL))
+""",
+        f"aclrtMemGetAddressRange: P is in no live memory of the runtime; inside {FREED}",
+    ),
+    "advice on memory that was freed": (
+        """
+managed = new("void **", "aclrtMemAllocManaged", 2 * MIB, lib.ACL_RT_MEM_ATTACH_GLOBAL)
+ok(lib.aclrtFree(managed))  # free
+where = ffi.new("aclrtMemManagedLocation *")[0]
+refused(lib.aclrtMemManagedAdvise(managed, 2 * MIB, lib.ACL_MEM_ADVISE_SET_READ_MOSTLY, where))
+""",
+        "aclrtMemManagedAdvise: 2097152 bytes at P are not inside one piece of managed memory; inside 2097152 bytes at "
+        "P that aclrtMemAllocManaged at new gave and aclrtFree at free freed",
+    ),
+    "registering memory that was freed": (
+        """
+pinned = new("void **", "aclrtMallocHost", 2 * MIB)
+ok(lib.aclrtFreeHost(pinned))  # free
+refused(lib.aclrtHostRegister(pinned, 4096, lib.ACL_HOST_REGISTER_MAPPED, ffi.new("void **")))
+""",
+        "aclrtHostRegister: 4096 bytes at P are not live memory of the host; inside 2097152 bytes at P that "
+        "aclrtMallocHost at new gave and aclrtFreeHost at free freed",
+    ),
+    "unmapping twice": (
+        """
+memory = mapped(reserve(2 * MIB), 2 * MIB)
+ok(lib.aclrtUnmapMem(memory))  # unmap
+refused(lib.aclrtUnmapMem(memory))
+""",
+        "aclrtUnmapMem: nothing is mapped that starts at P; inside 2097152 bytes at P that aclrtMapMem at map gave and "
+        "aclrtUnmapMem at unmap freed",
     ),
     "a value in memory that was freed": (
         "memory = malloc(100)\nok(lib.aclrtFree(memory))  # free\nrefused(lib.aclrtValueWrite(memory, 1, 0, a))",
@@ -772,8 +865,9 @@ ok(lib.aclrtSynchronizeStream(a))
 """
 
 
-@pytest.mark.parametrize("check", [None, "memory"])
-@pytest.mark.parametrize("then", ["pass", "assert malloc(64) == memory"])
+@pytest.mark.parametrize(
+    ("check", "then"), [(None, "pass"), ("memory", "pass"), ("memory", "assert malloc(64) == memory")]
+)
 @pytest.mark.parametrize("call", WAITING)
 def test_memory_that_is_freed_while_a_call_waits(
     run: Run, call: str, then: str, check: str | None, monkeypatch: pytest.MonkeyPatch

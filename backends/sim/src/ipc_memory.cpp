@@ -27,7 +27,8 @@ const std::string &IpcMemory::export_block(const void *address, std::uint64_t si
     const std::optional<Block> block = memory.find(address);
     if (location.place != Place::Device || memory.find_range(address) != nullptr || !block ||
         block->address != reinterpret_cast<std::uintptr_t>(address) || block->owner != Owner::Application) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live memory that aclrtMalloc gave", address);
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live memory that aclrtMalloc gave%s", address,
+             what_is_known_of(engine_, address).c_str());
     }
     if (block->address % kSmallPage != 0 || size > block->size) {
         fail(ACL_ERROR_RT_PARAM_INVALID,

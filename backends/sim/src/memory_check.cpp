@@ -58,6 +58,7 @@ struct MemoryUses {
 
     std::string who;
     MemoryCheck::Allocations allocations{};
+    bool is_kept = false;  // of a task that a model keeps: in use while that is executed
 };
 
 namespace {
@@ -79,6 +80,10 @@ std::string bytes_at(std::uint64_t size, std::uintptr_t address) {
     std::snprintf(text, sizeof text, "%llu bytes at %#llx", static_cast<unsigned long long>(size),
                   static_cast<unsigned long long>(address));
     return text;
+}
+
+std::string use_of(const std::string &who, const void *address, std::uint64_t size, const char *name) {
+    return who + " uses " + bytes_at(size, number(address)) + " (" + name + "),\n  ";
 }
 
 void poison(const MemoryCheck::Allocation &allocation, int pattern) {
@@ -240,7 +245,7 @@ MemoryCheck::Allocations MemoryCheck::find_in_stream(const void *address, std::u
 // Whatever the runtime lets pass: behind the size that was asked for, or in what a pool or the driver keeps.
 void MemoryCheck::examine(const std::string &who, const void *address, std::uint64_t size, const char *name,
                           const Allocations &used) {
-    const auto what = [&] { return who + " uses " + bytes_at(size, number(address)) + " (" + name + "),\n  "; };
+    const auto what = [&] { return use_of(who, address, size, name); };
     if (used.empty()) {
         if (const auto gone = find_retired(address)) {
             report(what() + "inside " + gone->text());
@@ -273,6 +278,7 @@ void MemoryCheck::attach(const Stream &stream, Task &task) {
                   present_call() + " submitted,";
     if (!stream.executes_tasks()) {
         t_uses->end();
+        t_uses->is_kept = true;
     }
     task.uses = std::exchange(t_uses, nullptr);
 }
@@ -283,8 +289,19 @@ MemoryCheck::Call::Call() : outer_(std::exchange(t_uses, nullptr)) {}
 MemoryCheck::Call::~Call() { t_uses = std::move(outer_); }
 
 void MemoryCheck::found(const Task &task, const void *address, std::uint64_t size, const char *name) {
+    if (task.uses == nullptr) {
+        return;
+    }
+    const Allocations used = find_in_stream(address, size);
+    examine(task.uses->who, address, size, name, used);
+    if (!task.uses->is_kept) {
+        task.uses->add(used);
+    }
+}
+
+void MemoryCheck::missed(const Task &task, const void *address, std::uint64_t size, const char *name) {
     if (task.uses != nullptr) {
-        examine(task.uses->who, address, size, name, find_in_stream(address, size));
+        report(use_of(task.uses->who, address, size, name) + words_for(address));
     }
 }
 

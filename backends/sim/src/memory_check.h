@@ -57,8 +57,10 @@ class MemoryCheck {
     void end_uses();  // it is done with the memory
     void used(const void *address, std::uint64_t size, const char *name);
     void attach(const Stream &stream, Task &task);
-    // A task reads in memory what it is to work on. It was submitted with the memory where that stands.
+    // A task that starts has read in memory what it works on. It was submitted with the memory where that stands.
     void found(const Task &task, const void *address, std::uint64_t size, const char *name);
+    // The same, of addresses that make it fail.
+    void missed(const Task &task, const void *address, std::uint64_t size, const char *name);
     // A model executes one of its tasks.
     void replayed(const Task &task, Task &replay);
 

@@ -189,7 +189,8 @@ VirtualMemory::Mapping &VirtualMemory::require_mapping(void *address) {
 const VirtualMemory::Mapping &VirtualMemory::require_mapping(void *address) const {
     const auto found = mappings_.find(number(address));
     if (found == mappings_.end()) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "nothing is mapped that starts at %p", address);
+        fail(ACL_ERROR_RT_PARAM_INVALID, "nothing is mapped that starts at %p%s", address,
+             what_is_known_of(engine_, address).c_str());
     }
     return found->second;
 }

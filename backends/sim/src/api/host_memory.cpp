@@ -48,8 +48,8 @@ void register_host(Engine &engine, void *pointer, std::uint64_t size, bool is_ma
     const Place place = engine.memory().locate(pointer).place;
     const bool is_of_host = place == Place::Unregistered || place == Place::Pinned;
     if (!is_of_host || !engine.memory().is_live(pointer, size) || !has_pages(pointer, size)) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes at %p are not live memory of the host",
-             static_cast<unsigned long long>(size), pointer);
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes at %p are not live memory of the host%s",
+             static_cast<unsigned long long>(size), pointer, what_is_known_of(engine, pointer).c_str());
     }
     if (engine.memory().overlaps_range(pointer, size)) {
         fail(ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "some of the %llu bytes at %p are registered already",

@@ -277,7 +277,8 @@ aclError aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize) {
         }
         const std::optional<Block> block = engine.memory().find(ptr);
         if (!block) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "%p is in no live memory of the runtime", ptr);
+            fail(ACL_ERROR_RT_PARAM_INVALID, "%p is in no live memory of the runtime%s", ptr,
+                 what_is_known_of(engine, ptr).c_str());
         }
         if (pbase != nullptr) {
             *pbase = reinterpret_cast<void *>(block->address);
