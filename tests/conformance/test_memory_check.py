@@ -193,6 +193,17 @@ lib.aclsimHold(0)
             "  while task N of stream S, which aclrtMemcpyAsync at copy submitted, still uses it; synchronize first"
         ],
     ),
+    "free of pinned memory that is registered": (
+        """
+pinned = new("void **", "aclrtMallocHost", 8192)
+ok(lib.aclrtHostRegister(at(pinned, 4096), 4096, lib.ACL_HOST_REGISTER_MAPPED, ffi.new("void **")))
+ok(lib.aclrtFreeHost(pinned))  # free
+""",
+        [
+            "aclrtFreeHost at free frees P, which is registered; call aclrtHostUnregister first,\n"
+            "  inside 8192 bytes at P that aclrtMallocHost at new gave"
+        ],
+    ),
     "free of managed memory that a task uses": (
         """
 managed = new("void **", "aclrtMemAllocManaged", 2 * MIB, lib.ACL_RT_MEM_ATTACH_GLOBAL)

@@ -117,6 +117,9 @@ bool AddressSpace::is_pinned_block(const void *address) const {
 
 void AddressSpace::free_pinned(const void *address) {
     const std::optional<Block> block = pinned().release(address);
+    if (block) {
+        ranges_.erase(ranges_.lower_bound(block->address), ranges_.lower_bound(block->address + block->size));
+    }
     if (block && block->page == kHugePage) {
         discard_pages(reinterpret_cast<void *>(block->address), block->size);
     }

@@ -62,8 +62,8 @@ class AddressSpace {
     Heap &pinned() { return heaps_[0]; }
     Heap &device(std::uint32_t device) { return heaps_[device + 1]; }
     bool is_pinned_block(const void *address) const;  // that starts there
-    // Nothing happens unless the address is the start of a live block there. The host gets the pages of large blocks
-    // back; small ones keep theirs, because they are likely to be used again at once.
+    // Nothing happens unless the address is the start of a live block there. What was registered in it is so no longer.
+    // The host gets the pages of large blocks back; small ones keep theirs, because they are likely to be used again.
     void free_pinned(const void *address);
     bool free_device(const void *address);
     bool is_device_block(const void *address, Owner owner = Owner::Application) const;  // that starts there

@@ -177,6 +177,11 @@ void MemoryCheck::freed_nothing(const void *address) {
            words_for(address));
 }
 
+void MemoryCheck::freed_registered(const void *address) {
+    report(present_call() + " frees " + text_of(address) + ", which is registered; call aclrtHostUnregister first,\n  " +
+           words_for(address));
+}
+
 void MemoryCheck::report_uses(const Allocation &allocation) {
     for (const MemoryUses *use : allocation.pending) {
         report(allocation.text() + "\n  while " + use->who + " still uses it; synchronize first");

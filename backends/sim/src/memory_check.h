@@ -36,6 +36,7 @@ class MemoryCheck {
     // Freed for the calls that follow, while the tasks of the stream still work with it; nullptr: it is not known.
     std::shared_ptr<Allocation> freed_in_stream(const void *address);
     void not_freed(const std::shared_ptr<Allocation> &allocation);  // the stream will not get there
+    void freed_registered(const void *address);                     // it was not unregistered before
     void freed_nothing(const void *address);                        // a stream is to free what is no live memory
     // The stream has come to where the memory was allocated, and to where it was freed.
     void reached_allocation(const Allocation &allocation) const;

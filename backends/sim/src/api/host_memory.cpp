@@ -28,6 +28,11 @@ void free_host(Engine &engine, void *pointer) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live pinned host memory%s", pointer,
              what_is_known_of(engine, pointer).c_str());
     }
+    const Block block = *engine.memory().pinned().find(pointer);
+    MemoryCheck *check = engine.memory_check();
+    if (check != nullptr && engine.memory().overlaps_range(pointer, block.size)) {
+        check->freed_registered(pointer);
+    }
     note_release(engine, pointer);
     engine.memory().free_pinned(pointer);
 }
