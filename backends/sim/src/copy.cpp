@@ -66,9 +66,7 @@ std::size_t extent_of(const Transfer &transfer, std::size_t pitch) {
 }
 
 bool can_access(const Device &device, const Location &location) {
-    return location.device == device.physical_id ||
-           std::any_of(device.accessible_peers.begin(), device.accessible_peers.end(),
-                       [&](const Device *peer) { return peer->physical_id == location.device; });
+    return location.device == device.physical_id || device.accessible_peers.count(location.device) != 0;
 }
 
 void require_access(Engine &engine, const Transfer &transfer) {
@@ -83,7 +81,7 @@ void require_access(Engine &engine, const Transfer &transfer) {
     if (!can_access(own, from) || !can_access(own, to)) {
         fail(ACL_ERROR_RT_PARAM_INVALID,
              "the copy goes from one device to another, and device %u has no access to its peer; call "
-             "aclrtDeviceEnablePeerAccess first",
+             "aclrtDeviceEnablePeerAccess first, or import the memory with ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS",
              own.user_id);
     }
 }

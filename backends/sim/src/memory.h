@@ -43,6 +43,7 @@ struct Range {
     std::uint64_t page;
     bool is_accessible;  // not before aclrtMemSetAccess, if it was mapped without access
     Registration registration = Registration::None;
+    std::uint32_t importer = 0;  // the user's id of the device that was current when the memory was imported by key
 };
 
 // Guarded by the engine's lock.
