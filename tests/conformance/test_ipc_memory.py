@@ -87,8 +87,8 @@ def test_imported_memory_is_memory_of_a_device(block, process, lib, ffi) -> None
 
 @pytest.mark.parametrize(("flags", "code"), [(0, RT_PARAM), (1, OK)])
 def test_an_importer_need_not_see_the_memorys_device(flags, code, block, lib, ffi, monkeypatch, request) -> None:
-    monkeypatch.setenv("ASCEND_RT_SIM_DEVICES", "3")
-    monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "2,1")
+    monkeypatch.setenv("ASCEND_RT_SIM_DEVICES", "4")
+    monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "2,3")
     process = request.getfixturevalue("process")
     key = export(lib, ffi, block)
     written(lib, block, b"from device 0")

@@ -197,6 +197,27 @@ def test_access_of_several_locations(virtual: Virtual, lib: Any, ffi: Any) -> No
     virtual.give_back(address, memory)
 
 
+@pytest.mark.parametrize(
+    ("second", "code"),
+    [
+        ((READ_WRITE, HOST, 0), OK),
+        ((READ_WRITE, DEVICE, 99), NO_DEVICE),
+        ((READ_WRITE, HOST, 1), RT_PARAM),
+        ((1, HOST, 0), RT_PARAM),
+        ((1, DEVICE, 0), IN_USE),  # it has other access already
+    ],
+)
+def test_access_is_granted_to_all_or_none(
+    second: tuple[int, int, int], code: int, virtual: Virtual, lib: Any, ffi: Any
+) -> None:
+    address, memory = virtual.mapped()
+    rows = [(READ_WRITE, DEVICE, 1), second]
+    wanted = [{"flags": flags, "location": {"type": kind, "id": identity}} for flags, kind, identity in rows]
+    assert lib.aclrtMemSetAccess(address, HUGE, ffi.new("aclrtMemAccessDesc[2]", wanted), 2) == code
+    assert access(virtual, address, DEVICE, 1) == (READ_WRITE if code == OK else NEVER_GRANTED)
+    virtual.give_back(address, memory)
+
+
 # --- ranges that copies refuse ---------------------------------------------------------------------------------------
 
 
@@ -490,6 +511,19 @@ def test_exhaustion(virtual: Virtual, lib: Any, ffi: Any) -> None:
     assert (number(ffi, out[0]), number(ffi, address[0])) == (7, 7)
 
 
+def test_memory_of_the_host_is_exhausted_too(virtual: Virtual, lib: Any, ffi: Any) -> None:
+    out = ffi.new("aclrtDrvMemHandle *")
+    properties = ffi.new("aclrtPhysicalMemProp *", prop(12, 0, HOST))
+    assert lib.aclrtMallocPhysical(out, 32 * TIB, properties, 0) == NO_MEMORY
+    taken = virtual.allocate(40 * GIB, **prop(12, 0, HOST))
+    assert lib.aclrtMallocPhysical(out, 40 * GIB, properties, 0) == NO_MEMORY
+    pinned = ffi.new("void **")
+    assert lib.aclrtMallocHost(pinned, 40 * GIB) == NO_MEMORY  # it is the same memory
+    assert lib.aclrtFreePhysical(taken) == OK
+    assert lib.aclrtMallocHost(pinned, 40 * GIB) == OK
+    assert lib.aclrtFreeHost(pinned[0]) == OK
+
+
 # --- links (910C) ----------------------------------------------------------------------------------------------------
 
 
@@ -538,6 +572,8 @@ def test_links_of_products(product: str, calls: Callable[..., list[Any]]) -> Non
 # --- arguments -------------------------------------------------------------------------------------------------------
 
 # In a process without a context: these functions need none.
+# Other access for the memory's own device, which has it already only where mapping grants it.
+RESET = {"aclrtMapMem": IN_USE, "aclrtMemMapNoAccess": RT_PARAM}
 ARGUMENTS = [
     (["aclrtMallocPhysical", None, 0, None, 1], INVALID_PARAM),
     (["aclrtMallocPhysical", "out", HUGE, None, 0], INVALID_PARAM),
@@ -596,7 +632,8 @@ ARGUMENTS = [
             (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 3, "location": {"type": 1, "id": 9}}], 1], NO_DEVICE),
             (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 3, "location": {"type": 0, "id": 1}}], 1], RT_PARAM),
             (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 3, "location": {"type": 4}}], 1], RT_PARAM),
-            (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 1, "location": {"type": 1}}], 1], RT_PARAM),
+            (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 1, "location": {"type": 1}}], 1], RESET[function]),
+            (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 1, "location": {"type": 0}}], 1], RT_PARAM),
             (["aclrtMemSetAccess", "@address", 4096, [{"flags": 3, "location": {"type": 1}}], 1], RT_PARAM),
             (["aclrtMemSetAccess", 20 * TIB + 4096, HUGE, [{"flags": 3, "location": {"type": 1}}], 1], RT_PARAM),
             (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 3, "location": {"type": 1}}], 1], OK),

@@ -81,7 +81,8 @@ void require_access(Engine &engine, const Transfer &transfer) {
     if (!can_access(own, from) || !can_access(own, to)) {
         fail(ACL_ERROR_RT_PARAM_INVALID,
              "the copy goes from one device to another, and device %u has no access to its peer; call "
-             "aclrtDeviceEnablePeerAccess first, or import the memory with ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS",
+             "aclrtDeviceEnablePeerAccess first, or import the memory with "
+             "ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS",
              own.user_id);
     }
 }

@@ -55,8 +55,8 @@ struct Device {
     std::uint32_t set_count = 0;               // aclrtSetDevice minus aclrtResetDevice
     std::vector<Context *> contexts;           // all live ones, the primary included
     std::set<std::uint32_t> accessible_peers;  // physical ids: the process need not see those whose memory it imports
-    bool aborting = false;  // aclrtDeviceTaskAbort runs
-    bool has_group;         // a compute group was chosen, or need not be
+    bool aborting = false;                     // aclrtDeviceTaskAbort runs
+    bool has_group;                            // a compute group was chosen, or need not be
 };
 
 }  // namespace aclsim

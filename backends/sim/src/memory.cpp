@@ -112,7 +112,7 @@ bool AddressSpace::is_live(const void *address, std::uint64_t size) const {
 
 bool AddressSpace::is_pinned_block(const void *address) const {
     const std::optional<Block> block = heaps_[0].find(address);
-    return block && block->address == number(address);
+    return block && block->address == number(address) && block->owner == Owner::Application;
 }
 
 void AddressSpace::free_pinned(const void *address) {

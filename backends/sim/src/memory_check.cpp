@@ -178,8 +178,8 @@ void MemoryCheck::freed_nothing(const void *address) {
 }
 
 void MemoryCheck::freed_registered(const void *address) {
-    report(present_call() + " frees " + text_of(address) + ", which is registered; call aclrtHostUnregister first,\n  " +
-           words_for(address));
+    report(present_call() + " frees " + text_of(address) +
+           ", which is registered; call aclrtHostUnregister first,\n  " + words_for(address));
 }
 
 void MemoryCheck::report_uses(const Allocation &allocation) {
