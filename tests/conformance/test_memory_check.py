@@ -357,6 +357,33 @@ ok(lib.aclrtFree(source))  # free
             "synchronize first"
         ],
     ),
+    "free of memory that a task of a model has found": (
+        """
+size = 256 * MIB
+source, target, descriptor = malloc(size), malloc(size), malloc(64)
+model = new("aclmdlRI *", "aclmdlRIBuildBegin", 0)
+kept = new("aclrtStream *", "aclrtCreateStreamWithConfig", 0, lib.ACL_STREAM_PERSISTENT)
+ok(lib.aclmdlRIBindStream(model, kept, 0))
+kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
+ok(lib.aclrtMemcpyAsyncWithDesc(descriptor, kind, kept))  # copy
+ok(lib.aclmdlRIEndTask(model, kept))
+ok(lib.aclmdlRIBuildEnd(model, ffi.NULL))
+def execute(source, size):
+    ok(lib.aclrtSetMemcpyDesc(descriptor, kind, source, target, size, ffi.NULL))
+    ok(lib.aclmdlRIExecuteAsync(model, a))
+earlier = malloc(64)
+execute(earlier, 64)
+ok(lib.aclrtSynchronizeStream(a))
+ok(lib.aclrtFree(earlier))
+execute(source, size)
+ok(lib.aclrtFree(source))  # free
+""",
+        [
+            "268435456 bytes at P that aclrtMalloc at new gave and aclrtFree at free freed\n"
+            "  while task N of stream S, which aclrtMemcpyAsyncWithDesc at copy submitted, still uses it; "
+            "synchronize first"
+        ],
+    ),
     "a task that finds freed memory": (
         """
 memory, descriptor = malloc(100), malloc(64)

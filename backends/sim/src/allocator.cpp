@@ -84,6 +84,9 @@ class Block {
         }
     }
     ~Block() {
+        if (MemoryCheck *check = engine_.memory_check()) {
+            check->end_uses();  // if the operator was not submitted: the callback may free the memory
+        }
         call_unlocked(engine_, lock_, [&] { allocator_.release(allocator_.object, block_); });
     }
     Block(const Block &) = delete;

@@ -58,7 +58,6 @@ struct MemoryUses {
 
     std::string who;
     MemoryCheck::Allocations allocations{};
-    bool is_kept = false;  // of a task that a model keeps: in use while that is executed
 };
 
 namespace {
@@ -283,7 +282,6 @@ void MemoryCheck::attach(const Stream &stream, Task &task) {
                   present_call() + " submitted,";
     if (!stream.executes_tasks()) {
         t_uses->end();
-        t_uses->is_kept = true;
     }
     task.uses = std::exchange(t_uses, nullptr);
 }
@@ -299,9 +297,7 @@ void MemoryCheck::found(const Task &task, const void *address, std::uint64_t siz
     }
     const Allocations used = find_in_stream(address, size);
     examine(task.uses->who, address, size, name, used);
-    if (!task.uses->is_kept) {
-        task.uses->add(used);
-    }
+    task.uses->add(used);
 }
 
 void MemoryCheck::missed(const Task &task, const void *address, std::uint64_t size, const char *name) {
