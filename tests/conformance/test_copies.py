@@ -574,6 +574,31 @@ def test_the_buffered_copy_reads_the_source_at_once(lib, ffi, stream, memory) ->
     assert list(read(memory)[:65]) == [5] * 64 + [0]
 
 
+def test_the_buffered_copy_goes_into_no_model(lib, ffi, device, memory) -> None:
+    model, bound = ffi.new("aclmdlRI *"), ffi.new("aclrtStream *")
+    assert lib.aclmdlRIBuildBegin(model, 0) == OK
+    assert lib.aclrtCreateStreamWithConfig(bound, 0, lib.ACL_STREAM_PERSISTENT) == OK
+    assert lib.aclmdlRIBindStream(model[0], bound[0], 0) == OK
+    host = ffi.new("char[64]")
+    rows = [  # which argument is wrong besides, and what is answered
+        ((at(ffi, memory), 64, host, 64, BUFFERED, bound[0]), RT_PARAM),
+        ((host, 64, host, 64, BUFFERED, bound[0]), RT_PARAM),
+        ((ffi.NULL, 64, host, 64, BUFFERED, bound[0]), INVALID_PARAM),
+        ((at(ffi, memory), 64, host, 64, 6, bound[0]), INVALID_PARAM),
+        ((at(ffi, memory), 64, host, 0, BUFFERED, bound[0]), OK),
+        ((at(ffi, memory), 64, at(ffi, memory, 64), 64, D2D, bound[0]), OK),
+    ]
+    assert [lib.aclrtMemcpyAsync(*arguments) for arguments, _ in rows] == [code for _, code in rows]
+    codes: list[int] = []
+    thread = threading.Thread(target=lambda: codes.append(lib.aclrtMemcpyAsync(*rows[0][0])))
+    thread.start()
+    thread.join()
+    assert codes == [RT_PARAM]  # before the missing context
+    assert lib.aclmdlRIUnbindStream(model[0], bound[0]) == OK
+    assert lib.aclmdlRIDestroy(model[0]) == OK
+    assert lib.aclrtDestroyStream(bound[0]) == OK
+
+
 @pytest.mark.parametrize("function", ["aclrtMemsetAsync", "aclrtMemsetD32Async"])
 def test_host_memory_is_filled_at_once(function: str, lib, ffi, stream) -> None:
     with PinnedBuffer(64) as pinned, Latch(stream):

@@ -226,6 +226,21 @@ def test_memory_of_the_runtime_can_be_mapped(pinned: Any, lib: Any, ffi: Any) ->
     assert place(lib, ffi, pinned) == HOST
 
 
+def test_freed_memory_is_registered_no_longer(lib: Any, ffi: Any, device: Any) -> None:
+    out, before = ffi.new("void **"), None
+    for _ in range(2):
+        assert lib.aclrtMallocHost(out, HUGE) == OK
+        first = ffi.cast("char *", out[0])
+        assert before in (None, first)  # the same addresses again
+        for page in (0, 3, HUGE // PAGE - 1):
+            assert lib.aclrtHostGetDevicePointer(first + page * PAGE, out, 0) == RT_PARAM
+            assert lib.aclrtHostRegister(first + page * PAGE, PAGE, 0, out) == OK
+        assert lib.aclrtFreeHost(first) == OK
+        assert lib.aclrtHostGetDevicePointer(first, out, 0) == RT_PARAM
+        assert lib.aclrtHostUnregister(first) == NOT_REGISTERED
+        before = first
+
+
 def test_arguments_of_registering(array: Any, pinned: Any, block: Any, check: Any, lib: Any, ffi: Any) -> None:
     freed, reserved = ffi.new("void **"), ffi.new("void **")
     assert lib.aclrtMallocHost(freed, 1 << 20) == OK

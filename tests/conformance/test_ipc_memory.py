@@ -85,6 +85,26 @@ def test_imported_memory_is_memory_of_a_device(block, process, lib, ffi) -> None
     assert process(CLOSE.format(key=key)) == "0"
 
 
+@pytest.mark.parametrize(("flags", "code"), [(0, RT_PARAM), (1, OK)])
+def test_an_importer_need_not_see_the_memorys_device(flags, code, block, lib, ffi, monkeypatch, request) -> None:
+    monkeypatch.setenv("ASCEND_RT_SIM_DEVICES", "4")
+    monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "2,3")
+    process = request.getfixturevalue("process")
+    key = export(lib, ffi, block)
+    written(lib, block, b"from device 0")
+    assert process("[Device(1).set_current(), objects.update(stream=Stream())]") == "[None, None]"
+    assert process("lib.aclrtMalloc(objects.setdefault('own', ffi.new('void **')), 4096, 0)") == "0"
+    assert process(IMPORT.format(key=key, flags=flags)) == "0"
+    attributes = "[(a := ffi.new('aclrtPtrAttributes *')), lib.aclrtPointerGetAttributes(objects['at'][0] + 9, a),"
+    assert process(attributes + "a.location.type, a.location.id][1:]") == "[0, 1, 1]"  # its own, as it knows no other
+    assert process("lib.aclrtMemcpy(objects['own'][0], 4096, objects['at'][0], 4096, 3)") == str(code)
+    copy = "lib.aclrtMemcpyAsync(objects['at'][0], 4096, objects['own'][0], 4096, 3, {stream})"
+    assert process(copy.format(stream="ffi.cast('aclrtStream', objects['stream'].handle)")) == str(code)
+    assert process("objects['stream'].synchronize()") == "None"
+    assert process(READ.format(at=0, size=13)) == "[0, b'from device 0']"  # to the host it needs no access
+    assert process(CLOSE.format(key=key)) == "0"
+
+
 def test_the_oldest_import_is_closed_first(block, process, lib, ffi) -> None:
     key = export(lib, ffi, block)
     assert process(IMPORT.format(key=key, flags=0)) == "0"

@@ -63,6 +63,19 @@ def test_what_is_freed_is_refused(lib: Any, ffi: Any, device: Any) -> None:
     assert lib.aclrtMemset(out[0], 1, 0, 1) == RT_PARAM
 
 
+def test_it_lies_in_a_window_of_its_own(block: Any, lib: Any, ffi: Any) -> None:
+    out, addresses = ffi.new("void **"), [block]
+    for size in (1, HUGE, TIB):
+        assert lib.aclrtMemAllocManaged(out, size, 1) == OK
+        addresses.append(out[0])
+    for address in addresses:
+        assert 0x90000000000 <= int(ffi.cast("uintptr_t", address)) < 0x90000000000 + 3 * TIB
+    assert lib.aclrtMemAllocManaged(out, 3 * TIB, 1) == NO_MEMORY  # what is left of it is smaller
+    for address in addresses[1:]:
+        assert lib.aclrtFree(address) == OK
+        assert lib.aclrtMemset(address, 1, 0, 1) == RT_PARAM
+
+
 @pytest.mark.parametrize("size", [3 * TIB + 1, 2**63, 2**64 - 1, 2**64 - HUGE])
 def test_what_does_not_fit(size: int, lib: Any, ffi: Any, device: Any) -> None:
     out = ffi.new("void **", ffi.cast("void *", 7))

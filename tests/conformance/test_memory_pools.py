@@ -655,6 +655,32 @@ def test_ordinary_memory_is_freed_in_stream_order(lib: Any, ffi: Any, stream: St
     assert lib.aclrtFree(out[0]) == RT_PARAM
 
 
+@pytest.mark.parametrize("end", ["run", "abort", "fail"])
+@pytest.mark.parametrize("again", ["aclrtFree", "aclrtMemPoolFreeAsync"])
+def test_what_a_stream_is_to_free_nobody_else_frees(
+    again: str, end: str, lib: Any, ffi: Any, stream: Stream, other: Stream
+) -> None:
+    out, free_memory = ffi.new("void **"), Device(0).memory_info.free
+    on = [ffi.cast("void *", it.handle) for it in (stream, other)]
+    assert lib.aclrtMalloc(out, 4 * MIB, 0) == OK
+    memory = out[0]
+    second = [memory] if again == "aclrtFree" else [memory, on[1]]
+    with Latch(stream):
+        if end == "fail":
+            assert lib.aclsimFailTask(on[0], 1, INTERNAL) == OK
+        assert lib.aclrtMemPoolFreeAsync(memory, on[0]) == OK
+        assert getattr(lib, again)(*second) == RT_PARAM
+        assert lib.aclrtMalloc(out, 4 * MIB, 0) == OK
+        assert out[0] != memory
+        if end == "abort":
+            assert lib.aclrtStreamAbort(on[0]) == OK
+    assert lib.aclrtSynchronizeStream(on[0]) == (INTERNAL if end == "fail" else OK)
+    assert lib.aclrtFree(memory) == (RT_PARAM if end == "run" else OK)  # the others have left it alone
+    assert lib.aclrtMemset(out[0], 8, 0, 8) == OK
+    assert lib.aclrtFree(out[0]) == OK
+    assert Device(0).memory_info.free == free_memory
+
+
 @pytest.mark.parametrize("address", GARBAGE)
 def test_what_is_no_memory_is_found_out_in_stream_order(address: int, lib: Any, ffi: Any, stream: Stream) -> None:
     assert free(lib, ffi, address, stream) == OK

@@ -197,6 +197,27 @@ def test_access_of_several_locations(virtual: Virtual, lib: Any, ffi: Any) -> No
     virtual.give_back(address, memory)
 
 
+@pytest.mark.parametrize(
+    ("second", "code"),
+    [
+        ((READ_WRITE, HOST, 0), OK),
+        ((READ_WRITE, DEVICE, 99), NO_DEVICE),
+        ((READ_WRITE, HOST, 1), RT_PARAM),
+        ((1, HOST, 0), RT_PARAM),
+        ((1, DEVICE, 0), IN_USE),  # it has other access already
+    ],
+)
+def test_access_is_granted_to_all_or_none(
+    second: tuple[int, int, int], code: int, virtual: Virtual, lib: Any, ffi: Any
+) -> None:
+    address, memory = virtual.mapped()
+    rows = [(READ_WRITE, DEVICE, 1), second]
+    wanted = [{"flags": flags, "location": {"type": kind, "id": identity}} for flags, kind, identity in rows]
+    assert lib.aclrtMemSetAccess(address, HUGE, ffi.new("aclrtMemAccessDesc[2]", wanted), 2) == code
+    assert access(virtual, address, DEVICE, 1) == (READ_WRITE if code == OK else NEVER_GRANTED)
+    virtual.give_back(address, memory)
+
+
 # --- ranges that copies refuse ---------------------------------------------------------------------------------------
 
 
@@ -371,6 +392,44 @@ def test_wished_addresses(virtual: Virtual, lib: Any, ffi: Any) -> None:
     assert lib.aclrtReleaseMemAddress(start) == OK
 
 
+def test_released_addresses_can_be_wished_in_other_pieces(virtual: Virtual, lib: Any, ffi: Any) -> None:
+    begin, out = 18 * TIB, ffi.new("void **")
+    pieces = [(0, 2), (4, 2), (0, 8), (1, 1), (3, 4), (7, 3), (0, 10)]  # in pages, each released before the next
+    for offset, pages in pieces:
+        address = virtual.reserve(pages * HUGE, begin + offset * HUGE)
+        assert number(ffi, address) == begin + offset * HUGE
+        for inside in {0, pages - 1}:
+            wish = address + inside * HUGE
+            assert lib.aclrtReserveMemAddress(out, HUGE, 0, wish, 1) == NO_MEMORY, (offset, pages, inside)
+        memory = virtual.allocate()
+        assert lib.aclrtMapMem(address, HUGE, 0, memory, 0) == OK
+        assert virtual.read(address, 4) == bytes(4)
+        assert virtual.write(address, b"mine") == OK
+        virtual.give_back(address, memory)
+        assert virtual.write(address, b"late") == RT_PARAM
+
+
+@pytest.mark.parametrize("wish", [0, 19 * TIB])
+def test_a_task_outlives_its_addresses(wish: int, calls: Callable[..., list[Any]]) -> None:
+    rows = [
+        (["aclrtSetDevice", 0], OK),
+        (["aclrtCreateStream", "out:stream"], OK),
+        (["aclrtReserveMemAddress", "out:address", HUGE, 0, wish, 1], OK),
+        (["aclrtMallocPhysical", "out:memory", HUGE, prop(), 0], OK),
+        (["aclrtMapMem", "@address", HUGE, 0, "@memory", 0], OK),
+        (["aclsimHold", 1], OK),
+        (["aclrtMemsetAsync", "@address", HUGE, 1, HUGE, "@stream"], OK),
+        (["aclrtUnmapMem", "@address"], OK),
+        (["aclrtReleaseMemAddress", "@address"], OK),
+        (["aclsimHold", 0], OK),
+        (["aclrtSynchronizeStream", "@stream"], OK),
+        (["aclrtReserveMemAddress", "out:again", HUGE, 0, wish, 1], OK),
+        (["aclrtMapMem", "@again", HUGE, 0, "@memory", 0], OK),
+        (["aclrtMemset", "@again", HUGE, 1, HUGE], OK),
+    ]
+    assert [code for code, _ in calls([row for row, _ in rows])] == [code for _, code in rows]
+
+
 def test_addresses_are_distinct_and_come_back(virtual: Virtual, lib: Any, ffi: Any) -> None:
     sizes = [HUGE, 3 * HUGE, GIB, 5 * GIB]
     taken = [(number(ffi, virtual.reserve(size)), size) for size in sizes * 8]
@@ -452,6 +511,19 @@ def test_exhaustion(virtual: Virtual, lib: Any, ffi: Any) -> None:
     assert (number(ffi, out[0]), number(ffi, address[0])) == (7, 7)
 
 
+def test_memory_of_the_host_is_exhausted_too(virtual: Virtual, lib: Any, ffi: Any) -> None:
+    out = ffi.new("aclrtDrvMemHandle *")
+    properties = ffi.new("aclrtPhysicalMemProp *", prop(12, 0, HOST))
+    assert lib.aclrtMallocPhysical(out, 32 * TIB, properties, 0) == NO_MEMORY
+    taken = virtual.allocate(40 * GIB, **prop(12, 0, HOST))
+    assert lib.aclrtMallocPhysical(out, 40 * GIB, properties, 0) == NO_MEMORY
+    pinned = ffi.new("void **")
+    assert lib.aclrtMallocHost(pinned, 40 * GIB) == NO_MEMORY  # it is the same memory
+    assert lib.aclrtFreePhysical(taken) == OK
+    assert lib.aclrtMallocHost(pinned, 40 * GIB) == OK
+    assert lib.aclrtFreeHost(pinned[0]) == OK
+
+
 # --- links (910C) ----------------------------------------------------------------------------------------------------
 
 
@@ -500,6 +572,8 @@ def test_links_of_products(product: str, calls: Callable[..., list[Any]]) -> Non
 # --- arguments -------------------------------------------------------------------------------------------------------
 
 # In a process without a context: these functions need none.
+# Other access for the memory's own device, which has it already only where mapping grants it.
+RESET = {"aclrtMapMem": IN_USE, "aclrtMemMapNoAccess": RT_PARAM}
 ARGUMENTS = [
     (["aclrtMallocPhysical", None, 0, None, 1], INVALID_PARAM),
     (["aclrtMallocPhysical", "out", HUGE, None, 0], INVALID_PARAM),
@@ -558,7 +632,8 @@ ARGUMENTS = [
             (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 3, "location": {"type": 1, "id": 9}}], 1], NO_DEVICE),
             (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 3, "location": {"type": 0, "id": 1}}], 1], RT_PARAM),
             (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 3, "location": {"type": 4}}], 1], RT_PARAM),
-            (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 1, "location": {"type": 1}}], 1], RT_PARAM),
+            (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 1, "location": {"type": 1}}], 1], RESET[function]),
+            (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 1, "location": {"type": 0}}], 1], RT_PARAM),
             (["aclrtMemSetAccess", "@address", 4096, [{"flags": 3, "location": {"type": 1}}], 1], RT_PARAM),
             (["aclrtMemSetAccess", 20 * TIB + 4096, HUGE, [{"flags": 3, "location": {"type": 1}}], 1], RT_PARAM),
             (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 3, "location": {"type": 1}}], 1], OK),

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "context.h"
+#include "copy.h"
 #include "engine.h"
 #include "error.h"
 
@@ -83,6 +84,9 @@ class Block {
         }
     }
     ~Block() {
+        if (MemoryCheck *check = engine_.memory_check()) {
+            check->end_uses();  // if the operator was not submitted: the callback may free the memory
+        }
         call_unlocked(engine_, lock_, [&] { allocator_.release(allocator_.object, block_); });
     }
     Block(const Block &) = delete;
@@ -115,7 +119,7 @@ void run_on_block(Engine &engine, Lock &lock, Stream &stream, const Allocator &a
              allocator.object, block.address(), stream.context.device.user_id, bytes);
     }
     note_use(engine, block.address(), bytes, "workspace");
-    engine.admit(lock, stream);
+    admit_with(engine, lock, stream, {{block.address(), bytes}});
     engine.submit(stream, OperatorTask(engine, Workspace(block.address(), Release{nullptr, 0}), bytes));
     turn.note_use(stream);
 }

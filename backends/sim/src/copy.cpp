@@ -66,9 +66,7 @@ std::size_t extent_of(const Transfer &transfer, std::size_t pitch) {
 }
 
 bool can_access(const Device &device, const Location &location) {
-    return location.device == device.physical_id ||
-           std::any_of(device.accessible_peers.begin(), device.accessible_peers.end(),
-                       [&](const Device *peer) { return peer->physical_id == location.device; });
+    return location.device == device.physical_id || device.accessible_peers.count(location.device) != 0;
 }
 
 void require_access(Engine &engine, const Transfer &transfer) {
@@ -83,7 +81,8 @@ void require_access(Engine &engine, const Transfer &transfer) {
     if (!can_access(own, from) || !can_access(own, to)) {
         fail(ACL_ERROR_RT_PARAM_INVALID,
              "the copy goes from one device to another, and device %u has no access to its peer; call "
-             "aclrtDeviceEnablePeerAccess first",
+             "aclrtDeviceEnablePeerAccess first, or import the memory with "
+             "ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS",
              own.user_id);
     }
 }
@@ -154,6 +153,21 @@ void require_live(Engine &engine, const void *address, std::size_t size, const c
     note_use(engine, address, size, name);
 }
 
+void require_still_live(Engine &engine, std::initializer_list<Extent> memory) {
+    for (const Extent &extent : memory) {
+        if (!is_live(engine, extent.address, extent.size)) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "the %zu bytes at %p were freed while this call waited for the stream%s",
+                 extent.size, extent.address, what_is_known_of(engine, extent.address).c_str());
+        }
+    }
+}
+
+void admit_with(Engine &engine, Lock &lock, Stream &stream, std::initializer_list<Extent> memory) {
+    if (engine.admit(lock, stream)) {
+        require_still_live(engine, memory);
+    }
+}
+
 void require_ranges(Engine &engine, const Transfer &transfer) {
     require_live(engine, transfer.destination, extent_of(transfer, transfer.destination_pitch), "dst");
     require_live(engine, transfer.source, extent_of(transfer, transfer.source_pitch), "src");
@@ -162,7 +176,9 @@ void require_ranges(Engine &engine, const Transfer &transfer) {
 
 void copy_in_stream(Engine &engine, Lock &lock, Stream &stream, const Transfer &transfer, aclrtMemcpyKind corrected) {
     const bool crosses = corrected == ACL_MEMCPY_HOST_TO_DEVICE || corrected == ACL_MEMCPY_DEVICE_TO_HOST;
-    engine.admit(lock, stream);
+    const Extent destination{transfer.destination, extent_of(transfer, transfer.destination_pitch)};
+    const Extent source{transfer.source, extent_of(transfer, transfer.source_pitch)};
+    admit_with(engine, lock, stream, {destination, source});
     if (!crosses || !(is_pageable(engine, transfer.source) || is_pageable(engine, transfer.destination))) {
         engine.submit(stream, CopyTask(engine.workers(), transfer));
         return;
@@ -174,6 +190,7 @@ void copy_in_stream(Engine &engine, Lock &lock, Stream &stream, const Transfer &
     }
     require_sound(stream.context);
     report_failure(stream);
+    require_still_live(engine, {destination, source});
     copy_now(engine, lock, transfer);
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <mutex>
 
 #include "stream.h"
@@ -105,6 +106,15 @@ aclrtMemcpyKind correct_kind(Engine &engine, aclrtMemcpyKind kind, const void *d
 bool is_live(Engine &engine, const void *address, std::size_t size);
 void require_live(Engine &engine, const void *address, std::size_t size,
                   const char *name);  // ACL_ERROR_RT_PARAM_INVALID
+
+// Engine::admit(), with memory that must still be live afterwards: while the call waits, others may free it.
+struct Extent {
+    const void *address;
+    std::size_t size;
+};
+void require_still_live(Engine &engine, std::initializer_list<Extent> memory);  // ACL_ERROR_RT_PARAM_INVALID
+void admit_with(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream,
+                std::initializer_list<Extent> memory);
 
 // What the driver would find wrong with the addresses of a copy: memory that is not live, or, between two devices, that
 // the current one has no access to.

@@ -54,9 +54,9 @@ struct Device {
     aclError lost = ACL_SUCCESS;               // what everything on it fails with: aclsimLoseDevice
     std::uint32_t set_count = 0;               // aclrtSetDevice minus aclrtResetDevice
     std::vector<Context *> contexts;           // all live ones, the primary included
-    std::set<const Device *> accessible_peers;
-    bool aborting = false;  // aclrtDeviceTaskAbort runs
-    bool has_group;         // a compute group was chosen, or need not be
+    std::set<std::uint32_t> accessible_peers;  // physical ids: the process need not see those whose memory it imports
+    bool aborting = false;                     // aclrtDeviceTaskAbort runs
+    bool has_group;                            // a compute group was chosen, or need not be
 };
 
 }  // namespace aclsim

@@ -149,14 +149,14 @@ std::uint32_t Engine::last_task_id() const { return t_last_task_id; }
 
 // --- submitting ------------------------------------------------------------------------------------------------------
 
-void Engine::admit(Lock &lock, Stream &stream) {
+bool Engine::admit(Lock &lock, Stream &stream) {
     require_not_aborting(stream);
     require_sound(stream.context);
     if (stream.model != nullptr) {
         stream.model->require_open(stream);
     }
     if (stream.queue.size() < config().product->queue_depth) {
-        return;
+        return false;
     }
     if (!stream.executes_tasks()) {
         fail(ACL_ERROR_RT_STREAM_TASK_FULL, "stream %u keeps its tasks, and its queue is full", stream.id);
@@ -168,6 +168,7 @@ void Engine::admit(Lock &lock, Stream &stream) {
         fail(ACL_ERROR_RT_INVALID_HANDLE, "the stream was destroyed while this call waited for a place in its queue");
     }
     admit(lock, stream);
+    return true;
 }
 
 void Engine::append(Stream &stream, std::unique_ptr<Task> task) {

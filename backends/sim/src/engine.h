@@ -95,7 +95,8 @@ class Engine {
     // --- submitting and moving streams forward; engine lock held -------------------------------------------------
     // What every submission checks; waits while the queue is full, and lets other threads in meanwhile. Fails with
     // the sticky failure of a STOP-mode context, or when the device or the stream is being aborted or was destroyed.
-    void admit(Lock &lock, Stream &stream);
+    // true: it waited, and what the caller has looked at before may have changed.
+    bool admit(Lock &lock, Stream &stream);
     // Starts or queues a task on a stream that has just admitted it. Never waits.
     template <class T>
     void submit(Stream &stream, T task) {
@@ -243,11 +244,12 @@ inline void note_use(Engine &engine, const void *address, std::uint64_t size, co
 // Works without the lock, on memory that nobody may free meanwhile. Does not throw.
 template <class Work>
 void work_unlocked(Engine &engine, Lock &lock, Work work) {
-    MemoryCheck *check = engine.memory_check();
-    const auto uses = check == nullptr ? nullptr : check->uses_of_call();
     lock.unlock();
     work();
     lock = engine.acquire();
+    if (MemoryCheck *check = engine.memory_check()) {
+        check->end_uses();
+    }
 }
 
 // What the memory check knows of an address that is not live, to be put behind the text of a failure.

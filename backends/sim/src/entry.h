@@ -3,6 +3,7 @@
 
 #include <mutex>
 #include <new>
+#include <optional>
 
 #include "config.h"
 #include "context.h"
@@ -56,10 +57,13 @@ aclError ungated_entry(const char *function, Body body) {
     return checked_entry(function, [&] {
         Engine &engine = Engine::get();
         Lock lock = engine.acquire();
-        if (MemoryCheck *check = engine.memory_check()) {
-            check->forget_uses();
+        {
+            std::optional<MemoryCheck::Call> call;
+            if (engine.memory_check() != nullptr) {
+                call.emplace();
+            }
+            body(engine, lock);
         }
-        body(engine, lock);
         if (engine.exceptions().is_pending()) {
             engine.exceptions().deliver(lock);
         }

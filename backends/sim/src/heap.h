@@ -23,6 +23,7 @@ constexpr std::uint64_t page_for(std::uint64_t size) { return size > (1ULL << 20
 // Who frees a block.
 enum class Owner : std::uint8_t {
     Application,
+    Stream,   // when it gets there: aclrtMemPoolFreeAsync
     Runtime,  // which has it for itself: pools, workspaces, symbols
     Mapping,  // physical memory: used only where it is mapped, never at its address here
 };

@@ -27,7 +27,8 @@ const std::string &IpcMemory::export_block(const void *address, std::uint64_t si
     const std::optional<Block> block = memory.find(address);
     if (location.place != Place::Device || memory.find_range(address) != nullptr || !block ||
         block->address != reinterpret_cast<std::uintptr_t>(address) || block->owner != Owner::Application) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live memory that aclrtMalloc gave", address);
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live memory that aclrtMalloc gave%s", address,
+             what_is_known_of(engine_, address).c_str());
     }
     if (block->address % kSmallPage != 0 || size > block->size) {
         fail(ACL_ERROR_RT_PARAM_INVALID,
@@ -49,7 +50,7 @@ void IpcMemory::permit(const std::string &key, const std::int32_t *processes, st
     found->second.pages.permit(processes, count, config().product->has(kHasSimt) ? kMostProcesses : kProcesses);
 }
 
-std::pair<void *, std::uint32_t> IpcMemory::import(const std::string &key) {
+std::pair<void *, std::uint32_t> IpcMemory::import(const std::string &key, const Device &importer) {
     const std::optional<PhysicalPages> pages = ExportedPages::open(key);
     if (!pages) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "no other process that lives exports memory under the key");
@@ -63,7 +64,9 @@ std::pair<void *, std::uint32_t> IpcMemory::import(const std::string &key) {
     if (address == nullptr) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "there are no addresses left");
     }
-    engine_.memory().add_range({reinterpret_cast<std::uintptr_t>(address), size, pages->location, pages->page, true});
+    Range range{reinterpret_cast<std::uintptr_t>(address), size, pages->location, pages->page, true};
+    range.importer = importer.user_id;
+    engine_.memory().add_range(range);
     const Import import{address, pages->location.device};
     try {
         pages->file->map(address, pages->offset, size);

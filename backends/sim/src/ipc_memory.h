@@ -12,6 +12,7 @@
 namespace aclsim {
 
 class Engine;
+struct Device;
 
 // Guarded by the engine's lock. Fails with ACL_ERROR_RT_PARAM_INVALID where a key or an address is not as it must be.
 class IpcMemory {
@@ -22,7 +23,7 @@ class IpcMemory {
     void permit(const std::string &key, const std::int32_t *processes, std::size_t count);
     void set_attribute(const std::string &key) { attributed_.insert(key); }
     // The address here, and the device that the memory is of.
-    std::pair<void *, std::uint32_t> import(const std::string &key);
+    std::pair<void *, std::uint32_t> import(const std::string &key, const Device &importer);
     // Of the oldest import, else of the export.
     void close(const std::string &key);
     // The block was freed: nobody imports it any more.

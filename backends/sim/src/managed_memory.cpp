@@ -8,7 +8,9 @@
 namespace aclsim {
 namespace {
 
-constexpr std::uint64_t kWindow = 3ULL << 40;  // section 5: the size of the addresses that are for managed memory
+// The addresses that are for managed memory (section 5).
+constexpr std::uintptr_t kWindowBegin = 0x90000000000;
+constexpr std::uint64_t kWindow = 3ULL << 40;
 
 std::uintptr_t number(const void *address) { return reinterpret_cast<std::uintptr_t>(address); }
 
@@ -25,12 +27,23 @@ void *ManagedMemory::allocate(std::uint64_t size, std::uint32_t device) {
         return nullptr;
     }
     size = round_up(size, kHugePage);
-    void *address = engine_.memory().reserve(size, kHugePage);
+    void *address = reserve(size);
     if (address != nullptr) {
         engine_.memory().add_range({number(address), size, {Place::Managed, device}, kHugePage, true});
         allocations_[number(address)] = {size, std::vector<Page>(size / kHugePage)};
     }
     return address;
+}
+
+// Where something of the host's own is in the window, as with some sanitizers, any addresses do.
+void *ManagedMemory::reserve(std::uint64_t size) {
+    if (!has_looked_) {
+        void *wish = reinterpret_cast<void *>(kWindowBegin);
+        const bool is_free = engine_.memory().reserve(kWindow, kHugePage, wish) != nullptr;
+        window_ = is_free ? std::make_unique<Heap>(kWindowBegin, kWindow) : nullptr;
+        has_looked_ = true;
+    }
+    return window_ ? window_->allocate(size, kHugePage) : engine_.memory().reserve(size, kHugePage);
 }
 
 bool ManagedMemory::free(void *address) {
@@ -39,7 +52,11 @@ bool ManagedMemory::free(void *address) {
     }
     note_release(engine_, address);
     engine_.memory().clear_range(number(address));
-    engine_.memory().unreserve(address);
+    if (window_) {
+        window_->release(address);
+    } else {
+        engine_.memory().unreserve(address);
+    }
     return true;
 }
 

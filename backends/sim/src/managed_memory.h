@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <vector>
 
 #include "abi/acl.h"
+#include "heap.h"
 
 namespace aclsim {
 
@@ -41,11 +43,14 @@ class ManagedMemory {
         std::uint64_t size;
         std::vector<Page> pages;
     };
+    void *reserve(std::uint64_t size);
     std::map<std::uintptr_t, Allocation>::const_iterator find(const void *address) const;
     // The pages that a range touches; it must be inside one allocation.
     std::vector<Page *> pages(const void *address, std::uint64_t size);
 
     Engine &engine_;
+    std::unique_ptr<Heap> window_;  // addresses
+    bool has_looked_ = false;       // for the window, at the first use
     std::map<std::uintptr_t, Allocation> allocations_;
 };
 

@@ -1,7 +1,10 @@
 #include "memory.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 #include "error.h"
 
@@ -20,6 +23,13 @@ std::uint64_t slot_size(std::uint64_t device_memory) {
 }
 
 std::uintptr_t number(const void *address) { return reinterpret_cast<std::uintptr_t>(address); }
+
+// The span, of those that map their begins to their ends, that the address is in; or nullptr.
+const std::pair<const std::uintptr_t, std::uintptr_t> *find_span(const std::map<std::uintptr_t, std::uintptr_t> &spans,
+                                                                 std::uintptr_t address) {
+    const auto after = spans.upper_bound(address);
+    return after == spans.begin() || std::prev(after)->second <= address ? nullptr : &*std::prev(after);
+}
 
 }  // namespace
 
@@ -47,8 +57,8 @@ AddressSpace::~AddressSpace() {
     if (virtual_) {
         give_addresses_back(reinterpret_cast<void *>(virtual_begin_), virtual_->capacity() + kGiantPage);
     }
-    for (const auto &[address, size] : wished_) {
-        give_addresses_back(reinterpret_cast<void *>(address), size);
+    for (const auto &[begin, end] : taken_) {
+        give_addresses_back(reinterpret_cast<void *>(begin), end - begin);
     }
 }
 
@@ -100,18 +110,33 @@ bool AddressSpace::is_live(const void *address, std::uint64_t size) const {
     return true;
 }
 
-bool AddressSpace::free_pinned(const void *address) {
+bool AddressSpace::is_pinned_block(const void *address) const {
+    const std::optional<Block> block = heaps_[0].find(address);
+    return block && block->address == number(address) && block->owner == Owner::Application;
+}
+
+void AddressSpace::free_pinned(const void *address) {
     const std::optional<Block> block = pinned().release(address);
+    if (block) {
+        ranges_.erase(ranges_.lower_bound(block->address), ranges_.lower_bound(block->address + block->size));
+    }
     if (block && block->page == kHugePage) {
         discard_pages(reinterpret_cast<void *>(block->address), block->size);
     }
-    return block.has_value();
 }
 
-bool AddressSpace::is_device_block(const void *address) const {
+bool AddressSpace::is_device_block(const void *address, Owner owner) const {
     const std::optional<Block> block = find(address);
     return locate(address).place == Place::Device && slot_of(address) != nullptr && block &&
-           block->address == number(address) && block->owner == Owner::Application;
+           block->address == number(address) && block->owner == owner;
+}
+
+bool AddressSpace::change_owner(const void *address, Owner from, Owner to) {
+    const bool is_there = is_device_block(address, from);
+    if (is_there) {
+        device(locate(address).device).set_owner(address, to);
+    }
+    return is_there;
 }
 
 bool AddressSpace::free_device(const void *address) {
@@ -149,14 +174,35 @@ std::uint64_t AddressSpace::offset_of(std::uint32_t device, const void *address)
 }
 
 void *AddressSpace::reserve(std::uint64_t size, std::uint64_t alignment, void *wish) {
-    if (wish != nullptr) {
-        void *address = reserve_addresses(size, wish);
-        if (address != nullptr) {
-            wished_.emplace(number(address), size);
-        }
-        return address;
+    if (wish == nullptr) {
+        return has_virtual() ? virtual_->allocate(size, alignment) : nullptr;
     }
-    return has_virtual() ? virtual_->allocate(size, alignment) : nullptr;
+    const auto next = wished_.lower_bound(number(wish));
+    const bool is_free =
+        find_span(wished_, number(wish)) == nullptr && (next == wished_.end() || next->first - number(wish) >= size);
+    if (!is_free || !take(number(wish), number(wish) + size)) {
+        return nullptr;
+    }
+    wished_.emplace(number(wish), number(wish) + size);
+    return wish;
+}
+
+// From the host, what it has not given yet. If something else is among the addresses, those before it stay taken.
+bool AddressSpace::take(std::uintptr_t begin, std::uintptr_t end) {
+    while (begin < end) {
+        if (const auto *known = find_span(taken_, begin)) {
+            begin = known->second;
+            continue;
+        }
+        const auto next = taken_.lower_bound(begin);
+        const std::uintptr_t stop = next == taken_.end() ? end : std::min(end, next->first);
+        if (reserve_addresses(stop - begin, reinterpret_cast<void *>(begin)) == nullptr) {
+            return false;
+        }
+        taken_.emplace(begin, stop);
+        begin = stop;
+    }
+    return true;
 }
 
 // A limit of the process, or a sanitizer that uses most addresses itself, may leave less than the usual size.
@@ -171,13 +217,9 @@ bool AddressSpace::has_virtual() {
 }
 
 void AddressSpace::unreserve(void *address) {
-    const auto found = wished_.find(number(address));
-    if (found == wished_.end()) {
+    if (wished_.erase(number(address)) == 0) {
         virtual_->release(address);
-        return;
     }
-    give_addresses_back(address, found->second);
-    wished_.erase(found);
 }
 
 void AddressSpace::clear_range(std::uintptr_t address) {
@@ -204,8 +246,7 @@ bool AddressSpace::is_virtual(std::uintptr_t address) const {
     if (virtual_ && address >= virtual_->base() && address - virtual_->base() < virtual_->capacity()) {
         return true;
     }
-    const auto after = wished_.upper_bound(address);
-    return after != wished_.begin() && address - std::prev(after)->first < std::prev(after)->second;
+    return find_span(taken_, address) != nullptr;
 }
 
 }  // namespace aclsim

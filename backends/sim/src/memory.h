@@ -43,6 +43,7 @@ struct Range {
     std::uint64_t page;
     bool is_accessible;  // not before aclrtMemSetAccess, if it was mapped without access
     Registration registration = Registration::None;
+    std::uint32_t importer = 0;  // the user's id of the device that was current when the memory was imported by key
 };
 
 // Guarded by the engine's lock.
@@ -61,11 +62,14 @@ class AddressSpace {
 
     Heap &pinned() { return heaps_[0]; }
     Heap &device(std::uint32_t device) { return heaps_[device + 1]; }
-    // false unless the address is the start of a live block there. The host gets the pages of large blocks
-    // back; small ones keep theirs, because they are likely to be used again at once.
-    bool free_pinned(const void *address);
+    bool is_pinned_block(const void *address) const;  // that starts there
+    // Nothing happens unless the address is the start of a live block there. What was registered in it is so no longer.
+    // The host gets the pages of large blocks back; small ones keep theirs, because they are likely to be used again.
+    void free_pinned(const void *address);
     bool free_device(const void *address);
-    bool is_device_block(const void *address) const;  // of the application, that starts there
+    bool is_device_block(const void *address, Owner owner = Owner::Application) const;  // that starts there
+    // Of a block that starts there; false: the owner from has none.
+    bool change_owner(const void *address, Owner from, Owner to);
     // What aclrtFree does not free; nullptr: no room. Memory for mappings has no address of its own: what it answers is
     // only for these calls.
     void *allocate_internal(std::uint32_t device, std::uint64_t size) {
@@ -92,6 +96,7 @@ class AddressSpace {
   private:
     const Heap *slot_of(const void *address) const;
     bool has_virtual();  // takes the addresses from the host at the first use
+    bool take(std::uintptr_t begin, std::uintptr_t end);
     bool is_virtual(std::uintptr_t address) const;
 
     std::uintptr_t range_ = 0;  // what was reserved for the slots: base_ is aligned
@@ -103,7 +108,10 @@ class AddressSpace {
     std::map<std::uintptr_t, Range> ranges_;
     std::unique_ptr<Heap> virtual_;  // addresses
     std::uintptr_t virtual_begin_ = 0;
-    std::map<std::uintptr_t, std::uint64_t> wished_;  // reserved at an address that the user chose: address -> size
+    // Addresses that users chose, begin -> end: those reserved now, and all that the host ever gave. Those stay taken,
+    // because a task that uses them too late must hit no memory of others, and a crash would not tell what was wrong.
+    std::map<std::uintptr_t, std::uintptr_t> wished_;
+    std::map<std::uintptr_t, std::uintptr_t> taken_;
 };
 
 }  // namespace aclsim

@@ -16,6 +16,7 @@
 #endif
 
 #include "error.h"
+#include "stall.h"
 #include "stream.h"
 
 namespace aclsim {
@@ -35,28 +36,28 @@ struct MemoryCheck::Allocation {
     std::string text() const;
 };
 
-// What a task or a call works on. Pending uses go away with the task.
+// What a task or a call works on: until it is over, unless the task is kept for replays.
 struct MemoryUses {
-    MemoryUses(std::string user, MemoryCheck::Allocations used) : who(std::move(user)), allocations(std::move(used)) {}
-    ~MemoryUses() {
-        if (is_pending) {
-            for (const auto &it : allocations) {
-                it->pending.erase(std::remove(it->pending.begin(), it->pending.end(), this), it->pending.end());
+    explicit MemoryUses(std::string user) : who(std::move(user)) {}
+    ~MemoryUses() { end(); }
+    MemoryUses(const MemoryUses &) = delete;
+    MemoryUses &operator=(const MemoryUses &) = delete;
+    void add(const MemoryCheck::Allocations &used) {
+        for (const auto &it : used) {
+            if (std::find(allocations.begin(), allocations.end(), it) == allocations.end()) {
+                allocations.push_back(it);
+                it->pending.push_back(this);
             }
         }
     }
-    MemoryUses(const MemoryUses &) = delete;
-    MemoryUses &operator=(const MemoryUses &) = delete;
-    void begin() {
-        is_pending = true;
+    void end() {
         for (const auto &it : allocations) {
-            it->pending.push_back(this);
+            it->pending.erase(std::remove(it->pending.begin(), it->pending.end(), this), it->pending.end());
         }
     }
 
-    const std::string who;
-    const MemoryCheck::Allocations allocations;
-    bool is_pending = false;
+    std::string who;
+    MemoryCheck::Allocations allocations{};
 };
 
 namespace {
@@ -67,7 +68,7 @@ constexpr std::uint64_t kNear = 16ULL << 20;           // bytes behind an alloca
 constexpr int kNewMemory = 0xCD, kFreedMemory = 0xDD;  // patterns that no program expects
 
 std::atomic<std::int32_t (*)(char *, std::size_t)> g_provider{nullptr};
-thread_local MemoryCheck::Allocations t_used;  // by the present call
+thread_local std::shared_ptr<MemoryUses> t_uses;  // of the present call
 
 std::uintptr_t number(const void *address) { return reinterpret_cast<std::uintptr_t>(address); }
 
@@ -78,6 +79,10 @@ std::string bytes_at(std::uint64_t size, std::uintptr_t address) {
     std::snprintf(text, sizeof text, "%llu bytes at %#llx", static_cast<unsigned long long>(size),
                   static_cast<unsigned long long>(address));
     return text;
+}
+
+std::string use_of(const std::string &who, const void *address, std::uint64_t size, const char *name) {
+    return who + " uses " + bytes_at(size, number(address)) + " (" + name + "),\n  ";
 }
 
 void poison(const MemoryCheck::Allocation &allocation, int pattern) {
@@ -166,6 +171,16 @@ void MemoryCheck::not_freed(const std::shared_ptr<Allocation> &allocation) {
     live_[allocation->address] = allocation;
 }
 
+void MemoryCheck::freed_nothing(const void *address) {
+    report(present_call() + " frees " + text_of(address) + ", which is not the start of live device memory,\n  " +
+           words_for(address));
+}
+
+void MemoryCheck::freed_registered(const void *address) {
+    report(present_call() + " frees " + text_of(address) +
+           ", which is registered; call aclrtHostUnregister first,\n  " + words_for(address));
+}
+
 void MemoryCheck::report_uses(const Allocation &allocation) {
     for (const MemoryUses *use : allocation.pending) {
         report(allocation.text() + "\n  while " + use->who + " still uses it; synchronize first");
@@ -207,15 +222,9 @@ std::shared_ptr<MemoryCheck::Allocation> MemoryCheck::find_retired(const void *a
 
 // --- uses ------------------------------------------------------------------------------------------------------------
 
-// Whatever the runtime lets pass: behind the size that was asked for, or in what a pool or the driver keeps.
-MemoryCheck::Allocations MemoryCheck::examine(const std::string &who, const void *address, std::uint64_t size,
-                                              const char *name) {
-    const auto what = [&] { return who + " uses " + bytes_at(size, number(address)) + " (" + name + "),\n  "; };
+MemoryCheck::Allocations MemoryCheck::find_live(const void *address, std::uint64_t size) const {
     auto it = find_before(address);
     if (it == live_.end() || !it->second->has(number(address))) {
-        if (const auto gone = find_retired(address)) {
-            report(what() + "inside " + gone->text());
-        }
         return {};
     }
     const std::uintptr_t end = number(address) + size;
@@ -227,40 +236,73 @@ MemoryCheck::Allocations MemoryCheck::examine(const std::string &who, const void
     while (goes_on(*used.back())) {
         used.push_back(it->second);
     }
+    return used;
+}
+
+// For a task memory is live until a stream gets to where it is freed. Of those at one address the oldest comes first.
+MemoryCheck::Allocations MemoryCheck::find_in_stream(const void *address, std::uint64_t size) const {
+    const auto is_there = [address](const auto &it) { return !it->is_gone && it->has(number(address)); };
+    const auto found = std::find_if(retired_.begin(), retired_.end(), is_there);
+    return found == retired_.end() ? find_live(address, size) : Allocations{*found};
+}
+
+// Whatever the runtime lets pass: behind the size that was asked for, or in what a pool or the driver keeps.
+void MemoryCheck::examine(const std::string &who, const void *address, std::uint64_t size, const char *name,
+                          const Allocations &used) {
+    const auto what = [&] { return use_of(who, address, size, name); };
+    if (used.empty()) {
+        if (const auto gone = find_retired(address)) {
+            report(what() + "inside " + gone->text());
+        }
+        return;
+    }
+    const std::uintptr_t end = number(address) + size;
     const Allocation &last = *used.back();
     if (end > last.end()) {
         report(what() + std::to_string(std::min(size, end - last.end())) + " of them past the end of " + last.text());
     }
-    return used;
 }
 
 void MemoryCheck::used(const void *address, std::uint64_t size, const char *name) {
-    const Allocations used = examine(present_call(), address, size, name);
-    t_used.insert(t_used.end(), used.begin(), used.end());
+    const Allocations used = find_live(address, size);
+    examine(present_call(), address, size, name, used);
+    if (!used.empty() && t_uses == nullptr) {
+        t_uses = std::make_shared<MemoryUses>(present_call());
+    }
+    if (!used.empty()) {
+        t_uses->add(used);
+    }
 }
 
 void MemoryCheck::attach(const Stream &stream, Task &task) {
-    if (t_used.empty()) {
+    if (t_uses == nullptr) {
         return;
     }
-    task.uses =
-        std::make_shared<MemoryUses>("task " + std::to_string(task.sequence) + " of stream " +
-                                         std::to_string(stream.id) + ", which " + present_call() + " submitted,",
-                                     std::exchange(t_used, {}));
-    if (stream.executes_tasks()) {
-        task.uses->begin();
+    t_uses->who = "task " + std::to_string(task.sequence) + " of stream " + std::to_string(stream.id) + ", which " +
+                  present_call() + " submitted,";
+    if (!stream.executes_tasks()) {
+        t_uses->end();
     }
+    task.uses = std::exchange(t_uses, nullptr);
 }
 
-std::shared_ptr<MemoryUses> MemoryCheck::uses_of_call() {
-    auto uses = std::make_shared<MemoryUses>(present_call(), std::exchange(t_used, {}));
-    uses->begin();
-    return uses;
-}
+void MemoryCheck::end_uses() { t_uses.reset(); }
+
+MemoryCheck::Call::Call() : outer_(std::exchange(t_uses, nullptr)) {}
+MemoryCheck::Call::~Call() { t_uses = std::move(outer_); }
 
 void MemoryCheck::found(const Task &task, const void *address, std::uint64_t size, const char *name) {
+    if (task.uses == nullptr) {
+        return;
+    }
+    const Allocations used = find_in_stream(address, size);
+    examine(task.uses->who, address, size, name, used);
+    task.uses->add(used);
+}
+
+void MemoryCheck::missed(const Task &task, const void *address, std::uint64_t size, const char *name) {
     if (task.uses != nullptr) {
-        examine(task.uses->who, address, size, name);
+        report(use_of(task.uses->who, address, size, name) + words_for(address));
     }
 }
 
@@ -269,30 +311,30 @@ void MemoryCheck::replayed(const Task &task, Task &replay) {
         return;
     }
     for (const auto &allocation : task.uses->allocations) {
-        if (!allocation->freed.empty()) {
+        if (allocation->is_gone) {
             report(task.uses->who + " is executed by its model and uses\n  " + allocation->text());
         }
     }
-    replay.uses = std::make_shared<MemoryUses>(task.uses->who, task.uses->allocations);
-    replay.uses->begin();
+    replay.uses = std::make_shared<MemoryUses>(task.uses->who);
+    replay.uses->add(task.uses->allocations);
 }
-
-void MemoryCheck::forget_uses() { t_used.clear(); }
 
 // --- words -----------------------------------------------------------------------------------------------------------
 
-std::string MemoryCheck::explain(const void *address) const {
+std::string MemoryCheck::explain(const void *address) const { return "; " + words_for(address); }
+
+std::string MemoryCheck::words_for(const void *address) const {
     const auto before = find_before(address);
     if (before != live_.end() && before->second->has(number(address))) {
-        return "; inside " + before->second->text();
+        return "inside " + before->second->text();
     }
     if (const auto gone = find_retired(address)) {
-        return "; inside " + gone->text();
+        return "inside " + gone->text();
     }
     if (before == live_.end() || number(address) - before->second->end() > kNear) {
-        return "; no allocation is near";
+        return "no allocation is near";
     }
-    return "; " + std::to_string(number(address) - before->second->end()) + " bytes behind " + before->second->text();
+    return std::to_string(number(address) - before->second->end()) + " bytes behind " + before->second->text();
 }
 
 void MemoryCheck::report(const std::string &text) {

@@ -36,21 +36,34 @@ class MemoryCheck {
     // Freed for the calls that follow, while the tasks of the stream still work with it; nullptr: it is not known.
     std::shared_ptr<Allocation> freed_in_stream(const void *address);
     void not_freed(const std::shared_ptr<Allocation> &allocation);  // the stream will not get there
+    void freed_registered(const void *address);                     // it was not unregistered before
+    void freed_nothing(const void *address);                        // a stream is to free what is no live memory
     // The stream has come to where the memory was allocated, and to where it was freed.
     void reached_allocation(const Allocation &allocation) const;
     void reached_free(Allocation &allocation);
     void all_freed(std::uintptr_t begin, std::uint64_t size);  // with the device, or with the pool
 
-    // The present call works on memory, and so does the task that it submits next.
+    // What the present call works on stays in use until the call ends; before, the task that it submits takes the use
+    // over. Calls nest: callbacks make them.
+    class Call {
+      public:
+        Call();
+        ~Call();
+        Call(const Call &) = delete;
+        Call &operator=(const Call &) = delete;
+
+      private:
+        std::shared_ptr<MemoryUses> outer_;
+    };
+    void end_uses();  // it is done with the memory
     void used(const void *address, std::uint64_t size, const char *name);
     void attach(const Stream &stream, Task &task);
-    // The call does itself what it was to do with the memory, until it lets go of this.
-    std::shared_ptr<MemoryUses> uses_of_call();
-    // A task reads in memory what it is to work on. It was submitted with the memory where that stands.
+    // A task that starts has read in memory what it works on. It was submitted with the memory where that stands.
     void found(const Task &task, const void *address, std::uint64_t size, const char *name);
+    // The same, of addresses that make it fail.
+    void missed(const Task &task, const void *address, std::uint64_t size, const char *name);
     // A model executes one of its tasks.
     void replayed(const Task &task, Task &replay);
-    void forget_uses();  // a new call begins
 
     // Of an address that a call fails with, for the text: "; ...".
     std::string explain(const void *address) const;
@@ -59,8 +72,12 @@ class MemoryCheck {
   private:
     using Live = std::map<std::uintptr_t, std::shared_ptr<Allocation>>;
     void report(const std::string &text);
-    Allocations examine(const std::string &who, const void *address, std::uint64_t size, const char *name);
+    std::string words_for(const void *address) const;
+    void examine(const std::string &who, const void *address, std::uint64_t size, const char *name,
+                 const Allocations &used);
     void report_uses(const Allocation &allocation);
+    Allocations find_live(const void *address, std::uint64_t size) const;
+    Allocations find_in_stream(const void *address, std::uint64_t size) const;
     Live::const_iterator find_before(const void *address) const;
     std::shared_ptr<Allocation> find_retired(const void *address) const;
     std::shared_ptr<Allocation> retire(Live::iterator allocation);

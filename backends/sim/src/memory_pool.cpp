@@ -70,28 +70,33 @@ class DetachTask final : public Task {
     std::shared_ptr<MemoryCheck::Allocation> checked_;
 };
 
-// Frees memory of aclrtMalloc when its turn comes.
+// Frees memory of aclrtMalloc when its turn comes. Until then the block is the stream's: nobody else may free it, so
+// that it is still the same one.
 class FreeTask final : public Task {
   public:
     FreeTask(Engine &engine, void *address, std::shared_ptr<MemoryCheck::Allocation> checked)
         : engine_(engine), address_(address), checked_(std::move(checked)) {}
     TaskKind kind() const override { return TaskKind::Free; }
     Start start(Stream &) override {
+        if (!take_back()) {  // it never was one, or went with its device
+            result = ACL_ERROR_RT_PARAM_INVALID;
+            return Start::Done;
+        }
         if (checked_) {
             engine_.memory_check()->reached_free(*checked_);
         }
-        if (!engine_.free_device_block(address_)) {  // it was freed otherwise meanwhile
-            result = ACL_ERROR_RT_PARAM_INVALID;
-        }
+        engine_.free_device_block(address_);
         return Start::Done;
     }
     void cancel(Stream &) override {
-        if (checked_) {
+        if (take_back() && checked_) {
             engine_.memory_check()->not_freed(checked_);
         }
     }
 
   private:
+    bool take_back() { return engine_.memory().change_owner(address_, Owner::Stream, Owner::Application); }
+
     Engine &engine_;
     void *address_;
     std::shared_ptr<MemoryCheck::Allocation> checked_;
@@ -107,6 +112,21 @@ void require_used(Engine &engine, const MemoryPool &pool, const void *address) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is inside a pool and not the start of a block that is in use%s", address,
              what_is_known_of(engine, address).c_str());
     }
+}
+
+// What is no block is found out by the task (section 9).
+void free_block_in_stream(Engine &engine, Stream &stream, void *address) {
+    if (engine.memory().is_device_block(address, Owner::Stream)) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%p was given to a stream to free already%s", address,
+             what_is_known_of(engine, address).c_str());
+    }
+    std::shared_ptr<MemoryCheck::Allocation> checked;
+    if (engine.memory().change_owner(address, Owner::Application, Owner::Stream)) {
+        checked = note_free(engine, address);
+    } else if (MemoryCheck *check = engine.memory_check()) {
+        check->freed_nothing(address);
+    }
+    engine.submit(stream, FreeTask(engine, address, std::move(checked)));
 }
 
 }  // namespace
@@ -440,8 +460,7 @@ void *allocate_in_stream(Engine &engine, Stream &stream, const std::shared_ptr<M
 void free_in_stream(Engine &engine, Stream &stream, void *address) {
     const auto pool = engine.memory_pools().pool_of(address);
     if (!pool) {
-        auto checked = engine.memory().is_device_block(address) ? note_free(engine, address) : nullptr;
-        engine.submit(stream, FreeTask(engine, address, std::move(checked)));
+        free_block_in_stream(engine, stream, address);
         return;
     }
     if (&pool->device != &stream.context.device) {

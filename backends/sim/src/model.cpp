@@ -58,7 +58,9 @@ class Replay final : public Task {
     TaskKind kind() const override { return kept_.kind(); }
     Start start(Stream &stream) override {
         kept_.sequence = sequence;
+        kept_.uses.swap(uses);  // what it finds to work on is in use by this execution
         const Start start = kept_.start(stream);
+        kept_.uses.swap(uses);
         result = kept_.result;
         return start;
     }

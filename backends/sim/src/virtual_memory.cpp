@@ -40,7 +40,15 @@ std::shared_ptr<PhysicalMemory> PhysicalMemory::allocate(Engine &engine, std::ui
         pages.offset = engine.memory().offset_of(device.physical_id, block);
         pages.location = {Place::Device, device.physical_id};
     } else {
+        Heap &heap = engine.memory().pinned();
         pages.file = PageFile::create(size);
+        block = heap.allocate(size, page);
+        if (block == nullptr) {
+            fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes do not fit: %llu of %llu bytes are free on the host",
+                 static_cast<unsigned long long>(size), static_cast<unsigned long long>(heap.free_bytes()),
+                 static_cast<unsigned long long>(heap.capacity()));
+        }
+        heap.set_owner(block, Owner::Mapping);
     }
     auto memory = std::make_shared<PhysicalMemory>(engine, pages, properties);
     memory->block_ = block;
@@ -49,7 +57,9 @@ std::shared_ptr<PhysicalMemory> PhysicalMemory::allocate(Engine &engine, std::ui
 }
 
 PhysicalMemory::~PhysicalMemory() {
-    if (block_ != nullptr) {
+    if (pages_.location.place == Place::Pinned) {
+        engine_.memory().pinned().release(block_);
+    } else if (block_ != nullptr) {
         engine_.memory().free_internal(pages_.location.device, block_);
     }
 }
@@ -189,28 +199,35 @@ VirtualMemory::Mapping &VirtualMemory::require_mapping(void *address) {
 const VirtualMemory::Mapping &VirtualMemory::require_mapping(void *address) const {
     const auto found = mappings_.find(number(address));
     if (found == mappings_.end()) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "nothing is mapped that starts at %p", address);
+        fail(ACL_ERROR_RT_PARAM_INVALID, "nothing is mapped that starts at %p%s", address,
+             what_is_known_of(engine_, address).c_str());
     }
     return found->second;
 }
 
-void VirtualMemory::set_access(void *address, std::uint64_t size, const aclrtMemAccessDesc &access) {
-    Mapping &mapping = require_mapping(address);
+void VirtualMemory::require_settable(void *address, std::uint64_t size, const aclrtMemAccessDesc &access) const {
+    const Mapping &mapping = require_mapping(address);
     if (size != mapping.size) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the size must be that of the mapping, %llu",
              static_cast<unsigned long long>(mapping.size));
     }
     if (access.flags != ACL_RT_MEM_ACCESS_FLAGS_READWRITE) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "access %d is not ACL_RT_MEM_ACCESS_FLAGS_READWRITE",
-             static_cast<int>(access.flags));
+        const bool is_reset = has_access(address, access.location);  // section 4: the driver is busy with it
+        fail(is_reset ? ACL_ERROR_RT_DRV_INTERNAL_ERROR : ACL_ERROR_RT_PARAM_INVALID,
+             "access %d is not ACL_RT_MEM_ACCESS_FLAGS_READWRITE%s", static_cast<int>(access.flags),
+             is_reset ? ", which the location has" : "");
     }
+}
+
+void VirtualMemory::set_access(void *address, const aclrtMemLocation &location) {
+    Mapping &mapping = require_mapping(address);
     const PhysicalPages &pages = mapping.memory->pages();
     if (mapping.granted.empty()) {
-        pages.file->map(address, pages.offset, size);
-        engine_.memory().add_range({number(address), size, pages.location, pages.page, true});
+        pages.file->map(address, pages.offset, mapping.size);
+        engine_.memory().add_range({number(address), mapping.size, pages.location, pages.page, true});
     }
-    if (!has_access(address, access.location)) {
-        mapping.granted.push_back(access.location);
+    if (!has_access(address, location)) {
+        mapping.granted.push_back(location);
     }
 }
 

@@ -41,7 +41,7 @@ class PhysicalMemory final : public Object {
     PhysicalPages pages_;
     aclrtPhysicalMemProp properties_;
     Engine &engine_;
-    void *block_ = nullptr;  // of the device's heap
+    void *block_ = nullptr;  // of the device's heap or, only to count it, of the host's
     bool is_imported_ = false;
 };
 
@@ -63,7 +63,8 @@ class VirtualMemory {
     // Maps what is behind the blocks that begin at the source, block by block.
     void map_like(void *address, std::uint64_t size, void *source);
     void unmap(void *address);
-    void set_access(void *address, std::uint64_t size, const aclrtMemAccessDesc &access);
+    void require_settable(void *address, std::uint64_t size, const aclrtMemAccessDesc &access) const;
+    void set_access(void *address, const aclrtMemLocation &location);  // of a mapping that starts there
     // Whether the location was ever granted access.
     bool has_access(void *address, const aclrtMemLocation &location) const;
     const std::shared_ptr<PhysicalMemory> &memory_at(void *address) const;

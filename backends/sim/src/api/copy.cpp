@@ -35,6 +35,14 @@ class BufferedCopyTask final : public CopyTask {
     std::vector<unsigned char> buffer_;  // moving it keeps its address
 };
 
+// What a buffer holds could be copied once only. The default stream is never bound.
+void require_unbound(Engine &engine, aclrtStream stream) {
+    const Stream *on = engine.registry().find<Stream>(stream);
+    if (on != nullptr && on->model != nullptr) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u is bound to a model, which cannot keep a buffered copy", on->id);
+    }
+}
+
 void copy_buffered(Engine &engine, Lock &lock, aclrtStream stream, const Transfer &transfer) {
     require_context(engine);
     const bool to_device = engine.memory().locate(transfer.destination).place == Place::Device;
@@ -47,7 +55,7 @@ void copy_buffered(Engine &engine, Lock &lock, aclrtStream stream, const Transfe
     work_unlocked(engine, lock, [&] { std::memcpy(buffer.data(), transfer.source, transfer.width); });
     Stream &on = require_own_stream(engine, stream);  // again: another thread may have destroyed it
     require_live(engine, transfer.destination, transfer.width, "dst");
-    engine.admit(lock, on);
+    admit_with(engine, lock, on, {{transfer.destination, transfer.width}});
     engine.submit(on, BufferedCopyTask(engine.workers(), transfer.destination, std::move(buffer)));
 }
 
@@ -65,6 +73,7 @@ aclError copy_async(const char *function, void *dst, std::size_t destMax, const 
         require_fits(count, destMax);
         const Transfer transfer = Transfer::plain(dst, src, count);
         if (kind == ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE) {
+            require_unbound(engine, stream);
             copy_buffered(engine, lock, stream, transfer);
             return;
         }

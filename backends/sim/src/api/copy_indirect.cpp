@@ -33,22 +33,31 @@ class IndirectCopyTask : public CopyTask {
     explicit IndirectCopyTask(Engine &engine) : CopyTask(engine.workers(), {}), engine_(engine) {}
     // Fills in the transfer; false if what tells about it cannot be read.
     virtual bool read() = 0;
-    bool is_readable(const void *address, std::size_t size) const { return is_live_on_device(engine_, address, size); }
+    bool is_readable(const void *address, std::size_t size, const char *name) const {
+        return explained(is_live_on_device(engine_, address, size), address, size, name);
+    }
 
   private:
     bool resolve(std::uint32_t device) {
-        if (!read() || transfer_.width == 0 || !is_on(device, transfer_.source) ||
-            !is_on(device, transfer_.destination)) {
-            return false;
-        }
-        if (MemoryCheck *check = engine_.memory_check()) {
-            check->found(*this, transfer_.source, transfer_.width, "src");
-            check->found(*this, transfer_.destination, transfer_.width, "dst");
-        }
-        return true;
+        return read() && is_found(device, transfer_.source, "src") && is_found(device, transfer_.destination, "dst");
     }
-    bool is_on(std::uint32_t device, const void *address) const {
-        return is_readable(address, transfer_.width) && engine_.memory().locate(address).device == device;
+    bool is_found(std::uint32_t device, const void *address, const char *name) const {
+        const std::size_t size = transfer_.width;
+        const bool is_there =
+            size != 0 && is_live_on_device(engine_, address, size) && engine_.memory().locate(address).device == device;
+        MemoryCheck *check = engine_.memory_check();
+        if (is_there && check != nullptr) {
+            check->found(*this, address, size, name);
+        }
+        return explained(is_there, address, size, name);
+    }
+    // The memory check says what makes the task fail.
+    bool explained(bool is_there, const void *address, std::size_t size, const char *name) const {
+        MemoryCheck *check = engine_.memory_check();
+        if (!is_there && check != nullptr) {
+            check->missed(*this, address, size, name);
+        }
+        return is_there;
     }
 
     Engine &engine_;
@@ -74,7 +83,7 @@ class DescribedCopyTask final : public IndirectCopyTask {
 
   protected:
     bool read() override {
-        if (!is_readable(descriptor_, descriptor_size())) {
+        if (!is_readable(descriptor_, descriptor_size(), "desc")) {
             return false;
         }
         Descriptor found;
@@ -128,7 +137,7 @@ class OffsetCopyTask final : public IndirectCopyTask {
     bool read() override {
         std::uint64_t to = 0;
         std::uint64_t from = 0;
-        if (!read(destination_, to) || !read(source_, from)) {
+        if (!read(destination_, to, "dst") || !read(source_, from, "src")) {
             return false;
         }
         transfer_ = Transfer::plain(pointer(to), pointer(from), count_);
@@ -136,8 +145,8 @@ class OffsetCopyTask final : public IndirectCopyTask {
     }
 
   private:
-    bool read(const AddressWord &place, std::uint64_t &address) const {
-        if (!is_readable(place.word, sizeof address)) {
+    bool read(const AddressWord &place, std::uint64_t &address, const char *name) const {
+        if (!is_readable(place.word, sizeof address, name)) {
             return false;
         }
         std::uint64_t base = 0;

@@ -106,7 +106,7 @@ aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduc
         }
         require_runtime_memory(engine, dst, count, "dst");
         require_runtime_memory(engine, src, count, "src");
-        engine.admit(lock, on);
+        admit_with(engine, lock, on, {{dst, count}, {src, count}});
         engine.submit(on, ReduceTask(engine.workers(), {dst, src, count, kind, type}));
     });
 }

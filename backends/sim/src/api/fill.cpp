@@ -23,8 +23,9 @@ void fill_in_stream(Engine &engine, Lock &lock, Stream &stream, const Pattern &p
         fill_now(engine, lock, pattern);
         return;
     }
-    require_live(engine, pattern.destination, pattern.unit * pattern.count, "dst");
-    engine.admit(lock, stream);
+    const std::size_t size = pattern.unit * pattern.count;
+    require_live(engine, pattern.destination, size, "dst");
+    admit_with(engine, lock, stream, {{pattern.destination, size}});
     engine.submit(stream, FillTask(engine.workers(), pattern));
 }
 

@@ -24,14 +24,17 @@ void *allocate_pinned(Engine &engine, std::uint64_t size, std::uint16_t module) 
 }
 
 void free_host(Engine &engine, void *pointer) {
-    const bool is_pinned = engine.memory().locate(pointer).place == Place::Pinned;
-    if (is_pinned) {
-        note_release(engine, pointer);
-    }
-    if (!is_pinned || !engine.memory().free_pinned(pointer)) {
+    if (!engine.memory().is_pinned_block(pointer)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live pinned host memory%s", pointer,
              what_is_known_of(engine, pointer).c_str());
     }
+    const Block block = *engine.memory().pinned().find(pointer);
+    MemoryCheck *check = engine.memory_check();
+    if (check != nullptr && engine.memory().overlaps_range(pointer, block.size)) {
+        check->freed_registered(pointer);
+    }
+    note_release(engine, pointer);
+    engine.memory().free_pinned(pointer);
 }
 
 void require_size(std::uint64_t size) {
@@ -50,8 +53,8 @@ void register_host(Engine &engine, void *pointer, std::uint64_t size, bool is_ma
     const Place place = engine.memory().locate(pointer).place;
     const bool is_of_host = place == Place::Unregistered || place == Place::Pinned;
     if (!is_of_host || !engine.memory().is_live(pointer, size) || !has_pages(pointer, size)) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes at %p are not live memory of the host",
-             static_cast<unsigned long long>(size), pointer);
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes at %p are not live memory of the host%s",
+             static_cast<unsigned long long>(size), pointer, what_is_known_of(engine, pointer).c_str());
     }
     if (engine.memory().overlaps_range(pointer, size)) {
         fail(ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "some of the %llu bytes at %p are registered already",

@@ -80,12 +80,9 @@ aclError aclrtIpcMemImportByKey(void **devPtr, const char *key, uint64_t flags) 
         require_flags(flags);
         require_supported();
         Device &device = require_current_device(engine);
-        const auto [address, owner] = engine.ipc_memory().import(text_of_key(key));
-        for (const auto &peer : engine.devices()) {
-            const bool is_owner = peer->physical_id == owner && peer.get() != &device;
-            if (is_owner && flags == ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS) {
-                device.accessible_peers.insert(peer.get());
-            }
+        const auto [address, owner] = engine.ipc_memory().import(text_of_key(key), device);
+        if (flags == ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS && owner != device.physical_id) {
+            device.accessible_peers.insert(owner);
         }
         *devPtr = address;
     });

@@ -18,8 +18,8 @@ void require_range(const void *pointer, std::uint64_t size) {
 
 void require_managed(Engine &engine, const void *pointer, std::uint64_t size) {
     if (!engine.managed_memory().contains(pointer, size)) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes at %p are not inside one piece of managed memory",
-             static_cast<unsigned long long>(size), pointer);
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes at %p are not inside one piece of managed memory%s",
+             static_cast<unsigned long long>(size), pointer, what_is_known_of(engine, pointer).c_str());
     }
 }
 

@@ -190,13 +190,14 @@ constexpr aclrtMemLocationType location_type(Place place) {
     return ACL_MEM_LOCATION_TYPE_UNREGISTERED;
 }
 
-std::uint32_t user_id_of(Engine &engine, std::uint32_t physical_id) {
+// Memory of a device that this process does not see was imported.
+std::uint32_t user_id_of(Engine &engine, const Location &location, const void *address) {
     for (const auto &device : engine.devices()) {
-        if (device->physical_id == physical_id) {
+        if (device->physical_id == location.device) {
             return device->user_id;
         }
     }
-    return physical_id;  // of a device that this process does not see
+    return engine.memory().find_range(address)->importer;
 }
 
 }  // namespace
@@ -317,7 +318,7 @@ aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attribut
         const bool has_device = location.place == Place::Device || location.place == Place::Managed;
         *attributes = {};
         attributes->location.type = location_type(location.place);
-        attributes->location.id = has_device ? user_id_of(engine, location.device) : 0;
+        attributes->location.id = has_device ? user_id_of(engine, location, ptr) : 0;
         attributes->pageSize = static_cast<std::uint32_t>(block ? block->page : kSmallPage);
     });
 }
@@ -337,7 +338,7 @@ aclError aclrtMemP2PMap(void *devPtr, size_t size, int32_t dstDevId, uint64_t fl
                  what_is_known_of(engine, devPtr).c_str());
         }
         note_use(engine, devPtr, size, "devPtr");
-        if (&peer != &device && device.accessible_peers.count(&peer) == 0) {
+        if (&peer != &device && device.accessible_peers.count(peer.physical_id) == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "access to device %d is not enabled: aclrtDeviceEnablePeerAccess",
                  dstDevId);
         }

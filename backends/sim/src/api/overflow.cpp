@@ -48,7 +48,7 @@ aclError aclrtGetOverflowStatus(void *outputAddr, size_t outputSize, aclrtStream
         }
         Stream &on = require_own_stream(engine, stream);
         require_live(engine, outputAddr, kStatusSize, "outputAddr");
-        engine.admit(lock, on);
+        admit_with(engine, lock, on, {{outputAddr, kStatusSize}});
         engine.submit(on, FillTask(engine.workers(), {outputAddr, 0, 1, kStatusSize}));
     });
 }

@@ -114,14 +114,14 @@ aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
             reject(ACL_ERROR_FEATURE_UNSUPPORTED, "flags must be 0, not %u", flags);
         }
         const Device &peer = require_peer(engine, peerDeviceId);
-        require_current_device(engine).accessible_peers.insert(&peer);
+        require_current_device(engine).accessible_peers.insert(peer.physical_id);
     });
 }
 
 aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         const Device &peer = require_peer(engine, peerDeviceId);
-        require_current_device(engine).accessible_peers.erase(&peer);
+        require_current_device(engine).accessible_peers.erase(peer.physical_id);
     });
 }
 
@@ -132,7 +132,7 @@ aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int
             fail(ACL_ERROR_RT_PARAM_INVALID, "device %d or %d does not exist", deviceId, peerDeviceId);
         }
         const Device &peer = require_device(engine, peerDeviceId);
-        *status = static_cast<int32_t>(require_device(engine, deviceId).accessible_peers.count(&peer));
+        *status = static_cast<int32_t>(require_device(engine, deviceId).accessible_peers.count(peer.physical_id));
     });
 }
 

@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "condition.h"
+#include "copy.h"
 #include "entry.h"
 #include "stall.h"
 
@@ -94,7 +95,7 @@ aclError aclrtValueWrite(void *devAddr, uint64_t value, uint32_t flag, aclrtStre
         }
         Stream &on = require_own_stream(engine, stream);
         require_value_address(engine, devAddr);
-        engine.admit(lock, on);
+        admit_with(engine, lock, on, {{devAddr, sizeof value}});
         engine.submit(on, ValueWriteTask(engine, devAddr, value));
     });
 }
@@ -108,7 +109,7 @@ aclError aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag, aclrtStrea
         }
         Stream &on = require_own_stream(engine, stream);
         require_value_address(engine, devAddr);
-        engine.admit(lock, on);
+        admit_with(engine, lock, on, {{devAddr, sizeof value}});
         engine.submit(on, ValueWaitTask(engine, devAddr, value, flag));
     });
 }

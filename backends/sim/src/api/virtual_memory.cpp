@@ -1,6 +1,7 @@
 // Virtual memory (memory_cmo_allocator.md section 4). Each function keeps the order of checks given there.
 #include "virtual_memory.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -209,15 +210,17 @@ aclError aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc *desc, 
         if (virPtr == nullptr || desc == nullptr || count == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "virPtr or desc is NULL, or there is no description");
         }
-        for (std::size_t i = 0; i < count; ++i) {
+        for (std::size_t i = 0; i < count; ++i) {  // all descriptions or none
             const aclrtMemLocation &location = desc[i].location;
             if (location.type == ACL_MEM_LOCATION_TYPE_DEVICE) {
                 require_device(engine, location.id);
             } else if (location.type != ACL_MEM_LOCATION_TYPE_HOST || location.id != 0) {
                 fail(ACL_ERROR_RT_PARAM_INVALID, "description %zu is neither for a device nor for host 0", i);
             }
-            engine.virtual_memory().set_access(virPtr, size, desc[i]);
+            engine.virtual_memory().require_settable(virPtr, size, desc[i]);
         }
+        std::for_each(desc, desc + count,
+                      [&](const auto &it) { engine.virtual_memory().set_access(virPtr, it.location); });
     });
 }
 
@@ -277,7 +280,8 @@ aclError aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize) {
         }
         const std::optional<Block> block = engine.memory().find(ptr);
         if (!block) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "%p is in no live memory of the runtime", ptr);
+            fail(ACL_ERROR_RT_PARAM_INVALID, "%p is in no live memory of the runtime%s", ptr,
+                 what_is_known_of(engine, ptr).c_str());
         }
         if (pbase != nullptr) {
             *pbase = reinterpret_cast<void *>(block->address);
