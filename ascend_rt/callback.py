@@ -14,10 +14,8 @@ The way of a call into Python and back:
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any, cast
 
 from ascend_rt._driver import address, check, ffi, lib
@@ -66,8 +64,10 @@ def drop(stream: Any) -> None:
 def ascend_rt_python_host_func(argument: Any) -> None:
     """Run a call on the runtime's thread; the only entry from C into Python."""
     _here.is_inside = True
-    _run(cast(_Call, ffi.from_handle(argument)))  # the call and its arguments are let go inside
-    _here.is_inside = False
+    try:
+        _run(cast(_Call, ffi.from_handle(argument)))  # the call and its arguments are let go inside
+    finally:
+        _here.is_inside = False
 
 
 def is_inside() -> bool:
@@ -89,20 +89,18 @@ def report(error: BaseException, function: Callable[..., object]) -> None:
         try:
             on_error(error, function)
         except BaseException as nested:
-            _unraisable(nested, on_error)
-    _unraisable(error, function)
+            _Unraisable(nested)
+    _Unraisable(error)
 
 
-def _unraisable(error: BaseException, function: Callable[..., object]) -> None:
-    sys.unraisablehook(
-        cast(
-            Any,
-            SimpleNamespace(
-                exc_type=type(error),
-                exc_value=error,
-                exc_traceback=error.__traceback__,
-                err_msg="Exception ignored in a callback of the runtime",
-                object=function,
-            ),
-        )
-    )
+class _Unraisable:
+    """Makes Python itself call ``sys.unraisablehook``: nobody else can create the argument that its own hook takes.
+
+    Letting the exception go back to C would do so too, but keep the arguments of the function until after the call.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        self._errors = [error]
+
+    def __del__(self) -> None:
+        raise self._errors.pop()  # not kept: the traceback will refer to this object

@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import traceback
 import weakref
 from typing import Any
 
@@ -109,7 +110,7 @@ def test_an_exception_is_reported_and_the_stream_goes_on(stream: Stream, monkeyp
     event.synchronize()
     assert [(type(e), f) for e, f in hooked] == [(KeyError, fail)]
     assert [u.exc_type for u in unraisable] == [KeyError]
-    assert unraisable[0].object is fail
+    assert traceback.extract_tb(unraisable[0].exc_traceback)[-1].name == "fail"
 
 
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
@@ -136,6 +137,14 @@ def test_an_error_in_the_hook_is_reported_too(stream: Stream, monkeypatch: pytes
     stream.launch_host_func(lambda: 1 / 0)
     stream.synchronize()
     assert [u.exc_type for u in unraisable] == [OSError, ZeroDivisionError]
+
+
+def test_whatever_goes_wrong_inside_the_thread_is_outside_afterwards(monkeypatch: pytest.MonkeyPatch, ffi: Any) -> None:
+    monkeypatch.setattr(callback, "_run", lambda call: call.fails)
+    handle = ffi.new_handle(object())
+    with pytest.raises(AttributeError, match="fails"):
+        callback.ascend_rt_python_host_func(handle)
+    assert not callback.is_inside()
 
 
 def test_a_refused_launch_keeps_nothing(stream: Stream) -> None:
