@@ -58,9 +58,10 @@ class Stream(Resource):
 
     def __init__(self, *, priority: int = 0, flags: StreamFlag | int = 0) -> None:
         _lifecycle.initialize()
-        self._prepare(current_handle())
+        context = current_handle()
         out = ffi.new("aclrtStream *")
         call("aclrtCreateStreamWithConfig", out, priority, int(flags))
+        self._prepare(out[0], context)
         self._own(out[0])
         _lifecycle.register_stream(self)
 
@@ -72,8 +73,9 @@ class Stream(Resource):
         """
         _lifecycle.initialize()
         stream = cls.__new__(cls)
-        stream._prepare(None)
-        stream._borrow(ffi.cast("aclrtStream", handle))
+        borrowed = ffi.cast("aclrtStream", handle)
+        stream._prepare(borrowed, None)
+        stream._borrow(borrowed)
         return stream
 
     @classmethod
@@ -83,10 +85,10 @@ class Stream(Resource):
         call("aclrtCtxGetCurrentDefaultStream", out)
         return cls.from_handle(address(out[0]))
 
-    def _prepare(self, context: Any) -> None:
+    def _prepare(self, handle: Any, context: Any) -> None:
         self._context = context
         self._context_owner = None if context is None else owner_of(context)
-        self._in_flight = InFlight()
+        self._in_flight = InFlight(handle)
 
     # --- ordering ----------------------------------------------------------------------------------------------------
 
@@ -150,14 +152,14 @@ class Stream(Resource):
         -----
         ``aclrtSynchronizeStream``, ``aclrtSynchronizeStreamWithTimeout``; blocking, without the GIL.
         """
-        taken = self._in_flight.take()
+        ended = self._in_flight.end_batch()
         if timeout_ms is None:
             code = lib.aclrtSynchronizeStream(self._handle)
         else:
             code = lib.aclrtSynchronizeStreamWithTimeout(self._handle, timeout_ms)
         if code:
-            self._in_flight.give_back(taken)
             check(code, "aclrtSynchronizeStream" if timeout_ms is None else "aclrtSynchronizeStreamWithTimeout")
+        self._in_flight.drop(ended)
 
     @property
     def is_done(self) -> bool:
@@ -182,9 +184,10 @@ class Stream(Resource):
 
     def abort(self) -> None:
         """Drop the work that has not started and wait for the rest (``aclrtStreamAbort``); 950, 910B, 910C."""
+        ended = self._in_flight.end_batch()
         call("aclrtStreamAbort", self._handle)
         callback.drop(self._handle)
-        self._in_flight.take()
+        self._in_flight.drop(ended)
 
     # --- what it is --------------------------------------------------------------------------------------------------
 
@@ -222,16 +225,19 @@ class Stream(Resource):
             Drop what has not started instead of waiting for it (``aclrtDestroyStreamForce``).
         """
         handle = self._take_handle()
-        if handle is None:
+        if handle is None or not usable():
             return
         if not self._owned:
-            self._in_flight.outlive(self.from_handle(address(handle)))
+            self._in_flight.outlive()
             return
-        if usable():
+        ended = self._in_flight.end_batch()
+        try:
             self._destroy(handle, force)
-        if force:
-            callback.drop(handle)
-        self._in_flight.take()
+        except AclError:
+            self._in_flight.outlive()
+            raise
+        self._in_flight.drop(ended)
+        callback.drop(handle)
 
     def _destroy(self, handle: Any, force: bool = False) -> None:
         allocator.forget_stream(handle)
@@ -247,7 +253,7 @@ class Stream(Resource):
         if is_too_late() or not hasattr(self, "_owned") or self.is_closed or not usable():
             return
         if not self._owned:
-            self._in_flight.outlive(self)
+            self._in_flight.outlive()
             return
         if callback.is_inside():
             _lifecycle.defer(self)

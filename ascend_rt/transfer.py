@@ -117,9 +117,9 @@ def copy_async(dst: Operand, src: Operand, stream: Stream, *, snapshot: bool = F
     if code:
         check(code, "aclrtMemcpyAsync")
     if snapshot:
-        stream._in_flight.keep(stream, dst)
+        stream._in_flight.keep(dst)
     else:
-        stream._in_flight.keep(stream, to, source, dst, src)
+        stream._in_flight.keep(to, source, dst, src)
 
 
 def copy_2d(
@@ -163,7 +163,7 @@ def copy_2d(
         call("aclrtMemcpy2d", *arguments)
     else:
         call("aclrtMemcpy2dAsync", *arguments, stream._handle)
-        stream._in_flight.keep(stream, to, source, dst, src)
+        stream._in_flight.keep(to, source, dst, src)
 
 
 def _rows(operand: Operand, pitch: int | None, width: int, height: int, *, writable: bool) -> tuple[Any, int, bool]:
@@ -235,8 +235,6 @@ def copy_batch(transfers: Iterable[tuple[Operand, Operand]], stream: Stream | No
         len(starts),
         failed,
     )
-    if stream is not None:
-        stream._in_flight.keep(stream, pairs)  # even if one is refused, those before it are enqueued
     try:
         if stream is None:
             call("aclrtMemcpyBatch", *arguments)
@@ -246,6 +244,9 @@ def copy_batch(transfers: Iterable[tuple[Operand, Operand]], stream: Stream | No
         if failed[0] < len(pairs):
             error.message += f" (copy {failed[0]} of the batch)"
         raise
+    finally:
+        if stream is not None:
+            stream._in_flight.keep(pairs)  # even if one is refused, those before it are enqueued
 
 
 def _location(pointer: Any) -> tuple[int, int]:
@@ -295,7 +296,7 @@ class CopyDescriptor:
         """Copy in the order of a stream; descriptor and buffers are kept alive until that is done."""
         kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
         call("aclrtMemcpyAsyncWithDesc", self._memory._handle, kind, stream._handle)
-        stream._in_flight.keep(stream, self, self._operands)
+        stream._in_flight.keep(self, self._operands)
 
 
 def copy_indirect(
@@ -323,7 +324,7 @@ def copy_indirect(
     to, source = ffi.cast("void **", _on_device(dst)), ffi.cast("void **", _on_device(src))
     capacity = dst_offset + check_size(nbytes)
     call("aclrtMemcpyAsyncWithOffset", to, capacity, dst_offset, source, nbytes, src_offset, kind, stream._handle)
-    stream._in_flight.keep(stream, dst, src)
+    stream._in_flight.keep(dst, src)
 
 
 def fill(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int = 1) -> None:
@@ -368,7 +369,7 @@ def fill(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int
         call(at_once, *arguments)
     else:
         call(in_order, *arguments, stream._handle)
-        stream._in_flight.keep(stream, dst)
+        stream._in_flight.keep(dst)
 
 
 @cache
