@@ -27,7 +27,7 @@ _here = threading.local()
 
 
 class _Call:
-    __slots__ = ("arguments", "function", "handle", "keywords", "stream")
+    __slots__ = ("arguments", "function", "is_launched", "keywords", "stream")
 
     def __init__(
         self, stream: int, function: Callable[..., object], arguments: tuple[Any, ...], keywords: dict[str, Any]
@@ -36,28 +36,35 @@ class _Call:
         self.function = function
         self.arguments = arguments
         self.keywords = keywords
-        self.handle = ffi.new_handle(self)
+        self.is_launched = False
 
 
-_pending: dict[int, _Call] = {}
+_pending: dict[int, Any] = {}  # id of a call -> the handle, which owns the call
 
 
 def launch(stream: Any, function: Callable[..., object], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
     """Enqueue a Python function on a stream's handle and keep it alive until it has run."""
     call = _Call(address(stream), function, arguments, keywords)
-    _pending[id(call)] = call
-    code = lib.aclrtLaunchHostFunc(stream, lib.ascend_rt_host_func_entry, call.handle)
+    handle = ffi.new_handle(call)
+    _pending[id(call)] = handle
+    code = lib.aclrtLaunchHostFunc(stream, lib.ascend_rt_host_func_entry, handle)
     if code:
         del _pending[id(call)]
         check(code, "aclrtLaunchHostFunc")
+    call.is_launched = True
 
 
-def drop(stream: Any) -> None:
-    """Let go of the functions of a stream whose queue was dropped: they will not be called any more."""
-    dropped = address(stream)
-    for key, call in list(_pending.items()):
-        if call.stream == dropped:
-            _pending.pop(key, None)
+def launched(stream: Any) -> list[_Call]:
+    """Return the calls that a stream has so far: what ends its queue drops them afterwards, and no later ones."""
+    wanted = address(stream)
+    handles = list(_pending.values())
+    return [call for call in map(ffi.from_handle, handles) if call.stream == wanted and call.is_launched]
+
+
+def drop(calls: list[_Call]) -> None:
+    """Let go of calls whose queue has ended: those that have not run never will."""
+    for call in calls:
+        _pending.pop(id(call), None)
 
 
 @ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
@@ -91,6 +98,7 @@ def report(error: BaseException, function: Callable[..., object]) -> None:
         except BaseException as nested:
             _Unraisable(nested)
     _Unraisable(error)
+    del error  # its traceback leads to this frame now
 
 
 class _Unraisable:

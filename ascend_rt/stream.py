@@ -184,10 +184,10 @@ class Stream(Resource):
 
     def abort(self) -> None:
         """Drop the work that has not started and wait for the rest (``aclrtStreamAbort``); 950, 910B, 910C."""
-        ended = self._in_flight.end_batch()
+        ended, launched = self._in_flight.end_batch(), callback.launched(self._handle)
         call("aclrtStreamAbort", self._handle)
-        callback.drop(self._handle)
         self._in_flight.drop(ended)
+        callback.drop(launched)
 
     # --- what it is --------------------------------------------------------------------------------------------------
 
@@ -230,14 +230,14 @@ class Stream(Resource):
         if not self._owned:
             self._in_flight.outlive()
             return
-        ended = self._in_flight.end_batch()
+        ended, launched = self._in_flight.end_batch(), callback.launched(handle)
         try:
             self._destroy(handle, force)
         except AclError:
             self._in_flight.outlive()
             raise
         self._in_flight.drop(ended)
-        callback.drop(handle)
+        callback.drop(launched)
 
     def _destroy(self, handle: Any, force: bool = False) -> None:
         allocator.forget_stream(handle)
@@ -247,7 +247,8 @@ class Stream(Resource):
         if code in _ANOTHER_CONTEXT:
             with switched(self._context):
                 code = destroy(handle)
-        check(code, name)
+        if code != lib.ACL_ERROR_RT_INVALID_HANDLE:  # gone with its device
+            check(code, name)
 
     def __del__(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
         if is_too_late() or not hasattr(self, "_owned") or self.is_closed or not usable():

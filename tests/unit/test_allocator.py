@@ -351,6 +351,22 @@ def test_a_failed_free_is_told_and_the_operator_runs(stream: Stream, unraisable:
     assert set(host.tolist()) == {WRITTEN}
 
 
+@pytest.mark.usefixtures("operators")
+def test_an_allocator_that_could_not_be_unregistered_lives_on(stream: Stream) -> None:
+    allocator = Recording()
+    alive = weakref.ref(allocator)
+    allocator.register(stream)
+    with sim.faults():
+        sim.fail_call("aclrtAllocatorUnregister", 507899)
+        with pytest.raises(AclError, match="507899"):
+            allocator.unregister(stream)
+    del allocator
+    gc.collect()
+    assert registered(stream) is alive() is not None
+    sim.run_operator(stream, 4096)
+    stream.synchronize()
+
+
 def test_what_was_not_given_out_is_not_freed(
     stream: Stream, other: Stream, unraisable: list[Any], lib: Any, ffi: Any
 ) -> None:

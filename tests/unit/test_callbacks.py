@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from ascend_rt import Event, Stream, _lifecycle, callback
+from ascend_rt import Event, Stream, _lifecycle, callback, sim
+from ascend_rt.errors import AclError
 from ascend_rt.testing import Latch
 
 
@@ -145,6 +146,70 @@ def test_whatever_goes_wrong_inside_the_thread_is_outside_afterwards(monkeypatch
     with pytest.raises(AttributeError, match="fails"):
         callback.ascend_rt_python_host_func(handle)
     assert not callback.is_inside()
+
+
+def test_a_failed_function_lets_its_arguments_go_at_once(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Thing:
+        pass
+
+    def fail(thing: Thing) -> None:
+        raise KeyError("lost")
+
+    thing = Thing()
+    reference = weakref.ref(thing)
+    inside: list[bool] = []
+    weakref.finalize(thing, lambda: inside.append(callback.is_inside()))
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
+    gc.disable()
+    try:
+        with Latch(stream):
+            stream.launch_host_func(fail, thing)
+            del thing
+        stream.synchronize()
+        assert reference() is None
+        assert inside == [True]  # a stream that went there would have to wait for another place
+    finally:
+        gc.enable()
+
+
+def test_an_abort_drops_no_function_of_later(stream: Stream, lib: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+    abort, launch = lib.aclrtStreamAbort, lib.aclrtLaunchHostFunc
+
+    def abort_and_go_on(handle: Any) -> Any:
+        code = abort(handle)
+        monkeypatch.setattr(lib, "aclrtLaunchHostFunc", launch)
+        latches.append(Latch(stream))
+        stream.launch_host_func(ran.append, "launched after the abort, by another thread")
+        return code
+
+    def abort_before(*arguments: Any) -> Any:
+        stream.abort()
+        return launch(*arguments)
+
+    latches: list[Latch] = []
+    monkeypatch.setattr(lib, "aclrtStreamAbort", abort_and_go_on)
+    monkeypatch.setattr(lib, "aclrtLaunchHostFunc", abort_before)
+    stream.launch_host_func(ran.append, "about to be launched")
+    gc.collect()
+    latches[0].release()
+    stream.synchronize()
+    assert ran == ["launched after the abort, by another thread", "about to be launched"]
+
+
+@pytest.mark.parametrize("end", [Stream.close, lambda stream: stream.close(force=True), Stream.abort])
+def test_a_function_that_failed_is_let_go_with_its_stream(end: Any, device: Any, backend: str) -> None:
+    if backend != "sim":
+        pytest.skip("tasks fail on demand on the simulator only")
+    stream = Stream()
+    with sim.faults():
+        sim.fail_task(507015, stream)
+        stream.launch_host_func(print)
+    with pytest.raises(AclError, match="507015"):
+        stream.synchronize()
+    end(stream)
+    assert callback._pending == {}
+    stream.close()
 
 
 def test_a_refused_launch_keeps_nothing(stream: Stream) -> None:
