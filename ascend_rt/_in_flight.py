@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections import deque
 from contextlib import suppress
 from typing import Any
+from weakref import WeakValueDictionary
 
-from ascend_rt._driver import check, lib
-from ascend_rt.errors import AclError
+from ascend_rt._driver import address, call, check, lib
+from ascend_rt.errors import AclError, OutOfMemory
 from ascend_rt.event import Event
 
 _BATCH = 128
@@ -33,7 +34,8 @@ class _Batch:
 
 Batches = tuple[_Batch, ...]
 
-_unfinished: set[InFlight] = set()  # of borrowed streams whose Python object is gone
+_of_stream: WeakValueDictionary[int, InFlight] = WeakValueDictionary()
+_unfinished: set[InFlight] = set()  # of borrowed streams whose Python objects are gone
 
 
 class InFlight:
@@ -43,11 +45,20 @@ class InFlight:
     out, so that an error or an interrupt loses nothing, and what is submitted meanwhile goes to a later batch.
     """
 
-    __slots__ = ("_batches", "_handle")
+    __slots__ = ("__weakref__", "_batches", "_handle")
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle
         self._batches = deque([_Batch()])  # the last one is open
+
+    @classmethod
+    def of(cls, handle: Any) -> InFlight:
+        """Return what a stream uses, which all Python objects of the stream share."""
+        stream = address(handle)
+        if not stream:  # another one in each context
+            return cls(handle)
+        found = _of_stream.get(stream)
+        return _of_stream.setdefault(stream, cls(handle)) if found is None else found
 
     def keep(self, *objects: object) -> None:
         """Keep objects alive until the tasks that were submitted to the stream so far are done."""
@@ -55,7 +66,7 @@ class InFlight:
         kept.append(objects)
         if len(kept) % _BATCH == 0:
             self._record()
-            self._drop_recorded(self.end_batch())
+            self.drop(_complete(self.end_batch()))
 
     def end_batch(self) -> Batches:
         """Open a new batch and return all that have ended."""
@@ -72,22 +83,15 @@ class InFlight:
 
     def drop_done(self) -> None:
         """Let go of all that the stream is done with; does not wait."""
-        batches = self.end_batch()
-        if batches and self._is_idle():
-            self.drop(batches)
-        else:
-            self._drop_recorded(batches)
+        if batches := self.end_batch():
+            self.drop(batches if self._is_idle() else _complete(batches))
 
     def outlive(self) -> None:
         """Keep on keeping when the Python object of a borrowed stream goes away and the stream itself lives on."""
         if self:
             self._record()
             _unfinished.add(self)
-        for in_flight in tuple(_unfinished):
-            in_flight.drop_done()
-            _unfinished.discard(in_flight)
-            if in_flight:  # asked afterwards: another thread may just have put it back
-                _unfinished.add(in_flight)
+        _drop_unfinished()
 
     def _record(self) -> None:
         """End the batch with an event, which tells when it is done, and all batches before."""
@@ -98,16 +102,9 @@ class InFlight:
             for batch in batches[-1:]:
                 batch.event = event
 
-    def _drop_recorded(self, batches: Batches) -> None:
-        done = 0
-        for i, batch in enumerate(batches, 1):
-            if batch.event is not None:
-                if lib.ascend_rt_event_status(batch.event._handle) != _EVENT_COMPLETE:
-                    break
-                done = i
-        self.drop(batches[:done])
-
     def _is_idle(self) -> bool:
+        if not self._handle:
+            return False
         status = lib.ascend_rt_stream_status(self._handle)
         if status < 0:
             lib.aclGetRecentErrMsg()  # the text of a failure that is none: a thread without a context asks, say
@@ -115,3 +112,39 @@ class InFlight:
 
     def __len__(self) -> int:
         return sum(len(batch.objects) for batch in tuple(self._batches))
+
+
+def _complete(batches: Batches) -> Batches:
+    """Return those that an event tells to be done."""
+    done = 0
+    for i, batch in enumerate(batches, 1):
+        if batch.event is not None:
+            if lib.ascend_rt_event_status(batch.event._handle) != _EVENT_COMPLETE:
+                break
+            done = i
+    return batches[:done]
+
+
+def drop_done() -> None:
+    """Let go of all that any stream is done with; does not wait."""
+    for in_flight in [reference() for reference in _of_stream.valuerefs()]:
+        if in_flight is not None:
+            in_flight.drop_done()
+    _drop_unfinished()
+
+
+def _drop_unfinished() -> None:
+    for in_flight in tuple(_unfinished):
+        in_flight.drop_done()
+        _unfinished.discard(in_flight)
+        if in_flight:  # asked afterwards: another thread may just have put it back
+            _unfinished.add(in_flight)
+
+
+def allocate_memory(function: str, *arguments: Any) -> None:
+    """Call a C function that allocates memory; if there is none, let go of what copies have used and try again."""
+    try:
+        call(function, *arguments)
+    except OutOfMemory:
+        drop_done()
+        call(function, *arguments)

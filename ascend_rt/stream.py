@@ -88,7 +88,7 @@ class Stream(Resource):
     def _prepare(self, handle: Any, context: Any) -> None:
         self._context = context
         self._context_owner = None if context is None else owner_of(context)
-        self._in_flight = InFlight(handle)
+        self._in_flight = InFlight.of(handle)
 
     # --- ordering ----------------------------------------------------------------------------------------------------
 
@@ -167,7 +167,10 @@ class Stream(Resource):
         status = lib.ascend_rt_stream_status(self._handle)
         if status < 0:
             check(-status, "aclrtStreamQuery")
-        return bool(status == _COMPLETE)
+        if status != _COMPLETE:
+            return False
+        self._in_flight.drop_done()
+        return True
 
     def launch_host_func(self, function: Callable[..., object], /, *arguments: Any, **keywords: Any) -> None:
         """Call a Python function when the work enqueued so far is done; later work of the stream waits for it.
