@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
 
+_LOWEST_PRIORITY = 7
+
 # A discarded stream is given this long to finish what it was told to do.
 _DISCARD_MS = 10_000
 
@@ -60,7 +62,7 @@ class Stream(Resource):
         _lifecycle.initialize()
         context = current_handle()
         out = ffi.new("aclrtStream *")
-        call("aclrtCreateStreamWithConfig", out, priority, int(flags))
+        call("aclrtCreateStreamWithConfig", out, min(max(priority, 0), _LOWEST_PRIORITY), int(flags))
         self._prepare(out[0], context)
         self._own(out[0])
         _lifecycle.register_stream(self)
@@ -116,7 +118,9 @@ class Stream(Resource):
         -----
         ``aclrtStreamWaitEvent``, ``aclrtStreamWaitEventWithTimeout``; enqueues only. The host goes on at once.
         """
-        if isinstance(other, Stream):
+        if not isinstance(other, Event):
+            if not isinstance(other, Stream):
+                raise TypeError(f"a stream waits for an Event or a Stream, not for {type(other).__name__}")
             # Destroyed at once: the wait that is pending keeps what it needs.
             with other.record() as event:
                 self.wait(event, timeout_s)
@@ -226,7 +230,14 @@ class Stream(Resource):
         ----------
         force : bool, default False
             Drop what has not started instead of waiting for it (``aclrtDestroyStreamForce``).
+
+        Raises
+        ------
+        RuntimeError
+            A function that was launched on a stream wants to close one.
         """
+        if callback.is_inside() and not self.is_closed and self._owned:
+            raise RuntimeError("a function in a stream cannot close streams: it would wait for its own end")
         handle = self._take_handle()
         if handle is None or not usable():
             return

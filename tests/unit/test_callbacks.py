@@ -258,6 +258,18 @@ def test_the_last_reference_to_a_stream_may_go_inside_its_own_function(device: A
     assert _lifecycle._deferred == []
 
 
+@pytest.mark.parametrize("force", [False, True])
+def test_a_function_cannot_close_its_own_stream(force: bool, stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    errors: list[BaseException] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
+    monkeypatch.setattr(callback, "on_error", lambda error, function: errors.append(error))
+    stream.launch_host_func(stream.close, force=force)
+    stream.synchronize()
+    assert not stream.is_closed
+    assert [type(error) for error in errors] == [RuntimeError]
+    errors.clear()
+
+
 def test_a_function_on_a_borrowed_stream_outlives_the_borrower(stream: Stream) -> None:
     ran: list[int] = []
     with Latch(stream):
