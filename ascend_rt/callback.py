@@ -56,7 +56,7 @@ def launch(stream: Any, function: Callable[..., object], arguments: tuple[Any, .
 
 def launched(stream: Any) -> list[_Call]:
     """Return the calls that a stream has so far: what ends its queue drops them afterwards, and no later ones."""
-    wanted = address(stream)
+    wanted = address(stream) or None  # NULL is another stream in each context
     handles = list(_pending.values())
     return [call for call in map(ffi.from_handle, handles) if call.stream == wanted and call.is_launched]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ascend_rt import Event, Stream, _lifecycle, callback, sim
+from ascend_rt import Context, Event, Stream, _lifecycle, callback, sim
 from ascend_rt.errors import AclError
 from ascend_rt.testing import Latch
 
@@ -195,6 +195,19 @@ def test_an_abort_drops_no_function_of_later(stream: Stream, lib: Any, monkeypat
     latches[0].release()
     stream.synchronize()
     assert ran == ["launched after the abort, by another thread", "about to be launched"]
+
+
+def test_an_abort_drops_no_function_of_another_default_stream(device: Any) -> None:
+    ran: list[int] = []
+    default = Stream.from_handle(0)
+    with Latch(default):
+        default.launch_host_func(ran.append, 1)
+        with Context(0) as elsewhere:
+            Stream.from_handle(0).abort()
+        gc.collect()
+    default.synchronize()
+    assert ran == [1]
+    elsewhere.close()
 
 
 @pytest.mark.parametrize("end", [Stream.close, lambda stream: stream.close(force=True), Stream.abort])
