@@ -78,8 +78,10 @@ class InFlight:
     def drop(self, batches: Batches) -> None:
         """Let go of batches that the stream is done with."""
         for batch in batches:
-            with suppress(ValueError):  # another thread was faster
+            try:
                 self._batches.remove(batch)
+            except ValueError:
+                continue  # another thread was faster
 
     def drop_done(self) -> None:
         """Let go of all that the stream is done with; does not wait."""

@@ -163,7 +163,8 @@ class Stream(Resource):
             code = lib.aclrtSynchronizeStreamWithTimeout(self._handle, timeout_ms)
         if code:
             check(code, "aclrtSynchronizeStream" if timeout_ms is None else "aclrtSynchronizeStreamWithTimeout")
-        self._in_flight.drop(ended)
+        if ended:
+            self._in_flight.drop(ended)
 
     @property
     def is_done(self) -> bool:
