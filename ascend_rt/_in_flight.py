@@ -1,82 +1,152 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeping Python's memory alive while the device still uses it."""
+"""Keeping Python's memory alive while the device still uses it.
+
+No thread ever waits for another here: the operations of a deque and a set are atomic, and whatever two threads do at
+the same time is right in either order.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Any
+from weakref import WeakValueDictionary
 
-from ascend_rt.errors import AclError
-
-if TYPE_CHECKING:
-    from ascend_rt.event import Event
-    from ascend_rt.stream import Stream
+from ascend_rt._driver import address, call, check, lib
+from ascend_rt.errors import AclError, OutOfMemory
+from ascend_rt.event import Event
 
 _BATCH = 128
+_EVENT_COMPLETE = lib.ACL_EVENT_RECORDED_STATUS_COMPLETE
+_STREAM_COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
+_STREAM_IS_GONE = -lib.ACL_ERROR_RT_INVALID_HANDLE
 
-Objects = list[object]
-Batches = deque[tuple["Event", Objects]]
-Taken = tuple[Objects, Batches]
+
+class _Batch:
+    """What tasks use that were submitted one after the other, and the event that was recorded behind them, if any."""
+
+    __slots__ = ("event", "objects")
+
+    def __init__(self) -> None:
+        self.objects: list[object] = []
+        self.event: Event | None = None
 
 
-_orphans: Batches = deque()  # of borrowed streams whose Python object is gone
-_lost: list[object] = []
+Batches = tuple[_Batch, ...]
+
+_of_stream: WeakValueDictionary[int, InFlight] = WeakValueDictionary()
+_unfinished: set[InFlight] = set()  # of borrowed streams whose Python objects are gone
 
 
 class InFlight:
     """Objects that tasks of a stream use, in the order of submission.
 
-    They are dropped when the stream is known to be done with them: after a synchronization, or when the event that was
-    recorded behind their batch is complete.
+    Whoever waits for the stream ends the batch before and drops what had ended afterwards. Until then nothing is taken
+    out, so that an error or an interrupt loses nothing, and what is submitted meanwhile goes to a later batch.
     """
 
-    __slots__ = ("_batches", "_objects")
+    __slots__ = ("__weakref__", "_batches", "_handle")
 
-    def __init__(self) -> None:
-        self._objects: Objects = []
-        self._batches: Batches = deque()
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+        self._batches = deque([_Batch()])  # the last one is open
 
-    def keep(self, stream: Stream, *objects: object) -> None:
+    @classmethod
+    def of(cls, handle: Any) -> InFlight:
+        """Return what a stream uses, which all Python objects of the stream share."""
+        stream = address(handle)
+        if not stream:  # another one in each context
+            return cls(handle)
+        found = _of_stream.get(stream)
+        return _of_stream.setdefault(stream, cls(handle)) if found is None else found
+
+    def keep(self, *objects: object) -> None:
         """Keep objects alive until the tasks that were submitted to the stream so far are done."""
-        self._objects.append(objects)
-        if len(self._objects) % _BATCH == 0:
-            with suppress(AclError):  # no event is free, say: the batch goes on growing, the task was submitted
-                self._close_batch(stream)
+        kept = self._batches[-1].objects
+        kept.append(objects)
+        if len(kept) % _BATCH == 0:
+            self._record()
+            self.drop(_complete(self.end_batch()))
 
-    def _close_batch(self, stream: Stream) -> None:
-        event = stream.record()
-        batch, self._objects = self._objects, []
-        self._batches.append((event, batch))
-        while self._batches and self._batches[0][0].is_done:
-            self._batches.popleft()
+    def end_batch(self) -> Batches:
+        """Open a new batch and return all that have ended."""
+        batches = self._batches
+        if batches[-1].objects:
+            batches.append(_Batch())
+        return tuple(batches)[:-1] if len(batches) > 1 else ()
 
-    def outlive(self, stream: Stream) -> None:
+    def drop(self, batches: Batches) -> None:
+        """Let go of batches that the stream is done with."""
+        for batch in batches:
+            try:
+                self._batches.remove(batch)
+            except ValueError:
+                continue  # another thread was faster
+
+    def drop_done(self) -> None:
+        """Let go of all that the stream is done with; does not wait."""
+        if batches := self.end_batch():
+            self.drop(batches if self._is_idle() else _complete(batches))
+
+    def outlive(self) -> None:
         """Keep on keeping when the Python object of a borrowed stream goes away and the stream itself lives on."""
-        if not self:
-            return
-        objects: Objects = [self.take()]
-        try:
-            _orphans.append((stream.record(), objects))
-        except AclError:
-            _lost.append(objects)  # nobody can tell when the device is done with them: rather leak than corrupt
-        while _orphans and _orphans[0][0].is_done:
-            _orphans.popleft()
+        if self:
+            self._record()
+            _unfinished.add(self)
+        _drop_unfinished()
 
-    def take(self) -> Taken | None:
-        """Hand over what is kept so far: whoever synchronizes drops it afterwards, or gives it back."""
-        if not self._objects and not self._batches:
-            return None
-        taken = self._objects, self._batches
-        self._objects, self._batches = [], deque()
-        return taken
+    def _record(self) -> None:
+        """End the batch with an event, which tells when it is done, and all batches before."""
+        batches = self.end_batch()
+        with suppress(AclError):  # no event is free, say: a later one, or a synchronization, tells of this batch too
+            event = Event()
+            check(lib.aclrtRecordEvent(event._handle, self._handle), "aclrtRecordEvent")
+            for batch in batches[-1:]:
+                batch.event = event
 
-    def give_back(self, taken: Taken | None) -> None:
-        """Keep on keeping what :meth:`take` handed over."""
-        if taken is not None:
-            objects, batches = taken
-            self._objects[:0] = objects
-            self._batches.extendleft(reversed(batches))
+    def _is_idle(self) -> bool:
+        if not self._handle:
+            return False
+        status = lib.ascend_rt_stream_status(self._handle)
+        if status < 0:
+            lib.aclGetRecentErrMsg()  # the text of a failure that is none: a thread without a context asks, say
+        return status in (_STREAM_COMPLETE, _STREAM_IS_GONE)
 
     def __len__(self) -> int:
-        return len(self._objects) + sum(len(batch) for _, batch in self._batches)
+        return sum(len(batch.objects) for batch in tuple(self._batches))
+
+
+def _complete(batches: Batches) -> Batches:
+    """Return those that an event tells to be done."""
+    done = 0
+    for i, batch in enumerate(batches, 1):
+        if batch.event is not None:
+            if lib.ascend_rt_event_status(batch.event._handle) != _EVENT_COMPLETE:
+                break
+            done = i
+    return batches[:done]
+
+
+def drop_done() -> None:
+    """Let go of all that any stream is done with; does not wait."""
+    for in_flight in [reference() for reference in _of_stream.valuerefs()]:
+        if in_flight is not None:
+            in_flight.drop_done()
+    _drop_unfinished()
+
+
+def _drop_unfinished() -> None:
+    for in_flight in tuple(_unfinished):
+        in_flight.drop_done()
+        _unfinished.discard(in_flight)
+        if in_flight:  # asked afterwards: another thread may just have put it back
+            _unfinished.add(in_flight)
+
+
+def allocate_memory(function: str, *arguments: Any) -> None:
+    """Call a C function that allocates memory; if there is none, let go of what copies have used and try again."""
+    try:
+        call(function, *arguments)
+    except OutOfMemory:
+        drop_done()
+        call(function, *arguments)

@@ -15,7 +15,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ascend_rt import callback
-from ascend_rt._driver import address, call, check, ffi, lib
+from ascend_rt._driver import address, call, ffi, lib
 from ascend_rt.errors import AclError, OutOfMemory
 from ascend_rt.memory import Buffer
 
@@ -168,9 +168,14 @@ def registered(stream: Stream) -> Allocator | None:
 def forget_stream(handle: Any) -> None:
     """Unregister the allocator of a stream, which may be about to be destroyed; the runtime would keep it for ever."""
     found = _registered.pop(address(handle), None)
-    if found is not None:
-        check(lib.aclrtAllocatorUnregister(handle), "aclrtAllocatorUnregister")
-        call("aclrtAllocatorDestroyDesc", found.descriptor)
+    if found is None:
+        return
+    try:
+        call("aclrtAllocatorUnregister", handle)
+    except BaseException:
+        _registered.setdefault(address(handle), found)  # the runtime may still call it
+        raise
+    call("aclrtAllocatorDestroyDesc", found.descriptor)
 
 
 @ffi.def_extern(error=ffi.NULL)  # type: ignore[untyped-decorator, unused-ignore]

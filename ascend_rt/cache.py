@@ -37,7 +37,7 @@ def cmo_prefetch(buffer: Buffer, stream: Stream) -> None:
     code = lib.aclrtCmoAsync(buffer._handle, buffer.nbytes, _PREFETCH, stream._handle)
     if code:
         check(code, "aclrtCmoAsync")
-    stream._in_flight.keep(stream, buffer)
+    stream._in_flight.keep(buffer)
 
 
 def cmo(buffer: Buffer, operation: CmoType | int, stream: Stream, *, barrier: int | None = None) -> None:
@@ -70,7 +70,7 @@ def cmo(buffer: Buffer, operation: CmoType | int, stream: Stream, *, barrier: in
         call("aclrtCmoAsync", buffer._handle, buffer.nbytes, int(operation), stream._handle)
     else:
         call("aclrtCmoAsyncWithBarrier", buffer._handle, buffer.nbytes, int(operation), barrier, stream._handle)
-    stream._in_flight.keep(stream, buffer)
+    stream._in_flight.keep(buffer)
 
 
 def cmo_barrier(barriers: Sequence[int], stream: Stream) -> None:

@@ -14,10 +14,8 @@ The way of a call into Python and back:
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any, cast
 
 from ascend_rt._driver import address, check, ffi, lib
@@ -29,7 +27,7 @@ _here = threading.local()
 
 
 class _Call:
-    __slots__ = ("arguments", "function", "handle", "keywords", "stream")
+    __slots__ = ("arguments", "function", "is_launched", "keywords", "stream")
 
     def __init__(
         self, stream: int, function: Callable[..., object], arguments: tuple[Any, ...], keywords: dict[str, Any]
@@ -38,36 +36,45 @@ class _Call:
         self.function = function
         self.arguments = arguments
         self.keywords = keywords
-        self.handle = ffi.new_handle(self)
+        self.is_launched = False
 
 
-_pending: dict[int, _Call] = {}
+_pending: dict[int, Any] = {}  # id of a call -> the handle, which owns the call
 
 
 def launch(stream: Any, function: Callable[..., object], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
     """Enqueue a Python function on a stream's handle and keep it alive until it has run."""
     call = _Call(address(stream), function, arguments, keywords)
-    _pending[id(call)] = call
-    code = lib.aclrtLaunchHostFunc(stream, lib.ascend_rt_host_func_entry, call.handle)
+    handle = ffi.new_handle(call)
+    _pending[id(call)] = handle
+    code = lib.aclrtLaunchHostFunc(stream, lib.ascend_rt_host_func_entry, handle)
     if code:
         del _pending[id(call)]
         check(code, "aclrtLaunchHostFunc")
+    call.is_launched = True
 
 
-def drop(stream: Any) -> None:
-    """Let go of the functions of a stream whose queue was dropped: they will not be called any more."""
-    dropped = address(stream)
-    for key, call in list(_pending.items()):
-        if call.stream == dropped:
-            _pending.pop(key, None)
+def launched(stream: Any) -> list[_Call]:
+    """Return the calls that a stream has so far: what ends its queue drops them afterwards, and no later ones."""
+    wanted = address(stream) or None  # NULL is another stream in each context
+    handles = list(_pending.values())
+    return [call for call in map(ffi.from_handle, handles) if call.stream == wanted and call.is_launched]
+
+
+def drop(calls: list[_Call]) -> None:
+    """Let go of calls whose queue has ended: those that have not run never will."""
+    for call in calls:
+        _pending.pop(id(call), None)
 
 
 @ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
 def ascend_rt_python_host_func(argument: Any) -> None:
     """Run a call on the runtime's thread; the only entry from C into Python."""
     _here.is_inside = True
-    _run(cast(_Call, ffi.from_handle(argument)))  # the call and its arguments are let go inside
-    _here.is_inside = False
+    try:
+        _run(cast(_Call, ffi.from_handle(argument)))  # the call and its arguments are let go inside
+    finally:
+        _here.is_inside = False
 
 
 def is_inside() -> bool:
@@ -89,20 +96,19 @@ def report(error: BaseException, function: Callable[..., object]) -> None:
         try:
             on_error(error, function)
         except BaseException as nested:
-            _unraisable(nested, on_error)
-    _unraisable(error, function)
+            _Unraisable(nested)
+    _Unraisable(error)
+    del error  # its traceback leads to this frame now
 
 
-def _unraisable(error: BaseException, function: Callable[..., object]) -> None:
-    sys.unraisablehook(
-        cast(
-            Any,
-            SimpleNamespace(
-                exc_type=type(error),
-                exc_value=error,
-                exc_traceback=error.__traceback__,
-                err_msg="Exception ignored in a callback of the runtime",
-                object=function,
-            ),
-        )
-    )
+class _Unraisable:
+    """Makes Python itself call ``sys.unraisablehook``: nobody else can create the argument that its own hook takes.
+
+    Letting the exception go back to C would do so too, but keep the arguments of the function until after the call.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        self._errors = [error]
+
+    def __del__(self) -> None:
+        raise self._errors.pop()  # not kept: the traceback will refer to this object

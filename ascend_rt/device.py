@@ -6,7 +6,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
-from ascend_rt import _lifecycle, context
+from ascend_rt import _in_flight, _lifecycle, context
 from ascend_rt._driver import call, ffi, lib
 
 if TYPE_CHECKING:
@@ -159,6 +159,7 @@ class Device:
             call("aclrtSynchronizeDevice")
         else:
             call("aclrtSynchronizeDeviceWithTimeout", timeout_ms)
+        _in_flight.drop_done()
 
     def __enter__(self) -> Device:
         _lifecycle.initialize()

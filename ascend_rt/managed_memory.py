@@ -78,7 +78,7 @@ class ManagedBuffer(Buffer):
         ``aclrtMemManagedPrefetchAsync``; enqueues only. 910B. API reference 11-05.
         """
         call("aclrtMemManagedPrefetchAsync", self._handle, self._nbytes, _location(location), 0, stream._handle)
-        stream._in_flight.keep(stream, self)
+        stream._in_flight.keep(self)
 
     @property
     def is_read_mostly(self) -> bool:

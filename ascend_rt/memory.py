@@ -11,6 +11,7 @@ import numpy as np
 
 from ascend_rt import _dlpack, _lifecycle
 from ascend_rt._driver import address, call, check, ffi, lib, usable
+from ascend_rt._in_flight import allocate_memory
 from ascend_rt._resource import Resource
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Buffer(Resource):
     def __init__(self, nbytes: int, *, policy: MemMallocPolicy | int = _HUGE_FIRST) -> None:
         _lifecycle.initialize()
         out = ffi.new("void **")
-        call("aclrtMalloc", out, check_size(nbytes), int(policy))
+        allocate_memory("aclrtMalloc", out, check_size(nbytes), int(policy))
         self._set(out[0], nbytes)
 
     def _set(self, pointer: Any, nbytes: int, parent: object = None, *, owned: bool = True) -> None:
@@ -245,7 +246,7 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
         """Allocate the memory and make an array of it."""
         _lifecycle.initialize()
         out = ffi.new("void **")
-        call("aclrtMallocHost", out, check_size(nbytes))
+        allocate_memory("aclrtMallocHost", out, check_size(nbytes))
         # The array holds the buffer, the buffer holds the pointer, and the pointer's destructor frees the memory.
         memory = ffi.gc(out[0], _free_host, nbytes)
         array: Self = np.ndarray.__new__(cls, (nbytes,), np.uint8, ffi.buffer(memory, nbytes))

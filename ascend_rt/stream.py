@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
 
+_LOWEST_PRIORITY = 7
+
 # A discarded stream is given this long to finish what it was told to do.
 _DISCARD_MS = 10_000
 
@@ -58,9 +60,10 @@ class Stream(Resource):
 
     def __init__(self, *, priority: int = 0, flags: StreamFlag | int = 0) -> None:
         _lifecycle.initialize()
-        self._prepare(current_handle())
+        context = current_handle()
         out = ffi.new("aclrtStream *")
-        call("aclrtCreateStreamWithConfig", out, priority, int(flags))
+        call("aclrtCreateStreamWithConfig", out, min(max(priority, 0), _LOWEST_PRIORITY), int(flags))
+        self._prepare(out[0], context)
         self._own(out[0])
         _lifecycle.register_stream(self)
 
@@ -72,8 +75,9 @@ class Stream(Resource):
         """
         _lifecycle.initialize()
         stream = cls.__new__(cls)
-        stream._prepare(None)
-        stream._borrow(ffi.cast("aclrtStream", handle))
+        borrowed = ffi.cast("aclrtStream", handle)
+        stream._prepare(borrowed, None)
+        stream._borrow(borrowed)
         return stream
 
     @classmethod
@@ -83,10 +87,10 @@ class Stream(Resource):
         call("aclrtCtxGetCurrentDefaultStream", out)
         return cls.from_handle(address(out[0]))
 
-    def _prepare(self, context: Any) -> None:
+    def _prepare(self, handle: Any, context: Any) -> None:
         self._context = context
         self._context_owner = None if context is None else owner_of(context)
-        self._in_flight = InFlight()
+        self._in_flight = InFlight.of(handle)
 
     # --- ordering ----------------------------------------------------------------------------------------------------
 
@@ -114,7 +118,9 @@ class Stream(Resource):
         -----
         ``aclrtStreamWaitEvent``, ``aclrtStreamWaitEventWithTimeout``; enqueues only. The host goes on at once.
         """
-        if isinstance(other, Stream):
+        if not isinstance(other, Event):
+            if not isinstance(other, Stream):
+                raise TypeError(f"a stream waits for an Event or a Stream, not for {type(other).__name__}")
             # Destroyed at once: the wait that is pending keeps what it needs.
             with other.record() as event:
                 self.wait(event, timeout_s)
@@ -150,14 +156,15 @@ class Stream(Resource):
         -----
         ``aclrtSynchronizeStream``, ``aclrtSynchronizeStreamWithTimeout``; blocking, without the GIL.
         """
-        taken = self._in_flight.take()
+        ended = self._in_flight.end_batch()
         if timeout_ms is None:
             code = lib.aclrtSynchronizeStream(self._handle)
         else:
             code = lib.aclrtSynchronizeStreamWithTimeout(self._handle, timeout_ms)
         if code:
-            self._in_flight.give_back(taken)
             check(code, "aclrtSynchronizeStream" if timeout_ms is None else "aclrtSynchronizeStreamWithTimeout")
+        if ended:
+            self._in_flight.drop(ended)
 
     @property
     def is_done(self) -> bool:
@@ -165,7 +172,10 @@ class Stream(Resource):
         status = lib.ascend_rt_stream_status(self._handle)
         if status < 0:
             check(-status, "aclrtStreamQuery")
-        return bool(status == _COMPLETE)
+        if status != _COMPLETE:
+            return False
+        self._in_flight.drop_done()
+        return True
 
     def launch_host_func(self, function: Callable[..., object], /, *arguments: Any, **keywords: Any) -> None:
         """Call a Python function when the work enqueued so far is done; later work of the stream waits for it.
@@ -182,9 +192,10 @@ class Stream(Resource):
 
     def abort(self) -> None:
         """Drop the work that has not started and wait for the rest (``aclrtStreamAbort``); 950, 910B, 910C."""
+        ended, launched = self._in_flight.end_batch(), callback.launched(self._handle)
         call("aclrtStreamAbort", self._handle)
-        callback.drop(self._handle)
-        self._in_flight.take()
+        self._in_flight.drop(ended)
+        callback.drop(launched)
 
     # --- what it is --------------------------------------------------------------------------------------------------
 
@@ -220,18 +231,28 @@ class Stream(Resource):
         ----------
         force : bool, default False
             Drop what has not started instead of waiting for it (``aclrtDestroyStreamForce``).
+
+        Raises
+        ------
+        RuntimeError
+            A function that was launched on a stream wants to close one.
         """
+        if callback.is_inside() and not self.is_closed and self._owned:
+            raise RuntimeError("a function in a stream cannot close streams: it would wait for its own end")
         handle = self._take_handle()
-        if handle is None:
+        if handle is None or not usable():
             return
         if not self._owned:
-            self._in_flight.outlive(self.from_handle(address(handle)))
+            self._in_flight.outlive()
             return
-        if usable():
+        ended, launched = self._in_flight.end_batch(), callback.launched(handle)
+        try:
             self._destroy(handle, force)
-        if force:
-            callback.drop(handle)
-        self._in_flight.take()
+        except AclError:
+            self._in_flight.outlive()
+            raise
+        self._in_flight.drop(ended)
+        callback.drop(launched)
 
     def _destroy(self, handle: Any, force: bool = False) -> None:
         allocator.forget_stream(handle)
@@ -241,13 +262,14 @@ class Stream(Resource):
         if code in _ANOTHER_CONTEXT:
             with switched(self._context):
                 code = destroy(handle)
-        check(code, name)
+        if code != lib.ACL_ERROR_RT_INVALID_HANDLE:  # gone with its device
+            check(code, name)
 
     def __del__(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
         if is_too_late() or not hasattr(self, "_owned") or self.is_closed or not usable():
             return
         if not self._owned:
-            self._in_flight.outlive(self)
+            self._in_flight.outlive()
             return
         if callback.is_inside():
             _lifecycle.defer(self)

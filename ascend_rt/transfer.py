@@ -11,13 +11,12 @@ import numpy as np
 from ascend_rt._driver import call, check, ffi, lib
 from ascend_rt.errors import AclError, ClosedError, NotSupported
 from ascend_rt.memory import Buffer, PinnedBuffer, check_size, pointer_attributes
+from ascend_rt.stream import Stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from typing_extensions import Buffer as HostBuffer
-
-    from ascend_rt.stream import Stream
 
     Operand: TypeAlias = "Buffer | HostBuffer"
 
@@ -54,6 +53,13 @@ def _on_device(operand: Buffer) -> Any:
     if not isinstance(operand, Buffer):
         raise TypeError(f"a Buffer is wanted, the memory of a device, not {type(operand).__name__}")
     return operand._handle
+
+
+def _queue(stream: Stream) -> Any:
+    """Return the handle of what only a stream can be."""
+    if not isinstance(stream, Stream):
+        raise TypeError(f"a Stream is wanted, not {type(stream).__name__}; the default one is Stream.default()")
+    return stream._handle
 
 
 def copy(dst: Operand, src: Operand) -> None:
@@ -113,13 +119,13 @@ def copy_async(dst: Operand, src: Operand, stream: Stream, *, snapshot: bool = F
     to, capacity, to_device = _span(dst, True)
     source, nbytes, from_device = _span(src, False)
     kind = lib.ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE if snapshot else _KINDS[from_device, to_device]
-    code = lib.aclrtMemcpyAsync(to, capacity, source, nbytes, kind, stream._handle)
+    code = lib.aclrtMemcpyAsync(to, capacity, source, nbytes, kind, _queue(stream))
     if code:
         check(code, "aclrtMemcpyAsync")
     if snapshot:
-        stream._in_flight.keep(stream, dst)
+        stream._in_flight.keep(dst)
     else:
-        stream._in_flight.keep(stream, to, source, dst, src)
+        stream._in_flight.keep(to, source, dst, src)
 
 
 def copy_2d(
@@ -162,8 +168,8 @@ def copy_2d(
     if stream is None:
         call("aclrtMemcpy2d", *arguments)
     else:
-        call("aclrtMemcpy2dAsync", *arguments, stream._handle)
-        stream._in_flight.keep(stream, to, source, dst, src)
+        call("aclrtMemcpy2dAsync", *arguments, _queue(stream))
+        stream._in_flight.keep(to, source, dst, src)
 
 
 def _rows(operand: Operand, pitch: int | None, width: int, height: int, *, writable: bool) -> tuple[Any, int, bool]:
@@ -235,17 +241,19 @@ def copy_batch(transfers: Iterable[tuple[Operand, Operand]], stream: Stream | No
         len(starts),
         failed,
     )
-    if stream is not None:
-        stream._in_flight.keep(stream, pairs)  # even if one is refused, those before it are enqueued
+    queue = None if stream is None else _queue(stream)
     try:
-        if stream is None:
+        if queue is None:
             call("aclrtMemcpyBatch", *arguments)
         else:
-            call("aclrtMemcpyBatchAsync", *arguments, stream._handle)
+            call("aclrtMemcpyBatchAsync", *arguments, queue)
     except AclError as error:
         if failed[0] < len(pairs):
             error.message += f" (copy {failed[0]} of the batch)"
         raise
+    finally:
+        if stream is not None:
+            stream._in_flight.keep(pairs)  # even if one is refused, those before it are enqueued
 
 
 def _location(pointer: Any) -> tuple[int, int]:
@@ -294,8 +302,8 @@ class CopyDescriptor:
     def submit(self, stream: Stream) -> None:
         """Copy in the order of a stream; descriptor and buffers are kept alive until that is done."""
         kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
-        call("aclrtMemcpyAsyncWithDesc", self._memory._handle, kind, stream._handle)
-        stream._in_flight.keep(stream, self, self._operands)
+        call("aclrtMemcpyAsyncWithDesc", self._memory._handle, kind, _queue(stream))
+        stream._in_flight.keep(self, self._operands)
 
 
 def copy_indirect(
@@ -322,8 +330,8 @@ def copy_indirect(
     kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
     to, source = ffi.cast("void **", _on_device(dst)), ffi.cast("void **", _on_device(src))
     capacity = dst_offset + check_size(nbytes)
-    call("aclrtMemcpyAsyncWithOffset", to, capacity, dst_offset, source, nbytes, src_offset, kind, stream._handle)
-    stream._in_flight.keep(stream, dst, src)
+    call("aclrtMemcpyAsyncWithOffset", to, capacity, dst_offset, source, nbytes, src_offset, kind, _queue(stream))
+    stream._in_flight.keep(dst, src)
 
 
 def fill(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int = 1) -> None:
@@ -367,8 +375,8 @@ def fill(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int
     if stream is None:
         call(at_once, *arguments)
     else:
-        call(in_order, *arguments, stream._handle)
-        stream._in_flight.keep(stream, dst)
+        call(in_order, *arguments, _queue(stream))
+        stream._in_flight.keep(dst)
 
 
 @cache

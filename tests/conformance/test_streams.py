@@ -51,6 +51,12 @@ def test_synchronize_with_a_limit_can_be_repeated(stream: Stream) -> None:
     stream.synchronize(timeout_ms=5000)
 
 
+@pytest.mark.parametrize("wrong", [None, 5])
+def test_a_stream_waits_for_events_and_streams_only(wrong: Any, stream: Stream) -> None:
+    with pytest.raises(TypeError, match=f"an Event or a Stream, not for {type(wrong).__name__}"):
+        stream.wait(wrong)
+
+
 @pytest.mark.parametrize("timeout_ms", [0, -2])
 def test_refused_limits(timeout_ms: int, stream: Stream) -> None:
     with pytest.raises(InvalidArgument):
@@ -70,8 +76,11 @@ def test_the_device_waits_for_all_streams_of_the_context(device: Device, stream:
 def test_priorities_are_clamped(device: Device) -> None:
     with Stream(priority=3) as stream:
         assert stream.priority == 3
-    with Stream(priority=100) as stream:
-        assert stream.priority == 7
+    for too_low in (100, 1 << 40):
+        with Stream(priority=too_low) as stream:
+            assert stream.priority == 7
+    with Stream(priority=-1) as stream:
+        assert stream.priority == 0
 
 
 def test_flags_come_back(device: Device) -> None:

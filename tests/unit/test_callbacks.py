@@ -6,12 +6,14 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import traceback
 import weakref
 from typing import Any
 
 import pytest
 
-from ascend_rt import Event, Stream, _lifecycle, callback
+from ascend_rt import Context, Event, Stream, _lifecycle, callback, sim
+from ascend_rt.errors import AclError
 from ascend_rt.testing import Latch
 
 
@@ -109,7 +111,7 @@ def test_an_exception_is_reported_and_the_stream_goes_on(stream: Stream, monkeyp
     event.synchronize()
     assert [(type(e), f) for e, f in hooked] == [(KeyError, fail)]
     assert [u.exc_type for u in unraisable] == [KeyError]
-    assert unraisable[0].object is fail
+    assert traceback.extract_tb(unraisable[0].exc_traceback)[-1].name == "fail"
 
 
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
@@ -136,6 +138,91 @@ def test_an_error_in_the_hook_is_reported_too(stream: Stream, monkeypatch: pytes
     stream.launch_host_func(lambda: 1 / 0)
     stream.synchronize()
     assert [u.exc_type for u in unraisable] == [OSError, ZeroDivisionError]
+
+
+def test_whatever_goes_wrong_inside_the_thread_is_outside_afterwards(monkeypatch: pytest.MonkeyPatch, ffi: Any) -> None:
+    monkeypatch.setattr(callback, "_run", lambda call: call.fails)
+    handle = ffi.new_handle(object())
+    with pytest.raises(AttributeError, match="fails"):
+        callback.ascend_rt_python_host_func(handle)
+    assert not callback.is_inside()
+
+
+def test_a_failed_function_lets_its_arguments_go_at_once(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Thing:
+        pass
+
+    def fail(thing: Thing) -> None:
+        raise KeyError("lost")
+
+    thing = Thing()
+    reference = weakref.ref(thing)
+    inside: list[bool] = []
+    weakref.finalize(thing, lambda: inside.append(callback.is_inside()))
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
+    gc.disable()
+    try:
+        with Latch(stream):
+            stream.launch_host_func(fail, thing)
+            del thing
+        stream.synchronize()
+        assert reference() is None
+        assert inside == [True]  # a stream that went there would have to wait for another place
+    finally:
+        gc.enable()
+
+
+def test_an_abort_drops_no_function_of_later(stream: Stream, lib: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+    abort, launch = lib.aclrtStreamAbort, lib.aclrtLaunchHostFunc
+
+    def abort_and_go_on(handle: Any) -> Any:
+        code = abort(handle)
+        monkeypatch.setattr(lib, "aclrtLaunchHostFunc", launch)
+        latches.append(Latch(stream))
+        stream.launch_host_func(ran.append, "launched after the abort, by another thread")
+        return code
+
+    def abort_before(*arguments: Any) -> Any:
+        stream.abort()
+        return launch(*arguments)
+
+    latches: list[Latch] = []
+    monkeypatch.setattr(lib, "aclrtStreamAbort", abort_and_go_on)
+    monkeypatch.setattr(lib, "aclrtLaunchHostFunc", abort_before)
+    stream.launch_host_func(ran.append, "about to be launched")
+    gc.collect()
+    latches[0].release()
+    stream.synchronize()
+    assert ran == ["launched after the abort, by another thread", "about to be launched"]
+
+
+def test_an_abort_drops_no_function_of_another_default_stream(device: Any) -> None:
+    ran: list[int] = []
+    default = Stream.from_handle(0)
+    with Latch(default):
+        default.launch_host_func(ran.append, 1)
+        with Context(0) as elsewhere:
+            Stream.from_handle(0).abort()
+        gc.collect()
+    default.synchronize()
+    assert ran == [1]
+    elsewhere.close()
+
+
+@pytest.mark.parametrize("end", [Stream.close, lambda stream: stream.close(force=True), Stream.abort])
+def test_a_function_that_failed_is_let_go_with_its_stream(end: Any, device: Any, backend: str) -> None:
+    if backend != "sim":
+        pytest.skip("tasks fail on demand on the simulator only")
+    stream = Stream()
+    with sim.faults():
+        sim.fail_task(507015, stream)
+        stream.launch_host_func(print)
+    with pytest.raises(AclError, match="507015"):
+        stream.synchronize()
+    end(stream)
+    assert callback._pending == {}
+    stream.close()
 
 
 def test_a_refused_launch_keeps_nothing(stream: Stream) -> None:
@@ -182,6 +269,18 @@ def test_the_last_reference_to_a_stream_may_go_inside_its_own_function(device: A
     assert ran.is_set()
     Stream().close()  # destroys the one that was deferred
     assert _lifecycle._deferred == []
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_function_cannot_close_its_own_stream(force: bool, stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    errors: list[BaseException] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
+    monkeypatch.setattr(callback, "on_error", lambda error, function: errors.append(error))
+    stream.launch_host_func(stream.close, force=force)
+    stream.synchronize()
+    assert not stream.is_closed
+    assert [type(error) for error in errors] == [RuntimeError]
+    errors.clear()
 
 
 def test_a_function_on_a_borrowed_stream_outlives_the_borrower(stream: Stream) -> None:

@@ -149,6 +149,16 @@ with Stream() as again:
     assert lines(run, code) == ["True", "507010 507010 507010 507010", "0", "0"]
 
 
+def test_functions_on_a_lost_device_are_let_go_with_their_streams(run) -> None:
+    code = """
+from ascend_rt import callback
+stream.launch_host_func(print) if Latch(stream) else None
+sim.lose_device(device)
+print(len(callback._pending), code_of(device.reset), stream.close(), len(callback._pending))
+"""
+    assert lines(run, code) == ["1 0 None 0"]
+
+
 def test_a_thread_that_waits_for_a_lost_device_learns_it(run) -> None:
     code = """
 import threading

@@ -123,6 +123,40 @@ def test_the_interpreter_ends_quietly(script: str) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
+def test_an_error_in_a_function_is_printed() -> None:
+    ended = run_script(
+        """
+        def fail(name):
+            raise LookupError(f"no {name}")
+
+        a.launch_host_func(fail, "bread")
+        a.synchronize()
+        """
+    )
+    assert (ended.returncode, ended.stdout) == (0, "")
+    assert "in fail" in ended.stderr
+    assert ended.stderr.endswith("\nLookupError: no bread\n")
+
+
+def test_an_error_in_an_allocator_is_printed(backend: str) -> None:
+    if backend != "sim":
+        pytest.skip("the vendor's library has nobody that plays operators")
+    ended = run_script(
+        """
+        def allocate(nbytes):
+            raise LookupError(f"no {nbytes} bytes")
+
+        from ascend_rt import sim
+        rt.Allocator.from_functions(allocate, print).register(a)
+        with contextlib.suppress(MemoryError):
+            sim.run_operator(a, 100)
+        """
+    )
+    assert (ended.returncode, ended.stdout) == (0, "")
+    assert "in allocate" in ended.stderr
+    assert ended.stderr.endswith("\nLookupError: no 100 bytes\n")
+
+
 def test_we_finalize_only_what_we_initialised() -> None:
     ended = run_script(
         """

@@ -451,6 +451,25 @@ def test_a_closed_stream_takes_no_copies(device: Device) -> None:
                 submit()
 
 
+@pytest.mark.parametrize("wrong", [None, 5])
+def test_a_copy_in_order_needs_a_stream(wrong: Any, device: Device) -> None:
+    with Buffer(64) as memory:
+        submissions = [
+            lambda: copy_async(memory, bytes(8), wrong),
+            lambda: CopyDescriptor(memory, memory).submit(wrong),
+            lambda: copy_indirect(memory, memory, 8, wrong),
+        ]
+        if wrong is not None:
+            submissions += [
+                lambda: copy_2d(memory, bytes(8), width=8, height=1, stream=wrong),
+                lambda: copy_batch([(memory, bytes(8))], wrong),
+                lambda: fill(memory, 1, wrong),
+            ]
+        for submit in submissions:
+            with pytest.raises(TypeError, match=f"a Stream is wanted, not {type(wrong).__name__}"):
+                submit()
+
+
 def test_operands_are_kept_though_no_event_is_left(stream: Stream, backend: str) -> None:
     if backend != "sim":
         pytest.skip("only the simulator can be out of events on demand")
