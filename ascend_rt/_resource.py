@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from ascend_rt._driver import address, usable
+from ascend_rt._lifecycle import HOST, Home
 from ascend_rt.errors import AclError, AclWarning, ClosedError
 
 if TYPE_CHECKING:
@@ -26,8 +27,9 @@ class Resource:
     a class that has one much slower.
     """
 
-    __slots__ = ("__weakref__", "_handle", "_owned")
+    __slots__ = ("__weakref__", "_handle", "_home", "_owned")
     _handle: Any
+    _home: Home
     _owned: bool
     _what: ClassVar[str] = "resource"
     _closed_class: ClassVar[type[Resource]]
@@ -37,12 +39,14 @@ class Resource:
             members = {"__slots__": (), "__getattr__": _refuse, "__del__": lambda self: None}
             cls._closed_class = types.new_class(cls.__name__, (cls,), {"closed": True}, lambda ns: ns.update(members))
 
-    def _own(self, handle: Any) -> None:
+    def _own(self, handle: Any, home: Home = HOST) -> None:
         self._handle = handle
+        self._home = home
         self._owned = True
 
     def _borrow(self, handle: Any) -> None:
         self._handle = handle
+        self._home = HOST
         self._owned = False
 
     def _take_handle(self) -> Any | None:
@@ -53,6 +57,11 @@ class Resource:
         del self._handle
         self.__class__ = self._closed_class
         return handle
+
+    @property
+    def _is_to_destroy(self) -> bool:
+        """Whether the handle is ours to destroy; when its device was reset it is gone, and may be somebody else's."""
+        return self._owned and usable() and not self._home.era.is_over
 
     @property
     def handle(self) -> int:
@@ -67,7 +76,7 @@ class Resource:
     def close(self) -> None:
         """Give the handle back; closing twice is allowed. A borrowed handle is only forgotten, never destroyed."""
         handle = self._take_handle()
-        if handle is not None and self._owned and usable():
+        if handle is not None and self._is_to_destroy:
             self._destroy(handle)
 
     def _destroy(self, handle: Any) -> None:
@@ -89,7 +98,7 @@ class Resource:
         except AttributeError:
             return  # never created
         try:
-            if handle is not None and self._owned and usable():
+            if handle is not None and self._is_to_destroy:
                 self._destroy(handle)
         except AclError as error:
             warnings.warn(f"while a {self._what} was discarded: {error}", AclWarning, stacklevel=2, source=self)

@@ -64,9 +64,7 @@ class Device:
         NoContext
             The thread has no current context.
         """
-        out = ffi.new("int32_t *")
-        call("aclrtGetDevice", out)
-        return cls(int(out[0]))
+        return cls(context.current_device_id())
 
     @property
     def id(self) -> int:
@@ -94,7 +92,10 @@ class Device:
         """Undo one :meth:`set_current` (``aclrtResetDevice``).
 
         The last reset waits for the device's work and destroys the primary context with its streams, whose objects
-        then answer :class:`InvalidHandle`. What is not undone when the interpreter ends is undone there.
+        then answer :class:`InvalidHandle`; the calling thread has no context afterwards, not even if its context was
+        the primary one of another device. Unless an explicit context keeps the device open, the memory of the device
+        goes too: its content is lost, and closing a buffer or a pool from before is allowed and does nothing. What is
+        not undone when the interpreter ends is undone there.
         """
         _lifecycle.reset_device(self._id)
 

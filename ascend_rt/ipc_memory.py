@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ascend_rt import _lifecycle
 from ascend_rt._driver import address, call, check, ffi, lib
 from ascend_rt._resource import Resource
+from ascend_rt.context import home
 from ascend_rt.memory import Buffer
 from ascend_rt.virtual_memory import process_numbers
 
@@ -57,7 +58,7 @@ class IpcMemory(Resource):
         call("aclrtIpcMemGetExportKey", buffer._handle, buffer.nbytes, key, _KEY_SIZE, flag)
         self._buffer: Buffer | None = buffer
         self._key: bytes = ffi.string(key)
-        self._own(key)
+        self._own(key, buffer._home)
         if pids is not None:
             call("aclrtIpcMemSetImportPid", key, pids, len(pids))
 
@@ -93,8 +94,8 @@ class IpcMemory(Resource):
             check(code, "aclrtIpcMemClose")
 
 
-# The runtime closes by key, and the oldest import first: key -> address -> whether it may be closed, the oldest first.
-_imports: defaultdict[bytes, dict[int, bool]] = defaultdict(dict)
+# The runtime closes by key, and the oldest import first: address -> whether it may be closed, the oldest first.
+_imports: defaultdict[tuple[_lifecycle.Era, bytes], dict[int, bool]] = defaultdict(dict)
 _lock = threading.RLock()  # a buffer may be discarded inside
 
 
@@ -115,16 +116,18 @@ class ImportedBuffer(Buffer):
         out = ffi.new("void **")
         with _lock:
             call("aclrtIpcMemImportByKey", out, key, lib.ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS)
-            _imports[key][address(out[0])] = False
+            where = home()
+            _imports[where.era, key][address(out[0])] = False
         self._key = key
-        self._set(out[0], nbytes)
+        self._set(out[0], nbytes, home=where)
 
     def _destroy(self, handle: Any) -> None:
+        opened_here = self._home.era, self._key
         with _lock:
-            opened = _imports[self._key]
+            opened = _imports[opened_here]
             opened[address(handle)] = True
             while opened and opened[oldest := next(iter(opened))]:
                 del opened[oldest]
                 call("aclrtIpcMemClose", self._key)
             if not opened:
-                del _imports[self._key]
+                del _imports[opened_here]

@@ -11,7 +11,9 @@ import numpy as np
 
 from ascend_rt import _dlpack, _lifecycle
 from ascend_rt._driver import address, call, check, ffi, lib, usable
+from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
+from ascend_rt.context import home
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -98,13 +100,13 @@ class Buffer(Resource):
         _lifecycle.initialize()
         out = ffi.new("void **")
         call("aclrtMalloc", out, check_size(nbytes), int(policy))
-        self._set(out[0], nbytes)
+        self._set(out[0], nbytes, home=home())
 
-    def _set(self, pointer: Any, nbytes: int, parent: object = None, *, owned: bool = True) -> None:
+    def _set(self, pointer: Any, nbytes: int, parent: object = None, home: Home = HOST) -> None:
         self._nbytes = nbytes
         self._parent = parent
         self._views = None
-        (self._own if owned else self._borrow)(ffi.cast("char *", pointer))
+        self._own(ffi.cast("char *", pointer), home)
 
     @classmethod
     def from_handle(cls, address: int, nbytes: int, *, owner: object = None) -> Buffer:
@@ -131,7 +133,8 @@ class Buffer(Resource):
     @staticmethod
     def _lend(address: int, nbytes: int, owner: object) -> Buffer:
         buffer = Buffer.__new__(Buffer)
-        buffer._set(ffi.cast("void *", address), check_size(nbytes), owner, owned=False)
+        buffer._set(ffi.cast("void *", address), check_size(nbytes), owner)
+        buffer._owned = False
         return buffer
 
     @classmethod

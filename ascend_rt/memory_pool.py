@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from ascend_rt import _lifecycle
 from ascend_rt._driver import call, check, ffi, lib
 from ascend_rt._resource import Resource
-from ascend_rt.context import current_handle, switched
+from ascend_rt.context import current_handle, home, switched
 from ascend_rt.memory import Buffer, check_size
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class MemoryPool(Resource):
         properties.maxSize = check_size(max_nbytes)
         out = ffi.new("aclrtMemPool *")
         call("aclrtMemPoolCreate", out, properties)
-        self._own(out[0])
+        self._own(out[0], home(device.id))
 
     def allocate(self, nbytes: int, stream: Stream) -> PoolBuffer:
         """Allocate in the order of a stream; returns at once.
@@ -146,7 +146,7 @@ class PoolBuffer(Buffer):
         if code:
             check(code, "aclrtMemPoolMallocAsync")
         self._use(stream)
-        self._set(out[0], nbytes, pool)
+        self._set(out[0], nbytes, pool, pool._home)
 
     def close(self, stream: Stream | None = None) -> None:
         """Free the memory in the order of a stream and return at once; closing twice is allowed.

@@ -8,11 +8,13 @@ more memory behind them when it is needed.
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascend_rt import _lifecycle
 from ascend_rt._driver import address, call, ffi, lib, usable
+from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
+from ascend_rt.context import home
 from ascend_rt.memory import Buffer, check_size
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ class PhysicalMemory(Resource):
         out = ffi.new("aclrtDrvMemHandle *")
         call("aclrtMallocPhysical", out, check_size(nbytes), _properties(device, attribute), 0)
         self._nbytes = nbytes
-        self._own(out[0])
+        self._own(out[0], HOST if device is None else home(device.id))
 
     @staticmethod
     def granularity(device: Device | None = None, *, attribute: MemAttr | int | None = None) -> int:
@@ -90,7 +92,7 @@ class PhysicalMemory(Resource):
         call("aclrtMemImportFromShareableHandle", shareable, device.id, out)
         memory = cls.__new__(cls)
         memory._nbytes = nbytes
-        memory._own(out[0])
+        memory._own(out[0], home(device.id))
         return memory
 
     def export(self, processes: Iterable[int] | None = None) -> int:
@@ -172,6 +174,11 @@ class MappedBuffer(Buffer):
         self._virtual._unmap(address(handle))
 
 
+class _Mapping(NamedTuple):
+    buffer: weakref.ref[MappedBuffer]  # who is to unmap it
+    home: Home  # what unmaps it too, when it is over
+
+
 class VirtualMemory(Resource):
     """Reserved addresses.
 
@@ -202,8 +209,8 @@ class VirtualMemory(Resource):
         huge_pages = 1
         call("aclrtReserveMemAddress", out, check_size(nbytes), 0, ffi.NULL, huge_pages)
         self._nbytes = nbytes
-        # Address -> who is to unmap it; an entry stays until that is done, also if the buffer is garbage already.
-        self._mappings: dict[int, weakref.ref[MappedBuffer]] = {}
+        # By address; an entry stays until it is unmapped, also if the buffer is garbage already.
+        self._mappings: dict[int, _Mapping] = {}
         self._own(out[0])
 
     @property
@@ -243,8 +250,8 @@ class VirtualMemory(Resource):
         call("aclrtMapMem", ffi.cast("void *", start), memory.nbytes, 0, memory._handle, 0)
         buffer = MappedBuffer.__new__(MappedBuffer)
         buffer._virtual = self
-        buffer._set(ffi.cast("void *", start), memory.nbytes, memory)
-        self._mappings[start] = weakref.ref(buffer)
+        buffer._set(ffi.cast("void *", start), memory.nbytes, memory, memory._home)
+        self._mappings[start] = _Mapping(weakref.ref(buffer), memory._home)
         return buffer
 
     def buffer(self, nbytes: int, offset: int = 0) -> Buffer:
@@ -267,8 +274,8 @@ class VirtualMemory(Resource):
         """
         start = self._address(nbytes, offset)
         stop = start + nbytes
-        mappings = [found for mapping in list(self._mappings.values()) if (found := mapping()) is not None]
-        behind = [it for it in mappings if it.handle < stop and start < it.handle + it.nbytes]
+        mappings = [found for mapping in list(self._mappings.values()) if (found := mapping.buffer()) is not None]
+        behind = [it for it in mappings if not it.is_closed and it.handle < stop and start < it.handle + it.nbytes]
         mapped = sum(min(stop, it.handle + it.nbytes) - max(start, it.handle) for it in behind)
         if mapped < nbytes:
             raise ValueError(f"memory is mapped behind {mapped} of the {nbytes} bytes from {offset} on")
@@ -287,7 +294,8 @@ class VirtualMemory(Resource):
         return address(self._handle) + offset
 
     def _unmap(self, start: int) -> None:
-        if self._mappings.pop(start, None) is not None:
+        mapping = self._mappings.pop(start, None)
+        if mapping is not None and not mapping.home.era.is_over:
             call("aclrtUnmapMem", ffi.cast("void *", start))
 
     def _destroy(self, handle: Any) -> None:

@@ -123,6 +123,118 @@ def test_the_interpreter_ends_quietly(script: str) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
+ON_A_DEVICE = """
+    def on_a_device():
+        large, addresses, memory = Buffer(4 << 20), rt.VirtualMemory(4 << 20), rt.PhysicalMemory(2 << 20, Device(0))
+        made = [large, rt.IpcMemory(large), memory, addresses, addresses.map(memory), Buffer(64), Event(), Stream()]
+        with contextlib.suppress(rt.errors.NotSupported):
+            made.append(rt.MemoryPool(Device(0)))
+            made.append(made[-1].allocate(4 << 20, Stream()))
+        return made
+"""
+
+
+@pytest.mark.parametrize("end", ["for it in old: it.close()", "del old[:]; gc.collect()", "pass"])
+def test_what_went_with_its_device_is_not_given_back_again(end: str) -> None:
+    ended = run_script(
+        textwrap.dedent(ON_A_DEVICE)
+        + textwrap.dedent(
+            f"""
+            old = on_a_device()
+            Device(0).reset()
+            Device(0).set_current()
+            new = on_a_device()  # at the same addresses, as they come
+            {end}
+            free = Device(0).memory_info.free
+            rt.copy(new[0][:5], b"stays")
+            kept = bytearray(5)
+            rt.copy(kept, new[0][:5])
+            assert kept == b"stays"
+            for it in reversed(new):
+                it.close()
+            assert Device(0).memory_info.free > free
+            """
+        )
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_a_failed_reset_changes_nothing(backend: str) -> None:
+    if backend != "sim":
+        pytest.skip("makes a call fail on demand")
+    ended = run_script(
+        """
+        from ascend_rt import sim
+        free = Device(0).memory_info.free
+        memory = Buffer(8 << 20)
+        sim.fail_call("aclrtResetDevice", 507000)
+        with contextlib.suppress(rt.errors.AclError):
+            Device(0).reset()
+        memory.close()
+        assert Device(0).memory_info.free == free
+        Device(0).reset()
+        """
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_a_device_that_somebody_else_has_set_stays_open() -> None:
+    ended = run_script(
+        """
+        rt.lib.aclrtSetDevice(0)
+        free = Device(0).memory_info.free
+        memory = Buffer(8 << 20)
+        Device(0).reset()
+        rt.copy(memory[:5], b"still")
+        memory.close()
+        assert Device(0).memory_info.free == free
+        a.synchronize()
+        """
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_memory_keeps_the_context_that_keeps_its_device_open() -> None:
+    ended = run_script(
+        """
+        def make():
+            with rt.Context(1):
+                made = [Buffer(4 << 20)]
+                with contextlib.suppress(rt.errors.NotSupported):
+                    made.append(rt.MemoryPool(Device(1)))
+                return made
+
+        if Device.count() > 1:
+            memory, *pools = make()
+            rt.copy(memory[:5], b"stays")
+            assert all(pool.statistics.used == 0 for pool in pools)
+            if rt.supports("aclrtGetPrimaryCtxState"):
+                assert not rt._lifecycle._is_set(1)
+            era = memory._home.era
+            del memory, pools[:]
+            assert era.is_over
+        """
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_closing_the_last_context_of_a_device_takes_its_memory() -> None:
+    ended = run_script(
+        """
+        if Device.count() > 1:
+            context = rt.Context(1)
+            with context:
+                old = Buffer(4 << 20)
+            context.close()
+            with rt.Context(1):
+                new = Buffer(4 << 20)
+            old.close()
+            rt.copy(new[:5], b"stays")
+        """
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
 def test_we_finalize_only_what_we_initialised() -> None:
     ended = run_script(
         """
