@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ascend_rt import Buffer, Device, Event, Stream
+from ascend_rt import Buffer, Device, Event, Stream, _lifecycle
 from ascend_rt.errors import AclError, AclWarning, ForkedProcess
 from ascend_rt.testing import Latch
 
@@ -233,6 +233,38 @@ def test_closing_the_last_context_of_a_device_takes_its_memory() -> None:
         """
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_two_blocks_that_end_at_once_leave_their_device_open() -> None:
+    ended = run_script(
+        """
+        def leave_during_the_first_reset(device_id):
+            rt.lib.aclrtResetDevice = reset
+            block.__exit__(None, None, None)
+            return reset(device_id)
+
+        last = Device(Device.count() - 1)
+        reset, block = rt.lib.aclrtResetDevice, last.__enter__()
+        with last:
+            memory = Buffer(64)
+            rt.lib.aclrtResetDevice = leave_during_the_first_reset
+        rt.copy(memory[:5], b"stays")
+        """
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_a_finalizer_may_set_a_device_while_devices_are_counted(device: Device) -> None:
+    done = threading.Event()
+
+    def collect() -> None:
+        with _lifecycle._lock:  # the collector runs wherever something is allocated, in there too
+            with device:
+                pass
+        done.set()
+
+    threading.Thread(target=collect, daemon=True).start()
+    assert done.wait(30)
 
 
 def test_we_finalize_only_what_we_initialised() -> None:
