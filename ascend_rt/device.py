@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,7 +35,9 @@ class Device:
 
     Creating the object costs nothing and touches no device. :meth:`set_current` makes the device's primary context the
     calling thread's; a thread that has none cannot create streams, events or memory, and new threads start without
-    one. ``with Device(1):`` does the same for a block and goes back to the context before; the device stays open.
+    one. ``with Device(1):`` does the same for a block and goes back to the context before; the device stays open. So do
+    the methods that need the device to be current. The runtime cannot take a thread's last context away: one that had
+    none keeps the device's.
 
     Parameters
     ----------
@@ -139,7 +142,7 @@ class Device:
             return Stream.default()
 
     def synchronize(self, timeout_ms: int | None = None) -> None:
-        """Wait until all streams of the calling thread's context are done.
+        """Wait until all streams are done: of the thread's context, if it is on this device, else of the primary one.
 
         Parameters
         ----------
@@ -156,10 +159,15 @@ class Device:
         ``aclrtSynchronizeDevice``, ``aclrtSynchronizeDeviceWithTimeout``; blocking, without the GIL. Reports a failure
         of an earlier task once.
         """
-        if timeout_ms is None:
-            call("aclrtSynchronizeDevice")
-        else:
-            call("aclrtSynchronizeDeviceWithTimeout", timeout_ms)
+        with nullcontext() if self._is_current else self:
+            if timeout_ms is None:
+                call("aclrtSynchronizeDevice")
+            else:
+                call("aclrtSynchronizeDeviceWithTimeout", timeout_ms)
+
+    @property
+    def _is_current(self) -> bool:
+        return context.current_handle_or_none() is not None and context.current_device_id() == self._id
 
     def __enter__(self) -> Device:
         _lifecycle.initialize()
