@@ -258,9 +258,8 @@ def test_a_finalizer_may_set_a_device_while_devices_are_counted(device: Device) 
     done = threading.Event()
 
     def collect() -> None:
-        with _lifecycle._lock:  # the collector runs wherever something is allocated, in there too
-            with device:
-                pass
+        with _lifecycle._lock, device:  # the collector runs wherever something is allocated, in there too
+            pass
         done.set()
 
     threading.Thread(target=collect, daemon=True).start()
