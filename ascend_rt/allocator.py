@@ -20,7 +20,7 @@ from ascend_rt import callback
 from ascend_rt._driver import address, call, check, ffi, lib
 from ascend_rt.context import home, switched
 from ascend_rt.errors import AclError, InvalidArgument, InvalidHandle, OutOfMemory
-from ascend_rt.memory import Buffer
+from ascend_rt.memory import Buffer, check_positive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -426,7 +426,6 @@ _LARGE = 2 << 20
 
 
 def _rounded(nbytes: int) -> int:
-    if nbytes <= 0:
-        raise ValueError(f"a size must be positive, not {nbytes}")
+    nbytes = check_positive(nbytes)
     step = _SMALL if nbytes <= _LARGE // 2 else _LARGE
     return -(-nbytes // step) * step

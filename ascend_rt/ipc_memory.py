@@ -11,7 +11,8 @@ from ascend_rt import _lifecycle
 from ascend_rt._driver import address, call, check, ffi, lib
 from ascend_rt._resource import Resource
 from ascend_rt.context import home
-from ascend_rt.memory import Buffer
+from ascend_rt.device import Device
+from ascend_rt.memory import Buffer, check_positive
 from ascend_rt.virtual_memory import process_numbers
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class IpcMemory(Resource):
         call("aclrtIpcMemGetExportKey", buffer._handle, buffer.nbytes, key, _KEY_SIZE, flag)
         self._buffer: Buffer | None = buffer
         self._key: bytes = ffi.string(key)
-        self._own(key, buffer._home)
+        self._own(key, home(buffer.device.id))
         if pids is not None:
             call("aclrtIpcMemSetImportPid", key, pids, len(pids))
 
@@ -82,13 +83,16 @@ class IpcMemory(Resource):
         ------
         InvalidArgument
             No other process that lives exports memory under the key.
+        ValueError
+            The key has a zero byte, or the size is not positive.
         AclError
             The exporter has not named this process (207006).
         """
         return ImportedBuffer(key, nbytes)
 
     def _destroy(self, handle: Any) -> None:
-        code = lib.aclrtIpcMemClose(handle)
+        with Device(self._home.era.device_id):  # the runtime wants a context, and the thread that lets go may have none
+            code = lib.aclrtIpcMemClose(handle)
         buffer, self._buffer = self._buffer, None
         if buffer is not None and not buffer.is_closed:  # else freeing the memory has ended the export
             check(code, "aclrtIpcMemClose")
@@ -113,6 +117,9 @@ class ImportedBuffer(Buffer):
 
     def __init__(self, key: bytes, nbytes: int) -> None:
         _lifecycle.initialize()
+        if isinstance(key, bytes) and b"\0" in key:  # C would end it there
+            raise ValueError(f"a key has no zero byte: {key!r}")
+        nbytes = check_positive(nbytes)
         out = ffi.new("void **")
         with _lock:
             call("aclrtIpcMemImportByKey", out, key, lib.ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS)
@@ -128,6 +135,7 @@ class ImportedBuffer(Buffer):
             opened[address(handle)] = True
             while opened and opened[oldest := next(iter(opened))]:
                 del opened[oldest]
-                call("aclrtIpcMemClose", self._key)
+                with Device(self._home.era.device_id):
+                    call("aclrtIpcMemClose", self._key)
             if not opened:
                 del _imports[opened_here]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -359,6 +360,15 @@ class RegisteredMemory(Resource):
 
 def check_size(nbytes: int) -> int:
     """Return a size that C can take; the runtime itself refuses 0."""
+    nbytes = index(nbytes)  # a narrow integer of numpy would wrap in what is calculated from it
     if nbytes < 0:
         raise ValueError(f"a size cannot be negative: {nbytes}")
+    return nbytes
+
+
+def check_positive(nbytes: int) -> int:
+    """Return the size of something that the runtime does not check."""
+    nbytes = index(nbytes)
+    if nbytes <= 0:
+        raise ValueError(f"a size must be positive, not {nbytes}")
     return nbytes

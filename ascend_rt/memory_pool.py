@@ -9,7 +9,7 @@ from ascend_rt import _lifecycle
 from ascend_rt._driver import call, check, ffi, lib
 from ascend_rt._resource import Resource
 from ascend_rt.context import current_handle, home, switched
-from ascend_rt.memory import Buffer, check_size
+from ascend_rt.memory import Buffer, check_positive, check_size
 
 if TYPE_CHECKING:
     from ascend_rt.device import Device
@@ -139,8 +139,7 @@ class PoolBuffer(Buffer):
     _what = "pool buffer"
 
     def __init__(self, nbytes: int, pool: MemoryPool, stream: Stream) -> None:
-        if nbytes <= 0:
-            raise ValueError(f"a size must be positive, not {nbytes}")
+        nbytes = check_positive(nbytes)
         out = ffi.new("void **")
         code = lib.aclrtMemPoolMallocAsync(out, nbytes, pool._handle, stream._handle)
         if code:

@@ -15,7 +15,7 @@ from ascend_rt._driver import address, call, ffi, lib, usable
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
 from ascend_rt.context import home
-from ascend_rt.memory import Buffer, check_size
+from ascend_rt.memory import Buffer, check_positive, check_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,8 +86,11 @@ class PhysicalMemory(Resource):
             The exporter has not named this process (207006).
         InvalidArgument
             No other process that lives exports this.
+        ValueError
+            The size is not positive.
         """
         _lifecycle.initialize()
+        nbytes = check_positive(nbytes)
         out = ffi.new("aclrtDrvMemHandle *")
         call("aclrtMemImportFromShareableHandle", shareable, device.id, out)
         memory = cls.__new__(cls)
