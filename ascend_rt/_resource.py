@@ -74,10 +74,20 @@ class Resource:
         return type(self) is self._closed_class
 
     def close(self) -> None:
-        """Give the handle back; closing twice is allowed. A borrowed handle is only forgotten, never destroyed."""
+        """Give the handle back; closing twice is allowed. A borrowed handle is only forgotten, never destroyed.
+
+        If that fails, the object stays open and may be closed again.
+        """
+        cls = type(self)
         handle = self._take_handle()
-        if handle is not None and self._is_to_destroy:
+        if handle is None or not self._is_to_destroy:
+            return
+        try:
             self._destroy(handle)
+        except AclError:
+            self._handle = handle
+            self.__class__ = cls
+            raise
 
     def _destroy(self, handle: Any) -> None:
         raise NotImplementedError  # each kind of object has its own
@@ -88,7 +98,16 @@ class Resource:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except AclError as failure:
+            if error is None:
+                raise
+            message = f"while a {self._what} was closed after an error: {failure}"
+            warnings.warn(message, AclWarning, stacklevel=2, source=self)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} can be neither copied nor pickled: a handle has one owner")
 
     def __del__(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
         if is_too_late():

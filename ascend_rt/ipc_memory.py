@@ -93,9 +93,9 @@ class IpcMemory(Resource):
     def _destroy(self, handle: Any) -> None:
         with Device(self._home.era.device_id):  # the runtime wants a context, and the thread that lets go may have none
             code = lib.aclrtIpcMemClose(handle)
-        buffer, self._buffer = self._buffer, None
-        if buffer is not None and not buffer.is_closed:  # else freeing the memory has ended the export
+        if self._buffer is not None and not self._buffer.is_closed:  # else freeing the memory has ended the export
             check(code, "aclrtIpcMemClose")
+        self._buffer = None
 
 
 # The runtime closes by key, and the oldest import first: address -> whether it may be closed, the oldest first.
@@ -134,8 +134,8 @@ class ImportedBuffer(Buffer):
             opened = _imports[opened_here]
             opened[address(handle)] = True
             while opened and opened[oldest := next(iter(opened))]:
-                del opened[oldest]
                 with Device(self._home.era.device_id):
                     call("aclrtIpcMemClose", self._key)
+                del opened[oldest]
             if not opened:
                 del _imports[opened_here]

@@ -118,7 +118,7 @@ class Buffer(Resource):
         address, nbytes : int
             Where it begins, and its size in bytes.
         owner : object, optional
-            Kept alive as long as the buffer and its views are.
+            Kept alive as long as the buffer and its views are. A part of a buffer that is given here is a view of it.
 
         Raises
         ------
@@ -129,6 +129,11 @@ class Buffer(Resource):
         location = pointer_attributes(address).location
         if location not in _ON_DEVICE:
             raise ValueError(f"{address:#x} is no address of a device's memory; the runtime calls it {location.name}")
+        if isinstance(owner, Buffer):
+            start = address - owner.handle
+            if 0 <= start < start + nbytes <= owner.nbytes:
+                return owner[start : start + nbytes]
+            owner = (owner,)  # other memory, of which this is no part
         return cls._lend(address, nbytes, owner)
 
     @staticmethod
@@ -170,10 +175,15 @@ class Buffer(Resource):
 
     @property
     def device(self) -> Device:
-        """The device that the memory is on (``aclrtPointerGetAttributes``)."""
+        """The device that the memory is on (``aclrtPointerGetAttributes``); ValueError if it is the host's."""
         from ascend_rt.device import Device
 
-        return Device(pointer_attributes(self.handle).device_id)
+        attributes = pointer_attributes(self.handle)
+        if attributes.location not in _ON_DEVICE:
+            raise ValueError(
+                f"the memory of this {self._what} is on no device; the location is {attributes.location.name}"
+            )
+        return Device(attributes.device_id)
 
     @property
     def nbytes(self) -> int:
@@ -190,11 +200,14 @@ class Buffer(Resource):
         if step != 1 or stop <= start:
             raise ValueError(f"a view is a non-empty range of bytes, not [{part.start}:{part.stop}:{part.step}]")
         view = Buffer._lend(self.handle + start, stop - start, self)
+        self._close_with_this(view)
+        return view
+
+    def _close_with_this(self, view: Buffer) -> None:
         with _views_lock:
             if self._views is None:
                 self._views = weakref.WeakSet()
             self._views.add(view)
-        return view
 
     def _take_handle(self) -> Any | None:
         with _views_lock:
@@ -219,12 +232,17 @@ class Buffer(Resource):
         return f"{super().__repr__()[:-1]}, {self._nbytes} bytes>"
 
 
+class PageableArray(np.ndarray[Any, np.dtype[Any]]):
+    """An ordinary array that was made of a pinned one, such as a copy."""
+
+
 class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
     """Page-locked memory of the host as a numpy array of bytes.
 
     Only copies from and to pinned memory are asynchronous: with ordinary arrays the runtime waits for the stream and
     then copies. Being an array, a pinned buffer has the buffer protocol, slices, and ``view(dtype)``; all of them keep
     the memory alive. The memory goes back to the runtime when nothing refers to the buffer, or a view of it, any more.
+    Copies, also by ``astype`` or an index array, are ordinary arrays.
 
     Parameters
     ----------
@@ -287,7 +305,12 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
         return f"<ascend_rt.PinnedBuffer {self.handle:#x}, {self.nbytes} bytes>"
 
     def __array_finalize__(self, source: Any) -> None:
-        """Nothing is inherited: whether memory is pinned is the runtime's knowledge, by address."""
+        """Make an ordinary array of a copy: only what refers to pinned memory is pinned."""
+        owner: Any = self.base
+        while type(owner) is np.ndarray:  # numpy makes some copies as views of arrays that it does not show
+            owner = owner.base
+        if owner is None:
+            self.__class__ = PageableArray  # type: ignore[assignment]
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         """Results of arithmetic are ordinary arrays, but for those that are put into pinned memory."""

@@ -15,6 +15,7 @@ from ascend_rt._driver import address, call, ffi, lib, usable
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
 from ascend_rt.context import home
+from ascend_rt.errors import AclError
 from ascend_rt.memory import Buffer, check_positive, check_size
 
 if TYPE_CHECKING:
@@ -268,7 +269,7 @@ class VirtualMemory(Resource):
         Returns
         -------
         Buffer
-            It keeps the mappings alive.
+            It keeps the mappings alive, and is closed with the first of them that is.
 
         Raises
         ------
@@ -282,7 +283,10 @@ class VirtualMemory(Resource):
         mapped = sum(min(stop, it.handle + it.nbytes) - max(start, it.handle) for it in behind)
         if mapped < nbytes:
             raise ValueError(f"memory is mapped behind {mapped} of the {nbytes} bytes from {offset} on")
-        return Buffer._lend(start, nbytes, behind)
+        view = Buffer._lend(start, nbytes, behind)
+        for it in behind:
+            it._close_with_this(view)
+        return view
 
     def close(self) -> None:
         """Give the addresses back; closing twice is allowed. While something is mapped this is refused (507899)."""
@@ -298,8 +302,13 @@ class VirtualMemory(Resource):
 
     def _unmap(self, start: int) -> None:
         mapping = self._mappings.pop(start, None)
-        if mapping is not None and not mapping.home.era.is_over:
+        if mapping is None or mapping.home.era.is_over:
+            return
+        try:
             call("aclrtUnmapMem", ffi.cast("void *", start))
+        except AclError:
+            self._mappings[start] = mapping
+            raise
 
     def _destroy(self, handle: Any) -> None:
         for start in list(self._mappings):  # discarded together with this, and not yet their turn

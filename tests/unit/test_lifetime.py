@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import copy as copies
 import gc
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -233,6 +235,43 @@ def test_closing_the_last_context_of_a_device_takes_its_memory() -> None:
         """
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_what_could_not_be_closed_may_be_closed_again(backend: str) -> None:
+    if backend != "sim":
+        pytest.skip("makes calls fail on demand")
+    ended = run_script(
+        textwrap.dedent(ON_A_DEVICE)
+        + textwrap.dedent(
+            """
+            from ascend_rt import sim
+            free, made = Device(0).memory_info.free, on_a_device()
+            made.append(rt.Context(0))
+            names = ["Free", "IpcMemClose", "FreePhysical", "UnmapMem", "ReleaseMemAddress", "MemPoolDestroy"]
+            names += ["MemPoolFreeAsync", "DestroyEvent", "DestroyContext"]
+            for it in reversed(made):
+                if not isinstance(it, Stream):
+                    for name in names:
+                        sim.fail_call("aclrt" + name, 507000)
+                    try:
+                        it.close()
+                        print("closed", it)
+                    except rt.errors.AclError as error:
+                        assert not it.is_closed and it.handle, error
+                    sim.clear()
+                it.close()
+            assert Device(0).memory_info.free == free
+            """
+        )
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("make", [lambda: Buffer(64), Stream, Event, lambda: Buffer(64)[:8], Stream.default])
+@pytest.mark.parametrize("twin", [copies.copy, copies.deepcopy, pickle.dumps])
+def test_a_handle_has_one_owner(make: Any, twin: Any, device: Device) -> None:
+    with make() as made, pytest.raises(TypeError, match="can be neither copied nor pickled"):
+        twin(made)
 
 
 def test_two_blocks_that_end_at_once_leave_their_device_open() -> None:
