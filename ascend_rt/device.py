@@ -188,3 +188,10 @@ class Device:
 
     def __repr__(self) -> str:
         return f"<ascend_rt.Device {self._id}>"
+
+
+def id_of(device: Device) -> int:
+    """Return the number of what only a device can be."""
+    if not isinstance(device, Device):
+        raise TypeError(f"a Device is wanted, for instance Device(0), not {device!r}")
+    return device.id

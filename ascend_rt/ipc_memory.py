@@ -12,7 +12,7 @@ from ascend_rt._driver import address, call, check, ffi, lib
 from ascend_rt._resource import Resource
 from ascend_rt.context import home
 from ascend_rt.device import Device
-from ascend_rt.memory import Buffer, check_positive
+from ascend_rt.memory import Buffer, check_positive, on_device
 from ascend_rt.virtual_memory import process_numbers
 
 if TYPE_CHECKING:
@@ -50,13 +50,14 @@ class IpcMemory(Resource):
     _what = "IPC memory"
 
     def __init__(self, buffer: Buffer, processes: Iterable[int] | None = None) -> None:
+        pointer = on_device(buffer)
         if buffer.base is not None:
             raise ValueError("a view cannot be exported, only the whole allocation, which is its base")
         pids = None if processes is None else process_numbers(processes)
         everybody = lib.ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION
         flag = everybody if pids is None else lib.ACL_RT_IPC_MEM_EXPORT_FLAG_DEFAULT
         key = ffi.new("char[]", _KEY_SIZE)
-        call("aclrtIpcMemGetExportKey", buffer._handle, buffer.nbytes, key, _KEY_SIZE, flag)
+        call("aclrtIpcMemGetExportKey", pointer, buffer.nbytes, key, _KEY_SIZE, flag)
         self._buffer: Buffer | None = buffer
         self._key: bytes = ffi.string(key)
         self._own(key, home(buffer.device.id))

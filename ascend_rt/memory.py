@@ -99,8 +99,8 @@ class Buffer(Resource):
 
     def __init__(self, nbytes: int, *, policy: MemMallocPolicy | int = _HUGE_FIRST) -> None:
         _lifecycle.initialize()
-        out = ffi.new("void **")
-        call("aclrtMalloc", out, check_size(nbytes), int(policy))
+        out, nbytes = ffi.new("void **"), check_size(nbytes)
+        call("aclrtMalloc", out, nbytes, int(policy))
         self._set(out[0], nbytes, home=home())
 
     def _set(self, pointer: Any, nbytes: int, parent: object = None, home: Home = HOST) -> None:
@@ -129,6 +129,7 @@ class Buffer(Resource):
         location = pointer_attributes(address).location
         if location not in _ON_DEVICE:
             raise ValueError(f"{address:#x} is no address of a device's memory; the runtime calls it {location.name}")
+        address, nbytes = index(address), check_size(nbytes)
         if isinstance(owner, Buffer):
             start = address - owner.handle
             if 0 <= start < start + nbytes <= owner.nbytes:
@@ -139,7 +140,7 @@ class Buffer(Resource):
     @staticmethod
     def _lend(address: int, nbytes: int, owner: object) -> Buffer:
         buffer = Buffer.__new__(Buffer)
-        buffer._set(ffi.cast("void *", address), check_size(nbytes), owner)
+        buffer._set(ffi.cast("void *", address), nbytes, owner)
         buffer._owned = False
         return buffer
 
@@ -266,8 +267,8 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
     def __new__(cls, nbytes: int) -> Self:
         """Allocate the memory and make an array of it."""
         _lifecycle.initialize()
-        out = ffi.new("void **")
-        call("aclrtMallocHost", out, check_size(nbytes))
+        out, nbytes = ffi.new("void **"), check_size(nbytes)
+        call("aclrtMallocHost", out, nbytes)
         # The array holds the buffer, the buffer holds the pointer, and the pointer's destructor frees the memory.
         memory = ffi.gc(out[0], _free_host, nbytes)
         array: Self = np.ndarray.__new__(cls, (nbytes,), np.uint8, ffi.buffer(memory, nbytes))
@@ -369,6 +370,11 @@ class RegisteredMemory(Resource):
         self._device = Device.current()
 
     @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return len(self._array)
+
+    @property
     def device_pointer(self) -> int:
         """The address at which kernels see ``mapped`` memory (``aclrtHostGetDevicePointer``); not for copies."""
         out = ffi.new("void **")
@@ -379,6 +385,13 @@ class RegisteredMemory(Resource):
         with self._device:  # the runtime wants a context, and the thread that lets go may have none
             call("aclrtHostUnregister", handle)
         self._array = None
+
+
+def on_device(operand: Buffer) -> Any:
+    """Return the address of what only a buffer can be."""
+    if not isinstance(operand, Buffer):
+        raise TypeError(f"a Buffer is wanted, the memory of a device, not {type(operand).__name__}")
+    return operand._handle
 
 
 def check_size(nbytes: int) -> int:

@@ -9,10 +9,10 @@ from ascend_rt import _lifecycle
 from ascend_rt._driver import call, check, ffi, lib
 from ascend_rt._resource import Resource
 from ascend_rt.context import current_handle, home, switched
+from ascend_rt.device import Device, id_of
 from ascend_rt.memory import Buffer, check_positive, check_size
 
 if TYPE_CHECKING:
-    from ascend_rt.device import Device
     from ascend_rt.stream import Stream
 
 _RESERVED = (lib.ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT, lib.ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH)
@@ -70,7 +70,7 @@ class MemoryPool(Resource):
         properties.allocType = lib.ACL_MEM_ALLOCATION_TYPE_PINNED
         properties.handleType = lib.ACL_MEM_HANDLE_TYPE_NONE
         properties.location.type = lib.ACL_MEM_LOCATION_TYPE_DEVICE
-        properties.location.id = device.id
+        properties.location.id = id_of(device)
         properties.maxSize = check_size(max_nbytes)
         out = ffi.new("aclrtMemPool *")
         call("aclrtMemPoolCreate", out, properties)

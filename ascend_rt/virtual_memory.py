@@ -8,6 +8,7 @@ more memory behind them when it is needed.
 from __future__ import annotations
 
 import weakref
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascend_rt import _lifecycle
@@ -15,13 +16,13 @@ from ascend_rt._driver import address, call, ffi, lib, usable
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
 from ascend_rt.context import home
+from ascend_rt.device import Device, id_of
 from ascend_rt.errors import AclError
 from ascend_rt.memory import Buffer, check_positive, check_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ascend_rt.device import Device
     from ascend_rt.enums import MemAttr
 
 
@@ -56,17 +57,20 @@ class PhysicalMemory(Resource):
 
     def __init__(self, nbytes: int, device: Device | None = None, *, attribute: MemAttr | int | None = None) -> None:
         _lifecycle.initialize()
-        out = ffi.new("aclrtDrvMemHandle *")
-        call("aclrtMallocPhysical", out, check_size(nbytes), _properties(device, attribute), 0)
+        out, nbytes = ffi.new("aclrtDrvMemHandle *"), check_size(nbytes)
+        call("aclrtMallocPhysical", out, nbytes, _properties(device, attribute), 0)
         self._nbytes = nbytes
         self._own(out[0], HOST if device is None else home(device.id))
 
     @staticmethod
-    def granularity(device: Device | None = None, *, attribute: MemAttr | int | None = None) -> int:
-        """Return what sizes must be a multiple of, in bytes (``aclrtMemGetAllocationGranularity``)."""
+    def granularity(
+        device: Device | None = None, *, attribute: MemAttr | int | None = None, minimum: bool = False
+    ) -> int:
+        """Return what sizes should, or at least must, be a multiple of (``aclrtMemGetAllocationGranularity``)."""
         _lifecycle.initialize()
         out = ffi.new("size_t *")
-        option = lib.ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED
+        recommended, least = lib.ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED, lib.ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM
+        option = least if minimum else recommended
         call("aclrtMemGetAllocationGranularity", _properties(device, attribute), option, out)
         return int(out[0])
 
@@ -93,7 +97,7 @@ class PhysicalMemory(Resource):
         _lifecycle.initialize()
         nbytes = check_positive(nbytes)
         out = ffi.new("aclrtDrvMemHandle *")
-        call("aclrtMemImportFromShareableHandle", shareable, device.id, out)
+        call("aclrtMemImportFromShareableHandle", shareable, id_of(device), out)
         memory = cls.__new__(cls)
         memory._nbytes = nbytes
         memory._own(out[0], home(device.id))
@@ -155,7 +159,7 @@ def _properties(device: Device | None, attribute: MemAttr | int | None) -> Any:
     properties.allocationType = lib.ACL_MEM_ALLOCATION_TYPE_PINNED
     properties.memAttr = lib.ACL_MEM_HUGE if attribute is None else int(attribute)
     properties.location.type = lib.ACL_MEM_LOCATION_TYPE_HOST if device is None else lib.ACL_MEM_LOCATION_TYPE_DEVICE
-    properties.location.id = 0 if device is None else device.id
+    properties.location.id = 0 if device is None else id_of(device)
     return properties
 
 
@@ -171,7 +175,7 @@ class MappedBuffer(Buffer):
         access = ffi.new("aclrtMemAccessDesc *")
         access.flags = lib.ACL_RT_MEM_ACCESS_FLAGS_READWRITE
         access.location.type = lib.ACL_MEM_LOCATION_TYPE_DEVICE
-        access.location.id = device.id
+        access.location.id = id_of(device)
         call("aclrtMemSetAccess", self._handle, self._nbytes, access, 1)
 
     def _destroy(self, handle: Any) -> None:
@@ -209,9 +213,9 @@ class VirtualMemory(Resource):
 
     def __init__(self, nbytes: int) -> None:
         _lifecycle.initialize()
-        out = ffi.new("void **")
+        out, nbytes = ffi.new("void **"), check_size(nbytes)
         huge_pages = 1
-        call("aclrtReserveMemAddress", out, check_size(nbytes), 0, ffi.NULL, huge_pages)
+        call("aclrtReserveMemAddress", out, nbytes, 0, ffi.NULL, huge_pages)
         self._nbytes = nbytes
         # By address; an entry stays until it is unmapped, also if the buffer is garbage already.
         self._mappings: dict[int, _Mapping] = {}
@@ -250,7 +254,7 @@ class VirtualMemory(Resource):
         -----
         ``aclrtMapMem``; the device that owns the memory may read and write it. API reference 11-04.
         """
-        start = self._address(memory.nbytes, offset)
+        start = self._address(memory.nbytes, index(offset))
         call("aclrtMapMem", ffi.cast("void *", start), memory.nbytes, 0, memory._handle, 0)
         buffer = MappedBuffer.__new__(MappedBuffer)
         buffer._virtual = self
@@ -276,6 +280,7 @@ class VirtualMemory(Resource):
         ValueError
             These are no addresses of the reservation, or not all of them have memory.
         """
+        nbytes, offset = index(nbytes), index(offset)
         start = self._address(nbytes, offset)
         stop = start + nbytes
         mappings = [found for mapping in list(self._mappings.values()) if (found := mapping.buffer()) is not None]

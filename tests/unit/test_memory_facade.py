@@ -521,6 +521,7 @@ class TestRegisteredMemory:
     def test_copies_are_asynchronous(self, stream: Stream) -> None:
         array = pages(PAGE)
         with Buffer(PAGE) as memory, RegisteredMemory(array) as registered:
+            assert registered.nbytes == array.nbytes
             assert registered.handle == array.ctypes.data
             fill(memory, 9)
             with Latch(stream):

@@ -190,7 +190,10 @@ def test_sizes() -> None:
     device = Device(0)
     step = PhysicalMemory.granularity(device)
     assert PhysicalMemory(3 * step, device).nbytes == 3 * step
+    assert step % PhysicalMemory.granularity(device, minimum=True) == 0
     assert VirtualMemory(3 * HUGE).nbytes == 3 * HUGE
+    mapped = VirtualMemory(2 * HUGE).map(PhysicalMemory(HUGE, device), np.int32(HUGE))
+    assert mapped._virtual.buffer(np.int16(64), np.int32(HUGE)).handle == mapped.handle
     for make in (VirtualMemory, lambda nbytes: PhysicalMemory(nbytes, device)):
         for nbytes in (0, 1, step - 1, step + 4096):
             with pytest.raises(InvalidArgument):
