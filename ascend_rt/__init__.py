@@ -6,7 +6,15 @@ Importing loads no library; the first call does. ``ascend_rt.use("sim")`` or ``A
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from ascend_rt import _source_tree
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ascend_rt import enums, sim, testing  # noqa: F401  (see __getattr__)
 
 _source_tree.explain_if_uninstalled()
 
@@ -15,6 +23,22 @@ from ascend_rt.allocator import Allocator, AllocatorStatistics, CachingAllocator
 from ascend_rt.cache import cmo, cmo_barrier, cmo_prefetch  # noqa: E402
 from ascend_rt.context import Context  # noqa: E402
 from ascend_rt.device import Device, MemoryInfo, MemoryUsage  # noqa: E402
+from ascend_rt.errors import (  # noqa: E402
+    AclError,
+    AclWarning,
+    ClosedError,
+    ForkedProcess,
+    InvalidArgument,
+    InvalidHandle,
+    LibraryError,
+    NoContext,
+    NotSupported,
+    OutOfMemory,
+    ResourceExhausted,
+    RuntimeClosed,
+    StreamAborted,
+    Timeout,
+)
 from ascend_rt.event import Event  # noqa: E402
 from ascend_rt.ipc_memory import ImportedBuffer, IpcMemory  # noqa: E402
 from ascend_rt.managed_memory import ManagedBuffer  # noqa: E402
@@ -28,29 +52,43 @@ from ascend_rt.virtual_memory import MappedBuffer, PhysicalMemory, VirtualMemory
 __version__ = "0.1.0"
 
 __all__ = [
+    "AclError",
+    "AclWarning",
     "Allocator",
     "AllocatorStatistics",
     "Buffer",
     "CachingAllocator",
+    "ClosedError",
     "Context",
     "CopyDescriptor",
     "Device",
     "Event",
+    "ForkedProcess",
     "ImportedBuffer",
+    "InvalidArgument",
+    "InvalidHandle",
     "IpcMemory",
     "Library",
+    "LibraryError",
     "ManagedBuffer",
     "MappedBuffer",
     "MemoryInfo",
     "MemoryPool",
     "MemoryUsage",
+    "NoContext",
+    "NotSupported",
+    "OutOfMemory",
     "PhysicalMemory",
     "PinnedBuffer",
     "PointerAttributes",
     "PoolBuffer",
     "PoolStatistics",
     "RegisteredMemory",
+    "ResourceExhausted",
+    "RuntimeClosed",
     "Stream",
+    "StreamAborted",
+    "Timeout",
     "Version",
     "VirtualMemory",
     "__version__",
@@ -71,3 +109,10 @@ __all__ = [
     "use",
     "version",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import the modules that most programs do not need when they are first used."""
+    if name in ("enums", "sim", "testing"):
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from ascend_rt._driver import address, usable
+from ascend_rt._lifecycle import HOST, Home
 from ascend_rt.errors import AclError, AclWarning, ClosedError
 
 if TYPE_CHECKING:
@@ -26,8 +27,9 @@ class Resource:
     a class that has one much slower.
     """
 
-    __slots__ = ("__weakref__", "_handle", "_owned")
+    __slots__ = ("__weakref__", "_handle", "_home", "_owned")
     _handle: Any
+    _home: Home
     _owned: bool
     _what: ClassVar[str] = "resource"
     _closed_class: ClassVar[type[Resource]]
@@ -37,12 +39,14 @@ class Resource:
             members = {"__slots__": (), "__getattr__": _refuse, "__del__": lambda self: None}
             cls._closed_class = types.new_class(cls.__name__, (cls,), {"closed": True}, lambda ns: ns.update(members))
 
-    def _own(self, handle: Any) -> None:
+    def _own(self, handle: Any, home: Home = HOST) -> None:
         self._handle = handle
+        self._home = home
         self._owned = True
 
     def _borrow(self, handle: Any) -> None:
         self._handle = handle
+        self._home = HOST
         self._owned = False
 
     def _take_handle(self) -> Any | None:
@@ -55,6 +59,11 @@ class Resource:
         return handle
 
     @property
+    def _is_to_destroy(self) -> bool:
+        """Whether the handle is ours to destroy; when its device was reset it is gone, and may be somebody else's."""
+        return self._owned and usable() and not self._home.era.is_over
+
+    @property
     def handle(self) -> int:
         """The runtime's handle as an integer, for other libraries; valid until the object is closed."""
         return address(self._handle)
@@ -65,10 +74,20 @@ class Resource:
         return type(self) is self._closed_class
 
     def close(self) -> None:
-        """Give the handle back; closing twice is allowed. A borrowed handle is only forgotten, never destroyed."""
+        """Give the handle back; closing twice is allowed. A borrowed handle is only forgotten, never destroyed.
+
+        If that fails, the object stays open and may be closed again.
+        """
+        cls = type(self)
         handle = self._take_handle()
-        if handle is not None and self._owned and usable():
+        if handle is None or not self._is_to_destroy:
+            return
+        try:
             self._destroy(handle)
+        except AclError:
+            self._handle = handle
+            self.__class__ = cls
+            raise
 
     def _destroy(self, handle: Any) -> None:
         raise NotImplementedError  # each kind of object has its own
@@ -79,7 +98,16 @@ class Resource:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except AclError as failure:
+            if error is None:
+                raise
+            message = f"while a {self._what} was closed after an error: {failure}"
+            warnings.warn(message, AclWarning, stacklevel=2, source=self)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} can be neither copied nor pickled: a handle has one owner")
 
     def __del__(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
         if is_too_late():
@@ -89,7 +117,7 @@ class Resource:
         except AttributeError:
             return  # never created
         try:
-            if handle is not None and self._owned and usable():
+            if handle is not None and self._is_to_destroy:
                 self._destroy(handle)
         except AclError as error:
             warnings.warn(f"while a {self._what} was discarded: {error}", AclWarning, stacklevel=2, source=self)

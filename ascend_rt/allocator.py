@@ -9,21 +9,26 @@ is the address of its memory.
 from __future__ import annotations
 
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
 from collections import defaultdict
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ascend_rt import callback
 from ascend_rt._driver import address, call, ffi, lib
-from ascend_rt.errors import AclError, OutOfMemory
-from ascend_rt.memory import Buffer
+from ascend_rt.context import home, switched
+from ascend_rt.errors import AclError, InvalidArgument, InvalidHandle, OutOfMemory
+from ascend_rt.memory import Buffer, check_positive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from typing_extensions import Self
 
+    from ascend_rt._lifecycle import Era
+    from ascend_rt.event import Event
     from ascend_rt.stream import Stream
 
 
@@ -109,6 +114,7 @@ class Allocator(ABC):
         before = _registered.get(address(handle))
         _registered[address(handle)] = _Registration(self, descriptor)
         if before is not None:
+            before.allocator._left(stream)
             call("aclrtAllocatorDestroyDesc", before.descriptor)
 
     def unregister(self, stream: Stream) -> None:
@@ -117,12 +123,16 @@ class Allocator(ABC):
         Does nothing if another allocator has replaced this one, or the stream is closed.
         """
         if registered(stream) is self:
+            self._left(stream)
             forget_stream(stream._handle)
 
     @property
     def live_buffers(self) -> int:
         """How many buffers the runtime has from this allocator."""
         return len(self._live)
+
+    def _left(self, stream: Stream) -> None:  # noqa: B027  (most need not know)
+        """Learn that a stream has another allocator from now on; what it was told to do may still use memory."""
 
     def _allocate(self, nbytes: int, near: int | None) -> int:
         buffer = self.allocate(nbytes) if near is None else self.allocate_near(nbytes, near)
@@ -223,35 +233,41 @@ class AllocatorStatistics(NamedTuple):
 class CachingAllocator(Allocator):
     """An allocator that keeps what was freed and gives it out again.
 
-    Sizes are rounded up to 512 bytes, above 1 MiB to 2 MiB. A cached buffer is given out if at most half of it would be
-    wasted. What was freed is given out again at once, which is right in the order of one stream: use an allocator for
-    one stream, or synchronize before another one's turn. Safe to call from several threads.
+    Sizes are rounded up to 512 bytes, above 1 MiB to 2 MiB. A cached buffer is given out if it is on the device of the
+    calling thread's context and at most half of it would be wasted. What was freed is given out again at once, which is
+    right in the order of one stream: use an allocator for one stream, or synchronize before another one's turn. Closing
+    a buffer gives it back to the device instead. Safe to call from several threads.
 
     Parameters
     ----------
     max_nbytes : int, optional
-        The most that is taken from the device; None is no limit.
+        The most that is taken from devices; None is no limit.
     """
 
     def __init__(self, max_nbytes: int | None = None) -> None:
         self._limit = max_nbytes
         self._lock = threading.RLock()  # a finalizer may free inside
-        self._sizes: list[int] = []  # of the cached buffers, sorted
-        self._cached: defaultdict[int, list[Buffer]] = defaultdict(list)
-        self._given: set[int] = set()  # addresses
+        self._emptying = threading.RLock()  # who comes meanwhile would find nothing cached, and the limit still reached
+        self._sizes: defaultdict[Era, list[int]] = defaultdict(list)  # of the cached buffers, sorted
+        self._cached: defaultdict[tuple[Era, int], list[CachedBuffer]] = defaultdict(list)
+        self._given: set[int] = set()  # by id
+        self._last_uses: list[Event] = []  # on streams that have left
         self._used = self._used_peak = self._reserved = self._reserved_peak = self._hits = self._misses = 0
 
     def allocate(self, nbytes: int) -> Buffer:
-        """Return a buffer of at least that size.
+        """Return a buffer of at least that size on the device of the calling thread's context.
 
         Raises
         ------
         OutOfMemory
             The limit is reached, or the device's memory is exhausted, even with nothing cached.
+        NoContext
+            The calling thread has no current context.
         """
         size = _rounded(nbytes)
+        era = home().era
         with self._lock:
-            buffer = self._take(size)
+            buffer = self._take(era, size)
             if buffer is not None:
                 self._hits += 1
                 return self._give(buffer)
@@ -268,32 +284,26 @@ class CachingAllocator(Allocator):
         ------
         ValueError
             The buffer is not from this allocator, or was freed before.
+        ClosedError
+            The buffer was closed.
         """
+        pointer = buffer.handle
         with self._lock:
-            if buffer.handle not in self._given:
-                raise ValueError(f"{buffer!r} is not in use from this allocator")
-            self._given.remove(buffer.handle)
+            if id(buffer) not in self._given:
+                raise ValueError(f"the buffer at {pointer:#x} is not in use from this allocator")
+            self._given.remove(id(buffer))
             self._used -= buffer.nbytes
-            self._keep(buffer)
+            self._keep(cast(CachedBuffer, buffer))
 
     def empty_cache(self) -> None:
-        """Give what is cached back to the device, after the streams that the allocator is registered for are done."""
-        with self._lock:
-            buffers = [buffer for same_size in self._cached.values() for buffer in same_size]
-            self._sizes.clear()
-            self._cached.clear()
-        if not buffers:
-            return
-        try:
-            self._synchronize()  # without the lock: what the streams run may free
-        except AclError:
-            with self._lock:
-                for buffer in buffers:
-                    self._keep(buffer)
-            raise
-        for buffer in buffers:
-            buffer.close()
-        self._count_reserved(-sum(buffer.nbytes for buffer in buffers))
+        """Give what is cached back, after the work of the streams that the allocator is, or was, registered for.
+
+        Raises
+        ------
+        NoContext
+            The calling thread has no current context.
+        """
+        self._empty()
 
     @property
     def statistics(self) -> AllocatorStatistics:
@@ -303,53 +313,117 @@ class CachingAllocator(Allocator):
                 self._used, self._used_peak, self._reserved, self._reserved_peak, self._hits, self._misses
             )
 
-    def _take(self, size: int) -> Buffer | None:
-        at = bisect_left(self._sizes, size)
-        if at == len(self._sizes) or (found := self._sizes[at]) > 2 * size:
+    def _left(self, stream: Stream) -> None:
+        # The stream, or its context, may be destroyed: then nothing of it runs any more.
+        with suppress(InvalidHandle, InvalidArgument), switched(stream._context) if stream._context else nullcontext():
+            last_use = stream.record()
+            stream._in_flight.keep(self)  # and with it what is cached
+            with self._lock:
+                self._last_uses = [*(event for event in self._last_uses if not event.is_done), last_use]
+
+    def _take(self, era: Era, size: int) -> CachedBuffer | None:
+        sizes = self._sizes[era]
+        at = bisect_left(sizes, size)
+        if at == len(sizes) or (found := sizes[at]) > 2 * size:
             return None
-        self._sizes.remove(found)
-        return self._cached[found].pop()
+        del sizes[at]
+        return self._cached[era, found].pop()
 
-    def _keep(self, buffer: Buffer) -> None:
-        self._cached[buffer.nbytes].append(buffer)
-        insort(self._sizes, buffer.nbytes)
+    def _keep(self, buffer: CachedBuffer) -> None:
+        era = buffer._home.era
+        self._cached[era, buffer.nbytes].append(buffer)
+        insort(self._sizes[era], buffer.nbytes)
 
-    def _give(self, buffer: Buffer) -> Buffer:
-        self._given.add(buffer.handle)
+    def _give(self, buffer: CachedBuffer) -> Buffer:
+        self._given.add(id(buffer))
         self._used += buffer.nbytes
         self._used_peak = max(self._used_peak, self._used)
         return buffer
 
-    def _reserve(self, size: int) -> Buffer:
+    def _forget(self, buffer: CachedBuffer) -> None:
+        """Take note that a buffer is about to be closed, by whomever."""
+        era, nbytes = buffer._home.era, buffer._nbytes
+        with self._lock:
+            self._reserved -= nbytes
+            if id(buffer) in self._given:
+                self._given.remove(id(buffer))
+                self._used -= nbytes
+            elif buffer in (same_size := self._cached.get((era, nbytes), [])):
+                same_size.remove(buffer)
+                self._sizes[era].remove(nbytes)
+
+    def _reserve(self, size: int) -> CachedBuffer:
         if not self._count_reserved(size):
-            self.empty_cache()
-            if not self._count_reserved(size):
-                raise OutOfMemory(
-                    lib.ACL_ERROR_RT_MEMORY_ALLOCATION,
-                    "CachingAllocator.allocate",
-                    f"{size} bytes more than the {self._reserved} in use exceed the limit of {self._limit}",
-                )
+            self._make_room(size)
         try:
             try:
-                return Buffer(size)
+                return CachedBuffer(size, self)
             except OutOfMemory:
-                self.empty_cache()
-                return Buffer(size)
+                self._empty()
+                return CachedBuffer(size, self)
         except BaseException:
-            self._count_reserved(-size)
+            with self._lock:
+                self._reserved -= size
             raise
+
+    def _make_room(self, size: int) -> None:
+        with self._emptying:
+            while not self._count_reserved(size):
+                if not self._empty():
+                    raise OutOfMemory(
+                        lib.ACL_ERROR_RT_MEMORY_ALLOCATION,
+                        "CachingAllocator.allocate",
+                        f"{size} bytes more than the {self._reserved} in use exceed the limit of {self._limit}",
+                    )
 
     def _count_reserved(self, nbytes: int) -> bool:
         with self._lock:
-            if nbytes > 0 and self._limit is not None and self._reserved + nbytes > self._limit:
+            if self._limit is not None and self._reserved + nbytes > self._limit:
                 return False
             self._reserved += nbytes
             return True
 
+    def _empty(self) -> bool:
+        """Close what is cached; return whether there was anything."""
+        with self._emptying:
+            with self._lock:
+                buffers = [buffer for same_size in self._cached.values() for buffer in same_size]
+                self._sizes.clear()
+                self._cached.clear()
+            try:
+                self._synchronize()  # without the lock: what the streams run may free
+            except AclError:
+                with self._lock:
+                    for buffer in buffers:
+                        self._keep(buffer)
+                raise
+            for buffer in buffers:
+                buffer.close()
+        return bool(buffers)
+
     def _synchronize(self) -> None:
-        for stream, registration in list(_registered.items()):
-            if registration.allocator is self:
+        streams = [stream for stream, registration in list(_registered.items()) if registration.allocator is self]
+        for stream in streams:
+            with suppress(InvalidHandle):  # it went with its device, or was somebody else's
                 call("aclrtSynchronizeStream", ffi.cast("aclrtStream", stream))
+        for event in self._last_uses:
+            event.synchronize()
+
+
+class CachedBuffer(Buffer):
+    """A buffer that an allocator has from the device; the allocator learns of its end."""
+
+    __slots__ = ("_allocator",)
+
+    def __init__(self, nbytes: int, allocator: CachingAllocator) -> None:
+        self._allocator = weakref.ref(allocator)
+        super().__init__(nbytes)
+
+    def _take_handle(self) -> Any | None:
+        allocator = self._allocator()
+        if allocator is not None and not self.is_closed:
+            allocator._forget(self)
+        return super()._take_handle()
 
 
 _SMALL = 512
@@ -357,7 +431,6 @@ _LARGE = 2 << 20
 
 
 def _rounded(nbytes: int) -> int:
-    if nbytes <= 0:
-        raise ValueError(f"a size must be positive, not {nbytes}")
+    nbytes = check_positive(nbytes)
     step = _SMALL if nbytes <= _LARGE // 2 else _LARGE
     return -(-nbytes // step) * step

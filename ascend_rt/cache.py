@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascend_rt._driver import call, check, ffi, lib
+from ascend_rt.memory import Buffer, on_device
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ascend_rt.enums import CmoType
-    from ascend_rt.memory import Buffer
     from ascend_rt.stream import Stream
 
 _PREFETCH = lib.ACL_RT_CMO_TYPE_PREFETCH
@@ -34,7 +34,7 @@ def cmo_prefetch(buffer: Buffer, stream: Stream) -> None:
     ``aclrtCmoAsync``; enqueues only. Of 4 GiB and more the runtime takes the size modulo 4 GiB. 910B, 910C, 950. API
     reference 11-06.
     """
-    code = lib.aclrtCmoAsync(buffer._handle, buffer.nbytes, _PREFETCH, stream._handle)
+    code = lib.aclrtCmoAsync(on_device(buffer), buffer.nbytes, _PREFETCH, stream._handle)
     if code:
         check(code, "aclrtCmoAsync")
     stream._in_flight.keep(buffer)
@@ -66,10 +66,11 @@ def cmo(buffer: Buffer, operation: CmoType | int, stream: Stream, *, barrier: in
     -----
     ``aclrtCmoAsync`` (910B, 910C, 950), ``aclrtCmoAsyncWithBarrier`` (310B); enqueue only. API reference 11-06.
     """
+    pointer = on_device(buffer)
     if barrier is None:
-        call("aclrtCmoAsync", buffer._handle, buffer.nbytes, int(operation), stream._handle)
+        call("aclrtCmoAsync", pointer, buffer.nbytes, int(operation), stream._handle)
     else:
-        call("aclrtCmoAsyncWithBarrier", buffer._handle, buffer.nbytes, int(operation), barrier, stream._handle)
+        call("aclrtCmoAsyncWithBarrier", pointer, buffer.nbytes, int(operation), barrier, stream._handle)
     stream._in_flight.keep(buffer)
 
 

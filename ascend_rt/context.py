@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle
 from ascend_rt._driver import address, call, check, ffi, lib
+from ascend_rt._lifecycle import Home
 from ascend_rt._resource import Resource
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Context(Resource):
         out = ffi.new("aclrtContext *")
         previous = current_handle_or_none()
         call("aclrtCreateContext", out, device_id)
-        self._own(out[0])
+        self._own(out[0], Home(_lifecycle.count_context(device_id)))
         _explicit[address(out[0])] = self
         restore(previous)  # the C function has made the new one current
 
@@ -102,12 +103,23 @@ class Context(Resource):
         leave()
 
     def _destroy(self, handle: Any) -> None:
-        call("aclrtDestroyContext", handle)
+        _lifecycle.destroy_context(self._home.era.device_id, handle)
 
 
-def owner_of(handle: Any) -> Context | None:
-    """Return the object that destroys a context when it goes away; whoever needs the context keeps it."""
-    return _explicit.get(address(handle))
+def home(device_id: int | None = None) -> Home:
+    """Return what a new object lives in: on the device of the calling thread's context, or on the one that is given."""
+    handle = current_handle_or_none() if _explicit else None
+    owner = None if handle is None else _explicit.get(address(handle))
+    if owner is not None and device_id in (None, owner._home.era.device_id):
+        return Home(owner._home.era, owner)
+    return Home(_lifecycle.era_of(current_device_id() if device_id is None else device_id))
+
+
+def current_device_id() -> int:
+    """Return the number of the device of the calling thread's context; NoContext if there is none."""
+    out = ffi.new("int32_t *")
+    call("aclrtGetDevice", out)
+    return int(out[0])
 
 
 def current_handle() -> Any:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,7 +35,9 @@ class Device:
 
     Creating the object costs nothing and touches no device. :meth:`set_current` makes the device's primary context the
     calling thread's; a thread that has none cannot create streams, events or memory, and new threads start without
-    one. ``with Device(1):`` does the same for a block and goes back to the context before; the device stays open.
+    one. ``with Device(1):`` does the same for a block and goes back to the context before; the device stays open. So do
+    the methods that need the device to be current. The runtime cannot take a thread's last context away: one that had
+    none keeps the device's.
 
     Parameters
     ----------
@@ -64,9 +67,7 @@ class Device:
         NoContext
             The thread has no current context.
         """
-        out = ffi.new("int32_t *")
-        call("aclrtGetDevice", out)
-        return cls(int(out[0]))
+        return cls(context.current_device_id())
 
     @property
     def id(self) -> int:
@@ -94,7 +95,10 @@ class Device:
         """Undo one :meth:`set_current` (``aclrtResetDevice``).
 
         The last reset waits for the device's work and destroys the primary context with its streams, whose objects
-        then answer :class:`InvalidHandle`. What is not undone when the interpreter ends is undone there.
+        then answer :class:`InvalidHandle`; the calling thread has no context afterwards, not even if its context was
+        the primary one of another device. Unless an explicit context keeps the device open, the memory of the device
+        goes too: its content is lost, and closing a buffer or a pool from before is allowed and does nothing. What is
+        not undone when the interpreter ends is undone there.
         """
         _lifecycle.reset_device(self._id)
 
@@ -138,7 +142,7 @@ class Device:
             return Stream.default()
 
     def synchronize(self, timeout_ms: int | None = None) -> None:
-        """Wait until all streams of the calling thread's context are done.
+        """Wait until all streams are done: of the thread's context, if it is on this device, else of the primary one.
 
         Parameters
         ----------
@@ -155,11 +159,16 @@ class Device:
         ``aclrtSynchronizeDevice``, ``aclrtSynchronizeDeviceWithTimeout``; blocking, without the GIL. Reports a failure
         of an earlier task once.
         """
-        if timeout_ms is None:
-            call("aclrtSynchronizeDevice")
-        else:
-            call("aclrtSynchronizeDeviceWithTimeout", timeout_ms)
+        with nullcontext() if self._is_current else self:
+            if timeout_ms is None:
+                call("aclrtSynchronizeDevice")
+            else:
+                call("aclrtSynchronizeDeviceWithTimeout", timeout_ms)
         _in_flight.drop_done()
+
+    @property
+    def _is_current(self) -> bool:
+        return context.current_handle_or_none() is not None and context.current_device_id() == self._id
 
     def __enter__(self) -> Device:
         _lifecycle.initialize()
@@ -180,3 +189,10 @@ class Device:
 
     def __repr__(self) -> str:
         return f"<ascend_rt.Device {self._id}>"
+
+
+def id_of(device: Device) -> int:
+    """Return the number of what only a device can be."""
+    if not isinstance(device, Device):
+        raise TypeError(f"a Device is wanted, for instance Device(0), not {device!r}")
+    return device.id

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from ascend_rt import _lifecycle
 from ascend_rt._driver import address, call, check, ffi, lib
 from ascend_rt._resource import Resource
-from ascend_rt.memory import Buffer
+from ascend_rt.context import home
+from ascend_rt.device import Device
+from ascend_rt.memory import Buffer, check_positive, on_device
 from ascend_rt.virtual_memory import process_numbers
 
 if TYPE_CHECKING:
@@ -48,16 +50,17 @@ class IpcMemory(Resource):
     _what = "IPC memory"
 
     def __init__(self, buffer: Buffer, processes: Iterable[int] | None = None) -> None:
+        pointer = on_device(buffer)
         if buffer.base is not None:
             raise ValueError("a view cannot be exported, only the whole allocation, which is its base")
         pids = None if processes is None else process_numbers(processes)
         everybody = lib.ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION
         flag = everybody if pids is None else lib.ACL_RT_IPC_MEM_EXPORT_FLAG_DEFAULT
         key = ffi.new("char[]", _KEY_SIZE)
-        call("aclrtIpcMemGetExportKey", buffer._handle, buffer.nbytes, key, _KEY_SIZE, flag)
+        call("aclrtIpcMemGetExportKey", pointer, buffer.nbytes, key, _KEY_SIZE, flag)
         self._buffer: Buffer | None = buffer
         self._key: bytes = ffi.string(key)
-        self._own(key)
+        self._own(key, home(buffer.device.id))
         if pids is not None:
             call("aclrtIpcMemSetImportPid", key, pids, len(pids))
 
@@ -81,20 +84,23 @@ class IpcMemory(Resource):
         ------
         InvalidArgument
             No other process that lives exports memory under the key.
+        ValueError
+            The key has a zero byte, or the size is not positive.
         AclError
             The exporter has not named this process (207006).
         """
         return ImportedBuffer(key, nbytes)
 
     def _destroy(self, handle: Any) -> None:
-        code = lib.aclrtIpcMemClose(handle)
-        buffer, self._buffer = self._buffer, None
-        if buffer is not None and not buffer.is_closed:  # else freeing the memory has ended the export
+        with Device(self._home.era.device_id):  # the runtime wants a context, and the thread that lets go may have none
+            code = lib.aclrtIpcMemClose(handle)
+        if self._buffer is not None and not self._buffer.is_closed:  # else freeing the memory has ended the export
             check(code, "aclrtIpcMemClose")
+        self._buffer = None
 
 
-# The runtime closes by key, and the oldest import first: key -> address -> whether it may be closed, the oldest first.
-_imports: defaultdict[bytes, dict[int, bool]] = defaultdict(dict)
+# The runtime closes by key, and the oldest import first: address -> whether it may be closed, the oldest first.
+_imports: defaultdict[tuple[_lifecycle.Era, bytes], dict[int, bool]] = defaultdict(dict)
 _lock = threading.RLock()  # a buffer may be discarded inside
 
 
@@ -112,19 +118,25 @@ class ImportedBuffer(Buffer):
 
     def __init__(self, key: bytes, nbytes: int) -> None:
         _lifecycle.initialize()
+        if isinstance(key, bytes) and b"\0" in key:  # C would end it there
+            raise ValueError(f"a key has no zero byte: {key!r}")
+        nbytes = check_positive(nbytes)
         out = ffi.new("void **")
         with _lock:
             call("aclrtIpcMemImportByKey", out, key, lib.ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS)
-            _imports[key][address(out[0])] = False
+            where = home()
+            _imports[where.era, key][address(out[0])] = False
         self._key = key
-        self._set(out[0], nbytes)
+        self._set(out[0], nbytes, home=where)
 
     def _destroy(self, handle: Any) -> None:
+        opened_here = self._home.era, self._key
         with _lock:
-            opened = _imports[self._key]
+            opened = _imports[opened_here]
             opened[address(handle)] = True
             while opened and opened[oldest := next(iter(opened))]:
+                with Device(self._home.era.device_id):
+                    call("aclrtIpcMemClose", self._key)
                 del opened[oldest]
-                call("aclrtIpcMemClose", self._key)
             if not opened:
-                del _imports[self._key]
+                del _imports[opened_here]

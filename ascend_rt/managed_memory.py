@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle
 from ascend_rt._driver import call, ffi, lib, usable
-from ascend_rt.device import Device
+from ascend_rt.device import Device, id_of
 from ascend_rt.errors import ClosedError
 from ascend_rt.memory import Buffer, check_size
 
@@ -47,8 +47,8 @@ class ManagedBuffer(Buffer):
 
     def __init__(self, nbytes: int) -> None:
         _lifecycle.initialize()
-        out = ffi.new("void **")
-        call("aclrtMemAllocManaged", out, check_size(nbytes), lib.ACL_RT_MEM_ATTACH_GLOBAL)
+        out, nbytes = ffi.new("void **"), check_size(nbytes)
+        call("aclrtMemAllocManaged", out, nbytes, lib.ACL_RT_MEM_ATTACH_GLOBAL)
         self._memory = ffi.gc(out[0], _free, nbytes)
         self._set(out[0], nbytes)
 
@@ -125,4 +125,4 @@ def _free(pointer: Any) -> None:
 def _location(location: Device | None) -> Any:
     if location is None:
         return ffi.new("aclrtMemManagedLocation *", {"type": lib.ACL_MEM_LOCATIONTYPE_HOST})[0]
-    return ffi.new("aclrtMemManagedLocation *", (lib.ACL_MEM_LOCATIONTYPE_DEVICE, location.id))[0]
+    return ffi.new("aclrtMemManagedLocation *", (lib.ACL_MEM_LOCATIONTYPE_DEVICE, id_of(location)))[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,9 @@ import numpy as np
 from ascend_rt import _dlpack, _lifecycle
 from ascend_rt._driver import address, call, check, ffi, lib, usable
 from ascend_rt._in_flight import allocate_memory
+from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
+from ascend_rt.context import home
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -97,15 +100,15 @@ class Buffer(Resource):
 
     def __init__(self, nbytes: int, *, policy: MemMallocPolicy | int = _HUGE_FIRST) -> None:
         _lifecycle.initialize()
-        out = ffi.new("void **")
-        allocate_memory("aclrtMalloc", out, check_size(nbytes), int(policy))
-        self._set(out[0], nbytes)
+        out, nbytes = ffi.new("void **"), check_size(nbytes)
+        allocate_memory("aclrtMalloc", out, nbytes, int(policy))
+        self._set(out[0], nbytes, home=home())
 
-    def _set(self, pointer: Any, nbytes: int, parent: object = None, *, owned: bool = True) -> None:
+    def _set(self, pointer: Any, nbytes: int, parent: object = None, home: Home = HOST) -> None:
         self._nbytes = nbytes
         self._parent = parent
         self._views = None
-        (self._own if owned else self._borrow)(ffi.cast("char *", pointer))
+        self._own(ffi.cast("char *", pointer), home)
 
     @classmethod
     def from_handle(cls, address: int, nbytes: int, *, owner: object = None) -> Buffer:
@@ -116,7 +119,7 @@ class Buffer(Resource):
         address, nbytes : int
             Where it begins, and its size in bytes.
         owner : object, optional
-            Kept alive as long as the buffer and its views are.
+            Kept alive as long as the buffer and its views are. A part of a buffer that is given here is a view of it.
 
         Raises
         ------
@@ -127,12 +130,19 @@ class Buffer(Resource):
         location = pointer_attributes(address).location
         if location not in _ON_DEVICE:
             raise ValueError(f"{address:#x} is no address of a device's memory; the runtime calls it {location.name}")
+        address, nbytes = index(address), check_size(nbytes)
+        if isinstance(owner, Buffer):
+            start = address - owner.handle
+            if 0 <= start < start + nbytes <= owner.nbytes:
+                return owner[start : start + nbytes]
+            owner = (owner,)  # other memory, of which this is no part
         return cls._lend(address, nbytes, owner)
 
     @staticmethod
     def _lend(address: int, nbytes: int, owner: object) -> Buffer:
         buffer = Buffer.__new__(Buffer)
-        buffer._set(ffi.cast("void *", address), check_size(nbytes), owner, owned=False)
+        buffer._set(ffi.cast("void *", address), nbytes, owner)
+        buffer._owned = False
         return buffer
 
     @classmethod
@@ -167,10 +177,15 @@ class Buffer(Resource):
 
     @property
     def device(self) -> Device:
-        """The device that the memory is on (``aclrtPointerGetAttributes``)."""
+        """The device that the memory is on (``aclrtPointerGetAttributes``); ValueError if it is the host's."""
         from ascend_rt.device import Device
 
-        return Device(pointer_attributes(self.handle).device_id)
+        attributes = pointer_attributes(self.handle)
+        if attributes.location not in _ON_DEVICE:
+            raise ValueError(
+                f"the memory of this {self._what} is on no device; the location is {attributes.location.name}"
+            )
+        return Device(attributes.device_id)
 
     @property
     def nbytes(self) -> int:
@@ -187,11 +202,14 @@ class Buffer(Resource):
         if step != 1 or stop <= start:
             raise ValueError(f"a view is a non-empty range of bytes, not [{part.start}:{part.stop}:{part.step}]")
         view = Buffer._lend(self.handle + start, stop - start, self)
+        self._close_with_this(view)
+        return view
+
+    def _close_with_this(self, view: Buffer) -> None:
         with _views_lock:
             if self._views is None:
                 self._views = weakref.WeakSet()
             self._views.add(view)
-        return view
 
     def _take_handle(self) -> Any | None:
         with _views_lock:
@@ -216,12 +234,17 @@ class Buffer(Resource):
         return f"{super().__repr__()[:-1]}, {self._nbytes} bytes>"
 
 
+class PageableArray(np.ndarray[Any, np.dtype[Any]]):
+    """An ordinary array that was made of a pinned one, such as a copy."""
+
+
 class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
     """Page-locked memory of the host as a numpy array of bytes.
 
     Only copies from and to pinned memory are asynchronous: with ordinary arrays the runtime waits for the stream and
     then copies. Being an array, a pinned buffer has the buffer protocol, slices, and ``view(dtype)``; all of them keep
     the memory alive. The memory goes back to the runtime when nothing refers to the buffer, or a view of it, any more.
+    Copies, also by ``astype`` or an index array, are ordinary arrays.
 
     Parameters
     ----------
@@ -245,8 +268,8 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
     def __new__(cls, nbytes: int) -> Self:
         """Allocate the memory and make an array of it."""
         _lifecycle.initialize()
-        out = ffi.new("void **")
-        allocate_memory("aclrtMallocHost", out, check_size(nbytes))
+        out, nbytes = ffi.new("void **"), check_size(nbytes)
+        allocate_memory("aclrtMallocHost", out, nbytes)
         # The array holds the buffer, the buffer holds the pointer, and the pointer's destructor frees the memory.
         memory = ffi.gc(out[0], _free_host, nbytes)
         array: Self = np.ndarray.__new__(cls, (nbytes,), np.uint8, ffi.buffer(memory, nbytes))
@@ -284,7 +307,12 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
         return f"<ascend_rt.PinnedBuffer {self.handle:#x}, {self.nbytes} bytes>"
 
     def __array_finalize__(self, source: Any) -> None:
-        """Nothing is inherited: whether memory is pinned is the runtime's knowledge, by address."""
+        """Make an ordinary array of a copy: only what refers to pinned memory is pinned."""
+        owner: Any = self.base
+        while type(owner) is np.ndarray:  # numpy makes some copies as views of arrays that it does not show
+            owner = owner.base
+        if owner is None:
+            self.__class__ = PageableArray  # type: ignore[assignment]
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         """Results of arithmetic are ordinary arrays, but for those that are put into pinned memory."""
@@ -343,6 +371,11 @@ class RegisteredMemory(Resource):
         self._device = Device.current()
 
     @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return len(self._array)
+
+    @property
     def device_pointer(self) -> int:
         """The address at which kernels see ``mapped`` memory (``aclrtHostGetDevicePointer``); not for copies."""
         out = ffi.new("void **")
@@ -355,8 +388,24 @@ class RegisteredMemory(Resource):
         self._array = None
 
 
+def on_device(operand: Buffer) -> Any:
+    """Return the address of what only a buffer can be."""
+    if not isinstance(operand, Buffer):
+        raise TypeError(f"a Buffer is wanted, the memory of a device, not {type(operand).__name__}")
+    return operand._handle
+
+
 def check_size(nbytes: int) -> int:
     """Return a size that C can take; the runtime itself refuses 0."""
+    nbytes = index(nbytes)  # a narrow integer of numpy would wrap in what is calculated from it
     if nbytes < 0:
         raise ValueError(f"a size cannot be negative: {nbytes}")
+    return nbytes
+
+
+def check_positive(nbytes: int) -> int:
+    """Return the size of something that the runtime does not check."""
+    nbytes = index(nbytes)
+    if nbytes <= 0:
+        raise ValueError(f"a size must be positive, not {nbytes}")
     return nbytes

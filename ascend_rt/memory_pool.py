@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from ascend_rt import _lifecycle
 from ascend_rt._driver import call, check, ffi, lib
 from ascend_rt._resource import Resource
-from ascend_rt.context import current_handle, switched
-from ascend_rt.memory import Buffer, check_size
+from ascend_rt.context import current_handle, home, switched
+from ascend_rt.device import Device, id_of
+from ascend_rt.memory import Buffer, check_positive, check_size
 
 if TYPE_CHECKING:
-    from ascend_rt.device import Device
     from ascend_rt.stream import Stream
 
 _RESERVED = (lib.ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT, lib.ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH)
@@ -70,11 +70,11 @@ class MemoryPool(Resource):
         properties.allocType = lib.ACL_MEM_ALLOCATION_TYPE_PINNED
         properties.handleType = lib.ACL_MEM_HANDLE_TYPE_NONE
         properties.location.type = lib.ACL_MEM_LOCATION_TYPE_DEVICE
-        properties.location.id = device.id
+        properties.location.id = id_of(device)
         properties.maxSize = check_size(max_nbytes)
         out = ffi.new("aclrtMemPool *")
         call("aclrtMemPoolCreate", out, properties)
-        self._own(out[0])
+        self._own(out[0], home(device.id))
 
     def allocate(self, nbytes: int, stream: Stream) -> PoolBuffer:
         """Allocate in the order of a stream; returns at once.
@@ -139,14 +139,13 @@ class PoolBuffer(Buffer):
     _what = "pool buffer"
 
     def __init__(self, nbytes: int, pool: MemoryPool, stream: Stream) -> None:
-        if nbytes <= 0:
-            raise ValueError(f"a size must be positive, not {nbytes}")
+        nbytes = check_positive(nbytes)
         out = ffi.new("void **")
         code = lib.aclrtMemPoolMallocAsync(out, nbytes, pool._handle, stream._handle)
         if code:
             check(code, "aclrtMemPoolMallocAsync")
         self._use(stream)
-        self._set(out[0], nbytes, pool)
+        self._set(out[0], nbytes, pool, pool._home)
 
     def close(self, stream: Stream | None = None) -> None:
         """Free the memory in the order of a stream and return at once; closing twice is allowed.

@@ -7,6 +7,7 @@ outside, without a change to the program, with ``ASCEND_RT_SIM_FAULTS`` (see ``d
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 Resource = Literal["streams", "events", "notifies", "memory"]
 
 _NO_LIMIT = 2**64 - 1
+
+_held_lock = threading.Lock()
+_held = 0  # how many blocks
 
 
 class Info(NamedTuple):
@@ -49,14 +53,21 @@ def check_reports() -> int:
 def held() -> Iterator[None]:
     """Let no task start inside the block, on any device (``aclsimHold``); what runs already ends.
 
+    Blocks may be inside each other, or overlap in several threads: the last to end lets the tasks start.
     Submitting more than a stream's queue takes, or synchronizing, waits for the end of the block: not on the thread
     that is to leave it.
     """
-    lib.aclsimHold(1)
+    global _held
+    with _held_lock:
+        lib.aclsimHold(1)
+        _held += 1
     try:
         yield
     finally:
-        lib.aclsimHold(0)
+        with _held_lock:
+            _held -= 1
+            if not _held:
+                lib.aclsimHold(0)
 
 
 def fail_call(function: str, code: int, *, nth: int = 1) -> None:

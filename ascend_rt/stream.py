@@ -12,7 +12,7 @@ from ascend_rt import _lifecycle, allocator, callback
 from ascend_rt._driver import address, call, check, ffi, lib, usable
 from ascend_rt._in_flight import InFlight
 from ascend_rt._resource import Resource
-from ascend_rt.context import current_handle, owner_of, switched
+from ascend_rt.context import current_handle, home, switched
 from ascend_rt.errors import AclError, AclWarning
 from ascend_rt.event import Event
 
@@ -55,7 +55,7 @@ class Stream(Resource):
     not started is dropped: synchronize before.
     """
 
-    __slots__ = ("_context", "_context_owner", "_in_flight")
+    __slots__ = ("_context", "_in_flight")
     _what = "stream"
 
     def __init__(self, *, priority: int = 0, flags: StreamFlag | int = 0) -> None:
@@ -64,7 +64,7 @@ class Stream(Resource):
         out = ffi.new("aclrtStream *")
         call("aclrtCreateStreamWithConfig", out, min(max(priority, 0), _LOWEST_PRIORITY), int(flags))
         self._prepare(out[0], context)
-        self._own(out[0])
+        self._own(out[0], home())
         _lifecycle.register_stream(self)
 
     @classmethod
@@ -89,7 +89,6 @@ class Stream(Resource):
 
     def _prepare(self, handle: Any, context: Any) -> None:
         self._context = context
-        self._context_owner = None if context is None else owner_of(context)
         self._in_flight = InFlight.of(handle)
 
     # --- ordering ----------------------------------------------------------------------------------------------------
@@ -256,6 +255,8 @@ class Stream(Resource):
 
     def _destroy(self, handle: Any, force: bool = False) -> None:
         allocator.forget_stream(handle)
+        if self._home.era.is_over:  # it went with its device
+            return
         name = "aclrtDestroyStreamForce" if force else "aclrtDestroyStream"
         destroy = getattr(lib, name)
         code = destroy(handle)

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from functools import cache
+from operator import index
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ascend_rt._driver import call, check, ffi, lib
 from ascend_rt.errors import AclError, ClosedError, NotSupported
-from ascend_rt.memory import Buffer, PinnedBuffer, check_size, pointer_attributes
+from ascend_rt.memory import Buffer, PinnedBuffer, check_size, on_device, pointer_attributes
 from ascend_rt.stream import Stream
 
 if TYPE_CHECKING:
@@ -39,20 +40,14 @@ def _span(operand: Operand, writable: bool) -> tuple[Any, int, bool]:
     """Return one side of a copy: its address, its size, and whether it is on the device."""
     if isinstance(operand, Buffer):
         return operand._handle, operand._nbytes, True
-    if isinstance(operand, np.ndarray) and operand.dtype.hasobject:
+    exporter = operand.obj if type(operand) is memoryview else operand
+    if isinstance(exporter, np.ndarray) and exporter.dtype.hasobject:
         raise TypeError("an array of Python objects has addresses for content; convert it to numbers")
     view = ffi.from_buffer(_BYTES, operand, writable)  # says itself what else it does not take
     nbytes = len(view)
     if nbytes == 0 and isinstance(operand, PinnedBuffer) and operand.is_closed:
         raise ClosedError("this pinned buffer is closed")
     return view, nbytes, False
-
-
-def _on_device(operand: Buffer) -> Any:
-    """Return the address of what only a buffer can be."""
-    if not isinstance(operand, Buffer):
-        raise TypeError(f"a Buffer is wanted, the memory of a device, not {type(operand).__name__}")
-    return operand._handle
 
 
 def _queue(stream: Stream) -> Any:
@@ -162,6 +157,7 @@ def copy_2d(
     -----
     ``aclrtMemcpy2d``, ``aclrtMemcpy2dAsync``; bytes between the rows are not touched. API reference 11-03.
     """
+    width, height = index(width), index(height)
     to, to_pitch, to_device = _rows(dst, dst_pitch, width, height, writable=True)
     source, from_pitch, from_device = _rows(src, src_pitch, width, height, writable=False)
     arguments = (to, to_pitch, source, from_pitch, width, height, _KINDS[from_device, to_device])
@@ -292,7 +288,7 @@ class CopyDescriptor:
 
     def set(self, dst: Buffer, src: Buffer) -> None:
         """Write the addresses and the size; blocking. Copies that have not started take the new ones."""
-        to, source = _on_device(dst), _on_device(src)
+        to, source = on_device(dst), on_device(src)
         if src.nbytes > dst.nbytes:
             raise ValueError(f"{src.nbytes} bytes do not fit into {dst.nbytes}")
         kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
@@ -328,8 +324,9 @@ def copy_indirect(
     910C, 910. API reference 11-03.
     """
     kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
-    to, source = ffi.cast("void **", _on_device(dst)), ffi.cast("void **", _on_device(src))
-    capacity = dst_offset + check_size(nbytes)
+    to, source = ffi.cast("void **", on_device(dst)), ffi.cast("void **", on_device(src))
+    nbytes, dst_offset = check_size(nbytes), index(dst_offset)
+    capacity = dst_offset + nbytes
     call("aclrtMemcpyAsyncWithOffset", to, capacity, dst_offset, source, nbytes, src_offset, kind, _queue(stream))
     stream._in_flight.keep(dst, src)
 
@@ -359,7 +356,7 @@ def fill(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int
     -----
     ``aclrtMemset``, ``aclrtMemsetAsync``, ``aclrtMemsetD32``, ``aclrtMemsetD32Async``. API reference 11-03.
     """
-    pointer = _on_device(dst)
+    pointer = on_device(dst)
     if itemsize not in _FILLS:
         raise ValueError(f"an item has 1 or 4 bytes, not {itemsize}")
     largest = (1 << 8 * itemsize) - 1

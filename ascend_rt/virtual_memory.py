@@ -8,17 +8,21 @@ more memory behind them when it is needed.
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from operator import index
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascend_rt import _lifecycle
 from ascend_rt._driver import address, call, ffi, lib, usable
+from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
-from ascend_rt.memory import Buffer, check_size
+from ascend_rt.context import home
+from ascend_rt.device import Device, id_of
+from ascend_rt.errors import AclError
+from ascend_rt.memory import Buffer, check_positive, check_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ascend_rt.device import Device
     from ascend_rt.enums import MemAttr
 
 
@@ -53,17 +57,20 @@ class PhysicalMemory(Resource):
 
     def __init__(self, nbytes: int, device: Device | None = None, *, attribute: MemAttr | int | None = None) -> None:
         _lifecycle.initialize()
-        out = ffi.new("aclrtDrvMemHandle *")
-        call("aclrtMallocPhysical", out, check_size(nbytes), _properties(device, attribute), 0)
+        out, nbytes = ffi.new("aclrtDrvMemHandle *"), check_size(nbytes)
+        call("aclrtMallocPhysical", out, nbytes, _properties(device, attribute), 0)
         self._nbytes = nbytes
-        self._own(out[0])
+        self._own(out[0], HOST if device is None else home(device.id))
 
     @staticmethod
-    def granularity(device: Device | None = None, *, attribute: MemAttr | int | None = None) -> int:
-        """Return what sizes must be a multiple of, in bytes (``aclrtMemGetAllocationGranularity``)."""
+    def granularity(
+        device: Device | None = None, *, attribute: MemAttr | int | None = None, minimum: bool = False
+    ) -> int:
+        """Return what sizes should, or at least must, be a multiple of (``aclrtMemGetAllocationGranularity``)."""
         _lifecycle.initialize()
         out = ffi.new("size_t *")
-        option = lib.ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED
+        recommended, least = lib.ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED, lib.ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM
+        option = least if minimum else recommended
         call("aclrtMemGetAllocationGranularity", _properties(device, attribute), option, out)
         return int(out[0])
 
@@ -84,13 +91,16 @@ class PhysicalMemory(Resource):
             The exporter has not named this process (207006).
         InvalidArgument
             No other process that lives exports this.
+        ValueError
+            The size is not positive.
         """
         _lifecycle.initialize()
+        nbytes = check_positive(nbytes)
         out = ffi.new("aclrtDrvMemHandle *")
-        call("aclrtMemImportFromShareableHandle", shareable, device.id, out)
+        call("aclrtMemImportFromShareableHandle", shareable, id_of(device), out)
         memory = cls.__new__(cls)
         memory._nbytes = nbytes
-        memory._own(out[0])
+        memory._own(out[0], home(device.id))
         return memory
 
     def export(self, processes: Iterable[int] | None = None) -> int:
@@ -149,7 +159,7 @@ def _properties(device: Device | None, attribute: MemAttr | int | None) -> Any:
     properties.allocationType = lib.ACL_MEM_ALLOCATION_TYPE_PINNED
     properties.memAttr = lib.ACL_MEM_HUGE if attribute is None else int(attribute)
     properties.location.type = lib.ACL_MEM_LOCATION_TYPE_HOST if device is None else lib.ACL_MEM_LOCATION_TYPE_DEVICE
-    properties.location.id = 0 if device is None else device.id
+    properties.location.id = 0 if device is None else id_of(device)
     return properties
 
 
@@ -165,11 +175,16 @@ class MappedBuffer(Buffer):
         access = ffi.new("aclrtMemAccessDesc *")
         access.flags = lib.ACL_RT_MEM_ACCESS_FLAGS_READWRITE
         access.location.type = lib.ACL_MEM_LOCATION_TYPE_DEVICE
-        access.location.id = device.id
+        access.location.id = id_of(device)
         call("aclrtMemSetAccess", self._handle, self._nbytes, access, 1)
 
     def _destroy(self, handle: Any) -> None:
         self._virtual._unmap(address(handle))
+
+
+class _Mapping(NamedTuple):
+    buffer: weakref.ref[MappedBuffer]  # who is to unmap it
+    home: Home  # what unmaps it too, when it is over
 
 
 class VirtualMemory(Resource):
@@ -198,12 +213,12 @@ class VirtualMemory(Resource):
 
     def __init__(self, nbytes: int) -> None:
         _lifecycle.initialize()
-        out = ffi.new("void **")
+        out, nbytes = ffi.new("void **"), check_size(nbytes)
         huge_pages = 1
-        call("aclrtReserveMemAddress", out, check_size(nbytes), 0, ffi.NULL, huge_pages)
+        call("aclrtReserveMemAddress", out, nbytes, 0, ffi.NULL, huge_pages)
         self._nbytes = nbytes
-        # Address -> who is to unmap it; an entry stays until that is done, also if the buffer is garbage already.
-        self._mappings: dict[int, weakref.ref[MappedBuffer]] = {}
+        # By address; an entry stays until it is unmapped, also if the buffer is garbage already.
+        self._mappings: dict[int, _Mapping] = {}
         self._own(out[0])
 
     @property
@@ -239,12 +254,12 @@ class VirtualMemory(Resource):
         -----
         ``aclrtMapMem``; the device that owns the memory may read and write it. API reference 11-04.
         """
-        start = self._address(memory.nbytes, offset)
+        start = self._address(memory.nbytes, index(offset))
         call("aclrtMapMem", ffi.cast("void *", start), memory.nbytes, 0, memory._handle, 0)
         buffer = MappedBuffer.__new__(MappedBuffer)
         buffer._virtual = self
-        buffer._set(ffi.cast("void *", start), memory.nbytes, memory)
-        self._mappings[start] = weakref.ref(buffer)
+        buffer._set(ffi.cast("void *", start), memory.nbytes, memory, memory._home)
+        self._mappings[start] = _Mapping(weakref.ref(buffer), memory._home)
         return buffer
 
     def buffer(self, nbytes: int, offset: int = 0) -> Buffer:
@@ -258,21 +273,25 @@ class VirtualMemory(Resource):
         Returns
         -------
         Buffer
-            It keeps the mappings alive.
+            It keeps the mappings alive, and is closed with the first of them that is.
 
         Raises
         ------
         ValueError
             These are no addresses of the reservation, or not all of them have memory.
         """
+        nbytes, offset = index(nbytes), index(offset)
         start = self._address(nbytes, offset)
         stop = start + nbytes
-        mappings = [found for mapping in list(self._mappings.values()) if (found := mapping()) is not None]
-        behind = [it for it in mappings if it.handle < stop and start < it.handle + it.nbytes]
+        mappings = [found for mapping in list(self._mappings.values()) if (found := mapping.buffer()) is not None]
+        behind = [it for it in mappings if not it.is_closed and it.handle < stop and start < it.handle + it.nbytes]
         mapped = sum(min(stop, it.handle + it.nbytes) - max(start, it.handle) for it in behind)
         if mapped < nbytes:
             raise ValueError(f"memory is mapped behind {mapped} of the {nbytes} bytes from {offset} on")
-        return Buffer._lend(start, nbytes, behind)
+        view = Buffer._lend(start, nbytes, behind)
+        for it in behind:
+            it._close_with_this(view)
+        return view
 
     def close(self) -> None:
         """Give the addresses back; closing twice is allowed. While something is mapped this is refused (507899)."""
@@ -287,8 +306,14 @@ class VirtualMemory(Resource):
         return address(self._handle) + offset
 
     def _unmap(self, start: int) -> None:
-        if self._mappings.pop(start, None) is not None:
+        mapping = self._mappings.pop(start, None)
+        if mapping is None or mapping.home.era.is_over:
+            return
+        try:
             call("aclrtUnmapMem", ffi.cast("void *", start))
+        except AclError:
+            self._mappings[start] = mapping
+            raise
 
     def _destroy(self, handle: Any) -> None:
         for start in list(self._mappings):  # discarded together with this, and not yet their turn

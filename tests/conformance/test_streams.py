@@ -250,9 +250,33 @@ def test_streams_of_a_reset_device_are_dead(device: Device) -> None:
         with pytest.raises(InvalidHandle):
             stream.synchronize()
         last.reset()
-        stream._owned = False  # there is nothing left to destroy
+        stream.close()  # there is nothing left to destroy
 
     in_thread(use)
+
+
+def test_a_device_that_is_not_current_is_synchronized(device: Device) -> None:
+    last = Device(Device.count() - 1)
+    if last == device:
+        pytest.skip("needs a second device")
+    with last:
+        stream = Stream()
+        latch = Latch(stream)
+    with pytest.raises(Timeout):
+        last.synchronize(10)
+    assert Device.current() == device
+    device.synchronize(10_000)
+    with last:
+        latch.release()
+    last.synchronize()
+    with last:
+        assert stream.is_done
+        stream.close()
+
+
+def test_a_device_is_synchronized_in_an_explicit_context_of_it(device: Device, stream: Stream) -> None:
+    with Latch(stream), Context(0):
+        device.synchronize(10_000)  # not the primary context's streams
 
 
 def test_stream_exhaustion_names_the_limit(device: Device) -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ascend_rt import Allocator, Buffer, CachingAllocator, Context, Device, Stream, callback, copy, sim
+from ascend_rt import Allocator, Buffer, CachingAllocator, Context, Device, Event, Stream, callback, copy, sim
 from ascend_rt.allocator import _registered, registered
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument, OutOfMemory
 from ascend_rt.testing import Latch
@@ -659,6 +659,159 @@ def test_threads_share_an_allocator(device: Device) -> None:
     assert statistics.used_peak <= statistics.reserved_peak
     allocator.empty_cache()
     assert allocator.statistics.reserved == 0
+
+
+class Door:
+    """A lock that tells who comes to it."""
+
+    def __init__(self, lock: Any, told: Callable[[threading.Thread], object]) -> None:
+        self._lock, self._told = lock, told
+
+    def __enter__(self) -> None:
+        self._told(threading.current_thread())
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+
+
+def test_the_limit_is_not_reached_while_another_thread_empties_the_cache(
+    device: Device, stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ascend_rt import allocator as module
+
+    def about_to_wait(*arguments: Any) -> None:
+        second.start()
+        moved.wait()
+        through(*arguments)
+
+    def allocate() -> None:
+        device.set_current()
+        try:
+            made.append(allocator.allocate(2 * MIB))
+        finally:
+            moved.set()
+            device.reset()
+
+    through, moved, made = module.call, threading.Event(), list[Buffer]()
+    second = threading.Thread(target=allocate)
+    allocator = CachingAllocator(8 * MIB)
+    allocator._emptying = Door(threading.RLock(), lambda who: moved.set() if who is second else None)  # type: ignore
+    allocator.register(stream)
+    allocator.free(allocator.allocate(8 * MIB))
+    monkeypatch.setattr(module, "call", about_to_wait)
+    made.append(allocator.allocate(2 * MIB))
+    monkeypatch.undo()
+    second.join()
+    assert len(made) == 2
+    assert allocator.statistics.reserved == 4 * MIB
+
+
+LEAVING = {
+    "unregistered": lambda allocator, stream: allocator.unregister(stream),
+    "replaced": lambda allocator, stream: CachingAllocator().register(stream),
+    "unregistered in another context": lambda allocator, stream: elsewhere(lambda: allocator.unregister(stream)),
+}
+
+
+def elsewhere(function: Callable[[], object]) -> None:
+    with Context(0):
+        function()
+
+
+@pytest.mark.usefixtures("operators")
+@pytest.mark.parametrize("leave", LEAVING.values(), ids=LEAVING.keys())
+def test_a_stream_that_has_left_still_uses_the_memory(
+    leave: Any, device: Device, stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wait(event: Event) -> None:
+        moved.set()
+        through(event)
+
+    def empty() -> None:
+        device.set_current()
+        try:
+            allocator.empty_cache()
+        finally:
+            moved.set()
+            device.reset()
+
+    through, moved, allocator = Event.synchronize, threading.Event(), CachingAllocator()
+    allocator.register(stream)
+    with Latch(stream):
+        sim.run_operator(stream, 4096)
+        leave(allocator, stream)
+        monkeypatch.setattr(Event, "synchronize", wait)
+        thread = threading.Thread(target=empty)
+        thread.start()
+        moved.wait()
+        assert allocator.statistics.reserved == 4096
+    thread.join()
+    assert allocator.statistics.reserved == 0
+    stream.synchronize()
+
+
+@pytest.mark.usefixtures("operators")
+def test_memory_that_a_stream_uses_outlives_its_allocator(stream: Stream) -> None:
+    allocator = CachingAllocator()
+    allocator.register(stream)
+    alive = weakref.ref(allocator)
+    with Latch(stream):
+        sim.run_operator(stream, 4096)
+        allocator.unregister(stream)
+        del allocator
+        gc.collect()
+        assert alive() is not None
+    stream.synchronize()
+    gc.collect()
+    assert alive() is None
+
+
+def test_each_device_has_its_own_cache(device: Device) -> None:
+    last = Device(Device.count() - 1)
+    if last == device:
+        pytest.skip("needs a second device")
+    allocator = CachingAllocator()
+    here = allocator.allocate(4096)
+    allocator.free(here)
+    with last:
+        there = allocator.allocate(4096)
+        assert there.device == last
+        allocator.free(there)
+    assert allocator.allocate(4096) is here
+    allocator.empty_cache()
+    assert (here.is_closed, there.is_closed) == (False, True)
+
+
+def test_what_a_reset_took_is_not_given_out(child: Any) -> None:
+    script = """
+        from ascend_rt import CachingAllocator, Device, Stream, copy
+        device, allocator = Device(0), CachingAllocator(8192)
+        device.set_current()
+        stream = Stream()
+        allocator.register(stream)
+        allocator.free(allocator.allocate(4096))
+        device.reset()
+        device.set_current()
+        memory = allocator.allocate(4096)
+        copy(memory[:5], b"stays")
+        allocator.free(memory)
+        allocator.unregister(stream)
+        allocator.empty_cache()
+        told(allocator.statistics)
+    """
+    assert child(script) == [0, 4096, 0, 8192, 0, 2]
+
+
+def test_closing_a_buffer_is_told_to_its_allocator(device: Device) -> None:
+    allocator = CachingAllocator()
+    with allocator.allocate(4096):
+        cached = allocator.allocate(512)
+        allocator.free(cached)
+    assert allocator.statistics[::2] == (0, 512, 0)
+    cached.close()
+    assert allocator.allocate(512) is not cached
+    assert allocator.statistics.reserved == 0  # it was discarded at once
 
 
 STEPS = st.lists(

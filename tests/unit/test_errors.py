@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+import ascend_rt
 from ascend_rt import errors
 from ascend_rt._error_table import ERRORS
 
@@ -76,3 +77,21 @@ def test_importing_the_package_opens_no_library(run) -> None:
     assert "_aclrt" in result.stdout
     assert "libascendcl" not in result.stdout
     assert "libacl_rt" not in result.stdout
+
+
+def test_everything_is_found_from_the_package(run) -> None:
+    script = """
+import sys
+import ascend_rt
+lazy = [name for name in ("enums", "sim", "testing") if f"ascend_rt.{name}" in sys.modules]
+print(lazy, ascend_rt.sim.__name__, ascend_rt.enums.MemcpyKind.__name__, ascend_rt.testing.Latch.__name__)
+print(hasattr(ascend_rt, "nothing"), ascend_rt.errors.Timeout is ascend_rt.Timeout)
+from ascend_rt import *
+"""
+    result = run("-c", script, ASCEND_RT_BACKEND="sim")
+    assert result.stdout.splitlines() == ["[] ascend_rt.sim MemcpyKind Latch", "False True"], result.stderr
+
+
+def test_every_error_is_at_the_top() -> None:
+    found = {name for name, it in vars(errors).items() if isinstance(it, type) and it.__module__ == errors.__name__}
+    assert found <= set(ascend_rt.__all__)

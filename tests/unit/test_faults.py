@@ -218,6 +218,18 @@ print(code_of(Buffer, 1 << 21))
     assert lines(run, code) == ["207001 1048576", "True 207001", "0"]
 
 
+def test_blocks_that_hold_the_devices_may_be_inside_each_other(run) -> None:
+    code = """
+with sim.held():
+    with sim.held():
+        pass
+    event = stream.record()
+    print(event.is_done)
+print(stream.record().is_done)
+"""
+    assert lines(run, code) == ["False", "True"]
+
+
 def test_held_lets_nothing_start(run) -> None:
     code = """
 with sim.held():

@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import itertools
 import os
+import threading
 from ast import literal_eval
 from collections.abc import Iterator
 from typing import Any
@@ -253,6 +254,33 @@ def test_bad_processes(buffer: Buffer) -> None:
 def test_what_is_no_key(key: bytes, device: Device) -> None:
     with pytest.raises(InvalidArgument):
         IpcMemory.open(key, SIZE)
+
+
+def test_a_key_does_not_end_early(device: Device, process: Any) -> None:
+    key = literal_eval(process(EXPORT))
+    with pytest.raises(ValueError, match="a key has no zero byte"):
+        IpcMemory.open(key + b"\0more", SIZE)
+    with pytest.raises(TypeError, match="key"):
+        IpcMemory.open(key.decode(), SIZE)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("nbytes", [0, -5])
+def test_a_size_is_positive(nbytes: int, device: Device) -> None:
+    with pytest.raises(ValueError, match=f"a size must be positive, not {nbytes}"):
+        IpcMemory.open(b"key", nbytes)
+    with pytest.raises(ValueError, match=f"a size must be positive, not {nbytes}"):
+        PhysicalMemory.from_shareable(1, nbytes, device)
+
+
+def test_a_thread_without_a_context_lets_go(device: Device, buffer: Buffer, process: Any) -> None:
+    key = literal_eval(process(EXPORT))
+    held: list[Any] = [IpcMemory(buffer), IpcMemory.open(key, SIZE)]
+    thread = threading.Thread(target=held.clear)
+    thread.start()
+    thread.join()
+    with pytest.raises(InvalidArgument):
+        process_import_closes(key)
+    IpcMemory(buffer).close()
 
 
 def test_the_exporter_does_not_open_its_own(buffer: Buffer) -> None:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import copy as copies
 import gc
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -13,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ascend_rt import Buffer, Device, Event, Stream
+from ascend_rt import Buffer, Device, Event, Stream, _lifecycle
 from ascend_rt.errors import AclError, AclWarning, ForkedProcess
 from ascend_rt.testing import Latch
 
@@ -155,6 +157,186 @@ def test_an_error_in_an_allocator_is_printed(backend: str) -> None:
     assert (ended.returncode, ended.stdout) == (0, "")
     assert "in allocate" in ended.stderr
     assert ended.stderr.endswith("\nLookupError: no 100 bytes\n")
+
+
+ON_A_DEVICE = """
+    def on_a_device():
+        large, addresses, memory = Buffer(4 << 20), rt.VirtualMemory(4 << 20), rt.PhysicalMemory(2 << 20, Device(0))
+        made = [large, rt.IpcMemory(large), memory, addresses, addresses.map(memory), Buffer(64), Event(), Stream()]
+        with contextlib.suppress(rt.errors.NotSupported):
+            made.append(rt.MemoryPool(Device(0)))
+            made.append(made[-1].allocate(4 << 20, Stream()))
+        return made
+"""
+
+
+@pytest.mark.parametrize("end", ["for it in old: it.close()", "del old[:]; gc.collect()", "pass"])
+def test_what_went_with_its_device_is_not_given_back_again(end: str) -> None:
+    ended = run_script(
+        textwrap.dedent(ON_A_DEVICE)
+        + textwrap.dedent(
+            f"""
+            old = on_a_device()
+            Device(0).reset()
+            Device(0).set_current()
+            new = on_a_device()  # at the same addresses, as they come
+            {end}
+            free = Device(0).memory_info.free
+            rt.copy(new[0][:5], b"stays")
+            kept = bytearray(5)
+            rt.copy(kept, new[0][:5])
+            assert kept == b"stays"
+            for it in reversed(new):
+                it.close()
+            assert Device(0).memory_info.free > free
+            """
+        )
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_a_failed_reset_changes_nothing(backend: str) -> None:
+    if backend != "sim":
+        pytest.skip("makes a call fail on demand")
+    ended = run_script(
+        """
+        from ascend_rt import sim
+        free = Device(0).memory_info.free
+        memory = Buffer(8 << 20)
+        sim.fail_call("aclrtResetDevice", 507000)
+        with contextlib.suppress(rt.errors.AclError):
+            Device(0).reset()
+        memory.close()
+        assert Device(0).memory_info.free == free
+        Device(0).reset()
+        """
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_a_device_that_somebody_else_has_set_stays_open() -> None:
+    ended = run_script(
+        """
+        rt.lib.aclrtSetDevice(0)
+        free = Device(0).memory_info.free
+        memory = Buffer(8 << 20)
+        Device(0).reset()
+        rt.copy(memory[:5], b"still")
+        memory.close()
+        assert Device(0).memory_info.free == free
+        a.synchronize()
+        """
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_memory_keeps_the_context_that_keeps_its_device_open() -> None:
+    ended = run_script(
+        """
+        def make():
+            with rt.Context(1):
+                made = [Buffer(4 << 20)]
+                with contextlib.suppress(rt.errors.NotSupported):
+                    made.append(rt.MemoryPool(Device(1)))
+                return made
+
+        if Device.count() > 1:
+            memory, *pools = make()
+            rt.copy(memory[:5], b"stays")
+            assert all(pool.statistics.used == 0 for pool in pools)
+            if rt.supports("aclrtGetPrimaryCtxState"):
+                assert not rt._lifecycle._is_set(1)
+            era = memory._home.era
+            del memory, pools[:]
+            assert era.is_over
+        """
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_closing_the_last_context_of_a_device_takes_its_memory() -> None:
+    ended = run_script(
+        """
+        if Device.count() > 1:
+            context = rt.Context(1)
+            with context:
+                old = Buffer(4 << 20)
+            context.close()
+            with rt.Context(1):
+                new = Buffer(4 << 20)
+            old.close()
+            rt.copy(new[:5], b"stays")
+        """
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_what_could_not_be_closed_may_be_closed_again(backend: str) -> None:
+    if backend != "sim":
+        pytest.skip("makes calls fail on demand")
+    ended = run_script(
+        textwrap.dedent(ON_A_DEVICE)
+        + textwrap.dedent(
+            """
+            from ascend_rt import sim
+            free, made = Device(0).memory_info.free, on_a_device()
+            made.append(rt.Context(0))
+            names = ["Free", "IpcMemClose", "FreePhysical", "UnmapMem", "ReleaseMemAddress", "MemPoolDestroy"]
+            names += ["MemPoolFreeAsync", "DestroyEvent", "DestroyContext"]
+            for it in reversed(made):
+                if not isinstance(it, Stream):
+                    for name in names:
+                        sim.fail_call("aclrt" + name, 507000)
+                    try:
+                        it.close()
+                        print("closed", it)
+                    except rt.errors.AclError as error:
+                        assert not it.is_closed and it.handle, error
+                    sim.clear()
+                it.close()
+            assert Device(0).memory_info.free == free
+            """
+        )
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("make", [lambda: Buffer(64), Stream, Event, lambda: Buffer(64)[:8], Stream.default])
+@pytest.mark.parametrize("twin", [copies.copy, copies.deepcopy, pickle.dumps])
+def test_a_handle_has_one_owner(make: Any, twin: Any, device: Device) -> None:
+    with make() as made, pytest.raises(TypeError, match="can be neither copied nor pickled"):
+        twin(made)
+
+
+def test_two_blocks_that_end_at_once_leave_their_device_open() -> None:
+    ended = run_script(
+        """
+        def leave_during_the_first_reset(device_id):
+            rt.lib.aclrtResetDevice = reset
+            block.__exit__(None, None, None)
+            return reset(device_id)
+
+        last = Device(Device.count() - 1)
+        reset, block = rt.lib.aclrtResetDevice, last.__enter__()
+        with last:
+            memory = Buffer(64)
+            rt.lib.aclrtResetDevice = leave_during_the_first_reset
+        rt.copy(memory[:5], b"stays")
+        """
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_a_finalizer_may_set_a_device_while_devices_are_counted(device: Device) -> None:
+    done = threading.Event()
+
+    def collect() -> None:
+        with _lifecycle._lock, device:  # the collector runs wherever something is allocated, in there too
+            pass
+        done.set()
+
+    threading.Thread(target=collect, daemon=True).start()
+    assert done.wait(30)
 
 
 def test_we_finalize_only_what_we_initialised() -> None:

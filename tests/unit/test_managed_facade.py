@@ -167,7 +167,8 @@ def test_closing_frees_at_once_without_arrays(device: Device, given_back: list[A
 def _stale(handle: int) -> Any:
     """Return a managed buffer of memory that may be gone."""
     stale = ManagedBuffer.__new__(ManagedBuffer)
-    stale._set(handle, N, owned=False)
+    stale._set(handle, N)
+    stale._owned = False
     return stale
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy as copies
 import gc
 import mmap
+import pickle
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -326,6 +327,16 @@ def test_the_owner_lives_as_long_as_what_borrows_from_it(device: Device) -> None
     assert gone() is None
 
 
+def test_a_part_of_the_owner_is_a_view_of_it(device: Device) -> None:
+    owner, other = Buffer(4096), Buffer(4096)
+    part = Buffer.from_handle(owner.handle + 1024, 512, owner=owner)
+    elsewhere = Buffer.from_handle(other.handle, 512, owner=owner)
+    assert (part.base, part.offset, part.nbytes) == (owner, 1024, 512)
+    assert (elsewhere.base, elsewhere.offset, elsewhere.handle) == (None, 0, other.handle)
+    owner.close()
+    assert (part.is_closed, elsewhere.is_closed) == (True, False)
+
+
 def test_any_object_may_be_the_owner(filled: tuple[Buffer, np.ndarray]) -> None:
     class Tensor:
         pass
@@ -462,6 +473,30 @@ def test_a_copy_of_a_pinned_buffer_owns_ordinary_memory(twin: Callable[[Any], An
     assert list(ordinary) == [6] * 16
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda it: it.copy(),
+        lambda it: it.astype(np.float32),
+        lambda it: it[[1, 2]],
+        lambda it: it[it == it],
+        lambda it: it.repeat(2),
+        np.empty_like,
+        np.sort,
+        copies.deepcopy,
+        lambda it: pickle.loads(pickle.dumps(it)),
+        lambda it: np.empty_like(it[:0]),
+    ],
+)
+def test_only_what_is_pinned_says_so(make: Callable[[Any], Any], device: Device) -> None:
+    pinned = PinnedBuffer(64)
+    made = make(pinned)
+    assert not isinstance(made, PinnedBuffer)
+    assert not isinstance(made[:1], PinnedBuffer)
+    copy(Buffer(4096), made)
+    assert isinstance(pinned.view(np.float32)[2:].reshape(2, -1), PinnedBuffer)
+
+
 def test_arithmetic_makes_ordinary_arrays(device: Device) -> None:
     with PinnedBuffer(16) as pinned:
         pinned[:] = 6
@@ -486,6 +521,7 @@ class TestRegisteredMemory:
     def test_copies_are_asynchronous(self, stream: Stream) -> None:
         array = pages(PAGE)
         with Buffer(PAGE) as memory, RegisteredMemory(array) as registered:
+            assert registered.nbytes == array.nbytes
             assert registered.handle == array.ctypes.data
             fill(memory, 9)
             with Latch(stream):

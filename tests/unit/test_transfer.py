@@ -20,8 +20,14 @@ from ascend_rt import (
     Buffer,
     CopyDescriptor,
     Device,
+    IpcMemory,
+    MemoryPool,
+    PhysicalMemory,
     PinnedBuffer,
     Stream,
+    VirtualMemory,
+    cmo,
+    cmo_prefetch,
     copy,
     copy_2d,
     copy_async,
@@ -265,6 +271,58 @@ def test_objects_are_not_overwritten(device: Device) -> None:
     with Buffer(16) as memory, pytest.raises(TypeError, match="Python objects"):
         copy(objects, memory)
     assert objects.tolist() == [None, "a"]
+
+
+def test_a_view_of_python_objects_is_refused(device: Device) -> None:
+    with Buffer(16) as memory, pytest.raises(TypeError, match="Python objects"):
+        copy(memory, memoryview(np.array([None, "a"], dtype=object)))
+
+
+def test_narrow_integers_do_not_wrap(stream: Stream) -> None:
+    small = Buffer(1000)
+    with pytest.raises(ValueError, match="256 rows of 257 bytes, 257 apart, do not fit into 1000 bytes"):
+        copy_2d(small, bytes(256 * 257), width=np.int16(257), height=np.int16(256))
+    with pytest.raises(ValueError, match="do not fit into 1000 bytes"):
+        copy_2d(small, bytes(1000), width=1, height=np.int8(100), dst_pitch=np.int8(100), src_pitch=1)
+    memory = Buffer(np.int16(4096))
+    assert (memory.nbytes, type(memory.nbytes)) == (4096, int)
+    assert PinnedBuffer(np.int8(64)).nbytes == 64
+    part = Buffer.from_handle(np.uint64(memory.handle), np.int8(100))
+    assert part[np.int8(50) :].nbytes == 50
+
+
+@pytest.mark.parametrize("make", [Buffer, PinnedBuffer, VirtualMemory, PhysicalMemory])
+def test_a_size_is_an_integer(make: Any, device: Device) -> None:
+    for wrong in ("a", 4096.0, None):
+        with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+            make(wrong)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda array, stream: cmo_prefetch(array, stream),
+        lambda array, stream: cmo(array, 0, stream),
+        lambda array, stream: IpcMemory(array),
+    ],
+)
+def test_an_array_is_no_buffer(use: Any, stream: Stream) -> None:
+    with pytest.raises(TypeError, match="a Buffer is wanted, the memory of a device, not ndarray"):
+        use(np.zeros(64), stream)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: PhysicalMemory(2 << 20, 0),  # type: ignore[arg-type]
+        lambda: PhysicalMemory.granularity("0"),  # type: ignore[arg-type]
+        lambda: PhysicalMemory.from_shareable(1, 2 << 20, 0),  # type: ignore[arg-type]
+        lambda: MemoryPool(0),  # type: ignore[arg-type]
+    ],
+)
+def test_a_number_is_no_device(use: Callable[[], object], device: Device) -> None:
+    with pytest.raises(TypeError, match=r"a Device is wanted, for instance Device\(0\), not"):
+        use()
 
 
 @pytest.mark.parametrize("way", [at_once, ordered, snapshot, batch, batch_ordered], ids=lambda it: it.__name__)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ascend_rt import Buffer, Device, MappedBuffer, PhysicalMemory, Stream, VirtualMemory, copy, copy_async, fill
-from ascend_rt.errors import AclError, ClosedError, InvalidArgument, OutOfMemory
+from ascend_rt.errors import AclError, AclWarning, ClosedError, InvalidArgument, OutOfMemory
 from ascend_rt.testing import Latch
 
 HUGE = 2 << 20
@@ -156,6 +156,31 @@ def test_memory_of_the_host(device: Device) -> None:
     mapped.allow(device)
     fill(mapped, 6)
     assert content(virtual.buffer(memory.nbytes)) == [6]
+    for ask in (lambda: mapped.device, mapped.__dlpack_device__, mapped.__dlpack__):
+        with pytest.raises(ValueError, match="is on no device; the location is HOST"):
+            ask()
+
+
+def test_a_view_is_closed_with_what_is_behind_it(device: Device) -> None:
+    virtual = VirtualMemory(2 * HUGE)
+    pieces = [virtual.map(PhysicalMemory(HUGE, device), at) for at in (0, HUGE)]
+    both, first = virtual.buffer(2 * HUGE), virtual.buffer(HUGE)
+    part = both[:64]
+    pieces[1].close()
+    assert (both.is_closed, part.is_closed, first.is_closed) == (True, True, False)
+
+
+def test_a_block_that_fails_says_why(device: Device) -> None:
+    def fail() -> None:
+        with VirtualMemory(2 * HUGE) as virtual:
+            left.extend((virtual.map(PhysicalMemory(HUGE, device)), virtual))
+            raise KeyError("why")
+
+    left: list[Any] = []
+    with pytest.raises(KeyError, match="why"), pytest.warns(AclWarning, match="1 mappings are left"):
+        fail()
+    for it in left:
+        it.close()
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------
@@ -165,7 +190,10 @@ def test_sizes() -> None:
     device = Device(0)
     step = PhysicalMemory.granularity(device)
     assert PhysicalMemory(3 * step, device).nbytes == 3 * step
+    assert step % PhysicalMemory.granularity(device, minimum=True) == 0
     assert VirtualMemory(3 * HUGE).nbytes == 3 * HUGE
+    mapped = VirtualMemory(2 * HUGE).map(PhysicalMemory(HUGE, device), np.int32(HUGE))
+    assert mapped._virtual.buffer(np.int16(64), np.int32(HUGE)).handle == mapped.handle
     for make in (VirtualMemory, lambda nbytes: PhysicalMemory(nbytes, device)):
         for nbytes in (0, 1, step - 1, step + 4096):
             with pytest.raises(InvalidArgument):
