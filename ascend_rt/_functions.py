@@ -102,7 +102,7 @@ FUNCTIONS: dict[str, tuple[str, str, str | None, bool]] = {  # fmt: skip
     "aclrtCtxSetSysParamOpt": ("context", "8.1.RC1", "910B 910C 310B 310P 910 950", False),
     "aclrtDestroyContext": ("context", "8.1.RC1", "910B 910C 310B 310P 910 950", True),
     "aclrtGetCurrentContext": ("context", "8.1.RC1", "910B 910C 310B 310P 910 950", True),
-    "aclrtGetPrimaryCtxState": ("context", "8.5.0-beta.1", "910B 910C 310B 310P 910 950", False),
+    "aclrtGetPrimaryCtxState": ("context", "8.5.0-beta.1", "910B 910C 310B 310P 910 950", True),
     "aclrtSetCurrentContext": ("context", "8.1.RC1", "910B 910C 310B 310P 910 950", True),
     "aclrtActiveStream": ("stream", "8.5.0-beta.1", "910B 310B 310P 910 950", False),
     "aclrtCreateStreamWithConfig": ("stream", "8.1.RC1", "910B 910C 310B 310P 910 950", True),
