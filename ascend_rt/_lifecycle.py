@@ -79,6 +79,12 @@ def era_of(device_id: int) -> Era:
     return _eras.setdefault(device_id, Era(device_id))
 
 
+def only_era() -> Era | None:
+    """Return the era of the only device that has one, if that is so: most programs need not ask where they are."""
+    eras = tuple(_eras.values())
+    return eras[0] if len(eras) == 1 else None
+
+
 def set_device(device_id: int) -> None:
     """Make the primary context of a device current in this thread and count that we did (``aclrtSetDevice``)."""
     initialize()

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ascend_rt import callback
 from ascend_rt._driver import address, call, ffi, lib
-from ascend_rt.context import home, switched
+from ascend_rt._lifecycle import Era, era_of
+from ascend_rt.context import current_device_id, switched
 from ascend_rt.errors import AclError, InvalidArgument, InvalidHandle, OutOfMemory
 from ascend_rt.memory import Buffer, check_positive
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from ascend_rt._lifecycle import Era
     from ascend_rt.event import Event
     from ascend_rt.stream import Stream
 
@@ -265,7 +265,7 @@ class CachingAllocator(Allocator):
             The calling thread has no current context.
         """
         size = _rounded(nbytes)
-        era = home().era
+        era = era_of(current_device_id())
         with self._lock:
             buffer = self._take(era, size)
             if buffer is not None:

@@ -112,7 +112,9 @@ def home(device_id: int | None = None) -> Home:
     owner = None if handle is None else _explicit.get(address(handle))
     if owner is not None and device_id in (None, owner._home.era.device_id):
         return Home(owner._home.era, owner)
-    return Home(_lifecycle.era_of(current_device_id() if device_id is None else device_id))
+    if device_id is not None:
+        return Home(_lifecycle.era_of(device_id))
+    return Home(_lifecycle.only_era() or _lifecycle.era_of(current_device_id()))
 
 
 def current_device_id() -> int:

@@ -131,12 +131,11 @@ class ImportedBuffer(Buffer):
 
     def _destroy(self, handle: Any) -> None:
         opened_here = self._home.era, self._key
-        with _lock:
+        with Device(self._home.era.device_id), _lock:  # in this order: a finalizer may run while devices are counted
             opened = _imports[opened_here]
             opened[address(handle)] = True
             while opened and opened[oldest := next(iter(opened))]:
-                with Device(self._home.era.device_id):
-                    call("aclrtIpcMemClose", self._key)
+                call("aclrtIpcMemClose", self._key)
                 del opened[oldest]
             if not opened:
                 del _imports[opened_here]
