@@ -1,7 +1,6 @@
 // Tasks that block their stream until a condition holds: waits for notifies, counters, values and IPC events.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 
 #include "task.h"
@@ -15,8 +14,8 @@ class ConditionTask : public Task {
   public:
     Start start(Stream &stream) final;
     void cancel(Stream &stream) override { waiters().remove(stream); }
-    void rewind() override;
-    bool expire() final { return true; }  // start() tells a look at the condition from the end of the time
+    void rewind() override { is_armed_ = has_expired_ = false; }
+    bool expire() final { return has_expired_ = true; }
 
   protected:
     // timeout_s: 0 is none. polls: the condition may come true without anybody in this process noticing, because
@@ -28,14 +27,11 @@ class ConditionTask : public Task {
     virtual Waiters &waiters() = 0;
 
   private:
-    void arm(Stream &stream);
-
     Engine &engine_;
-    std::chrono::steady_clock::time_point deadline_;
-    std::chrono::steady_clock::time_point next_look_{};
     std::uint32_t timeout_s_;
     bool polls_;
-    bool has_started_ = false;
+    bool is_armed_ = false;
+    bool has_expired_ = false;
 };
 
 }  // namespace aclsim

@@ -58,7 +58,12 @@ class RecordTask final : public Task {
 class WaitTask final : public Task {
   public:
     WaitTask(Engine &engine, std::shared_ptr<Event> event, std::shared_ptr<Signal> signal, std::uint32_t timeout_s)
-        : engine_(engine), event_(std::move(event)), signal_(std::move(signal)), timeout_s_(timeout_s) {}
+        : engine_(engine), event_(std::move(event)), signal_(std::move(signal)), timeout_s_(timeout_s) {
+        if (timeout_s_ > 0) {
+            engine_.timer().start();
+        }
+        ++event_->outstanding_waits_;
+    }
     TaskKind kind() const override { return TaskKind::Wait; }
 
     Start start(Stream &stream) override {
@@ -66,7 +71,7 @@ class WaitTask final : public Task {
             signal_->add_waiter(stream);
             if (timeout_s_ > 0 && !armed_) {
                 armed_ = true;
-                engine_.timer().arm(stream, sequence, Clock::now() + std::chrono::seconds(timeout_s_));
+                engine_.timer().arm(stream, Clock::now() + std::chrono::seconds(timeout_s_));
             }
             return Start::Blocked;
         }
@@ -193,7 +198,6 @@ void Event::wait(Engine &engine, Lock &lock, Stream &stream, std::uint32_t timeo
             return;
         }
     }
-    ++outstanding_waits_;
     engine.submit(stream, WaitTask(engine, self, signal_, timeout));
 }
 

@@ -24,7 +24,7 @@ class Signal {
     void set(Engine &engine);
     void clear() { set_ = false; }
     void add_waiter(Stream &stream) { waiters_.add(stream); }
-    void remove_waiter(const Stream &stream) { waiters_.remove(stream); }
+    void remove_waiter(Stream &stream) { waiters_.remove(stream); }
 
   private:
     bool set_ = false;
