@@ -56,6 +56,7 @@ def test_a_crowd_passes_when_the_host_writes_the_value(child: Any) -> None:
         ("lib.aclrtStreamWaitEventWithTimeout(stream[0], event[0], 0)", 0),
         ("lib.aclrtWaitAndResetNotify(notify[0], stream[0], 1)", 207005),
         ("lib.aclrtWaitAndResetNotify(notify[0], stream[0], 0)", 0),
+        ("lib.aclrtNotifyGetExportKey(notify[0], ffi.new('char[65]'), 65, 0)", 207005),
         ("lib.aclrtValueWait(memory[0], 1, 1, stream[0])", 207005),
         ("lib.aclsimDelayTasks(stream[0], 1)", 207005),
     ],

@@ -21,7 +21,7 @@ Start ConditionTask::start(Stream &stream) {
         return Start::Done;
     }
     waiters().add(stream);
-    if (polls_) {
+    if (polls()) {
         engine_.timer().poll(stream);
     }
     if (timeout_s_ > 0 && !std::exchange(is_armed_, true)) {

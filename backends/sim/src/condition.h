@@ -21,6 +21,7 @@ class ConditionTask : public Task {
     // timeout_s: 0 is none. polls: the condition may come true without anybody in this process noticing, because
     // another process or the host writes the memory that it is about.
     ConditionTask(Engine &engine, std::uint32_t timeout_s, bool polls);
+    virtual bool polls() const { return polls_; }
     // Engine lock held. Takes what the condition gives, if it holds now.
     virtual bool try_pass() = 0;
     // Who changes the condition inside this process wakes these.
