@@ -134,6 +134,19 @@ def test_who_learns_of_a_failure_finds_its_callback_over(stream, recorder, devic
     assert seen == [1]
 
 
+# Failures that a synchronization answers but logs as a success (section 1).
+LOGGED_AS_SUCCESS = [507005, 507023, 207003, 207016, 207017, 507901]
+
+
+@pytest.mark.parametrize("code", [*LOGGED_AS_SUCCESS, AICORE_EXCEPTION])
+def test_what_is_logged_as_a_success_is_not_remembered(lib, ffi, stream, code: int) -> None:
+    lib.aclrtGetLastError(lib.ACL_RT_THREAD_LEVEL)
+    sim.fail_task(code, stream)
+    stream.record()
+    assert lib.aclrtSynchronizeStream(ffi.cast("aclrtStream", stream.handle)) == code
+    assert lib.aclrtGetLastError(lib.ACL_RT_THREAD_LEVEL) == (0 if code in LOGGED_AS_SUCCESS else code)
+
+
 @pytest.mark.parametrize("code", [507005, 507023])
 def test_an_end_that_is_no_failure_is_not_told(stream, recorder, code: int) -> None:
     sim.fail_task(code, stream)

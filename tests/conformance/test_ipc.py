@@ -79,6 +79,17 @@ def test_a_wait_is_bound_to_the_record_it_was_issued_for(lib, ffi, stream, other
     assert process(CLOSE) == "0"
 
 
+def test_the_newest_record_counts_and_not_the_own_one(lib, ffi, stream, other, event) -> None:
+    handle, again = ffi.new("aclrtIpcEventHandle *"), ffi.new("aclrtEvent *")
+    assert lib.aclrtIpcGetEventHandle(event, handle) == 0
+    assert lib.aclrtIpcOpenEventHandle(handle[0], again) == 0
+    with Latch(stream):
+        assert lib.aclrtRecordEvent(event, raw(ffi, stream)) == 0  # pending
+        assert lib.aclrtRecordEvent(again[0], raw(ffi, other)) == 0
+        assert lib.aclrtSynchronizeEventWithTimeout(event, 20_000) == 0
+    assert lib.aclrtDestroyEvent(again[0]) == 0
+
+
 def test_an_event_outlives_the_process_that_made_it(lib, ffi, stream, process) -> None:
     assert process("lib.aclrtCreateEventExWithFlag(objects.setdefault('event', ffi.new('aclrtEvent *')), 0x40)") == "0"
     get = "[(h := ffi.new('aclrtIpcEventHandle *')), lib.aclrtIpcGetEventHandle(objects['event'][0], h)] and "
@@ -164,6 +175,16 @@ def test_a_notify_between_processes(lib, ffi, stream, notify, process) -> None:
     assert process("stream.is_done") == "False"
     assert lib.aclrtRecordNotify(notify, raw(ffi, stream)) == 0
     assert process("stream.synchronize()") == "None"
+    assert process(GIVE_BACK) == "0"
+
+
+def test_a_wait_from_before_the_export_passes_too(lib, ffi, stream, notify, process) -> None:
+    assert lib.aclrtWaitAndResetNotify(notify, raw(ffi, stream), 0) == 0
+    key = export(lib, ffi, notify, lib.ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION)
+    assert process(IMPORT.format(key=key)) == "0"
+    assert not stream.is_done
+    assert process(RECORD) == "0"
+    stream.synchronize(timeout_ms=20_000)
     assert process(GIVE_BACK) == "0"
 
 

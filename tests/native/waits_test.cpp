@@ -1,5 +1,7 @@
 // Many threads over what streams wait for besides events: notifies, values in memory, tasks that fail and are told of,
 // delays. Run plainly and under the thread, address and undefined sanitizers.
+#include <malloc.h>
+
 #include <atomic>
 #include <cstdint>
 
@@ -107,6 +109,38 @@ void delays_keep_the_order() {
     CHECK_OK(aclsimClearFaults());
 }
 
+// A limit that was not reached takes no memory: neither of a wait that was over in time, nor of one that was aborted.
+// (Under the address sanitizer nothing is counted.)
+void limits_are_forgotten() {
+    constexpr int kWaits = 2000;
+    constexpr std::uint32_t kHour_s = 3600;
+    constexpr std::size_t kSlack = 16 * 1024;  // less than a limit of each wait would take
+    aclrtEvent gate = nullptr;
+    CHECK_OK(aclrtCreateEventWithFlag(&gate, ACL_EVENT_SYNC));
+    const aclrtStream stream = new_stream();
+    const aclrtStream opener = new_stream();
+    const auto wait_and_end = [&](int i) {
+        CHECK_OK(aclrtStreamWaitEventWithTimeout(stream, gate, kHour_s));
+        if (i % 2 == 0) {
+            CHECK_OK(aclrtStreamAbort(stream));
+            return;
+        }
+        CHECK_OK(aclrtRecordEvent(gate, opener));
+        CHECK_OK(aclrtResetEvent(gate, opener));
+    };
+    wait_and_end(0);
+    wait_and_end(1);
+    const std::size_t before = mallinfo2().uordblks;
+    for (int i = 0; i < kWaits; ++i) {
+        wait_and_end(i);
+    }
+    CHECK(mallinfo2().uordblks <= before + kSlack);
+    CHECK_OK(aclrtSynchronizeStream(stream));
+    CHECK_OK(aclrtDestroyEvent(gate));
+    CHECK_OK(aclrtDestroyStream(stream));
+    CHECK_OK(aclrtDestroyStream(opener));
+}
+
 }  // namespace
 
 int main() {
@@ -116,6 +150,7 @@ int main() {
     values_count_up();
     failures_are_told();
     delays_keep_the_order();
+    limits_are_forgotten();
     CHECK_OK(aclrtResetDevice(0));
     CHECK_OK(aclFinalize());
     return 0;

@@ -333,5 +333,29 @@ stream.record()
 status, wait = ffi.new("aclrtEventStatus *"), ffi.new("aclrtEventWaitStatus *")
 print(lib.aclrtQueryEvent(old[0], status), lib.aclrtQueryEventWaitStatus(old[0], wait))
 print(code_of(lambda: event.is_done), lib.aclrtStreamQuery(raw, ffi.new("aclrtStreamStatus *")))
+print(lib.aclrtSynchronizeEvent(old[0]), lib.aclrtSynchronizeEventWithTimeout(old[0], 5000))
 """
-    assert lines(run, code) == ["507015 507015", "507015 507015"]
+    assert lines(run, code) == ["507015 507015", "507015 507015", "507015 507015"]
+
+
+def test_an_event_that_has_nothing_to_do_with_the_context_that_has_stopped(run) -> None:
+    code = """
+out = ffi.new("aclrtEvent *")
+assert lib.aclrtCreateEvent(out) == 0
+raw, context = ffi.cast("void *", stream.handle), ffi.new("aclrtContext *")
+assert lib.aclrtSetStreamFailureMode(raw, lib.ACL_STOP_ON_FAILURE) == 0
+sim.fail_task(507015, stream)
+stream.record()
+def ask():
+    return [
+        lib.aclrtQueryEvent(out[0], ffi.new("aclrtEventStatus *")),
+        lib.aclrtQueryEventStatus(out[0], ffi.new("aclrtEventRecordedStatus *")),
+        lib.aclrtQueryEventWaitStatus(out[0], ffi.new("aclrtEventWaitStatus *")),
+        lib.aclrtSynchronizeEvent(out[0]),
+    ]
+print(ask())
+assert lib.aclrtCreateContext(context, 0) == lib.aclrtSetCurrentContext(context[0]) == 0
+print(ask())
+"""
+    # The wait status is that of the calling thread's context, the others are those of the record's.
+    assert lines(run, code) == ["[0, 0, 507015, 0]", "[0, 0, 0, 0]"]

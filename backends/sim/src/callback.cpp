@@ -44,6 +44,7 @@ class CallbackTask final : public Task {
         }
         return has_run_ && !*has_run_ ? Start::Blocked : Start::Done;
     }
+    bool blocks_stream() const { return has_run_ != nullptr; }
     std::string awaited() const override { return "its subscribed thread to call aclrtProcessReport"; }
 
   private:
@@ -54,10 +55,34 @@ class CallbackTask final : public Task {
     bool is_posted_ = false;
 };
 
-void Reports::subscribe(std::uint64_t thread, Stream &stream) {
+namespace {
+
+// Also the callback that runs now is still in the queue.
+bool has_blocking_callback(const Stream &stream) {
+    for (const Task *task = stream.queue.front(); task != nullptr; task = task->next.get()) {
+        if (task->kind() == TaskKind::Callback && static_cast<const CallbackTask *>(task)->blocks_stream()) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void require_subscribed(const Stream &stream) {
+    if (stream.callback_owner != Stream::CallbackOwner::User) {
+        fail(ACL_ERROR_RT_STREAM_NO_CB_REG, "stream %u is not subscribed to a callback thread", stream.id);
+    }
+}
+
+}  // namespace
+
+void Reports::require_free(const Stream &stream) {
     if (stream.callback_owner != Stream::CallbackOwner::None) {
         fail(ACL_ERROR_RT_STREAM_SUBSCRIBE, "stream %u already has a callback thread", stream.id);
     }
+}
+
+void Reports::subscribe(std::uint64_t thread, Stream &stream) {
+    require_free(stream);
     const auto found = threads_.find(thread);
     if (found != threads_.end() && found->second->device != &stream.context.device) {
         fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, "the thread takes callbacks of device %u already",
@@ -83,8 +108,7 @@ void Reports::unsubscribe(std::uint64_t thread, Stream &stream) {
     if (stream.callback_thread != thread) {
         fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, "stream %u is subscribed to another thread", stream.id);
     }
-    const bool is_blocked = stream.state == Stream::State::Blocked;
-    if (is_blocked && stream.queue.front()->kind() == TaskKind::Callback) {
+    if (has_blocking_callback(stream)) {
         // The runtime deadlocks here (section 9, aclrtUnSubscribeReport); a defined error is more useful.
         fail(ACL_ERROR_RT_STREAM_SUBSCRIBE, "stream %u waits for a callback; synchronize it first", stream.id);
     }
@@ -103,10 +127,9 @@ void Reports::release(Stream &stream) {
 }
 
 void Reports::launch(Lock &lock, Stream &stream, aclrtCallback function, void *argument, bool blocks_stream) {
+    require_subscribed(stream);
     engine_.admit(lock, stream);
-    if (stream.callback_owner != Stream::CallbackOwner::User) {
-        fail(ACL_ERROR_RT_STREAM_NO_CB_REG, "stream %u is not subscribed to a callback thread", stream.id);
-    }
+    require_subscribed(stream);  // admit() may have let in a thread that ended it
     const auto thread = threads_.at(stream.callback_thread);
     engine_.submit(stream, CallbackTask(thread, function, argument, blocks_stream));
 }

@@ -22,6 +22,7 @@ struct Device;
 class Reports {
   public:
     explicit Reports(Engine &engine) : engine_(engine) {}
+    static void require_free(const Stream &stream);  // for subscribe()
     void subscribe(std::uint64_t thread, Stream &stream);
     void unsubscribe(std::uint64_t thread, Stream &stream);
     void launch(std::unique_lock<std::mutex> &lock, Stream &stream, aclrtCallback function, void *argument,

@@ -92,8 +92,8 @@ bool parse_visible_devices(const std::string &text, std::uint32_t devices, std::
 }
 
 const Config &config() {
-    static const Config instance = read_config();
-    return instance;
+    static const Config *const instance = new Config(read_config());  // never destroyed, as the engine
+    return *instance;
 }
 
 }  // namespace aclsim

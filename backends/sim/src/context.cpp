@@ -4,6 +4,7 @@
 
 #include "engine.h"
 #include "error.h"
+#include "label.h"
 #include "model.h"
 #include "stall.h"
 
@@ -98,6 +99,7 @@ void destroy_context(Engine &engine, Lock &lock, std::shared_ptr<Context> contex
         destroy_stream(engine, lock, context->streams.back(), force);
     }
     context->models.clear();
+    drop_labels(engine, *context);
     context->default_stream.reset();
     if (context->host_functions) {
         context->host_functions->stop();

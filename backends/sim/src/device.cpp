@@ -15,8 +15,8 @@ bool IdPool::acquire(std::uint32_t &id) {
     }
     ++used_;
     if (!returned_.empty()) {
-        id = *returned_.begin();
-        returned_.erase(returned_.begin());
+        id = returned_.top();
+        returned_.pop();
         return true;
     }
     id = next_++;

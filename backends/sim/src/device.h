@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <queue>
 #include <set>
 #include <vector>
 
@@ -21,7 +23,7 @@ class IdPool {
     IdPool(std::uint32_t first, std::uint32_t limit) : next_(first), limit_(limit) {}
     bool acquire(std::uint32_t &id);
     void release(std::uint32_t id) {
-        returned_.insert(id);
+        returned_.push(id);
         --used_;
     }
     std::uint32_t available() const { return std::min(unused(), may_use_ > used_ ? may_use_ - used_ : 0); }
@@ -36,7 +38,7 @@ class IdPool {
     const std::uint32_t limit_;
     std::uint32_t used_ = 0;
     std::uint32_t may_use_ = UINT32_MAX;
-    std::set<std::uint32_t> returned_;
+    std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> returned_;
 };
 
 struct Device {

@@ -200,7 +200,7 @@ void Engine::note_submission(Stream &stream, Task &task) {
 // What fault injection makes of a task that is to start.
 bool Engine::is_faulted(Stream &stream, Task &task, Start &start) {
     if (task.delay.count() > 0) {
-        timer_.arm(stream, task.sequence, Clock::now() + task.delay);
+        timer_.arm(stream, Clock::now() + task.delay);
         task.delay = std::chrono::microseconds(0);
         task.is_delayed = true;
         start = Start::Blocked;
@@ -227,6 +227,7 @@ Start Engine::start_task(Stream &stream, Task &task) {
 }
 
 void Engine::complete(Stream &stream, Task &task) {
+    timer_.disarm(stream);
     task.uses.reset();  // before anybody who waited for the task frees the memory
     // What an abort dropped behind a running task is done with that task.
     const std::uint64_t done = std::max(task.sequence, stream.dropped.load(std::memory_order_relaxed));
@@ -337,6 +338,7 @@ void Engine::drop_queue(Stream &stream, aclError reason) {
     std::unique_ptr<Task> running = is_running ? stream.queue.pop() : nullptr;
     stream.aborts += stream.queue.front() != nullptr ? 1 : 0;
     stream.abort_reason = reason;
+    timer_.disarm(stream);
     while (auto task = stream.queue.pop()) {
         task->cancel(stream);
     }

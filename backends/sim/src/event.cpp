@@ -9,6 +9,22 @@
 
 namespace aclsim {
 
+void Signal::take_id() {
+    std::uint32_t id = 0;
+    if (!id_ && !device_.event_ids.acquire(id)) {
+        fail(ACL_ERROR_RT_NO_EVENT_RESOURCE, "device %u gives out no more events; %u are in use", device_.user_id,
+             device_.event_ids.in_use());
+    }
+    id_ = id_.value_or(id);
+}
+
+void Signal::give_back_id() {
+    if (id_) {
+        device_.event_ids.release(*id_);
+        id_.reset();
+    }
+}
+
 void Signal::set(Engine &engine) {
     set_ = true;
     waiters_.wake(engine);
@@ -24,19 +40,33 @@ class RecordTask final : public Task {
         if (is_newest()) {
             event_->complete_ = true;
             event_->ticks_ = event_->takes_time() ? now() : 0;
+            event_->give_back_id();
         }
         signal_->set(engine_);
         return Start::Done;
     }
 
-    void rewind() override { event_->recorded_ = event_->recorded_ || is_newest(); }
-
-    // An aborted record leaves the event as if it had never been recorded (section 0.2).
-    void cancel(Stream &) override {
+    void rewind() override {
         if (is_newest()) {
-            event_->recorded_ = false;
-            event_->ticks_ = 0;
+            event_->recorded_ = true;
+            event_->abort_reason_ = ACL_SUCCESS;
         }
+    }
+
+    // The abort of a device, on some chips also that of a stream, leaves the event as if it had never been recorded
+    // (section 0.2). Otherwise its record stays, and is never complete.
+    void cancel(Stream &stream) override {
+        if (!is_newest() || injected_failure != ACL_SUCCESS) {
+            return;
+        }
+        const bool is_stream_abort = stream.abort_reason != ACL_ERROR_RT_DEVICE_TASK_ABORT;
+        if (is_stream_abort && !config().product->has(kStreamAbortResetsEvents)) {
+            event_->abort_reason_ = stream.abort_reason;
+            return;
+        }
+        event_->recorded_ = false;
+        event_->ticks_ = 0;
+        event_->give_back_id();
     }
 
   private:
@@ -58,7 +88,12 @@ class RecordTask final : public Task {
 class WaitTask final : public Task {
   public:
     WaitTask(Engine &engine, std::shared_ptr<Event> event, std::shared_ptr<Signal> signal, std::uint32_t timeout_s)
-        : engine_(engine), event_(std::move(event)), signal_(std::move(signal)), timeout_s_(timeout_s) {}
+        : engine_(engine), event_(std::move(event)), signal_(std::move(signal)), timeout_s_(timeout_s) {
+        if (timeout_s_ > 0) {
+            engine_.timer().start();
+        }
+        ++event_->outstanding_waits_;
+    }
     TaskKind kind() const override { return TaskKind::Wait; }
 
     Start start(Stream &stream) override {
@@ -66,23 +101,23 @@ class WaitTask final : public Task {
             signal_->add_waiter(stream);
             if (timeout_s_ > 0 && !armed_) {
                 armed_ = true;
-                engine_.timer().arm(stream, sequence, Clock::now() + std::chrono::seconds(timeout_s_));
+                engine_.timer().arm(stream, Clock::now() + std::chrono::seconds(timeout_s_));
             }
             return Start::Blocked;
         }
         if (expired_) {
-            signal_->remove_waiter(stream);
             result = ACL_ERROR_RT_TASK_TIMEOUT;
         } else {
             event_->tell_observer(engine_, stream);
         }
-        --event_->outstanding_waits_;
+        cancel(stream);
         return Start::Done;
     }
 
     void cancel(Stream &stream) override {
         signal_->remove_waiter(stream);
         --event_->outstanding_waits_;
+        event_->give_back_id();
     }
 
     void rewind() override {
@@ -92,7 +127,7 @@ class WaitTask final : public Task {
 
     bool expire() override { return expired_ = true; }
 
-    Stream *waits_for() override { return engine_.registry().find<Stream>(event_->record_stream_); }
+    Stream *waits_for() override { return event_->record_stream().get(); }
     std::string awaited() const override {
         return "event " + text_of(event_->handle()) + (event_->recorded_ ? "" : ", which is not recorded");
     }
@@ -119,27 +154,33 @@ class ResetTask final : public Task {
     std::shared_ptr<Signal> signal_;
 };
 
-Event::~Event() {
-    if (has_id_) {
-        device.event_ids.release(id_);
-    }
+std::shared_ptr<Stream> Event::record_stream() const {
+    auto stream = record_stream_.lock();
+    return stream && !stream->destroyed ? stream : nullptr;
 }
 
-void Event::take_id() {
-    if (!has_id_) {
-        if (!device.event_ids.acquire(id_)) {
-            fail(ACL_ERROR_RT_NO_EVENT_RESOURCE, "device %u gives out no more events; %u are in use", device.user_id,
-                 device.event_ids.in_use());
-        }
-        has_id_ = true;
-    }
+void Event::note_record(Stream &stream) {
+    record_stream_ = stream.weak_from_this();
+    record_sequence_ = stream.submitted + 1;
+    abort_reason_ = ACL_SUCCESS;
 }
 
-void Event::use_new_signal() {
-    if (signal_.use_count() == 1) {
-        signal_->clear();  // nobody else refers to it: as good as a new one
-    } else {
-        signal_ = std::make_shared<Signal>();
+void Event::renew_signal() {
+    // One that nobody else refers to is as good as a new one.
+    auto signal = signal_.use_count() == 1 ? signal_ : std::make_shared<Signal>(device);
+    if (can_be_waited_for() || !config().product->is_stars) {
+        signal->take_id();  // K4 needs none where the hardware schedules
+    }
+    signal->clear();
+    signal_ = std::move(signal);
+}
+
+// K3 keeps its id no longer than its record and the waits for it take, K1 until the next record (section 2,
+// aclrtGetEventId).
+void Event::give_back_id() {
+    const bool is_over = recorded_ ? complete_ && mode == Mode::New : !has_fixed_signal();
+    if (is_over && outstanding_waits_ == 0) {
+        signal_->give_back_id();
     }
 }
 
@@ -147,53 +188,60 @@ void Event::record(Engine &engine, Lock &lock, Stream &stream) {
     const auto self = shared_from_this();  // admit() may let other threads in
     engine.admit(lock, stream);
     if (ipc) {
-        record_stream_ = stream.handle();
-        record_sequence_ = stream.submitted + 1;
-        submit_ipc_record(engine, stream, ipc, ipc->issue());
+        records_ = ipc->issue();
+        note_record(stream);
+        submit_ipc_record(engine, stream, ipc, records_);
         return;
     }
-    if (can_be_waited_for() || !config().product->is_stars) {
-        take_id();  // K4 needs none where the hardware schedules
-    }
     if (!has_fixed_signal()) {
-        use_new_signal();
+        renew_signal();
     }
     ++records_;
     recorded_ = true;
     complete_ = seen_ = was_reset_ = false;
-    record_stream_ = stream.handle();
-    record_sequence_ = stream.submitted + 1;
+    note_record(stream);
     engine.submit(stream, RecordTask(engine, self, signal_, records_));
+}
+
+bool Event::is_over_for(const Stream &stream) const {
+    if (ipc || has_fixed_signal()) {
+        return false;  // a fixed signal may still be set by an earlier record
+    }
+    // K1, K3: a reset K1 event is waited for in vain: the bit of its id was cleared and a new record takes another
+    // id [obs].
+    const bool is_over = !recorded_ || (complete_ && !was_reset_);
+    const bool is_own_record = mode == Mode::New && record_stream().get() == &stream;
+    return is_over || is_own_record;
 }
 
 void Event::wait(Engine &engine, Lock &lock, Stream &stream, std::uint32_t timeout_s) {
     const auto self = shared_from_this();
-    engine.admit(lock, stream);
     const Product &product = *config().product;
     const bool is_foreign = &stream.context.device != &device;
+    const bool is_ignored = is_foreign && !ipc && product.has(kIgnoresForeignWaits);
+    if (is_ignored || is_over_for(stream)) {  // no task: it needs no place in the queue
+        require_not_aborting(stream);
+        require_sound(stream.context);
+    } else {
+        engine.admit(lock, stream);
+    }
+    if (is_ignored) {
+        return;
+    }
     const bool is_timed = product.has_wait_timeout && !(is_foreign && product.has(kForeignWaitsAreUntimed));
     const std::uint32_t timeout = is_timed ? timeout_s : 0;
     if (ipc) {
         submit_ipc_wait(engine, stream, ipc, timeout);
         return;
     }
-    if (is_foreign && product.has(kIgnoresForeignWaits)) {
+    const auto recorded = recorded_ && !has_fixed_signal() ? record_stream() : nullptr;
+    if (recorded) {
+        engine.memory_pools().link(engine, stream, recorded->handle(), record_sequence_);
+    }
+    if (is_over_for(stream)) {
+        tell_observer(engine, stream);
         return;
     }
-    if (recorded_ && !has_fixed_signal()) {  // a fixed signal may still be set by an earlier record
-        engine.memory_pools().link(engine, stream, record_stream_, record_sequence_);
-    }
-    if (!has_fixed_signal()) {
-        // K1, K3, K7: nothing to wait for once the record is complete. A reset K1 event is waited for in vain: the bit
-        // of its id was cleared and a new record takes another id [obs].
-        const bool is_over = !recorded_ || (complete_ && !was_reset_);
-        const bool is_own_record = mode == Mode::New && record_stream_ == stream.handle();
-        if (is_over || is_own_record) {
-            tell_observer(engine, stream);
-            return;
-        }
-    }
-    ++outstanding_waits_;
     engine.submit(stream, WaitTask(engine, self, signal_, timeout));
 }
 
@@ -206,7 +254,7 @@ void Event::reset(Engine &engine, Lock &lock, Stream &stream) {
 
 void Event::tell_observer(Engine &engine, const Stream &waited) const {
     if (Observer *observer = engine.observer()) {
-        if (const Stream *recorded = engine.registry().find<Stream>(record_stream_)) {
+        if (const auto recorded = record_stream()) {
             observer->edge(*recorded, waited, *this);
         }
     }
@@ -217,15 +265,6 @@ bool Event::was_seen_complete() const {
     // [obs, section 0.2].
     const bool is_told = (flags & ~static_cast<std::uint32_t>(ACL_EVENT_CAPTURE_STREAM_PROGRESS)) != 0;
     return complete_ && (seen_ || is_told);
-}
-
-bool Event::find_id(std::uint32_t &id) const {
-    const bool gave_it_back = mode == Mode::New && complete_ && outstanding_waits_ == 0;  // K3
-    if (!has_id_ || gave_it_back) {
-        return false;
-    }
-    id = id_;
-    return true;
 }
 
 std::shared_ptr<Event> create_event(Engine &engine, Device &device, Event::Mode mode, std::uint32_t flags) {

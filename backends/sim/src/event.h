@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "ipc_event.h"
 #include "registry.h"
@@ -16,17 +17,27 @@ class Engine;
 class Stream;
 struct Device;
 
-// The bit that a record sets and that waits look at; the runtime calls it the event's hardware id. K2 and K5 have one
+// The bit that a record sets and that waits look at, and the hardware id that it has on the device. K2 and K5 have one
 // for life, the other kinds take a new one for each record, which is why an earlier wait keeps its own record.
 class Signal {
   public:
+    explicit Signal(Device &device) : device_(device) {}
+    ~Signal() { give_back_id(); }
+    Signal(const Signal &) = delete;
+    Signal &operator=(const Signal &) = delete;
+    // Fails with ACL_ERROR_RT_NO_EVENT_RESOURCE if the device has none left. One that it has it keeps.
+    void take_id();
+    void give_back_id();
+    const std::optional<std::uint32_t> &id() const { return id_; }
     bool is_set() const { return set_; }
     void set(Engine &engine);
     void clear() { set_ = false; }
     void add_waiter(Stream &stream) { waiters_.add(stream); }
-    void remove_waiter(const Stream &stream) { waiters_.remove(stream); }
+    void remove_waiter(Stream &stream) { waiters_.remove(stream); }
 
   private:
+    Device &device_;
+    std::optional<std::uint32_t> id_;
     bool set_ = false;
     Waiters waiters_;
 };
@@ -38,8 +49,7 @@ class Event final : public Object, public std::enable_shared_from_this<Event> {
     // old mode: aclrtCreateEvent, aclrtCreateEventWithFlag; new mode: aclrtCreateEventExWithFlag.
     enum class Mode : std::uint8_t { Old, New };
     Event(Device &owner, Mode creation_mode, std::uint32_t creation_flags)
-        : device(owner), mode(creation_mode), flags(creation_flags) {}
-    ~Event() override;
+        : device(owner), mode(creation_mode), flags(creation_flags), signal_(std::make_shared<Signal>(owner)) {}
 
     // The kinds K1 to K7 as questions. K1 is the default event (0xE, old mode), K3 the Ex event with SYNC.
     bool is_external() const { return flags == ACL_EVENT_EXTERNAL; }            // K5
@@ -65,11 +75,14 @@ class Event final : public Object, public std::enable_shared_from_this<Event> {
     void see_complete() { seen_ = true; }
     std::uint32_t outstanding_waits() const { return outstanding_waits_; }
     std::uint64_t ticks() const { return ticks_; }  // of the newest record; 0 without TIME_LINE
-    bool find_id(std::uint32_t &id) const;          // aclrtGetEventId
-    void take_id();                                 // ACL_ERROR_RT_NO_EVENT_RESOURCE if there is none left
-    // The newest record, for those who wait for it: the stream's handle and the task's number.
-    void *record_stream() const { return record_stream_; }
+    const std::optional<std::uint32_t> &id() const { return signal_->id(); }  // aclrtGetEventId
+    void take_id() { signal_->take_id(); }
+    // The newest record, for those who wait for it: its number; its stream, nullptr when that is gone; the number of
+    // the task there; and why that was aborted, if it was.
+    std::uint64_t record_number() const { return records_; }
+    std::shared_ptr<Stream> record_stream() const;
     std::uint64_t record_sequence() const { return record_sequence_; }
+    aclError abort_reason() const { return abort_reason_; }
 
     Device &device;
     const Mode mode;
@@ -83,21 +96,23 @@ class Event final : public Object, public std::enable_shared_from_this<Event> {
   private:
     friend class RecordTask;
     friend class WaitTask;
-    void use_new_signal();
+    void note_record(Stream &stream);
+    void renew_signal();
+    void give_back_id();
+    bool is_over_for(const Stream &stream) const;  // a wait in that stream would have nothing to wait for
     void tell_observer(Engine &engine, const Stream &waited) const;  // of a satisfied wait
 
-    std::shared_ptr<Signal> signal_ = std::make_shared<Signal>();
+    std::shared_ptr<Signal> signal_;
     std::uint64_t records_ = 0;  // number of the newest record: completions of older ones are ignored
     bool recorded_ = false;      // state other than INIT
     bool complete_ = false;      // state RECORDED
     bool seen_ = false;
     bool was_reset_ = false;  // since the newest record
-    bool has_id_ = false;
-    std::uint32_t id_ = 0;
     std::uint32_t outstanding_waits_ = 0;
     std::uint64_t ticks_ = 0;
-    void *record_stream_ = nullptr;
+    std::weak_ptr<Stream> record_stream_;
     std::uint64_t record_sequence_ = 0;
+    aclError abort_reason_ = ACL_SUCCESS;
 };
 
 std::shared_ptr<Event> create_event(Engine &engine, Device &device, Event::Mode mode, std::uint32_t flags);

@@ -42,10 +42,11 @@ void Faults::fail_task(const StreamFilter &streams, std::uint64_t nth, aclError 
     tasks_.push_back({streams, {nth, code}});
 }
 
-void Faults::delay_tasks(const StreamFilter &streams, std::chrono::microseconds delay) {
+void Faults::delay_tasks(Engine &engine, const StreamFilter &streams, std::chrono::microseconds delay) {
     if (delay > kLongestDelay) {
         reject(ACL_ERROR_INVALID_PARAM, "a delay is at most an hour");
     }
+    engine.timer().start();
     delays_.push_back({streams, delay});
 }
 
@@ -191,7 +192,7 @@ bool apply_one(Engine &engine, const std::string &entry) {
         return false;
     }
     if (kind == "delay" && parse_stream(parts[1], streams)) {
-        engine.faults().delay_tasks(streams, std::chrono::microseconds(value));
+        engine.faults().delay_tasks(engine, streams, std::chrono::microseconds(value));
         return true;
     }
     if (kind == "lose" && parse_number(parts[1], number) && number < engine.devices().size()) {

@@ -31,7 +31,7 @@ class Faults {
     void fail_call(const std::string &function, std::uint64_t nth, aclError code);
     void fail_task(const StreamFilter &streams, std::uint64_t nth, aclError code);
     // A task starts so much later than it could; 0: at once, as without a rule.
-    void delay_tasks(const StreamFilter &streams, std::chrono::microseconds delay);
+    void delay_tasks(Engine &engine, const StreamFilter &streams, std::chrono::microseconds delay);
     void clear();
 
     // What the engine asks.

@@ -31,4 +31,12 @@ std::shared_ptr<Label> create_label(Engine &engine, std::weak_ptr<Context> conte
     return label;
 }
 
+void drop_labels(Engine &engine, const Context &context) {
+    for (const auto &label : engine.registry().all<Label>()) {
+        if (label->context.lock().get() == &context) {
+            engine.registry().remove(*label);
+        }
+    }
+}
+
 }  // namespace aclsim

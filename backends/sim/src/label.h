@@ -29,5 +29,7 @@ struct LabelList final : public Object {
 
 // Fails with ACL_ERROR_RT_INTERNAL_ERROR if the process has as many as it can have.
 std::shared_ptr<Label> create_label(Engine &engine, std::weak_ptr<Context> context);
+// Labels end with their context.
+void drop_labels(Engine &engine, const Context &context);
 
 }  // namespace aclsim

@@ -30,6 +30,7 @@ class NotifyWaitTask final : public ConditionTask {
     TaskKind kind() const override { return TaskKind::NotifyWait; }
 
   protected:
+    bool polls() const override { return notify_->is_shared(); }  // perhaps only since the task was submitted
     bool try_pass() override { return notify_->bit().exchange(0) != 0; }
     Waiters &waiters() override { return notify_->waiters_; }
     std::string awaited() const override { return "notify " + std::to_string(notify_->id); }
@@ -85,7 +86,8 @@ void Notify::wait(Engine &engine, Lock &lock, Stream &stream, std::uint32_t time
     engine.submit(stream, NotifyWaitTask(engine, self, timeout_s));
 }
 
-const std::string &Notify::export_key(bool checks_process) {
+const std::string &Notify::export_key(Engine &engine, bool checks_process) {
+    engine.timer().start();  // who waits already polls from now on
     shared_ = SharedMemory::create<Shared>();
     Shared &shared = shared_->as<Shared>();
     shared.bit = local_.load();
@@ -94,6 +96,8 @@ const std::string &Notify::export_key(bool checks_process) {
     const std::int32_t own = getpid();
     shared.importers.start(checks_process);
     shared.importers.add(&own, 1);  // the exporter may import too [obs]
+    waiters_.wake(engine);
+    engine.pump();
     return shared_->name();
 }
 

@@ -36,7 +36,7 @@ class Notify final : public Object, public std::enable_shared_from_this<Notify> 
 
     bool is_shared() const { return shared_ != nullptr; }
     // Makes it known to other processes; returns the key.
-    const std::string &export_key(bool checks_process);
+    const std::string &export_key(Engine &engine, bool checks_process);
     void permit(const std::int32_t *processes, std::size_t count);
     std::uint32_t creator_device() const;
 

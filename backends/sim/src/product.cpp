@@ -40,7 +40,8 @@ constexpr Product kProducts[] = {
     {"950", "Ascend950PR", 128 * kGiB, 128 * kMiB, 32, 64, 6, 1984, 65536, 65535, 2014, 1000000, 4294967, true, true, true, true, true,
      3510, 128 * kKiB, ACL_RT_DEVS_TOPOLOGY_HCCS_SW, ACL_HOST_DEVICE_CONNECT_TYPE_UB, ACL_DEVICE_FORM_FACTOR_POD,
      kHasDeviceOnlyObjects | kComputesWithoutStamps | kIgnoresDefaultReset | kDeviceSyncSkipsCpuStreams | kHasSimt |
-         kHasSuperPod | kHasCacheFlush | kPadsNothing | kCopiesNeedPeerAccess | kCopiesRowsInDevice | kHasLongDescriptors},
+         kHasSuperPod | kHasCacheFlush | kPadsNothing | kCopiesNeedPeerAccess | kCopiesRowsInDevice | kHasLongDescriptors |
+         kStreamAbortResetsEvents},
 };
 // clang-format on
 

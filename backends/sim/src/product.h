@@ -29,6 +29,8 @@ enum Trait : std::uint32_t {
     kCopiesNeedPeerAccess = 1U << 16,  // between two devices (memory_cmo_allocator.md 3, as the next two)
     kCopiesRowsInDevice = 1U << 17,    // two-dimensional copies whose source and destination are on the device
     kHasLongDescriptors = 1U << 18,    // of copies and cache operations: 64 bytes, not 32 (3, 6)
+    // events_streams_sync.md again
+    kStreamAbortResetsEvents = 1U << 19,  // as the abort of a device does on every chip (0.2)
 };
 
 struct Product {

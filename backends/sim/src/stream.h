@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -16,6 +17,7 @@ namespace aclsim {
 class Context;
 class Engine;
 class Model;
+class Waiters;
 
 class Stream final : public Object, public std::enable_shared_from_this<Stream> {
   public:
@@ -66,6 +68,12 @@ class Stream final : public Object, public std::enable_shared_from_this<Stream> 
     bool plays = false;                  // its queue holds an execution of the model
     Stream *ready_previous = nullptr;    // links of ReadyQueue
     Stream *ready_next = nullptr;
+    Waiters *waits_in = nullptr;  // links of Waiters
+    Stream *waits_behind = nullptr;
+    Stream *waits_before = nullptr;
+    static constexpr std::chrono::steady_clock::time_point kNever = std::chrono::steady_clock::time_point::max();
+    std::chrono::steady_clock::time_point expires_at = kNever;  // of the head; kept by Timer
+    std::chrono::steady_clock::time_point polled_since = kNever;
 
     // Failures and attributes.
     aclError failure = ACL_SUCCESS;  // the last one since the last synchronization (section 1, failure visibility)

@@ -73,8 +73,8 @@ class Task {
     virtual void cancel(Stream &) {}
     // Engine lock held. The task, which is a model's and is over, will be started again.
     virtual void rewind() {}
-    // Engine lock held. A moment that a Blocked task has asked the timer for has come; true if it wants to be started
-    // again.
+    // Engine lock held. The time limit that a Blocked task has given the timer has come; true if it wants to be
+    // started again.
     virtual bool expire() { return false; }
     // The stream that must make progress before a Blocked task can go on, if that is known.
     virtual Stream *waits_for() { return nullptr; }

@@ -1,31 +1,26 @@
 // The streams that are blocked on one thing.
 #pragma once
 
-#include <algorithm>
-#include <vector>
-
 namespace aclsim {
 
+class Engine;
 class Stream;
 
-// Guarded by the engine's lock.
+// First come, first served. Guarded by the engine's lock. A stream is blocked on one thing at a time, so the links are
+// its own: to join and to leave cost the same however many wait, and a list needs no destruction.
 class Waiters {
   public:
-    void add(Stream &stream) { streams_.push_back(&stream); }
-    void remove(const Stream &stream) {
-        streams_.erase(std::remove(streams_.begin(), streams_.end(), &stream), streams_.end());
-    }
+    Waiters() = default;
+    Waiters(const Waiters &) = delete;
+    Waiters &operator=(const Waiters &) = delete;
+    void add(Stream &stream);     // one that waits here already keeps its place
+    void remove(Stream &stream);  // does nothing if it does not wait here
     // Lets each of them look again at what it waits for.
-    template <class Engine>
-    void wake(Engine &engine) {
-        for (Stream *stream : streams_) {
-            engine.make_runnable(*stream);
-        }
-        streams_.clear();
-    }
+    void wake(Engine &engine);
 
   private:
-    std::vector<Stream *> streams_;
+    Stream *first_ = nullptr;
+    Stream *last_ = nullptr;
 };
 
 }  // namespace aclsim

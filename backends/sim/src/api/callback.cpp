@@ -24,6 +24,7 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
 aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         Stream &on = require_stream(engine, stream);
+        Reports::require_free(on);
         if (config().product->is_stars) {
             require_context(engine);  // it creates an internal event there
         }

@@ -40,11 +40,17 @@ aclError create(const char *function, aclrtEvent *event, Event::Mode mode, std::
 
 [[noreturn]] void refuse_kind(const char *what) { refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "not with %s event", what); }
 
-// A query tells of a failure that stays: STOP mode, or a device that is lost.
-void require_sound_context(Engine &engine, const Event &event) {
-    const Stream *stream = engine.registry().find<Stream>(event.record_stream());
-    if (stream != nullptr) {
+// A query tells of a failure that stays, STOP mode or a device that is lost: of the context of the newest record.
+void require_sound_context(const Event &event) {
+    if (const auto stream = event.record_stream()) {
         require_sound(stream->context);
+    }
+}
+
+// A bad handle shows before what the kind of the event forbids, a missing context behind it.
+void require_handle_if_any(Engine &engine, aclrtStream stream) {
+    if (stream != nullptr) {
+        require_handle<Stream>(engine, stream, "stream");
     }
 }
 
@@ -92,24 +98,24 @@ aclError record(const char *function, aclrtEvent event, aclrtStream stream, std:
         require(event, "event");
         require_supported();
         Event &found = require_event(engine, event);
-        Stream &on = require_stream(engine, stream);
+        require_handle_if_any(engine, stream);
         refuse_device_only(found);
         if (flag == ACL_EVENT_RECORD_EXTERNAL) {
             refuse_external(found, found.record_flag);
         }
         associate(found.record_flag, flag);
-        found.record(engine, lock, require_recordable(found, require_own(engine, on)));
+        found.record(engine, lock, require_recordable(found, require_own_stream(engine, stream)));
     });
 }
 
 void wait(Engine &engine, Lock &lock, aclrtStream stream, Event &event, std::uint32_t timeout_s) {
-    Stream &on = require_stream(engine, stream);
+    require_handle_if_any(engine, stream);
     refuse_device_only(event);
     if (!event.can_be_waited_for()) {
         refuse_kind("an unsynchronized");
     }
     associate(event.wait_flag, ACL_EVENT_WAIT_DEFAULT);
-    require_recordable(event, require_own(engine, on));
+    Stream &on = require_recordable(event, require_own_stream(engine, stream));
     if (event.is_default() && !event.was_recorded()) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the event was never recorded");
     }
@@ -126,8 +132,8 @@ void synchronize_ipc(Engine &engine, Lock &lock, const Event &event, std::int32_
     const auto records = event.ipc;
     const std::uint64_t newest = records->newest();
     const Clock::time_point deadline = deadline_of(timeout_ms);
-    const auto stream = engine.registry().share<Stream>(event.record_stream());
-    if (stream && !records->is_complete(newest)) {  // perhaps it is ours: this thread may help to run it
+    const auto stream = event.record_number() == newest ? event.record_stream() : nullptr;
+    if (stream && !records->is_complete(newest)) {  // it is ours: this thread may help to run it
         const std::uint64_t own = event.record_sequence();
         if (engine.wait_for(lock, stream, own, deadline) == Engine::Waited::TimedOut) {
             fail_in_time(timeout_ms);
@@ -159,14 +165,16 @@ void synchronize(Engine &engine, Lock &lock, aclrtEvent event, std::int32_t time
         synchronize_ipc(engine, lock, found, timeout_ms);
         return;
     }
-    require_sound_context(engine, found);
-    // A stream that is gone has done its work or was aborted.
-    const auto stream = engine.registry().share<Stream>(found.record_stream());
-    if (!found.was_recorded() || !stream) {
-        return;
-    }
-    if (!stream->executes_tasks()) {
+    require_sound_context(found);
+    const auto stream = found.record_stream();
+    if (stream && found.was_recorded() && !stream->executes_tasks()) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the event was recorded on a persistent stream, which executes nothing");
+    }
+    if (found.abort_reason() != ACL_SUCCESS) {
+        fail(found.abort_reason(), "the event's newest record was aborted; record it again");
+    }
+    if (!found.was_recorded() || !stream) {  // a stream that is gone has done its work
+        return;
     }
     const auto context = stream->context.shared_from_this();  // others may destroy it meanwhile
     const std::uint64_t record = found.record_sequence();
@@ -227,7 +235,7 @@ aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
     return entry(__func__, [&](Engine &engine, Lock &lock) {
         Event &found = require_event(engine, event);
-        Stream &on = require_stream(engine, stream);
+        require_handle_if_any(engine, stream);
         refuse_device_only(found);
         if (!found.can_be_waited_for() || found.is_ipc() || found.mode == Event::Mode::New) {
             refuse_kind("an unsynchronized, IPC or Ex");
@@ -236,7 +244,7 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
             require_context(engine);
             return;
         }
-        found.reset(engine, lock, require_recordable(found, require_own(engine, on)));
+        found.reset(engine, lock, require_recordable(found, require_own_stream(engine, stream)));
     });
 }
 
@@ -248,7 +256,7 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
         if (found.mode == Event::Mode::New || found.is_external()) {
             refuse_kind("an Ex or external");
         }
-        require_sound_context(engine, found);
+        require_sound_context(found);
         const bool complete = !found.was_recorded() || found.was_seen_complete();
         *status = complete ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
     });
@@ -262,7 +270,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
         if (found.is_external()) {
             refuse_kind("an external");
         }
-        require_sound_context(engine, found);
+        require_sound_context(found);
         if (found.is_complete()) {
             found.see_complete();
         }
@@ -280,7 +288,10 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
         if (found.mode == Event::Mode::New || found.is_external()) {
             refuse_kind("an Ex or external");
         }
-        require_sound_context(engine, found);
+        require_sound_context(found);
+        if (const Context *context = current_context(engine)) {
+            require_sound(*context);  // here the calling thread's counts too
+        }
         *status = found.outstanding_waits() == 0 ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
     });
 }
@@ -385,9 +396,10 @@ aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId) {
         if (found.is_ipc()) {
             refuse_kind("an IPC");
         }
-        if (!found.find_id(*eventId)) {
+        if (!found.id()) {
             fail(ACL_ERROR_RT_INTERNAL_ERROR, "the event holds no id now");
         }
+        *eventId = *found.id();
     });
 }
 

@@ -118,7 +118,7 @@ aclError aclrtNotifyGetExportKey(aclrtNotify notify, char *key, size_t len, uint
         if (found.is_shared()) {
             fail(ACL_ERROR_RT_INTERNAL_ERROR, "the notify is shared already");
         }
-        const std::string &name = found.export_key(flags == ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT);
+        const std::string &name = found.export_key(engine, flags == ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT);
         std::memcpy(key, name.c_str(), name.size() + 1);
     });
 }

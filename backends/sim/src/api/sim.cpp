@@ -54,7 +54,7 @@ aclError aclsimFailTask(aclrtStream stream, uint64_t nth, aclError code) {
 aclError aclsimDelayTasks(aclrtStream stream, uint64_t microseconds) {
     return entry(__func__, [&](Engine &engine, Lock &) {
         const auto delay = std::chrono::microseconds(std::min<uint64_t>(microseconds, INT64_MAX));
-        engine.faults().delay_tasks(filter_of(engine, stream), delay);
+        engine.faults().delay_tasks(engine, filter_of(engine, stream), delay);
     });
 }
 

@@ -132,6 +132,18 @@ Stream &require_unbound(Stream &stream) {
     return stream;
 }
 
+// The priority as an attribute is a message to the device about a stream of the user's.
+Stream &require_prioritized(Engine &engine, aclrtStream stream) {
+    if (stream == nullptr) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL: the default stream's priority is fixed");
+    }
+    Stream &found = require_handle<Stream>(engine, stream, "stream");
+    if ((found.flags & ACL_STREAM_CPU_SCHEDULE) != 0) {
+        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u is scheduled by the AI CPU and has no priority", found.id);
+    }
+    return found;
+}
+
 [[noreturn]] void unknown_attribute(aclrtStreamAttr attribute) {
     fail(ACL_ERROR_RT_PARAM_INVALID, "there is no stream attribute %d", static_cast<int>(attribute));
 }
@@ -254,7 +266,7 @@ aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
                 break;
             case ACL_STREAM_ATTR_PRIORITY:
                 // A hint to the device: Get does not return it, and the order of creation stays in force.
-                require_handle<Stream>(engine, stream, "stream");
+                require_prioritized(engine, stream);
                 break;
             default:
                 unknown_attribute(stmAttrType);
@@ -276,9 +288,12 @@ aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
                 value->userCustomTag = require_own_stream(engine, stream).custom_tag;
                 break;
             case ACL_STREAM_ATTR_CACHE_OP_INFO:
-            case ACL_STREAM_ATTR_PRIORITY:
                 require_own_stream(engine, stream);
-                value->streamPriority = 0;  // of both, see above [obs]
+                value->cacheOpInfoSwitch = 0;  // see above [obs]
+                break;
+            case ACL_STREAM_ATTR_PRIORITY:
+                require_own(engine, require_prioritized(engine, stream));
+                value->streamPriority = 0;  // see above [obs]
                 break;
             default:
                 unknown_attribute(stmAttrType);
@@ -320,8 +335,13 @@ aclError aclrtPersistentTaskClean(aclrtStream stream) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL");
         }
         require_supported();
-        fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not a persistent stream of a loaded model that is at rest",
-             require_own_stream(engine, stream).id);
+        const Stream &found = require_own_stream(engine, stream);
+        const bool is_kept = (found.flags & (ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE)) == ACL_STREAM_PERSISTENT;
+        if (!is_kept || found.model == nullptr || !found.model->is_executable() || found.model->is_busy()) {
+            fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not a persistent stream of a loaded model that is at rest",
+                 found.id);
+        }
+        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the simulator does not empty the streams of a loaded model");
     });
 }
 

@@ -12,11 +12,7 @@ namespace {
 
 constexpr std::uint32_t kHighestWaitFlag = ACL_STREAM_WAIT_VALUE_NOR;
 
-// Streams that wait for a value; a write looks at all of them, for they are few.
-Waiters &value_waiters() {
-    static Waiters waiters;
-    return waiters;
-}
+Waiters g_waiters;  // streams that wait for a value: a write looks at all of them; guarded by the engine's lock
 
 // Device memory may be written by copies and, in the simulator, by the host at the same time.
 std::uint64_t load(const void *address) {
@@ -43,7 +39,7 @@ class ValueWriteTask final : public Task {
     TaskKind kind() const override { return TaskKind::ValueWrite; }
     Start start(Stream &) override {
         __atomic_store_n(static_cast<std::uint64_t *>(address_), value_, __ATOMIC_RELEASE);
-        value_waiters().wake(engine_);
+        g_waiters.wake(engine_);
         return Start::Done;
     }
 
@@ -61,7 +57,7 @@ class ValueWaitTask final : public ConditionTask {
 
   protected:
     bool try_pass() override { return is_satisfied(load(address_), value_, flag_); }
-    Waiters &waiters() override { return value_waiters(); }
+    Waiters &waiters() override { return g_waiters; }
     std::string awaited() const override {
         return "a value at " + text_of(address_) + ", where " + std::to_string(load(address_)) + " is";
     }
