@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ascend_rt import Buffer, fill
 from ascend_rt.testing import Latch
 
 OK, INVALID_PARAM, RT_PARAM, NO_DEVICE, NO_CONTEXT, BAD_HANDLE = 0, 100000, 107000, 107001, 107002, 107017
@@ -89,6 +90,17 @@ def test_copies_through_mapped_memory(size: int, virtual: Virtual, lib: Any, ffi
     assert (attributes.location.type, attributes.location.id, attributes.pageSize) == (DEVICE, 0, HUGE)
     assert lib.aclrtMemGetAddressRange(address + 77, base, found) == OK
     assert (base[0], found[0]) == (address, size)
+    virtual.give_back(address, memory)
+
+
+def test_new_memory_has_nobody_elses_bytes(virtual: Virtual, device: Any) -> None:
+    blocks = [Buffer(MIB // 2) for _ in range(32)]
+    for block in blocks:
+        fill(block, 7)
+    for block in blocks:
+        block.close()  # small blocks keep their pages for the next ones
+    address, memory = virtual.mapped(6 * MIB)
+    assert virtual.read(address, 6 * MIB) == bytes(6 * MIB)
     virtual.give_back(address, memory)
 
 

@@ -39,6 +39,7 @@ std::shared_ptr<PhysicalMemory> PhysicalMemory::allocate(Engine &engine, std::ui
         pages.file = engine.memory().pages(device.physical_id);
         pages.offset = engine.memory().offset_of(device.physical_id, block);
         pages.location = {Place::Device, device.physical_id};
+        pages.file->discard(pages.offset, size);  // small blocks have left content there, and other processes may look
     } else {
         Heap &heap = engine.memory().pinned();
         pages.file = PageFile::create(size);
