@@ -58,6 +58,11 @@ class Resource:
         self.__class__ = self._closed_class
         return handle
 
+    def _put_back(self, handle: Any) -> None:
+        """Open the object again: what was taken could not be destroyed."""
+        self._handle = handle
+        self.__class__ = type(self).__bases__[0]
+
     @property
     def _is_to_destroy(self) -> bool:
         """Whether the handle is ours to destroy; when its device was reset it is gone, and may be somebody else's."""
@@ -78,15 +83,13 @@ class Resource:
 
         If that fails, the object stays open and may be closed again.
         """
-        cls = type(self)
         handle = self._take_handle()
         if handle is None or not self._is_to_destroy:
             return
         try:
             self._destroy(handle)
         except AclError:
-            self._handle = handle
-            self.__class__ = cls
+            self._put_back(handle)
             raise
 
     def _destroy(self, handle: Any) -> None:

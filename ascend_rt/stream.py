@@ -235,6 +235,8 @@ class Stream(Resource):
         ------
         RuntimeError
             A function that was launched on a stream wants to close one.
+        AclError
+            The stream could not be destroyed; it stays open and may be closed again.
         """
         if callback.is_inside() and not self.is_closed and self._owned:
             raise RuntimeError("a function in a stream cannot close streams: it would wait for its own end")
@@ -248,7 +250,7 @@ class Stream(Resource):
         try:
             self._destroy(handle, force)
         except AclError:
-            self._in_flight.outlive()
+            self._put_back(handle)
             raise
         self._in_flight.drop(ended)
         callback.drop(launched)
@@ -278,6 +280,7 @@ class Stream(Resource):
         try:
             self._discard()
         except AclError as error:
+            self._in_flight.outlive()
             warnings.warn(f"while a stream was discarded: {error}", AclWarning, stacklevel=2, source=self)
 
     def _discard(self) -> None:

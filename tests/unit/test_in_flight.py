@@ -13,7 +13,7 @@ import pytest
 
 from ascend_rt import Buffer, Context, Device, PinnedBuffer, Stream, fill
 from ascend_rt._in_flight import _BATCH
-from ascend_rt.errors import OutOfMemory
+from ascend_rt.errors import AclError, AclWarning, OutOfMemory
 from ascend_rt.testing import Latch
 
 
@@ -189,10 +189,16 @@ def test_what_a_stream_uses_that_cannot_be_destroyed_is_kept(
     with Latch(failing):
         kept = fill_and_forget(failing)
         with monkeypatch.context() as patch:
-            patch.setattr(lib, "aclrtDestroyStream", lambda handle: 507899)
-            with pytest.raises(Exception, match="507899"):
+            patch.setattr("ascend_rt.stream._DISCARD_MS", 1)
+            for name in ("aclrtDestroyStream", "aclrtDestroyStreamForce"):
+                patch.setattr(lib, name, lambda handle: 507899)
+            with pytest.raises(AclError, match="507899"):
                 failing.close()
-        del failing
+            assert not failing.is_done  # still open
+            assert alive(kept) == [kept]
+            with pytest.warns(AclWarning) as told:
+                del failing
+        assert "507899" in str(told[-1].message)
         assert alive(kept) == [kept]
     assert lib.aclrtDestroyStream(handle) == 0
     Stream.from_handle(stream.handle).close()  # looks after what others have left

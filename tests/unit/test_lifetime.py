@@ -282,17 +282,16 @@ def test_what_could_not_be_closed_may_be_closed_again(backend: str) -> None:
             free, made = Device(0).memory_info.free, on_a_device()
             made.append(rt.Context(0))
             names = ["Free", "IpcMemClose", "FreePhysical", "UnmapMem", "ReleaseMemAddress", "MemPoolDestroy"]
-            names += ["MemPoolFreeAsync", "DestroyEvent", "DestroyContext"]
+            names += ["MemPoolFreeAsync", "DestroyEvent", "DestroyContext", "DestroyStream"]
             for it in reversed(made):
-                if not isinstance(it, Stream):
-                    for name in names:
-                        sim.fail_call("aclrt" + name, 507000)
-                    try:
-                        it.close()
-                        print("closed", it)
-                    except rt.errors.AclError as error:
-                        assert not it.is_closed and it.handle, error
-                    sim.clear()
+                for name in names:
+                    sim.fail_call("aclrt" + name, 507000)
+                try:
+                    it.close()
+                    print("closed", it)
+                except rt.errors.AclError as error:
+                    assert not it.is_closed and it.handle, error
+                sim.clear()
                 it.close()
             assert Device(0).memory_info.free == free
             """
