@@ -518,7 +518,7 @@ def test_the_previous_stream_may_be_destroyed(make: Any, other: Stream) -> None:
     with Stream() as short:
         allocator.serve(short, other)
         sim.run_operator(short, 64)
-    sim.run_operator(other, 64)
+    assert code_of(sim.run_operator, other, 64) == OK
 
 
 def test_operators_of_one_stream_and_of_other_allocators_need_no_synchronization(
@@ -527,9 +527,8 @@ def test_operators_of_one_stream_and_of_other_allocators_need_no_synchronization
     make().serve(stream)
     make().serve(other)
     with Latch(stream), Latch(other):
-        for _ in range(3):
-            sim.run_operator(stream, 64)
-            sim.run_operator(other, 64)
+        codes = [code_of(sim.run_operator, on, 64) for on in (stream, other) * 3]
+        assert codes == [OK] * 6
     stream.synchronize()
     other.synchronize()
 

@@ -288,6 +288,7 @@ def test_a_device_that_is_not_current_is_synchronized(device: Device) -> None:
 def test_a_device_is_synchronized_in_an_explicit_context_of_it(device: Device, stream: Stream) -> None:
     with Latch(stream), Context(0):
         device.synchronize(10_000)  # not the primary context's streams
+        assert not stream.is_done
 
 
 def test_stream_exhaustion_names_the_limit(device: Device) -> None:

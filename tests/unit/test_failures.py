@@ -175,7 +175,7 @@ old, pinned = Buffer(4096), PinnedBuffer(4096)
 memory, host = ffi.cast("void *", old.handle), ffi.from_buffer(pinned)
 sim.lose_device(0)
 new = lambda kind: ffi.new(kind + " *")
-flags = {
+calls = {
     "aclrtSetDevice": [0], "aclrtCreateContext": [new("aclrtContext"), 0], "aclrtCreateStream": [new("aclrtStream")],
     "aclrtCreateEvent": [new("aclrtEvent")], "aclrtCreateNotify": [new("aclrtNotify"), 0],
     "aclrtCreateLabel": [new("aclrtLabel")], "aclmdlRIBuildBegin": [new("aclmdlRI"), 0],
@@ -186,7 +186,7 @@ flags = {
     "aclrtSynchronizeStream": [raw(a)], "aclrtSynchronizeDevice": [], "aclrtDeviceTaskAbort": [0, 10],
     "aclrtStreamQuery": [raw(a), new("aclrtStreamStatus")], "aclrtGetStreamAvailableNum": [new("uint32_t")],
 }
-print({name: code for name, arguments in flags.items() if (code := getattr(lib, name)(*arguments)) != 507010})
+print({name: code for name, arguments in calls.items() if (code := getattr(lib, name)(*arguments)) != 507010})
 print(ffi.string(lib.aclGetRecentErrMsg()).decode())
 a.close(), b.close(), old.close()
 """,

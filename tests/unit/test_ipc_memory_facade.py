@@ -216,6 +216,7 @@ def test_objects_of_a_cycle_may_be_discarded_in_any_order(order: tuple[int, ...]
     cycle.append(IpcMemory(cycle[0]))
     for i in order:
         cycle[i].__del__()
+    assert all(it.is_closed for it in cycle)
 
 
 def test_every_export_has_a_key(device: Device) -> None:

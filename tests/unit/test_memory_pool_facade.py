@@ -327,6 +327,7 @@ def test_objects_of_a_cycle_may_be_discarded_in_any_order(
     for i in order:
         cycle[i].__del__()
     stream.synchronize()
+    assert all(it.is_closed for it in cycle)
 
 
 def test_the_collector_finds_a_cycle(pool: MemoryPool, stream: Stream) -> None:

@@ -791,6 +791,7 @@ def test_locations_are_told_once_for_each_run(device: Device, monkeypatch: pytes
 def test_an_empty_batch_is_done(rows_stream: Stream | None, device: Device) -> None:
     copy_batch([], rows_stream)
     copy_batch(iter(()), rows_stream)
+    assert rows_stream is None or rows_stream.is_done
 
 
 BROKEN: dict[str, tuple[Callable[[Buffer], tuple[Any, Any]], str]] = {
