@@ -132,6 +132,16 @@ report(lambda: lib.aclrtDeviceTaskAbort(0, 0), latch.set, b"host function\\n")
 """,
         ["aclrtDeviceTaskAbort has waited 50 ms for task 1", "at task 1 of 1, runs a host function"],
     ),
+    "a stream that is stopped in a context that has failed": (
+        """
+latch = running_on(a)
+assert lib.aclrtSetStreamFailureMode(handle(b), lib.ACL_STOP_ON_FAILURE) == 0
+sim.fail_task(507015, b)
+b.record()
+report(lambda: lib.aclrtStreamStop(handle(a)), latch.set, b"host function\\n")
+""",
+        ["aclrtStreamStop has waited 50 ms for task 1", "at task 1 of 1, runs a host function"],
+    ),
     "a stream that is torn down": (
         """
 c = new("aclrtStream *", "aclrtCreateStream")

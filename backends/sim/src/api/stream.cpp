@@ -4,6 +4,7 @@
 
 #include "entry.h"
 #include "model.h"
+#include "stall.h"
 
 using namespace aclsim;
 
@@ -321,10 +322,14 @@ aclError aclrtStreamStop(aclrtStream stream) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL");
         }
         require_supported();
-        // Stopping the task that runs is waiting for its end. The queue is kept.
+        // Stopping the task that runs is waiting for its end, also when a failure has stopped the context. The queue is
+        // kept.
         const auto found = require_unbound(require_own_stream(engine, stream)).shared_from_this();
-        if (found->state == Stream::State::Running) {
-            engine.wait_for(lock, found, found->queue.front()->sequence, Clock::time_point::max());
+        const std::uint64_t last = found->state == Stream::State::Running ? found->queue.front()->sequence : 0;
+        Patience patience;
+        while (found->completed.load(std::memory_order_relaxed) < last) {
+            found->wake_at = std::min(found->wake_at, last);
+            patience.wait(lock, found->progress, [&] { return explain_stall(*found, last); });
         }
     });
 }
