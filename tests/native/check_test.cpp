@@ -1,15 +1,16 @@
 // The memory check under several threads: who works with memory that others free is told of, and nobody else.
+#include "api/simulator.h"
 #include "check.h"
+#include "support/error.h"
 
 #include <cstdlib>
 #include <cstring>
 
-#include "checks/memory_check.h"
 #include "concurrent.h"
-#include "engine/core.h"
 
-using aclsim::Engine;
+using aclsim::AccessMode;
 using aclsim::Lock;
+using aclsim::Simulator;
 
 namespace {
 
@@ -85,13 +86,15 @@ void work_wrongly() {
 
 // A synchronous copy of another thread works with memory that is freed: at a moment that the test chooses.
 void a_call_uses_memory_until_it_returns() {
-    Engine &engine = Engine::get();
+    Simulator &sim = Simulator::get();
     void *memory = nullptr;
     CHECK_OK(aclrtMalloc(&memory, kSize, ACL_MEM_MALLOC_HUGE_FIRST));
     {
-        Lock lock = engine.acquire();
-        aclsim::note_use(engine, memory, kSize, "memory");
-        aclsim::work_unlocked(engine, lock, [&] { std::thread([&] { CHECK_OK(aclrtFree(memory)); }).join(); });
+        const aclsim::CurrentCall call("a_call");
+        Lock lock = sim.core.acquire();
+        const aclsim::Core::Call noted(sim.core);
+        aclsim::note_use(sim.memory, memory, kSize, AccessMode::ReadWrite, "memory");
+        aclsim::work_unlocked(sim.memory, lock, [&] { std::thread([&] { CHECK_OK(aclrtFree(memory)); }).join(); });
     }
     CHECK(new_reports() == 1);
     CHECK_OK(aclrtMalloc(&memory, kSize, ACL_MEM_MALLOC_HUGE_FIRST));

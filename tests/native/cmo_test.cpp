@@ -4,10 +4,8 @@
 
 #include "check.h"
 #include "concurrent.h"
-#include "engine/core.h"
+#include "observe.h"
 
-using aclsim::Engine;
-using aclsim::Lock;
 using aclsim::Stream;
 using aclsim::Task;
 using aclsim::TaskKind;
@@ -23,7 +21,7 @@ constexpr std::size_t kExecutions = 25;  // of each thread
 class Order final : public aclsim::Observer {
   public:
     explicit Order(std::uint32_t first_stream) : first_stream_(first_stream) {}
-    void started(const Stream &stream, const Task &task) override {
+    void started(aclsim::Time, const Stream &stream, const Task &task) override {
         if (task.kind() == TaskKind::CmoBarrier) {
             const std::size_t number = ++barriers_[index(stream)];
             for (const std::size_t operations : operations_) {
@@ -31,7 +29,7 @@ class Order final : public aclsim::Observer {
             }
         }
     }
-    void ended(const Stream &stream, const Task &task) override {
+    void ended(aclsim::Time, const Stream &stream, const Task &task) override {
         if (task.kind() == TaskKind::Cmo) {
             ++operations_[index(stream)];
         }
@@ -50,11 +48,6 @@ class Order final : public aclsim::Observer {
     std::vector<std::size_t> operations_ = std::vector<std::size_t>(kStreams);
     std::vector<std::size_t> barriers_ = std::vector<std::size_t>(kStreams);
 };
-
-void observe(aclsim::Observer *observer) {
-    const Lock lock = Engine::get().acquire();
-    Engine::get().set_observer(observer);
-}
 
 void submit_round(std::uint32_t round, const std::vector<aclrtStream> &streams, void *memory) {
     aclrtBarrierTaskInfo info{};
@@ -90,13 +83,14 @@ int main() {
     std::int32_t first = 0;
     CHECK_OK(aclrtStreamGetId(streams[0], &first));
     Order order(static_cast<std::uint32_t>(first));
-    observe(&order);
-    in_threads([model](int) {
-        for (std::size_t i = 0; i < kExecutions; ++i) {
-            CHECK_OK(aclmdlRIExecute(model, -1));
-        }
-    });
-    observe(nullptr);
+    {
+        const Observing observing(order);
+        in_threads([model](int) {
+            for (std::size_t i = 0; i < kExecutions; ++i) {
+                CHECK_OK(aclmdlRIExecute(model, -1));
+            }
+        });
+    }
     order.check_total(kThreads * kExecutions * kRounds);
     CHECK_OK(aclmdlRIDestroy(model));
     CHECK_OK(aclrtFree(memory));

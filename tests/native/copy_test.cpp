@@ -7,13 +7,13 @@
 #include <thread>
 #include <vector>
 
+#include "api/simulator.h"
 #include "check.h"
-#include "engine/core.h"
 
-using aclsim::Engine;
 using aclsim::Interruption;
 using aclsim::Lock;
 using aclsim::Pattern;
+using aclsim::Simulator;
 using aclsim::Stream;
 using aclsim::Transfer;
 
@@ -54,11 +54,11 @@ void a_dropped_queue_interrupts_what_was_submitted_before() {
     unsigned char to = 0;
     const unsigned char from = 1;
     {
-        Engine &engine = Engine::get();
-        Lock lock = engine.acquire();
-        Stream &stream = *engine.registry().find<Stream>(handle);
+        aclsim::Core &core = Simulator::get().core;
+        Lock lock = core.acquire();
+        Stream &stream = *core.registry().find<Stream>(handle);
         stream.submitted = stream.completed = 5;
-        engine.drop_queue(stream, ACL_ERROR_RT_STREAM_ABORT);
+        core.drop_queue(stream, ACL_ERROR_RT_STREAM_ABORT);
         const Interruption old(stream, 5);
         CHECK(old.is_requested() && !Interruption(stream, 6).is_requested() && !Interruption().is_requested());
         CHECK(!Transfer::plain(&to, &from, 1).move(old) && to == 0);

@@ -6,38 +6,55 @@
 #include <vector>
 
 #include "check.h"
-#include "engine/core.h"
-#include "tasks/event.h"
+#include "observe.h"
 
-using aclsim::Engine;
 using aclsim::Lock;
 using aclsim::Observer;
+using aclsim::Point;
+using aclsim::Simulator;
 using aclsim::Stream;
 using aclsim::Task;
-using aclsim::TaskKind;
+using aclsim::Time;
 
 namespace {
 
+// Writes down what it is told, with streams in the order in which they were first seen: "a", "b", ...
 class Recorder final : public Observer {
   public:
-    void submitted(const Stream &stream, const Task &task) override { note("submit", stream, task); }
-    void started(const Stream &stream, const Task &task) override { note("start", stream, task); }
-    void ended(const Stream &stream, const Task &task) override { note("end", stream, task); }
-    void edge(const Stream &recorded, const Stream &waited, const aclsim::Event &) override {
-        lines.push_back("edge " + std::to_string(recorded.id) + "->" + std::to_string(waited.id));
+    void submitted(Time, const Stream &stream, const Task &task, const aclsim::Submission &how) override {
+        note("submit", stream.point(task), std::string(" by ") + how.call);
     }
+    void blocked(Time, const Stream &stream, const Task &task, const aclsim::Causes &causes) override {
+        std::string text = causes.any ? " for any of" : " for all of";
+        for (const aclsim::Cause &cause : causes.list) {
+            text += " " + (cause.stream == nullptr ? std::string("outside")
+                                                   : name_of(Point{cause.stream->serial, cause.sequence}));
+        }
+        note("block", stream.point(task), text);
+    }
+    void started(Time, const Stream &stream, const Task &task) override { note("start", stream.point(task)); }
+    void ended(Time, const Stream &stream, const Task &task) override { note("end", stream.point(task)); }
+    void dropped(Time, const Stream &stream, const Task &task, aclError) override { note("drop", stream.point(task)); }
+    void ordered(Time, Point before, Point after, aclsim::Ordering) override {
+        lines.push_back("order " + name_of(before) + " " + name_of(after));
+    }
+    void host_learned(Time, std::uint32_t, Point point, aclsim::Learned) override { note("learn", point); }
     std::vector<std::string> lines;
 
   private:
-    void note(const char *what, const Stream &stream, const Task &task) {
-        lines.push_back(std::string(what) + " " + std::to_string(stream.id) + "." + std::to_string(task.sequence));
+    void note(const char *what, const Point &point, const std::string &more = "") {
+        lines.push_back(what + (" " + name_of(point)) + more);
     }
+    std::string name_of(const Point &point) {
+        const auto found = std::find(streams_.begin(), streams_.end(), point.stream);
+        const auto index = found - streams_.begin();
+        if (found == streams_.end()) {
+            streams_.push_back(point.stream);
+        }
+        return std::string(1, static_cast<char>('a' + index)) + std::to_string(point.sequence);
+    }
+    std::vector<std::uint64_t> streams_;
 };
-
-void observe(Observer *observer) {
-    Lock lock = Engine::get().acquire();
-    Engine::get().set_observer(observer);
-}
 
 aclrtStream new_stream(std::uint32_t priority = 0) {
     aclrtStream stream = nullptr;
@@ -51,40 +68,66 @@ aclrtEvent new_event() {
     return event;
 }
 
-std::string id_of(aclrtStream stream) {
-    std::int32_t id = 0;
-    CHECK_OK(aclrtStreamGetId(stream, &id));
-    return std::to_string(id);
-}
-
 void observers_see_every_step_and_edge() {
     aclrtStream a = new_stream();
     aclrtStream b = new_stream();
     aclrtEvent event = new_event();
-    const std::string x = id_of(a);
-    const std::string y = id_of(b);
     Recorder recorder;
-    observe(&recorder);
-    CHECK(aclsimHold(1) == 0);
-    CHECK_OK(aclrtRecordEvent(event, a));
-    CHECK_OK(aclrtStreamWaitEvent(b, event));
-    CHECK(aclsimHold(0) == 0);
-    CHECK_OK(aclrtSynchronizeStream(b));
-    CHECK_OK(aclrtRecordEvent(event, a));      // at once
-    CHECK_OK(aclrtStreamWaitEvent(b, event));  // no task, but an edge all the same
-    observe(nullptr);
+    {
+        const Observing observing(recorder);
+        CHECK(aclsimHold(1) == 0);
+        CHECK_OK(aclrtRecordEvent(event, a));
+        CHECK_OK(aclrtStreamWaitEvent(b, event));
+        CHECK(aclsimHold(0) == 0);
+        CHECK_OK(aclrtSynchronizeStream(b));
+        CHECK_OK(aclrtRecordEvent(event, a));      // at once
+        CHECK_OK(aclrtStreamWaitEvent(b, event));  // no task, but an edge to the next one all the same
+    }
     const std::vector<std::string> expected = {
-        "submit " + x + ".1",   "submit " + y + ".1", "start " + x + ".1",    "end " + x + ".1",
-        "edge " + x + "->" + y, "start " + y + ".1",  "end " + y + ".1",      "submit " + x + ".2",
-        "start " + x + ".2",    "end " + x + ".2",    "edge " + x + "->" + y,
+        "submit a1 by aclrtRecordEvent",
+        "submit b1 by aclrtStreamWaitEvent",
+        "start a1",
+        "end a1",
+        "order a1 b1",
+        "start b1",
+        "end b1",
+        "learn b1",
+        "submit a2 by aclrtRecordEvent",
+        "start a2",
+        "end a2",
+        "order a2 b2",
     };
-    // The wait's own start and its edge may come in either order.
-    auto sorted = [](std::vector<std::string> lines) {
-        std::sort(lines.begin(), lines.end());
-        return lines;
-    };
-    CHECK(sorted(recorder.lines) == sorted(expected));
+    CHECK(recorder.lines == expected);
     CHECK_OK(aclrtDestroyEvent(event));
+    CHECK_OK(aclrtDestroyStream(a));
+    CHECK_OK(aclrtDestroyStream(b));
+}
+
+// A wait is bound to its record: a later record of the same event is neither its cause nor its edge.
+void a_wait_is_told_with_the_record_that_it_is_for() {
+    aclrtStream a = new_stream();
+    aclrtStream b = new_stream();
+    aclrtEvent gate = new_event();
+    aclrtEvent event = new_event();
+    CHECK_OK(aclrtRecordEvent(gate, b));  // a later record is to open it
+    CHECK(aclsimHold(1) == 0);
+    Recorder recorder;
+    {
+        const Observing observing(recorder);
+        CHECK_OK(aclrtRecordEvent(gate, a));
+        CHECK_OK(aclrtRecordEvent(event, a));
+        CHECK_OK(aclrtStreamWaitEvent(b, event));
+        CHECK_OK(aclrtRecordEvent(event, b));
+        CHECK(aclsimHold(0) == 0);
+        CHECK_OK(aclrtSynchronizeStream(b));
+    }
+    const auto has = [&](const std::string &line) {
+        return std::find(recorder.lines.begin(), recorder.lines.end(), line) != recorder.lines.end();
+    };
+    CHECK(has("order a2 b2") && !has("order b3 b2"));
+    for (aclrtEvent it : {gate, event}) {
+        CHECK_OK(aclrtDestroyEvent(it));
+    }
     CHECK_OK(aclrtDestroyStream(a));
     CHECK_OK(aclrtDestroyStream(b));
 }
@@ -92,19 +135,20 @@ void observers_see_every_step_and_edge() {
 void ready_streams_are_served_by_priority_then_age() {
     aclrtStream handles[] = {new_stream(5), new_stream(0), new_stream(5), new_stream(0)};
     {
-        Engine &engine = Engine::get();
-        Lock lock = engine.acquire();
+        aclsim::Core &core = Simulator::get().core;
+        const Lock lock = core.acquire();
         aclsim::ReadyQueue ready;
         for (aclrtStream handle : handles) {
-            ready.push(*engine.registry().find<Stream>(handle));
+            ready.push(*core.registry().find<Stream>(handle));
         }
         CHECK(ready.size() == 4);
+        CHECK(ready.all().front() == ready.front());
         for (const int expected : {1, 3, 0, 2}) {
-            Stream &next = engine.scheduler().next(ready);
+            Stream &next = *ready.front();
             CHECK(next.handle() == handles[expected]);
             ready.remove(next);
         }
-        CHECK(ready.size() == 0);
+        CHECK(ready.size() == 0 && ready.front() == nullptr);
     }
     for (aclrtStream handle : handles) {
         CHECK_OK(aclrtDestroyStream(handle));
@@ -159,6 +203,7 @@ void a_long_chain_is_released_without_recursion() {
 int main() {
     CHECK_OK(aclrtSetDevice(0));
     observers_see_every_step_and_edge();
+    a_wait_is_told_with_the_record_that_it_is_for();
     ready_streams_are_served_by_priority_then_age();
     a_destroyed_handle_is_never_another_object();
     a_long_chain_is_released_without_recursion();

@@ -4,13 +4,13 @@
 #include <random>
 #include <vector>
 
+#include "api/simulator.h"
 #include "check.h"
-#include "concurrent.h"
-#include "engine/core.h"
 #include "support/error.h"
+#include "concurrent.h"
 
-using aclsim::Engine;
 using aclsim::Lock;
+using aclsim::Simulator;
 
 namespace {
 
@@ -115,8 +115,8 @@ void freed_at_once() {
     void *block = nullptr;
     void *again = nullptr;
     const auto free_now = [](void *address) {
-        const Lock lock = Engine::get().acquire();
-        return aclsim::free_into_pool(Engine::get(), address);
+        const Lock lock = Simulator::get().core.acquire();
+        return aclsim::free_into_pool(Simulator::get().memory, address);
     };
     const auto is_refused = [&](void *address) {
         try {

@@ -9,11 +9,11 @@ using namespace aclsim;
 namespace {
 
 // The real runtime follows any pointer; here one that is no descriptor is an invalid argument.
-AllocatorDesc &require_desc(Engine &engine, aclrtAllocatorDesc desc) {
+AllocatorDesc &require_desc(Simulator &sim, aclrtAllocatorDesc desc) {
     require(desc, "allocatorDesc");
-    AllocatorDesc *found = engine.registry().find<AllocatorDesc>(desc);
+    AllocatorDesc *found = sim.core.registry().find<AllocatorDesc>(desc);
     if (found == nullptr) {
-        reject(ACL_ERROR_INVALID_PARAM, "%p is no live allocator descriptor", desc);
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%p is no live allocator descriptor", desc);
     }
     return *found;
 }
@@ -21,10 +21,10 @@ AllocatorDesc &require_desc(Engine &engine, aclrtAllocatorDesc desc) {
 template <class Value>
 aclError set_field(const char *function, aclrtAllocatorDesc desc, Value Allocator::*field, Value value,
                    const char *name) {
-    return ungated_entry(function, [&](Engine &engine, Lock &) {
-        AllocatorDesc &found = require_desc(engine, desc);
+    return ungated_entry(function, [&](Simulator &sim, Lock &) {
+        AllocatorDesc &found = require_desc(sim, desc);
         if (value == nullptr) {
-            reject(ACL_ERROR_INVALID_PARAM, "%s is NULL", name);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s is NULL", name);
         }
         found.allocator.*field = value;
     });
@@ -33,7 +33,7 @@ aclError set_field(const char *function, aclrtAllocatorDesc desc, Value Allocato
 template <class Value>
 void require_set(Value value, const char *setter) {
     if (value == nullptr) {
-        reject(ACL_ERROR_INVALID_PARAM, "the descriptor is incomplete: call %s first", setter);
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "the descriptor is incomplete: call %s first", setter);
     }
 }
 
@@ -48,9 +48,9 @@ void give(Value *out, Value value) {
 
 aclrtAllocatorDesc aclrtAllocatorCreateDesc() {
     aclrtAllocatorDesc handle = nullptr;
-    ungated_entry(__func__, [&](Engine &engine, Lock &) {
-        const auto desc = std::make_shared<AllocatorDesc>();
-        engine.registry().add(desc);
+    ungated_entry(__func__, [&](Simulator &sim, Lock &) {
+        const auto desc = make_ref<AllocatorDesc>();
+        sim.core.registry().add(desc);
         handle = desc->handle();
     });
     return handle;
@@ -58,7 +58,7 @@ aclrtAllocatorDesc aclrtAllocatorCreateDesc() {
 
 aclError aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc) {
     return ungated_entry(
-        __func__, [&](Engine &engine, Lock &) { engine.registry().remove(require_desc(engine, allocatorDesc)); });
+        __func__, [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_desc(sim, allocatorDesc)); });
 }
 
 aclError aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocator allocator) {
@@ -83,15 +83,15 @@ aclError aclrtAllocatorSetGetAddrFromBlockFuncToDesc(aclrtAllocatorDesc allocato
 }
 
 aclError aclrtAllocatorRegister(aclrtStream stream, aclrtAllocatorDesc allocatorDesc) {
-    return ungated_entry(__func__, [&](Engine &engine, Lock &) {
+    return ungated_entry(__func__, [&](Simulator &sim, Lock &) {
         require(stream, "stream");
-        const Allocator &allocator = require_desc(engine, allocatorDesc).allocator;
+        const Allocator &allocator = require_desc(sim, allocatorDesc).allocator;
         require_set(allocator.object, "aclrtAllocatorSetObjToDesc");
         require_set(allocator.allocate, "aclrtAllocatorSetAllocFuncToDesc");
         require_set(allocator.release, "aclrtAllocatorSetFreeFuncToDesc");
         require_set(allocator.address_of, "aclrtAllocatorSetGetAddrFromBlockFuncToDesc");
         require_supported();
-        engine.allocators().add(stream, {allocatorDesc, allocator});
+        sim.memory.allocators.add(stream, {allocatorDesc, allocator});
     });
 }
 
@@ -99,13 +99,13 @@ aclError aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc *alloc
                                    aclrtAllocatorAllocFunc *allocFunc, aclrtAllocatorFreeFunc *freeFunc,
                                    aclrtAllocatorAllocAdviseFunc *allocAdviseFunc,
                                    aclrtAllocatorGetAddrFromBlockFunc *getAddrFromBlockFunc) {
-    return ungated_entry(__func__, [&](Engine &engine, Lock &) {
+    return ungated_entry(__func__, [&](Simulator &sim, Lock &) {
         require(allocatorDesc, "allocatorDesc");
         require(stream, "stream");
         require_supported();
-        const Allocators::Registration *found = engine.allocators().find(stream);
+        const Allocators::Registration *found = sim.memory.allocators.find(stream);
         if (found == nullptr) {
-            reject(ACL_ERROR_INVALID_PARAM, "no allocator is registered for stream %p", stream);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "no allocator is registered for stream %p", stream);
         }
         *allocatorDesc = found->desc;
         give(allocator, found->allocator.object);
@@ -117,15 +117,15 @@ aclError aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc *alloc
 }
 
 aclError aclrtAllocatorUnregister(aclrtStream stream) {
-    return ungated_entry(__func__, [&](Engine &engine, Lock &) {
+    return ungated_entry(__func__, [&](Simulator &sim, Lock &) {
         require(stream, "stream");
         require_supported();
-        engine.allocators().remove(stream);
+        sim.memory.allocators.remove(stream);
     });
 }
 
 aclError aclsimRunOperator(aclrtStream stream, size_t workspaceBytes) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
-        run_operator(engine, lock, require_own_stream(engine, stream), workspaceBytes);
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+        run_operator(sim.memory, lock, require_own_stream(sim, stream), workspaceBytes);
     });
 }

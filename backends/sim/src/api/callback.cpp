@@ -8,58 +8,58 @@
 using namespace aclsim;
 
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         if (fn == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "fn is NULL");
         }
-        Stream &on = require_stream(engine, stream);
-        if (on.callback_owner == Stream::CallbackOwner::User) {
+        ContextStream &on = require_stream(sim, stream);
+        if (on.callback_owner == ContextStream::CallbackOwner::User) {
             fail(ACL_ERROR_RT_STREAM_SUBSCRIBE,
                  "stream %u has a subscribed callback thread; it takes no host functions", on.id);
         }
-        launch_host_function(engine, lock, require_own(engine, on), fn, args);
+        launch_host_function(sim.machine, lock, require_own(sim, on), fn, args);
     });
 }
 
 aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        Stream &on = require_stream(engine, stream);
+    return entry(__func__, [&](Simulator &sim, Lock &) {
+        ContextStream &on = require_stream(sim, stream);
         Reports::require_free(on);
         if (config().product->is_stars) {
-            require_context(engine);  // it creates an internal event there
+            require_context(sim);  // it creates an internal event there
         }
-        engine.reports().subscribe(threadId, on);
+        sim.machine.reports.subscribe(threadId, on);
     });
 }
 
 aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        engine.reports().unsubscribe(threadId, require_stream(engine, stream));
+    return entry(__func__, [&](Simulator &sim, Lock &) {
+        sim.machine.reports.unsubscribe(threadId, require_stream(sim, stream));
     });
 }
 
 aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         if (blockType != ACL_CALLBACK_NO_BLOCK && blockType != ACL_CALLBACK_BLOCK) {
-            reject(ACL_ERROR_INVALID_PARAM, "there is no block type %d", static_cast<int>(blockType));
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no block type %d", static_cast<int>(blockType));
         }
         if (fn == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "fn is NULL");
         }
-        Stream &on = require_stream(engine, stream);
-        if (on.callback_owner == Stream::CallbackOwner::Runtime) {
+        ContextStream &on = require_stream(sim, stream);
+        if (on.callback_owner == ContextStream::CallbackOwner::Runtime) {
             fail(ACL_ERROR_RT_STREAM_SUBSCRIBE, "stream %u takes host functions; it takes no callbacks", on.id);
         }
-        engine.reports().launch(lock, require_own(engine, on), fn, userData, blockType == ACL_CALLBACK_BLOCK);
+        sim.machine.reports.launch(lock, require_own(sim, on), fn, userData, blockType == ACL_CALLBACK_BLOCK);
     });
 }
 
 aclError aclrtProcessReport(int32_t timeout) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         if (timeout == 0 || timeout < -1) {
-            reject(ACL_ERROR_INVALID_PARAM, "timeout %d ms is neither -1 nor positive", timeout);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "timeout %d ms is neither -1 nor positive", timeout);
         }
         const auto thread = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(pthread_self()));
-        engine.reports().process(lock, thread, deadline_of(timeout));
+        sim.machine.reports.process(lock, thread, deadline_of(sim, timeout));
     });
 }

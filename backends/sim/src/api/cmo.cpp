@@ -14,27 +14,27 @@ constexpr std::size_t kDescriptorAlignment = 64;
 bool is_type(aclrtCmoType type) { return type >= ACL_RT_CMO_TYPE_PREFETCH && type <= ACL_RT_CMO_TYPE_FLUSH; }
 
 [[noreturn]] void refuse_type(aclrtCmoType type) {
-    refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "there is no cache operation %d", static_cast<int>(type));
+    fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "there is no cache operation %d", static_cast<int>(type));
 }
 
 CacheRange range_of(const void *address, std::size_t size) { return {address, static_cast<std::uint32_t>(size)}; }
 
-void require_bound(const Stream &stream) {
-    if (stream.model == nullptr) {
+void require_bound(const ContextStream &stream) {
+    if (stream.keeper == nullptr) {
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not bound to a model; see aclmdlRIBindStream", stream.id);
     }
 }
 
 // The runtime checks neither; the hardware needs both.
-void require_descriptor(Engine &engine, const void *descriptor) {
+void require_descriptor(Simulator &sim, const void *descriptor) {
     const std::size_t size = CmoDescriptor::of_product().size;
-    const bool is_device = engine.memory().locate(descriptor).place == Place::Device;
-    if (!is_device || !engine.memory().is_live(descriptor, size) ||
+    const bool is_device = sim.memory.space().locate(descriptor).place == Place::Device;
+    if (!is_device || !sim.memory.space().is_live(descriptor, size) ||
         reinterpret_cast<std::uintptr_t>(descriptor) % kDescriptorAlignment != 0) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "cmoDesc %p is not %zu bytes of live device memory, aligned to %zu%s",
-             descriptor, size, kDescriptorAlignment, what_is_known_of(engine, descriptor).c_str());
+             descriptor, size, kDescriptorAlignment, explain_address(sim.memory, descriptor).c_str());
     }
-    note_use(engine, descriptor, size, "cmoDesc");
+    note_use(sim.memory, descriptor, size, AccessMode::Read, "cmoDesc");
 }
 
 // A barrier names operations that drop data; id 0 is that of all others.
@@ -64,28 +64,28 @@ CmoBarriers::Operations operations_of(const CmoBarriers &barriers, const aclrtBa
 }  // namespace
 
 aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(src, "src");
         if (size == 0) {
-            reject(ACL_ERROR_INVALID_PARAM, "size is 0");
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "size is 0");
         }
         require_supported();
         if (!is_type(cmoType)) {
             refuse_type(cmoType);
         }
-        Stream &on = require_own_stream(engine, stream);
-        if (on.model != nullptr) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u is bound to a model; use aclrtCmoAsyncWithDesc", on.id);
+        ContextStream &on = require_own_stream(sim, stream);
+        if (on.keeper != nullptr) {
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u is bound to a model; use aclrtCmoAsyncWithDesc", on.id);
         }
-        note_use(engine, src, size, "src");
-        engine.admit(lock, on);
-        engine.submit(on, CmoTask(engine.workers(), cmoType, range_of(src, size)));
+        note_use(sim.memory, src, size, AccessMode::Read, "src");
+        sim.core.admit(lock, on);
+        sim.core.submit(on, CmoTask(sim.core.workers(), cmoType, range_of(src, size)));
     });
 }
 
 aclError aclrtCmoAsyncWithBarrier(void *src, size_t size, aclrtCmoType cmoType, uint32_t barrierId,
                                   aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(src, "src");
         require_supported();
         if (size == 0) {
@@ -95,24 +95,24 @@ aclError aclrtCmoAsyncWithBarrier(void *src, size_t size, aclrtCmoType cmoType, 
         if (!is_type(cmoType)) {
             refuse_type(cmoType);
         }
-        Stream &on = require_own_stream(engine, stream);
+        ContextStream &on = require_own_stream(sim, stream);
         require_bound(on);
-        note_use(engine, src, size, "src");
-        engine.admit(lock, on);
+        note_use(sim.memory, src, size, AccessMode::Read, "src");
+        sim.core.admit(lock, on);
         if (cmoType == ACL_RT_CMO_TYPE_INVALID) {
-            CmoBarriers &barriers = on.model->barriers;
-            engine.submit(on, TaggedCmoTask(engine, barriers, barriers.add(barrierId, on.handle())));
+            CmoBarriers &barriers = model_of(on)->barriers;
+            sim.core.submit(on, TaggedCmoTask(sim.core, barriers, barriers.add(barrierId, on)));
         } else {
-            engine.submit(on, CmoTask(engine.workers(), cmoType, range_of(src, size)));
+            sim.core.submit(on, CmoTask(sim.core.workers(), cmoType, range_of(src, size)));
         }
     });
 }
 
 aclError aclrtCmoWaitBarrier(aclrtBarrierTaskInfo *taskInfo, aclrtStream stream, uint32_t) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(taskInfo, "taskInfo");
         if (taskInfo->barrierNum == 0 || taskInfo->barrierNum > ACL_RT_CMO_MAX_BARRIER_NUM) {
-            reject(ACL_ERROR_INVALID_PARAM, "%zu barriers are not 1 to %d", taskInfo->barrierNum,
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu barriers are not 1 to %d", taskInfo->barrierNum,
                    ACL_RT_CMO_MAX_BARRIER_NUM);
         }
         for (std::size_t i = 0; i < taskInfo->barrierNum; ++i) {
@@ -123,16 +123,16 @@ aclError aclrtCmoWaitBarrier(aclrtBarrierTaskInfo *taskInfo, aclrtStream stream,
             }
         }
         require_supported();
-        Stream &on = require_own_stream(engine, stream);
+        ContextStream &on = require_own_stream(sim, stream);
         require_bound(on);
-        auto operations = operations_of(on.model->barriers, *taskInfo);
-        engine.admit(lock, on);
-        engine.submit(on, CmoBarrierTask(engine, on.model->barriers, std::move(operations)));
+        auto operations = operations_of(model_of(on)->barriers, *taskInfo);
+        sim.core.admit(lock, on);
+        sim.core.submit(on, CmoBarrierTask(sim.core, model_of(on)->barriers, std::move(operations)));
     });
 }
 
 aclError aclrtCmoGetDescSize(size_t *size) {
-    return entry(__func__, [&](Engine &, Lock &) {
+    return entry(__func__, [&](Simulator &, Lock &) {
         require_supported();
         if (size == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "size is NULL");
@@ -142,36 +142,36 @@ aclError aclrtCmoGetDescSize(size_t *size) {
 }
 
 aclError aclrtCmoSetDesc(void *cmoDesc, void *src, size_t size) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require_supported();
         if (cmoDesc == nullptr || src == nullptr || size == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "cmoDesc or src is NULL, or size is 0");
         }
-        require_working_context(engine);
-        require_descriptor(engine, cmoDesc);
-        note_use(engine, src, size, "src");
+        require_working_context(sim);
+        require_descriptor(sim, cmoDesc);
+        note_use(sim.memory, src, size, AccessMode::Read, "src");
         CmoDescriptor::of_product().write(cmoDesc, range_of(src, size));
     });
 }
 
 aclError aclrtCmoAsyncWithDesc(void *cmoDesc, aclrtCmoType cmoType, aclrtStream stream, const void *reserve) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         if (reserve != nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "reserve must be NULL");
         }
         require_supported();
         if (stream != nullptr) {
-            require_handle<Stream>(engine, stream, "stream");
+            require_handle<Stream>(sim, stream, "stream");
         }
         if (cmoDesc == nullptr || !is_type(cmoType)) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "cmoDesc is NULL, or there is no cache operation %d",
                  static_cast<int>(cmoType));
         }
-        Stream &on = require_own_stream(engine, stream);
+        ContextStream &on = require_own_stream(sim, stream);
         require_bound(on);
-        require_descriptor(engine, cmoDesc);
-        engine.admit(lock, on);
+        require_descriptor(sim, cmoDesc);
+        sim.core.admit(lock, on);
         CmoDescriptor::of_product().write_head(cmoDesc, cmoType);
-        engine.submit(on, DescribedCmoTask(engine, cmoType, cmoDesc));
+        sim.core.submit(on, DescribedCmoTask(sim.memory, cmoType, cmoDesc));
     });
 }

@@ -17,10 +17,10 @@ void require_not_null(const void *argument, const char *name) {
     }
 }
 
-CntNotify &require_cnt_notify(Engine &engine, aclrtCntNotify notify) {
+CntNotify &require_cnt_notify(Simulator &sim, aclrtCntNotify notify) {
     require_not_null(notify, "cntNotify");
     require_supported();
-    return require_handle<CntNotify>(engine, notify, "counting notify");
+    return require_handle<CntNotify>(sim, notify, "counting notify");
 }
 
 void require_record_mode(aclrtCntNotifyRecordMode mode) {
@@ -33,57 +33,57 @@ void require_record_mode(aclrtCntNotifyRecordMode mode) {
 }  // namespace
 
 aclError aclrtCntNotifyCreate(aclrtCntNotify *cntNotify, uint64_t flag) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require_not_null(cntNotify, "cntNotify");
         require_supported();
         if (flag != 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "flag must be 0");
         }
-        const Context *context = current_context(engine);
+        const Context *context = current_context(sim);
         if (context == nullptr) {
-            refuse(ACL_ERROR_RT_CONTEXT_NULL, "the calling thread has no current context; call aclrtSetDevice in it");
+            fail_unremembered(ACL_ERROR_RT_CONTEXT_NULL, "the calling thread has no current context; call aclrtSetDevice in it");
         }
         require_not_lost(context->device);
-        *cntNotify = CntNotify::create(engine, context->device)->handle();
+        *cntNotify = CntNotify::create(sim.core, context->device)->handle();
     });
 }
 
 aclError aclrtCntNotifyDestroy(aclrtCntNotify cntNotify) {
     return entry(__func__,
-                 [&](Engine &engine, Lock &) { engine.registry().remove(require_cnt_notify(engine, cntNotify)); });
+                 [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_cnt_notify(sim, cntNotify)); });
 }
 
 aclError aclrtCntNotifyRecord(aclrtCntNotify cntNotify, aclrtStream stream, aclrtCntNotifyRecordInfo *info) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(info, "info");
-        CntNotify &found = require_cnt_notify(engine, cntNotify);
+        CntNotify &found = require_cnt_notify(sim, cntNotify);
         require_record_mode(info->mode);
-        found.record(engine, lock, require_own_stream(engine, stream), *info);
+        found.record(sim.core, lock, require_own_stream(sim, stream), *info);
     });
 }
 
 aclError aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify, aclrtStream stream, aclrtCntNotifyWaitInfo *info) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(info, "info");
-        CntNotify &found = require_cnt_notify(engine, cntNotify);
+        CntNotify &found = require_cnt_notify(sim, cntNotify);
         if (static_cast<std::uint32_t>(info->mode) > ACL_RT_CNT_NOTIFY_WAIT_EQUAL_WITH_BITMASK_MODE) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no wait mode %d", static_cast<int>(info->mode));
         }
-        found.wait(engine, lock, require_own_stream(engine, stream), *info);
+        found.wait(sim.core, lock, require_own_stream(sim, stream), *info);
     });
 }
 
 aclError aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
-        CntNotify &found = require_cnt_notify(engine, cntNotify);
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+        CntNotify &found = require_cnt_notify(sim, cntNotify);
         const aclrtCntNotifyRecordInfo zero = {ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, 0};
-        found.record(engine, lock, require_own_stream(engine, stream), zero);
+        found.record(sim.core, lock, require_own_stream(sim, stream), zero);
     });
 }
 
 aclError aclrtCntNotifyGetId(aclrtCntNotify cntNotify, uint32_t *notifyId) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require_not_null(notifyId, "notifyId");
-        *notifyId = require_cnt_notify(engine, cntNotify).id;
+        *notifyId = require_cnt_notify(sim, cntNotify).id;
     });
 }

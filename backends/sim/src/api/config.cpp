@@ -18,7 +18,7 @@ std::int64_t g_options[kOptions] = {};
 std::size_t require_option(aclSysParamOpt opt, std::size_t options) {
     const auto index = static_cast<std::size_t>(static_cast<unsigned>(opt));
     if (index >= options) {
-        reject(ACL_ERROR_INVALID_PARAM, "there is no option %d here", static_cast<int>(opt));
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no option %d here", static_cast<int>(opt));
     }
     return index;
 }
@@ -50,8 +50,8 @@ void require_limit(aclrtDevResLimitType type, std::uint32_t value) {
     }
 }
 
-Device &require_open_device(Engine &engine, std::int32_t id) {
-    Device &device = require_device(engine, id);
+Device &require_open_device(Simulator &sim, std::int32_t id) {
+    Device &device = require_device(sim, id);
     if (device.contexts.empty()) {
         fail(ACL_ERROR_RT_DEV_SETUP_ERROR, "device %d is not open in this process", id);
     }
@@ -59,7 +59,7 @@ Device &require_open_device(Engine &engine, std::int32_t id) {
 }
 
 // A stream's own limit, else its device's.
-std::uint32_t limit_of(const Stream &stream, aclrtDevResLimitType type) {
+std::uint32_t limit_of(const ContextStream &stream, aclrtDevResLimitType type) {
     const std::int64_t own = stream.core_limits[static_cast<std::size_t>(type)];
     return own >= 0 ? static_cast<std::uint32_t>(own)
                     : stream.context.device.core_limits[static_cast<std::size_t>(type)];
@@ -68,31 +68,31 @@ std::uint32_t limit_of(const Stream &stream, aclrtDevResLimitType type) {
 }  // namespace
 
 aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
-    return entry(__func__, [&](Engine &, Lock &) {
+    return entry(__func__, [&](Simulator &, Lock &) {
         const std::size_t option = require_option(opt, kOptions);
         g_options[option] = require_option_value(option, value);
     });
 }
 
 aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value) {
-    return entry(__func__, [&](Engine &, Lock &) {
+    return entry(__func__, [&](Simulator &, Lock &) {
         require(value, "value");
         *value = g_options[require_option(opt, kOptions)];
     });
 }
 
 aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         const std::size_t option = require_option(opt, kContextOptions);
-        require_context(engine).options[option] = require_option_value(option, value);
+        require_context(sim).options[option] = require_option_value(option, value);
     });
 }
 
 aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(value, "value");
         const std::size_t option = require_option(opt, kContextOptions);
-        const auto &found = require_context(engine).options[option];
+        const auto &found = require_context(sim).options[option];
         if (!found) {
             fail(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET, "option %zu was never set in this context", option);
         }
@@ -101,69 +101,69 @@ aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value) {
 }
 
 aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t *value) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(value, "value");
-        const Device &device = require_open_device(engine, deviceId);
+        const Device &device = require_open_device(sim, deviceId);
         require_limit_type(type);
         *value = device.core_limits[static_cast<std::size_t>(type)];
     });
 }
 
 aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t value) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        Device &device = require_open_device(engine, deviceId);
+    return entry(__func__, [&](Simulator &sim, Lock &) {
+        Device &device = require_open_device(sim, deviceId);
         require_limit(type, value);
         device.core_limits[static_cast<std::size_t>(type)] = value;
     });
 }
 
 aclError aclrtResetDeviceResLimit(int32_t deviceId) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        require_open_device(engine, deviceId).core_limits = {config().product->cube_cores,
+    return entry(__func__, [&](Simulator &sim, Lock &) {
+        require_open_device(sim, deviceId).core_limits = {config().product->cube_cores,
                                                              config().product->vector_cores};
     });
 }
 
 aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t *value) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(value, "value");
-        const Stream &found = require_stream(engine, stream);
+        const ContextStream &found = require_stream(sim, stream);
         require_limit_type(type);
         *value = limit_of(found, type);
     });
 }
 
 aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t value) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        Stream &found = require_stream(engine, stream);
+    return entry(__func__, [&](Simulator &sim, Lock &) {
+        ContextStream &found = require_stream(sim, stream);
         require_limit(type, value);
         found.core_limits[static_cast<std::size_t>(type)] = value;
     });
 }
 
 aclError aclrtResetStreamResLimit(aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &) { require_stream(engine, stream).core_limits = {-1, -1}; });
+    return entry(__func__, [&](Simulator &sim, Lock &) { require_stream(sim, stream).core_limits = {-1, -1}; });
 }
 
 aclError aclrtUseStreamResInCurrentThread(aclrtStream stream) {
     return entry(__func__,
-                 [&](Engine &engine, Lock &) { t_resource_stream = require_stream(engine, stream).handle(); });
+                 [&](Simulator &sim, Lock &) { t_resource_stream = require_stream(sim, stream).handle(); });
 }
 
 aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        if (require_stream(engine, stream).handle() == t_resource_stream) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
+        if (require_stream(sim, stream).handle() == t_resource_stream) {
             t_resource_stream = nullptr;
         }
     });
 }
 
 aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t *value) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(value, "value");
         require_limit_type(type);
-        const Stream *stream = engine.registry().find<Stream>(t_resource_stream);
+        const ContextStream *stream = sim.core.registry().find<ContextStream>(t_resource_stream);
         *value = stream != nullptr ? limit_of(*stream, type)
-                                   : require_context(engine).device.core_limits[static_cast<std::size_t>(type)];
+                                   : require_context(sim).device.core_limits[static_cast<std::size_t>(type)];
     });
 }

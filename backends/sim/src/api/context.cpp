@@ -6,8 +6,8 @@ using namespace aclsim;
 namespace {
 
 // It has left the registry, and waits for its work.
-bool is_being_destroyed(Engine &engine, aclrtContext handle) {
-    for (const auto &device : engine.devices()) {
+bool is_being_destroyed(Simulator &sim, aclrtContext handle) {
+    for (const auto &device : sim.machine.devices) {
         for (const Context *context : device->contexts) {
             if (context->handle() == handle && !context->is_primary) {
                 return true;
@@ -20,36 +20,36 @@ bool is_being_destroyed(Engine &engine, aclrtContext handle) {
 }  // namespace
 
 aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(context, "context");
-        Device &device = require_device(engine, deviceId);
+        Device &device = require_device(sim, deviceId);
         require_not_lost(device);
-        const auto created = create_context(engine, device, /*primary=*/false);
+        const auto created = create_context(sim.machine, device, /*primary=*/false);
         *context = created->handle();
         thread_context() = {created->handle(), nullptr};
-        tell_stream_state(engine, lock, created->default_stream->handle(), ACL_RT_STREAM_STATE_CREATE_POST);
+        tell_stream_state(sim.machine.state_callbacks, lock, created->default_stream->handle(), ACL_RT_STREAM_STATE_CREATE_POST);
     });
 }
 
 aclError aclrtDestroyContext(aclrtContext context) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(context, "context");
-        auto found = engine.registry().share<Context>(context);
-        if (!found && is_being_destroyed(engine, context)) {
+        auto found = Ref<Context>(sim.core.registry().find<Context>(context));
+        if (!found && is_being_destroyed(sim, context)) {
             fail(ACL_ERROR_RT_CONTEXT_RELEASE_ERROR, "another thread is destroying the context %p", context);
         }
         if (!found || found->is_primary) {
             fail(ACL_ERROR_RT_CONTEXT_NULL, "%p is no live explicit context", context);
         }
         require_not_tearing_down(*found);
-        destroy_context(engine, lock, std::move(found), /*force=*/false);
+        destroy_context(sim.machine, lock, std::move(found), /*force=*/false);
     });
 }
 
 aclError aclrtSetCurrentContext(aclrtContext context) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(context, "context");
-        if (engine.registry().find<Context>(context) == nullptr) {
+        if (sim.core.registry().find<Context>(context) == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%p is no live context", context);
         }
         thread_context().explicit_context = context;
@@ -57,29 +57,29 @@ aclError aclrtSetCurrentContext(aclrtContext context) {
 }
 
 aclError aclrtGetCurrentContext(aclrtContext *context) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(context, "context");
-        const Context *current = current_context(engine);
+        const Context *current = current_context(sim);
         if (current == nullptr) {
-            refuse(ACL_ERROR_RT_CONTEXT_NULL, "the calling thread has no current context");
+            fail_unremembered(ACL_ERROR_RT_CONTEXT_NULL, "the calling thread has no current context");
         }
         *context = current->handle();
     });
 }
 
 aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(stream, "stream");
-        *stream = require_context(engine).default_stream->handle();
+        *stream = require_context(sim).default_stream->handle();
     });
 }
 
 aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *active) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(active, "active");
         if (flags != nullptr) {
-            reject(ACL_ERROR_INVALID_PARAM, "flags must be NULL");
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags must be NULL");
         }
-        *active = require_device(engine, deviceId).set_count > 0 ? 1 : 0;
+        *active = require_device(sim, deviceId).set_count > 0 ? 1 : 0;
     });
 }

@@ -1,6 +1,6 @@
 // Copies of one block and of rows (memory_cmo_allocator.md section 3). Each function keeps the order of checks given
 // there.
-#include "tasks/copy.h"
+#include "api/copy.h"
 
 #include <cstring>
 #include <vector>
@@ -21,7 +21,7 @@ void require_both(const void *dst, const void *src) {
 
 void require_transfer_kind(aclrtMemcpyKind kind) {
     if (kind < ACL_MEMCPY_HOST_TO_HOST || kind > ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE) {
-        reject(ACL_ERROR_INVALID_PARAM, "there is no copy kind %d here", static_cast<int>(kind));
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no copy kind %d here", static_cast<int>(kind));
     }
 }
 
@@ -36,48 +36,48 @@ class BufferedCopyTask final : public CopyTask {
 };
 
 // What a buffer holds could be copied once only. The default stream is never bound.
-void require_unbound(Engine &engine, aclrtStream stream) {
-    const Stream *on = engine.registry().find<Stream>(stream);
-    if (on != nullptr && on->model != nullptr) {
+void require_unbound(Simulator &sim, aclrtStream stream) {
+    const Stream *on = sim.core.registry().find<Stream>(stream);
+    if (on != nullptr && on->keeper != nullptr) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u is bound to a model, which cannot keep a buffered copy", on->id);
     }
 }
 
-void copy_buffered(Engine &engine, Lock &lock, aclrtStream stream, const Transfer &transfer) {
-    require_context(engine);
-    const bool to_device = engine.memory().locate(transfer.destination).place == Place::Device;
-    if (!to_device || engine.memory().locate(transfer.source).place == Place::Device) {
+void copy_buffered(Simulator &sim, Lock &lock, aclrtStream stream, const Transfer &transfer) {
+    require_context(sim);
+    const bool to_device = sim.memory.space().locate(transfer.destination).place == Place::Device;
+    if (!to_device || sim.memory.space().locate(transfer.source).place == Place::Device) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the buffered copy goes from host to device only");
     }
-    require_own_stream(engine, stream);
-    require_live(engine, transfer.source, transfer.width, "src");
+    require_own_stream(sim, stream);
+    require_live(sim.memory, transfer.source, transfer.width, AccessMode::Read, "src");
     std::vector<unsigned char> buffer(transfer.width);
-    work_unlocked(engine, lock, [&] { std::memcpy(buffer.data(), transfer.source, transfer.width); });
-    Stream &on = require_own_stream(engine, stream);  // again: another thread may have destroyed it
-    require_live(engine, transfer.destination, transfer.width, "dst");
-    admit_with(engine, lock, on, {{transfer.destination, transfer.width}});
-    engine.submit(on, BufferedCopyTask(engine.workers(), transfer.destination, std::move(buffer)));
+    work_unlocked(sim.memory, lock, [&] { std::memcpy(buffer.data(), transfer.source, transfer.width); });
+    ContextStream &on = require_own_stream(sim, stream);  // again: another thread may have destroyed it
+    require_live(sim.memory, transfer.destination, transfer.width, AccessMode::Write, "dst");
+    admit_with(sim.memory, lock, on, {{transfer.destination, transfer.width}});
+    sim.core.submit(on, BufferedCopyTask(sim.core.workers(), transfer.destination, std::move(buffer)));
 }
 
 aclError copy_async(const char *function, void *dst, std::size_t destMax, const void *src, std::size_t count,
                     aclrtMemcpyKind kind, aclrtStream stream) {
-    return entry(function, [&](Engine &engine, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) {
         if (count == 0) {
             return;
         }
         require_both(dst, src);
         require_transfer_kind(kind);
         if (stream != nullptr) {
-            require_handle<Stream>(engine, stream, "stream");
+            require_handle<Stream>(sim, stream, "stream");
         }
         require_fits(count, destMax);
         const Transfer transfer = Transfer::plain(dst, src, count);
         if (kind == ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE) {
-            require_unbound(engine, stream);
-            copy_buffered(engine, lock, stream, transfer);
+            require_unbound(sim, stream);
+            copy_buffered(sim, lock, stream, transfer);
             return;
         }
-        copy_block_in_stream(engine, lock, stream, transfer, kind);
+        copy_block_in_stream(sim, lock, stream, transfer, kind);
     });
 }
 
@@ -88,11 +88,11 @@ bool check_2d(const Transfer &transfer, aclrtMemcpyKind kind) {
     }
     require_both(transfer.destination, transfer.source);
     if (transfer.width > transfer.source_pitch || transfer.width > transfer.destination_pitch) {
-        reject(ACL_ERROR_INVALID_PARAM, "width %zu exceeds a pitch (%zu, %zu)", transfer.width, transfer.source_pitch,
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "width %zu exceeds a pitch (%zu, %zu)", transfer.width, transfer.source_pitch,
                transfer.destination_pitch);
     }
     if (kind < ACL_MEMCPY_HOST_TO_DEVICE || kind > ACL_MEMCPY_DEFAULT) {
-        reject(ACL_ERROR_INVALID_PARAM, "there is no two-dimensional copy of kind %d", static_cast<int>(kind));
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no two-dimensional copy of kind %d", static_cast<int>(kind));
     }
     if (transfer.height > kLargestHeight || transfer.width > kLargestWidth) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%zu rows of %zu bytes are more than a copy can do", transfer.height,
@@ -103,39 +103,39 @@ bool check_2d(const Transfer &transfer, aclrtMemcpyKind kind) {
 
 }  // namespace
 
-void aclsim::copy_block(Engine &engine, Lock &lock, const Transfer &transfer) {
+void aclsim::copy_block(Simulator &sim, Lock &lock, const Transfer &transfer) {
     if (transfer.destination == transfer.source) {
         return;
     }
-    require_working_context(engine);
-    require_ranges(engine, transfer);
-    copy_now(engine, lock, transfer);
+    require_working_context(sim);
+    require_ranges(sim.memory, transfer);
+    copy_now(sim.memory, lock, transfer);
 }
 
-void aclsim::copy_block_in_stream(Engine &engine, Lock &lock, aclrtStream stream, const Transfer &transfer,
+void aclsim::copy_block_in_stream(Simulator &sim, Lock &lock, aclrtStream stream, const Transfer &transfer,
                                   aclrtMemcpyKind kind) {
-    require_context(engine);
-    const aclrtMemcpyKind corrected = correct_kind(engine, kind, transfer.destination, transfer.source);
+    require_context(sim);
+    const aclrtMemcpyKind corrected = correct_kind(sim.memory, kind, transfer.destination, transfer.source);
     if (corrected == ACL_MEMCPY_HOST_TO_HOST) {
-        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "an asynchronous copy from host to host is not supported");
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "an asynchronous copy from host to host is not supported");
     }
     if (transfer.destination == transfer.source) {
         return;
     }
-    Stream &on = require_own_stream(engine, stream);
-    require_ranges(engine, transfer);
-    copy_in_stream(engine, lock, on, transfer, corrected);
+    ContextStream &on = require_own_stream(sim, stream);
+    require_ranges(sim.memory, transfer);
+    copy_in_stream(sim.memory, lock, on, transfer, corrected);
 }
 
 aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         if (count == 0) {
             return;
         }
         require_both(dst, src);
         require_transfer_kind(kind);
         require_fits(count, destMax);
-        copy_block(engine, lock, Transfer::plain(dst, src, count));
+        copy_block(sim, lock, Transfer::plain(dst, src, count));
     });
 }
 
@@ -151,27 +151,27 @@ aclError aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax, const void *sr
 
 aclError aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
                        aclrtMemcpyKind kind) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         const Transfer transfer{dst, dpitch, src, spitch, width, height};
         if (!check_2d(transfer, kind)) {
             return;
         }
         if (kind == ACL_MEMCPY_DEVICE_TO_DEVICE) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "a synchronous two-dimensional copy inside the device");
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "a synchronous two-dimensional copy inside the device");
         }
-        require_current_device(engine);
-        const aclrtMemcpyKind corrected = correct_kind(engine, kind, dst, src);
+        require_current_device(sim);
+        const aclrtMemcpyKind corrected = correct_kind(sim.memory, kind, dst, src);
         if (corrected != ACL_MEMCPY_HOST_TO_DEVICE && corrected != ACL_MEMCPY_DEVICE_TO_HOST) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "the copy does not cross between host and device");
         }
-        require_ranges(engine, transfer);
-        copy_now(engine, lock, transfer);
+        require_ranges(sim.memory, transfer);
+        copy_now(sim.memory, lock, transfer);
     });
 }
 
 aclError aclrtMemcpy2dAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
                             aclrtMemcpyKind kind, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         const Transfer transfer{dst, dpitch, src, spitch, width, height};
         if (!check_2d(transfer, kind)) {
             return;
@@ -180,17 +180,17 @@ aclError aclrtMemcpy2dAsync(void *dst, size_t dpitch, const void *src, size_t sp
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL, and %s takes no default stream here",
                  config().product->name);
         }
-        Stream &on = require_stream(engine, stream);
-        const aclrtMemcpyKind corrected = correct_kind(engine, kind, dst, src);
+        ContextStream &on = require_stream(sim, stream);
+        const aclrtMemcpyKind corrected = correct_kind(sim.memory, kind, dst, src);
         if (corrected == ACL_MEMCPY_HOST_TO_HOST) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "an asynchronous copy from host to host");
         }
         if (corrected == ACL_MEMCPY_DEVICE_TO_DEVICE && !config().product->has(kCopiesRowsInDevice)) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no two-dimensional copy inside the device",
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no two-dimensional copy inside the device",
                    config().product->name);
         }
-        require_own(engine, on);
-        require_ranges(engine, transfer);
-        copy_in_stream(engine, lock, on, transfer, corrected);
+        require_own(sim, on);
+        require_ranges(sim.memory, transfer);
+        copy_in_stream(sim.memory, lock, on, transfer, corrected);
     });
 }

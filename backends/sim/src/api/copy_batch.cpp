@@ -35,7 +35,7 @@ bool is_reserved_zero(const aclrtMemcpyBatchAttr &attribute) {
 bool check_arrays(const Batch &batch) {
     require(batch.sizes, "sizes");
     if (batch.length == 0) {
-        reject(ACL_ERROR_INVALID_PARAM, "numBatches is 0");
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "numBatches is 0");
     }
     if (std::all_of(batch.sizes, batch.sizes + batch.length, [](std::size_t size) { return size == 0; })) {
         return false;
@@ -47,14 +47,14 @@ bool check_arrays(const Batch &batch) {
     require(batch.first_items, "attrsIndexes");
     for (std::size_t i = 0; i < batch.length; ++i) {
         if (batch.limits[i] < batch.sizes[i]) {
-            reject(ACL_ERROR_INVALID_PARAM, "item %zu: %zu bytes do not fit into a destination of %zu", i,
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "item %zu: %zu bytes do not fit into a destination of %zu", i,
                    batch.sizes[i], batch.limits[i]);
         }
     }
     // More attributes than items are refused below; an array that is as long as that number says may not exist.
     for (std::size_t k = 0; k < std::min(batch.attribute_count, batch.length); ++k) {
         if (!is_reserved_zero(batch.attributes[k])) {
-            reject(ACL_ERROR_INVALID_PARAM, "attribute %zu: the reserved bytes must be 0", k);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "attribute %zu: the reserved bytes must be 0", k);
         }
     }
     return true;
@@ -79,15 +79,15 @@ void check_attributes(const Batch &batch, std::size_t longest) {
 }
 
 // Pageable memory counts as the host's; the number of a host is ignored.
-bool is_at(Engine &engine, const void *address, const aclrtMemLocation &declared) {
-    const Location location = engine.memory().locate(address);
+bool is_at(Simulator &sim, const void *address, const aclrtMemLocation &declared) {
+    const Location location = sim.memory.space().locate(address);
     switch (declared.type) {
         case ACL_MEM_LOCATION_TYPE_HOST:
         case ACL_MEM_LOCATION_TYPE_HOST_NUMA:
             return location.place == Place::Pinned || location.place == Place::Unregistered;
         case ACL_MEM_LOCATION_TYPE_DEVICE:
-            return location.place == Place::Device && declared.id < engine.devices().size() &&
-                   engine.devices()[declared.id]->physical_id == location.device;
+            return location.place == Place::Device && declared.id < sim.machine.devices.size() &&
+                   sim.machine.devices[declared.id]->physical_id == location.device;
         default:
             return false;
     }
@@ -96,31 +96,31 @@ bool is_at(Engine &engine, const void *address, const aclrtMemLocation &declared
 bool is_device(const aclrtMemLocation &location) { return location.type == ACL_MEM_LOCATION_TYPE_DEVICE; }
 
 // An item, after everything that the specification checks of one, and what the driver would.
-Transfer require_item(Engine &engine, const Batch &batch, std::size_t i, const aclrtMemcpyBatchAttr &attribute) {
+Transfer require_item(Simulator &sim, const Batch &batch, std::size_t i, const aclrtMemcpyBatchAttr &attribute) {
     const Transfer item = Transfer::plain(batch.destinations[i], batch.sources[i], batch.sizes[i]);
     if (item.width == 0 || item.destination == nullptr || item.source == nullptr) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "item %zu is empty or has a NULL address", i);
     }
-    if (!is_at(engine, item.destination, attribute.dstLoc) || !is_at(engine, item.source, attribute.srcLoc)) {
+    if (!is_at(sim, item.destination, attribute.dstLoc) || !is_at(sim, item.source, attribute.srcLoc)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "item %zu: an address is not where its attribute says", i);
     }
     if (is_device(attribute.dstLoc) == is_device(attribute.srcLoc)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "item %zu does not cross between host and device", i);
     }
-    require_not_lost(require_device(engine, (is_device(attribute.dstLoc) ? attribute.dstLoc : attribute.srcLoc).id));
-    require_ranges(engine, item);
+    require_not_lost(require_device(sim, (is_device(attribute.dstLoc) ? attribute.dstLoc : attribute.srcLoc).id));
+    require_ranges(sim.memory, item);
     return item;
 }
 
 // Calls the function with every item and its direction; fail_index tells the item with which it fails.
 template <class Function>
-void for_each_item(Engine &engine, const Batch &batch, std::size_t &fail_index, Function function) {
+void for_each_item(Simulator &sim, const Batch &batch, std::size_t &fail_index, Function function) {
     std::size_t k = 0;
     for (std::size_t i = 0; i < batch.length; ++i) {
         k += k + 1 < batch.attribute_count && batch.first_items[k + 1] == i ? 1 : 0;
         const aclrtMemcpyBatchAttr &attribute = batch.attributes[k];
         try {
-            function(require_item(engine, batch, i, attribute),
+            function(require_item(sim, batch, i, attribute),
                      is_device(attribute.dstLoc) ? ACL_MEMCPY_HOST_TO_DEVICE : ACL_MEMCPY_DEVICE_TO_HOST);
         } catch (...) {
             fail_index = i;
@@ -132,7 +132,7 @@ void for_each_item(Engine &engine, const Batch &batch, std::size_t &fail_index, 
 // The checks that both forms make before they look at the items, then the body.
 template <class Body>
 aclError batch_entry(const char *function, const Batch &batch, std::size_t longest, std::size_t *failIndex, Body body) {
-    return entry(function, [&](Engine &engine, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) {
         require(failIndex, "failIndex");
         if (!check_arrays(batch)) {
             *failIndex = kNone;
@@ -141,16 +141,16 @@ aclError batch_entry(const char *function, const Batch &batch, std::size_t longe
         require_supported();
         *failIndex = kNone;
         check_attributes(batch, longest);
-        body(engine, lock);
+        body(sim, lock);
     });
 }
 
 // All items are checked before the first is copied, as one call of the driver does it.
 aclError copy_batch(const char *function, const Batch &batch, std::size_t *failIndex) {
-    return batch_entry(function, batch, kLongestBatch, failIndex, [&](Engine &engine, Lock &lock) {
+    return batch_entry(function, batch, kLongestBatch, failIndex, [&](Simulator &sim, Lock &lock) {
         std::vector<Transfer> items;
-        for_each_item(engine, batch, *failIndex, [&](const Transfer &item, aclrtMemcpyKind) { items.push_back(item); });
-        work_unlocked(engine, lock, [&] {
+        for_each_item(sim, batch, *failIndex, [&](const Transfer &item, aclrtMemcpyKind) { items.push_back(item); });
+        work_unlocked(sim.memory, lock, [&] {
             for (const Transfer &item : items) {
                 item.move();
             }
@@ -160,11 +160,11 @@ aclError copy_batch(const char *function, const Batch &batch, std::size_t *failI
 
 // Item by item: those before a failing one are queued already.
 aclError copy_batch_async(const char *function, const Batch &batch, std::size_t *failIndex, aclrtStream stream) {
-    return batch_entry(function, batch, kNoLimit, failIndex, [&](Engine &engine, Lock &lock) {
-        require_own_stream(engine, stream);
-        for_each_item(engine, batch, *failIndex, [&](const Transfer &item, aclrtMemcpyKind direction) {
+    return batch_entry(function, batch, kNoLimit, failIndex, [&](Simulator &sim, Lock &lock) {
+        require_own_stream(sim, stream);
+        for_each_item(sim, batch, *failIndex, [&](const Transfer &item, aclrtMemcpyKind direction) {
             // Looked up each time: while an item waits for the stream another thread may destroy it.
-            copy_in_stream(engine, lock, require_own_stream(engine, stream), item, direction);
+            copy_in_stream(sim.memory, lock, require_own_stream(sim, stream), item, direction);
         });
     });
 }

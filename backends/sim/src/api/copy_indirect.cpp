@@ -13,16 +13,17 @@ constexpr std::size_t kLargestCopy = 4ULL << 30;
 constexpr std::size_t kLargestOffset = 0xFFFFFFFFFFFF;
 constexpr std::uintptr_t kDescriptorAlignment = 64;
 
-bool is_live_on_device(Engine &engine, const void *address, std::size_t size) {
-    return engine.memory().locate(address).place == Place::Device && is_live(engine, address, size);
+bool is_live_on_device(Memory &memory, const void *address, std::size_t size) {
+    return memory.space().locate(address).place == Place::Device && is_live(memory, address, size);
 }
 
 // Nobody can vouch for addresses before they are used: one that is not in the live memory of the stream's device makes
-// the task fail as the device's copy engine does.
+// the task fail as the device's copy sim does.
 class IndirectCopyTask : public CopyTask {
   public:
     Start start(Stream &stream) final {
-        if (!resolve(stream.context.device.physical_id)) {
+        if (!read(stream) || !is_found(stream, transfer_.source, AccessMode::Read, "src") ||
+            !is_found(stream, transfer_.destination, AccessMode::Write, "dst")) {
             result = ACL_ERROR_RT_SYS_DMA;
             return Start::Done;
         }
@@ -30,37 +31,27 @@ class IndirectCopyTask : public CopyTask {
     }
 
   protected:
-    explicit IndirectCopyTask(Engine &engine) : CopyTask(engine.workers(), {}), engine_(engine) {}
+    explicit IndirectCopyTask(Memory &memory) : CopyTask(memory.core.workers(), {}), memory_(memory) {}
     // Fills in the transfer; false if what tells about it cannot be read.
-    virtual bool read() = 0;
-    bool is_readable(const void *address, std::size_t size, const char *name) const {
-        return explained(is_live_on_device(engine_, address, size), address, size, name);
-    }
-
-  private:
-    bool resolve(std::uint32_t device) {
-        return read() && is_found(device, transfer_.source, "src") && is_found(device, transfer_.destination, "dst");
-    }
-    bool is_found(std::uint32_t device, const void *address, const char *name) const {
-        const std::size_t size = transfer_.width;
-        const bool is_there =
-            size != 0 && is_live_on_device(engine_, address, size) && engine_.memory().locate(address).device == device;
-        MemoryCheck *check = engine_.memory_check();
-        if (is_there && check != nullptr) {
-            check->found(*this, address, size, name);
-        }
-        return explained(is_there, address, size, name);
-    }
-    // The memory check says what makes the task fail.
-    bool explained(bool is_there, const void *address, std::size_t size, const char *name) const {
-        MemoryCheck *check = engine_.memory_check();
-        if (!is_there && check != nullptr) {
-            check->missed(*this, address, size, name);
+    virtual bool read(const Stream &stream) = 0;
+    bool is_readable(const Stream &stream, const void *address, std::size_t size, const char *name) const {
+        const bool is_there = is_live_on_device(memory_, address, size);
+        if (!is_there) {
+            memory_.core.note_found(stream, {address, size, AccessMode::Read, name}, false);
         }
         return is_there;
     }
 
-    Engine &engine_;
+  private:
+    bool is_found(const Stream &stream, const void *address, AccessMode mode, const char *name) const {
+        const std::size_t size = transfer_.width;
+        const bool is_there = size != 0 && is_live_on_device(memory_, address, size) &&
+                              memory_.space().locate(address).device == device_of(stream).physical_id;
+        memory_.core.note_found(stream, {address, size, mode, name}, is_there);
+        return is_there;
+    }
+
+    Memory &memory_;
 };
 
 // --- descriptors -----------------------------------------------------------------------------------------------------
@@ -79,11 +70,11 @@ std::uint64_t number(const void *address) { return reinterpret_cast<std::uintptr
 
 class DescribedCopyTask final : public IndirectCopyTask {
   public:
-    DescribedCopyTask(Engine &engine, const void *descriptor) : IndirectCopyTask(engine), descriptor_(descriptor) {}
+    DescribedCopyTask(Memory &memory, const void *descriptor) : IndirectCopyTask(memory), descriptor_(descriptor) {}
 
   protected:
-    bool read() override {
-        if (!is_readable(descriptor_, descriptor_size(), "desc")) {
+    bool read(const Stream &stream) override {
+        if (!is_readable(stream, descriptor_, descriptor_size(), "desc")) {
             return false;
         }
         Descriptor found;
@@ -98,26 +89,26 @@ class DescribedCopyTask final : public IndirectCopyTask {
 
 void check_kind(aclrtMemcpyKind kind) {
     if (kind < ACL_MEMCPY_HOST_TO_HOST || kind > ACL_MEMCPY_INTER_DEVICE_TO_DEVICE) {
-        reject(ACL_ERROR_INVALID_PARAM, "there is no copy kind %d", static_cast<int>(kind));
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no copy kind %d", static_cast<int>(kind));
     }
 }
 
 void require_described_kind(aclrtMemcpyKind kind) {
     if (kind != ACL_MEMCPY_INNER_DEVICE_TO_DEVICE) {
-        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "only copies of kind %d have descriptors, not of kind %d",
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "only copies of kind %d have descriptors, not of kind %d",
                static_cast<int>(ACL_MEMCPY_INNER_DEVICE_TO_DEVICE), static_cast<int>(kind));
     }
     require_supported();
 }
 
 // Descriptors of 32 bytes are aligned to 64 too.
-void require_descriptor(Engine &engine, const void *descriptor) {
+void require_descriptor(Simulator &sim, const void *descriptor) {
     if (reinterpret_cast<std::uintptr_t>(descriptor) % kDescriptorAlignment != 0 ||
-        !is_live_on_device(engine, descriptor, descriptor_size())) {
+        !is_live_on_device(sim.memory, descriptor, descriptor_size())) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not %zu bytes of live device memory, aligned to 64%s", descriptor,
-             descriptor_size(), what_is_known_of(engine, descriptor).c_str());
+             descriptor_size(), explain_address(sim.memory, descriptor).c_str());
     }
-    note_use(engine, descriptor, descriptor_size(), "desc");
+    note_use(sim.memory, descriptor, descriptor_size(), AccessMode::Read, "desc");
 }
 
 // --- offsets ---------------------------------------------------------------------------------------------------------
@@ -130,14 +121,14 @@ struct AddressWord {
 
 class OffsetCopyTask final : public IndirectCopyTask {
   public:
-    OffsetCopyTask(Engine &engine, const AddressWord &destination, const AddressWord &source, std::size_t count)
-        : IndirectCopyTask(engine), destination_(destination), source_(source), count_(count) {}
+    OffsetCopyTask(Memory &memory, const AddressWord &destination, const AddressWord &source, std::size_t count)
+        : IndirectCopyTask(memory), destination_(destination), source_(source), count_(count) {}
 
   protected:
-    bool read() override {
+    bool read(const Stream &stream) override {
         std::uint64_t to = 0;
         std::uint64_t from = 0;
-        if (!read(destination_, to, "dst") || !read(source_, from, "src")) {
+        if (!read(stream, destination_, to, "dst") || !read(stream, source_, from, "src")) {
             return false;
         }
         transfer_ = Transfer::plain(pointer(to), pointer(from), count_);
@@ -145,8 +136,8 @@ class OffsetCopyTask final : public IndirectCopyTask {
     }
 
   private:
-    bool read(const AddressWord &place, std::uint64_t &address, const char *name) const {
-        if (!is_readable(place.word, sizeof address, name)) {
+    bool read(const Stream &stream, const AddressWord &place, std::uint64_t &address, const char *name) const {
+        if (!is_readable(stream, place.word, sizeof address, name)) {
             return false;
         }
         std::uint64_t base = 0;
@@ -169,18 +160,18 @@ void check_offsets(std::size_t destMax, std::size_t count, std::size_t dstDataOf
     }
 }
 
-void require_address_word(Engine &engine, const void *word, const char *name) {
-    if (!is_live_on_device(engine, word, sizeof(std::uint64_t))) {
+void require_address_word(Simulator &sim, const void *word, const char *name) {
+    if (!is_live_on_device(sim.memory, word, sizeof(std::uint64_t))) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p is not 8 bytes of live device memory%s", name, word,
-             what_is_known_of(engine, word).c_str());
+             explain_address(sim.memory, word).c_str());
     }
-    note_use(engine, word, sizeof(std::uint64_t), name);
+    note_use(sim.memory, word, sizeof(std::uint64_t), AccessMode::Read, name);
 }
 
 }  // namespace
 
 aclError aclrtGetMemcpyDescSize(aclrtMemcpyKind kind, size_t *descSize) {
-    return entry(__func__, [&](Engine &, Lock &) {
+    return entry(__func__, [&](Simulator &, Lock &) {
         require(descSize, "descSize");
         check_kind(kind);
         require_described_kind(kind);
@@ -190,28 +181,28 @@ aclError aclrtGetMemcpyDescSize(aclrtMemcpyKind kind, size_t *descSize) {
 
 aclError aclrtSetMemcpyDesc(void *desc, aclrtMemcpyKind kind, void *srcAddr, void *dstAddr, size_t count,
                             void *config) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(desc, "desc");
         require(srcAddr, "srcAddr");
         require(dstAddr, "dstAddr");
         if (count == 0 || config != nullptr) {
-            reject(ACL_ERROR_INVALID_PARAM, "count is 0, or config is not NULL");
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "count is 0, or config is not NULL");
         }
         check_kind(kind);
         require_described_kind(kind);
         if (count > kLargestCopy) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%zu bytes are more than 4 GiB", count);
         }
-        require_descriptor(engine, desc);
-        AddressSpace &memory = engine.memory();
-        if (!is_live_on_device(engine, srcAddr, count) || !is_live_on_device(engine, dstAddr, count) ||
+        require_descriptor(sim, desc);
+        AddressSpace &memory = sim.memory.space();
+        if (!is_live_on_device(sim.memory, srcAddr, count) || !is_live_on_device(sim.memory, dstAddr, count) ||
             memory.locate(srcAddr).device != memory.locate(dstAddr).device) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%p and %p are not %zu bytes each of live memory of one device", srcAddr,
                  dstAddr, count);
         }
-        note_use(engine, srcAddr, count, "srcAddr");
-        note_use(engine, dstAddr, count, "dstAddr");
-        require_current_device(engine);
+        note_use(sim.memory, srcAddr, count, AccessMode::Read, "srcAddr");
+        note_use(sim.memory, dstAddr, count, AccessMode::Write, "dstAddr");
+        require_current_device(sim);
         const Descriptor written{number(srcAddr), number(dstAddr), static_cast<std::uint32_t>(count)};
         std::memset(desc, 0, descriptor_size());
         std::memcpy(desc, &written, sizeof written);
@@ -219,22 +210,22 @@ aclError aclrtSetMemcpyDesc(void *desc, aclrtMemcpyKind kind, void *srcAddr, voi
 }
 
 aclError aclrtMemcpyAsyncWithDesc(void *desc, aclrtMemcpyKind kind, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(desc, "desc");
         require(stream, "stream");
         check_kind(kind);
         require_described_kind(kind);
-        Stream &on = require_stream(engine, stream);
-        require_descriptor(engine, desc);
-        require_own(engine, on);
-        engine.admit(lock, on);
-        engine.submit(on, DescribedCopyTask(engine, desc));
+        ContextStream &on = require_stream(sim, stream);
+        require_descriptor(sim, desc);
+        require_own(sim, on);
+        sim.core.admit(lock, on);
+        sim.core.submit(on, DescribedCopyTask(sim.memory, desc));
     });
 }
 
 aclError aclrtMemcpyAsyncWithOffset(void **dst, size_t destMax, size_t dstDataOffset, const void **src, size_t count,
                                     size_t srcDataOffset, aclrtMemcpyKind kind, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         if (count == 0) {
             return;
         }
@@ -244,16 +235,16 @@ aclError aclrtMemcpyAsyncWithOffset(void **dst, size_t destMax, size_t dstDataOf
         }
         require_supported();
         if (stream != nullptr) {
-            require_handle<Stream>(engine, stream, "stream");
+            require_handle<Stream>(sim, stream, "stream");
         }
         if (dst == nullptr || src == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "dst or src is NULL");
         }
         check_offsets(destMax, count, dstDataOffset, srcDataOffset);
-        Stream &on = require_own_stream(engine, stream);
-        require_address_word(engine, dst, "dst");
-        require_address_word(engine, src, "src");
-        engine.admit(lock, on);
-        engine.submit(on, OffsetCopyTask(engine, {dst, dstDataOffset}, {src, srcDataOffset}, count));
+        ContextStream &on = require_own_stream(sim, stream);
+        require_address_word(sim, dst, "dst");
+        require_address_word(sim, src, "src");
+        sim.core.admit(lock, on);
+        sim.core.submit(on, OffsetCopyTask(sim.memory, {dst, dstDataOffset}, {src, srcDataOffset}, count));
     });
 }

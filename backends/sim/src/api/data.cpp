@@ -58,11 +58,11 @@ class DataBuffer final : public Object {
 };
 
 // The real runtime follows any pointer; here one that is no data buffer is an invalid argument.
-DataBuffer &require_buffer(Engine &engine, const aclDataBuffer *buffer) {
+DataBuffer &require_buffer(Simulator &sim, const aclDataBuffer *buffer) {
     require(buffer, "dataBuffer");
-    DataBuffer *found = engine.registry().find<DataBuffer>(const_cast<aclDataBuffer *>(buffer));
+    DataBuffer *found = sim.core.registry().find<DataBuffer>(const_cast<aclDataBuffer *>(buffer));
     if (found == nullptr) {
-        reject(ACL_ERROR_INVALID_PARAM, "%p is no live data buffer", static_cast<const void *>(buffer));
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%p is no live data buffer", static_cast<const void *>(buffer));
     }
     return *found;
 }
@@ -70,7 +70,7 @@ DataBuffer &require_buffer(Engine &engine, const aclDataBuffer *buffer) {
 template <class Value, class Member>
 Value ask_buffer(const char *function, const aclDataBuffer *buffer, Member member) {
     Value value{};
-    ungated_entry(function, [&](Engine &engine, Lock &) { value = member(require_buffer(engine, buffer)); });
+    ungated_entry(function, [&](Simulator &sim, Lock &) { value = member(require_buffer(sim, buffer)); });
     return value;
 }
 
@@ -103,9 +103,9 @@ aclFloat16 aclFloatToFloat16(float value) {
 
 aclDataBuffer *aclCreateDataBuffer(void *data, size_t size) {
     void *handle = nullptr;
-    ungated_entry(__func__, [&](Engine &engine, Lock &) {
-        const auto buffer = std::make_shared<DataBuffer>(data, size);
-        engine.registry().add(buffer);
+    ungated_entry(__func__, [&](Simulator &sim, Lock &) {
+        const auto buffer = make_ref<DataBuffer>(data, size);
+        sim.core.registry().add(buffer);
         handle = buffer->handle();
     });
     return static_cast<aclDataBuffer *>(handle);
@@ -113,12 +113,12 @@ aclDataBuffer *aclCreateDataBuffer(void *data, size_t size) {
 
 aclError aclDestroyDataBuffer(const aclDataBuffer *dataBuffer) {
     return ungated_entry(__func__,
-                         [&](Engine &engine, Lock &) { engine.registry().remove(require_buffer(engine, dataBuffer)); });
+                         [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_buffer(sim, dataBuffer)); });
 }
 
 aclError aclUpdateDataBuffer(aclDataBuffer *dataBuffer, void *data, size_t size) {
-    return ungated_entry(__func__, [&](Engine &engine, Lock &) {
-        DataBuffer &buffer = require_buffer(engine, dataBuffer);
+    return ungated_entry(__func__, [&](Simulator &sim, Lock &) {
+        DataBuffer &buffer = require_buffer(sim, dataBuffer);
         buffer.data = data;
         buffer.size = size;
     });

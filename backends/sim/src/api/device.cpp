@@ -8,15 +8,15 @@ using namespace aclsim;
 
 namespace {
 
-Device &require_set_device(Engine &engine, std::int32_t id) {
-    Device &device = require_device(engine, id);
+Device &require_set_device(Simulator &sim, std::int32_t id) {
+    Device &device = require_device(sim, id);
     if (device.set_count == 0) {
         fail(ACL_ERROR_RT_CONTEXT_RELEASE_ERROR, "device %d is not set, or was reset as often as it was set", id);
     }
     return device;
 }
 
-void release_device(Engine &engine, Lock &lock, Device &device, bool force) {
+void release_device(Simulator &sim, Lock &lock, Device &device, bool force) {
     const std::uint32_t left = force ? 0 : device.set_count - 1;
     if (left > 0) {
         device.set_count = left;
@@ -24,23 +24,23 @@ void release_device(Engine &engine, Lock &lock, Device &device, bool force) {
     }
     require_not_tearing_down(*device.primary);
     device.set_count = 0;
-    destroy_context(engine, lock, std::move(device.primary), force);
+    destroy_context(sim.machine, lock, std::move(device.primary), force);
     // The thread loses its primary context, whichever device it is of [obs].
     thread_context().primary_context = nullptr;
 }
 
-void reset_device(Engine &engine, Lock &lock, std::int32_t id, bool force) {
-    require_set_device(engine, id);
-    tell_device_state(engine, lock, id, ACL_RT_DEVICE_STATE_RESET_PRE);
-    release_device(engine, lock, require_set_device(engine, id), force);
-    tell_device_state(engine, lock, id, ACL_RT_DEVICE_STATE_RESET_POST);
+void reset_device(Simulator &sim, Lock &lock, std::int32_t id, bool force) {
+    require_set_device(sim, id);
+    tell_device_state(sim.machine.state_callbacks, lock, id, ACL_RT_DEVICE_STATE_RESET_PRE);
+    release_device(sim, lock, require_set_device(sim, id), force);
+    tell_device_state(sim.machine.state_callbacks, lock, id, ACL_RT_DEVICE_STATE_RESET_POST);
 }
 
-void set_device(Engine &engine, Lock &lock, Device &device) {
+void set_device(Simulator &sim, Lock &lock, Device &device) {
     const bool is_first = device.set_count == 0;
-    enter_device(engine, device);
+    enter_device(sim.machine, device);
     if (is_first) {
-        tell_stream_state(engine, lock, device.primary->default_stream->handle(), ACL_RT_STREAM_STATE_CREATE_POST);
+        tell_stream_state(sim.machine.state_callbacks, lock, device.primary->default_stream->handle(), ACL_RT_STREAM_STATE_CREATE_POST);
     }
 }
 
@@ -59,89 +59,89 @@ class Aborting {
 }  // namespace
 
 aclError aclrtSetDevice(int32_t deviceId) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
-        Device &device = require_device(engine, deviceId);
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+        Device &device = require_device(sim, deviceId);
         require_not_lost(device);
-        tell_device_state(engine, lock, deviceId, ACL_RT_DEVICE_STATE_SET_PRE);
-        set_device(engine, lock, device);
-        tell_device_state(engine, lock, deviceId, ACL_RT_DEVICE_STATE_SET_POST);
+        tell_device_state(sim.machine.state_callbacks, lock, deviceId, ACL_RT_DEVICE_STATE_SET_PRE);
+        set_device(sim, lock, device);
+        tell_device_state(sim.machine.state_callbacks, lock, deviceId, ACL_RT_DEVICE_STATE_SET_POST);
     });
 }
 
 aclError aclrtResetDevice(int32_t deviceId) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) { reset_device(engine, lock, deviceId, false); });
+    return entry(__func__, [&](Simulator &sim, Lock &lock) { reset_device(sim, lock, deviceId, false); });
 }
 
 aclError aclrtResetDeviceForce(int32_t deviceId) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) { reset_device(engine, lock, deviceId, true); });
+    return entry(__func__, [&](Simulator &sim, Lock &lock) { reset_device(sim, lock, deviceId, true); });
 }
 
 aclError aclrtGetDevice(int32_t *deviceId) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(deviceId, "deviceId");
-        const Context *context = current_context(engine);
+        const Context *context = current_context(sim);
         if (context == nullptr) {
-            refuse(ACL_ERROR_RT_CONTEXT_NULL, "no device is set in the calling thread");
+            fail_unremembered(ACL_ERROR_RT_CONTEXT_NULL, "no device is set in the calling thread");
         }
         *deviceId = static_cast<int32_t>(context->device.user_id);
     });
 }
 
 aclError aclrtSetTsDevice(aclrtTsId tsId) {
-    return entry(__func__, [&](Engine &, Lock &) {
+    return entry(__func__, [&](Simulator &, Lock &) {
         if (tsId != ACL_TS_ID_AICORE && tsId != ACL_TS_ID_AIVECTOR) {
-            reject(ACL_ERROR_INVALID_PARAM, "there is no task scheduler %d", static_cast<int>(tsId));
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no task scheduler %d", static_cast<int>(tsId));
         }
     });
 }
 
 aclError aclrtSynchronizeDevice() {
-    return entry(__func__, [&](Engine &engine, Lock &lock) { synchronize_device(engine, lock, deadline_of(-1)); });
+    return entry(__func__, [&](Simulator &sim, Lock &lock) { synchronize_device(sim.machine, lock, deadline_of(sim, -1)); });
 }
 
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         if (timeout == 0 || timeout < -1) {
-            reject(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is neither -1 nor positive", timeout);
+            fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is neither -1 nor positive", timeout);
         }
-        synchronize_device(engine, lock, deadline_of(timeout));
+        synchronize_device(sim.machine, lock, deadline_of(sim, timeout));
     });
 }
 
 aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
     constexpr uint32_t kLongest = 36 * 60 * 1000;
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require_supported();
         if (timeout > kLongest) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "timeout %u ms is above %u", timeout, kLongest);
         }
-        Device &device = require_device(engine, deviceId);
+        Device &device = require_device(sim, deviceId);
         require_not_lost(device);
         if (device.aborting) {
             fail(ACL_ERROR_RT_DEVICE_TASK_ABORT, "the tasks of device %d are being aborted already", deviceId);
         }
         const Aborting aborting(device);
-        const auto deadline = timeout == 0 ? Clock::time_point::max() : deadline_of(static_cast<int32_t>(timeout));
-        tell_abort_stage(engine, lock, deviceId, ACL_RT_DEVICE_TASK_ABORT_PRE, timeout);
-        abort_device(engine, lock, device, deadline);
-        tell_abort_stage(engine, lock, deviceId, ACL_RT_DEVICE_TASK_ABORT_POST, timeout);
+        const auto deadline = timeout == 0 ? kNever : deadline_of(sim, static_cast<int32_t>(timeout));
+        tell_abort_stage(sim.machine.state_callbacks, lock, deviceId, ACL_RT_DEVICE_TASK_ABORT_PRE, timeout);
+        abort_device(sim.machine, lock, device, deadline);
+        tell_abort_stage(sim.machine.state_callbacks, lock, deviceId, ACL_RT_DEVICE_TASK_ABORT_POST, timeout);
     });
 }
 
 aclError aclrtSetDeviceTaskAbortCallback(const char *regName, aclrtDeviceTaskAbortCallback callback, void *args) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(regName, "regName");
         require_supported();
-        if (!engine.state_callbacks().abort.set(regName, callback, args)) {
+        if (!sim.machine.state_callbacks.abort.set(regName, callback, args)) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "a callback is registered as \"%s\" already", regName);
         }
     });
 }
 
 aclError aclrtRegDeviceStateCallback(const char *regName, aclrtDeviceStateCallback callback, void *args) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(regName, "regName");
-        if (!engine.state_callbacks().device.set(regName, callback, args)) {
+        if (!sim.machine.state_callbacks.device.set(regName, callback, args)) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "a callback is registered as \"%s\" already", regName);
         }
     });

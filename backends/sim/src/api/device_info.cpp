@@ -15,21 +15,21 @@ namespace {
 // are the same; a user id is an index into ASCEND_RT_VISIBLE_DEVICES.
 template <class Convert>
 aclError convert_id(const char *function, std::int32_t in, std::int32_t *out, Convert convert) {
-    return entry(function, [&](Engine &engine, Lock &) {
+    return entry(function, [&](Simulator &sim, Lock &) {
         require(out, "the output id");
         if (in < 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "device id %d is negative", in);
         }
-        *out = convert(engine, in);
+        *out = convert(sim, in);
     });
 }
 
-std::int32_t physical_of_user(Engine &engine, std::int32_t id) {
-    return static_cast<std::int32_t>(require_device(engine, id).physical_id);
+std::int32_t physical_of_user(Simulator &sim, std::int32_t id) {
+    return static_cast<std::int32_t>(require_device(sim, id).physical_id);
 }
 
-std::int32_t user_of_physical(Engine &engine, std::int32_t id) {
-    for (const auto &device : engine.devices()) {
+std::int32_t user_of_physical(Simulator &sim, std::int32_t id) {
+    for (const auto &device : sim.machine.devices) {
         if (static_cast<std::int32_t>(device->physical_id) == id) {
             return static_cast<std::int32_t>(device->user_id);
         }
@@ -84,7 +84,7 @@ std::int64_t attribute_of(const Device &device, aclrtDevAttr attribute) {
             continue;
         }
         if (row.needs != kNothing && !product.has(row.needs)) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no device attribute %d", product.name,
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no device attribute %d", product.name,
                    static_cast<int>(attribute));
         }
         return row.value(device, product);
@@ -119,17 +119,17 @@ aclrtUuid uuid_of(const Device &device) {
 }  // namespace
 
 aclError aclrtGetDeviceCount(uint32_t *count) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(count, "count");
         if (!config().visible_is_valid) {
             fail(ACL_ERROR_RT_NO_DEVICE, "ASCEND_RT_VISIBLE_DEVICES selects no device");
         }
-        *count = static_cast<uint32_t>(engine.devices().size());
+        *count = static_cast<uint32_t>(sim.machine.devices.size());
     });
 }
 
 aclError aclrtGetRunMode(aclrtRunMode *runMode) {
-    return entry(__func__, [&](Engine &, Lock &) {
+    return entry(__func__, [&](Simulator &, Lock &) {
         require(runMode, "runMode");
         *runMode = ACL_HOST;
     });
@@ -138,27 +138,27 @@ aclError aclrtGetRunMode(aclrtRunMode *runMode) {
 const char *aclrtGetSocName() { return config().error.empty() ? config().product->soc_name : nullptr; }
 
 aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatus) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(deviceStatus, "deviceStatus");
-        const bool is_lost = require_device(engine, deviceId).lost != ACL_SUCCESS;
+        const bool is_lost = require_device(sim, deviceId).lost != ACL_SUCCESS;
         *deviceStatus = is_lost ? ACL_RT_DEVICE_STATUS_ABNORMAL : ACL_RT_DEVICE_STATUS_NORMAL;
     });
 }
 
 aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(value, "value");
-        if (deviceId >= engine.devices().size()) {  // 107000 here, not 107001 [obs]
+        if (deviceId >= sim.machine.devices.size()) {  // 107000 here, not 107001 [obs]
             fail(ACL_ERROR_RT_PARAM_INVALID, "device %u does not exist", deviceId);
         }
-        *value = attribute_of(*engine.devices()[deviceId], attr);
+        *value = attribute_of(*sim.machine.devices[deviceId], attr);
     });
 }
 
 aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatureType, int32_t *value) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(value, "value");
-        require_device(engine, deviceId);
+        require_device(sim, deviceId);
         if (devFeatureType != ACL_FEATURE_TSCPU_TASK_UPDATE_SUPPORT_AIC_AIV &&
             devFeatureType != ACL_FEATURE_SYSTEM_MEMQ_EVENT_CROSS_DEV) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no device feature %d", static_cast<int>(devFeatureType));
@@ -168,7 +168,7 @@ aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatu
 }
 
 aclError aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority, int32_t *greatestPriority) {
-    return entry(__func__, [&](Engine &, Lock &) {
+    return entry(__func__, [&](Simulator &, Lock &) {
         if (leastPriority != nullptr) {
             *leastPriority = static_cast<int32_t>(kPriorities) - 1;
         }
@@ -203,10 +203,10 @@ aclError aclrtGetPhyDevIdByUserDevId(const int32_t userDevId, int32_t *const phy
 }
 
 aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t *value) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(value, "value");
-        if (deviceId >= engine.devices().size()) {
-            reject(ACL_ERROR_INVALID_PARAM, "device %u does not exist", deviceId);
+        if (deviceId >= sim.machine.devices.size()) {
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "device %u does not exist", deviceId);
         }
         const Product &product = *config().product;
         switch (deviceInfo) {
@@ -220,37 +220,37 @@ aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int
                 *value = static_cast<int64_t>(product.l2_bytes);
                 break;
             default:
-                reject(ACL_ERROR_INVALID_PARAM, "there is no device information %d", static_cast<int>(deviceInfo));
+                fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no device information %d", static_cast<int>(deviceInfo));
         }
     });
 }
 
 aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo *utilizationInfo) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(utilizationInfo, "utilizationInfo");
         if (utilizationInfo->utilizationExtend != nullptr) {
-            reject(ACL_ERROR_INVALID_PARAM, "utilizationExtend must be NULL");
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "utilizationExtend must be NULL");
         }
         // Unknown values are -1, also all of those of a device that does not exist; simulated cores are always idle.
-        const bool exists = deviceId >= 0 && static_cast<std::size_t>(deviceId) < engine.devices().size();
+        const bool exists = deviceId >= 0 && static_cast<std::size_t>(deviceId) < sim.machine.devices.size();
         const int32_t cores = exists ? 0 : -1;
         *utilizationInfo = {cores, cores, cores, -1, nullptr};
     });
 }
 
 aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(uuid, "uuid");
         require_supported();
-        *uuid = uuid_of(require_device(engine, deviceId));
+        *uuid = uuid_of(require_device(sim, deviceId));
     });
 }
 
 aclError aclrtDeviceGetPCIBusId(int32_t deviceId, char *pciBusId, int32_t len) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(pciBusId, "pciBusId");
         require_supported();
-        const Device &device = require_device(engine, deviceId);
+        const Device &device = require_device(sim, deviceId);
         if (len < kBusIdLength) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%d bytes are too few; the id takes %d", len, kBusIdLength);
         }
@@ -259,11 +259,11 @@ aclError aclrtDeviceGetPCIBusId(int32_t deviceId, char *pciBusId, int32_t len) {
 }
 
 aclError aclrtDeviceGetByPCIBusId(const char *pciBusId, int32_t *deviceId) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(pciBusId, "pciBusId");
         require(deviceId, "deviceId");
         require_supported();
-        for (const auto &device : engine.devices()) {
+        for (const auto &device : sim.machine.devices) {
             char own[kBusIdLength];
             write_bus_id(*device, own);
             if (strcasecmp(own, pciBusId) == 0) {
@@ -276,14 +276,14 @@ aclError aclrtDeviceGetByPCIBusId(const char *pciBusId, int32_t *deviceId) {
 }
 
 aclError aclrtDeviceGetBareTgid(int32_t *pid) {
-    return entry(__func__, [&](Engine &, Lock &) {
+    return entry(__func__, [&](Simulator &, Lock &) {
         require(pid, "pid");
         *pid = getpid();
     });
 }
 
 aclError aclrtCheckArchCompatibility(const char *socVersion, int32_t *canCompatible) {
-    return entry(__func__, [&](Engine &, Lock &) {
+    return entry(__func__, [&](Simulator &, Lock &) {
         if (socVersion == nullptr || canCompatible == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "socVersion or canCompatible is NULL");  // 107000, not 100000 [obs]
         }

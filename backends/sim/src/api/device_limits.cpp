@@ -9,7 +9,7 @@ namespace {
 
 void require_limit(aclrtDeviceLimit limit) {
     if (limit < ACL_RT_DEV_LIMIT_SIMT_STACK_SIZE || limit > ACL_RT_DEV_LIMIT_SIMT_PRINTF_FIFO_SIZE) {
-        reject(ACL_ERROR_INVALID_PARAM, "there is no device limit %d", static_cast<int>(limit));
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no device limit %d", static_cast<int>(limit));
     }
 }
 
@@ -17,7 +17,7 @@ void require_limit(aclrtDeviceLimit limit) {
 void require_limit_here(aclrtDeviceLimit limit) {
     require_supported();
     if (!has_device_limit(limit)) {
-        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no limit %d, which is for SIMT kernels",
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no limit %d, which is for SIMT kernels",
                config().product->name, static_cast<int>(limit));
     }
 }
@@ -25,10 +25,10 @@ void require_limit_here(aclrtDeviceLimit limit) {
 }  // namespace
 
 aclError aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t value) {
-    return entry(__func__, [&](Engine &, Lock &) {
+    return entry(__func__, [&](Simulator &, Lock &) {
         require_limit(limit);
         if (value > UINT32_MAX) {
-            reject(ACL_ERROR_INVALID_PARAM, "%zu does not fit into 32 bits", value);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu does not fit into 32 bits", value);
         }
         require_limit_here(limit);
         if (!is_device_limit_valid(limit, value)) {
@@ -40,7 +40,7 @@ aclError aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t value) {
 }
 
 aclError aclrtDeviceGetLimit(aclrtDeviceLimit limit, size_t *value) {
-    return entry(__func__, [&](Engine &, Lock &) {
+    return entry(__func__, [&](Simulator &, Lock &) {
         require(value, "value");
         require_limit(limit);
         require_limit_here(limit);
@@ -49,12 +49,12 @@ aclError aclrtDeviceGetLimit(aclrtDeviceLimit limit, size_t *value) {
 }
 
 aclError aclrtDeviceL2CacheFlush(void *rsv) {
-    return entry(__func__, [&](Engine &, Lock &) {
+    return entry(__func__, [&](Simulator &, Lock &) {
         if (rsv != nullptr) {
-            reject(ACL_ERROR_INVALID_PARAM, "rsv must be NULL");
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "rsv must be NULL");
         }
         if (!config().product->has(kHasCacheFlush)) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s cannot flush its cache", config().product->name);
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s cannot flush its cache", config().product->name);
         }
     });
 }

@@ -10,18 +10,35 @@ namespace {
 std::atomic<bool> g_is_forked_child{false};
 
 // From loading on: a child must not touch the lock even if the parent was inside its first call.
-[[maybe_unused]] const int g_registered =
-    pthread_atfork(nullptr, nullptr, [] { g_is_forked_child.store(Engine::was_started(), std::memory_order_relaxed); });
+[[maybe_unused]] const int g_registered = pthread_atfork(
+    nullptr, nullptr, [] { g_is_forked_child.store(Simulator::was_started(), std::memory_order_relaxed); });
+
+void check_faults(const char *function) {
+    Simulator &sim = Simulator::get();
+    const Lock lock = sim.core.acquire();
+    if (!sim.error.empty()) {
+        fail_unremembered(ACL_ERROR_RT_INTERNAL_ERROR, "%s", sim.error.c_str());
+    }
+    sim.faults.check_call(function);
+}
 
 }  // namespace
 
-void check_faults(const char *function) {
-    Engine &engine = Engine::get();
-    const Lock lock = engine.acquire();
-    if (!engine.error.empty()) {
-        reject(ACL_ERROR_RT_INTERNAL_ERROR, "%s", engine.error.c_str());
+void check_environment(const char *function) {
+    if (is_forked_child()) {
+        fail_unremembered(ACL_ERROR_RT_INTERNAL_ERROR,
+                          "the process was forked after the runtime had been used; "
+                          "start child processes before, or with exec");
     }
-    engine.faults().check_call(function);
+    if (!config().error.empty()) {
+        fail_unremembered(ACL_ERROR_RT_INTERNAL_ERROR, "%s", config().error.c_str());
+    }
+    if (config().checks_memory) {
+        find_call_place();
+    }
+    if (Faults::concerns_calls() || !config().faults.empty()) {
+        check_faults(function);
+    }
 }
 
 bool is_forked_child() { return g_is_forked_child.load(std::memory_order_relaxed); }

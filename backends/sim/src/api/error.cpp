@@ -9,10 +9,10 @@ using namespace aclsim;
 namespace {
 
 aclError thread_error(const char *function, aclrtLastErrLevel level, bool clear) {
-    begin_call(function);
+    const CurrentCall call(function);
     try {
         if (level != ACL_RT_THREAD_LEVEL) {
-            reject(ACL_ERROR_INVALID_PARAM, "level %d is not ACL_RT_THREAD_LEVEL", static_cast<int>(level));
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "level %d is not ACL_RT_THREAD_LEVEL", static_cast<int>(level));
         }
     } catch (const Failure &failure) {
         return failure.code;

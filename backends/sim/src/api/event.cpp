@@ -1,12 +1,11 @@
 // Events (events_streams_sync.md section 2). Each function keeps the order of checks given there.
 #include "tasks/event.h"
 
-#include <cstdio>
 #include <cstring>
-#include <thread>
+#include <optional>
 
 #include "api/entry.h"
-#include "checks/stall.h"
+#include "support/text.h"
 
 using namespace aclsim;
 
@@ -19,7 +18,7 @@ constexpr std::uint32_t kAloneFlags = ACL_EVENT_DEVICE_USE_ONLY | ACL_EVENT_EXTE
 constexpr std::uint32_t kUseGlobalTimeout = 0xFFFFFFFF;  // aclrtStreamWaitEventWithFlag
 
 aclError create(const char *function, aclrtEvent *event, Event::Mode mode, std::uint32_t flag, std::uint32_t known) {
-    return entry(function, [&](Engine &engine, Lock &) {
+    return entry(function, [&](Simulator &sim, Lock &) {
         require(event, "event");
         const bool is_alone = (flag & (flag - 1)) == 0;
         if ((flag & known) == 0 || flag > known || ((flag & kAloneFlags) != 0 && !is_alone)) {
@@ -29,28 +28,28 @@ aclError create(const char *function, aclrtEvent *event, Event::Mode mode, std::
                  flag);
         }
         if (flag == ACL_EVENT_IPC && !config().product->has_ipc_events) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no IPC events", config().product->name);
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no IPC events", config().product->name);
         }
         if (flag == ACL_EVENT_DEVICE_USE_ONLY && !config().product->has(kHasDeviceOnlyObjects)) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no device-only events", config().product->name);
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no device-only events", config().product->name);
         }
-        *event = create_event(engine, require_current_device(engine), mode, flag)->handle();
+        *event = create_event(sim.core, require_current_device(sim), mode, flag)->handle();
     });
 }
 
-[[noreturn]] void refuse_kind(const char *what) { refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "not with %s event", what); }
+[[noreturn]] void refuse_kind(const char *what) { fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "not with %s event", what); }
 
 // A query tells of a failure that stays, STOP mode or a device that is lost: of the context of the newest record.
-void require_sound_context(const Event &event) {
+void require_healthy_record(const Event &event) {
     if (const auto stream = event.record_stream()) {
-        require_sound(stream->context);
+        require_healthy(context_of(*stream));
     }
 }
 
 // A bad handle shows before what the kind of the event forbids, a missing context behind it.
-void require_handle_if_any(Engine &engine, aclrtStream stream) {
+void require_handle_if_any(Simulator &sim, aclrtStream stream) {
     if (stream != nullptr) {
-        require_handle<Stream>(engine, stream, "stream");
+        require_handle<Stream>(sim, stream, "stream");
     }
 }
 
@@ -81,9 +80,9 @@ void associate(std::int8_t &first, std::uint32_t flag) {
 }
 
 // A model executes its records and waits again and again, so the event must keep its bit: K2, or none at all as K4.
-Stream &require_recordable(const Event &event, Stream &stream) {
-    if (stream.model != nullptr && (event.is_default() || event.is_ipc() || event.mode == Event::Mode::New)) {
-        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+ContextStream &require_recordable(const Event &event, ContextStream &stream) {
+    if (stream.keeper != nullptr && (event.is_default() || event.is_ipc() || event.mode == Event::Mode::New)) {
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                "stream %u is bound to a model; use an event of aclrtCreateEventWithFlag with ACL_EVENT_SYNC",
                stream.id);
     }
@@ -91,35 +90,35 @@ Stream &require_recordable(const Event &event, Stream &stream) {
 }
 
 aclError record(const char *function, aclrtEvent event, aclrtStream stream, std::uint32_t flag) {
-    return entry(function, [&](Engine &engine, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) {
         if (flag > ACL_EVENT_RECORD_EXTERNAL) {
-            reject(ACL_ERROR_INVALID_PARAM, "there is no record flag %u", flag);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no record flag %u", flag);
         }
         require(event, "event");
         require_supported();
-        Event &found = require_event(engine, event);
-        require_handle_if_any(engine, stream);
+        Event &found = require_event(sim, event);
+        require_handle_if_any(sim, stream);
         refuse_device_only(found);
         if (flag == ACL_EVENT_RECORD_EXTERNAL) {
             refuse_external(found, found.record_flag);
         }
         associate(found.record_flag, flag);
-        found.record(engine, lock, require_recordable(found, require_own_stream(engine, stream)));
+        found.record(sim.core, lock, require_recordable(found, require_own_stream(sim, stream)));
     });
 }
 
-void wait(Engine &engine, Lock &lock, aclrtStream stream, Event &event, std::uint32_t timeout_s) {
-    require_handle_if_any(engine, stream);
+void wait(Simulator &sim, Lock &lock, aclrtStream stream, Event &event, std::uint32_t timeout_s) {
+    require_handle_if_any(sim, stream);
     refuse_device_only(event);
     if (!event.can_be_waited_for()) {
         refuse_kind("an unsynchronized");
     }
     associate(event.wait_flag, ACL_EVENT_WAIT_DEFAULT);
-    Stream &on = require_recordable(event, require_own_stream(engine, stream));
+    ContextStream &on = require_recordable(event, require_own_stream(sim, stream));
     if (event.is_default() && !event.was_recorded()) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the event was never recorded");
     }
-    event.wait(engine, lock, on, timeout_s);
+    event.wait(sim.core, lock, on, timeout_s);
 }
 
 [[noreturn]] void fail_in_time(std::int32_t timeout_ms) {
@@ -127,47 +126,43 @@ void wait(Engine &engine, Lock &lock, aclrtStream stream, Event &event, std::uin
 }
 
 // The newest record may be another process's, whose progress nobody here is told of.
-void synchronize_ipc(Engine &engine, Lock &lock, const Event &event, std::int32_t timeout_ms) {
+void synchronize_ipc(Simulator &sim, Lock &lock, const Event &event, std::int32_t timeout_ms) {
     constexpr std::chrono::microseconds kInterval{50};
     const auto records = event.ipc;
     const std::uint64_t newest = records->newest();
-    const Clock::time_point deadline = deadline_of(timeout_ms);
+    const Time deadline = deadline_of(sim, timeout_ms);
     const auto stream = event.record_number() == newest ? event.record_stream() : nullptr;
     if (stream && !records->is_complete(newest)) {  // it is ours: this thread may help to run it
         const std::uint64_t own = event.record_sequence();
-        if (engine.wait_for(lock, stream, own, deadline) == Engine::Waited::TimedOut) {
+        if (sim.core.wait_for(lock, stream, own, deadline) == Core::Waited::TimedOut) {
             fail_in_time(timeout_ms);
         }
     }
-    Clock::time_point explain_at = timeout_ms < 0 ? stall_time() : Clock::time_point::max();
+    const std::string awaited = "record " + std::to_string(newest) + " of an IPC event, which another process makes";
+    std::optional<HostWait> wait;
+    std::condition_variable never;
     while (!records->is_complete(newest)) {
-        const Clock::time_point now = Clock::now();
-        if (now >= deadline) {
+        if (!wait) {
+            wait.emplace(sim.core, Outside::OtherProcess, awaited.c_str(), deadline);
+        }
+        if (!wait->sleep(lock, never, sim.clock.now() + kInterval)) {
             fail_in_time(timeout_ms);
         }
-        lock.unlock();
-        if (now >= explain_at) {
-            explain_at = Clock::time_point::max();
-            std::fprintf(stderr, "%srecord %llu of an IPC event, which another process makes\n",
-                         stall_heading().c_str(), static_cast<unsigned long long>(newest));
-        }
-        std::this_thread::sleep_for(kInterval);
-        lock = engine.acquire();
     }
 }
 
-void synchronize(Engine &engine, Lock &lock, aclrtEvent event, std::int32_t timeout_ms) {
-    Event &found = require_event(engine, event);
+void synchronize(Simulator &sim, Lock &lock, aclrtEvent event, std::int32_t timeout_ms) {
+    Event &found = require_event(sim, event);
     if (found.is_external()) {
         refuse_kind("an external");
     }
     if (found.is_ipc()) {
-        synchronize_ipc(engine, lock, found, timeout_ms);
+        synchronize_ipc(sim, lock, found, timeout_ms);
         return;
     }
-    require_sound_context(found);
+    require_healthy_record(found);
     const auto stream = found.record_stream();
-    if (stream && found.was_recorded() && !stream->executes_tasks()) {
+    if (stream && found.was_recorded() && !stream->executes_tasks) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the event was recorded on a persistent stream, which executes nothing");
     }
     if (found.abort_reason() != ACL_SUCCESS) {
@@ -176,18 +171,18 @@ void synchronize(Engine &engine, Lock &lock, aclrtEvent event, std::int32_t time
     if (!found.was_recorded() || !stream) {  // a stream that is gone has done its work
         return;
     }
-    const auto context = stream->context.shared_from_this();  // others may destroy it meanwhile
+    const Ref<Context> context(context_of(*stream));  // others may destroy it meanwhile
     const std::uint64_t record = found.record_sequence();
-    switch (engine.wait_for(lock, stream, record, deadline_of(timeout_ms))) {
-        case Engine::Waited::TimedOut:
+    switch (sim.core.wait_for(lock, stream, record, deadline_of(sim, timeout_ms))) {
+        case Core::Waited::TimedOut:
             fail_in_time(timeout_ms);
-        case Engine::Waited::Aborted:
+        case Core::Waited::Aborted:
             fail_aborted(*stream);
-        case Engine::Waited::Stopped:
-        case Engine::Waited::Done:
+        case Core::Waited::Stopped:
+        case Core::Waited::Done:
             break;
     }
-    require_sound(*context);
+    require_healthy(*context);
 }
 
 // What elapsed time and time stamp demand of an event.
@@ -221,7 +216,7 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag) {
 }
 
 aclError aclrtDestroyEvent(aclrtEvent event) {
-    return entry(__func__, [&](Engine &engine, Lock &) { engine.registry().remove(require_event(engine, event)); });
+    return entry(__func__, [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_event(sim, event)); });
 }
 
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
@@ -233,44 +228,44 @@ aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t
 }
 
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
-        Event &found = require_event(engine, event);
-        require_handle_if_any(engine, stream);
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+        Event &found = require_event(sim, event);
+        require_handle_if_any(sim, stream);
         refuse_device_only(found);
         if (!found.can_be_waited_for() || found.is_ipc() || found.mode == Event::Mode::New) {
             refuse_kind("an unsynchronized, IPC or Ex");
         }
         if (found.is_default() && config().product->has(kIgnoresDefaultReset)) {
-            require_context(engine);
+            require_context(sim);
             return;
         }
-        found.reset(engine, lock, require_recordable(found, require_own_stream(engine, stream)));
+        found.reset(sim.core, lock, require_recordable(found, require_own_stream(sim, stream)));
     });
 }
 
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(event, "event");
         require(status, "status");
-        const Event &found = require_event(engine, event);
+        const Event &found = require_event(sim, event);
         if (found.mode == Event::Mode::New || found.is_external()) {
             refuse_kind("an Ex or external");
         }
-        require_sound_context(found);
+        require_healthy_record(found);
         const bool complete = !found.was_recorded() || found.was_seen_complete();
         *status = complete ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
     });
 }
 
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(event, "event");
         require(status, "status");
-        Event &found = require_event(engine, event);
+        Event &found = require_event(sim, event);
         if (found.is_external()) {
             refuse_kind("an external");
         }
-        require_sound_context(found);
+        require_healthy_record(found);
         if (found.is_complete()) {
             found.see_complete();
         }
@@ -281,88 +276,88 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
 }
 
 aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(event, "event");
         require(status, "status");
-        const Event &found = require_event(engine, event);
+        const Event &found = require_event(sim, event);
         if (found.mode == Event::Mode::New || found.is_external()) {
             refuse_kind("an Ex or external");
         }
-        require_sound_context(found);
-        if (const Context *context = current_context(engine)) {
-            require_sound(*context);  // here the calling thread's counts too
+        require_healthy_record(found);
+        if (const Context *context = current_context(sim)) {
+            require_healthy(*context);  // here the calling thread's counts too
         }
         *status = found.outstanding_waits() == 0 ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
     });
 }
 
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) { synchronize(engine, lock, event, -1); });
+    return entry(__func__, [&](Simulator &sim, Lock &lock) { synchronize(sim, lock, event, -1); });
 }
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         if (timeout < -1) {
-            reject(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is below -1", timeout);
+            fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is below -1", timeout);
         }
-        require_event(engine, event);
+        require_event(sim, event);
         if (timeout == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "timeout 0 ms would never wait; use aclrtQueryEventStatus");
         }
-        synchronize(engine, lock, event, timeout);
+        synchronize(sim, lock, event, timeout);
     });
 }
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
-        wait(engine, lock, stream, require_event(engine, event), engine.op_wait_timeout_s);
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+        wait(sim, lock, stream, require_event(sim, event), sim.op_wait_timeout_s);
     });
 }
 
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         if (timeout < 0) {
-            reject(ACL_ERROR_RT_PARAM_INVALID, "timeout %d s is negative", timeout);
+            fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d s is negative", timeout);
         }
         if (event == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "event is NULL");  // 107000 here, unlike its siblings (section 1)
         }
-        wait(engine, lock, stream, require_event(engine, event), static_cast<uint32_t>(timeout));
+        wait(sim, lock, stream, require_event(sim, event), static_cast<uint32_t>(timeout));
     });
 }
 
 aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout, uint32_t flag) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         if (flag > ACL_EVENT_WAIT_EXTERNAL || (flag == ACL_EVENT_WAIT_EXTERNAL && timeout != 0)) {
-            reject(ACL_ERROR_INVALID_PARAM, "wait flag %u with timeout %u s", flag, timeout);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "wait flag %u with timeout %u s", flag, timeout);
         }
         require(event, "event");
         require_supported();
-        Event &found = require_event(engine, event);
+        Event &found = require_event(sim, event);
         if (flag == ACL_EVENT_WAIT_EXTERNAL) {
             refuse_external(found, found.wait_flag);
         }
-        wait(engine, lock, stream, found, timeout == kUseGlobalTimeout ? engine.op_wait_timeout_s : timeout);
+        wait(sim, lock, stream, found, timeout == kUseGlobalTimeout ? sim.op_wait_timeout_s : timeout);
     });
 }
 
 aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         if (!is_documented_for(current_function(), *config().product)) {
-            require_context(engine);  // a chip without the function asks for the device before it refuses (section 2)
+            require_context(sim);  // a chip without the function asks for the device before it refuses (section 2)
         }
         require_supported();
-        engine.op_wait_timeout_s = timeout;
+        sim.op_wait_timeout_s = timeout;
     });
 }
 
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(ms, "ms");
         require(startEvent, "startEvent");
         require(endEvent, "endEvent");
-        const Event &start = require_event(engine, startEvent);
-        const Event &end = require_event(engine, endEvent);
+        const Event &start = require_event(sim, startEvent);
+        const Event &end = require_event(sim, endEvent);
         const Product &product = *config().product;
         const bool is_unsigned = product.has(kComputesWithoutStamps);
         require_record(start);
@@ -378,10 +373,10 @@ aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endE
 }
 
 aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(event, "event");
         require(timestamp, "timestamp");
-        const Event &found = require_event(engine, event);
+        const Event &found = require_event(sim, event);
         require_record(found);
         require_time(found);
         *timestamp = found.ticks() / (config().product->ticks_per_ms / 1000);
@@ -389,10 +384,10 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp) {
 }
 
 aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(event, "event");
         require(eventId, "eventId");
-        const Event &found = require_event(engine, event);
+        const Event &found = require_event(sim, event);
         if (found.is_ipc()) {
             refuse_kind("an IPC");
         }
@@ -404,18 +399,18 @@ aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId) {
 }
 
 aclError aclrtGetEventAvailNum(uint32_t *eventCount) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(eventCount, "eventCount");
-        *eventCount = require_current_device(engine).event_ids.available();
+        *eventCount = require_current_device(sim).event_ids.available();
     });
 }
 
 aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(event, "event");
         require(handle, "handle");
         require_supported();
-        const Event &found = require_event(engine, event);
+        const Event &found = require_event(sim, event);
         if (!found.is_ipc()) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "the event was not created with ACL_EVENT_IPC");
         }
@@ -425,18 +420,18 @@ aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle) {
 }
 
 aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent *event) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(event, "event");
         require_supported();
-        Device &device = require_current_device(engine);
+        Device &device = require_current_device(sim);
         const std::string name(handle.reserved, strnlen(handle.reserved, sizeof handle.reserved));
         const auto records = IpcRecords::open(name);
         if (records == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "no process has a live IPC event with this handle");
         }
-        auto opened = std::make_shared<Event>(device, Event::Mode::New, ACL_EVENT_IPC);
+        auto opened = make_ref<Event>(device, Event::Mode::New, ACL_EVENT_IPC);
         opened->ipc = records;
-        engine.registry().add(opened);
+        sim.core.registry().add(opened);
         *event = opened->handle();
     });
 }

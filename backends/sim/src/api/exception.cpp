@@ -16,10 +16,10 @@ void require_callback(aclrtExceptionInfoCallback callback) {
 // 0xFFFFFFFF for NULL, and for an information whose callback is over.
 std::uint32_t field(const char *function, const aclrtExceptionInfo *info, std::uint32_t rtExceptionInfo::*member) {
     std::uint32_t value = Exceptions::kUnknown;
-    entry(function, [&](Engine &engine, Lock &) {
-        const rtExceptionInfo *found = engine.exceptions().find(info);
+    entry(function, [&](Simulator &sim, Lock &) {
+        const rtExceptionInfo *found = sim.machine.exceptions.find(info);
         if (found == nullptr) {
-            reject(ACL_ERROR_INVALID_PARAM, "info is NULL, or its callback is over");
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "info is NULL, or its callback is over");
         }
         value = found->*member;
     });
@@ -29,20 +29,20 @@ std::uint32_t field(const char *function, const aclrtExceptionInfo *info, std::u
 }  // namespace
 
 aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
-    return entry(__func__, [&](Engine &engine, Lock &) { engine.exceptions().set_single(callback); });
+    return entry(__func__, [&](Simulator &sim, Lock &) { sim.machine.exceptions.set_single(callback); });
 }
 
 aclError aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require_callback(callback);
-        engine.exceptions().add(callback);
+        sim.machine.exceptions.add(callback);
     });
 }
 
 aclError aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callback) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require_callback(callback);
-        engine.exceptions().remove(callback);
+        sim.machine.exceptions.remove(callback);
     });
 }
 

@@ -31,11 +31,11 @@ std::uint64_t rounded(std::uint64_t us) {
 void set_timeout(std::uint64_t us) { g_execute_timeout_us = rounded(us); }
 
 // Other memory cannot be checked, and reducing what is not there would end the process.
-void require_runtime_memory(Engine &engine, const void *address, std::size_t size, const char *name) {
-    if (engine.memory().locate(address).place == Place::Unregistered) {
+void require_runtime_memory(Simulator &sim, const void *address, std::size_t size, AccessMode mode, const char *name) {
+    if (sim.memory.space().locate(address).place == Place::Unregistered) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%s is no memory of a device", name);
     }
-    require_live(engine, address, size, name);
+    require_live(sim.memory, address, size, mode, name);
 }
 
 class TraceTask final : public Task {
@@ -47,39 +47,39 @@ class TraceTask final : public Task {
 }  // namespace
 
 aclError aclrtGetThreadLastTaskId(uint32_t *taskId) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &, Lock &) {
         require(taskId, "taskId");
-        *taskId = engine.last_task_id();
+        *taskId = last_task_id();
     });
 }
 
 aclError aclrtGetOpTimeOutInterval(uint64_t *interval) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(interval, "interval");
-        require_context(engine);
+        require_context(sim);
         *interval = config().product->timeout_interval_us;
     });
 }
 
 aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {
-    return entry(__func__, [&](Engine &, Lock &) { set_timeout(timeout * 1000000ULL); });
+    return entry(__func__, [&](Simulator &, Lock &) { set_timeout(timeout * 1000000ULL); });
 }
 
 aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout) {  // on every product, whatever the documents say [obs]
-    return entry(__func__, [&](Engine &, Lock &) { set_timeout(std::min<std::uint64_t>(timeout, kLongestMs) * 1000); });
+    return entry(__func__, [&](Simulator &, Lock &) { set_timeout(std::min<std::uint64_t>(timeout, kLongestMs) * 1000); });
 }
 
 aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(actualTimeout, "actualTimeout");
-        require_context(engine);
+        require_context(sim);
         set_timeout(timeout);
         *actualTimeout = g_execute_timeout_us;
     });
 }
 
 aclError aclrtGetOpExecuteTimeout(uint32_t *timeoutMs) {
-    return entry(__func__, [&](Engine &, Lock &) {
+    return entry(__func__, [&](Simulator &, Lock &) {
         require(timeoutMs, "timeoutMs");
         const std::uint64_t us = g_execute_timeout_us == 0 ? longest_us() : g_execute_timeout_us;
         *timeoutMs = static_cast<std::uint32_t>(us / 1000);
@@ -88,52 +88,52 @@ aclError aclrtGetOpExecuteTimeout(uint32_t *timeoutMs) {
 
 aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduceKind kind, aclDataType type,
                           aclrtStream stream, void *reserve) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(dst, "dst");
         require(src, "src");
         if (reserve != nullptr || !is_reducible(type)) {
-            reject(ACL_ERROR_INVALID_PARAM, "reserve must be NULL, and data type %d be one that can be reduced",
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "reserve must be NULL, and data type %d be one that can be reduced",
                    static_cast<int>(type));
         }
         if (count == 0 || kind < ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM || kind > ACL_RT_MEMCPY_SDMA_AUTOMATIC_EQUAL) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes, reduction %d", static_cast<unsigned long long>(count),
                  static_cast<int>(kind));
         }
-        Stream &on = require_own_stream(engine, stream);
+        ContextStream &on = require_own_stream(sim, stream);
         if (!is_reduced_by(*config().product, type)) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s does not reduce data type %d", config().product->name,
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s does not reduce data type %d", config().product->name,
                    static_cast<int>(type));
         }
-        require_runtime_memory(engine, dst, count, "dst");
-        require_runtime_memory(engine, src, count, "src");
-        admit_with(engine, lock, on, {{dst, count}, {src, count}});
-        engine.submit(on, ReduceTask(engine.workers(), {dst, src, count, kind, type}));
+        require_runtime_memory(sim, dst, count, AccessMode::ReadWrite, "dst");
+        require_runtime_memory(sim, src, count, AccessMode::Read, "src");
+        admit_with(sim.memory, lock, on, {{dst, count}, {src, count}});
+        sim.core.submit(on, ReduceTask(sim.core.workers(), {dst, src, count, kind, type}));
     });
 }
 
 // Tasks can be updated in the stream of a model only.
 aclError aclrtTaskUpdateAsync(aclrtStream taskStream, uint32_t taskId, aclrtTaskUpdateInfo *info,
                               aclrtStream execStream) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(info, "info");
         require_supported();
-        require_own_stream(engine, execStream);
-        if (require_own_stream(engine, taskStream).model != nullptr) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the simulator does not update tasks of models");
+        require_own_stream(sim, execStream);
+        if (require_own_stream(sim, taskStream).keeper != nullptr) {
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the simulator does not update tasks of models");
         }
         fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is not bound to a model, which task %u would have to be in",
-             require_own_stream(engine, taskStream).id, taskId);
+             require_own_stream(sim, taskStream).id, taskId);
     });
 }
 
 aclError aclrtProfTrace(void *userdata, int32_t length, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(userdata, "userdata");
         if (length < 1 || length > kLongestTrace) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%d bytes are not 1 to %d", length, kLongestTrace);
         }
-        Stream &on = require_own_stream(engine, stream);
-        engine.admit(lock, on);
-        engine.submit(on, TraceTask());
+        ContextStream &on = require_own_stream(sim, stream);
+        sim.core.admit(lock, on);
+        sim.core.submit(on, TraceTask());
     });
 }

@@ -16,44 +16,44 @@ bool has_reserved(const aclrtMemUceInfo &info) {
 }  // namespace
 
 aclError aclrtGetMemUceInfo(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray, size_t, size_t *retSize) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(memUceInfoArray, "memUceInfoArray");
         require(retSize, "retSize");
         require_supported();
-        require_device(engine, deviceId);
+        require_device(sim, deviceId);
         *retSize = 0;  // so no array is too small
     });
 }
 
 aclError aclrtMemUceRepair(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray, size_t arraySize) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(memUceInfoArray, "memUceInfoArray");
         if (arraySize > kMostRepairs) {
-            reject(ACL_ERROR_INVALID_PARAM, "%zu ranges are more than %zu", arraySize, kMostRepairs);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu ranges are more than %zu", arraySize, kMostRepairs);
         }
         if (std::any_of(memUceInfoArray, memUceInfoArray + arraySize, has_reserved)) {
-            reject(ACL_ERROR_INVALID_PARAM, "a reserved field is not 0");
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "a reserved field is not 0");
         }
         require_supported();
-        require_device(engine, deviceId);
+        require_device(sim, deviceId);
     });
 }
 
 aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo *errorInfo) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(errorInfo, "errorInfo");
         require_supported();
-        require_device(engine, deviceId);
+        require_device(sim, deviceId);
         *errorInfo = {};
         errorInfo->errorType = ACL_RT_NO_ERROR;
     });
 }
 
 aclError aclrtRepairError(int32_t deviceId, const aclrtErrorInfo *errorInfo) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(errorInfo, "errorInfo");
         require_supported();
-        require_device(engine, deviceId);
+        require_device(sim, deviceId);
         if (errorInfo->errorType != ACL_RT_ERROR_MEMORY) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "an error of type %d cannot be repaired",
                  static_cast<int>(errorInfo->errorType));

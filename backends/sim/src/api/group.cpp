@@ -36,16 +36,16 @@ std::int32_t attribute_of(std::int32_t group, aclrtGroupAttr attribute) {
         case ACL_GROUP_GROUPID_INT:
             return group;
         default:
-            reject(ACL_ERROR_INVALID_PARAM, "there is no group attribute %d", static_cast<int>(attribute));
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no group attribute %d", static_cast<int>(attribute));
     }
 }
 
-GroupList &require_list(Engine &engine, const aclrtGroupInfo *info) {
+GroupList &require_list(Simulator &sim, const aclrtGroupInfo *info) {
     require(info, "groupInfo");
     require_supported();
-    GroupList *list = engine.registry().find<GroupList>(const_cast<aclrtGroupInfo *>(info));
+    GroupList *list = sim.core.registry().find<GroupList>(const_cast<aclrtGroupInfo *>(info));
     if (list == nullptr) {
-        reject(ACL_ERROR_INVALID_PARAM, "%p is not from aclrtCreateGroupInfo, or was destroyed",
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%p is not from aclrtCreateGroupInfo, or was destroyed",
                static_cast<const void *>(info));
     }
     return *list;
@@ -54,7 +54,7 @@ GroupList &require_list(Engine &engine, const aclrtGroupInfo *info) {
 }  // namespace
 
 aclError aclrtGetGroupCount(uint32_t *count) {
-    return entry(__func__, [&](Engine &, Lock &) {
+    return entry(__func__, [&](Simulator &, Lock &) {
         require(count, "count");
         require_supported();
         *count = config().groups;
@@ -63,36 +63,36 @@ aclError aclrtGetGroupCount(uint32_t *count) {
 
 aclrtGroupInfo *aclrtCreateGroupInfo() {
     aclrtGroupInfo *info = nullptr;
-    entry(__func__, [&](Engine &engine, Lock &) {
+    entry(__func__, [&](Simulator &sim, Lock &) {
         require_supported();
-        const auto list = std::make_shared<GroupList>();
-        engine.registry().add(list);
+        const auto list = make_ref<GroupList>();
+        sim.core.registry().add(list);
         info = static_cast<aclrtGroupInfo *>(list->handle());
     });
     return info;
 }
 
 aclError aclrtDestroyGroupInfo(aclrtGroupInfo *groupInfo) {
-    return entry(__func__, [&](Engine &engine, Lock &) { engine.registry().remove(require_list(engine, groupInfo)); });
+    return entry(__func__, [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_list(sim, groupInfo)); });
 }
 
 aclError aclrtGetAllGroupInfo(aclrtGroupInfo *groupInfo) {
-    return entry(__func__, [&](Engine &engine, Lock &) { require_list(engine, groupInfo).is_filled = true; });
+    return entry(__func__, [&](Simulator &sim, Lock &) { require_list(sim, groupInfo).is_filled = true; });
 }
 
 aclError aclrtGetGroupInfoDetail(const aclrtGroupInfo *groupInfo, int32_t groupIndex, aclrtGroupAttr attr,
                                  void *attrValue, size_t valueLen, size_t *paramRetSize) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(groupInfo, "groupInfo");
         require(attrValue, "attrValue");
         require(paramRetSize, "paramRetSize");
-        const GroupList &list = require_list(engine, groupInfo);
+        const GroupList &list = require_list(sim, groupInfo);
         if (groupIndex < 0 || groupIndex >= static_cast<int32_t>(config().groups)) {
-            reject(ACL_ERROR_INVALID_PARAM, "there is no group %d; there are %u", groupIndex, config().groups);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no group %d; there are %u", groupIndex, config().groups);
         }
         const std::int32_t value = attribute_of(groupIndex, attr);
         if (valueLen < sizeof value) {
-            reject(ACL_ERROR_INVALID_PARAM, "%zu bytes are too few for an attribute", valueLen);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu bytes are too few for an attribute", valueLen);
         }
         *static_cast<std::int32_t *>(attrValue) = list.is_filled ? value : 0;
         *paramRetSize = sizeof value;
@@ -100,9 +100,9 @@ aclError aclrtGetGroupInfoDetail(const aclrtGroupInfo *groupInfo, int32_t groupI
 }
 
 aclError aclrtSetGroup(int32_t groupId) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require_supported();
-        Device &device = require_current_device(engine);
+        Device &device = require_current_device(sim);
         if (groupId < 0 || groupId >= static_cast<int32_t>(config().groups)) {
             fail(ACL_ERROR_RT_GROUP_NOT_CREATE, "there is no group %d; there are %u", groupId, config().groups);
         }

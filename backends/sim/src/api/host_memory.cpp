@@ -11,62 +11,63 @@ constexpr std::uint32_t kRegisterTypes = ACL_HOST_REGISTER_IOMEMORY | ACL_HOST_R
 constexpr std::uint32_t kRegisterFlags =
     ACL_HOST_REG_MAPPED | ACL_HOST_REG_IOMEMORY | ACL_HOST_REG_READONLY | ACL_HOST_REG_PINNED;
 
-void *allocate_pinned(Engine &engine, std::uint64_t size, std::uint16_t module) {
+void *allocate_pinned(Simulator &sim, Lock &lock, std::uint64_t size, std::uint16_t module) {
     constexpr std::uint64_t kUnit = 32;
     const std::uint64_t bytes = round_up(size, kUnit);
-    void *address = bytes < size ? nullptr : engine.memory().pinned().allocate(bytes, page_for(bytes), module);
+    void *address = allocate_patiently(sim.memory, lock, [&] {
+        return bytes < size ? nullptr : sim.memory.space().pinned().allocate(bytes, page_for(bytes), module);
+    });
     if (address == nullptr) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes of pinned host memory do not fit",
              static_cast<unsigned long long>(size));
     }
-    note_allocation(engine, address, size);
+    note_allocation(sim.memory, address, size);
     return address;
 }
 
-void free_host(Engine &engine, void *pointer) {
-    if (!engine.memory().is_pinned_block(pointer)) {
+void free_host(Simulator &sim, void *pointer) {
+    if (!sim.memory.space().is_pinned_block(pointer)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live pinned host memory%s", pointer,
-             what_is_known_of(engine, pointer).c_str());
+             explain_address(sim.memory, pointer).c_str());
     }
-    const Block block = *engine.memory().pinned().find(pointer);
-    MemoryCheck *check = engine.memory_check();
-    if (check != nullptr && engine.memory().overlaps_range(pointer, block.size)) {
-        check->freed_registered(pointer);
+    const Block block = *sim.memory.space().pinned().find(pointer);
+    if (sim.memory.space().overlaps_range(pointer, block.size)) {
+        sim.core.observers().tell(&Observer::freed_registered, pointer);
     }
-    note_release(engine, pointer);
-    engine.memory().free_pinned(pointer);
+    note_release(sim.memory, pointer);
+    sim.memory.space().free_pinned(pointer);
 }
 
 void require_size(std::uint64_t size) {
     if (size == 0) {
-        reject(ACL_ERROR_INVALID_PARAM, "size is 0");
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "size is 0");
     }
 }
 
 // What is registered counts as pinned, and the device sees it at the same address.
-void register_host(Engine &engine, void *pointer, std::uint64_t size, bool is_mapped) {
+void register_host(Simulator &sim, void *pointer, std::uint64_t size, bool is_mapped) {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
     if (address % kSmallPage != 0 || size > UINTPTR_MAX - address) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not aligned to 4 KiB, or has no %llu bytes behind it", pointer,
              static_cast<unsigned long long>(size));
     }
-    const Place place = engine.memory().locate(pointer).place;
+    const Place place = sim.memory.space().locate(pointer).place;
     const bool is_of_host = place == Place::Unregistered || place == Place::Pinned;
-    if (!is_of_host || !engine.memory().is_live(pointer, size) || !has_pages(pointer, size)) {
+    if (!is_of_host || !sim.memory.space().is_live(pointer, size) || !has_pages(pointer, size)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes at %p are not live memory of the host%s",
-             static_cast<unsigned long long>(size), pointer, what_is_known_of(engine, pointer).c_str());
+             static_cast<unsigned long long>(size), pointer, explain_address(sim.memory, pointer).c_str());
     }
-    if (engine.memory().overlaps_range(pointer, size)) {
+    if (sim.memory.space().overlaps_range(pointer, size)) {
         fail(ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "some of the %llu bytes at %p are registered already",
              static_cast<unsigned long long>(size), pointer);
     }
     Range range{address, size, {Place::Pinned, 0}, kSmallPage, true};
     range.registration = is_mapped ? Registration::Mapped : Registration::Pinned;
-    engine.memory().add_range(range);
+    sim.memory.space().add_range(range);
 }
 
-const Range *find_registered(Engine &engine, const void *pointer) {
-    const Range *range = engine.memory().find_range(pointer);
+const Range *find_registered(Simulator &sim, const void *pointer) {
+    const Range *range = sim.memory.space().find_range(pointer);
     return range != nullptr && range->registration != Registration::None ? range : nullptr;
 }
 
@@ -81,99 +82,99 @@ bool reaches_host(aclrtHacType type) {
 }  // namespace
 
 aclError aclrtMallocHost(void **hostPtr, size_t size) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(hostPtr, "hostPtr");
         require_size(size);
-        require_context(engine);
-        *hostPtr = allocate_pinned(engine, size, Heap::kApplication);
+        require_context(sim);
+        *hostPtr = allocate_pinned(sim, lock, size, Heap::kApplication);
     });
 }
 
 aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(ptr, "ptr");
         require_size(size);
         require_attributes(cfg);
-        require_context(engine);
+        require_context(sim);
         const MallocConfig wanted = read_malloc_config(cfg, {ACL_RT_MEM_ATTR_MODULE_ID, ACL_RT_MEM_ATTR_VA_FLAG});
         if (wanted.keeps_address && !config().product->has(kKeepsHostAddress)) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s cannot show host memory at the same address",
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s cannot show host memory at the same address",
                    config().product->name);
         }
-        *ptr = allocate_pinned(engine, size, wanted.module);
+        *ptr = allocate_pinned(sim, lock, size, wanted.module);
     });
 }
 
 aclError aclrtFreeHost(void *hostPtr) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(hostPtr, "hostPtr");
-        free_host(engine, hostPtr);
+        free_host(sim, hostPtr);
     });
 }
 
 aclError aclrtFreeHostWithDevSync(void *hostPtr) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(hostPtr, "hostPtr");
-        synchronize_device(engine, lock, Clock::time_point::max());  // if it fails, nothing is freed
-        free_host(engine, hostPtr);
+        synchronize_device(sim.machine, lock, kNever);  // if it fails, nothing is freed
+        free_host(sim, hostPtr);
     });
 }
 
 aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(ptr, "ptr");
         require(devPtr, "devPtr");
         require_size(size);
         if ((static_cast<std::uint32_t>(type) & ~kRegisterTypes) != 0) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "there is no register type %#x", static_cast<unsigned>(type));
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "there is no register type %#x", static_cast<unsigned>(type));
         }
-        require_context(engine);
+        require_context(sim);
         require_supported();
-        register_host(engine, ptr, size, true);
+        register_host(sim, ptr, size, true);
         *devPtr = ptr;
     });
 }
 
 aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(ptr, "ptr");
         require_size(size);
         require_supported();
         if (flag == 0 || (flag & ~kRegisterFlags) != 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "flag %#x has no bit of ACL_HOST_REG_*, or an unknown one", flag);
         }
-        require_context(engine);
-        if ((flag & ACL_HOST_REG_PINNED) != 0 && find_registered(engine, ptr) == nullptr &&
-            engine.memory().locate(ptr).place == Place::Pinned) {
+        require_context(sim);
+        if ((flag & ACL_HOST_REG_PINNED) != 0 && find_registered(sim, ptr) == nullptr &&
+            sim.memory.space().locate(ptr).place == Place::Pinned) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%p is pinned already", ptr);
         }
-        register_host(engine, ptr, size, flag != ACL_HOST_REG_PINNED);
+        register_host(sim, ptr, size, flag != ACL_HOST_REG_PINNED);
     });
 }
 
 aclError aclrtHostUnregister(void *ptr) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(ptr, "ptr");
         require_supported();
-        require_context(engine);
-        const Range *registered = find_registered(engine, ptr);
+        require_context(sim);
+        const Range *registered = find_registered(sim, ptr);
         if (registered == nullptr || registered->address != reinterpret_cast<std::uintptr_t>(ptr)) {
             fail(ACL_ERROR_HOST_MEMORY_NOT_REGISTERED, "%p is not the start of registered memory", ptr);
         }
-        engine.memory().forget_range(registered->address);
+        sim.memory.space().forget_range(registered->address);
     });
 }
 
 aclError aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(pHost, "pHost");
         require(pDevice, "pDevice");
         if (flag != 0) {
-            reject(ACL_ERROR_INVALID_PARAM, "flag must be 0");
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "flag must be 0");
         }
         require_supported();
-        require_context(engine);
-        const Range *registered = find_registered(engine, pHost);
+        require_context(sim);
+        const Range *registered = find_registered(sim, pHost);
         if (registered == nullptr || registered->registration != Registration::Mapped) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not registered for devices; call aclrtHostRegister first", pHost);
         }
@@ -182,13 +183,13 @@ aclError aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag) {
 }
 
 aclError aclrtHostMemMapCapabilities(uint32_t deviceId, aclrtHacType hacType, aclrtHostMemMapCapability *capabilities) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(capabilities, "capabilities");
-        require_device(engine, deviceId);
+        require_device(sim, deviceId);
         if (hacType < ACL_RT_HAC_TYPE_STARS || hacType > ACL_RT_HAC_TYPE_CCU) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no accelerator type %d", static_cast<int>(hacType));
         }
-        require_context(engine);
+        require_context(sim);
         *capabilities = reaches_host(hacType) ? ACL_RT_HOST_MEM_MAP_SUPPORTED : ACL_RT_HOST_MEM_MAP_NOT_SUPPORTED;
     });
 }

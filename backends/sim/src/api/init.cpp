@@ -7,12 +7,11 @@ using namespace aclsim;
 
 namespace {
 
-// The engine is started: a process that is forked after aclInit has used the runtime.
+// The simulator is started: a process that is forked after aclInit has used the runtime.
 template <class Body>
 aclError with_initialization(const char *function, Body body) {
     return checked_entry(function, [&] {
-        Engine::get();
-        body(Initialization::get());
+        body(Simulator::get().initialization);
     });
 }
 

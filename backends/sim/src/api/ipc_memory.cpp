@@ -24,7 +24,7 @@ std::string text_of_key(const char *key) { return std::string(key, strnlen(key, 
 }  // namespace
 
 aclError aclrtIpcMemGetExportKey(void *devPtr, size_t size, char *key, size_t len, uint64_t flags) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(devPtr, "devPtr");
         require(key, "key");
         if (size == 0 || len == 0) {
@@ -32,31 +32,31 @@ aclError aclrtIpcMemGetExportKey(void *devPtr, size_t size, char *key, size_t le
         }
         require_flags(flags);
         require_supported();
-        require_context(engine);
+        require_context(sim);
         if (len < kKeySize) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "the key needs %zu bytes, and there are %zu", kKeySize, len);
         }
         const bool checks_process = flags == ACL_RT_IPC_MEM_EXPORT_FLAG_DEFAULT;
-        const std::string &name = engine.ipc_memory().export_block(devPtr, size, checks_process);
+        const std::string &name = sim.memory.ipc_memory.export_block(devPtr, size, checks_process);
         std::memcpy(key, name.c_str(), name.size() + 1);
     });
 }
 
 aclError aclrtIpcMemSetImportPid(const char *key, int32_t *pid, size_t num) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(key, "key");
         require(pid, "pid");
         require_supported();
         if (num == 0 || num > INT_MAX) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%zu processes", num);
         }
-        require_context(engine);
-        engine.ipc_memory().permit(text_of_key(key), pid, num);
+        require_context(sim);
+        sim.memory.ipc_memory.permit(text_of_key(key), pid, num);
     });
 }
 
 aclError aclrtIpcMemImportPidInterServer(const char *key, aclrtServerPid *serverPids, size_t num) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require_supported();
         if (key == nullptr || serverPids == nullptr || num == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "key or serverPids is NULL, or num is 0");
@@ -66,21 +66,21 @@ aclError aclrtIpcMemImportPidInterServer(const char *key, aclrtServerPid *server
                 fail(ACL_ERROR_RT_PARAM_INVALID, "entry %zu names no process", i);
             }
         }
-        require_context(engine);
+        require_context(sim);
         for (std::size_t i = 0; i < num; ++i) {  // those before the first error stay
-            engine.ipc_memory().permit(text_of_key(key), serverPids[i].pid, serverPids[i].num);
+            sim.memory.ipc_memory.permit(text_of_key(key), serverPids[i].pid, serverPids[i].num);
         }
     });
 }
 
 aclError aclrtIpcMemImportByKey(void **devPtr, const char *key, uint64_t flags) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(devPtr, "devPtr");
         require(key, "key");
         require_flags(flags);
         require_supported();
-        Device &device = require_current_device(engine);
-        const auto [address, owner] = engine.ipc_memory().import(text_of_key(key), device);
+        Device &device = require_current_device(sim);
+        const auto [address, owner] = sim.memory.ipc_memory.import(text_of_key(key), device);
         if (flags == ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS && owner != device.physical_id) {
             device.accessible_peers.insert(owner);
         }
@@ -89,26 +89,26 @@ aclError aclrtIpcMemImportByKey(void **devPtr, const char *key, uint64_t flags) 
 }
 
 aclError aclrtIpcMemSetAttr(const char *key, aclrtIpcMemAttrType type, uint64_t attr) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require_supported();
         if (key == nullptr || type != ACL_RT_IPC_MEM_ATTR_ACCESS_LINK ||
             attr > ACL_RT_IPC_MEM_ATTR_ACCESS_LINK_UB_MULTI_PORT_PATH) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "key is NULL, or there is no such attribute or link");
         }
-        require_context(engine);
+        require_context(sim);
         if (attr > ACL_RT_IPC_MEM_ATTR_ACCESS_LINK_HCCS) {
             fail(ACL_ERROR_RT_LINK_TYPE_NOT_SUPPORTED, "%s has no link %llu", config().product->name,
                  static_cast<unsigned long long>(attr));
         }
-        engine.ipc_memory().set_attribute(text_of_key(key));
+        sim.memory.ipc_memory.set_attribute(text_of_key(key));
     });
 }
 
 aclError aclrtIpcMemClose(const char *key) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(key, "key");
         require_supported();
-        require_context(engine);
-        engine.ipc_memory().close(text_of_key(key));
+        require_context(sim);
+        sim.memory.ipc_memory.close(text_of_key(key));
     });
 }

@@ -14,14 +14,14 @@ constexpr std::size_t kLabels = 65535;
 constexpr std::int32_t kHighestCondition = ACL_RT_LESS_OR_EQUAL;
 constexpr std::int32_t kHighestCompareType = ACL_RT_SWITCH_INT64;
 
-Label &require_label(Engine &engine, aclrtLabel label) {
+Label &require_label(Simulator &sim, aclrtLabel label) {
     require(label, "label");
-    return require_handle<Label>(engine, label, "label");
+    return require_handle<Label>(sim, label, "label");
 }
 
-[[noreturn]] void fail_jump(const Stream &stream) {
-    if (stream.model != nullptr) {
-        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the simulator has no labels and switches in the streams of models");
+[[noreturn]] void fail_jump(const ContextStream &stream) {
+    if (stream.keeper != nullptr) {
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the simulator has no labels and switches in the streams of models");
     }
     fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is not bound to a model", stream.id);
 }
@@ -29,35 +29,34 @@ Label &require_label(Engine &engine, aclrtLabel label) {
 }  // namespace
 
 aclError aclrtCreateLabel(aclrtLabel *label) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(label, "label");
-        require_current_device(engine);
-        const auto context = engine.registry().share<Context>(require_context(engine).handle());
-        *label = create_label(engine, context)->handle();
+        require_current_device(sim);
+        *label = sim.labels.create(require_context(sim))->handle();
     });
 }
 
 aclError aclrtDestroyLabel(aclrtLabel label) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        Label &found = require_label(engine, label);
-        if (found.context.lock().get() != &require_context(engine)) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
+        Label &found = require_label(sim, label);
+        if (&found.context != &require_context(sim)) {
             fail(ACL_ERROR_RT_LABEL_CONTEXT, "the label belongs to another context than the calling thread's");
         }
-        engine.registry().remove(found);
+        sim.labels.remove(found);
     });
 }
 
 aclError aclrtCreateLabelList(aclrtLabel *labels, size_t num, aclrtLabelList *labelList) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(labels, "labels");
         require(labelList, "labelList");
         if (num == 0 || num > kLabels) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%zu labels are not 1 to %zu", num, kLabels);
         }
-        require_context(engine);
-        auto list = std::make_shared<LabelList>();
+        require_context(sim);
+        auto list = make_ref<LabelList>();
         for (std::size_t i = 0; i < num; ++i) {
-            const auto label = engine.registry().share<Label>(labels[i]);
+            const Ref<Label> label(sim.core.registry().find<Label>(labels[i]));
             if (!label) {
                 fail(ACL_ERROR_RT_INVALID_HANDLE, "element %zu is no live label", i);
             }
@@ -67,53 +66,53 @@ aclError aclrtCreateLabelList(aclrtLabel *labels, size_t num, aclrtLabelList *la
             label->is_in_list = true;  // given back by the list's destructor, also if a later element fails
             list->labels.push_back(label);
         }
-        engine.registry().add(list);
+        sim.core.registry().add(list);
         *labelList = list->handle();
     });
 }
 
 aclError aclrtDestroyLabelList(aclrtLabelList labelList) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(labelList, "labelList");
-        engine.registry().remove(require_handle<LabelList>(engine, labelList, "list of labels"));
+        sim.core.registry().remove(require_handle<LabelList>(sim, labelList, "list of labels"));
     });
 }
 
 aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(label, "label");
         require(stream, "stream");
-        require_label(engine, label);
-        fail_jump(require_own_stream(engine, stream));
+        require_label(sim, label);
+        fail_jump(require_own_stream(sim, stream));
     });
 }
 
 aclError aclrtSwitchLabelByIndex(void *ptr, uint32_t, aclrtLabelList labelList, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(ptr, "ptr");
         require(labelList, "labelList");
         require(stream, "stream");
-        require_handle<LabelList>(engine, labelList, "list of labels");
-        fail_jump(require_own_stream(engine, stream));
+        require_handle<LabelList>(sim, labelList, "list of labels");
+        fail_jump(require_own_stream(sim, stream));
     });
 }
 
 aclError aclrtSwitchStream(void *leftValue, aclrtCondition cond, void *rightValue, aclrtCompareDataType dataType,
                            aclrtStream trueStream, aclrtStream falseStream, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(leftValue, "leftValue");
         require(rightValue, "rightValue");
         require(trueStream, "trueStream");
         require(stream, "stream");
         if (falseStream != nullptr) {
-            reject(ACL_ERROR_INVALID_PARAM, "falseStream must be NULL");
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "falseStream must be NULL");
         }
         require_supported();
         if (cond < 0 || cond > kHighestCondition || dataType < 0 || dataType > kHighestCompareType) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no condition %d or no data type %d", static_cast<int>(cond),
                  static_cast<int>(dataType));
         }
-        require_handle<Stream>(engine, trueStream, "stream");
-        fail_jump(require_own_stream(engine, stream));
+        require_handle<Stream>(sim, trueStream, "stream");
+        fail_jump(require_own_stream(sim, stream));
     });
 }

@@ -12,22 +12,22 @@ namespace {
 void require_range(const void *pointer, std::uint64_t size) {
     require(pointer, "ptr");
     if (size == 0) {
-        reject(ACL_ERROR_INVALID_PARAM, "size is 0");
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "size is 0");
     }
 }
 
-void require_managed(Engine &engine, const void *pointer, std::uint64_t size) {
-    if (!engine.managed_memory().contains(pointer, size)) {
+void require_managed(Simulator &sim, const void *pointer, std::uint64_t size) {
+    if (!sim.memory.managed_memory.contains(pointer, size)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes at %p are not inside one piece of managed memory%s",
-             static_cast<unsigned long long>(size), pointer, what_is_known_of(engine, pointer).c_str());
+             static_cast<unsigned long long>(size), pointer, explain_address(sim.memory, pointer).c_str());
     }
 }
 
-void require_location(Engine &engine, const aclrtMemManagedLocation &location) {
+void require_location(Simulator &sim, const aclrtMemManagedLocation &location) {
     const bool is_known =
         location.type >= ACL_MEM_LOCATIONTYPE_DEVICE && location.type <= ACL_MEM_LOCATIONTYPE_HOST_NUMA_CURRENT;
     const bool is_device = location.type == ACL_MEM_LOCATIONTYPE_DEVICE;
-    const auto devices = static_cast<std::int32_t>(engine.devices().size());
+    const auto devices = static_cast<std::int32_t>(sim.machine.devices.size());
     if (!is_known || (is_device && (location.id < 0 || location.id >= devices))) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "there is no location of type %d with id %d", static_cast<int>(location.type),
              location.id);
@@ -45,15 +45,15 @@ void require_attribute(aclrtMemManagedRangeAttribute attribute, std::size_t size
     }
 }
 
-void get_attribute(Engine &engine, aclrtMemManagedRangeAttribute attribute, const void *pointer, std::size_t size,
+void get_attribute(Simulator &sim, aclrtMemManagedRangeAttribute attribute, const void *pointer, std::size_t size,
                    void *data, std::size_t data_size) {
     auto *values = static_cast<std::int32_t *>(data);
     if (attribute != ACL_MEM_RANGE_ATTRIBUTE_ACCESSED_BY) {
-        *values = engine.managed_memory().attribute(attribute, pointer, size);
+        *values = sim.memory.managed_memory.attribute(attribute, pointer, size);
         return;
     }
     const std::size_t room = data_size / sizeof *values;
-    const std::set<std::int32_t> ids = engine.managed_memory().accessed_by(pointer, size);
+    const std::set<std::int32_t> ids = sim.memory.managed_memory.accessed_by(pointer, size);
     std::fill_n(values, room, ManagedMemory::kNoLocation);
     std::copy_n(ids.begin(), std::min(room, ids.size()), values);
 }
@@ -61,24 +61,24 @@ void get_attribute(Engine &engine, aclrtMemManagedRangeAttribute attribute, cons
 // The pages come to be, as they would where they are sent to. The memory may have been freed meanwhile.
 class PrefetchTask final : public Task {
   public:
-    PrefetchTask(Engine &engine, const void *pointer, std::size_t size)
-        : engine_(engine), pointer_(pointer), size_(size) {}
+    PrefetchTask(Simulator &sim, const void *pointer, std::size_t size)
+        : sim_(sim), pointer_(pointer), size_(size) {}
     TaskKind kind() const override { return TaskKind::Prefetch; }
     Start start(Stream &) override {
-        return engine_.managed_memory().contains(pointer_, size_) ? Start::Run : Start::Done;
+        return sim_.memory.managed_memory.contains(pointer_, size_) ? Start::Run : Start::Done;
     }
     void run() override { populate_pages(pointer_, size_); }
-    Executor *executor() override { return &engine_.workers(); }
+    Executor *executor() override { return &sim_.core.workers(); }
 
   private:
-    Engine &engine_;
+    Simulator &sim_;
     const void *pointer_;
     std::size_t size_;
 };
 
 void require_no_flags(std::uint64_t flags) {
     if (flags != 0) {
-        reject(ACL_ERROR_INVALID_PARAM, "flags must be 0");
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags must be 0");
     }
 }
 
@@ -95,67 +95,67 @@ void require_rising(const std::size_t *indexes, std::size_t locations, std::size
 }  // namespace
 
 aclError aclrtMemAllocManaged(void **ptr, uint64_t size, uint32_t flag) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(ptr, "ptr");
         if (flag != ACL_RT_MEM_ATTACH_GLOBAL) {
-            reject(ACL_ERROR_INVALID_PARAM, "flag %u is not ACL_RT_MEM_ATTACH_GLOBAL", flag);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "flag %u is not ACL_RT_MEM_ATTACH_GLOBAL", flag);
         }
         require_supported();
         if (size == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "size is 0");
         }
-        void *address = engine.managed_memory().allocate(size, require_current_device(engine).physical_id);
+        void *address = sim.memory.managed_memory.allocate(size, require_current_device(sim).physical_id);
         if (address == nullptr) {
             fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes of managed memory do not fit",
                  static_cast<unsigned long long>(size));
         }
         *ptr = address;
-        note_allocation(engine, address, size);
+        note_allocation(sim.memory, address, size);
     });
 }
 
 aclError aclrtMemManagedAdvise(const void *const ptr, uint64_t size, aclrtMemManagedAdviseType advise,
                                aclrtMemManagedLocation location) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require_range(ptr, size);
         require_supported();
         if (advise < ACL_MEM_ADVISE_SET_READ_MOSTLY || advise > ACL_MEM_ADVISE_UNSET_ACCESSED_BY) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no advice %d", static_cast<int>(advise));
         }
         if (advise >= ACL_MEM_ADVISE_SET_PREFERRED_LOCATION) {  // the first two do not look at it
-            require_location(engine, location);
+            require_location(sim, location);
         }
-        require_context(engine);
+        require_context(sim);
         if (size % kHugePage != 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "size %llu is no multiple of 2 MiB",
                  static_cast<unsigned long long>(size));
         }
-        require_managed(engine, ptr, size);
-        engine.managed_memory().advise(ptr, size, advise, location);
+        require_managed(sim, ptr, size);
+        sim.memory.managed_memory.advise(ptr, size, advise, location);
     });
 }
 
 aclError aclrtMemManagedGetAttr(aclrtMemManagedRangeAttribute attribute, const void *ptr, size_t size, void *data,
                                 size_t dataSize) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require_range(ptr, size);
         require(data, "data");
         require_supported();
         require_attribute(attribute, dataSize);
-        require_managed(engine, ptr, size);
-        get_attribute(engine, attribute, ptr, size, data, dataSize);
+        require_managed(sim, ptr, size);
+        get_attribute(sim, attribute, ptr, size, data, dataSize);
     });
 }
 
 aclError aclrtMemManagedGetAttrs(aclrtMemManagedRangeAttribute *attributes, size_t numAttributes, const void *ptr,
                                  size_t size, void **data, size_t *dataSizes) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(attributes, "attributes");
         require_range(ptr, size);
         require(data, "data");
         require(dataSizes, "dataSizes");
         if (numAttributes == 0) {
-            reject(ACL_ERROR_INVALID_PARAM, "numAttributes is 0");
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "numAttributes is 0");
         }
         require_supported();
         for (std::size_t i = 0; i < numAttributes; ++i) {
@@ -164,56 +164,56 @@ aclError aclrtMemManagedGetAttrs(aclrtMemManagedRangeAttribute *attributes, size
                 fail(ACL_ERROR_RT_PARAM_INVALID, "data[%zu] is NULL", i);
             }
         }
-        require_managed(engine, ptr, size);
+        require_managed(sim, ptr, size);
         for (std::size_t i = 0; i < numAttributes; ++i) {
-            get_attribute(engine, attributes[i], ptr, size, data[i], dataSizes[i]);
+            get_attribute(sim, attributes[i], ptr, size, data[i], dataSizes[i]);
         }
     });
 }
 
 aclError aclrtMemManagedPrefetchAsync(const void *ptr, size_t size, aclrtMemManagedLocation location, uint32_t flags,
                                       aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require_range(ptr, size);
         require_no_flags(flags);
         require_supported();
-        Stream &on = require_stream(engine, stream);
-        require_location(engine, location);
-        require_managed(engine, ptr, size);
-        note_use(engine, ptr, size, "ptr");
-        engine.admit(lock, require_own(engine, on));
-        engine.submit(on, PrefetchTask(engine, ptr, size));
+        ContextStream &on = require_stream(sim, stream);
+        require_location(sim, location);
+        require_managed(sim, ptr, size);
+        note_use(sim.memory, ptr, size, AccessMode::Read, "ptr");
+        sim.core.admit(lock, require_own(sim, on));
+        sim.core.submit(on, PrefetchTask(sim, ptr, size));
     });
 }
 
 aclError aclrtMemManagedPrefetchBatchAsync(const void **ptrs, size_t *sizes, size_t count,
                                            aclrtMemManagedLocation *prefetchLocs, size_t *prefetchLocIdxs,
                                            size_t numPrefetchLocs, uint64_t flags, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(ptrs, "ptrs");
         require(sizes, "sizes");
         require(prefetchLocs, "prefetchLocs");
         require(prefetchLocIdxs, "prefetchLocIdxs");
         if (count == 0 || numPrefetchLocs == 0 || count < numPrefetchLocs) {
-            reject(ACL_ERROR_INVALID_PARAM, "%zu ranges for %zu locations", count, numPrefetchLocs);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu ranges for %zu locations", count, numPrefetchLocs);
         }
         require_no_flags(flags);
         require_supported();
-        require_stream(engine, stream);
+        require_stream(sim, stream);
         require_rising(prefetchLocIdxs, numPrefetchLocs, count);
         std::for_each(prefetchLocs, prefetchLocs + numPrefetchLocs,
-                      [&](const auto &location) { require_location(engine, location); });
+                      [&](const auto &location) { require_location(sim, location); });
         for (std::size_t i = 0; i < count; ++i) {
             if (ptrs[i] == nullptr || sizes[i] == 0) {
                 fail(ACL_ERROR_RT_PARAM_INVALID, "range %zu is NULL or empty", i);
             }
-            require_managed(engine, ptrs[i], sizes[i]);
+            require_managed(sim, ptrs[i], sizes[i]);
         }
         for (std::size_t i = 0; i < count; ++i) {
-            Stream &on = require_own_stream(engine, stream);  // anew: admit() may wait, and others destroy the stream
-            engine.admit(lock, on);
-            note_use(engine, ptrs[i], sizes[i], "ptrs");
-            engine.submit(on, PrefetchTask(engine, ptrs[i], sizes[i]));
+            ContextStream &on = require_own_stream(sim, stream);  // anew: admit() may wait, and others destroy the stream
+            sim.core.admit(lock, on);
+            note_use(sim.memory, ptrs[i], sizes[i], AccessMode::Read, "ptrs");
+            sim.core.submit(on, PrefetchTask(sim, ptrs[i], sizes[i]));
         }
     });
 }

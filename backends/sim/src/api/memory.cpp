@@ -39,24 +39,26 @@ const Policy &policy_of(std::uint32_t number) {
 
 std::size_t padded(std::size_t size, std::size_t padding) {
     if (size == 0) {
-        reject(ACL_ERROR_INVALID_PARAM, "size is 0");
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "size is 0");
     }
     if (size > SIZE_MAX - kUnit - padding) {
-        reject(ACL_ERROR_INVALID_PARAM, "size %zu wraps around when it is padded", size);
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "size %zu wraps around when it is padded", size);
     }
     return round_up(size, kUnit) + padding;
 }
 
-void *allocate_device(Engine &engine, std::size_t size, bool is_p2p, std::uint64_t page, std::uint16_t module) {
-    Device &device = require_current_device(engine);
+void *allocate_device(Simulator &sim, Lock &lock, std::size_t size, bool is_p2p, std::uint64_t page, std::uint16_t module) {
+    Device &device = require_current_device(sim);
     if (page == kGiantPage && !config().product->has_huge1g_pages) {
-        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no 1 GiB pages", config().product->name);
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no 1 GiB pages", config().product->name);
     }
     if (is_p2p && config().product->has(kLacksP2p)) {
-        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no P2P memory", config().product->name);
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no P2P memory", config().product->name);
     }
-    Heap &heap = engine.memory().device(device.physical_id);
-    void *address = heap.allocate(size, page == 0 ? page_for(size) : page, module);
+    Heap &heap = sim.memory.space().device(device.physical_id);
+    void *address = allocate_patiently(sim.memory, lock, [&] {
+        return heap.allocate(size, page == 0 ? page_for(size) : page, module);
+    });
     if (address == nullptr) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%zu bytes do not fit: %llu of %llu bytes are free on device %u", size,
              static_cast<unsigned long long>(heap.free_bytes()), static_cast<unsigned long long>(heap.capacity()),
@@ -66,13 +68,13 @@ void *allocate_device(Engine &engine, std::size_t size, bool is_p2p, std::uint64
 }
 
 aclError allocate(const char *function, void **pointer, std::size_t size, bool is_padded, std::uint32_t number) {
-    return entry(function, [&](Engine &engine, Lock &) {
+    return entry(function, [&](Simulator &sim, Lock &lock) {
         require(pointer, "devPtr");
         const Policy &policy = policy_of(number);
         const bool takes_padding = is_padded && policy.page != kGiantPage && !config().product->has(kPadsNothing);
         const std::size_t bytes = padded(size, takes_padding ? kUnit : 0);
-        *pointer = allocate_device(engine, bytes, policy.is_p2p, policy.padded_page, Heap::kApplication);
-        note_allocation(engine, *pointer, size);
+        *pointer = allocate_device(sim, lock, bytes, policy.is_p2p, policy.padded_page, Heap::kApplication);
+        note_allocation(sim.memory, *pointer, size);
     });
 }
 
@@ -90,34 +92,34 @@ MallocConfig read_device_config(const Context &context, const aclrtMallocConfig 
 // The bits above the page policy are hints for other chips.
 aclError allocate_configured(const char *function, void **pointer, std::size_t size, aclrtMemMallocPolicy policy,
                              const aclrtMallocConfig *cfg) {
-    return entry(function, [&](Engine &engine, Lock &) {
+    return entry(function, [&](Simulator &sim, Lock &lock) {
         require(pointer, "devPtr");
         if (cfg != nullptr && cfg->numAttrs != 0) {
             require(cfg->attrs, "cfg->attrs");
         }
         const std::size_t bytes = padded(size, 0);
         require_attributes(cfg);
-        const MallocConfig wanted = read_device_config(require_context(engine), cfg);
+        const MallocConfig wanted = read_device_config(require_context(sim), cfg);
         const Policy &pages = policy_of(static_cast<std::uint32_t>(policy) & kPageMask);
-        *pointer = allocate_device(engine, bytes, pages.is_p2p, pages.page, wanted.module);
-        note_allocation(engine, *pointer, size);
+        *pointer = allocate_device(sim, lock, bytes, pages.is_p2p, pages.page, wanted.module);
+        note_allocation(sim.memory, *pointer, size);
     });
 }
 
 // --- freeing ---------------------------------------------------------------------------------------------------------
 
-void free_memory(Engine &engine, void *pointer) {
-    if (!engine.managed_memory().free(pointer) && !free_into_pool(engine, pointer) &&
-        !engine.free_device_block(pointer)) {
+void free_memory(Simulator &sim, void *pointer) {
+    if (!sim.memory.managed_memory.free(pointer) && !free_into_pool(sim.memory, pointer) &&
+        !sim.memory.free_device_block(pointer)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live device memory%s", pointer,
-             what_is_known_of(engine, pointer).c_str());
+             explain_address(sim.memory, pointer).c_str());
     }
 }
 
 void require_pair(const void *pointer, std::size_t size) {
     require(pointer, "devPtr");
     if (size == 0) {
-        reject(ACL_ERROR_INVALID_PARAM, "size is 0");
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "size is 0");
     }
 }
 
@@ -190,13 +192,13 @@ constexpr aclrtMemLocationType location_type(Place place) {
 }
 
 // Memory of a device that this process does not see was imported.
-std::uint32_t user_id_of(Engine &engine, const Location &location, const void *address) {
-    for (const auto &device : engine.devices()) {
+std::uint32_t user_id_of(Simulator &sim, const Location &location, const void *address) {
+    for (const auto &device : sim.machine.devices) {
         if (device->physical_id == location.device) {
             return device->user_id;
         }
     }
-    return engine.memory().find_range(address)->importer;
+    return sim.memory.space().find_range(address)->importer;
 }
 
 }  // namespace
@@ -224,48 +226,48 @@ aclError aclrtMallocForTaskScheduler(void **devPtr, size_t size, aclrtMemMallocP
 }
 
 aclError aclrtFree(void *devPtr) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(devPtr, "devPtr");
-        free_memory(engine, devPtr);
+        free_memory(sim, devPtr);
     });
 }
 
 aclError aclrtFreeWithDevSync(void *devPtr) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(devPtr, "devPtr");
-        synchronize_device(engine, lock, Clock::time_point::max());  // if it fails, nothing is freed
-        free_memory(engine, devPtr);
+        synchronize_device(sim.machine, lock, kNever);  // if it fails, nothing is freed
+        free_memory(sim, devPtr);
     });
 }
 
 // Simulated memory has no cache between host and device: flushing and invalidating are complete once they are checked.
 aclError aclrtMemFlush(void *devPtr, size_t size) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require_pair(devPtr, size);
-        require_working_context(engine);
-        note_use(engine, devPtr, size, "devPtr");
+        require_working_context(sim);
+        note_use(sim.memory, devPtr, size, AccessMode::ReadWrite, "devPtr");
     });
 }
 
 aclError aclrtMemInvalidate(void *devPtr, size_t size) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require_pair(devPtr, size);
-        require_current_device(engine);
-        note_use(engine, devPtr, size, "devPtr");
+        require_current_device(sim);
+        note_use(sim.memory, devPtr, size, AccessMode::ReadWrite, "devPtr");
     });
 }
 
 aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(free, "free");
         require(total, "total");
         if (attr < ACL_DDR_MEM || attr > ACL_MEM_P2P_HUGE1G) {
             fail(ACL_ERROR_RT_INVALID_MEMORY_TYPE, "there is no memory attribute %d", static_cast<int>(attr));
         }
-        const Heap &heap = engine.memory().device(require_current_device(engine).physical_id);
+        const Heap &heap = sim.memory.space().device(require_current_device(sim).physical_id);
         const Attribute &wanted = kAttributes[attr];
         if (wanted.page == kGiantPage && !config().product->has_huge1g_pages) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no 1 GiB pages", config().product->name);
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no 1 GiB pages", config().product->name);
         }
         // All pages come from the same memory; of larger ones only whole ones are free.
         *free = is_there(wanted) ? heap.free_bytes() / wanted.page * wanted.page : 0;
@@ -274,7 +276,7 @@ aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total) {
 }
 
 aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo, size_t inputNum, size_t *outputNum) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(memUsageInfo, "memUsageInfo");
         require(outputNum, "outputNum");
         *outputNum = 0;
@@ -282,17 +284,17 @@ aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo,
         if (inputNum == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "inputNum is 0");
         }
-        const Device &device = require_device(engine, deviceId);
-        require_context(engine);
+        const Device &device = require_device(sim, deviceId);
+        require_context(sim);
         require_not_lost(device);
-        const auto all = usage_of(engine.memory().device(device.physical_id));
+        const auto all = usage_of(sim.memory.space().device(device.physical_id));
         *outputNum = std::min(inputNum, all.size());
         std::copy_n(all.begin(), *outputNum, memUsageInfo);
     });
 }
 
 aclError aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memType, uint32_t *checkResult, uint32_t reserve) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(addrList, "addrList");
         require(checkResult, "checkResult");
         // The runtime takes ACL_RT_MEM_TYPE_RSVD for an unknown type (section 1).
@@ -300,43 +302,43 @@ aclError aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memType, uin
             fail(ACL_ERROR_RT_PARAM_INVALID, "reserve %u is not 0, or there is no address, or no memory type %#x",
                  reserve, memType);
         }
-        require_context(engine);
+        require_context(sim);
         *checkResult = std::all_of(addrList, addrList + size, [&](const void *address) {
-            return (memType & ACL_RT_MEM_TYPE_DEV) != 0 && engine.memory().locate(address).place == Place::Device &&
-                   engine.memory().is_live(address, 1);
+            return (memType & ACL_RT_MEM_TYPE_DEV) != 0 && sim.memory.space().locate(address).place == Place::Device &&
+                   sim.memory.space().is_live(address, 1);
         });
     });
 }
 
 aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(ptr, "ptr");
         require(attributes, "attributes");
-        const Location location = engine.memory().locate(ptr);
-        const std::optional<Block> block = engine.memory().find(ptr);
+        const Location location = sim.memory.space().locate(ptr);
+        const std::optional<Block> block = sim.memory.space().find(ptr);
         const bool has_device = location.place == Place::Device || location.place == Place::Managed;
         *attributes = {};
         attributes->location.type = location_type(location.place);
-        attributes->location.id = has_device ? user_id_of(engine, location, ptr) : 0;
+        attributes->location.id = has_device ? user_id_of(sim, location, ptr) : 0;
         attributes->pageSize = static_cast<std::uint32_t>(block ? block->page : kSmallPage);
     });
 }
 
 aclError aclrtMemP2PMap(void *devPtr, size_t size, int32_t dstDevId, uint64_t flags) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require_pair(devPtr, size);
         if (flags != 0) {
-            reject(ACL_ERROR_INVALID_PARAM, "flags must be 0");
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags must be 0");
         }
         require_supported();
-        const Device &peer = require_device(engine, dstDevId);
-        const Device &device = require_current_device(engine);
-        const Location location = engine.memory().locate(devPtr);
-        if (location.place != Place::Device || !engine.memory().is_live(devPtr, size)) {
+        const Device &peer = require_device(sim, dstDevId);
+        const Device &device = require_current_device(sim);
+        const Location location = sim.memory.space().locate(devPtr);
+        if (location.place != Place::Device || !sim.memory.space().is_live(devPtr, size)) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%zu bytes at %p are not live device memory%s", size, devPtr,
-                 what_is_known_of(engine, devPtr).c_str());
+                 explain_address(sim.memory, devPtr).c_str());
         }
-        note_use(engine, devPtr, size, "devPtr");
+        note_use(sim.memory, devPtr, size, AccessMode::ReadWrite, "devPtr");
         if (&peer != &device && device.accessible_peers.count(peer.physical_id) == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "access to device %d is not enabled: aclrtDeviceEnablePeerAccess",
                  dstDevId);

@@ -42,8 +42,8 @@ const AttributeRule &require_attribute(aclrtMemPoolAttr attribute) {
 }
 
 // The code of an unknown pool differs from function to function.
-MemoryPool &require_pool(Engine &engine, aclrtMemPool pool, aclError code) {
-    MemoryPool *found = engine.registry().find<MemoryPool>(pool);
+MemoryPool &require_pool(Simulator &sim, aclrtMemPool pool, aclError code) {
+    MemoryPool *found = sim.core.registry().find<MemoryPool>(pool);
     if (found == nullptr) {
         fail(code, "%p is no live memory pool", pool);
     }
@@ -51,19 +51,19 @@ MemoryPool &require_pool(Engine &engine, aclrtMemPool pool, aclError code) {
 }
 
 // Both attribute functions: what they check before the attribute's own rules.
-MemoryPool &require_attributed(Engine &engine, aclrtMemPool pool, const void *value) {
+MemoryPool &require_attributed(Simulator &sim, aclrtMemPool pool, const void *value) {
     require(pool, "memPool");
     require_supported();
     if (value == nullptr) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "value is NULL");
     }
-    return require_pool(engine, pool, ACL_ERROR_RT_PARAM_INVALID);
+    return require_pool(sim, pool, ACL_ERROR_RT_PARAM_INVALID);
 }
 
 // No context at all is another context than the stream's.
-Stream &require_stream_here(Engine &engine, aclrtStream stream) {
-    Stream &found = require_handle<Stream>(engine, stream, "stream");
-    if (current_context(engine) != &found.context) {
+ContextStream &require_stream_here(Simulator &sim, aclrtStream stream) {
+    ContextStream &found = require_handle<ContextStream>(sim, stream, "stream");
+    if (current_context(sim) != &found.context) {
         fail(ACL_ERROR_RT_STREAM_CONTEXT, "stream %u belongs to another context than the calling thread's", found.id);
     }
     return found;
@@ -71,16 +71,16 @@ Stream &require_stream_here(Engine &engine, aclrtStream stream) {
 
 void require_valid(const aclrtMemPoolProps &props) {
     if (props.allocType != ACL_MEM_ALLOCATION_TYPE_PINNED) {
-        reject(ACL_ERROR_INVALID_PARAM, "allocType is %d; pools are of ACL_MEM_ALLOCATION_TYPE_PINNED",
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "allocType is %d; pools are of ACL_MEM_ALLOCATION_TYPE_PINNED",
                static_cast<int>(props.allocType));
     }
     if (props.location.type != ACL_MEM_LOCATION_TYPE_DEVICE) {
-        reject(ACL_ERROR_INVALID_PARAM, "location.type is %d; pools are on ACL_MEM_LOCATION_TYPE_DEVICE",
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "location.type is %d; pools are on ACL_MEM_LOCATION_TYPE_DEVICE",
                static_cast<int>(props.location.type));
     }
     const auto is_set = [](unsigned char byte) { return byte != 0; };
     if (std::any_of(std::begin(props.reserved), std::end(props.reserved), is_set)) {
-        reject(ACL_ERROR_INVALID_PARAM, "the reserved bytes of the properties are not 0");
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "the reserved bytes of the properties are not 0");
     }
 }
 
@@ -123,30 +123,30 @@ void set_attribute(MemoryPool &pool, const AttributeRule &rule, std::uint64_t va
 }  // namespace
 
 aclError aclrtMemPoolCreate(aclrtMemPool *memPool, const aclrtMemPoolProps *poolProps) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(memPool, "memPool");
         require(poolProps, "poolProps");
         require_valid(*poolProps);
         require_supported();
-        Device &device = require_device(engine, poolProps->location.id);
-        require_context(engine);
+        Device &device = require_device(sim, poolProps->location.id);
+        require_context(sim);
         require_not_lost(device);
-        const std::uint64_t size = pool_size(engine.memory().device(device.physical_id), poolProps->maxSize);
-        *memPool = engine.memory_pools().create(engine, device, size)->handle();
+        const std::uint64_t size = pool_size(sim.memory.space().device(device.physical_id), poolProps->maxSize);
+        *memPool = sim.memory.pools.create(sim.memory, device, size)->handle();
     });
 }
 
 aclError aclrtMemPoolDestroy(const aclrtMemPool memPool) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(memPool, "memPool");
         require_supported();
-        engine.memory_pools().destroy(engine, require_pool(engine, memPool, ACL_ERROR_RT_INTERNAL_ERROR));
+        sim.memory.pools.destroy(sim.memory, require_pool(sim, memPool, ACL_ERROR_RT_INTERNAL_ERROR));
     });
 }
 
 aclError aclrtMemPoolSetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *value) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        MemoryPool &pool = require_attributed(engine, memPool, value);
+    return entry(__func__, [&](Simulator &sim, Lock &) {
+        MemoryPool &pool = require_attributed(sim, memPool, value);
         const AttributeRule &rule = require_attribute(attr);
         std::uint64_t number = 0;
         std::memcpy(&number, value, rule.bytes);
@@ -155,15 +155,15 @@ aclError aclrtMemPoolSetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *
 }
 
 aclError aclrtMemPoolGetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *value) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        MemoryPool &pool = require_attributed(engine, memPool, value);
+    return entry(__func__, [&](Simulator &sim, Lock &) {
+        MemoryPool &pool = require_attributed(sim, memPool, value);
         const AttributeRule &rule = require_attribute(attr);
         std::memcpy(value, &pool.attribute(attr), rule.bytes);
     });
 }
 
 aclError aclrtMemPoolMallocAsync(void **ptr, size_t size, aclrtMemPool memPool, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(ptr, "ptr");
         require(memPool, "memPool");
         require(stream, "stream");
@@ -171,39 +171,39 @@ aclError aclrtMemPoolMallocAsync(void **ptr, size_t size, aclrtMemPool memPool, 
         if (size == 0) {
             return;
         }
-        Stream &on = require_stream_here(engine, stream);
+        ContextStream &on = require_stream_here(sim, stream);
         if (size > SIZE_MAX - MemoryPool::kGranularity) {
-            reject(ACL_ERROR_INVALID_PARAM, "size %zu wraps around when it is rounded up", size);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "size %zu wraps around when it is rounded up", size);
         }
-        require_pool(engine, memPool, ACL_ERROR_RT_INTERNAL_ERROR);
-        engine.admit(lock, on);  // may let other threads in, which may destroy the pool
-        const MemoryPool &pool = require_pool(engine, memPool, ACL_ERROR_RT_INTERNAL_ERROR);
+        require_pool(sim, memPool, ACL_ERROR_RT_INTERNAL_ERROR);
+        sim.core.admit(lock, on);  // may let other threads in, which may destroy the pool
+        const MemoryPool &pool = require_pool(sim, memPool, ACL_ERROR_RT_INTERNAL_ERROR);
         if (&pool.device != &on.context.device) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "the pool is on device %u, the stream on device %u", pool.device.user_id,
                  on.context.device.user_id);
         }
-        *ptr = allocate_in_stream(engine, on, engine.registry().share<MemoryPool>(memPool), size);
+        *ptr = allocate_in_stream(sim.memory, on, Ref<MemoryPool>(sim.core.registry().find<MemoryPool>(memPool)), size);
     });
 }
 
 aclError aclrtMemPoolFreeAsync(void *ptr, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(ptr, "ptr");
         require_supported();
         if (stream == nullptr) {
             fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream is NULL; the default stream has a handle of its own here");
         }
-        Stream &on = require_stream_here(engine, stream);
-        engine.admit(lock, on);
-        free_in_stream(engine, on, ptr);
+        ContextStream &on = require_stream_here(sim, stream);
+        sim.core.admit(lock, on);
+        free_in_stream(sim.memory, on, ptr);
     });
 }
 
 aclError aclrtMemPoolTrimTo(aclrtMemPool memPool, size_t minBytesToKeep) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(memPool, "memPool");
         require_supported();
-        MemoryPool &pool = require_pool(engine, memPool, ACL_ERROR_RT_INTERNAL_ERROR);
+        MemoryPool &pool = require_pool(sim, memPool, ACL_ERROR_RT_INTERNAL_ERROR);
         if (minBytesToKeep > pool.size || minBytesToKeep < pool.used()) {
             fail(ACL_ERROR_RT_INTERNAL_ERROR, "%zu bytes to keep are not between the used %llu and the pool's %llu",
                  minBytesToKeep, static_cast<unsigned long long>(pool.used()),

@@ -15,21 +15,21 @@ constexpr std::uint32_t kHead = 0;
 constexpr std::uint32_t kActivated = 0x7FFFFFFF;
 constexpr std::chrono::seconds kLongestDestroy(10);  // a model that executes is waited for that long
 
-Model &require_model(Engine &engine, aclmdlRI model) { return require_handle<Model>(engine, model, "model"); }
+Model &require_model(Simulator &sim, aclmdlRI model) { return require_handle<Model>(sim, model, "model"); }
 
-Model &require_own(Engine &engine, Model &model) {
-    if (&model.context != &require_context(engine)) {
+Model &require_own(Simulator &sim, Model &model) {
+    if (&model.context != &require_context(sim)) {
         fail(ACL_ERROR_RT_MODEL_CONTEXT, "model %u belongs to another context than the calling thread's", model.id);
     }
     return model;
 }
 
-Model &require_own_model(Engine &engine, aclmdlRI model) { return require_own(engine, require_model(engine, model)); }
+Model &require_own_model(Simulator &sim, aclmdlRI model) { return require_own(sim, require_model(sim, model)); }
 
 // NULL is the default stream, which no model has.
-void require_stream_handle(Engine &engine, aclrtStream stream) {
+void require_stream_handle(Simulator &sim, aclrtStream stream) {
     if (stream != nullptr) {
-        require_handle<Stream>(engine, stream, "stream");
+        require_handle<Stream>(sim, stream, "stream");
     }
 }
 
@@ -49,69 +49,69 @@ void require_not_busy(const Model &model) {
 }  // namespace
 
 aclError aclmdlRIBuildBegin(aclmdlRI *modelRI, uint32_t flag) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(modelRI, "modelRI");
         if (flag != 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "flag must be 0");
         }
-        require_current_device(engine);
-        *modelRI = create_model(engine, require_context(engine))->handle();
+        require_current_device(sim);
+        *modelRI = sim.models.create(require_context(sim))->handle();
     });
 }
 
 aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(modelRI, "modelRI");
-        Model &model = require_model(engine, modelRI);
-        require_stream_handle(engine, stream);
+        Model &model = require_model(sim, modelRI);
+        require_stream_handle(sim, stream);
         if (flag != kHead && flag != kActivated) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no way %#x to bind a stream", flag);
         }
         if (stream == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL; the default stream belongs to no model");
         }
-        Stream &bound = require_stream(engine, stream);
-        if (bound.executes_tasks()) {
+        ContextStream &bound = require_stream(sim, stream);
+        if (bound.executes_tasks) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u was not created with ACL_STREAM_PERSISTENT", bound.id);
         }
-        if (bound.model != nullptr) {
-            fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is bound to model %u", bound.id, bound.model->id);
+        if (bound.keeper != nullptr) {
+            fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is bound to model %u", bound.id, model_of(bound)->id);
         }
         if (bound.stops_on_failure || bound.aborting > 0 || (bound.flags & ACL_STREAM_FAST_LAUNCH) != 0) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u stops on failure, is being aborted, or launches fast",
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u stops on failure, is being aborted, or launches fast",
                    bound.id);
         }
-        require_own(engine, bound);
-        require_own(engine, model).bind(bound, flag == kHead);
+        require_own(sim, bound);
+        require_own(sim, model).bind(bound, flag == kHead);
     });
 }
 
 aclError aclmdlRIEndTask(aclmdlRI modelRI, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(modelRI, "modelRI");
-        Model &model = require_model(engine, modelRI);
-        const Stream &on = require_own_stream(engine, stream);
-        require_own(engine, model).end_task(on);
+        Model &model = require_model(sim, modelRI);
+        const ContextStream &on = require_own_stream(sim, stream);
+        require_own(sim, model).end_task(on);
     });
 }
 
 aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void *reserve) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(modelRI, "modelRI");
         if (reserve != nullptr) {
-            reject(ACL_ERROR_INVALID_PARAM, "reserve must be NULL");
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "reserve must be NULL");
         }
-        require_own_model(engine, modelRI).build();
+        require_own_model(sim, modelRI).build();
     });
 }
 
 aclError aclmdlRIUnbindStream(aclmdlRI modelRI, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(modelRI, "modelRI");
-        Model &model = require_model(engine, modelRI);
-        Stream &bound = require_own_stream(engine, stream);
-        require_own(engine, model);
-        if (bound.model != &model) {
+        Model &model = require_model(sim, modelRI);
+        ContextStream &bound = require_own_stream(sim, stream);
+        require_own(sim, model);
+        if (model_of(bound) != &model) {
             fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is not bound to model %u", bound.id, model.id);
         }
         require_not_busy(model);
@@ -120,18 +120,18 @@ aclError aclmdlRIUnbindStream(aclmdlRI modelRI, aclrtStream stream) {
 }
 
 aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(modelRI, "modelRI");
-        Model &model = require_model(engine, modelRI);
+        Model &model = require_model(sim, modelRI);
         if (timeout == 0 || timeout < -1) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is neither -1 nor positive", timeout);
         }
         require_executable(model);
-        const auto context = require_own(engine, model).context.shared_from_this();  // others may destroy it meanwhile
+        const Ref<Context> context(require_own(sim, model).context);  // others may destroy it meanwhile
         require_not_aborting(*context->default_stream);
-        require_sound(*context);
+        require_healthy(*context);
         const std::uint32_t id = model.id;
-        const aclError failure = model.execute(lock, deadline_of(timeout));
+        const aclError failure = model.execute(lock, deadline_of(sim, timeout));
         if (failure != ACL_SUCCESS) {
             fail(failure, "model %u was not done within %d ms, was aborted or destroyed, or a task of it failed", id,
                  timeout);
@@ -140,56 +140,56 @@ aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
 }
 
 aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(modelRI, "modelRI");
         require_supported();
-        Model &model = require_model(engine, modelRI);
-        Stream &on = require_stream(engine, stream);
-        if (on.model != nullptr || !on.executes_tasks()) {
+        Model &model = require_model(sim, modelRI);
+        ContextStream &on = require_stream(sim, stream);
+        if (on.keeper != nullptr || !on.executes_tasks) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u is persistent or bound to a model; use another", on.id);
         }
         require_executable(model);
-        require_own(engine, model).launch(lock, require_own(engine, on));
+        require_own(sim, model).launch(lock, require_own(sim, on));
     });
 }
 
 aclError aclmdlRIDestroy(aclmdlRI modelRI) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(modelRI, "modelRI");
-        const auto model = require_own_model(engine, modelRI).shared_from_this();
-        model->wait_until_idle(lock, Clock::now() + kLongestDestroy);
-        require_not_busy(require_model(engine, modelRI));  // another thread may have destroyed it
-        destroy_model(engine, *model);
+        const Ref<Model> model(require_own_model(sim, modelRI));
+        model->wait_until_idle(lock, sim.clock.now() + kLongestDestroy);
+        require_not_busy(require_model(sim, modelRI));  // another thread may have destroyed it
+        sim.models.destroy(*model);
     });
 }
 
 aclError aclmdlRIAbort(aclmdlRI modelRI) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         if (modelRI == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "modelRI is NULL");
         }
-        require_own_model(engine, modelRI).stop(ACL_ERROR_RT_MODEL_ABORT_NORMAL);
-        engine.pump();
+        require_own_model(sim, modelRI).stop(ACL_ERROR_RT_MODEL_ABORT_NORMAL);
+        sim.core.pump();
     });
 }
 
 aclError aclmdlRISetName(aclmdlRI modelRI, const char *name) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(modelRI, "modelRI");
         require(name, "name");
-        require_own_model(engine, modelRI).name = name;
+        require_own_model(sim, modelRI).name = name;
     });
 }
 
 aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char *name) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(modelRI, "modelRI");
         require(name, "name");
-        const Model &model = require_model(engine, modelRI);
+        const Model &model = require_model(sim, modelRI);
         if (maxLen == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "maxLen is 0");
         }
-        const std::string &found = require_own_model(engine, modelRI).name;
+        const std::string &found = require_own_model(sim, modelRI).name;
         if (maxLen <= found.size()) {
             fail(ACL_ERROR_RT_INTERNAL_ERROR, "the name of model %u needs %zu bytes, and there are %u", model.id,
                  found.size() + 1, maxLen);
@@ -199,10 +199,10 @@ aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char *name) {
 }
 
 aclError aclmdlRIGetId(aclmdlRI modelRI, uint32_t *modelRIId) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(modelRI, "modelRI");
         require(modelRIId, "modelRIId");
         require_supported();
-        *modelRIId = require_own_model(engine, modelRI).id;
+        *modelRIId = require_own_model(sim, modelRI).id;
     });
 }

@@ -12,17 +12,17 @@ namespace {
 constexpr std::uint32_t kUseGlobalTimeout = 0xFFFFFFFF;
 constexpr std::uint64_t kHighestImportFlag = 3;
 
-Notify &require_notify(Engine &engine, aclrtNotify notify) {
+Notify &require_notify(Simulator &sim, aclrtNotify notify) {
     require(notify, "notify");
-    return require_handle<Notify>(engine, notify, "notify");
+    return require_handle<Notify>(sim, notify, "notify");
 }
 
 // A wait of the "untimed form" is untimed, or on some products takes the process-wide limit (section 5).
-std::uint32_t timeout_of(const Engine &engine, std::uint32_t timeout) {
+std::uint32_t timeout_of(const Simulator &sim, std::uint32_t timeout) {
     if (timeout != kUseGlobalTimeout) {
         return timeout;
     }
-    return config().product->has(kNotifyWaitsTakeGlobalLimit) ? engine.op_wait_timeout_s : 0;
+    return config().product->has(kNotifyWaitsTakeGlobalLimit) ? sim.op_wait_timeout_s : 0;
 }
 
 void require_positive_count(std::size_t count) {
@@ -34,83 +34,83 @@ void require_positive_count(std::size_t count) {
 }  // namespace
 
 aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(notify, "notify");
         if (flag > ACL_NOTIFY_DEVICE_USE_ONLY) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no notify flag %#llx", static_cast<unsigned long long>(flag));
         }
-        Context *context = current_context(engine);
+        Context *context = current_context(sim);
         if (context == nullptr) {
-            refuse(ACL_ERROR_RT_CONTEXT_NULL, "the calling thread has no current context; call aclrtSetDevice in it");
+            fail_unremembered(ACL_ERROR_RT_CONTEXT_NULL, "the calling thread has no current context; call aclrtSetDevice in it");
         }
         require_not_lost(context->device);
-        *notify = Notify::create(engine, context->device)->handle();
+        *notify = Notify::create(sim.core, context->device)->handle();
     });
 }
 
 aclError aclrtDestroyNotify(aclrtNotify notify) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        Notify &found = require_notify(engine, notify);
-        require_context(engine);
-        engine.registry().remove(found);
+    return entry(__func__, [&](Simulator &sim, Lock &) {
+        Notify &found = require_notify(sim, notify);
+        require_context(sim);
+        sim.core.registry().remove(found);
     });
 }
 
 aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
-        Notify &found = require_notify(engine, notify);
-        found.record(engine, lock, require_own_stream(engine, stream));
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+        Notify &found = require_notify(sim, notify);
+        found.record(sim.core, lock, require_own_stream(sim, stream));
     });
 }
 
 aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
-        Notify &found = require_notify(engine, notify);
-        Stream &on = require_own_stream(engine, stream);
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+        Notify &found = require_notify(sim, notify);
+        ContextStream &on = require_own_stream(sim, stream);
         if (found.is_shared() && on.context.device.physical_id != found.creator_device()) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "a shared notify is waited for on the device that created it, %u",
                  found.creator_device());
         }
-        found.wait(engine, lock, on, timeout_of(engine, timeout));
+        found.wait(sim.core, lock, on, timeout_of(sim, timeout));
     });
 }
 
 aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(notify, "notify");
         require(notifyId, "notifyId");
-        const Notify &found = require_notify(engine, notify);
-        require_context(engine);
+        const Notify &found = require_notify(sim, notify);
+        require_context(sim);
         *notifyId = found.id;
     });
 }
 
 aclError aclrtNotifyBatchReset(aclrtNotify *notifies, size_t num) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(notifies, "notifies");
         require_supported();
         if (num == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "the number of notifies is 0");
         }
-        require_context(engine);
+        require_context(sim);
         for (std::size_t i = 0; i < num; ++i) {  // earlier ones stay reset when one fails
             if (notifies[i] == nullptr) {
                 fail(ACL_ERROR_RT_PARAM_INVALID, "notify %zu is NULL", i);
             }
-            require_notify(engine, notifies[i]).clear();
+            require_notify(sim, notifies[i]).clear();
         }
     });
 }
 
 aclError aclrtNotifyGetExportKey(aclrtNotify notify, char *key, size_t len, uint64_t flags) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(notify, "notify");
         require(key, "key");
         if (flags != ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT && flags != ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no export flag %#llx", static_cast<unsigned long long>(flags));
         }
         require_supported();
-        Notify &found = require_notify(engine, notify);
+        Notify &found = require_notify(sim, notify);
         if (len < SharedMemory::kNameSize) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "the key needs %zu bytes, and there are %zu", SharedMemory::kNameSize,
                  len);
@@ -118,29 +118,29 @@ aclError aclrtNotifyGetExportKey(aclrtNotify notify, char *key, size_t len, uint
         if (found.is_shared()) {
             fail(ACL_ERROR_RT_INTERNAL_ERROR, "the notify is shared already");
         }
-        const std::string &name = found.export_key(engine, flags == ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT);
+        const std::string &name = found.export_key(sim.core, flags == ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT);
         std::memcpy(key, name.c_str(), name.size() + 1);
     });
 }
 
 aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t *pid, size_t num) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(notify, "notify");
         require(pid, "pid");
         require_supported();
         require_positive_count(num);
-        require_notify(engine, notify).permit(pid, num);
+        require_notify(sim, notify).permit(pid, num);
     });
 }
 
 aclError aclrtNotifySetImportPidInterServer(aclrtNotify notify, aclrtServerPid *serverPids, size_t num) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require_supported();
         if (notify == nullptr || serverPids == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "notify or serverPids is NULL");
         }
         require_positive_count(num);
-        Notify &found = require_notify(engine, notify);
+        Notify &found = require_notify(sim, notify);
         for (std::size_t i = 0; i < num; ++i) {
             if (serverPids[i].pid == nullptr || serverPids[i].num != 1) {
                 fail(ACL_ERROR_RT_PARAM_INVALID, "element %zu does not name one process", i);
@@ -153,16 +153,16 @@ aclError aclrtNotifySetImportPidInterServer(aclrtNotify notify, aclrtServerPid *
 }
 
 aclError aclrtNotifyImportByKey(aclrtNotify *notify, const char *key, uint64_t flags) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(notify, "notify");
         require(key, "key");
         if (flags > kHighestImportFlag) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no import flag %#llx", static_cast<unsigned long long>(flags));
         }
         require_supported();
-        Device &device = require_current_device(engine);
+        Device &device = require_current_device(sim);
         const std::string name(key, strnlen(key, SharedMemory::kNameSize));
-        const auto imported = Notify::import_key(engine, device, name);
+        const auto imported = Notify::import_key(sim.core, device, name);
         if (imported == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "no process has exported a notify under this key");
         }

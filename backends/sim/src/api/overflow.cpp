@@ -22,7 +22,7 @@ class ClearStatusTask final : public Task {
 }  // namespace
 
 aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
-    return entry(__func__, [&](Engine &, Lock &) {
+    return entry(__func__, [&](Simulator &, Lock &) {
         if (mode != ACL_RT_OVERFLOW_MODE_SATURATION && mode != ACL_RT_OVERFLOW_MODE_INFNAN) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no overflow mode %d", static_cast<int>(mode));
         }
@@ -31,49 +31,49 @@ aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
 }
 
 aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode) {
-    return entry(__func__, [&](Engine &, Lock &) {
+    return entry(__func__, [&](Simulator &, Lock &) {
         require(mode, "mode");
         *mode = g_mode;
     });
 }
 
 aclError aclrtGetOverflowStatus(void *outputAddr, size_t outputSize, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(outputAddr, "outputAddr");
         if (stream != nullptr) {
-            require_handle<Stream>(engine, stream, "stream");
+            require_handle<Stream>(sim, stream, "stream");
         }
         if (outputSize != kStatusSize) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "the status has %zu bytes, not %zu", kStatusSize, outputSize);
         }
-        Stream &on = require_own_stream(engine, stream);
-        require_live(engine, outputAddr, kStatusSize, "outputAddr");
-        admit_with(engine, lock, on, {{outputAddr, kStatusSize}});
-        engine.submit(on, FillTask(engine.workers(), {outputAddr, 0, 1, kStatusSize}));
+        ContextStream &on = require_own_stream(sim, stream);
+        require_live(sim.memory, outputAddr, kStatusSize, AccessMode::Write, "outputAddr");
+        admit_with(sim.memory, lock, on, {{outputAddr, kStatusSize}});
+        sim.core.submit(on, FillTask(sim.core.workers(), {outputAddr, 0, 1, kStatusSize}));
     });
 }
 
 aclError aclrtResetOverflowStatus(aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
-        Stream &on = require_own_stream(engine, stream);
-        engine.admit(lock, on);
-        engine.submit(on, ClearStatusTask());
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+        ContextStream &on = require_own_stream(sim, stream);
+        sim.core.admit(lock, on);
+        sim.core.submit(on, ClearStatusTask());
     });
 }
 
 aclError aclrtCtxGetFloatOverflowAddr(void **overflowAddr) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         if (overflowAddr == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "overflowAddr is NULL");  // 107000, not 100000 [obs]
         }
-        require_current_device(engine);
-        Context &context = require_context(engine);
+        require_current_device(sim);
+        Context &context = require_context(sim);
         if (context.overflow_address == nullptr) {
-            void *status = engine.memory().allocate_internal(context.device.physical_id, kStatusSize);
+            void *status = sim.memory.space().allocate_internal(context.device.physical_id, kStatusSize);
             if (status == nullptr) {
                 fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "device %u has no memory left", context.device.user_id);
             }
-            note_allocation(engine, status, kStatusSize);
+            note_allocation(sim.memory, status, kStatusSize);
             std::memset(status, 0, kStatusSize);
             context.overflow_address = status;
         }

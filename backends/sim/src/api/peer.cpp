@@ -5,18 +5,18 @@ using namespace aclsim;
 
 namespace {
 
-bool exists(Engine &engine, std::int64_t id) {
-    return id >= 0 && id < static_cast<std::int64_t>(engine.devices().size());
+bool exists(Simulator &sim, std::int64_t id) {
+    return id >= 0 && id < static_cast<std::int64_t>(sim.machine.devices.size());
 }
 
 // The device that access from the current one is about.
-Device &require_peer(Engine &engine, std::int32_t id) {
-    const Device &own = require_current_device(engine);
+Device &require_peer(Simulator &sim, std::int32_t id) {
+    const Device &own = require_current_device(sim);
     if (static_cast<std::int32_t>(own.user_id) == id) {
-        reject(ACL_ERROR_INVALID_PARAM, "device %d is the current one", id);
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "device %d is the current one", id);
     }
     require_supported();
-    return require_device(engine, id);
+    return require_device(sim, id);
 }
 
 // What an operation can do, if it is there at all. Which there are is made up, but for their kind: on a chip with SIMT
@@ -94,54 +94,54 @@ void write_capabilities(std::uint32_t *capabilities, const aclrtAtomicOperation 
 }  // namespace
 
 aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int32_t peerDeviceId) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         if (deviceId == peerDeviceId) {
-            reject(ACL_ERROR_INVALID_PARAM, "device %d and its peer are the same", deviceId);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "device %d and its peer are the same", deviceId);
         }
         require_supported();
         if (canAccessPeer == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "canAccessPeer is NULL");  // 107000, not 100000 [obs]
         }
-        require_device(engine, deviceId);
-        require_device(engine, peerDeviceId);
+        require_device(sim, deviceId);
+        require_device(sim, peerDeviceId);
         *canAccessPeer = 1;
     });
 }
 
 aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         if (flags != 0) {
-            reject(ACL_ERROR_FEATURE_UNSUPPORTED, "flags must be 0, not %u", flags);
+            fail_unremembered(ACL_ERROR_FEATURE_UNSUPPORTED, "flags must be 0, not %u", flags);
         }
-        const Device &peer = require_peer(engine, peerDeviceId);
-        require_current_device(engine).accessible_peers.insert(peer.physical_id);
+        const Device &peer = require_peer(sim, peerDeviceId);
+        require_current_device(sim).accessible_peers.insert(peer.physical_id);
     });
 }
 
 aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        const Device &peer = require_peer(engine, peerDeviceId);
-        require_current_device(engine).accessible_peers.erase(peer.physical_id);
+    return entry(__func__, [&](Simulator &sim, Lock &) {
+        const Device &peer = require_peer(sim, peerDeviceId);
+        require_current_device(sim).accessible_peers.erase(peer.physical_id);
     });
 }
 
 aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int32_t *status) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(status, "status");
-        if (!exists(engine, deviceId) || !exists(engine, peerDeviceId)) {
+        if (!exists(sim, deviceId) || !exists(sim, peerDeviceId)) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "device %d or %d does not exist", deviceId, peerDeviceId);
         }
-        const Device &peer = require_device(engine, peerDeviceId);
-        *status = static_cast<int32_t>(require_device(engine, deviceId).accessible_peers.count(peer.physical_id));
+        const Device &peer = require_device(sim, peerDeviceId);
+        *status = static_cast<int32_t>(require_device(sim, deviceId).accessible_peers.count(peer.physical_id));
     });
 }
 
 aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t *value) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(value, "value");
         if (config().visible_is_set) {  // else the ids go to the driver unchecked [obs]
-            require_device(engine, deviceId);
-            require_device(engine, otherDeviceId);
+            require_device(sim, deviceId);
+            require_device(sim, otherDeviceId);
         }
         *value = config().product->topology;
     });
@@ -149,22 +149,22 @@ aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t
 
 aclError aclrtDeviceGetHostAtomicCapabilities(uint32_t *capabilities, const aclrtAtomicOperation *operations,
                                               const uint32_t count, int32_t deviceId) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require_operations(capabilities, operations, count);
-        require_device(engine, deviceId);
+        require_device(sim, deviceId);
         write_capabilities(capabilities, operations, count, /*reduces=*/false);
     });
 }
 
 aclError aclrtDeviceGetP2PAtomicCapabilities(uint32_t *capabilities, const aclrtAtomicOperation *operations,
                                              const uint32_t count, int32_t srcDeviceId, int32_t dstDeviceId) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require_operations(capabilities, operations, count);
         if (srcDeviceId == dstDeviceId) {
             fail(ACL_ERROR_RT_INVALID_DEVICEID, "source and destination are both device %d", srcDeviceId);
         }
-        require_device(engine, srcDeviceId);
-        require_device(engine, dstDeviceId);
+        require_device(sim, srcDeviceId);
+        require_device(sim, dstDeviceId);
         write_capabilities(capabilities, operations, count, /*reduces=*/config().product->has_control_queue);
     });
 }

@@ -18,8 +18,8 @@ void require_export_flags(std::uint64_t flags) {
     }
 }
 
-const ExportedPages &export_memory(Engine &engine, aclrtDrvMemHandle handle, std::uint64_t flags) {
-    PhysicalMemory &memory = require_handle<PhysicalMemory>(engine, handle, "physical memory");
+const ExportedPages &export_memory(Simulator &sim, aclrtDrvMemHandle handle, std::uint64_t flags) {
+    PhysicalMemory &memory = require_handle<PhysicalMemory>(sim, handle, "physical memory");
     if (memory.exported || memory.is_imported()) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the memory was exported already, or is another process's");
     }
@@ -35,7 +35,7 @@ void require_share_type(aclrtMemSharedHandleType type) {
     // Between servers, as aclrtIpcMemImportPidInterServer.
     const bool has_fabric = is_documented_for("aclrtIpcMemImportPidInterServer", *config().product);
     if (type == ACL_MEM_SHARE_HANDLE_TYPE_FABRIC && !has_fabric) {
-        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no fabric handles", config().product->name);
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no fabric handles", config().product->name);
     }
 }
 
@@ -53,8 +53,8 @@ void write_number(aclrtMemSharedHandleType type, std::uint64_t number, void *han
     std::memcpy(handle, &number, sizeof number);
 }
 
-void permit(Engine &engine, std::uint64_t number, const std::int32_t *processes, std::size_t count) {
-    for (const auto &memory : engine.registry().all<PhysicalMemory>()) {
+void permit(Simulator &sim, std::uint64_t number, const std::int32_t *processes, std::size_t count) {
+    for (const auto &memory : sim.core.registry().all<PhysicalMemory>()) {
         if (memory->exported && memory->exported->number() == number) {
             memory->exported->permit(processes, count);
             return;
@@ -67,11 +67,11 @@ void permit(Engine &engine, std::uint64_t number, const std::int32_t *processes,
 void require_processes(const std::int32_t *processes, std::size_t count) {
     require(processes, "pid");
     if (count == 0) {
-        reject(ACL_ERROR_INVALID_PARAM, "pidNum is 0");
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "pidNum is 0");
     }
 }
 
-aclrtDrvMemHandle import_memory(Engine &engine, std::uint64_t number, const Device &device) {
+aclrtDrvMemHandle import_memory(Simulator &sim, std::uint64_t number, const Device &device) {
     auto pages = ExportedPages::open(SharedMemory::name_of(number));
     if (!pages) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "no other process that lives exports memory as %#llx",
@@ -85,9 +85,9 @@ aclrtDrvMemHandle import_memory(Engine &engine, std::uint64_t number, const Devi
     } else {
         prop.location = {0, ACL_MEM_LOCATION_TYPE_HOST};
     }
-    auto memory = std::make_shared<PhysicalMemory>(engine, *pages, prop);
+    auto memory = make_ref<PhysicalMemory>(sim.memory, *pages, prop);
     memory->mark_imported();
-    engine.registry().add(memory);
+    sim.core.registry().add(memory);
     return memory->handle();
 }
 
@@ -95,65 +95,65 @@ aclrtDrvMemHandle import_memory(Engine &engine, std::uint64_t number, const Devi
 
 aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclrtMemHandleType handleType, uint64_t flags,
                                          uint64_t *shareableHandle) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(handle, "handle");
         if (handleType != ACL_MEM_HANDLE_TYPE_NONE) {
-            reject(ACL_ERROR_INVALID_PARAM, "handle type %d is not ACL_MEM_HANDLE_TYPE_NONE",
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "handle type %d is not ACL_MEM_HANDLE_TYPE_NONE",
                    static_cast<int>(handleType));
         }
         require(shareableHandle, "shareableHandle");
         require_export_flags(flags);
-        *shareableHandle = export_memory(engine, handle, flags).number();
+        *shareableHandle = export_memory(sim, handle, flags).number();
     });
 }
 
 aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t flags, aclrtMemSharedHandleType shareType,
                                            void *shareableHandle) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(handle, "handle");
         require(shareableHandle, "shareableHandle");
         require_share_type(shareType);
         require_export_flags(flags);
         if (shareType == ACL_MEM_SHARE_HANDLE_TYPE_FABRIC) {
-            require_context(engine);
+            require_context(sim);
         }
-        write_number(shareType, export_memory(engine, handle, flags).number(), shareableHandle);
+        write_number(shareType, export_memory(sim, handle, flags).number(), shareableHandle);
     });
 }
 
 aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t *pid, size_t pidNum) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require_processes(pid, pidNum);
-        permit(engine, shareableHandle, pid, pidNum);
+        permit(sim, shareableHandle, pid, pidNum);
     });
 }
 
 aclError aclrtMemSetPidToShareableHandleV2(void *shareableHandle, aclrtMemSharedHandleType shareType, int32_t *pid,
                                            size_t pidNum) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(shareableHandle, "shareableHandle");
         require_processes(pid, pidNum);
         require_share_type(shareType);
-        permit(engine, read_number(shareableHandle), pid, pidNum);
+        permit(sim, read_number(shareableHandle), pid, pidNum);
     });
 }
 
 aclError aclrtMemImportFromShareableHandle(uint64_t shareableHandle, int32_t deviceId, aclrtDrvMemHandle *handle) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(handle, "handle");
-        *handle = import_memory(engine, shareableHandle, require_device(engine, deviceId));
+        *handle = import_memory(sim, shareableHandle, require_device(sim, deviceId));
     });
 }
 
 aclError aclrtMemImportFromShareableHandleV2(void *shareableHandle, aclrtMemSharedHandleType shareType, uint64_t flags,
                                              aclrtDrvMemHandle *handle) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(shareableHandle, "shareableHandle");
         require(handle, "handle");
         if (flags != 0) {
-            reject(ACL_ERROR_INVALID_PARAM, "flags must be 0");
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags must be 0");
         }
         require_share_type(shareType);
-        *handle = import_memory(engine, read_number(shareableHandle), require_current_device(engine));
+        *handle = import_memory(sim, read_number(shareableHandle), require_current_device(sim));
     });
 }

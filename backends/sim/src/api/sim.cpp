@@ -8,11 +8,11 @@
 using namespace aclsim;
 
 int32_t aclsimHold(int32_t on) {
-    return ungated_entry(__func__, [&](Engine &engine, Lock &) { engine.hold(on != 0); });
+    return ungated_entry(__func__, [&](Simulator &sim, Lock &) { sim.core.hold(on != 0); });
 }
 
 aclError aclsimGetInfo(aclsimInfo *info) {
-    return ungated_entry(__func__, [&](Engine &, Lock &) {
+    return ungated_entry(__func__, [&](Simulator &, Lock &) {
         require(info, "info");
         *info = {};
         std::strncpy(info->product, config().product->name, sizeof info->product - 1);
@@ -30,9 +30,9 @@ int32_t aclsimIsSimulated(const char *function) {
 namespace {
 
 // A handle that is no live stream would never match a task.
-StreamFilter filter_of(Engine &engine, aclrtStream stream) {
+StreamFilter filter_of(Simulator &sim, aclrtStream stream) {
     if (stream != nullptr) {
-        require_handle<Stream>(engine, stream, "stream");
+        require_handle<Stream>(sim, stream, "stream");
     }
     return {stream, -1};
 }
@@ -40,43 +40,43 @@ StreamFilter filter_of(Engine &engine, aclrtStream stream) {
 }  // namespace
 
 aclError aclsimFailCall(const char *function, uint64_t nth, aclError code) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(function, "function");
-        engine.faults().fail_call(function, nth, code);
+        sim.faults.fail_call(function, nth, code);
     });
 }
 
 aclError aclsimFailTask(aclrtStream stream, uint64_t nth, aclError code) {
     return entry(__func__,
-                 [&](Engine &engine, Lock &) { engine.faults().fail_task(filter_of(engine, stream), nth, code); });
+                 [&](Simulator &sim, Lock &) { sim.faults.fail_task(filter_of(sim, stream), nth, code); });
 }
 
 aclError aclsimDelayTasks(aclrtStream stream, uint64_t microseconds) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         const auto delay = std::chrono::microseconds(std::min<uint64_t>(microseconds, INT64_MAX));
-        engine.faults().delay_tasks(engine, filter_of(engine, stream), delay);
+        sim.faults.delay_tasks(filter_of(sim, stream), delay);
     });
 }
 
 aclError aclsimLoseDevice(int32_t deviceId, aclError code) {
     return entry(__func__,
-                 [&](Engine &engine, Lock &) { lose_device(engine, require_device(engine, deviceId), code); });
+                 [&](Simulator &sim, Lock &) { lose_device(sim.machine, require_device(sim, deviceId), code); });
 }
 
 aclError aclsimLimitResource(int32_t deviceId, aclsimResource resource, uint64_t limit) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        limit_resource(engine, require_device(engine, deviceId), resource, limit);
+    return entry(__func__, [&](Simulator &sim, Lock &) {
+        limit_resource(sim.memory, require_device(sim, deviceId), resource, limit);
     });
 }
 
 aclError aclsimClearFaults() {
-    return entry(__func__, [&](Engine &engine, Lock &) {
-        engine.faults().clear();
-        for (const auto &device : engine.devices()) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
+        sim.faults.clear();
+        for (const auto &device : sim.machine.devices) {
             device->lost = ACL_SUCCESS;
             for (const auto resource :
                  {ACLSIM_RESOURCE_STREAMS, ACLSIM_RESOURCE_EVENTS, ACLSIM_RESOURCE_NOTIFIES, ACLSIM_RESOURCE_MEMORY}) {
-                limit_resource(engine, *device, resource, kNoLimit);
+                limit_resource(sim.memory, *device, resource, kNoLimit);
             }
         }
     });
@@ -84,9 +84,8 @@ aclError aclsimClearFaults() {
 
 uint64_t aclsimGetCheckReports(void) {
     uint64_t reports = 0;
-    ungated_entry(__func__, [&](Engine &engine, Lock &) {
-        const MemoryCheck *check = engine.memory_check();
-        reports = check == nullptr ? 0 : check->reports();
+    ungated_entry(__func__, [&](Simulator &sim, Lock &) {
+        reports = sim.memory_check.reports();
     });
     return reports;
 }

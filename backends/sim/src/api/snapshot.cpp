@@ -29,10 +29,10 @@ std::vector<Listener> g_listeners;  // in the order of their registration
 
 void require_own_process(int pid, const void *reserved) {
     if (pid != getpid()) {
-        reject(ACL_ERROR_INVALID_PARAM, "process %d is not the calling one, %d", pid, static_cast<int>(getpid()));
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "process %d is not the calling one, %d", pid, static_cast<int>(getpid()));
     }
     if (reserved != nullptr) {
-        reject(ACL_ERROR_INVALID_PARAM, "the second argument must be NULL");
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "the second argument must be NULL");
     }
     require_supported();
 }
@@ -43,9 +43,9 @@ void require_state(bool is_right, aclError code, const char *needed) {
     }
 }
 
-std::vector<std::int32_t> open_devices(Engine &engine) {
+std::vector<std::int32_t> open_devices(Simulator &sim) {
     std::vector<std::int32_t> ids;
-    for (const auto &device : engine.devices()) {
+    for (const auto &device : sim.machine.devices) {
         if (!device->contexts.empty()) {
             ids.push_back(static_cast<std::int32_t>(device->user_id));
         }
@@ -53,22 +53,21 @@ std::vector<std::int32_t> open_devices(Engine &engine) {
     return ids;
 }
 
-// Without the engine lock. While the gate is closed, a callback that calls the runtime waits like every other thread.
-void notify(Engine &engine, Lock &lock, aclrtSnapShotStage stage) {
+// Without the sim lock. While the gate is closed, a callback that calls the runtime waits like every other thread.
+void notify(Simulator &sim, Lock &lock, aclrtSnapShotStage stage) {
     const std::vector<Listener> listeners = g_listeners;
-    const std::vector<std::int32_t> devices = open_devices(engine);
-    const char *function = current_function();
+    const std::vector<std::int32_t> devices = open_devices(sim);
     std::uint32_t failure = 0;
-    lock.unlock();
-    for (const Listener &listener : listeners) {
-        for (const std::int32_t device : devices) {
-            if (listener.stage == stage && failure == 0) {
-                failure = listener.callback(device, listener.argument);
+    {
+        const Unlocked unlocked(lock);
+        for (const Listener &listener : listeners) {
+            for (const std::int32_t device : devices) {
+                if (listener.stage == stage && failure == 0) {
+                    failure = listener.callback(device, listener.argument);
+                }
             }
         }
     }
-    lock = engine.acquire();
-    begin_call(function);
     if (failure != 0) {
         fail(ACL_ERROR_SNAPSHOT_CALLBACK_FAILED, "a callback of stage %d answered %u", static_cast<int>(stage),
              failure);
@@ -76,16 +75,16 @@ void notify(Engine &engine, Lock &lock, aclrtSnapShotStage stage) {
 }
 
 // A backup is of devices that are at rest. What never runs, or has stopped for good, is.
-void wait_for_devices(Engine &engine, Lock &lock) {
-    std::vector<std::shared_ptr<Stream>> streams;
-    for (const auto &device : engine.devices()) {
+void wait_for_devices(Simulator &sim, Lock &lock) {
+    std::vector<Ref<ContextStream>> streams;
+    for (const auto &device : sim.machine.devices) {
         for (const Context *context : device->contexts) {
             streams.insert(streams.end(), context->streams.begin(), context->streams.end());
         }
     }
     for (const auto &stream : streams) {
         if (stream->is_active() && stream->context.failure == ACL_SUCCESS) {
-            engine.wait_for(lock, stream, stream->submitted, Clock::time_point::max());
+            sim.core.wait_for(lock, stream, stream->submitted, kNever);
         }
     }
 }
@@ -108,56 +107,56 @@ auto find_listener(aclrtSnapShotStage stage, aclrtSnapShotCallBack callback) {
 }  // namespace
 
 aclError aclrtSnapShotProcessLock(int pid, void *reserve) {
-    return ungated_entry(__func__, [&](Engine &engine, Lock &lock) {
+    return ungated_entry(__func__, [&](Simulator &sim, Lock &lock) {
         require_own_process(pid, reserve);
-        notify(engine, lock, ACL_RT_SNAPSHOT_LOCK_PRE);
+        notify(sim, lock, ACL_RT_SNAPSHOT_LOCK_PRE);
         require_state(g_state == State::Running, ACL_ERROR_SNAPSHOT_LOCK_FAILED, "running");
         g_state = State::Locked;
-        engine.gate().close();
+        sim.machine.gate.close();
     });
 }
 
 aclError aclrtSnapShotProcessUnlock(int pid, void *reserve) {
-    return ungated_entry(__func__, [&](Engine &engine, Lock &lock) {
+    return ungated_entry(__func__, [&](Simulator &sim, Lock &lock) {
         require_own_process(pid, reserve);
         require_state(g_state != State::Running, ACL_ERROR_SNAPSHOT_UNLOCK_FAILED, "locked");
         g_state = State::Running;
-        engine.gate().open();
-        notify(engine, lock, ACL_RT_SNAPSHOT_UNLOCK_POST);
+        sim.machine.gate.open();
+        notify(sim, lock, ACL_RT_SNAPSHOT_UNLOCK_POST);
     });
 }
 
 aclError aclrtSnapShotProcessBackup(int pid, aclrtSnapShotBackupArgs *args) {
-    return ungated_entry(__func__, [&](Engine &engine, Lock &lock) {
+    return ungated_entry(__func__, [&](Simulator &sim, Lock &lock) {
         require_own_process(pid, args);
         const auto require_locked = [] {
             require_state(g_state == State::Locked, ACL_ERROR_SNAPSHOT_BACKUP_FAILED, "locked");
         };
         require_locked();
-        notify(engine, lock, ACL_RT_SNAPSHOT_BACKUP_PRE);
-        wait_for_devices(engine, lock);
-        notify(engine, lock, ACL_RT_SNAPSHOT_BACKUP_POST);
+        notify(sim, lock, ACL_RT_SNAPSHOT_BACKUP_PRE);
+        wait_for_devices(sim, lock);
+        notify(sim, lock, ACL_RT_SNAPSHOT_BACKUP_POST);
         require_locked();  // another thread may have unlocked it meanwhile
         g_state = State::BackedUp;
     });
 }
 
 aclError aclrtSnapShotProcessRestore(int pid, aclrtSnapShotRestoreArgs *args) {
-    return ungated_entry(__func__, [&](Engine &engine, Lock &lock) {
+    return ungated_entry(__func__, [&](Simulator &sim, Lock &lock) {
         require_own_process(pid, args);
         const auto require_backup = [] {
             require_state(g_state == State::BackedUp, ACL_ERROR_SNAPSHOT_RESTORE_FAILED, "backed up");
         };
         require_backup();
-        notify(engine, lock, ACL_RT_SNAPSHOT_RESTORE_PRE);
-        notify(engine, lock, ACL_RT_SNAPSHOT_RESTORE_POST);
+        notify(sim, lock, ACL_RT_SNAPSHOT_RESTORE_PRE);
+        notify(sim, lock, ACL_RT_SNAPSHOT_RESTORE_POST);
         require_backup();  // another thread may have unlocked it meanwhile
         g_state = State::Locked;
     });
 }
 
 aclError aclrtSnapShotCallbackRegister(aclrtSnapShotStage stage, aclrtSnapShotCallBack callback, void *args) {
-    return ungated_entry(__func__, [&](Engine &, Lock &) {
+    return ungated_entry(__func__, [&](Simulator &, Lock &) {
         require_stage(stage, callback);
         if (find_listener(stage, callback) != g_listeners.end()) {
             fail(ACL_ERROR_SNAPSHOT_REGISTER_CALLBACK_FAILED, "stage %d has this callback already",
@@ -168,7 +167,7 @@ aclError aclrtSnapShotCallbackRegister(aclrtSnapShotStage stage, aclrtSnapShotCa
 }
 
 aclError aclrtSnapShotCallbackUnregister(aclrtSnapShotStage stage, aclrtSnapShotCallBack callback) {
-    return ungated_entry(__func__, [&](Engine &, Lock &) {
+    return ungated_entry(__func__, [&](Simulator &, Lock &) {
         require_stage(stage, callback);
         const auto found = find_listener(stage, callback);
         if (found == g_listeners.end()) {

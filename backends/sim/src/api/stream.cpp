@@ -16,15 +16,15 @@ constexpr std::uint32_t kKnownFlags = ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_S
 void require_creatable(std::uint32_t flags) {
     const Product &product = *config().product;
     if ((flags & ACL_STREAM_HUGE) != 0 && product.has(kRefusesHugeStreams)) {
-        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no ACL_STREAM_HUGE", product.name);
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no ACL_STREAM_HUGE", product.name);
     }
     if ((flags & ACL_STREAM_DEVICE_USE_ONLY) != 0 && !product.has(kHasDeviceOnlyObjects)) {
-        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no ACL_STREAM_DEVICE_USE_ONLY", product.name);
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no ACL_STREAM_DEVICE_USE_ONLY", product.name);
     }
 }
 
 aclError create(const char *function, aclrtStream *stream, std::uint32_t priority, std::uint32_t flag) {
-    return entry(function, [&](Engine &engine, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) {
         require(stream, "stream");
         const std::uint32_t flags = flag & kKnownFlags;  // unknown bits are silently dropped
         if ((flags & ACL_STREAM_DEVICE_USE_ONLY) != 0 && flags != ACL_STREAM_DEVICE_USE_ONLY) {
@@ -33,65 +33,65 @@ aclError create(const char *function, aclrtStream *stream, std::uint32_t priorit
         }
         const auto level = std::clamp(static_cast<std::int32_t>(priority), 0, static_cast<int>(kPriorities) - 1);
         require_creatable(flags);
-        Context &context = require_context(engine);
-        *stream = create_stream(engine, context, flags, static_cast<std::uint32_t>(level))->handle();
-        tell_stream_state(engine, lock, *stream, ACL_RT_STREAM_STATE_CREATE_POST);
+        Context &context = require_context(sim);
+        *stream = create_stream(sim.machine, context, flags, static_cast<std::uint32_t>(level))->handle();
+        tell_stream_state(sim.machine.state_callbacks, lock, *stream, ACL_RT_STREAM_STATE_CREATE_POST);
     });
 }
 
 aclError destroy(const char *function, aclrtStream stream, bool force) {
-    return entry(function, [&](Engine &engine, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) {
         require(stream, "stream");
-        Stream &found = require_own_stream(engine, stream);
+        ContextStream &found = require_own_stream(sim, stream);
         if (&found == found.context.default_stream.get()) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "the default stream is destroyed with its context only");
         }
         if (found.destroyer != std::thread::id()) {
             fail(ACL_ERROR_RT_INVALID_HANDLE, "stream %u is being destroyed already", found.id);
         }
-        if (found.model != nullptr) {
+        if (found.keeper != nullptr) {
             fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is bound to model %u; unbind it, or destroy the model", found.id,
-                 found.model->id);
+                 model_of(found)->id);
         }
-        destroy_stream(engine, lock, found.shared_from_this(), force);
+        destroy_stream(sim.machine, lock, Ref<ContextStream>(found), force);
     });
 }
 
-void synchronize(Engine &engine, Lock &lock, aclrtStream stream, std::int32_t timeout_ms) {
-    const auto found = require_stream(engine, stream).shared_from_this();
+void synchronize(Simulator &sim, Lock &lock, aclrtStream stream, std::int32_t timeout_ms) {
+    const Ref<ContextStream> found(require_stream(sim, stream));
     if (found->is_always_complete()) {
         return;
     }
-    require_context(engine);                                 // not the stream's own: it is switched to (section 3)
-    const auto context = found->context.shared_from_this();  // others may destroy it meanwhile
+    require_context(sim);                                 // not the stream's own: it is switched to (section 3)
+    const Ref<Context> context(found->context);  // others may destroy it meanwhile
     require_not_aborting(*found);
-    require_sound(*context);
-    switch (engine.wait_for(lock, found, found->submitted, deadline_of(timeout_ms))) {
-        case Engine::Waited::TimedOut:
+    require_healthy(*context);
+    switch (sim.core.wait_for(lock, found, found->submitted, deadline_of(sim, timeout_ms))) {
+        case Core::Waited::TimedOut:
             fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "stream %u was not done within %d ms", found->id, timeout_ms);
-        case Engine::Waited::Aborted:
+        case Core::Waited::Aborted:
             fail_aborted(*found);
-        case Engine::Waited::Stopped:
-            require_sound(*context);
+        case Core::Waited::Stopped:
+            require_healthy(*context);
             break;
-        case Engine::Waited::Done:
+        case Core::Waited::Done:
             break;
     }
-    engine.memory_pools().trim(context->device);
-    report_failure(*found);
+    note_synchronized(sim.machine, context->device);
+    raise_stream_failure(*found);
 }
 
 // Sets the mode of one stream; STOP flips its whole context.
-void set_failure_mode(Stream &stream, std::uint64_t mode) {
+void set_failure_mode(ContextStream &stream, std::uint64_t mode) {
     const bool stop = (mode & 1) == ACL_STOP_ON_FAILURE;  // only bit 0 counts [obs]
     if (stream.stops_on_failure && stream.context.failure != ACL_SUCCESS) {
-        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u has stopped for a failure", stream.id);
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u has stopped for a failure", stream.id);
     }
     if (stop == stream.stops_on_failure) {
         return;
     }
-    if (!stop || (stream.flags & ACL_STREAM_DEVICE_USE_ONLY) != 0 || stream.model != nullptr) {
-        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+    if (!stop || (stream.flags & ACL_STREAM_DEVICE_USE_ONLY) != 0 || stream.keeper != nullptr) {
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                "stream %u cannot go back from STOP to CONTINUE, is for the device alone, or bound to a model",
                stream.id);
     }
@@ -99,48 +99,48 @@ void set_failure_mode(Stream &stream, std::uint64_t mode) {
 }
 
 // NULL means the default stream in control calls only where the chip has a control queue (section 1, NULL stream).
-Stream &require_control_stream(Engine &engine, aclrtStream stream) {
+ContextStream &require_control_stream(Simulator &sim, aclrtStream stream) {
     if (stream == nullptr && !config().product->has_control_queue) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL, and %s takes no default stream here", config().product->name);
     }
-    return require_own_stream(engine, stream);
+    return require_own_stream(sim, stream);
 }
 
 // Where the chip has no overflow switch per stream, setting it does nothing, and without a hardware scheduler it is
 // always on.
 bool has_overflow_switch() { return is_documented_for("aclrtSetStreamOverflowSwitch", *config().product); }
 
-void set_overflow_switch(Stream &stream, std::uint32_t value) {
+void set_overflow_switch(ContextStream &stream, std::uint32_t value) {
     if (has_overflow_switch()) {
         stream.overflow_switch = value;
     }
 }
 
-std::uint32_t overflow_switch(const Stream &stream) { return config().product->is_stars ? stream.overflow_switch : 1; }
+std::uint32_t overflow_switch(const ContextStream &stream) { return config().product->is_stars ? stream.overflow_switch : 1; }
 
-void set_custom_tag(Stream &stream, std::uint32_t tag) {
+void set_custom_tag(ContextStream &stream, std::uint32_t tag) {
     if (config().product->has_control_queue) {  // other chips ignore it
         stream.custom_tag = tag;
     }
 }
 
 // The execution of a model is stopped as a whole.
-Stream &require_unbound(Stream &stream) {
-    if (stream.model != nullptr) {
+ContextStream &require_unbound(ContextStream &stream) {
+    if (stream.keeper != nullptr) {
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is bound to model %u; see aclmdlRIAbort", stream.id,
-             stream.model->id);
+             model_of(stream)->id);
     }
     return stream;
 }
 
 // The priority as an attribute is a message to the device about a stream of the user's.
-Stream &require_prioritized(Engine &engine, aclrtStream stream) {
+ContextStream &require_prioritized(Simulator &sim, aclrtStream stream) {
     if (stream == nullptr) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL: the default stream's priority is fixed");
     }
-    Stream &found = require_handle<Stream>(engine, stream, "stream");
+    ContextStream &found = require_handle<ContextStream>(sim, stream, "stream");
     if ((found.flags & ACL_STREAM_CPU_SCHEDULE) != 0) {
-        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u is scheduled by the AI CPU and has no priority", found.id);
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u is scheduled by the AI CPU and has no priority", found.id);
     }
     return found;
 }
@@ -168,106 +168,106 @@ aclError aclrtDestroyStream(aclrtStream stream) { return destroy(__func__, strea
 aclError aclrtDestroyStreamForce(aclrtStream stream) { return destroy(__func__, stream, true); }
 
 aclError aclrtSynchronizeStream(aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) { synchronize(engine, lock, stream, -1); });
+    return entry(__func__, [&](Simulator &sim, Lock &lock) { synchronize(sim, lock, stream, -1); });
 }
 
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         if (timeout < -1) {
-            reject(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is below -1", timeout);
+            fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is below -1", timeout);
         }
         if (timeout == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "timeout 0 ms would never wait; use aclrtStreamQuery");
         }
-        synchronize(engine, lock, stream, timeout);
+        synchronize(sim, lock, stream, timeout);
     });
 }
 
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(status, "status");
-        const Stream &found = require_stream(engine, stream);
-        require_context(engine);
-        require_sound(found.context);
+        const ContextStream &found = require_stream(sim, stream);
+        require_context(sim);
+        require_healthy(found.context);
         *status = found.is_complete() ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
     });
 }
 
 aclError aclrtStreamGetId(aclrtStream stream, int32_t *streamId) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(streamId, "streamId");
-        *streamId = static_cast<int32_t>(require_stream(engine, stream).id);
+        *streamId = static_cast<int32_t>(require_stream(sim, stream).id);
     });
 }
 
 aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(priority, "priority");
-        const Stream &found = require_stream(engine, stream);
-        require_context(engine);
+        const ContextStream &found = require_stream(sim, stream);
+        require_context(sim);
         *priority = found.priority;
     });
 }
 
 aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(flags, "flags");
-        const Stream &found = require_stream(engine, stream);
-        require_context(engine);
+        const ContextStream &found = require_stream(sim, stream);
+        require_context(sim);
         *flags = found.flags;
     });
 }
 
 aclError aclrtGetStreamAvailableNum(uint32_t *streamCount) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(streamCount, "streamCount");
-        *streamCount = require_current_device(engine).stream_ids.available();
+        *streamCount = require_current_device(sim).stream_ids.available();
     });
 }
 
 aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
     return entry(__func__,
-                 [&](Engine &engine, Lock &) { set_failure_mode(require_control_stream(engine, stream), mode); });
+                 [&](Simulator &sim, Lock &) { set_failure_mode(require_control_stream(sim, stream), mode); });
 }
 
 aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         if (flag > 1) {
-            reject(ACL_ERROR_INVALID_PARAM, "flag %u is neither 0 nor 1", flag);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "flag %u is neither 0 nor 1", flag);
         }
-        set_overflow_switch(require_own_stream(engine, stream), flag);
+        set_overflow_switch(require_own_stream(sim, stream), flag);
     });
 }
 
 aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(flag, "flag");
-        *flag = overflow_switch(require_own_stream(engine, stream));
+        *flag = overflow_switch(require_own_stream(sim, stream));
     });
 }
 
 aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(value, "value");
         switch (stmAttrType) {
             case ACL_STREAM_ATTR_FAILURE_MODE:
-                set_failure_mode(require_control_stream(engine, stream), value->failureMode);
+                set_failure_mode(require_control_stream(sim, stream), value->failureMode);
                 break;
             case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
                 require_switch(value->overflowSwitch);
-                set_overflow_switch(require_own_stream(engine, stream), value->overflowSwitch);
+                set_overflow_switch(require_own_stream(sim, stream), value->overflowSwitch);
                 break;
             case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
-                set_custom_tag(require_own_stream(engine, stream), value->userCustomTag);
+                set_custom_tag(require_own_stream(sim, stream), value->userCustomTag);
                 break;
             case ACL_STREAM_ATTR_CACHE_OP_INFO:
                 // Takes effect while the stream is captured, which the simulator does not do (graphs_kernels.md).
                 require_switch(value->cacheOpInfoSwitch);
-                require_own_stream(engine, stream);
+                require_own_stream(sim, stream);
                 break;
             case ACL_STREAM_ATTR_PRIORITY:
                 // A hint to the device: Get does not return it, and the order of creation stays in force.
-                require_prioritized(engine, stream);
+                require_prioritized(sim, stream);
                 break;
             default:
                 unknown_attribute(stmAttrType);
@@ -276,24 +276,24 @@ aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
 }
 
 aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(value, "value");
         switch (stmAttrType) {
             case ACL_STREAM_ATTR_FAILURE_MODE:
-                value->failureMode = require_own_stream(engine, stream).stops_on_failure ? 1 : 0;
+                value->failureMode = require_own_stream(sim, stream).stops_on_failure ? 1 : 0;
                 break;
             case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
-                value->overflowSwitch = overflow_switch(require_own_stream(engine, stream));
+                value->overflowSwitch = overflow_switch(require_own_stream(sim, stream));
                 break;
             case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
-                value->userCustomTag = require_own_stream(engine, stream).custom_tag;
+                value->userCustomTag = require_own_stream(sim, stream).custom_tag;
                 break;
             case ACL_STREAM_ATTR_CACHE_OP_INFO:
-                require_own_stream(engine, stream);
+                require_own_stream(sim, stream);
                 value->cacheOpInfoSwitch = 0;  // see above [obs]
                 break;
             case ACL_STREAM_ATTR_PRIORITY:
-                require_own(engine, require_prioritized(engine, stream));
+                require_own(sim, require_prioritized(sim, stream));
                 value->streamPriority = 0;  // see above [obs]
                 break;
             default:
@@ -304,70 +304,75 @@ aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
 
 aclError aclrtStreamAbort(aclrtStream stream) {
     constexpr std::chrono::seconds kLongest(60);
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require_supported();
-        const auto found = require_unbound(require_own_stream(engine, stream)).shared_from_this();
+        const Ref<ContextStream> found(require_unbound(require_own_stream(sim, stream)));
         if (found->context.device.aborting) {
             return;  // its tasks are dropped already
         }
-        if (!engine.drop_tasks(lock, *found, ACL_ERROR_RT_STREAM_ABORT, Clock::now() + kLongest)) {
+        if (!sim.core.drop_tasks(lock, *found, ACL_ERROR_RT_STREAM_ABORT, sim.clock.now() + kLongest)) {
             fail(ACL_ERROR_RT_WAIT_TIMEOUT, "the task that runs on stream %u did not end", found->id);
         }
     });
 }
 
 aclError aclrtStreamStop(aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         if (stream == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL");
         }
         require_supported();
         // Stopping the task that runs is waiting for its end, also when a failure has stopped the context. The queue is
         // kept.
-        const auto found = require_unbound(require_own_stream(engine, stream)).shared_from_this();
-        const std::uint64_t last = found->state == Stream::State::Running ? found->queue.front()->sequence : 0;
-        Patience patience;
-        while (found->completed.load(std::memory_order_relaxed) < last) {
+        const Ref<ContextStream> found(require_unbound(require_own_stream(sim, stream)));
+        const bool is_running =
+            found->state == Stream::State::Running && found->runner != std::this_thread::get_id();
+        const std::uint64_t last = is_running ? found->queue.front()->sequence : 0;
+        std::optional<HostWait> wait;
+        while (!found->is_done(last)) {
+            if (!wait) {
+                wait.emplace(sim.core, *found, last, kNever);
+            }
             found->wake_at = std::min(found->wake_at, last);
-            patience.wait(lock, found->progress, [&] { return explain_stall(*found, last); });
+            wait->sleep(lock, found->progress);
         }
     });
 }
 
 aclError aclrtPersistentTaskClean(aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         if (stream == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL");
         }
         require_supported();
-        const Stream &found = require_own_stream(engine, stream);
+        const ContextStream &found = require_own_stream(sim, stream);
         const bool is_kept = (found.flags & (ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE)) == ACL_STREAM_PERSISTENT;
-        if (!is_kept || found.model == nullptr || !found.model->is_executable() || found.model->is_busy()) {
+        if (!is_kept || found.keeper == nullptr || !model_of(found)->is_executable() || model_of(found)->is_busy()) {
             fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not a persistent stream of a loaded model that is at rest",
                  found.id);
         }
-        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the simulator does not empty the streams of a loaded model");
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the simulator does not empty the streams of a loaded model");
     });
 }
 
 aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream) {
-    return entry(__func__, [&](Engine &engine, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(activeStream, "activeStream");
         require(stream, "stream");
         require_supported();
-        const Stream &active = require_handle<Stream>(engine, activeStream, "stream");
-        Stream &on = require_own_stream(engine, stream);
-        if (on.model == nullptr || active.model != on.model) {
+        const Stream &active = require_handle<Stream>(sim, activeStream, "stream");
+        ContextStream &on = require_own_stream(sim, stream);
+        if (on.keeper == nullptr || active.keeper != on.keeper) {
             fail(ACL_ERROR_RT_STREAM_MODEL, "streams %u and %u are not bound to the same model", active.id, on.id);
         }
-        on.model->submit_activation(lock, on, active);
+        model_of(on)->submit_activation(lock, on, active);
     });
 }
 
 aclError aclrtRegStreamStateCallback(const char *regName, aclrtStreamStateCallback callback, void *args) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(regName, "regName");
-        if (!engine.state_callbacks().stream.set(regName, callback, args)) {
+        if (!sim.machine.state_callbacks.stream.set(regName, callback, args)) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "a callback is registered as \"%s\" already", regName);
         }
     });

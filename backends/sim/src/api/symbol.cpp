@@ -2,7 +2,7 @@
 #include "memory/symbol.h"
 
 #include "api/entry.h"
-#include "tasks/copy.h"
+#include "api/copy.h"
 
 using namespace aclsim;
 
@@ -19,28 +19,28 @@ struct Access {
 
 void require_direction(const Access &access) {
     if (access.kind != access.direction && access.kind != ACL_MEMCPY_DEFAULT) {
-        reject(ACL_ERROR_INVALID_PARAM, "copy kind %d does not fit the function", static_cast<int>(access.kind));
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "copy kind %d does not fit the function", static_cast<int>(access.kind));
     }
 }
 
 // Where the part is on the current device.
-unsigned char *require_part(Engine &engine, const Access &access) {
-    const std::uint64_t size = engine.symbols().size_of(access.symbol);
-    const Device &device = require_current_device(engine);
+unsigned char *require_part(Simulator &sim, const Access &access) {
+    const std::uint64_t size = sim.memory.symbols.size_of(access.symbol);
+    const Device &device = require_current_device(sim);
     if (access.count > SIZE_MAX - access.offset) {
-        reject(ACL_ERROR_FAILURE, "offset %zu and count %zu wrap around", access.offset, access.count);
+        fail_unremembered(ACL_ERROR_FAILURE, "offset %zu and count %zu wrap around", access.offset, access.count);
     }
     if (access.offset + access.count > size) {
-        reject(ACL_ERROR_INVALID_PARAM, "%zu bytes from %zu on are not inside the variable's %llu", access.count,
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu bytes from %zu on are not inside the variable's %llu", access.count,
                access.offset, static_cast<unsigned long long>(size));
     }
-    return static_cast<unsigned char *>(engine.symbols().address_of(access.symbol, device)) + access.offset;
+    return static_cast<unsigned char *>(sim.memory.symbols.address_of(access.symbol, device)) + access.offset;
 }
 
 // Checks, and does the copy in its own way: without a stream, or in the order of one.
 template <class Copy>
 aclError copy_from(const char *function, void *dst, std::size_t limit, const Access &access, Copy copy) {
-    return entry(function, [&](Engine &engine, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) {
         if (access.count == 0) {
             return;
         }
@@ -48,16 +48,16 @@ aclError copy_from(const char *function, void *dst, std::size_t limit, const Acc
         require(dst, "dst");
         require_supported();
         if (access.count > limit) {
-            reject(ACL_ERROR_INVALID_PARAM, "%zu bytes do not fit into a destination of %zu", access.count, limit);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu bytes do not fit into a destination of %zu", access.count, limit);
         }
         require_direction(access);
-        copy(engine, lock, Transfer::plain(dst, require_part(engine, access), access.count));
+        copy(sim, lock, Transfer::plain(dst, require_part(sim, access), access.count));
     });
 }
 
 template <class Copy>
 aclError copy_to(const char *function, const void *src, const Access &access, Copy copy) {
-    return entry(function, [&](Engine &engine, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) {
         if (access.count == 0) {
             return;
         }
@@ -65,35 +65,35 @@ aclError copy_to(const char *function, const void *src, const Access &access, Co
         require(src, "src");
         require_supported();
         require_direction(access);
-        copy(engine, lock, Transfer::plain(require_part(engine, access), src, access.count));
+        copy(sim, lock, Transfer::plain(require_part(sim, access), src, access.count));
     });
 }
 
 auto in_order_of(aclrtStream stream, aclrtMemcpyKind direction) {
-    return [stream, direction](Engine &engine, Lock &lock, const Transfer &transfer) {
-        copy_block_in_stream(engine, lock, stream, transfer, direction);
+    return [stream, direction](Simulator &sim, Lock &lock, const Transfer &transfer) {
+        copy_block_in_stream(sim, lock, stream, transfer, direction);
     };
 }
 
 }  // namespace
 
 aclError aclrtGetSymbolAddress(const void *symbol, void **devPtr) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(symbol, "symbol");
         require(devPtr, "devPtr");
         require_supported();
-        engine.symbols().size_of(symbol);  // an unknown symbol comes before a missing context
-        *devPtr = engine.symbols().address_of(symbol, require_current_device(engine));
+        sim.memory.symbols.size_of(symbol);  // an unknown symbol comes before a missing context
+        *devPtr = sim.memory.symbols.address_of(symbol, require_current_device(sim));
     });
 }
 
 aclError aclrtGetSymbolSize(const void *symbol, size_t *size) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(symbol, "symbol");
         require(size, "size");
         require_supported();
-        const std::uint64_t bytes = engine.symbols().size_of(symbol);
-        require_context(engine);
+        const std::uint64_t bytes = sim.memory.symbols.size_of(symbol);
+        require_context(sim);
         *size = bytes;
     });
 }
@@ -120,20 +120,20 @@ aclError aclrtMemcpyToSymbolAsync(const void *symbol, const void *src, size_t co
 }
 
 aclError aclsimRegisterSymbol(const void *symbol, const void *content, size_t size) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(symbol, "symbol");
         require(content, "content");
         if (size == 0) {
-            reject(ACL_ERROR_INVALID_PARAM, "size is 0");
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "size is 0");
         }
         const auto *bytes = static_cast<const unsigned char *>(content);
-        engine.symbols().add(symbol, {bytes, bytes + size});
+        sim.memory.symbols.add(symbol, {bytes, bytes + size});
     });
 }
 
 aclError aclsimUnregisterSymbol(const void *symbol) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(symbol, "symbol");
-        engine.symbols().remove(symbol);
+        sim.memory.symbols.remove(symbol);
     });
 }

@@ -98,7 +98,7 @@ std::string require_version(const std::string &package) {
             return version;
         }
     }
-    reject(ACL_ERROR_INVALID_FILE, "no version of the package \"%s\" is installed where ASCEND_HOME_PATH or %s says",
+    fail_unremembered(ACL_ERROR_INVALID_FILE, "no version of the package \"%s\" is installed where ASCEND_HOME_PATH or %s says",
            package.c_str(), kInstallInfo);
 }
 
@@ -133,7 +133,7 @@ std::string dotted(const std::string &version) {
 void fill(aclCANNPackageVersion &out, const std::string &version) {
     std::vector<std::string> parts = split(version);
     if (parts.size() < 2) {
-        reject(ACL_ERROR_INVALID_FILE, "\"%s\" is no version", version.c_str());
+        fail_unremembered(ACL_ERROR_INVALID_FILE, "\"%s\" is no version", version.c_str());
     }
     parts.resize(std::max<std::size_t>(parts.size(), 4), "0");
     out = {};
@@ -207,11 +207,11 @@ std::int32_t version_number(const std::string &version) {
     const bool is_release = reader.number(3, major) && reader.skip_one_of(".") && reader.number(9, minor) &&
                             reader.skip_one_of(".") && reader.number(9, patch);
     if (!is_release || !read_stage(reader, offset)) {
-        reject(ACL_ERROR_INTERNAL_ERROR, "\"%s\" has no number", version.c_str());
+        fail_unremembered(ACL_ERROR_INTERNAL_ERROR, "\"%s\" has no number", version.c_str());
     }
     const std::int64_t number = major * 10'000'000 + minor * 100'000 + patch * 1000 + offset;
     if (number > INT32_MAX) {
-        reject(ACL_ERROR_INTERNAL_ERROR, "the number of \"%s\" is too large", version.c_str());
+        fail_unremembered(ACL_ERROR_INTERNAL_ERROR, "the number of \"%s\" is too large", version.c_str());
     }
     return static_cast<std::int32_t>(number);
 }
@@ -248,7 +248,7 @@ MajorMinor require_major_minor(const std::string &version) {
     char *end = nullptr;
     const std::int64_t major = std::strtoll(version.c_str(), &end, 10);
     if (end == version.c_str() || *end != '.') {
-        reject(ACL_ERROR_INTERNAL_ERROR, "\"%s\" is no version", version.c_str());
+        fail_unremembered(ACL_ERROR_INTERNAL_ERROR, "\"%s\" is no version", version.c_str());
     }
     return {major, std::strtoll(end + 1, nullptr, 10)};
 }
@@ -259,7 +259,7 @@ Json read_feature_list(const std::string &path) {
     try {
         return text.empty() ? Json() : parse_json(text, kJsonDepth);
     } catch (const JsonError &error) {
-        reject(ACL_ERROR_PARSE_FILE, "%s is not JSON: %s, at byte %zu", path.c_str(), error.what.c_str(),
+        fail_unremembered(ACL_ERROR_PARSE_FILE, "%s is not JSON: %s, at byte %zu", path.c_str(), error.what.c_str(),
                error.position);
     }
 }
@@ -290,7 +290,7 @@ struct AttributeList {
 AttributeList read_attributes() {
     const std::string path = find_above_library("data/ascendcl_config/swFeatureList.json");
     if (path.empty()) {
-        reject(ACL_ERROR_INVALID_FILE, "there is no data/ascendcl_config/swFeatureList.json above the library");
+        fail_unremembered(ACL_ERROR_INVALID_FILE, "there is no data/ascendcl_config/swFeatureList.json above the library");
     }
     const Json features = read_feature_list(path);
     const MajorMinor runtime =
@@ -331,7 +331,7 @@ aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion *ve
         require(version, "version");
         const auto index = static_cast<std::size_t>(static_cast<unsigned>(name));
         if (index >= std::size(kPackages)) {
-            reject(ACL_ERROR_INVALID_PARAM, "there is no package %d", static_cast<int>(name));
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no package %d", static_cast<int>(name));
         }
         fill(*version, dotted(require_version(kPackages[index])));
     });
@@ -343,7 +343,7 @@ aclError aclsysGetVersionStr(char *pkgName, char *versionStr) {
         require(pkgName, "pkgName");
         const std::string version = require_version(pkgName);
         if (version.size() >= ACL_PKG_VERSION_MAX_SIZE) {
-            reject(ACL_ERROR_INTERNAL_ERROR, "the version of %s does not fit into %d bytes", pkgName,
+            fail_unremembered(ACL_ERROR_INTERNAL_ERROR, "the version of %s does not fit into %d bytes", pkgName,
                    ACL_PKG_VERSION_MAX_SIZE);
         }
         std::strcpy(versionStr, version.c_str());
@@ -359,7 +359,7 @@ aclError aclsysGetVersionNum(char *pkgName, int32_t *versionNum) {
 }
 
 aclError aclGetCannAttributeList(const aclCannAttr **cannAttrList, size_t *num) {
-    return ungated_entry(__func__, [&](Engine &, Lock &) {
+    return ungated_entry(__func__, [&](Simulator &, Lock &) {
         require(cannAttrList, "cannAttrList");
         require(num, "num");
         const AttributeList &list = attributes();
@@ -369,12 +369,12 @@ aclError aclGetCannAttributeList(const aclCannAttr **cannAttrList, size_t *num) 
 }
 
 aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t *value) {
-    return ungated_entry(__func__, [&](Engine &, Lock &) {
+    return ungated_entry(__func__, [&](Simulator &, Lock &) {
         require(value, "value");
         const AttributeList &list = attributes();
         const auto is_it = [&](const Attribute &attribute) { return attribute.id == cannAttr; };
         if (std::none_of(std::begin(kAttributes), std::end(kAttributes), is_it)) {
-            reject(ACL_ERROR_INVALID_PARAM, "there is no attribute %d", static_cast<int>(cannAttr));
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no attribute %d", static_cast<int>(cannAttr));
         }
         const auto end = list.ids.begin() + static_cast<std::ptrdiff_t>(list.count);
         *value = std::find(list.ids.begin(), end, cannAttr) == end ? 0 : 1;

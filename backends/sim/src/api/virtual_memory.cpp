@@ -61,7 +61,7 @@ const Attribute *find_attribute(aclrtMemAttr attribute) {
 const Attribute &require_attribute(const aclrtPhysicalMemProp &prop) {
     const Attribute *found = find_attribute(prop.memAttr);
     if (found == nullptr || (is_on_device(prop) && found->kind == Kind::Ddr)) {
-        reject(ACL_ERROR_INVALID_PARAM, "memory attribute %d cannot be allocated there",
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "memory attribute %d cannot be allocated there",
                static_cast<int>(prop.memAttr));
     }
     return *found;
@@ -72,57 +72,57 @@ void require_available(const Attribute &attribute, const aclrtPhysicalMemProp &p
     const std::string product = " " + std::string(config().product->name) + " ";
     const bool is_there = attribute.products == nullptr || std::strstr(attribute.products, product.c_str()) != nullptr;
     if (!is_there || (attribute.page == kGiantPage && !is_on_device(prop))) {
-        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no memory of attribute %d there", config().product->name,
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no memory of attribute %d there", config().product->name,
                static_cast<int>(attribute.attribute));
     }
 }
 
 void require_size(std::uint64_t size) {
     if (size == 0) {
-        reject(ACL_ERROR_INVALID_PARAM, "size is 0");
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "size is 0");
     }
 }
 
 void require_no_flags(std::uint64_t flags) {
     if (flags != 0) {
-        reject(ACL_ERROR_INVALID_PARAM, "flags must be 0");
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags must be 0");
     }
 }
 
-PhysicalMemory &require_memory(Engine &engine, aclrtDrvMemHandle handle) {
-    return require_handle<PhysicalMemory>(engine, handle, "physical memory");
+PhysicalMemory &require_memory(Simulator &sim, aclrtDrvMemHandle handle) {
+    return require_handle<PhysicalMemory>(sim, handle, "physical memory");
 }
 
 void require_reservation(void **pointer, std::uint64_t size, std::uint64_t flags) {
     require(pointer, "virPtr");
     require_size(size);
     if (flags > 1) {
-        reject(ACL_ERROR_INVALID_PARAM, "flags %#llx is neither 0 nor 1", static_cast<unsigned long long>(flags));
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags %#llx is neither 0 nor 1", static_cast<unsigned long long>(flags));
     }
     require_supported();
 }
 
 aclError map(const char *function, void *pointer, std::size_t size, std::size_t offset, aclrtDrvMemHandle handle,
              std::uint64_t flags, bool is_accessible) {
-    return entry(function, [&](Engine &engine, Lock &) {
+    return entry(function, [&](Simulator &sim, Lock &) {
         require(pointer, "virPtr");
         require(handle, "handle");
         require_size(size);
         require_no_flags(flags);
         require_supported();
-        require_memory(engine, handle);
+        require_memory(sim, handle);
         if (offset != 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "offset must be 0");
         }
-        auto memory = engine.registry().share<PhysicalMemory>(handle);
-        engine.virtual_memory().map(pointer, size, std::move(memory), is_accessible);
+        auto memory = Ref<PhysicalMemory>(sim.core.registry().find<PhysicalMemory>(handle));
+        sim.memory.virtual_memory.map(pointer, size, std::move(memory), is_accessible);
     });
 }
 
 }  // namespace
 
 aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrtPhysicalMemProp *prop, uint64_t flags) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) {
         require(handle, "handle");
         require(prop, "prop");
         require_size(size);
@@ -130,63 +130,63 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrt
         const aclrtMemLocationType type = prop->location.type;
         if (prop->handleType != ACL_MEM_HANDLE_TYPE_NONE || prop->allocationType != ACL_MEM_ALLOCATION_TYPE_PINNED ||
             type == ACL_MEM_LOCATION_TYPE_UNREGISTERED || type == ACL_MEM_LOCATION_TYPE_MANAGED) {
-            reject(ACL_ERROR_INVALID_PARAM, "handle type %d, allocation type %d or location type %d cannot be had",
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "handle type %d, allocation type %d or location type %d cannot be had",
                    static_cast<int>(prop->handleType), static_cast<int>(prop->allocationType), static_cast<int>(type));
         }
         const Attribute &attribute = require_attribute(*prop);
         if (is_on_device(*prop)) {
-            require_not_lost(require_device(engine, prop->location.id));
+            require_not_lost(require_device(sim, prop->location.id));
         } else if (type == ACL_MEM_LOCATION_TYPE_HOST_NUMA) {
-            require_context(engine);
+            require_context(sim);
         }
         require_available(attribute, *prop);
-        *handle = PhysicalMemory::allocate(engine, size, *prop, attribute.page)->handle();
+        *handle = PhysicalMemory::allocate(sim.memory, lock, size, *prop, attribute.page)->handle();
     });
 }
 
 aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(handle, "handle");
-        PhysicalMemory &memory = require_memory(engine, handle);
+        PhysicalMemory &memory = require_memory(sim, handle);
         if (--memory.references == 0) {
             memory.exported.reset();  // no handle is left that another process could import
-            engine.registry().remove(memory);
+            sim.core.registry().remove(memory);
         }
     });
 }
 
 aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t, void *expectPtr, uint64_t flags) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require_reservation(virPtr, size, flags);
         if (expectPtr != nullptr && config().product->has(kHasSimt)) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s takes no wish: expectPtr must be NULL",
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s takes no wish: expectPtr must be NULL",
                    config().product->name);
         }
         if (flags == 0 && size > kLargestOfSmallPages) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%zu bytes are more than a reservation for small pages can have: 128 GiB",
                  size);
         }
-        *virPtr = engine.virtual_memory().reserve(size, expectPtr, kWishes);
+        *virPtr = sim.memory.virtual_memory.reserve(size, expectPtr, kWishes);
     });
 }
 
 aclError aclrtReserveMemAddressNoUCMemory(void **virPtr, size_t size, size_t, void *expectPtr, uint64_t flags) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require_reservation(virPtr, size, flags);
         if (expectPtr == nullptr) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "expectPtr is NULL: these addresses must be wished");
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "expectPtr is NULL: these addresses must be wished");
         }
         if (size % kGiantPage != 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "size %zu is no multiple of 1 GiB", size);
         }
-        *virPtr = engine.virtual_memory().reserve(size, expectPtr, kNoUcWishes);
+        *virPtr = sim.memory.virtual_memory.reserve(size, expectPtr, kNoUcWishes);
     });
 }
 
 aclError aclrtReleaseMemAddress(void *virPtr) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(virPtr, "virPtr");
-        engine.virtual_memory().release(virPtr);
+        sim.memory.virtual_memory.release(virPtr);
     });
 }
 
@@ -199,61 +199,61 @@ aclError aclrtMemMapNoAccess(void *virPtr, size_t size, size_t offset, aclrtDrvM
 }
 
 aclError aclrtUnmapMem(void *virPtr) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(virPtr, "virPtr");
-        engine.virtual_memory().unmap(virPtr);
+        sim.memory.virtual_memory.unmap(virPtr);
     });
 }
 
 aclError aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc *desc, size_t count) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         if (virPtr == nullptr || desc == nullptr || count == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "virPtr or desc is NULL, or there is no description");
         }
         for (std::size_t i = 0; i < count; ++i) {  // all descriptions or none
             const aclrtMemLocation &location = desc[i].location;
             if (location.type == ACL_MEM_LOCATION_TYPE_DEVICE) {
-                require_device(engine, location.id);
+                require_device(sim, location.id);
             } else if (location.type != ACL_MEM_LOCATION_TYPE_HOST || location.id != 0) {
                 fail(ACL_ERROR_RT_PARAM_INVALID, "description %zu is neither for a device nor for host 0", i);
             }
-            engine.virtual_memory().require_settable(virPtr, size, desc[i]);
+            sim.memory.virtual_memory.require_settable(virPtr, size, desc[i]);
         }
         std::for_each(desc, desc + count,
-                      [&](const auto &it) { engine.virtual_memory().set_access(virPtr, it.location); });
+                      [&](const auto &it) { sim.memory.virtual_memory.set_access(virPtr, it.location); });
     });
 }
 
 aclError aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location, uint64_t *flag) {
     constexpr std::uint64_t kNeverGranted = 0x7FFFFFFF;  // success with a marker [drv]; its number is not documented
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(virPtr, "virPtr");
         require(location, "location");
         require(flag, "flag");
-        *flag = engine.virtual_memory().has_access(virPtr, *location) ? std::uint64_t{ACL_RT_MEM_ACCESS_FLAGS_READWRITE}
+        *flag = sim.memory.virtual_memory.has_access(virPtr, *location) ? std::uint64_t{ACL_RT_MEM_ACCESS_FLAGS_READWRITE}
                                                                       : kNeverGranted;
     });
 }
 
 aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop, aclrtMemGranularityOptions, size_t *granularity) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(prop, "prop");
         require(granularity, "granularity");
         const Attribute &attribute = require_attribute(*prop);
         if (is_on_device(*prop)) {
-            require_device(engine, prop->location.id);
+            require_device(sim, prop->location.id);
         }
         *granularity = attribute.page;
     });
 }
 
 aclError aclrtMemRetainAllocationHandle(void *virPtr, aclrtDrvMemHandle *handle) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(virPtr, "virPtr");
         require(handle, "handle");
-        const auto &memory = engine.virtual_memory().memory_at(virPtr);
-        if (engine.registry().find<PhysicalMemory>(memory->handle()) == nullptr) {
-            engine.registry().add(memory);  // its handles were freed, and the mapping kept it
+        const auto &memory = sim.memory.virtual_memory.memory_at(virPtr);
+        if (sim.core.registry().find<PhysicalMemory>(memory->handle()) == nullptr) {
+            sim.core.registry().add(memory);  // its handles were freed, and the mapping kept it
             memory->references = 0;
         }
         ++memory->references;
@@ -262,10 +262,10 @@ aclError aclrtMemRetainAllocationHandle(void *virPtr, aclrtDrvMemHandle *handle)
 }
 
 aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle, aclrtPhysicalMemProp *prop) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(handle, "handle");
         require(prop, "prop");
-        const PhysicalMemory &memory = require_memory(engine, handle);
+        const PhysicalMemory &memory = require_memory(sim, handle);
         *prop = memory.properties();
         const Attribute *found = find_attribute(prop->memAttr);
         prop->memAttr = is_on_device(*prop) ? found->on_device : found->on_host;
@@ -273,15 +273,15 @@ aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle, acl
 }
 
 aclError aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(ptr, "ptr");
         if (pbase == nullptr && psize == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "pbase and psize are both NULL");
         }
-        const std::optional<Block> block = engine.memory().find(ptr);
+        const std::optional<Block> block = sim.memory.space().find(ptr);
         if (!block) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%p is in no live memory of the runtime%s", ptr,
-                 what_is_known_of(engine, ptr).c_str());
+                 explain_address(sim.memory, ptr).c_str());
         }
         if (pbase != nullptr) {
             *pbase = reinterpret_cast<void *>(block->address);
@@ -293,28 +293,28 @@ aclError aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize) {
 }
 
 aclError aclrtMemMapSelectedLink(void *virPtrDst, size_t size, void *virPtrSrc, uint32_t linkIdx) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(virPtrDst, "virPtrDst");
         require_size(size);
         require(virPtrSrc, "virPtrSrc");
         if (linkIdx > ACL_RT_MEM_LINK_IDX_1) {
-            reject(ACL_ERROR_INVALID_PARAM, "there is no link %u", linkIdx);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no link %u", linkIdx);
         }
         require_supported();
-        engine.virtual_memory().map_like(virPtrDst, size, virPtrSrc);
+        sim.memory.virtual_memory.map_like(virPtrDst, size, virPtrSrc);
     });
 }
 
 aclError aclrtMemMapSetLink(aclrtDrvMemHandle handle, aclrtMemLinkType adviceLink) {
-    return entry(__func__, [&](Engine &engine, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) {
         require(handle, "handle");
         if (adviceLink < ACL_RT_MEM_ACCESS_LINK_SIO || adviceLink > ACL_RT_MEM_ACCESS_UB_MULTI_PORT_PATH) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no link %d", static_cast<int>(adviceLink));
         }
         if (!config().product->has(kHasSuperPod)) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no links to choose from", config().product->name);
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no links to choose from", config().product->name);
         }
-        require_memory(engine, handle);
+        require_memory(sim, handle);
         const bool is_of_950 = adviceLink > ACL_RT_MEM_ACCESS_LINK_HCCS;
         if (is_of_950 != config().product->has(kHasSimt)) {
             fail(ACL_ERROR_RT_LINK_TYPE_NOT_SUPPORTED, "%s has no link %d", config().product->name,

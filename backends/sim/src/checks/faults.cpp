@@ -4,8 +4,8 @@
 #include <cstring>
 #include <sstream>
 
-#include "engine/core.h"
-#include "machine/context.h"
+#include "machine/machine.h"
+#include "memory/memory.h"
 #include "support/error.h"
 
 namespace aclsim {
@@ -20,9 +20,75 @@ namespace {
 
 constexpr std::chrono::hours kLongestDelay{1};
 
+// A task that a rule is for: it starts later, or fails instead of doing its work.
+class FaultyTask final : public Task {
+  public:
+    FaultyTask(Core &core, std::unique_ptr<Task> task, std::chrono::microseconds delay, aclError failure)
+        : core_(core), task_(std::move(task)), delay_(delay), failure_(failure) {
+        sequence = task_->sequence;
+        submitter = task_->submitter;
+    }
+    TaskKind kind() const override { return task_->kind(); }
+
+    Start start(Stream &stream) override {
+        if (delay_.count() > 0 && !has_waited_) {
+            if (!core_.timer().is_armed(stream)) {
+                core_.timer().arm(stream, core_.clock().now() + delay_);
+            }
+            return Start::Blocked;
+        }
+        if (failure_ != ACL_SUCCESS) {
+            task_->fail(stream);
+            result = failure_;
+            return Start::Done;
+        }
+        const Start start = task_->start(stream);
+        result = task_->result;
+        return start;
+    }
+    void run() override {
+        task_->run();
+        result = task_->result;
+        was_cut_short = task_->was_cut_short;
+    }
+    void finish() override { task_->finish(); }
+    Executor *executor() override { return task_->executor(); }
+    void cancel(Stream &stream) override { task_->cancel(stream); }
+    void rewind() override {
+        has_waited_ = false;
+        task_->rewind();
+    }
+    void note_queued(const Stream &stream) override {
+        task_->sequence = sequence;
+        task_->note_queued(stream);
+    }
+    bool expire() override { return is_delayed() ? (has_waited_ = true) : task_->expire(); }
+    void add_causes(Causes &causes) const override {
+        if (is_delayed()) {
+            causes.list.push_back({nullptr, 0, Outside::Clock});
+        } else {
+            task_->add_causes(causes);
+        }
+    }
+    std::string awaited() const override {
+        return is_delayed() ? "the end of a delay by aclsimDelayTasks" : task_->awaited();
+    }
+    std::vector<Ref<Stream>> parts() const override { return task_->parts(); }
+    bool blocks_for_callback() const override { return task_->blocks_for_callback(); }
+
+  private:
+    bool is_delayed() const { return delay_.count() > 0 && !has_waited_; }
+
+    Core &core_;
+    std::unique_ptr<Task> task_;
+    const std::chrono::microseconds delay_;
+    const aclError failure_;
+    bool has_waited_ = false;
+};
+
 void require_failure(aclError code) {
     if (code == ACL_SUCCESS) {
-        reject(ACL_ERROR_INVALID_PARAM, "code 0 would be no failure");
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "code 0 would be no failure");
     }
 }
 
@@ -31,7 +97,7 @@ void require_failure(aclError code) {
 void Faults::fail_call(const std::string &function, std::uint64_t nth, aclError code) {
     require_failure(code);
     if (aclsimIsSimulated(function.c_str()) == 0) {
-        reject(ACL_ERROR_INVALID_PARAM, "%s is no simulated function", function.c_str());
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s is no simulated function", function.c_str());
     }
     calls_.push_back({function, {nth, code}});
     concerns_calls_ = true;
@@ -40,19 +106,24 @@ void Faults::fail_call(const std::string &function, std::uint64_t nth, aclError 
 void Faults::fail_task(const StreamFilter &streams, std::uint64_t nth, aclError code) {
     require_failure(code);
     tasks_.push_back({streams, {nth, code}});
+    core_.set_filter(this);
 }
 
-void Faults::delay_tasks(Engine &engine, const StreamFilter &streams, std::chrono::microseconds delay) {
+void Faults::delay_tasks(const StreamFilter &streams, std::chrono::microseconds delay) {
     if (delay > kLongestDelay) {
-        reject(ACL_ERROR_INVALID_PARAM, "a delay is at most an hour");
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "a delay is at most an hour");
     }
-    engine.timer().start();
+    core_.timer().start();
     delays_.push_back({streams, delay});
+    core_.set_filter(this);
 }
 
 void Faults::clear() {
-    *this = Faults();
+    calls_.clear();
+    tasks_.clear();
+    delays_.clear();
     concerns_calls_ = false;
+    core_.set_filter(nullptr);
 }
 
 void Faults::check_call(const char *function) {
@@ -64,33 +135,35 @@ void Faults::check_call(const char *function) {
     }
 }
 
-void Faults::prepare(const Stream &stream, Task &task) {
+std::unique_ptr<Task> Faults::filter(const Stream &stream, std::unique_ptr<Task> task) {
+    aclError failure = ACL_SUCCESS;
     for (TaskRule &rule : tasks_) {
-        if (rule.streams.matches(stream) && rule.turn.comes()) {
-            task.injected_failure = rule.turn.code;
-        }
+        failure = rule.streams.matches(stream) && rule.turn.comes() ? rule.turn.code : failure;
     }
+    std::chrono::microseconds delay{0};
     for (const DelayRule &rule : delays_) {
-        if (rule.streams.matches(stream)) {
-            task.delay = rule.delay;  // the newest rule counts
-        }
+        delay = rule.streams.matches(stream) ? rule.delay : delay;  // the newest rule counts
     }
+    if (failure == ACL_SUCCESS && delay.count() == 0) {
+        return task;
+    }
+    return std::make_unique<FaultyTask>(core_, std::move(task), delay, failure);
 }
 
-void lose_device(Engine &engine, Device &device, aclError code) {
+void lose_device(Machine &machine, Device &device, aclError code) {
     require_failure(code);
     device.lost = code;
-    engine.exceptions().report_device(device, code);
+    machine.exceptions.report_device(device, code);
     for (Context *context : device.contexts) {
         context->failure = code;
         for (const auto &stream : context->streams) {
-            engine.drop_queue(*stream, code);  // what runs already ends by itself
+            machine.core.drop_queue(*stream, code);  // what runs already ends by itself
         }
     }
-    engine.pump();  // streams of other devices may have waited
+    machine.core.pump();  // streams of other devices may have waited
 }
 
-void limit_resource(Engine &engine, Device &device, aclsimResource resource, std::uint64_t limit) {
+void limit_resource(Memory &memory, Device &device, aclsimResource resource, std::uint64_t limit) {
     const auto number = static_cast<std::uint32_t>(std::min<std::uint64_t>(limit, UINT32_MAX));
     switch (resource) {
         case ACLSIM_RESOURCE_STREAMS:
@@ -103,7 +176,7 @@ void limit_resource(Engine &engine, Device &device, aclsimResource resource, std
             device.notify_ids.set_limit(number);
             break;
         case ACLSIM_RESOURCE_MEMORY:
-            engine.memory().device(device.physical_id).set_limit(limit);
+            memory.space().device(device.physical_id).set_limit(limit);
             break;
         default:
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no resource %d", static_cast<int>(resource));
@@ -142,11 +215,11 @@ constexpr ResourceName kResources[] = {
     {"memory", ACLSIM_RESOURCE_MEMORY},
 };
 
-bool apply_limit(Engine &engine, const std::string &name, std::uint64_t limit) {
+bool apply_limit(Memory &memory, const std::string &name, std::uint64_t limit) {
     for (const ResourceName &known : kResources) {
         if (name == known.name) {
-            for (const auto &device : engine.devices()) {
-                limit_resource(engine, *device, known.resource, limit);
+            for (const auto &device : memory.machine.devices) {
+                limit_resource(memory, *device, known.resource, limit);
             }
             return true;
         }
@@ -164,14 +237,14 @@ bool parse_stream(const std::string &text, StreamFilter &streams) {
 }
 
 // One of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, limit:RESOURCE=N, lose:DEVICE=CODE.
-bool apply_one(Engine &engine, const std::string &entry) {
+bool apply_one(Faults &faults, Memory &memory, const std::string &entry) {
     const std::size_t equals = entry.find('=');
     std::uint64_t value = 0;
     if (equals == std::string::npos || !parse_number(entry.substr(equals + 1), value)) {
         return false;
     }
     const std::vector<std::string> parts = split(entry.substr(0, equals), ':');
-    const std::string &kind = parts[0];
+    const std::string kind = parts.empty() ? "" : parts[0];
     if (value > INT32_MAX && (kind == "call" || kind == "task" || kind == "lose")) {
         return false;
     }
@@ -180,11 +253,11 @@ bool apply_one(Engine &engine, const std::string &entry) {
     std::uint64_t number = 0;
     if (parts.size() == 3 && parse_number(parts[2], number)) {
         if (kind == "call") {
-            engine.faults().fail_call(parts[1], number, code);
+            faults.fail_call(parts[1], number, code);
             return true;
         }
         if (kind == "task" && parse_stream(parts[1], streams)) {
-            engine.faults().fail_task(streams, number, code);
+            faults.fail_task(streams, number, code);
             return true;
         }
     }
@@ -192,25 +265,24 @@ bool apply_one(Engine &engine, const std::string &entry) {
         return false;
     }
     if (kind == "delay" && parse_stream(parts[1], streams)) {
-        engine.faults().delay_tasks(engine, streams, std::chrono::microseconds(value));
+        faults.delay_tasks(streams, std::chrono::microseconds(value));
         return true;
     }
-    if (kind == "lose" && parse_number(parts[1], number) && number < engine.devices().size()) {
-        lose_device(engine, *engine.devices()[number], code);
+    if (kind == "lose" && parse_number(parts[1], number) && number < memory.machine.devices.size()) {
+        lose_device(memory.machine, *memory.machine.devices[number], code);
         return true;
     }
-    return kind == "limit" && apply_limit(engine, parts[1], value);
+    return kind == "limit" && apply_limit(memory, parts[1], value);
 }
 
 }  // namespace
 
-std::string apply_faults(Engine &engine, const std::string &text) {
-    const KeptCall kept;
-    begin_call("ASCEND_RT_SIM_FAULTS");
+std::string apply_faults(Faults &faults, Memory &memory, const std::string &text) {
+    const CurrentCall call("ASCEND_RT_SIM_FAULTS");
     try {
         for (const std::string &entry : split(text, ';')) {
-            if (!entry.empty() && !apply_one(engine, entry)) {
-                reject(ACL_ERROR_INVALID_PARAM,
+            if (!entry.empty() && !apply_one(faults, memory, entry)) {
+                fail_unremembered(ACL_ERROR_INVALID_PARAM,
                        "not all is one of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, "
                        "limit:streams|events|notifies|memory=N, lose:DEVICE=CODE");
             }

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "abi/acl.h"
+#include "engine/core.h"
 
 namespace aclsim {
 
-class Engine;
-class Stream;
-class Task;
+class Machine;
+class Memory;
 struct Device;
 
 // Which streams a rule is for: one by its handle, one by its number, or all.
@@ -24,21 +24,21 @@ struct StreamFilter {
     bool matches(const Stream &stream) const;
 };
 
-// Guarded by the engine's lock.
-class Faults {
+// Guarded by the engine's lock. As a filter of the core it puts a task that fails, or waits first, in the place of one
+// that a rule is for.
+class Faults final : public TaskFilter {
   public:
-    // The nth call or task from now on fails, or every one if nth is 0. All three reject what cannot be meant.
+    explicit Faults(Core &core) : core_(core) {}
+    // The nth call or task from now on fails, or every one if nth is 0. Each rejects what makes no sense.
     void fail_call(const std::string &function, std::uint64_t nth, aclError code);
     void fail_task(const StreamFilter &streams, std::uint64_t nth, aclError code);
     // A task starts so much later than it could; 0: at once, as without a rule.
-    void delay_tasks(Engine &engine, const StreamFilter &streams, std::chrono::microseconds delay);
+    void delay_tasks(const StreamFilter &streams, std::chrono::microseconds delay);
     void clear();
 
-    // What the engine asks.
     static bool concerns_calls() { return concerns_calls_.load(std::memory_order_relaxed); }  // without the lock
-    bool concerns_tasks() const { return !tasks_.empty() || !delays_.empty(); }
-    void check_call(const char *function);           // throws the failure when it is its turn
-    void prepare(const Stream &stream, Task &task);  // a task that is being submitted
+    void check_call(const char *function);  // throws the failure when it is its turn
+    std::unique_ptr<Task> filter(const Stream &stream, std::unique_ptr<Task> task) override;
 
   private:
     static std::atomic<bool> concerns_calls_;
@@ -61,19 +61,20 @@ class Faults {
         StreamFilter streams;
         std::chrono::microseconds delay;
     };
+    Core &core_;
     std::vector<CallRule> calls_;
     std::vector<TaskRule> tasks_;
     std::vector<DelayRule> delays_;
 };
 
 // From now on everything on the device fails with the code, until the last of its contexts is gone. Engine lock held.
-void lose_device(Engine &engine, Device &device, aclError code);
+void lose_device(Machine &machine, Device &device, aclError code);
 
 // How many of a resource a device gives out, memory in bytes.
-void limit_resource(Engine &engine, Device &device, aclsimResource resource, std::uint64_t limit);
+void limit_resource(Memory &memory, Device &device, aclsimResource resource, std::uint64_t limit);
 constexpr std::uint64_t kNoLimit = UINT64_MAX;
 
 // Carries out what ASCEND_RT_SIM_FAULTS asks for; returns what is wrong with it, or "".
-std::string apply_faults(Engine &engine, const std::string &text);
+std::string apply_faults(Faults &faults, Memory &memory, const std::string &text);
 
 }  // namespace aclsim

@@ -15,13 +15,13 @@
 #endif
 #endif
 
-#include "checks/stall.h"
 #include "engine/stream.h"
 #include "support/error.h"
+#include "support/text.h"
 
 namespace aclsim {
 
-struct MemoryCheck::Allocation {
+struct MemoryCheck::Block {
     std::uintptr_t address;
     std::uint64_t size;
     std::uint64_t room;
@@ -42,22 +42,22 @@ struct MemoryUses {
     ~MemoryUses() { end(); }
     MemoryUses(const MemoryUses &) = delete;
     MemoryUses &operator=(const MemoryUses &) = delete;
-    void add(const MemoryCheck::Allocations &used) {
+    void add(const MemoryCheck::Blocks &used) {
         for (const auto &it : used) {
-            if (std::find(allocations.begin(), allocations.end(), it) == allocations.end()) {
-                allocations.push_back(it);
+            if (std::find(blocks.begin(), blocks.end(), it) == blocks.end()) {
+                blocks.push_back(it);
                 it->pending.push_back(this);
             }
         }
     }
     void end() {
-        for (const auto &it : allocations) {
+        for (const auto &it : blocks) {
             it->pending.erase(std::remove(it->pending.begin(), it->pending.end(), this), it->pending.end());
         }
     }
 
     std::string who;
-    MemoryCheck::Allocations allocations{};
+    MemoryCheck::Blocks blocks{};
 };
 
 namespace {
@@ -68,11 +68,10 @@ constexpr std::uint64_t kNear = 16ULL << 20;           // bytes behind an alloca
 constexpr int kNewMemory = 0xCD, kFreedMemory = 0xDD;  // patterns that no program expects
 
 std::atomic<std::int32_t (*)(char *, std::size_t)> g_provider{nullptr};
-thread_local std::shared_ptr<MemoryUses> t_uses;  // of the present call
+// Of the calls that the thread is in, the present one last.
+thread_local std::vector<std::shared_ptr<MemoryUses>> t_uses;
 
-std::uintptr_t number(const void *address) { return reinterpret_cast<std::uintptr_t>(address); }
-
-std::string present_call() { return current_function() + (" at " + call_place()); }
+std::string present_call() { return current_function() + (" at " + current_call()->place); }
 
 std::string bytes_at(std::uint64_t size, std::uintptr_t address) {
     char text[64];
@@ -81,12 +80,12 @@ std::string bytes_at(std::uint64_t size, std::uintptr_t address) {
     return text;
 }
 
-std::string use_of(const std::string &who, const void *address, std::uint64_t size, const char *name) {
-    return who + " uses " + bytes_at(size, number(address)) + " (" + name + "),\n  ";
+std::string use_of(const std::string &who, const Access &access) {
+    return who + " uses " + bytes_at(access.size, as_integer(access.address)) + " (" + access.name + "),\n  ";
 }
 
-void poison(const MemoryCheck::Allocation &allocation, int pattern) {
-    std::memset(reinterpret_cast<void *>(allocation.address), pattern, std::min(allocation.size, kPoisoned));
+void poison(const MemoryCheck::Block &block, int pattern) {
+    std::memset(reinterpret_cast<void *>(block.address), pattern, std::min(block.size, kPoisoned));
 }
 
 // The first caller outside this library: "file+offset in function", of the call itself and not of where it returns to.
@@ -108,7 +107,7 @@ std::string native_place() {
         }
         char offset[32];
         std::snprintf(offset, sizeof offset, "+%#llx",
-                      static_cast<unsigned long long>(number(frames[i]) - 1 - number(info.dli_fbase)));
+                      static_cast<unsigned long long>(as_integer(frames[i]) - 1 - as_integer(info.dli_fbase)));
         return info.dli_fname + (offset + (info.dli_sname == nullptr ? "" : std::string(" in ") + info.dli_sname));
     }
 #endif
@@ -120,116 +119,137 @@ std::string native_place() {
 void find_call_place() {
     char text[256] = "";
     auto *const provider = g_provider.load(std::memory_order_acquire);
-    set_call_place(provider != nullptr && provider(text, sizeof text) == 0 ? text : native_place());
+    current_call()->place = (provider != nullptr && provider(text, sizeof text) == 0 ? std::string(text) : native_place());
 }
 
 void set_call_site_provider(std::int32_t (*provider)(char *, std::size_t)) {
     g_provider.store(provider, std::memory_order_release);
 }
 
-std::string MemoryCheck::Allocation::text() const {
+std::string MemoryCheck::Block::text() const {
     return bytes_at(size, address) + " that " + allocated + " gave" + (freed.empty() ? "" : " and " + freed + " freed");
 }
 
 // --- allocations -----------------------------------------------------------------------------------------------------
 
-std::shared_ptr<MemoryCheck::Allocation> MemoryCheck::allocated(void *address, std::uint64_t size, std::uint64_t room,
-                                                                Pages pages) {
-    auto allocation = std::make_shared<Allocation>(Allocation{number(address), size, room, pages, present_call()});
-    live_[allocation->address] = allocation;
-    if (pages == Pages::Own) {
-        poison(*allocation, kNewMemory);
-    }
-    return allocation;
-}
-
-void MemoryCheck::reached_allocation(const Allocation &allocation) const {
-    if (!allocation.is_gone) {
-        poison(allocation, kNewMemory);
+void MemoryCheck::allocated(Time, const Allocation &it) {
+    auto block = std::make_shared<Block>(Block{as_integer(it.address), it.size, it.room, it.pages, present_call()});
+    live_[block->address] = block;
+    if (it.pages == Pages::Own) {
+        poison(*block, kNewMemory);
+    } else if (it.pages == Pages::InStream) {
+        in_stream_[it.number] = std::move(block);
     }
 }
 
-std::shared_ptr<MemoryCheck::Allocation> MemoryCheck::retire(Live::iterator found) {
-    const std::shared_ptr<Allocation> allocation = found->second;
-    allocation->freed = present_call();
+void MemoryCheck::allocation_reached(Time, std::uint64_t number) {
+    const auto found = in_stream_.find(number);
+    if (found != in_stream_.end()) {
+        if (!found->second->is_gone) {
+            poison(*found->second, kNewMemory);
+        }
+        in_stream_.erase(found);
+    }
+}
+
+std::shared_ptr<MemoryCheck::Block> MemoryCheck::retire(Live::iterator found) {
+    const std::shared_ptr<Block> block = found->second;
+    block->freed = present_call();
     live_.erase(found);
-    retired_.push_back(allocation);
+    retired_.push_back(block);
     if (retired_.size() > kRemembered) {
         retired_.pop_front();
     }
-    return allocation;
+    return block;
 }
 
-std::shared_ptr<MemoryCheck::Allocation> MemoryCheck::freed_in_stream(const void *address) {
-    const auto found = live_.find(number(address));
-    return found == live_.end() ? nullptr : retire(found);
+void MemoryCheck::free_submitted(Time, const void *address, std::uint64_t number) {
+    const auto found = live_.find(as_integer(address));
+    if (found != live_.end()) {
+        in_stream_[number] = retire(found);
+    }
 }
 
-void MemoryCheck::not_freed(const std::shared_ptr<Allocation> &allocation) {
-    retired_.erase(std::remove(retired_.begin(), retired_.end(), allocation), retired_.end());
-    allocation->freed.clear();
-    live_[allocation->address] = allocation;
+void MemoryCheck::free_reached(Time, std::uint64_t number) {
+    const auto found = in_stream_.find(number);
+    if (found != in_stream_.end()) {
+        reach_free(*found->second);
+        in_stream_.erase(found);
+    }
 }
 
-void MemoryCheck::freed_nothing(const void *address) {
+void MemoryCheck::free_dropped(Time, std::uint64_t number) {
+    const auto found = in_stream_.find(number);
+    if (found == in_stream_.end()) {
+        return;
+    }
+    const std::shared_ptr<Block> block = found->second;
+    in_stream_.erase(found);
+    retired_.erase(std::remove(retired_.begin(), retired_.end(), block), retired_.end());
+    block->freed.clear();
+    live_[block->address] = block;
+}
+
+void MemoryCheck::freed_nothing(Time, const void *address) {
     report(present_call() + " frees " + text_of(address) + ", which is not the start of live device memory,\n  " +
            words_for(address));
 }
 
-void MemoryCheck::freed_registered(const void *address) {
+void MemoryCheck::freed_registered(Time, const void *address) {
     report(present_call() + " frees " + text_of(address) +
            ", which is registered; call aclrtHostUnregister first,\n  " + words_for(address));
 }
 
-void MemoryCheck::report_uses(const Allocation &allocation) {
-    for (const MemoryUses *use : allocation.pending) {
-        report(allocation.text() + "\n  while " + use->who + " still uses it; synchronize first");
+void MemoryCheck::report_uses(const Block &block) {
+    for (const MemoryUses *use : block.pending) {
+        report(block.text() + "\n  while " + use->who + " still uses it; synchronize first");
     }
 }
 
-void MemoryCheck::reached_free(Allocation &allocation) {
-    report_uses(allocation);
-    allocation.is_gone = true;
-    if (allocation.pages != Pages::Shared) {
-        poison(allocation, kFreedMemory);
+void MemoryCheck::reach_free(Block &block) {
+    report_uses(block);
+    block.is_gone = true;
+    if (block.pages != Pages::Shared) {
+        poison(block, kFreedMemory);
     }
 }
 
-void MemoryCheck::freed(const void *address) {
-    if (const auto allocation = freed_in_stream(address)) {
-        reached_free(*allocation);
+void MemoryCheck::freed(Time, const void *address) {
+    const auto found = live_.find(as_integer(address));
+    if (found != live_.end()) {
+        reach_free(*retire(found));
     }
 }
 
-void MemoryCheck::all_freed(std::uintptr_t begin, std::uint64_t size) {
+void MemoryCheck::freed_all(Time, std::uintptr_t begin, std::uint64_t size) {
     for (auto it = live_.lower_bound(begin); it != live_.end() && it->first - begin < size;) {
-        const auto allocation = retire(it++);
-        report_uses(*allocation);
-        allocation->is_gone = true;
+        const auto block = retire(it++);
+        report_uses(*block);
+        block->is_gone = true;
     }
 }
 
 MemoryCheck::Live::const_iterator MemoryCheck::find_before(const void *address) const {
-    const auto after = live_.upper_bound(number(address));
+    const auto after = live_.upper_bound(as_integer(address));
     return after == live_.begin() ? live_.end() : std::prev(after);
 }
 
-std::shared_ptr<MemoryCheck::Allocation> MemoryCheck::find_retired(const void *address) const {
-    const auto has = [address](const auto &it) { return it->has(number(address)); };
+std::shared_ptr<MemoryCheck::Block> MemoryCheck::find_retired(const void *address) const {
+    const auto has = [address](const auto &it) { return it->has(as_integer(address)); };
     const auto found = std::find_if(retired_.rbegin(), retired_.rend(), has);
     return found == retired_.rend() ? nullptr : *found;
 }
 
 // --- uses ------------------------------------------------------------------------------------------------------------
 
-MemoryCheck::Allocations MemoryCheck::find_live(const void *address, std::uint64_t size) const {
+MemoryCheck::Blocks MemoryCheck::find_live(const void *address, std::uint64_t size) const {
     auto it = find_before(address);
-    if (it == live_.end() || !it->second->has(number(address))) {
+    if (it == live_.end() || !it->second->has(as_integer(address))) {
         return {};
     }
-    const std::uintptr_t end = number(address) + size;
-    Allocations used{it->second};
-    const auto goes_on = [&](const Allocation &last) {
+    const std::uintptr_t end = as_integer(address) + size;
+    Blocks used{it->second};
+    const auto goes_on = [&](const Block &last) {
         return ++it != live_.end() && last.end() < end && last.end() == it->first && last.pages == Pages::Shared &&
                it->second->pages == Pages::Shared;
     };
@@ -240,101 +260,115 @@ MemoryCheck::Allocations MemoryCheck::find_live(const void *address, std::uint64
 }
 
 // For a task memory is live until a stream gets to where it is freed. Of those at one address the oldest comes first.
-MemoryCheck::Allocations MemoryCheck::find_in_stream(const void *address, std::uint64_t size) const {
-    const auto is_there = [address](const auto &it) { return !it->is_gone && it->has(number(address)); };
+MemoryCheck::Blocks MemoryCheck::find_in_stream(const void *address, std::uint64_t size) const {
+    const auto is_there = [address](const auto &it) { return !it->is_gone && it->has(as_integer(address)); };
     const auto found = std::find_if(retired_.begin(), retired_.end(), is_there);
-    return found == retired_.end() ? find_live(address, size) : Allocations{*found};
+    return found == retired_.end() ? find_live(address, size) : Blocks{*found};
 }
 
 // Whatever the runtime lets pass: behind the size that was asked for, or in what a pool or the driver keeps.
-void MemoryCheck::examine(const std::string &who, const void *address, std::uint64_t size, const char *name,
-                          const Allocations &used) {
-    const auto what = [&] { return use_of(who, address, size, name); };
+void MemoryCheck::examine(const std::string &who, const Access &access, const Blocks &used) {
     if (used.empty()) {
-        if (const auto gone = find_retired(address)) {
-            report(what() + "inside " + gone->text());
+        if (const auto gone = find_retired(access.address)) {
+            report(use_of(who, access) + "inside " + gone->text());
         }
         return;
     }
-    const std::uintptr_t end = number(address) + size;
-    const Allocation &last = *used.back();
+    const std::uintptr_t end = as_integer(access.address) + access.size;
+    const Block &last = *used.back();
     if (end > last.end()) {
-        report(what() + std::to_string(std::min(size, end - last.end())) + " of them past the end of " + last.text());
+        report(use_of(who, access) + std::to_string(std::min(access.size, end - last.end())) +
+               " of them past the end of " + last.text());
     }
 }
 
-void MemoryCheck::used(const void *address, std::uint64_t size, const char *name) {
-    const Allocations used = find_live(address, size);
-    examine(present_call(), address, size, name, used);
-    if (!used.empty() && t_uses == nullptr) {
-        t_uses = std::make_shared<MemoryUses>(present_call());
-    }
-    if (!used.empty()) {
-        t_uses->add(used);
+void MemoryCheck::call_began(Time) { t_uses.emplace_back(); }
+
+void MemoryCheck::call_ended(Time) {
+    if (!t_uses.empty()) {  // the check may have been attached meanwhile
+        t_uses.pop_back();
     }
 }
 
-void MemoryCheck::attach(const Stream &stream, Task &task) {
-    if (t_uses == nullptr) {
+void MemoryCheck::call_done_with_memory(Time) {
+    if (!t_uses.empty()) {
+        t_uses.back().reset();
+    }
+}
+
+void MemoryCheck::call_accesses(Time, const Access &access) {
+    const Blocks used = find_live(access.address, access.size);
+    examine(present_call(), access, used);
+    if (used.empty() || t_uses.empty()) {
         return;
     }
-    t_uses->who = "task " + std::to_string(task.sequence) + " of stream " + std::to_string(stream.id) + ", which " +
-                  present_call() + " submitted,";
-    if (!stream.executes_tasks()) {
-        t_uses->end();
+    if (t_uses.back() == nullptr) {
+        t_uses.back() = std::make_shared<MemoryUses>(present_call());
     }
-    task.uses = std::exchange(t_uses, nullptr);
+    t_uses.back()->add(used);
 }
 
-void MemoryCheck::end_uses() { t_uses.reset(); }
-
-MemoryCheck::Call::Call() : outer_(std::exchange(t_uses, nullptr)) {}
-MemoryCheck::Call::~Call() { t_uses = std::move(outer_); }
-
-void MemoryCheck::found(const Task &task, const void *address, std::uint64_t size, const char *name) {
-    if (task.uses == nullptr) {
+void MemoryCheck::submitted(Time, const Stream &stream, const Task &task, const Submission &) {
+    uses_.erase(&task);  // of an earlier task at the same address, whose model was destroyed
+    if (t_uses.empty() || t_uses.back() == nullptr) {
         return;
     }
-    const Allocations used = find_in_stream(address, size);
-    examine(task.uses->who, address, size, name, used);
-    task.uses->add(used);
-}
-
-void MemoryCheck::missed(const Task &task, const void *address, std::uint64_t size, const char *name) {
-    if (task.uses != nullptr) {
-        report(use_of(task.uses->who, address, size, name) + words_for(address));
+    const auto uses = std::exchange(t_uses.back(), nullptr);
+    uses->who = "task " + std::to_string(task.sequence) + " of stream " + std::to_string(stream.id) + ", which " +
+                present_call() + " submitted,";
+    if (!stream.executes_tasks) {
+        uses->end();  // its executions use the memory
     }
+    uses_[&task] = uses;
 }
 
-void MemoryCheck::replayed(const Task &task, Task &replay) {
-    if (task.uses == nullptr) {
+void MemoryCheck::accessed(Time, const Task &task, const Access &access, bool is_there) {
+    const auto found = uses_.find(&task);
+    if (found == uses_.end()) {
         return;
     }
-    for (const auto &allocation : task.uses->allocations) {
-        if (allocation->is_gone) {
-            report(task.uses->who + " is executed by its model and uses\n  " + allocation->text());
+    MemoryUses &uses = *found->second;
+    if (!is_there) {
+        report(use_of(uses.who, access) + words_for(access.address));
+        return;
+    }
+    const Blocks used = find_in_stream(access.address, access.size);
+    examine(uses.who, access, used);
+    uses.add(used);
+}
+
+void MemoryCheck::replayed(Time, const Task &kept, const Task &replay) {
+    const auto found = uses_.find(&kept);
+    if (found == uses_.end()) {
+        return;
+    }
+    const MemoryUses &uses = *found->second;
+    for (const auto &block : uses.blocks) {
+        if (block->is_gone) {
+            report(uses.who + " is executed by its model and uses\n  " + block->text());
         }
     }
-    replay.uses = std::make_shared<MemoryUses>(task.uses->who);
-    replay.uses->add(task.uses->allocations);
+    const auto own = std::make_shared<MemoryUses>(uses.who);
+    own->add(uses.blocks);
+    uses_[&replay] = own;
 }
 
 // --- words -----------------------------------------------------------------------------------------------------------
 
-std::string MemoryCheck::explain(const void *address) const { return "; " + words_for(address); }
+void MemoryCheck::explain(const void *address, std::string &text) const { text += "; " + words_for(address); }
 
 std::string MemoryCheck::words_for(const void *address) const {
     const auto before = find_before(address);
-    if (before != live_.end() && before->second->has(number(address))) {
+    if (before != live_.end() && before->second->has(as_integer(address))) {
         return "inside " + before->second->text();
     }
     if (const auto gone = find_retired(address)) {
         return "inside " + gone->text();
     }
-    if (before == live_.end() || number(address) - before->second->end() > kNear) {
+    if (before == live_.end() || as_integer(address) - before->second->end() > kNear) {
         return "no allocation is near";
     }
-    return std::to_string(number(address) - before->second->end()) + " bytes behind " + before->second->text();
+    return std::to_string(as_integer(address) - before->second->end()) + " bytes behind " + before->second->text();
 }
 
 void MemoryCheck::report(const std::string &text) {

@@ -1,24 +1,22 @@
-// What a thread is told that has waited long without a time limit: who waits for what (ASCEND_RT_SIM_STALL_MS).
-// patience.h says when.
+// What a thread is told that waits for long without a time limit, or will wait for ever: what waits for what
+// (ASCEND_RT_SIM_STALL_MS).
 #pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <string>
+
+#include "engine/core.h"
 
 namespace aclsim {
 
-class Stream;
+// Guarded by the engine's lock.
+class Stall final : public StallReporter {
+  public:
+    explicit Stall(Core &core) : core_(core) {}
+    void explain_stall(HostWait &wait) override;
+    void look_for_deadlock(HostWait &wait) override;
 
-// When a wait without a time limit that begins now is to be explained.
-std::chrono::steady_clock::time_point stall_time();
-// The beginning of an explanation: "… has waited … ms for ".
-std::string stall_heading();
-// The end, and the chain of waits, from the stream to what keeps it from finishing the task of that number; several
-// lines. Engine lock held.
-std::string explain_stall(const Stream &stream, std::uint64_t sequence);
-
-// An address as texts show it.
-std::string text_of(const void *address);
+  private:
+    Core &core_;
+};
 
 }  // namespace aclsim

@@ -1,31 +1,35 @@
 #include "engine/condition.h"
 
+#include <chrono>
 #include <utility>
 
 #include "engine/core.h"
 
 namespace aclsim {
 
-ConditionTask::ConditionTask(Engine &engine, std::uint32_t timeout_s, bool polls)
-    : engine_(engine), timeout_s_(timeout_s), polls_(polls) {
+ConditionTask::ConditionTask(Core &core, std::uint32_t timeout_s, bool polls)
+    : core_(core), timeout_s_(timeout_s), polls_(polls) {
     if (timeout_s > 0 || polls) {
-        engine.timer().start();
+        core.timer().start();
     }
 }
 
 Start ConditionTask::start(Stream &stream) {
     const bool has_passed = try_pass();
     if (has_passed || has_expired_) {
-        waiters().remove(stream);
+        if (has_passed && core_.observers().any()) {
+            note_passed(stream);
+        }
+        leave(stream);
         result = has_passed ? ACL_SUCCESS : ACL_ERROR_RT_TASK_TIMEOUT;
         return Start::Done;
     }
     waiters().add(stream);
     if (polls()) {
-        engine_.timer().poll(stream);
+        core_.timer().poll(stream);
     }
     if (timeout_s_ > 0 && !std::exchange(is_armed_, true)) {
-        engine_.timer().arm(stream, Clock::now() + std::chrono::seconds(timeout_s_));
+        core_.timer().arm(stream, core_.clock().now() + std::chrono::seconds(timeout_s_));
     }
     return Start::Blocked;
 }

@@ -8,27 +8,32 @@
 
 namespace aclsim {
 
-class Engine;
+class Core;
 
 class ConditionTask : public Task {
   public:
     Start start(Stream &stream) final;
-    void cancel(Stream &stream) override { waiters().remove(stream); }
+    void cancel(Stream &stream) override { leave(stream); }
     void rewind() override { is_armed_ = has_expired_ = false; }
     bool expire() final { return has_expired_ = true; }
 
   protected:
     // timeout_s: 0 is none. polls: the condition may come true without anybody in this process noticing, because
     // another process or the host writes the memory that it is about.
-    ConditionTask(Engine &engine, std::uint32_t timeout_s, bool polls);
+    ConditionTask(Core &core, std::uint32_t timeout_s, bool polls);
     virtual bool polls() const { return polls_; }
     // Engine lock held. Takes what the condition gives, if it holds now.
     virtual bool try_pass() = 0;
-    // Who changes the condition inside this process wakes these.
+    // The condition has been passed: tells observers which task made it true, if that is known.
+    virtual void note_passed(const Stream &) {}
+    // The wait has ended, in whatever way.
+    virtual void leave(Stream &stream) { waiters().remove(stream); }
+    // A task that changes the condition wakes these.
     virtual Waiters &waiters() = 0;
 
+    Core &core_;
+
   private:
-    Engine &engine_;
     std::uint32_t timeout_s_;
     bool polls_;
     bool is_armed_ = false;

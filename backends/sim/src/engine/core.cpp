@@ -1,103 +1,32 @@
 #include "engine/core.h"
 
-#include <pthread.h>
-#ifdef __linux__
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
-
 #include <algorithm>
-#include <array>
-#include <atomic>
 
-#include "checks/stall.h"
-#include "machine/context.h"
 #include "support/error.h"
-#include "tasks/model.h"
 
 namespace aclsim {
 namespace {
 
 constexpr std::uint32_t kNoTask = 0xFFFFFFFF;  // aclrtGetThreadLastTaskId before the first submission
-constexpr int kLockSpins = 200;
-constexpr int kHelpDepth = 64;  // how many streams a helper follows along "waits for" before it gives up
+constexpr int kHelpDepth = 64;                 // how many streams a helper follows along causes before it gives up
 
-// The kernel's number of a thread, which exception callbacks are told (section 11).
-std::uint64_t thread_number() {
-#ifdef __linux__
-    return static_cast<std::uint64_t>(syscall(SYS_gettid));
-#else
-    std::uint64_t number = 0;
-    pthread_threadid_np(nullptr, &number);
-    return number;
-#endif
-}
-
-std::atomic<bool> g_started{false};
 thread_local std::uint32_t t_last_task_id = kNoTask;
+thread_local bool t_is_own = false;
+thread_local std::vector<Access> t_accesses;  // of the present call; only while there are observers
 
 }  // namespace
 
-void require_not_aborting(const Device &device) {
-    if (device.aborting) {
-        fail(ACL_ERROR_RT_DEVICE_TASK_ABORT, "the tasks of device %u are being aborted", device.user_id);
-    }
-}
+std::uint32_t last_task_id() { return t_last_task_id; }
+void set_last_task_id(std::uint64_t sequence) { t_last_task_id = static_cast<std::uint32_t>(sequence); }
 
-void require_not_aborting(const Stream &stream) {
-    require_not_aborting(stream.context.device);
-    if (stream.aborting > 0) {
-        fail(ACL_ERROR_RT_STREAM_ABORT, "stream %u is being aborted", stream.id);
-    }
-}
+Core::Core(Clock &clock, Scheduler &scheduler)
+    : clock_(clock),
+      scheduler_(scheduler),
+      observers_(clock),
+      timer_(*this),
+      workers_(create_executor(config().workers, /*can_be_helped=*/true)) {}
 
-void require_not_lost(const Device &device) {
-    if (device.lost != ACL_SUCCESS) {
-        fail(device.lost, "device %u is lost", device.user_id);
-    }
-}
-
-void require_sound(const Context &context) {
-    require_not_lost(context.device);
-    if (context.failure != ACL_SUCCESS) {
-        fail(context.failure, "an earlier task failed and the context is in STOP mode");
-    }
-}
-
-void fail_aborted(const Stream &stream) { fail(stream.abort_reason, "stream %u was aborted", stream.id); }
-
-void report_failure(Stream &stream) {
-    tell_failure(std::exchange(stream.failure, ACL_SUCCESS),
-                 "a task of stream " + std::to_string(stream.id) + " failed");
-}
-
-void tell_failure(aclError failure, const std::string &text) {
-    constexpr std::array kLoggedAsSuccess = {ACL_ERROR_RT_END_OF_SEQUENCE,  ACL_ERROR_RT_MODEL_ABORT_NORMAL,
-                                             ACL_ERROR_RT_AICORE_OVER_FLOW, ACL_ERROR_RT_AIVEC_OVER_FLOW,
-                                             ACL_ERROR_RT_OVER_FLOW,        ACL_ERROR_RT_SOCKET_CLOSE};
-    if (failure == ACL_SUCCESS) {
-        return;
-    }
-    const auto is_it = std::find(kLoggedAsSuccess.begin(), kLoggedAsSuccess.end(), failure);
-    (is_it == kLoggedAsSuccess.end() ? fail : refuse)(failure, "%s", text.c_str());
-}
-
-Engine &Engine::get() {
-    static Engine *instance = new Engine();
-    return *instance;
-}
-
-bool Engine::was_started() { return g_started.load(std::memory_order_acquire); }
-
-Engine::Engine() : workers_(create_executor(config().workers, /*can_be_helped=*/true)), timer_(*this), reports_(*this) {
-    g_started.store(true, std::memory_order_release);
-    for (std::uint32_t user = 0; user < config().visible.size(); ++user) {
-        devices_.push_back(std::make_unique<Device>(user, config().visible[user]));
-    }
-    error = apply_faults(*this, config().faults);
-}
-
-std::shared_ptr<Executor> Engine::create_executor(std::uint32_t threads, bool can_be_helped) {
+std::shared_ptr<Executor> Core::create_executor(std::uint32_t threads, bool can_be_helped) {
     auto executor = std::make_shared<Executor>(*this, threads, can_be_helped);
     executors_.erase(std::remove_if(executors_.begin(), executors_.end(), [](const auto &it) { return it.expired(); }),
                      executors_.end());
@@ -105,77 +34,45 @@ std::shared_ptr<Executor> Engine::create_executor(std::uint32_t threads, bool ca
     return executor;
 }
 
-Lock Engine::acquire() {
-    Lock lock(mutex_, std::try_to_lock);
-    for (int i = 0; i < kLockSpins && !lock.owns_lock(); ++i) {
-        pause_processor();
-        lock.try_lock();
-    }
-    if (!lock.owns_lock()) {
-        lock.lock();
-    }
-    return lock;
-}
-
-AddressSpace &Engine::memory() {
-    if (!memory_) {
-        memory_ = std::make_unique<AddressSpace>(config().devices, config().product->memory_bytes);
-    }
-    return *memory_;
-}
-
-bool Engine::free_device_block(const void *address) {
-    if (!memory().is_device_block(address)) {
-        return false;
-    }
-    note_release(*this, address);
-    ipc_memory_.forget(address);
-    return memory().free_device(address);
-}
-
-void Engine::free_device_memory(const Device &device) {
-    const std::uint32_t id = device.physical_id;
-    memory_pools_.close(*this, device);
-    symbols_.forget_device(id);
-    ipc_memory_.forget_device(id);
-    virtual_memory_.drop(id);
-    if (memory_check() != nullptr) {
-        memory_check_.all_freed(memory().device(id).base(), memory().device(id).capacity());
-    }
-    memory().free_all(id);
-}
-
-std::uint32_t Engine::last_task_id() const { return t_last_task_id; }
-
 // --- submitting ------------------------------------------------------------------------------------------------------
 
-bool Engine::admit(Lock &lock, Stream &stream) {
-    require_not_aborting(stream);
-    require_sound(stream.context);
-    if (stream.model != nullptr) {
-        stream.model->require_open(stream);
+bool Core::admit(Lock &lock, Stream &stream) {
+    stream.group.require_accepting(stream);
+    if (stream.keeper != nullptr) {
+        stream.keeper->require_open(stream);
     }
     if (stream.queue.size() < config().product->queue_depth) {
         return false;
     }
-    if (!stream.executes_tasks()) {
+    if (!stream.executes_tasks) {
         fail(ACL_ERROR_RT_STREAM_TASK_FULL, "stream %u keeps its tasks, and its queue is full", stream.id);
     }
-    const auto keep = stream.shared_from_this();
+    const Ref<Stream> keep(stream);
     const std::uint64_t enough = stream.submitted + 1 - config().product->queue_depth;
-    wait_for(lock, keep, enough, Clock::time_point::max());
-    if (stream.destroyed) {
+    wait_for(lock, keep, enough, kNever);
+    if (stream.is_destroyed) {
         fail(ACL_ERROR_RT_INVALID_HANDLE, "the stream was destroyed while this call waited for a place in its queue");
     }
     admit(lock, stream);
     return true;
 }
 
-void Engine::append(Stream &stream, std::unique_ptr<Task> task) {
-    task->sequence = ++stream.submitted;
-    if (observer_ != nullptr) {
-        observer_->submitted(stream, *task);
+void Core::submit_watched(Stream &stream, std::unique_ptr<Task> task) {
+    if (filter_ != nullptr) {
+        task = filter_->filter(stream, std::move(task));
     }
+    tell_submitted(stream, *task);
+    stream.queue.push(std::move(task));
+    if (stream.state == Stream::State::Idle) {
+        advance(stream);
+    }
+    pump();
+}
+
+void Core::append(Stream &stream, std::unique_ptr<Task> task) {
+    task->sequence = ++stream.submitted;
+    ++changes_;
+    tell_submitted(stream, *task);
     const bool was_empty = stream.queue.front() == nullptr;
     stream.queue.push(std::move(task));
     if (was_empty) {
@@ -183,81 +80,58 @@ void Engine::append(Stream &stream, std::unique_ptr<Task> task) {
     }
 }
 
-void Engine::note_submission(Stream &stream, Task &task) {
-    thread_local const auto thread = static_cast<std::uint32_t>(thread_number());
-    task.submitter = thread;
-    t_last_task_id = static_cast<std::uint32_t>(task.sequence);
-    if (memory_check() != nullptr) {
-        memory_check_.attach(stream, task);
-    }
-    if (observer_ != nullptr) {
-        observer_->submitted(stream, task);
+void Core::tell_submitted(const Stream &stream, const Task &task) {
+    if (observers_.any()) {
+        const std::vector<Access> accesses = std::exchange(t_accesses, {});
+        const Submission submission{thread_number(), current_function(), accesses};
+        observers_.tell(&Observer::submitted, stream, task, submission);
     }
 }
 
 // --- moving forward --------------------------------------------------------------------------------------------------
 
-// What fault injection makes of a task that is to start.
-bool Engine::is_faulted(Stream &stream, Task &task, Start &start) {
-    if (task.delay.count() > 0) {
-        timer_.arm(stream, Clock::now() + task.delay);
-        task.delay = std::chrono::microseconds(0);
-        task.is_delayed = true;
-        start = Start::Blocked;
-        return true;
-    }
-    if (task.injected_failure != ACL_SUCCESS) {
-        task.cancel(stream);
-        task.result = task.injected_failure;
-        start = Start::Done;
-        return true;
-    }
-    return false;
+Stream &Core::take(Choice choice, std::vector<Stream *> &candidates) {
+    Stream *chosen = scheduler_.takes_first() ? candidates.front() : &scheduler_.choose(choice, candidates);
+    candidates.erase(std::find(candidates.begin(), candidates.end(), chosen));
+    return *chosen;
 }
 
-Start Engine::start_task(Stream &stream, Task &task) {
-    Start start = Start::Done;
-    if (!is_faulted(stream, task, start)) {
-        start = task.start(stream);
-    }
-    if (observer_ != nullptr && start == Start::Done) {
-        observer_->started(stream, task);
+Start Core::start_task(Stream &stream, Task &task) {
+    const Start start = task.start(stream);
+    if (observers_.any()) {
+        if (start == Start::Done) {
+            observers_.tell(&Observer::started, stream, task);
+        } else if (start == Start::Blocked) {
+            Causes causes;
+            task.add_causes(causes);
+            observers_.tell(&Observer::blocked, stream, task, causes);
+        }
     }
     return start;
 }
 
-void Engine::complete(Stream &stream, Task &task) {
+void Core::complete(Stream &stream, Task &task) {
+    ++changes_;
     timer_.disarm(stream);
-    task.uses.reset();  // before anybody who waited for the task frees the memory
     // What an abort dropped behind a running task is done with that task.
     const std::uint64_t done = std::max(task.sequence, stream.dropped.load(std::memory_order_relaxed));
     stream.completed.store(done, std::memory_order_release);
     stream.aborts += task.was_cut_short ? 1 : 0;
     if (task.result != ACL_SUCCESS) {
         stream.failure = task.result;
-        if (stream.context.stops_on_failure && stream.context.failure == ACL_SUCCESS) {
-            stop(stream.context, task.result);
+        if (stream.group.stops_on_failure && stream.group.failure == ACL_SUCCESS) {
+            stream.group.stop(task.result);
         }
-        exceptions_.report_task(stream, task);
+        failure_handler_->task_failed(stream, task);
     }
-    if (observer_ != nullptr) {
-        observer_->ended(stream, task);
-    }
+    observers_.tell(&Observer::ended, stream, task);
     if (done >= stream.wake_at) {
-        stream.wake_at = UINT64_MAX;  // who is woken too early says again what it waits for
+        stream.wake_at = UINT64_MAX;  // a thread that is woken too early says again what it waits for
         stream.progress.notify_all();
     }
 }
 
-// Nothing more of the context is started, and who waits for it learns why.
-void Engine::stop(Context &context, aclError failure) {
-    context.failure = failure;
-    for (const auto &stream : context.streams) {
-        stream->progress.notify_all();
-    }
-}
-
-void Engine::park(Stream &stream, Start start) {
+void Core::park(Stream &stream, Start start) {
     if (start == Start::Blocked) {
         stream.state = Stream::State::Blocked;
     } else {
@@ -265,13 +139,13 @@ void Engine::park(Stream &stream, Start start) {
     }
 }
 
-void Engine::advance(Stream &stream) {
+void Core::advance(Stream &stream) {
     stream.state = Stream::State::Idle;
-    const auto may_go_on = [&] { return stream.is_active() && stream.context.failure == ACL_SUCCESS; };
+    const auto may_go_on = [&] { return stream.is_active() && stream.group.failure == ACL_SUCCESS; };
     while (Task *head = may_go_on() ? stream.queue.front() : nullptr) {
-        if (!scheduler_.may_start(stream)) {
+        if (!may_start(stream)) {
             stream.state = Stream::State::Held;
-            held_.push_back(stream.shared_from_this());
+            held_.emplace_back(stream);
             return;
         }
         const Start start = start_task(stream, *head);
@@ -283,38 +157,56 @@ void Engine::advance(Stream &stream) {
     }
 }
 
-void Engine::pump() {
-    for (std::size_t i = 0; i < runnable_.size(); ++i) {  // advance() may append
-        Stream &stream = *runnable_[i];
+void Core::pump() {
+    if (runnable_.empty()) {
+        return;
+    }
+    const auto look_at = [this](Stream &stream) {
         if (stream.state != Stream::State::Ready && stream.state != Stream::State::Running) {  // it may be there twice
             advance(stream);
         }
+    };
+    if (scheduler_.takes_first()) {
+        for (std::size_t i = 0; i < runnable_.size(); ++i) {  // advance() may append
+            look_at(*runnable_[i]);
+        }
+        runnable_.clear();
     }
-    runnable_.clear();
+    while (!runnable_.empty()) {
+        look_at(take(Choice::Runnable, runnable_));
+    }
 }
 
-void Engine::run_head(Lock &lock, Stream &stream) {
-    const auto keep = stream.shared_from_this();
+void Core::run_head(Lock &lock, Stream &stream) {
+    const Ref<Stream> keep(stream);
+    const Ref<StreamGroup> keep_group(stream.group);
     stream.state = Stream::State::Running;
+    stream.runner = std::this_thread::get_id();
     Task &head = *stream.queue.front();
-    if (observer_ != nullptr) {
-        observer_->started(stream, head);
-    }
+    observers_.tell(&Observer::started, stream, head);
     lock.unlock();
     head.run();
-    lock = acquire();
-    head.finish();
-    complete(stream, *stream.queue.pop());
-    advance(stream);
+    lock.lock();
+    ended_.push_back(&stream);
+    while (!ended_.empty()) {
+        end_head(take(Choice::Ended, ended_));
+    }
     pump();
 }
 
-void Engine::hold(bool on) {
-    scheduler_.hold(on);
+void Core::end_head(Stream &stream) {
+    stream.runner = {};
+    stream.queue.front()->finish();
+    complete(stream, *stream.queue.pop());
+    advance(stream);
+}
+
+void Core::hold(bool on) {
+    is_held_ = on;
     if (on) {
         return;
     }
-    std::vector<std::shared_ptr<Stream>> held;
+    std::vector<Ref<Stream>> held;
     held.swap(held_);
     for (const auto &stream : held) {
         if (stream->state == Stream::State::Held) {
@@ -330,7 +222,7 @@ void Engine::hold(bool on) {
     }
 }
 
-void Engine::drop_queue(Stream &stream, aclError reason) {
+void Core::drop_queue(Stream &stream, aclError reason) {
     if (stream.state == Stream::State::Ready) {
         stream.queue.front()->executor()->remove(stream);
     }
@@ -339,8 +231,10 @@ void Engine::drop_queue(Stream &stream, aclError reason) {
     stream.aborts += stream.queue.front() != nullptr ? 1 : 0;
     stream.abort_reason = reason;
     timer_.disarm(stream);
+    ++changes_;
     while (auto task = stream.queue.pop()) {
         task->cancel(stream);
+        observers_.tell(&Observer::dropped, stream, *task, reason);
     }
     stream.dropped.store(stream.submitted, std::memory_order_relaxed);
     if (running) {
@@ -352,28 +246,34 @@ void Engine::drop_queue(Stream &stream, aclError reason) {
     stream.progress.notify_all();
 }
 
-bool Engine::await_running(Lock &lock, Stream &stream, Clock::time_point deadline) {
-    bool is_in_time = true;
+bool Core::await_running(Lock &lock, Stream &stream, Time deadline) {
     pump();  // others may have waited for what was dropped
+    if (stream.runner == std::this_thread::get_id()) {
+        return true;
+    }
+    bool is_in_time = true;
     ++stream.aborting;
-    Patience patience(deadline);
+    const std::uint64_t last = stream.dropped.load(std::memory_order_relaxed);
+    std::optional<HostWait> wait;
     while (is_in_time && stream.state == Stream::State::Running) {
-        const std::uint64_t last = stream.dropped.load(std::memory_order_relaxed);
+        if (!wait) {
+            wait.emplace(*this, stream, last, deadline);
+        }
         stream.wake_at = std::min(stream.wake_at, last);
-        is_in_time = patience.wait(lock, stream.progress, [&] { return explain_stall(stream, last); });
+        is_in_time = wait->sleep(lock, stream.progress);
     }
     --stream.aborting;
     const bool is_done = stream.state != Stream::State::Running;
     if (is_done) {
-        stream.synchronized = std::max(stream.synchronized, stream.dropped.load());
+        stream.synchronized = std::max(stream.synchronized, last);
     }
     stream.progress.notify_all();
     return is_done;
 }
 
-bool Engine::drop_tasks(Lock &lock, Stream &stream, aclError reason, Clock::time_point deadline) {
+bool Core::drop_tasks(Lock &lock, Stream &stream, aclError reason, Time deadline) {
     const Task *head = stream.queue.front();
-    const auto parts = head != nullptr ? head->parts() : std::vector<std::shared_ptr<Stream>>();
+    const auto parts = head != nullptr ? head->parts() : std::vector<Ref<Stream>>();
     drop_queue(stream, reason);
     bool is_done = await_running(lock, stream, deadline);
     for (const auto &part : parts) {
@@ -384,11 +284,10 @@ bool Engine::drop_tasks(Lock &lock, Stream &stream, aclError reason, Clock::time
 
 // --- waiting ---------------------------------------------------------------------------------------------------------
 
-Engine::Waited Engine::wait_for(Lock &lock, std::shared_ptr<Stream> stream, std::uint64_t sequence,
-                                Clock::time_point deadline) {
+Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline) {
     const std::uint64_t aborts = stream->aborts;
-    std::optional<Patience> patience;  // of those only who really wait
-    while (stream->completed.load(std::memory_order_acquire) < sequence) {
+    std::optional<HostWait> wait;  // of threads that really wait
+    while (!stream->is_done(sequence)) {
         if (stream->aborts != aborts || stream->aborting > 0) {
             return Waited::Aborted;
         }
@@ -396,57 +295,150 @@ Engine::Waited Engine::wait_for(Lock &lock, std::shared_ptr<Stream> stream, std:
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u keeps its tasks for a model: waiting for them would never end",
                  stream->id);
         }
-        if (stream->context.failure != ACL_SUCCESS) {
+        if (stream->group.failure != ACL_SUCCESS) {
             return Waited::Stopped;
         }
-        if (help(lock, *stream) || watch(lock, *stream, sequence, patience, deadline)) {
-            continue;
-        }
-        if (stream->completed.load(std::memory_order_acquire) < sequence) {
+        if (!chores_.empty()) {
+            do_chores(lock);
+        } else if (!help(lock, *stream, deadline) && !watch(lock, *stream, sequence, wait, deadline) &&
+                   !stream->is_done(sequence)) {
             return Waited::TimedOut;
         }
     }
     stream->synchronized = std::max(stream->synchronized, sequence);
-    if (exceptions_.is_pending()) {
-        exceptions_.settle(lock, *stream);
+    if (observers_.any()) {
+        observers_.tell(&Observer::host_learned, thread_number(), Point{stream->serial, sequence},
+                        Learned::Synchronized);
+    }
+    if (failure_handler_->is_pending() && !failure_handler_->settle(lock, *stream, deadline)) {
+        return Waited::TimedOut;
     }
     return stream->aborts == aborts ? Waited::Done : Waited::Aborted;
 }
 
 // Runs one task that the stream directly or indirectly waits for, if there is one that no thread has taken yet.
-bool Engine::help(Lock &lock, Stream &stream) {
-    Stream *candidate = &stream;
-    for (int depth = 0; candidate != nullptr && depth < kHelpDepth && !is_held(); ++depth) {
-        if (candidate->state == Stream::State::Ready) {
-            Executor *executor = candidate->queue.front()->executor();
-            if (!executor->can_be_helped) {
-                return false;
-            }
-            executor->remove(*candidate);
-            run_head(lock, *candidate);
-            return true;
-        }
-        candidate = candidate->state == Stream::State::Blocked ? candidate->queue.front()->waits_for() : nullptr;
+bool Core::help(Lock &lock, Stream &stream, Time deadline) {
+    Stream *helped = is_held_ ? nullptr : find_helpable(stream, deadline);
+    if (helped == nullptr) {
+        return false;
     }
-    return false;
+    helped->queue.front()->executor()->remove(*helped);
+    run_head(lock, *helped);
+    return true;
+}
+
+Stream *Core::find_helpable(Stream &stream, Time deadline) {
+    Stream *at = &stream;
+    std::vector<Stream *> ready;
+    for (int depth = 0; at != nullptr && depth < kHelpDepth && ready.empty(); ++depth) {
+        if (at->state == Stream::State::Ready) {
+            Executor &executor = *at->queue.front()->executor();
+            const bool may_help = executor.can_be_helped && (deadline == kNever || !executor.has_thread());
+            return may_help ? at : nullptr;
+        }
+        if (at->state != Stream::State::Blocked) {
+            return nullptr;
+        }
+        Causes causes;
+        at->queue.front()->add_causes(causes);
+        Stream *next = nullptr;
+        for (const Cause &cause : causes.list) {
+            auto *awaited = const_cast<Stream *>(cause.stream);
+            if (awaited != nullptr && awaited->state == Stream::State::Ready &&
+                awaited->queue.front()->executor()->can_be_helped && deadline == kNever) {
+                ready.push_back(awaited);
+            }
+            next = next == nullptr ? awaited : next;
+        }
+        at = next;
+    }
+    return ready.empty() ? nullptr : &take(Choice::Helper, ready);
 }
 
 // Watches the stream until the task is done, or something happened that must be looked at; false when the deadline has
 // passed. Spins first: a hand-over between threads takes less than a microsecond, a wake-up from sleep tens of them.
-bool Engine::watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::optional<Patience> &patience,
-                   Clock::time_point deadline) {
-    const auto is_done = [&] { return stream.completed.load(std::memory_order_acquire) >= sequence; };
+bool Core::watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::optional<HostWait> &wait, Time deadline) {
+    const auto is_done = [&] { return stream.is_done(sequence); };
     lock.unlock();
     const bool was_quick = spin_until(is_done);
-    lock = acquire();
-    if (was_quick || is_done() || stream.aborting > 0 || stream.context.failure != ACL_SUCCESS) {
+    lock.lock();
+    if (was_quick || is_done() || stream.aborting > 0 || stream.group.failure != ACL_SUCCESS) {
         return true;
     }
-    if (!patience) {
-        patience.emplace(deadline);
+    if (!wait) {
+        wait.emplace(*this, stream, sequence, deadline);
     }
     stream.wake_at = std::min(stream.wake_at, sequence);
-    return patience->wait(lock, stream.progress, [&] { return explain_stall(stream, sequence); });
+    return wait->sleep(lock, stream.progress);
+}
+
+void Core::begin_wait(HostWait &wait) {
+    ++changes_;
+    failure_handler_->thread_sleeps();
+    host_waits_.push_back(&wait);
+    scheduler_.host_waits(wait);
+}
+
+void Core::end_wait(HostWait &wait) {
+    scheduler_.host_goes_on(wait);
+    host_waits_.erase(std::find(host_waits_.begin(), host_waits_.end(), &wait));
+    ++changes_;
+}
+
+void Core::begin_own_thread() {
+    t_is_own = true;
+    ++own_threads_;
+}
+
+bool Core::is_own_thread() { return t_is_own; }
+
+// --- work without the lock -------------------------------------------------------------------------------------------
+
+void Core::do_chores(Lock &lock) {
+    while (!chores_.empty()) {
+        const std::unique_ptr<Chore> chore = std::move(chores_.back());
+        chores_.pop_back();
+        ++chores_at_work_;
+        lock.unlock();
+        chore->work();
+        lock.lock();
+        --chores_at_work_;
+        chore->finish();
+        chores_done_.notify_all();
+    }
+}
+
+void Core::await_chores(Lock &lock) {
+    do_chores(lock);
+    while (has_chores()) {
+        chores_done_.wait(lock.native());
+        do_chores(lock);
+    }
+}
+
+// --- what calls work on ----------------------------------------------------------------------------------------------
+
+void Core::note_access(const void *address, std::uint64_t size, AccessMode mode, const char *name) {
+    if (observers_.any()) {
+        t_accesses.push_back({address, size, mode, name});
+        observers_.tell(&Observer::call_accesses, t_accesses.back());
+    }
+}
+
+void Core::note_done_with_memory() {
+    if (observers_.any()) {
+        t_accesses.clear();
+        observers_.tell(&Observer::call_done_with_memory);
+    }
+}
+
+Core::Call::Call(Core &core) : core_(core), outer_(std::exchange(t_accesses, {})) {
+    core.observers_.tell(&Observer::call_began);
+}
+
+Core::Call::~Call() {
+    core_.observers_.tell(&Observer::call_ended);
+    t_accesses = std::move(outer_);
 }
 
 }  // namespace aclsim

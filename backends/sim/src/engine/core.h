@@ -1,143 +1,70 @@
-// The engine: one lock, the worklist that moves streams forward, and the ways a host thread waits for them.
+// The core of the engine: tasks are submitted, streams move forward, threads wait for them.
 //
-// How a task travels: an API call locks the engine and submit()s a task. If the stream is idle the task starts at once;
+// How a task travels: an API call takes the lock and submit()s a task. If the stream is idle the task starts at once;
 // a record or a satisfied wait is then complete when the call returns. Otherwise the task is queued. Whoever completes
 // a task (the submitter, a worker, a host thread that helps) moves its stream forward, and every stream that the
 // completion released.
 #pragma once
 
-#include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "checks/faults.h"
-#include "checks/memory_check.h"
+#include "engine/clock.h"
 #include "engine/executor.h"
+#include "engine/hooks.h"
+#include "engine/host_wait.h"
+#include "engine/lock.h"
 #include "engine/observer.h"
-#include "engine/patience.h"
 #include "engine/registry.h"
 #include "engine/scheduler.h"
 #include "engine/stream.h"
+#include "engine/stream_order.h"
+#include "engine/thread.h"
 #include "engine/timer.h"
-#include "machine/callback.h"
-#include "machine/device.h"
-#include "machine/exception.h"
-#include "machine/gate.h"
-#include "machine/state_callbacks.h"
-#include "memory/address_space.h"
-#include "memory/allocator.h"
-#include "memory/ipc_memory.h"
-#include "memory/managed_memory.h"
-#include "memory/memory_pool.h"
-#include "memory/symbol.h"
-#include "memory/virtual_memory.h"
 #include "support/config.h"
 
 namespace aclsim {
 
-using Clock = std::chrono::steady_clock;
-using Lock = std::unique_lock<std::mutex>;
-
-inline void pause_processor() {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-}
-
-// Polls for at most config().spin; true when the condition came true.
-template <class Condition>
-bool spin_until(Condition condition) {
-    if (config().spin.count() == 0) {
-        return condition();
-    }
-    const Clock::time_point end = Clock::now() + config().spin;
-    do {
-        for (int i = 0; i < 32; ++i) {
-            if (condition()) {
-                return true;
-            }
-            pause_processor();
-        }
-    } while (Clock::now() < end);
-    return false;
-}
-
-// What a synchronization checks before it waits: the device or the stream is being aborted. Engine lock held.
-void require_not_aborting(const Device &device);
-void require_not_aborting(const Stream &stream);
-// After aclsimLoseDevice.
-void require_not_lost(const Device &device);
-// What submissions, synchronizations and queries check: the device is lost, or a task failed in STOP mode.
-void require_sound(const Context &context);
-// The failure of a wait that an abort ended.
-[[noreturn]] void fail_aborted(const Stream &stream);
-// What a synchronization answers when it has waited: the failure of a task, once.
-void report_failure(Stream &stream);
-// Fails if it is one. What the runtime logs as success while it answers the code is not remembered (section 1).
-void tell_failure(aclError failure, const std::string &text);
-
-class Engine {
+class Core {
   public:
-    static Engine &get();  // never destroyed: threads of the library may outlive main()
-    static bool was_started();
+    Core(Clock &clock, Scheduler &scheduler);
+    Core(const Core &) = delete;
+    Core &operator=(const Core &) = delete;
 
-    // Takes the engine lock. Critical sections are short, so a short spin mostly saves a sleep.
-    Lock acquire();
+    Lock acquire() { return Lock(mutex_); }
 
-    // --- submitting and moving streams forward; engine lock held -------------------------------------------------
+    // --- submitting and moving streams forward; lock held --------------------------------------------------------
     // What every submission checks; waits while the queue is full, and lets other threads in meanwhile. Fails with
-    // the sticky failure of a STOP-mode context, or when the device or the stream is being aborted or was destroyed.
+    // what the stream's group says, or when the stream was destroyed meanwhile.
     // true: it waited, and what the caller has looked at before may have changed.
     bool admit(Lock &lock, Stream &stream);
     // Starts or queues a task on a stream that has just admitted it. Never waits.
     template <class T>
-    void submit(Stream &stream, T task) {
-        task.sequence = ++stream.submitted;
-        note_submission(stream, task);
-        if (faults_.concerns_tasks()) {
-            faults_.prepare(stream, task);
-        }
-        if (stream.state == Stream::State::Idle && stream.executes_tasks() && scheduler_.may_start(stream)) {
-            const Start start = start_task(stream, task);
-            if (start == Start::Done) {
-                complete(stream, task);  // the fast path: nothing was allocated
-            } else {
-                stream.queue.push(std::make_unique<T>(std::move(task)));
-                park(stream, start);
-            }
-        } else {
-            stream.queue.push(std::make_unique<T>(std::move(task)));
-        }
-        if (stream.state == Stream::State::Idle) {
-            advance(stream);
-        }
-        pump();
-    }
+    void submit(Stream &stream, T task);
     // Queues a task that a model makes for the next pump(); the stream is none that takes others.
     void append(Stream &stream, std::unique_ptr<Task> task);
     // The stream's head is to be looked at again: what it waited for has happened.
     void make_runnable(Stream &stream) { runnable_.push_back(&stream); }
     // Moves all runnable streams forward. The worklist is empty whenever the lock is free.
     void pump();
-    // Runs the head of a stream (state Ready, not in a ready queue) on the calling thread, without the lock.
+    // Runs the head of a stream, which is in no ready queue, on the calling thread, without the lock.
     void run_head(Lock &lock, Stream &stream);
-    // Drops what is queued. Who waits for the stream fails with the reason.
+    // Drops what is queued. Threads that wait for the stream fail with the reason.
     void drop_queue(Stream &stream, aclError reason);
-    // Waits for the task that runs; the stream takes no tasks meanwhile. false when the deadline has passed.
-    bool await_running(Lock &lock, Stream &stream, Clock::time_point deadline);
+    // Waits for the task that runs; the stream takes no tasks meanwhile. false when the deadline has passed. A task
+    // that the calling thread runs itself is not waited for.
+    bool await_running(Lock &lock, Stream &stream, Time deadline);
     // Both: the stream is empty afterwards.
-    bool drop_tasks(Lock &lock, Stream &stream, aclError reason, Clock::time_point deadline);
+    bool drop_tasks(Lock &lock, Stream &stream, aclError reason, Time deadline);
     // aclsimHold.
     void hold(bool on);
-    bool is_held() const { return scheduler_.held(); }
+    bool is_held() const { return is_held_; }
 
     // --- waiting -------------------------------------------------------------------------------------------------
     enum class Waited : std::uint8_t {
@@ -146,116 +73,156 @@ class Engine {
         Aborted,
         Stopped,  // a task failed in STOP mode: this one will not be run
     };
-    // Until the task of that sequence number is done. The calling thread helps to run what it waits for.
-    Waited wait_for(Lock &lock, std::shared_ptr<Stream> stream, std::uint64_t sequence, Clock::time_point deadline);
+    // Until the task of that sequence number is done, and what follows from its failure. Without a deadline the calling
+    // thread helps to run what it waits for; with one it does not, because nobody knows how long a task takes.
+    Waited wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline);
+    // Polls for at most config().spin; true when the condition came true.
+    template <class Condition>
+    bool spin_until(Condition condition) const;
+
+    // --- work that must not be done under the lock ---------------------------------------------------------------
+    void defer(std::unique_ptr<Chore> chore) { chores_.push_back(std::move(chore)); }
+    bool has_chores() const { return !chores_.empty() || chores_at_work_ > 0; }
+    void do_chores(Lock &lock);     // those that nobody does yet
+    void await_chores(Lock &lock);  // all, also those that other threads do
 
     // --- parts ---------------------------------------------------------------------------------------------------
-    Registry &registry() { return registry_; }
+    Clock &clock() { return clock_; }
     Scheduler &scheduler() { return scheduler_; }
+    Registry &registry() { return registry_; }
+    Observers &observers() { return observers_; }
+    StreamOrder &stream_order() { return stream_order_; }
+    Timer &timer() { return timer_; }
     Executor &workers() { return *workers_; }
     std::shared_ptr<Executor> create_executor(std::uint32_t threads, bool can_be_helped);
-    Timer &timer() { return timer_; }
-    Reports &reports() { return reports_; }
-    Exceptions &exceptions() { return exceptions_; }
-    Faults &faults() { return faults_; }
-    StateCallbacks &state_callbacks() { return state_callbacks_; }
-    Gate &gate() { return gate_; }
-    Allocators &allocators() { return allocators_; }
-    MemoryPools &memory_pools() { return memory_pools_; }
-    AddressSpace &memory();  // reserved at the first use
-    VirtualMemory &virtual_memory() { return virtual_memory_; }
-    Symbols &symbols() { return symbols_; }
-    ManagedMemory &managed_memory() { return managed_memory_; }
-    IpcMemory &ipc_memory() { return ipc_memory_; }
-    // nullptr without ASCEND_RT_SIM_CHECK=memory.
-    MemoryCheck *memory_check() { return config().checks_memory ? &memory_check_ : nullptr; }
-    // A block of aclrtMalloc; false: there is none that starts there.
-    bool free_device_block(const void *address);
-    // Everything that was allocated on the device.
-    void free_device_memory(const Device &device);
-    std::vector<std::unique_ptr<Device>> &devices() { return devices_; }
-    void set_observer(Observer *observer) { observer_ = observer; }
-    Observer *observer() const { return observer_; }
-    std::uint32_t last_task_id() const;  // of the calling thread
+    void set_filter(TaskFilter *filter) { filter_ = filter; }  // nullptr: none
+    void set_failure_handler(FailureHandler &handler) { failure_handler_ = &handler; }
+    void set_stall_reporter(StallReporter &reporter) { stall_reporter_ = &reporter; }
 
-    std::string error;                    // what is wrong with ASCEND_RT_SIM_FAULTS: every call fails with this text
-    std::uint32_t op_wait_timeout_s = 0;  // aclrtSetOpWaitTimeout: 0 is none
+    // --- what the present call of the calling thread works on, for observers -------------------------------------
+    void note_access(const void *address, std::uint64_t size, AccessMode mode, const char *name);
+    void note_done_with_memory();  // the call is, before it ends
+    // The same of a stream's head that starts, and has read in memory what it works on.
+    void note_found(const Stream &stream, const Access &access, bool is_there) const {
+        if (observers_.any()) {
+            observers_.tell(&Observer::accessed, *stream.queue.front(), access, is_there);
+        }
+    }
+    class Call;                    // from its begin to its end
+
+    // --- host threads that wait; see HostWait --------------------------------------------------------------------
+    const std::vector<HostWait *> &host_waits() const { return host_waits_; }
+    void begin_wait(HostWait &wait);
+    void end_wait(HostWait &wait);
+    StallReporter &stall_reporter() { return *stall_reporter_; }
+    std::uint64_t changes() const { return changes_; }  // grows with every step that may end or begin a deadlock
+    // Threads of the simulator's own: they count themselves.
+    void begin_own_thread();
+    void end_own_thread() { --own_threads_; }
+    static bool is_own_thread();
+    std::uint32_t own_threads() const { return own_threads_; }
 
   private:
-    Engine();
-    void note_submission(Stream &stream, Task &task);
-    bool is_faulted(Stream &stream, Task &task, Start &start);
+    bool may_start(Stream &stream) {
+        return !is_held_ && (scheduler_.takes_first() || scheduler_.may_start(stream));
+    }
+    bool is_watched() const { return observers_.any() || filter_ != nullptr; }
+    void submit_watched(Stream &stream, std::unique_ptr<Task> task);
+    void tell_submitted(const Stream &stream, const Task &task);
+    Stream &take(Choice choice, std::vector<Stream *> &candidates);
     Start start_task(Stream &stream, Task &task);
     void complete(Stream &stream, Task &task);
     void park(Stream &stream, Start start);
     void advance(Stream &stream);
-    bool help(Lock &lock, Stream &stream);
-    bool watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::optional<Patience> &patience,
-               Clock::time_point deadline);
-    void stop(Context &context, aclError failure);
+    void end_head(Stream &stream);
+    bool help(Lock &lock, Stream &stream, Time deadline);
+    Stream *find_helpable(Stream &stream, Time deadline);
+    bool watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::optional<HostWait> &wait, Time deadline);
 
     std::mutex mutex_;
-    std::vector<Stream *> runnable_;
-    std::vector<std::shared_ptr<Stream>> held_;
-    EagerScheduler scheduler_;
+    Clock &clock_;
+    Scheduler &scheduler_;
     Registry registry_;
+    Observers observers_;
+    StreamOrder stream_order_;
+    Timer timer_;
     std::vector<std::weak_ptr<Executor>> executors_;
     std::shared_ptr<Executor> workers_;
-    Timer timer_;
-    Reports reports_;
-    Exceptions exceptions_;
-    Faults faults_;
-    StateCallbacks state_callbacks_;
-    Gate gate_;
-    Allocators allocators_;
-    MemoryPools memory_pools_;
-    std::unique_ptr<AddressSpace> memory_;
-    VirtualMemory virtual_memory_{*this};
-    Symbols symbols_{*this};
-    ManagedMemory managed_memory_{*this};
-    IpcMemory ipc_memory_{*this};
-    MemoryCheck memory_check_;
-    std::vector<std::unique_ptr<Device>> devices_;
-    Observer *observer_ = nullptr;
+    TaskFilter *filter_ = nullptr;
+    FailureHandler *failure_handler_ = nullptr;
+    StallReporter *stall_reporter_ = nullptr;
+
+    std::vector<Stream *> runnable_;
+    std::vector<Stream *> ended_;  // whose head has run
+    std::vector<Ref<Stream>> held_;
+    bool is_held_ = false;
+    std::vector<std::unique_ptr<Chore>> chores_;
+    std::size_t chores_at_work_ = 0;
+    std::condition_variable chores_done_;
+    std::vector<HostWait *> host_waits_;
+    std::uint64_t changes_ = 0;
+    std::uint32_t own_threads_ = 0;
 };
 
-// For the memory check: so many bytes were asked for, the memory goes back, the call works on so many.
-inline void note_allocation(Engine &engine, void *address, std::uint64_t size,
-                            MemoryCheck::Pages pages = MemoryCheck::Pages::Own) {
-    if (MemoryCheck *check = engine.memory_check()) {
-        check->allocated(address, size, engine.memory().find(address)->size, pages);
+// The task that the calling thread submitted last (aclrtGetThreadLastTaskId).
+std::uint32_t last_task_id();
+void set_last_task_id(std::uint64_t sequence);
+
+// While a call of the program runs. Calls nest: callbacks make them.
+class Core::Call {
+  public:
+    explicit Call(Core &core);
+    ~Call();
+    Call(const Call &) = delete;
+    Call &operator=(const Call &) = delete;
+
+  private:
+    Core &core_;
+    std::vector<Access> outer_;
+};
+
+template <class T>
+void Core::submit(Stream &stream, T task) {
+    task.sequence = ++stream.submitted;
+    task.submitter = thread_number();
+    set_last_task_id(task.sequence);
+    ++changes_;
+    if (is_watched()) {
+        submit_watched(stream, std::make_unique<T>(std::move(task)));
+        return;
     }
+    if (stream.state == Stream::State::Idle && stream.executes_tasks && may_start(stream)) {
+        const Start start = task.start(stream);
+        if (start == Start::Done) {
+            complete(stream, task);  // the fast path: nothing was allocated
+        } else {
+            stream.queue.push(std::make_unique<T>(std::move(task)));
+            park(stream, start);
+        }
+    } else {
+        stream.queue.push(std::make_unique<T>(std::move(task)));
+        if (stream.state == Stream::State::Idle) {
+            advance(stream);
+        }
+    }
+    pump();
 }
 
-inline void note_release(Engine &engine, const void *address) {
-    if (MemoryCheck *check = engine.memory_check()) {
-        check->freed(address);
+template <class Condition>
+bool Core::spin_until(Condition condition) const {
+    if (config().spin.count() == 0) {
+        return condition();
     }
-}
-
-// Memory of the user's own is not known, whatever was at its addresses before.
-inline void note_use(Engine &engine, const void *address, std::uint64_t size, const char *name) {
-    MemoryCheck *check = engine.memory_check();
-    if (check != nullptr && engine.memory().locate(address).place != Place::Unregistered) {
-        check->used(address, size, name);
-    }
-}
-
-// Works without the lock, on memory that nobody may free meanwhile. Does not throw.
-template <class Work>
-void work_unlocked(Engine &engine, Lock &lock, Work work) {
-    lock.unlock();
-    work();
-    lock = engine.acquire();
-    if (MemoryCheck *check = engine.memory_check()) {
-        check->end_uses();
-    }
-}
-
-// What the memory check knows of an address that is not live, to be put behind the text of a failure.
-inline std::string what_is_known_of(Engine &engine, const void *address) {
-    const MemoryCheck *check = engine.memory_check();
-    return check == nullptr ? std::string() : check->explain(address);
+    const Time end = clock_.now() + config().spin;
+    do {
+        for (int i = 0; i < 32; ++i) {
+            if (condition()) {
+                return true;
+            }
+            pause_processor();
+        }
+    } while (clock_.now() < end);
+    return false;
 }
 
 }  // namespace aclsim

@@ -4,8 +4,6 @@
 #include <thread>
 
 #include "engine/core.h"
-#include "engine/stream.h"
-#include "support/config.h"
 
 namespace aclsim {
 
@@ -44,37 +42,43 @@ bool Executor::start_thread() {
     return threads_ > 0;
 }
 
+Stream &Executor::next() const {
+    return core_.scheduler().takes_first() ? *ready_.front() : core_.scheduler().choose(Choice::Ready, ready_.all());
+}
+
 void Executor::serve() {
-    auto lock = engine_.acquire();
+    Lock lock = core_.acquire();
+    core_.begin_own_thread();
     while (!stopped_) {
-        if (ready_.size() == 0 || engine_.is_held()) {
+        if (ready_.size() == 0 || core_.is_held()) {
             idle(lock);
             continue;
         }
-        Stream &stream = engine_.scheduler().next(ready_);
+        Stream &stream = next();
         ready_.remove(stream);
-        engine_.run_head(lock, stream);
-        engine_.exceptions().deliver_aside(engine_, lock);
+        core_.run_head(lock, stream);
+        core_.do_chores(lock);
     }
+    core_.end_own_thread();
     --threads_;
 }
 
-void Executor::idle(std::unique_lock<std::mutex> &lock) {
-    if (spinning_ == 0 && !engine_.is_held()) {
+void Executor::idle(Lock &lock) {
+    if (spinning_ == 0 && !core_.is_held()) {
         ++spinning_;
         lock.unlock();
-        // Not acquire(): the thread that made a stream ready mostly serves it itself, and queueing for the lock behind
+        // Not lock(): the thread that made a stream ready mostly serves it itself, and queueing for the lock behind
         // it would only make its next unlock expensive.
-        if (!spin_until([&] { return ready_.size() > 0 && lock.try_lock(); })) {
-            lock = engine_.acquire();
+        if (!core_.spin_until([&] { return ready_.size() > 0 && lock.try_lock(); })) {
+            lock.lock();
         }
         --spinning_;
-        if (ready_.size() > 0 && !engine_.is_held()) {
+        if (ready_.size() > 0 && !core_.is_held()) {
             return;
         }
     }
     ++sleeping_;
-    work_.wait(lock, [this] { return wakeups_ > 0 || stopped_; });
+    work_.wait(lock.native(), [this] { return wakeups_ > 0 || stopped_; });
     wakeups_ -= wakeups_ > 0 ? 1 : 0;
     --sleeping_;
 }

@@ -4,20 +4,20 @@
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
+#include "engine/lock.h"
 #include "engine/scheduler.h"
 
 namespace aclsim {
 
-class Engine;
+class Core;
 
 // Data movement has one executor for all devices; host functions have one of a single thread per context. Threads are
 // started when there is work for them and live as long as the executor.
 class Executor : public std::enable_shared_from_this<Executor> {
   public:
-    Executor(Engine &engine, std::uint32_t thread_limit, bool accepts_help)
-        : can_be_helped(accepts_help), engine_(engine), thread_limit_(thread_limit) {}
+    Executor(Core &core, std::uint32_t thread_limit, bool accepts_help)
+        : can_be_helped(accepts_help), core_(core), thread_limit_(thread_limit) {}
 
     // All with the engine lock held.
     void enqueue(Stream &stream);
@@ -27,15 +27,16 @@ class Executor : public std::enable_shared_from_this<Executor> {
     bool has_thread() { return threads_ > 0 || start_thread(); }
 
     // May a thread that waits for a stream run its task itself? Not with host functions: they have a thread of their
-    // own (section 9, aclrtLaunchHostFunc).
+    // own (events_streams_sync.md section 9, aclrtLaunchHostFunc).
     const bool can_be_helped;
 
   private:
     void serve();
-    void idle(std::unique_lock<std::mutex> &lock);
+    Stream &next() const;
+    void idle(Lock &lock);
     bool start_thread();  // is there one now?
 
-    Engine &engine_;
+    Core &core_;
     const std::uint32_t thread_limit_;
     ReadyQueue ready_;
     std::condition_variable work_;

@@ -3,14 +3,17 @@
 // A handle is not an address. It holds a slot number and the slot's generation, so that a destroyed handle never finds
 // the slot's next owner and garbage is never followed:
 //
-//    63      56 55  52 51          28 27            4 3  0
+//    63      56 55  50 49          28 27            4 3  0
 //   [   0x5a   | kind |  generation  |  slot number  | 0 ]
+//
+// A slot whose generations are used up is never used again: no handle ever names two objects.
 #pragma once
 
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <vector>
+
+#include "support/ref.h"
 
 namespace aclsim {
 
@@ -28,45 +31,48 @@ enum class Kind : std::uint8_t {
     Model,
     AllocatorDesc,
     MemoryPool,
+    Count,
 };
 
-class Object {
+class Object : public RefCounted {
   public:
-    virtual ~Object() = default;
     void *handle() const { return handle_; }
+    Kind kind() const { return kind_; }
 
   private:
     friend class Registry;
     void *handle_ = nullptr;
+    Kind kind_ = Kind::Count;
 };
 
 // Guarded by the engine's lock.
 class Registry {
   public:
+    static constexpr unsigned kKindBits = 6;
+    static constexpr unsigned kGenerationBits = 22;
+    static constexpr unsigned kSlotBits = 24;
+    static_assert(static_cast<unsigned>(Kind::Count) <= 1U << kKindBits, "a kind must fit into its field");
+
     // T::kKind tells what the handle names. The registry keeps the object alive until remove().
     template <class T>
-    void add(std::shared_ptr<T> object) {
-        insert(std::move(object), T::kKind);
+    void add(const Ref<T> &object) {
+        insert(object, T::kKind);
     }
     void remove(Object &object);
 
     // The live object of that handle and type, or nullptr for NULL, garbage, destroyed and foreign handles.
     template <class T>
     T *find(void *handle) const {
-        return static_cast<T *>(find_slot(handle, T::kKind).get());
-    }
-    template <class T>
-    std::shared_ptr<T> share(void *handle) const {
-        return std::static_pointer_cast<T>(find_slot(handle, T::kKind));
+        return static_cast<T *>(find_object(handle, T::kKind));
     }
 
     // All live objects of that type.
     template <class T>
-    std::vector<std::shared_ptr<T>> all() const {
-        std::vector<std::shared_ptr<T>> found;
+    std::vector<Ref<T>> all() const {
+        std::vector<Ref<T>> found;
         for (const Slot &slot : slots_) {
-            if (auto object = std::dynamic_pointer_cast<T>(slot.object)) {
-                found.push_back(std::move(object));
+            if (slot.object && slot.object->kind() == T::kKind) {
+                found.emplace_back(static_cast<T *>(slot.object.get()));
             }
         }
         return found;
@@ -74,11 +80,11 @@ class Registry {
 
   private:
     struct Slot {
-        std::shared_ptr<Object> object;
+        Ref<Object> object;
         std::uint32_t generation = 0;
     };
-    void insert(std::shared_ptr<Object> object, Kind kind);
-    const std::shared_ptr<Object> &find_slot(void *handle, Kind kind) const;
+    void insert(Ref<Object> object, Kind kind);
+    Object *find_object(void *handle, Kind kind) const;
 
     std::vector<Slot> slots_;
     std::deque<std::uint32_t> free_;  // first in, first out: a slot rests as long as possible before it is reused

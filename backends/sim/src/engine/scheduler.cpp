@@ -1,33 +1,41 @@
 #include "engine/scheduler.h"
 
+#include <algorithm>
+
 #include "engine/stream.h"
 
 namespace aclsim {
 
 void ReadyQueue::push(Stream &stream) {
     List &list = lists_[stream.priority];
-    stream.ready_previous = list.tail;
-    stream.ready_next = nullptr;
-    (list.tail == nullptr ? list.head : list.tail->ready_next) = &stream;
+    stream.ready_previous_ = list.tail;
+    stream.ready_next_ = nullptr;
+    (list.tail == nullptr ? list.head : list.tail->ready_next_) = &stream;
     list.tail = &stream;
     size_.fetch_add(1, std::memory_order_release);
 }
 
 void ReadyQueue::remove(Stream &stream) {
     List &list = lists_[stream.priority];
-    (stream.ready_previous == nullptr ? list.head : stream.ready_previous->ready_next) = stream.ready_next;
-    (stream.ready_next == nullptr ? list.tail : stream.ready_next->ready_previous) = stream.ready_previous;
-    stream.ready_previous = stream.ready_next = nullptr;
+    (stream.ready_previous_ == nullptr ? list.head : stream.ready_previous_->ready_next_) = stream.ready_next_;
+    (stream.ready_next_ == nullptr ? list.tail : stream.ready_next_->ready_previous_) = stream.ready_previous_;
+    stream.ready_previous_ = stream.ready_next_ = nullptr;
     size_.fetch_sub(1, std::memory_order_release);
 }
 
-Stream &EagerScheduler::next(const ReadyQueue &ready) {
-    for (std::size_t priority = 0; priority + 1 < kPriorities; ++priority) {
-        if (Stream *stream = ready.front(priority)) {
-            return *stream;
+Stream *ReadyQueue::front() const {
+    const auto found = std::find_if(lists_.begin(), lists_.end(), [](const List &list) { return list.head != nullptr; });
+    return found == lists_.end() ? nullptr : found->head;
+}
+
+std::vector<Stream *> ReadyQueue::all() const {
+    std::vector<Stream *> streams;
+    for (const List &list : lists_) {
+        for (Stream *stream = list.head; stream != nullptr; stream = stream->ready_next_) {
+            streams.push_back(stream);
         }
     }
-    return *ready.front(kPriorities - 1);
+    return streams;
 }
 
 }  // namespace aclsim

@@ -1,12 +1,15 @@
-// Every choice of order and moment: which ready stream runs next, and whether anything may start at all.
+// Every choice of order and moment: which of several streams comes next, and whether a task may start at all.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
 namespace aclsim {
 
+class HostWait;
 class Stream;
 
 constexpr std::size_t kPriorities = 8;  // 0 is the highest (events_streams_sync.md section 3)
@@ -16,7 +19,8 @@ class ReadyQueue {
   public:
     void push(Stream &stream);
     void remove(Stream &stream);
-    Stream *front(std::size_t priority) const { return lists_[priority].head; }
+    Stream *front() const;  // of the highest priority that has one
+    std::vector<Stream *> all() const;
     // May be read without the engine lock, by threads that look for work before they sleep.
     std::size_t size() const { return size_.load(std::memory_order_acquire); }
 
@@ -29,26 +33,42 @@ class ReadyQueue {
     std::atomic<std::size_t> size_{0};
 };
 
-// Called with the engine lock held.
+// What is to be chosen.
+enum class Choice : std::uint8_t {
+    Ready,     // the stream that a free thread serves
+    Waiter,    // the stream that looks first at what several wait for
+    Runnable,  // the stream that moves forward next
+    Helper,    // the stream whose head a waiting host thread runs
+    Ended,     // the stream whose head has run and completes next
+    Expired,   // the stream whose time limit is dealt with first
+};
+
+// Called with the engine lock held. Candidates are in the order in which the eager scheduler takes them, and never
+// none.
 class Scheduler {
   public:
     virtual ~Scheduler() = default;
-    // May this stream start its head task now? While the answer is no the stream waits for Engine::resume().
-    virtual bool may_start(const Stream &stream) const = 0;
-    // The stream that the next free thread serves; the queue is not empty.
-    virtual Stream &next(const ReadyQueue &ready) = 0;
+    // Always the first one, and every task as soon as it can start? Then the engine need not ask.
+    bool takes_first() const { return takes_first_; }
+    virtual Stream &choose(Choice choice, const std::vector<Stream *> &candidates) = 0;
+    // May this stream start its head now? While the answer is no the stream waits for Core::resume().
+    virtual bool may_start(const Stream &) { return true; }
+    // A thread of the program begins to wait, and goes on.
+    virtual void host_waits(const HostWait &) {}
+    virtual void host_goes_on(const HostWait &) {}
+
+  protected:
+    explicit Scheduler(bool takes_first) : takes_first_(takes_first) {}
+
+  private:
+    const bool takes_first_;
 };
 
 // The default: whatever can start starts at once; by priority, then by age.
 class EagerScheduler final : public Scheduler {
   public:
-    bool may_start(const Stream &) const override { return !held_; }
-    Stream &next(const ReadyQueue &ready) override;
-    void hold(bool on) { held_ = on; }
-    bool held() const { return held_; }
-
-  private:
-    bool held_ = false;
+    EagerScheduler() : Scheduler(/*takes_first=*/true) {}
+    Stream &choose(Choice, const std::vector<Stream *> &candidates) override { return *candidates.front(); }
 };
 
 }  // namespace aclsim

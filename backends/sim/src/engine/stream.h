@@ -1,25 +1,43 @@
 // A stream: an actor with a queue of tasks. It is never a thread; at most one thread runs its head at a time.
 #pragma once
 
-#include <array>
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <memory>
 #include <thread>
 
+#include "engine/clock.h"
+#include "engine/facts.h"
 #include "engine/registry.h"
 #include "engine/task.h"
 
 namespace aclsim {
 
-class Context;
-class Engine;
-class Model;
+class Stream;
 class Waiters;
 
-class Stream final : public Object, public std::enable_shared_from_this<Stream> {
+// Streams that a failure stops together: a context.
+class StreamGroup : public Object {
+  public:
+    // What every submission to one of its streams checks; throws a Failure.
+    virtual void require_accepting(const Stream &stream) const = 0;
+    // A task failed in a group that stops on failures: nothing more of it is started, and every thread that waits for
+    // one of its streams is woken.
+    virtual void stop(aclError reason) = 0;
+
+    bool stops_on_failure = false;   // some stream of it is in STOP mode
+    aclError failure = ACL_SUCCESS;  // STOP mode: the first failure, and it stays
+};
+
+// Who keeps the tasks of a stream for executions of its own: a model.
+class TaskKeeper {
+  public:
+    virtual ~TaskKeeper() = default;
+    // Throws a Failure unless the stream still takes tasks.
+    virtual void require_open(const Stream &stream) const = 0;
+};
+
+class Stream : public Object {
   public:
     static constexpr Kind kKind = Kind::Stream;
 
@@ -31,23 +49,20 @@ class Stream final : public Object, public std::enable_shared_from_this<Stream> 
         Running,  // a thread runs the head
     };
 
-    Stream(Context &owner, std::uint32_t stream_id, std::uint32_t creation_flags, std::uint32_t priority_level)
-        : context(owner), id(stream_id), flags(creation_flags), priority(priority_level) {}
+    // One that does not execute its tasks keeps them for a model.
+    Stream(StreamGroup &owner, std::uint32_t stream_id, std::uint32_t priority_level, bool executes);
 
-    // What is submitted to a PERSISTENT stream is kept for a model, not executed (section 3).
-    bool executes_tasks() const { return (flags & ACL_STREAM_PERSISTENT) == 0; }
     // Is what it has in its queue to be executed?
-    bool is_active() const { return executes_tasks() || plays; }
-    // Synchronizing or asking these says "complete" without looking (section 3, SynchronizeStream).
-    bool is_always_complete() const {
-        return (flags & (ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY)) != 0;
-    }
-    bool is_complete() const { return is_always_complete() || completed.load(std::memory_order_acquire) == submitted; }
+    bool is_active() const { return executes_tasks || is_replaying; }
+    bool is_done(std::uint64_t sequence) const { return completed.load(std::memory_order_acquire) >= sequence; }
+    Point newest() const { return {serial, submitted}; }
+    Point point(const Task &task) const { return {serial, task.sequence}; }
 
-    Context &context;
-    const std::uint32_t id;
-    const std::uint32_t flags;
+    StreamGroup &group;
+    const std::uint64_t serial;  // no other stream of the process has it, ever
+    const std::uint32_t id;      // another stream of the device has it when this one is gone
     const std::uint32_t priority;
+    const bool executes_tasks;
 
     // The actor. Guarded by the engine's lock, but for `completed`, which waiting threads poll, and `dropped`, which
     // long tasks poll.
@@ -56,36 +71,30 @@ class Stream final : public Object, public std::enable_shared_from_this<Stream> 
     std::uint64_t submitted = 0;              // sequence number of the newest task
     std::atomic<std::uint64_t> completed{0};  // sequence number of the newest task that is done
     std::uint64_t synchronized = 0;           // ... that a host thread knows to be done, because it has waited for it
-    std::uint64_t aborts = 0;                 // how often the queue was dropped: who waited across one was aborted
+    std::uint64_t aborts = 0;                 // how often the queue was dropped: a wait across one was aborted
     std::atomic<std::uint64_t> dropped{0};    // sequence number of the newest task when the queue was dropped
     aclError abort_reason = ACL_ERROR_RT_STREAM_ABORT;  // of the newest abort
     std::uint32_t aborting = 0;                         // threads that abort it now
-    std::thread::id destroyer;                          // of the thread that tears it down
-    bool destroyed = false;
+    aclError failure = ACL_SUCCESS;                     // of a task, since the last synchronization
+    std::thread::id runner;                             // the thread that runs the head
+    std::thread::id destroyer;                          // the thread that tears the stream down
+    bool is_destroyed = false;
     std::condition_variable progress;    // `completed` reached `wake_at`, or the queue was dropped
     std::uint64_t wake_at = UINT64_MAX;  // the smallest sequence number that a sleeping thread waits for
-    Model *model = nullptr;              // that it is bound to
-    bool plays = false;                  // its queue holds an execution of the model
-    Stream *ready_previous = nullptr;    // links of ReadyQueue
-    Stream *ready_next = nullptr;
-    Waiters *waits_in = nullptr;  // links of Waiters
-    Stream *waits_behind = nullptr;
-    Stream *waits_before = nullptr;
-    static constexpr std::chrono::steady_clock::time_point kNever = std::chrono::steady_clock::time_point::max();
-    std::chrono::steady_clock::time_point expires_at = kNever;  // of the head; kept by Timer
-    std::chrono::steady_clock::time_point polled_since = kNever;
+    TaskKeeper *keeper = nullptr;        // the model that it is bound to
+    bool is_replaying = false;           // its queue holds an execution of the model
 
-    // Failures and attributes.
-    aclError failure = ACL_SUCCESS;  // the last one since the last synchronization (section 1, failure visibility)
-    bool stops_on_failure = false;
-    std::uint32_t overflow_switch = 0;
-    std::uint32_t custom_tag = 0xFFFFFFFF;            // until set [obs]
-    std::array<std::int64_t, 2> core_limits{-1, -1};  // cube, vector; -1: the device's limit
-
-    // Who runs callbacks of this stream (section 0.3).
-    enum class CallbackOwner : std::uint8_t { None, User, Runtime };
-    CallbackOwner callback_owner = CallbackOwner::None;
-    std::uint64_t callback_thread = 0;  // of CallbackOwner::User
+  private:
+    friend class ReadyQueue;
+    friend class Timer;
+    friend class Waiters;
+    Stream *ready_previous_ = nullptr;
+    Stream *ready_next_ = nullptr;
+    Waiters *waits_in_ = nullptr;
+    Stream *waits_behind_ = nullptr;
+    Stream *waits_before_ = nullptr;
+    Time expires_at_ = kNever;  // of the head
+    Time polled_since_ = kNever;
 };
 
 }  // namespace aclsim

@@ -3,6 +3,8 @@
 #include <new>
 #include <utility>
 
+#include "engine/stream.h"
+
 namespace aclsim {
 namespace {
 
@@ -31,6 +33,8 @@ constexpr bool kRecycles = true;
 #endif
 
 }  // namespace
+
+std::vector<Ref<Stream>> Task::parts() const { return {}; }
 
 void *Task::operator new(std::size_t size) {
     if (!kRecycles || size > kLargest) {

@@ -1,7 +1,6 @@
 // A task: one entry of a stream's queue.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,12 +8,13 @@
 #include <vector>
 
 #include "abi/acl.h"
+#include "engine/facts.h"
+#include "support/ref.h"
 
 namespace aclsim {
 
 class Executor;
 class Stream;
-struct MemoryUses;
 
 enum class TaskKind : std::uint8_t {
     Record,
@@ -71,27 +71,27 @@ class Task {
     virtual Executor *executor() { return nullptr; }
     // Engine lock held. The task leaves the queue without having completed (abort, forced destruction).
     virtual void cancel(Stream &) {}
-    // Engine lock held. The task, which is a model's and is over, will be started again.
+    // Engine lock held. The task fails instead of doing its work (fault injection).
+    virtual void fail(Stream &stream) { cancel(stream); }
+    // Engine lock held. The task, which is a model's and has ended, will be started again.
     virtual void rewind() {}
-    // Engine lock held. The time limit that a Blocked task has given the timer has come; true if it wants to be
+    // Engine lock held. The model has queued an execution of the task, which has its sequence number from now on.
+    virtual void note_queued(const Stream &) {}
+    // Engine lock held. The time limit that a Blocked task has set with the timer has come; true if it wants to be
     // started again.
     virtual bool expire() { return false; }
-    // The stream that must make progress before a Blocked task can go on, if that is known.
-    virtual Stream *waits_for() { return nullptr; }
-    // The streams that do a Blocked task's work.
-    virtual std::vector<std::shared_ptr<Stream>> parts() const { return {}; }
-    // What a Blocked task waits for, in words.
+    // What a Blocked task waits for: as facts, and in words.
+    virtual void add_causes(Causes &) const {}
     virtual std::string awaited() const { return "nothing"; }
+    // The streams that do a Blocked task's work.
+    virtual std::vector<Ref<Stream>> parts() const;
+    // Does its stream wait for a callback that another thread is to process?
+    virtual bool blocks_for_callback() const { return false; }
 
     std::uint64_t sequence = 0;     // position in its stream, from 1
     aclError result = ACL_SUCCESS;  // set by start() or run(); a failure shows at the next synchronization
     std::uint32_t submitter = 0;    // the kernel's number of the submitting thread
     bool was_cut_short = false;     // run() ended early, because the stream's queue was dropped: an abort, not an end
-    // Fault injection: the task fails instead of doing its work; it starts so much later.
-    aclError injected_failure = ACL_SUCCESS;
-    std::chrono::microseconds delay{0};
-    bool is_delayed = false;
-    std::shared_ptr<MemoryUses> uses;  // what memory_check.h knows of the memory that the task works on
     std::unique_ptr<Task> next;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "engine/core.h"
 #include "support/error.h"
@@ -26,9 +27,9 @@ void Timer::start() {
     }
 }
 
-void Timer::arm(Stream &stream, Clock::time_point when) {
-    limits_.erase({stream.expires_at, &stream});
-    stream.expires_at = when;
+void Timer::arm(Stream &stream, Time when) {
+    limits_.erase({stream.expires_at_, &stream});
+    stream.expires_at_ = when;
     limits_.emplace(when, &stream);
     if (limits_.begin()->second == &stream) {
         changed_.notify_one();
@@ -36,68 +37,77 @@ void Timer::arm(Stream &stream, Clock::time_point when) {
 }
 
 void Timer::poll(Stream &stream) {
-    if (stream.polled_since != Stream::kNever) {
+    if (stream.polled_since_ != kNever) {
         return;
     }
-    const Clock::time_point now = Clock::now();
+    const Time now = core_.clock().now();
     if (polled_.empty()) {
         next_poll_ = now + kPollInterval;
         changed_.notify_one();
     }
-    stream.polled_since = now;
+    stream.polled_since_ = now;
     polled_.emplace(now, &stream);
 }
 
 void Timer::forget(Stream &stream) {
-    limits_.erase({std::exchange(stream.expires_at, Stream::kNever), &stream});
-    polled_.erase({std::exchange(stream.polled_since, Stream::kNever), &stream});
+    limits_.erase({std::exchange(stream.expires_at_, kNever), &stream});
+    polled_.erase({std::exchange(stream.polled_since_, kNever), &stream});
 }
 
 void Timer::serve() {
-    Lock lock = engine_.acquire();
+    Lock lock = core_.acquire();
+    core_.begin_own_thread();
     for (;;) {
-        const Clock::time_point when = next_look();
-        if (when == Stream::kNever) {
-            changed_.wait(lock);
-        } else if (when > Clock::now()) {
-            changed_.wait_until(lock, when);
+        const Time when = next_look();
+        if (when > core_.clock().now()) {
+            core_.clock().wait_until(lock, changed_, when);
         } else {
             look();
-            engine_.exceptions().deliver_aside(engine_, lock);
+            core_.do_chores(lock);
         }
     }
 }
 
-Timer::Clock::time_point Timer::next_look() const {
-    const Clock::time_point limit = limits_.empty() ? Stream::kNever : limits_.begin()->first;
-    const Clock::time_point poll = polled_.empty() ? Stream::kNever : next_poll_;
+Time Timer::next_look() const {
+    const Time limit = limits_.empty() ? kNever : limits_.begin()->first;
+    const Time poll = polled_.empty() ? kNever : next_poll_;
     return std::max(std::min(limit, poll), rests_until_);
 }
 
 // However much there is to look at, the thread rests as long as it took: the lock is needed for other things too.
 void Timer::look() {
-    const Clock::time_point begin = Clock::now();
+    const Time begin = core_.clock().now();
     while (!limits_.empty() && limits_.begin()->first <= begin) {
-        expire(*limits_.begin()->second);
+        expire(next_expired(begin));
     }
     if (next_poll_ <= begin) {
         for (const auto &[since, stream] : polled_) {
             if (stream->state == Stream::State::Blocked) {
-                engine_.make_runnable(*stream);
+                core_.make_runnable(*stream);
             }
         }
     }
-    engine_.pump();
-    const Clock::time_point end = Clock::now();
+    core_.pump();
+    const Time end = core_.clock().now();
     next_poll_ = std::max(next_poll_, end + kPollInterval);
     rests_until_ = end + (end - begin);
 }
 
+Stream &Timer::next_expired(Time now) const {
+    if (core_.scheduler().takes_first()) {
+        return *limits_.begin()->second;
+    }
+    std::vector<Stream *> candidates;
+    for (auto it = limits_.begin(); it != limits_.end() && it->first <= now; ++it) {
+        candidates.push_back(it->second);
+    }
+    return core_.scheduler().choose(Choice::Expired, candidates);
+}
+
 void Timer::expire(Stream &stream) {
-    limits_.erase({std::exchange(stream.expires_at, Stream::kNever), &stream});
-    Task *head = stream.queue.front();
-    if (stream.state == Stream::State::Blocked && (std::exchange(head->is_delayed, false) || head->expire())) {
-        engine_.make_runnable(stream);
+    limits_.erase({std::exchange(stream.expires_at_, kNever), &stream});
+    if (stream.state == Stream::State::Blocked && stream.queue.front()->expire()) {
+        core_.make_runnable(stream);
     }
 }
 

@@ -2,9 +2,7 @@
 // whose condition may come true unnoticed. One thread, started by the first task that may need it.
 #pragma once
 
-#include <chrono>
 #include <condition_variable>
-#include <mutex>
 #include <set>
 #include <utility>
 
@@ -12,40 +10,41 @@
 
 namespace aclsim {
 
-class Engine;
+class Core;
 
 // Engine lock held.
 class Timer {
   public:
-    explicit Timer(Engine &engine) : engine_(engine) {}
+    explicit Timer(Core &core) : core_(core) {}
     // Before such a task is submitted: it would wait for good where the host has no thread left. Fails then, with
     // ACL_ERROR_RT_RESOURCE_ALLOC_FAIL.
     void start();
     // The stream's head, which blocks, expires when the time has come.
-    void arm(Stream &stream, std::chrono::steady_clock::time_point when);
+    void arm(Stream &stream, Time when);
     // The stream's head, which blocks, is started again every now and then.
     void poll(Stream &stream);
-    // The stream's head is over.
+    // The stream's head has ended.
     void disarm(Stream &stream) {
-        if (stream.expires_at != Stream::kNever || stream.polled_since != Stream::kNever) {
+        if (stream.expires_at_ != kNever || stream.polled_since_ != kNever) {
             forget(stream);
         }
     }
+    bool is_armed(const Stream &stream) const { return stream.expires_at_ != kNever; }
 
   private:
-    using Clock = std::chrono::steady_clock;
-    using Appointments = std::set<std::pair<Clock::time_point, Stream *>>;
+    using Appointments = std::set<std::pair<Time, Stream *>>;
     void forget(Stream &stream);
     void serve();
-    Clock::time_point next_look() const;
+    Time next_look() const;
     void look();
+    Stream &next_expired(Time now) const;
     void expire(Stream &stream);
 
-    Engine &engine_;
+    Core &core_;
     Appointments limits_;
     Appointments polled_;  // by the time since when: first come, first served
-    Clock::time_point next_poll_{};
-    Clock::time_point rests_until_{};
+    Time next_poll_{};
+    Time rests_until_{};
     std::condition_variable changed_;
     bool started_ = false;
 };

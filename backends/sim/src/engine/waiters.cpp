@@ -5,29 +5,37 @@
 namespace aclsim {
 
 void Waiters::add(Stream &stream) {
-    if (stream.waits_in == this) {
+    if (stream.waits_in_ == this) {
         return;
     }
-    stream.waits_in = this;
-    stream.waits_before = nullptr;
-    stream.waits_behind = last_;
-    (last_ == nullptr ? first_ : last_->waits_before) = &stream;
+    stream.waits_in_ = this;
+    stream.waits_before_ = nullptr;
+    stream.waits_behind_ = last_;
+    (last_ == nullptr ? first_ : last_->waits_before_) = &stream;
     last_ = &stream;
 }
 
 void Waiters::remove(Stream &stream) {
-    if (stream.waits_in != this) {
+    if (stream.waits_in_ != this) {
         return;
     }
-    (stream.waits_behind == nullptr ? first_ : stream.waits_behind->waits_before) = stream.waits_before;
-    (stream.waits_before == nullptr ? last_ : stream.waits_before->waits_behind) = stream.waits_behind;
-    stream.waits_in = nullptr;
+    (stream.waits_behind_ == nullptr ? first_ : stream.waits_behind_->waits_before_) = stream.waits_before_;
+    (stream.waits_before_ == nullptr ? last_ : stream.waits_before_->waits_behind_) = stream.waits_behind_;
+    stream.waits_in_ = nullptr;
 }
 
-void Waiters::wake(Engine &engine) {
-    while (Stream *stream = first_) {
-        remove(*stream);
-        engine.make_runnable(*stream);
+void Waiters::wake(Core &core) {
+    while (first_ != nullptr) {
+        Stream *chosen = first_;
+        if (!core.scheduler().takes_first()) {
+            std::vector<Stream *> candidates;
+            for (Stream *stream = first_; stream != nullptr; stream = stream->waits_before_) {
+                candidates.push_back(stream);
+            }
+            chosen = &core.scheduler().choose(Choice::Waiter, candidates);
+        }
+        remove(*chosen);
+        core.make_runnable(*chosen);
     }
 }
 

@@ -3,7 +3,7 @@
 
 namespace aclsim {
 
-class Engine;
+class Core;
 class Stream;
 
 // First come, first served. Guarded by the engine's lock. A stream is blocked on one thing at a time, so the links are
@@ -15,8 +15,8 @@ class Waiters {
     Waiters &operator=(const Waiters &) = delete;
     void add(Stream &stream);     // one that waits here already keeps its place
     void remove(Stream &stream);  // does nothing if it does not wait here
-    // Lets each of them look again at what it waits for.
-    void wake(Engine &engine);
+    // Lets each of them look again at what it waits for, in the order that the scheduler chooses.
+    void wake(Core &core);
 
   private:
     Stream *first_ = nullptr;

@@ -1,7 +1,8 @@
 #include "machine/callback.h"
 
-#include "engine/core.h"
-#include "machine/context.h"
+#include <algorithm>
+
+#include "machine/machine.h"
 #include "support/error.h"
 
 namespace aclsim {
@@ -26,32 +27,38 @@ class HostFunctionTask final : public Task {
 
 }  // namespace
 
+// A callback that blocks its stream is run as the head of the stream, by the thread that processes it: whoever waits
+// for what runs on the stream waits for the callback too.
 class CallbackTask final : public Task {
   public:
     CallbackTask(std::shared_ptr<Reports::ReportThread> thread, aclrtCallback function, void *argument,
                  bool blocks_stream)
-        : thread_(std::move(thread)),
-          function_(function),
-          argument_(argument),
-          has_run_(blocks_stream ? std::make_shared<bool>(false) : nullptr) {}
+        : thread_(std::move(thread)), function_(function), argument_(argument), blocks_stream_(blocks_stream) {}
     TaskKind kind() const override { return TaskKind::Callback; }
 
     Start start(Stream &stream) override {
         if (!is_posted_) {
             is_posted_ = true;
-            thread_->queue.push_back({function_, argument_, stream.weak_from_this(), has_run_});
+            thread_->queue.push_back({function_, argument_, blocks_stream_ ? Ref<Stream>(stream) : nullptr});
             thread_->arrived.notify_all();
         }
-        return has_run_ && !*has_run_ ? Start::Blocked : Start::Done;
+        return blocks_stream_ ? Start::Blocked : Start::Done;
     }
-    bool blocks_stream() const { return has_run_ != nullptr; }
+    void run() override { function_(argument_); }
+    void cancel(Stream &stream) override {
+        auto &queue = thread_->queue;
+        const auto is_own = [&](const Reports::Callback &it) { return it.blocked == &stream; };
+        queue.erase(std::remove_if(queue.begin(), queue.end(), is_own), queue.end());
+    }
+    bool blocks_for_callback() const override { return blocks_stream_; }
+    void add_causes(Causes &causes) const override { causes.list.push_back({nullptr, 0, Outside::Host}); }
     std::string awaited() const override { return "its subscribed thread to call aclrtProcessReport"; }
 
   private:
     std::shared_ptr<Reports::ReportThread> thread_;
     aclrtCallback function_;
     void *argument_;
-    std::shared_ptr<bool> has_run_;
+    bool blocks_stream_;
     bool is_posted_ = false;
 };
 
@@ -60,28 +67,28 @@ namespace {
 // Also the callback that runs now is still in the queue.
 bool has_blocking_callback(const Stream &stream) {
     for (const Task *task = stream.queue.front(); task != nullptr; task = task->next.get()) {
-        if (task->kind() == TaskKind::Callback && static_cast<const CallbackTask *>(task)->blocks_stream()) {
+        if (task->blocks_for_callback()) {
             return true;
         }
     }
     return false;
 }
 
-void require_subscribed(const Stream &stream) {
-    if (stream.callback_owner != Stream::CallbackOwner::User) {
+void require_subscribed(const ContextStream &stream) {
+    if (stream.callback_owner != ContextStream::CallbackOwner::User) {
         fail(ACL_ERROR_RT_STREAM_NO_CB_REG, "stream %u is not subscribed to a callback thread", stream.id);
     }
 }
 
 }  // namespace
 
-void Reports::require_free(const Stream &stream) {
-    if (stream.callback_owner != Stream::CallbackOwner::None) {
+void Reports::require_free(const ContextStream &stream) {
+    if (stream.callback_owner != ContextStream::CallbackOwner::None) {
         fail(ACL_ERROR_RT_STREAM_SUBSCRIBE, "stream %u already has a callback thread", stream.id);
     }
 }
 
-void Reports::subscribe(std::uint64_t thread, Stream &stream) {
+void Reports::subscribe(std::uint64_t thread, ContextStream &stream) {
     require_free(stream);
     const auto found = threads_.find(thread);
     if (found != threads_.end() && found->second->device != &stream.context.device) {
@@ -97,12 +104,12 @@ void Reports::subscribe(std::uint64_t thread, Stream &stream) {
         entry->device = &stream.context.device;
     }
     ++entry->streams;
-    stream.callback_owner = Stream::CallbackOwner::User;
+    stream.callback_owner = ContextStream::CallbackOwner::User;
     stream.callback_thread = thread;
 }
 
-void Reports::unsubscribe(std::uint64_t thread, Stream &stream) {
-    if (stream.callback_owner != Stream::CallbackOwner::User) {
+void Reports::unsubscribe(std::uint64_t thread, ContextStream &stream) {
+    if (stream.callback_owner != ContextStream::CallbackOwner::User) {
         fail(ACL_ERROR_RT_STREAM_SUBSCRIBE, "stream %u is not subscribed", stream.id);
     }
     if (stream.callback_thread != thread) {
@@ -115,39 +122,38 @@ void Reports::unsubscribe(std::uint64_t thread, Stream &stream) {
     release(stream);
 }
 
-void Reports::release(Stream &stream) {
-    if (stream.callback_owner == Stream::CallbackOwner::User) {
+void Reports::release(ContextStream &stream) {
+    if (stream.callback_owner == ContextStream::CallbackOwner::User) {
         const auto found = threads_.find(stream.callback_thread);
         if (--found->second->streams == 0) {
             found->second->arrived.notify_all();
             threads_.erase(found);  // callbacks that nobody has processed are dropped
         }
     }
-    stream.callback_owner = Stream::CallbackOwner::None;
+    stream.callback_owner = ContextStream::CallbackOwner::None;
 }
 
-void Reports::launch(Lock &lock, Stream &stream, aclrtCallback function, void *argument, bool blocks_stream) {
+void Reports::launch(Lock &lock, ContextStream &stream, aclrtCallback function, void *argument, bool blocks_stream) {
     require_subscribed(stream);
-    engine_.admit(lock, stream);
+    machine_.core.admit(lock, stream);
     require_subscribed(stream);  // admit() may have let in a thread that ended it
     const auto thread = threads_.at(stream.callback_thread);
-    engine_.submit(stream, CallbackTask(thread, function, argument, blocks_stream));
+    machine_.core.submit(stream, CallbackTask(thread, function, argument, blocks_stream));
 }
 
-void Reports::process(Lock &lock, std::uint64_t thread, Clock::time_point deadline) {
+void Reports::process(Lock &lock, std::uint64_t thread, Time deadline) {
     const auto found = threads_.find(thread);
     if (found == threads_.end()) {
         fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, "the calling thread is not subscribed to any stream");
     }
     const auto entry = found->second;
-    if (entry->device->primary == nullptr && current_context(engine_) == nullptr) {
+    if (entry->device->primary == nullptr && current_context(machine_) == nullptr) {
         fail(ACL_ERROR_RT_CONTEXT_NULL, "the calling thread has no current context, and device %u is not set",
              entry->device->user_id);
     }
-    Patience patience(deadline);
+    HostWait wait(machine_.core, Outside::Anybody, "a callback for the calling thread", deadline);
     while (entry->queue.empty()) {
-        if (!patience.wait(lock, entry->arrived, [] { return "a callback for the calling thread\n"; }) &&
-            entry->queue.empty()) {
+        if (!wait.sleep(lock, entry->arrived) && entry->queue.empty()) {
             fail(ACL_ERROR_RT_REPORT_TIMEOUT, "no callback arrived in time");
         }
     }
@@ -159,31 +165,25 @@ void Reports::process(Lock &lock, std::uint64_t thread, Clock::time_point deadli
 }
 
 void Reports::run(Lock &lock, const Callback &callback) {
-    const KeptCall kept;
-    lock.unlock();
-    callback.function(callback.argument);
-    lock = engine_.acquire();
-    const auto stream = callback.stream.lock();
-    if (callback.has_run && stream) {
-        *callback.has_run = true;
-        if (stream->state == Stream::State::Blocked) {
-            engine_.make_runnable(*stream);
-            engine_.pump();
-        }
+    if (callback.blocked) {
+        machine_.core.run_head(lock, *callback.blocked);
+    } else {
+        const Unlocked unlocked(lock);
+        callback.function(callback.argument);
     }
 }
 
-void launch_host_function(Engine &engine, Lock &lock, Stream &stream, aclrtHostFunc function, void *argument) {
-    engine.admit(lock, stream);
+void launch_host_function(Machine &machine, Lock &lock, ContextStream &stream, aclrtHostFunc function, void *argument) {
+    machine.core.admit(lock, stream);
     Context &context = stream.context;
-    stream.callback_owner = Stream::CallbackOwner::Runtime;
+    stream.callback_owner = ContextStream::CallbackOwner::Runtime;
     if (!context.host_functions) {
-        context.host_functions = engine.create_executor(1, /*can_be_helped=*/false);
+        context.host_functions = machine.core.create_executor(1, /*can_be_helped=*/false);
     }
     if (!context.host_functions->has_thread()) {
         fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host has no thread left to run the function");
     }
-    engine.submit(stream, HostFunctionTask(*context.host_functions, function, argument));
+    machine.core.submit(stream, HostFunctionTask(*context.host_functions, function, argument));
 }
 
 }  // namespace aclsim

@@ -2,44 +2,41 @@
 // (events_streams_sync.md section 9).
 #pragma once
 
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 
 #include "abi/acl.h"
+#include "engine/clock.h"
+#include "machine/context.h"
 
 namespace aclsim {
 
-class Engine;
-class Stream;
-struct Device;
+class Machine;
 
 // The threads that take callbacks, by pthread id. Guarded by the engine's lock.
 class Reports {
   public:
-    explicit Reports(Engine &engine) : engine_(engine) {}
-    static void require_free(const Stream &stream);  // for subscribe()
-    void subscribe(std::uint64_t thread, Stream &stream);
-    void unsubscribe(std::uint64_t thread, Stream &stream);
-    void launch(std::unique_lock<std::mutex> &lock, Stream &stream, aclrtCallback function, void *argument,
+    explicit Reports(Machine &machine) : machine_(machine) {}
+    static void require_free(const ContextStream &stream);  // for subscribe()
+    void subscribe(std::uint64_t thread, ContextStream &stream);
+    void unsubscribe(std::uint64_t thread, ContextStream &stream);
+    void launch(Lock &lock, ContextStream &stream, aclrtCallback function, void *argument,
                 bool blocks_stream);
     // Runs what is queued for the calling thread; waits until the deadline for the first callback.
-    void process(std::unique_lock<std::mutex> &lock, std::uint64_t thread,
-                 std::chrono::steady_clock::time_point deadline);
+    void process(Lock &lock, std::uint64_t thread,
+                 Time deadline);
     // The stream goes away or is unsubscribed.
-    void release(Stream &stream);
+    void release(ContextStream &stream);
 
   private:
     friend class CallbackTask;
     struct Callback {
         aclrtCallback function;
         void *argument;
-        std::weak_ptr<Stream> stream;
-        std::shared_ptr<bool> has_run;  // of callbacks that block their stream, else empty
+        Ref<Stream> blocked;  // that waits for the callback, with the callback's task as its head
     };
     struct ReportThread {
         Device *device = nullptr;
@@ -47,14 +44,14 @@ class Reports {
         std::deque<Callback> queue;
         std::condition_variable arrived;
     };
-    void run(std::unique_lock<std::mutex> &lock, const Callback &callback);
+    void run(Lock &lock, const Callback &callback);
 
-    Engine &engine_;
+    Machine &machine_;
     std::map<std::uint64_t, std::shared_ptr<ReportThread>> threads_;
 };
 
 // Engine lock held.
-void launch_host_function(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream, aclrtHostFunc function,
+void launch_host_function(Machine &machine, Lock &lock, ContextStream &stream, aclrtHostFunc function,
                           void *argument);
 
 }  // namespace aclsim

@@ -1,6 +1,8 @@
 #include "machine/device.h"
 
+#include "machine/context.h"
 #include "support/config.h"
+#include "support/error.h"
 
 namespace aclsim {
 namespace {
@@ -31,5 +33,19 @@ Device::Device(std::uint32_t user, std::uint32_t physical)
       notify_ids(0, config().product->notifies),
       core_limits{config().product->cube_cores, config().product->vector_cores},
       has_group(!config().product->has(kHasGroups) || config().groups == 1) {}
+
+Device::~Device() = default;
+
+void require_not_aborting(const Device &device) {
+    if (device.aborting) {
+        fail(ACL_ERROR_RT_DEVICE_TASK_ABORT, "the tasks of device %u are being aborted", device.user_id);
+    }
+}
+
+void require_not_lost(const Device &device) {
+    if (device.lost != ACL_SUCCESS) {
+        fail(device.lost, "device %u is lost", device.user_id);
+    }
+}
 
 }  // namespace aclsim

@@ -1,17 +1,16 @@
-// A simulated device and what it counts out: stream ids, event ids, memory.
+// A simulated device and what it counts out: stream ids, event ids, notify ids.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <queue>
 #include <set>
 #include <vector>
 
 #include "abi/acl.h"
-#include "memory/address_space.h"
+#include "support/ref.h"
 
 namespace aclsim {
 
@@ -43,6 +42,7 @@ class IdPool {
 
 struct Device {
     Device(std::uint32_t user, std::uint32_t physical);
+    ~Device();
 
     const std::uint32_t user_id;      // what the API calls it
     const std::uint32_t physical_id;  // before ASCEND_RT_VISIBLE_DEVICES
@@ -52,7 +52,7 @@ struct Device {
     IdPool event_ids;
     IdPool notify_ids;
     std::array<std::uint32_t, 2> core_limits;  // cube, vector
-    std::shared_ptr<Context> primary;          // while set_count > 0
+    Ref<Context> primary;                      // while set_count > 0
     aclError lost = ACL_SUCCESS;               // what everything on it fails with: aclsimLoseDevice
     std::uint32_t set_count = 0;               // aclrtSetDevice minus aclrtResetDevice
     std::vector<Context *> contexts;           // all live ones, the primary included
@@ -60,5 +60,9 @@ struct Device {
     bool aborting = false;                     // aclrtDeviceTaskAbort runs
     bool has_group;                            // a compute group was chosen, or need not be
 };
+
+// Each fails when the device, or the stream, is as the name says.
+void require_not_aborting(const Device &device);
+void require_not_lost(const Device &device);  // after aclsimLoseDevice
 
 }  // namespace aclsim

@@ -1,14 +1,11 @@
 #include "machine/exception.h"
 
 #include <algorithm>
+#include <optional>
 #include <system_error>
-#include <thread>
 
 #include "engine/core.h"
-#include "engine/stream.h"
-#include "engine/task.h"
 #include "machine/context.h"
-#include "machine/device.h"
 #include "support/error.h"
 
 namespace aclsim {
@@ -31,74 +28,124 @@ void Exceptions::remove(aclrtExceptionInfoCallback callback) {
     callbacks_.erase(std::remove(callbacks_.begin(), callbacks_.end(), callback), callbacks_.end());
 }
 
-void Exceptions::report(const Report &report) {
-    if (single_ != nullptr || !callbacks_.empty()) {
-        pending_.push_back(report);
+void Exceptions::report(const rtExceptionInfo &info, const Stream *stream) {
+    if (single_ == nullptr && callbacks_.empty()) {
+        return;
+    }
+    const bool is_in_call = current_call() != nullptr;  // else a thread of the simulator's own
+    pending_.push_back({info, stream, is_in_call ? std::this_thread::get_id() : std::thread::id()});
+    if (!is_in_call) {
+        deliver_aside();
     }
 }
 
-void Exceptions::report_task(const Stream &stream, const Task &task) {
+void Exceptions::task_failed(const Stream &stream, const Task &task) {
     if (std::find(std::begin(kNoFailures), std::end(kNoFailures), task.result) == std::end(kNoFailures)) {
-        report({{static_cast<std::uint32_t>(task.sequence), stream.id, task.submitter, stream.context.device.user_id,
-                 static_cast<std::uint32_t>(task.result)},
-                &stream});
+        report({static_cast<std::uint32_t>(task.sequence), stream.id, task.submitter, device_of(stream).user_id,
+                static_cast<std::uint32_t>(task.result)},
+               &stream);
     }
 }
 
 void Exceptions::report_device(const Device &device, aclError code) {
-    report({{kUnknown, kUnknown, kUnknown, device.user_id, static_cast<std::uint32_t>(code)}, nullptr});
+    report({kUnknown, kUnknown, kUnknown, device.user_id, static_cast<std::uint32_t>(code)}, nullptr);
 }
 
-void Exceptions::run(std::unique_lock<std::mutex> &lock, const Report &report) {
+void Exceptions::run(Lock &lock, const Report &report) {
     auto callbacks = callbacks_;  // one that is in both places is called twice
     if (single_ != nullptr) {
         callbacks.push_back(single_);
     }
     delivering_.push_back(&report);
     t_is_delivering = true;
-    const KeptCall kept;
-    lock.unlock();
-    rtExceptionInfo *info = const_cast<rtExceptionInfo *>(&report.info);  // the callback's type has no const
-    for (const auto callback : callbacks) {
-        callback(info);
+    {
+        const Unlocked unlocked(lock);
+        rtExceptionInfo *info = const_cast<rtExceptionInfo *>(&report.info);  // the callback's type has no const
+        for (const auto callback : callbacks) {
+            callback(info);
+        }
     }
-    lock.lock();
     t_is_delivering = false;
     delivering_.erase(std::remove(delivering_.begin(), delivering_.end(), &report), delivering_.end());
     delivered_.notify_all();
 }
 
-void Exceptions::deliver(std::unique_lock<std::mutex> &lock) {
-    while (!pending_.empty() && !t_is_delivering) {  // a callback may call the API
-        const Report report = pending_.front();
-        pending_.pop_front();
+// A callback may call the API, and by that make further tasks fail: they wait until it has returned.
+template <class Condition>
+void Exceptions::deliver(Lock &lock, Condition is_wanted) {
+    while (!t_is_delivering) {
+        const auto found = std::find_if(pending_.begin(), pending_.end(), is_wanted);
+        if (found == pending_.end()) {
+            return;
+        }
+        const Report report = *found;
+        pending_.erase(found);
         run(lock, report);
     }
 }
 
-void Exceptions::deliver_aside(Engine &engine, std::unique_lock<std::mutex> &lock) {
-    if (pending_.empty() || has_thread_) {
+void Exceptions::deliver_own(Lock &lock) {
+    deliver(lock, [](const Report &it) { return it.owner == std::this_thread::get_id(); });
+}
+
+void Exceptions::thread_sleeps() {
+    bool has_own = false;
+    for (Report &it : pending_) {
+        if (it.owner == std::this_thread::get_id()) {
+            it.owner = {};
+            has_own = true;
+        }
+    }
+    if (has_own) {
+        deliver_aside();
+    }
+}
+
+void Exceptions::deliver_aside() {
+    if (has_thread_) {
         return;
     }
     try {
-        std::thread([this, &engine] {
-            Lock own = engine.acquire();
-            deliver(own);
+        std::thread([this] {
+            Lock lock = core_.acquire();
+            core_.begin_own_thread();
+            deliver(lock, [](const Report &it) { return it.owner == std::thread::id(); });
+            core_.end_own_thread();
             has_thread_ = false;
         }).detach();
         has_thread_ = true;
     } catch (const std::system_error &) {
-        deliver(lock);  // the host has no thread left
+        // The host has no thread left. The next synchronization of the stream delivers it.
     }
 }
 
-void Exceptions::settle(std::unique_lock<std::mutex> &lock, const Stream &stream) {
-    deliver(lock);
-    const auto concerns = [&](const Report *report) { return report->stream == &stream; };
-    Patience patience;
-    while (!t_is_delivering && std::any_of(delivering_.begin(), delivering_.end(), concerns)) {
-        patience.wait(lock, delivered_, [] { return "the end of an exception callback, which another thread runs\n"; });
+bool Exceptions::settle(Lock &lock, const Stream &stream, Time deadline) {
+    if (t_is_delivering) {
+        return true;
     }
+    if (deadline == kNever) {
+        deliver(lock, [&](const Report &it) { return it.stream == &stream || it.owner == std::this_thread::get_id(); });
+    } else {
+        for (Report &it : pending_) {
+            it.owner = it.stream == &stream ? std::thread::id() : it.owner;
+        }
+        deliver_aside();
+    }
+    const auto concerns = [&](const Report &it) { return it.stream == &stream; };
+    const auto is_open = [&] {
+        return std::any_of(pending_.begin(), pending_.end(), concerns) ||
+               std::any_of(delivering_.begin(), delivering_.end(), [&](const Report *it) { return concerns(*it); });
+    };
+    std::optional<HostWait> wait;
+    while (is_open()) {
+        if (!wait) {
+            wait.emplace(core_, Outside::Clock, "the end of an exception callback, which another thread runs", deadline);
+        }
+        if (!wait->sleep(lock, delivered_)) {
+            return !is_open();
+        }
+    }
+    return true;
 }
 
 const rtExceptionInfo *Exceptions::find(const rtExceptionInfo *info) const {

@@ -4,10 +4,11 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <mutex>
+#include <thread>
 #include <vector>
 
 #include "abi/acl.h"
+#include "engine/hooks.h"
 
 // What a callback gets to see, for the length of the call.
 struct rtExceptionInfo {
@@ -20,30 +21,29 @@ struct rtExceptionInfo {
 
 namespace aclsim {
 
-class Engine;
-class Stream;
-class Task;
+class Core;
 struct Device;
 
-// Guarded by the engine's lock, which is not held while user code runs.
-class Exceptions {
+// Callbacks run on three threads only: the one whose call made the task fail, at the end of that call; one that
+// synchronizes the stream; else one of their own. Guarded by the engine's lock, which is not held while user code runs.
+class Exceptions final : public FailureHandler {
   public:
     static constexpr std::uint32_t kUnknown = 0xFFFFFFFF;
 
+    explicit Exceptions(Core &core) : core_(core) {}
     void set_single(aclrtExceptionInfoCallback callback) { single_ = callback; }
     void add(aclrtExceptionInfoCallback callback);
     void remove(aclrtExceptionInfoCallback callback);
 
-    void report_task(const Stream &stream, const Task &task);
     void report_device(const Device &device, aclError code);
-    bool is_pending() const { return !pending_.empty() || !delivering_.empty(); }
-    // Runs the callbacks for what was reported and not yet taken up by another thread.
-    void deliver(std::unique_lock<std::mutex> &lock);
-    // Lets a thread of its own run them: for threads that others need, which a callback may keep or wait for.
-    void deliver_aside(Engine &engine, std::unique_lock<std::mutex> &lock);
-    // Runs them, and waits for those of this stream that another thread runs: who learns of a failure by synchronizing
-    // knows that its callbacks are over.
-    void settle(std::unique_lock<std::mutex> &lock, const Stream &stream);
+    void task_failed(const Stream &stream, const Task &task) override;
+    bool is_pending() const override { return !pending_.empty() || !delivering_.empty(); }
+    // A thread that learns of a failure by synchronizing knows that its callbacks have returned. Without a deadline it
+    // runs them itself; with one it waits for them at most that long.
+    bool settle(Lock &lock, const Stream &stream, Time deadline) override;
+    void thread_sleeps() override;
+    // At the end of a call: runs the callbacks for what it made fail.
+    void deliver_own(Lock &lock);
 
     // Of an information that is being delivered, else nullptr.
     const rtExceptionInfo *find(const rtExceptionInfo *info) const;
@@ -51,11 +51,16 @@ class Exceptions {
   private:
     struct Report {
         rtExceptionInfo info;
-        const Stream *stream;  // nullptr: the device's
+        const Stream *stream;   // nullptr: the device's
+        std::thread::id owner;  // the thread that is to run the callbacks; none: that of their own
     };
-    void report(const Report &report);
-    void run(std::unique_lock<std::mutex> &lock, const Report &report);
+    void report(const rtExceptionInfo &info, const Stream *stream);
+    template <class Condition>
+    void deliver(Lock &lock, Condition is_wanted);
+    void run(Lock &lock, const Report &report);
+    void deliver_aside();
 
+    Core &core_;
     aclrtExceptionInfoCallback single_ = nullptr;
     std::vector<aclrtExceptionInfoCallback> callbacks_;
     std::deque<Report> pending_;

@@ -5,34 +5,35 @@
 #pragma once
 
 #include <condition_variable>
-#include <mutex>
 
-#include "engine/patience.h"
+#include "engine/core.h"
 
 namespace aclsim {
 
 // Guarded by the engine's lock.
 class Gate {
   public:
+    explicit Gate(Core &core) : core_(core) {}
     void close() { is_closed_ = true; }
     void open() {
         is_closed_ = false;
         opened_.notify_all();
     }
-    void pass(std::unique_lock<std::mutex> &lock) {
+    void pass(Lock &lock) {
         if (is_closed_) {
             wait(lock);
         }
     }
 
   private:
-    void wait(std::unique_lock<std::mutex> &lock) {
-        Patience patience;
+    void wait(Lock &lock) {
+        HostWait wait(core_, Outside::Host, "aclrtSnapShotProcessUnlock: the process is locked", kNever);
         while (is_closed_) {
-            patience.wait(lock, opened_, [] { return "aclrtSnapShotProcessUnlock: the process is locked\n"; });
+            wait.sleep(lock, opened_);
         }
     }
 
+    Core &core_;
     bool is_closed_ = false;
     std::condition_variable opened_;
 };

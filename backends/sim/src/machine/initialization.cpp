@@ -7,8 +7,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "api/entry.h"
 #include "machine/device_limits.h"
+#include "machine/machine.h"
+#include "support/error.h"
 
 namespace aclsim {
 namespace {
@@ -43,10 +44,10 @@ constexpr Section kProfiler = {"profiler", ACL_ERROR_INVALID_PROFILING_CONFIG};
 std::string read_file(const char *path) {
     struct stat status{};
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
-        reject(ACL_ERROR_INVALID_FILE, "the configuration %s does not exist or is no regular file", path);
+        fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s does not exist or is no regular file", path);
     }
     if (status.st_size > kLargestFile) {
-        reject(ACL_ERROR_INVALID_FILE, "the configuration %s is larger than 10 MB", path);
+        fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s is larger than 10 MB", path);
     }
     std::ifstream file(path, std::ios::binary);
     std::string text;
@@ -54,7 +55,7 @@ std::string read_file(const char *path) {
         text.assign(std::istreambuf_iterator<char>(file), {});
     }
     if (!file.is_open() || file.bad()) {
-        reject(ACL_ERROR_INVALID_FILE, "the configuration %s cannot be read", path);
+        fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s cannot be read", path);
     }
     return text;
 }
@@ -66,7 +67,7 @@ Json parse_configuration(const std::string &text) {
     try {
         return parse_json(text, kDeepestNesting);
     } catch (const JsonError &error) {
-        reject(ACL_ERROR_PARSE_FILE, "the configuration is not JSON: %s, at byte %zu", error.what.c_str(),
+        fail_unremembered(ACL_ERROR_PARSE_FILE, "the configuration is not JSON: %s, at byte %zu", error.what.c_str(),
                error.position);
     }
 }
@@ -81,7 +82,7 @@ bool is_whole_number(const std::string &text) {
 // "0" or "1".
 bool read_switch(const Json &value, const char *key) {
     if (!is_string(value, "0") && !is_string(value, "1")) {
-        reject(ACL_ERROR_INVALID_PARAM, "%s is neither \"0\" nor \"1\"", key);
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s is neither \"0\" nor \"1\"", key);
     }
     return value.text == "1";
 }
@@ -89,7 +90,7 @@ bool read_switch(const Json &value, const char *key) {
 void check_section(const Json &configuration, const Section &section) {
     const Json *found = configuration.find(section.key);
     if (found != nullptr && found->type != Json::Type::Object) {
-        reject(section.code, "\"%s\" is not an object", section.key);
+        fail_unremembered(section.code, "\"%s\" is not an object", section.key);
     }
 }
 
@@ -97,7 +98,7 @@ void check_operator_cache(const Json &configuration) {
     const Json *found = configuration.find("max_opqueue_num");
     const bool is_text = found != nullptr && (found->type == Json::Type::String || found->type == Json::Type::Number);
     if (found != nullptr && (!is_text || !is_whole_number(found->text) || found->text == "0")) {
-        reject(ACL_ERROR_INVALID_MAX_OPQUEUE_NUM_CONFIG, "\"max_opqueue_num\" is not a positive number");
+        fail_unremembered(ACL_ERROR_INVALID_MAX_OPQUEUE_NUM_CONFIG, "\"max_opqueue_num\" is not a positive number");
     }
 }
 
@@ -110,15 +111,14 @@ void check_event_mode(const Json &configuration) {
 }
 
 // Limits go through device 0.
-void store_limit(aclrtDeviceLimit limit, std::uint64_t value) {
-    Engine &engine = Engine::get();
-    const Lock lock = engine.acquire();
-    require_device(engine, 0);
+void store_limit(Machine &machine, aclrtDeviceLimit limit, std::uint64_t value) {
+    const Lock lock = machine.core.acquire();
+    require_device(machine, 0);
     set_device_limit(limit, value);
 }
 
 // What the product cannot do, and a size that it cannot have, is passed over.
-void apply_stack_sizes(const Json &configuration) {
+void apply_stack_sizes(Machine &machine, const Json &configuration) {
     const Json *sizes = configuration.find("StackSize");
     for (const LimitKey &entry : kStackKeys) {
         const Json *size = sizes == nullptr ? nullptr : sizes->find(entry.key);
@@ -127,16 +127,16 @@ void apply_stack_sizes(const Json &configuration) {
         }
         const double value = size->type == Json::Type::Number ? std::strtod(size->text.c_str(), nullptr) : -1;
         if (value < 0) {
-            reject(ACL_ERROR_FAILURE, "StackSize.%s is not a number of bytes", entry.key);
+            fail_unremembered(ACL_ERROR_FAILURE, "StackSize.%s is not a number of bytes", entry.key);
         }
         const auto bytes = static_cast<std::uint64_t>(std::min<double>(value, UINT32_MAX));
         if (has_device_limit(entry.limit) && is_device_limit_valid(entry.limit, bytes)) {
-            store_limit(entry.limit, bytes);
+            store_limit(machine, entry.limit, bytes);
         }
     }
 }
 
-void apply_print_buffers(const Json &configuration) {
+void apply_print_buffers(Machine &machine, const Json &configuration) {
     for (const LimitKey &entry : kBufferKeys) {
         const Json *size = configuration.find(entry.key);
         if (size == nullptr) {
@@ -145,60 +145,47 @@ void apply_print_buffers(const Json &configuration) {
         const bool is_number = size->type == Json::Type::Number && is_whole_number(size->text);
         const std::uint64_t bytes = is_number ? std::strtoull(size->text.c_str(), nullptr, 10) : 0;
         if (!is_device_limit_valid(entry.limit, bytes)) {
-            reject(ACL_ERROR_FAILURE, "%s is not a size that such a buffer can have", entry.key);
+            fail_unremembered(ACL_ERROR_FAILURE, "%s is not a size that such a buffer can have", entry.key);
         }
         if (has_device_limit(entry.limit)) {
-            store_limit(entry.limit, bytes);
+            store_limit(machine, entry.limit, bytes);
         }
     }
 }
 
-void apply_default_device(const Json &configuration) {
+void apply_default_device(Machine &machine, const Json &configuration) {
     const Json *section = configuration.find("defaultDevice");
     const Json *id = section == nullptr ? nullptr : section->find("default_device");
     if (id == nullptr) {
         return;
     }
     if (id->type != Json::Type::String || !is_whole_number(id->text)) {
-        reject(ACL_ERROR_FAILURE, "defaultDevice.default_device is not a string with a device id");
+        fail_unremembered(ACL_ERROR_FAILURE, "defaultDevice.default_device is not a string with a device id");
     }
-    Engine &engine = Engine::get();
-    const Lock lock = engine.acquire();
+    const Lock lock = machine.core.acquire();
     const long long number = std::strtoll(id->text.c_str(), nullptr, 10);  // saturates
-    set_default_device(&require_device(engine, number));
-}
-
-void end_default_device() {
-    const Lock lock = Engine::get().acquire();
-    set_default_device(nullptr);
-}
-
-// Texts of later failures name the function that was called, not what the callback called.
-template <class Callback>
-aclError run_user_code(Callback callback) {
-    const KeptCall kept;
-    return callback();
+    machine.set_default_device(&require_device(machine, number));
 }
 
 template <class Callback>
 void require_success(aclRegisterCallbackType type, Callback callback) {
-    const aclError code = run_user_code(callback);
+    const aclError code = callback();
     if (code != ACL_SUCCESS) {
-        reject(code, "a callback of type %d answered %d", static_cast<int>(type), code);
+        fail_unremembered(code, "a callback of type %d answered %d", static_cast<int>(type), code);
     }
 }
 
 template <class List, class Function>
 void add_to(List &list, aclRegisterCallbackType type, Function function, void *argument) {
     if (!list.add({type, function, argument})) {
-        reject(ACL_ERROR_INTERNAL_ERROR, "type %d has a callback already", static_cast<int>(type));
+        fail_unremembered(ACL_ERROR_INTERNAL_ERROR, "type %d has a callback already", static_cast<int>(type));
     }
 }
 
 template <class List, class Function>
 void remove_from(List &list, aclRegisterCallbackType type, Function function) {
     if (!list.remove(type, function)) {
-        reject(ACL_ERROR_INTERNAL_ERROR, "type %d does not have this callback", static_cast<int>(type));
+        fail_unremembered(ACL_ERROR_INTERNAL_ERROR, "type %d does not have this callback", static_cast<int>(type));
     }
 }
 
@@ -216,24 +203,24 @@ class Initialization::Change {
     Initialization &whole_;
 };
 
-Initialization &Initialization::get() {
-    static Initialization *instance = new Initialization();  // callbacks may finalize while the process ends
-    return *instance;
+void Initialization::end_default_device() {
+    const Lock lock = machine_.core.acquire();
+    machine_.set_default_device(nullptr);
 }
 
 void Initialization::initialize(const char *path) {
     const Guard guard(mutex_);
     if (is_changing_) {
-        reject(ACL_ERROR_REPEAT_INITIALIZE, "a callback of aclInit or aclFinalize cannot initialise");
+        fail_unremembered(ACL_ERROR_REPEAT_INITIALIZE, "a callback of aclInit or aclFinalize cannot initialise");
     }
     if (references_ > 0) {
         ++references_;
-        reject(ACL_ERROR_REPEAT_INITIALIZE, "already initialised; pair this call with aclFinalizeReference");
+        fail_unremembered(ACL_ERROR_REPEAT_INITIALIZE, "already initialised; pair this call with aclFinalizeReference");
     }
     const bool is_given = path != nullptr && *path != '\0';
     text_ = is_given ? read_file(path) : std::string();
     if (first_text_ && *first_text_ != text_) {
-        reject(ACL_ERROR_INVALID_PARAM, "the configuration is not the one that the process was first initialised with");
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "the configuration is not the one that the process was first initialised with");
     }
     try {
         const Change change(*this);
@@ -255,9 +242,9 @@ void Initialization::apply(const Json &configuration, bool is_given) {
         check_section(configuration, kDump);
         notify_init(ACL_REG_TYPE_ACL_OP_EXECUTOR);
         check_operator_cache(configuration);
-        apply_stack_sizes(configuration);
-        apply_default_device(configuration);
-        apply_print_buffers(configuration);
+        apply_stack_sizes(machine_, configuration);
+        apply_default_device(machine_, configuration);
+        apply_print_buffers(machine_, configuration);
         check_event_mode(configuration);
         check_section(configuration, kProfiler);
     }
@@ -269,7 +256,7 @@ void Initialization::finalize() {
     const Guard guard(mutex_);
     require_no_change();
     if (is_finalized_) {
-        reject(ACL_ERROR_REPEAT_FINALIZE, "already finalised");
+        fail_unremembered(ACL_ERROR_REPEAT_FINALIZE, "already finalised");
     }
     tear_down();
 }
@@ -292,10 +279,10 @@ void Initialization::drop_reference(std::uint64_t *left) {
         *left = references_;
     }
     if (is_repeat) {
-        reject(ACL_ERROR_REPEAT_FINALIZE, "there is no aclInit left to undo");
+        fail_unremembered(ACL_ERROR_REPEAT_FINALIZE, "there is no aclInit left to undo");
     }
     if (failed != ACL_SUCCESS) {
-        reject(failed, "a finalize callback failed");
+        fail_unremembered(failed, "a finalize callback failed");
     }
 }
 
@@ -313,7 +300,7 @@ void Initialization::tear_down() {
 
 void Initialization::require_no_change() const {
     if (is_changing_) {
-        reject(ACL_ERROR_REPEAT_FINALIZE, "a callback of aclInit or aclFinalize cannot finalise");
+        fail_unremembered(ACL_ERROR_REPEAT_FINALIZE, "a callback of aclInit or aclFinalize cannot finalise");
     }
 }
 
@@ -333,7 +320,7 @@ void Initialization::add_callback(aclRegisterCallbackType type, aclInitCallbackF
     const Guard guard(mutex_);
     add_to(init_callbacks_, type, function, argument);
     if (references_ > 0) {
-        run_user_code([&] { return function(text_.c_str(), text_.size(), argument); });  // what it answers is ignored
+        function(text_.c_str(), text_.size(), argument);  // what it answers is ignored
     }
 }
 

@@ -13,6 +13,8 @@
 
 namespace aclsim {
 
+class Machine;
+
 // Callbacks of one kind, in the order of their registration.
 template <class Function>
 class Callbacks {
@@ -58,7 +60,7 @@ class Callbacks {
 // they may call anything; what would initialise or finalise while that is under way is refused.
 class Initialization {
   public:
-    static Initialization &get();
+    explicit Initialization(Machine &machine) : machine_(machine) {}
 
     void initialize(const char *path);  // NULL or "": without configuration
     void finalize();
@@ -73,10 +75,12 @@ class Initialization {
     class Change;
     void apply(const Json &configuration, bool is_given);
     void tear_down();
+    void end_default_device();
     void require_no_change() const;
     void notify_init(aclRegisterCallbackType type);
     void notify_finalize(aclRegisterCallbackType type);
 
+    Machine &machine_;
     std::recursive_mutex mutex_;
     std::uint64_t references_ = 0;
     bool is_changing_ = false;               // apply() or tear_down() is under way, and calls back

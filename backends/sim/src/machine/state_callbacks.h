@@ -5,15 +5,12 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 
 #include "abi/acl.h"
+#include "engine/lock.h"
 
 namespace aclsim {
-
-class Engine;
-class Stream;
 
 // User functions by name. Guarded by the engine's lock.
 template <class Function>
@@ -44,9 +41,9 @@ struct StateCallbacks {
 };
 
 // All are called with the engine lock held and return with it held.
-void tell_device_state(Engine &engine, std::unique_lock<std::mutex> &lock, std::int32_t device, aclrtDeviceState state);
-void tell_stream_state(Engine &engine, std::unique_lock<std::mutex> &lock, aclrtStream stream, aclrtStreamState state);
-void tell_abort_stage(Engine &engine, std::unique_lock<std::mutex> &lock, std::int32_t device,
+void tell_device_state(const StateCallbacks &callbacks, Lock &lock, std::int32_t device, aclrtDeviceState state);
+void tell_stream_state(const StateCallbacks &callbacks, Lock &lock, aclrtStream stream, aclrtStreamState state);
+void tell_abort_stage(const StateCallbacks &callbacks, Lock &lock, std::int32_t device,
                       aclrtDeviceTaskAbortStage stage, std::uint32_t timeout_ms);
 
 }  // namespace aclsim

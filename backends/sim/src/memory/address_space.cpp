@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "support/error.h"
+#include "support/text.h"
 
 namespace aclsim {
 namespace {
@@ -22,8 +23,6 @@ std::uint64_t slot_size(std::uint64_t device_memory) {
     return size;
 }
 
-std::uintptr_t number(const void *address) { return reinterpret_cast<std::uintptr_t>(address); }
-
 // The span, of those that map their begins to their ends, that the address is in; or nullptr.
 const std::pair<const std::uintptr_t, std::uintptr_t> *find_span(const std::map<std::uintptr_t, std::uintptr_t> &spans,
                                                                  std::uintptr_t address) {
@@ -31,11 +30,31 @@ const std::pair<const std::uintptr_t, std::uintptr_t> *find_span(const std::map<
     return after == spans.begin() || std::prev(after)->second <= address ? nullptr : &*std::prev(after);
 }
 
+class DiscardChore final : public Chore {
+  public:
+    DiscardChore(std::function<void()> discard, std::function<void()> then)
+        : discard_(std::move(discard)), then_(std::move(then)) {}
+    void work() noexcept override {
+        discard_();
+        discard_ = nullptr;  // it may hold the last reference to a file of pages
+    }
+    void finish() override {
+        if (then_) {
+            then_();
+        }
+    }
+
+  private:
+    std::function<void()> discard_;
+    std::function<void()> then_;
+};
+
 }  // namespace
 
-AddressSpace::AddressSpace(std::uint32_t devices, std::uint64_t device_memory) : stride_(slot_size(device_memory)) {
+AddressSpace::AddressSpace(Core &core, std::uint32_t devices, std::uint64_t device_memory)
+    : core_(core), stride_(slot_size(device_memory)) {
     range_size_ = stride_ * (devices + 1) + kGiantPage;
-    range_ = number(reserve_addresses(range_size_));
+    range_ = as_integer(reserve_addresses(range_size_));
     if (range_ == 0) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
              "cannot reserve %llu GiB of address space (%s); lower ASCEND_RT_SIM_DEVICES or raise ulimit -v",
@@ -63,8 +82,8 @@ AddressSpace::~AddressSpace() {
 }
 
 const Heap *AddressSpace::slot_of(const void *address) const {
-    const std::uint64_t slot = (number(address) - base_) / stride_;
-    return number(address) < base_ || slot >= heaps_.size() ? nullptr : &heaps_[slot];
+    const std::uint64_t slot = (as_integer(address) - base_) / stride_;
+    return as_integer(address) < base_ || slot >= heaps_.size() ? nullptr : &heaps_[slot];
 }
 
 Location AddressSpace::locate(const void *address) const {
@@ -93,14 +112,14 @@ bool AddressSpace::is_live(const void *address, std::uint64_t size) const {
     if (slot != nullptr) {
         return slot->contains(address, size);
     }
-    if (!is_virtual(number(address))) {
+    if (!is_virtual(as_integer(address))) {
         return true;
     }
-    if (size > UINTPTR_MAX - number(address)) {
+    if (size > UINTPTR_MAX - as_integer(address)) {
         return false;
     }
     // Neighbouring mappings are one piece of memory.
-    for (std::uintptr_t at = number(address), end = at + size; at < end;) {
+    for (std::uintptr_t at = as_integer(address), end = at + size; at < end;) {
         const Range *range = find_range(reinterpret_cast<const void *>(at));
         if (range == nullptr || !range->is_accessible) {
             return false;
@@ -112,23 +131,45 @@ bool AddressSpace::is_live(const void *address, std::uint64_t size) const {
 
 bool AddressSpace::is_pinned_block(const void *address) const {
     const std::optional<Block> block = heaps_[0].find(address);
-    return block && block->address == number(address) && block->owner == Owner::Application;
+    return block && block->address == as_integer(address) && block->owner == Owner::Application;
 }
 
 void AddressSpace::free_pinned(const void *address) {
     const std::optional<Block> block = pinned().release(address);
-    if (block) {
-        ranges_.erase(ranges_.lower_bound(block->address), ranges_.lower_bound(block->address + block->size));
+    if (!block) {
+        return;
     }
-    if (block && block->page == kHugePage) {
-        discard_pages(reinterpret_cast<void *>(block->address), block->size);
+    ranges_.erase(ranges_.lower_bound(block->address), ranges_.lower_bound(block->address + block->size));
+    if (block->page == kSmallPage) {
+        pinned().reuse(*block);
+        return;
     }
+    discard_then([=] { discard_pages(reinterpret_cast<void *>(block->address), block->size); },
+                 [=] { pinned().reuse(*block); });
+}
+
+void AddressSpace::release_counted(const void *address) {
+    if (const std::optional<Block> block = pinned().release(address)) {
+        pinned().reuse(*block);
+    }
+}
+
+void AddressSpace::discard_then(std::function<void()> discard, std::function<void()> then) {
+    core_.defer(std::make_unique<DiscardChore>(std::move(discard), std::move(then)));
+}
+
+void AddressSpace::drop_file(std::shared_ptr<PageFile> file) {
+    discard_then([file = std::move(file)] {}, {});
+}
+
+void AddressSpace::discard(std::shared_ptr<PageFile> file, std::uint64_t offset, std::uint64_t size) {
+    discard_then([=] { file->discard(offset, size); }, {});
 }
 
 bool AddressSpace::is_device_block(const void *address, Owner owner) const {
     const std::optional<Block> block = find(address);
     return locate(address).place == Place::Device && slot_of(address) != nullptr && block &&
-           block->address == number(address) && block->owner == owner;
+           block->address == as_integer(address) && block->owner == owner;
 }
 
 bool AddressSpace::change_owner(const void *address, Owner from, Owner to) {
@@ -157,33 +198,40 @@ void *AddressSpace::allocate_internal(std::uint32_t id, std::uint64_t size, std:
 
 void AddressSpace::free_internal(std::uint32_t id, const void *address) {
     const std::optional<Block> block = device(id).release(address);
-    if (block && block->size >= kHugePage) {
-        files_[id]->discard(offset_of(id, address), block->size);
+    if (!block) {
+        return;
     }
+    if (block->size < kHugePage) {
+        device(id).reuse(*block);
+        return;
+    }
+    discard_then([this, id, block] { files_[id]->discard(block->address - heaps_[id + 1].base(), block->size); },
+                 [this, id, block] { device(id).reuse(*block); });
 }
 
 void AddressSpace::free_all(std::uint32_t id) {
     if (device(id).live_blocks() > 0) {
-        device(id).release_all();
-        files_[id]->discard(0, device(id).capacity());
+        const std::uint64_t reset = device(id).release_all();
+        discard_then([this, id] { files_[id]->discard(0, heaps_[id + 1].capacity()); },
+                     [this, id, reset] { device(id).reuse_all(reset); });
     }
 }
 
 std::uint64_t AddressSpace::offset_of(std::uint32_t device, const void *address) const {
-    return number(address) - heaps_[device + 1].base();
+    return as_integer(address) - heaps_[device + 1].base();
 }
 
 void *AddressSpace::reserve(std::uint64_t size, std::uint64_t alignment, void *wish) {
     if (wish == nullptr) {
         return has_virtual() ? virtual_->allocate(size, alignment) : nullptr;
     }
-    const auto next = wished_.lower_bound(number(wish));
+    const auto next = wished_.lower_bound(as_integer(wish));
     const bool is_free =
-        find_span(wished_, number(wish)) == nullptr && (next == wished_.end() || next->first - number(wish) >= size);
-    if (!is_free || !take(number(wish), number(wish) + size)) {
+        find_span(wished_, as_integer(wish)) == nullptr && (next == wished_.end() || next->first - as_integer(wish) >= size);
+    if (!is_free || !take(as_integer(wish), as_integer(wish) + size)) {
         return nullptr;
     }
-    wished_.emplace(number(wish), number(wish) + size);
+    wished_.emplace(as_integer(wish), as_integer(wish) + size);
     return wish;
 }
 
@@ -208,7 +256,7 @@ bool AddressSpace::take(std::uintptr_t begin, std::uintptr_t end) {
 // A limit of the process, or a sanitizer that uses most addresses itself, may leave less than the usual size.
 bool AddressSpace::has_virtual() {
     for (std::uint64_t size = kLargestVirtual; !virtual_ && size >= kSmallestSlot; size /= 2) {
-        virtual_begin_ = number(reserve_addresses(size + kGiantPage));
+        virtual_begin_ = as_integer(reserve_addresses(size + kGiantPage));
         if (virtual_begin_ != 0) {
             virtual_ = std::make_unique<Heap>(round_up(virtual_begin_, kGiantPage), size);
         }
@@ -217,29 +265,42 @@ bool AddressSpace::has_virtual() {
 }
 
 void AddressSpace::unreserve(void *address) {
-    if (wished_.erase(number(address)) == 0) {
-        virtual_->release(address);
+    if (wished_.erase(as_integer(address)) == 0) {
+        const std::optional<Block> block = virtual_->release(address);
+        virtual_->reuse(*block);
     }
 }
 
-void AddressSpace::clear_range(std::uintptr_t address) {
-    const auto found = ranges_.find(address);
-    clear_addresses(reinterpret_cast<void *>(address), found->second.size);
-    ranges_.erase(found);
+void AddressSpace::clear_range(std::uintptr_t address, std::function<void()> then) {
+    const std::uint64_t size = ranges_.at(address).size;
+    ranges_.erase(address);
+    clearing_[address] = size;
+    discard_then([=] { clear_addresses(reinterpret_cast<void *>(address), size); },
+                 [this, address, then = std::move(then)] {
+                     clearing_.erase(address);
+                     if (then) {
+                         then();
+                     }
+                 });
 }
 
 const Range *AddressSpace::find_range(const void *address) const {
-    const auto after = ranges_.upper_bound(number(address));
+    const auto after = ranges_.upper_bound(as_integer(address));
     if (after == ranges_.begin()) {
         return nullptr;
     }
     const Range &range = std::prev(after)->second;
-    return number(address) - range.address < range.size ? &range : nullptr;
+    return as_integer(address) - range.address < range.size ? &range : nullptr;
 }
 
 bool AddressSpace::overlaps_range(const void *address, std::uint64_t size) const {
-    const auto next = ranges_.lower_bound(number(address));
-    return find_range(address) != nullptr || (next != ranges_.end() && next->first < number(address) + size);
+    const std::uintptr_t begin = as_integer(address);
+    const auto next = ranges_.lower_bound(begin);
+    const auto is_in_the_way = [&](const auto &cleared) {
+        return cleared.first < begin + size && begin < cleared.first + cleared.second;
+    };
+    return find_range(address) != nullptr || (next != ranges_.end() && next->first < begin + size) ||
+           std::any_of(clearing_.begin(), clearing_.end(), is_in_the_way);
 }
 
 bool AddressSpace::is_virtual(std::uintptr_t address) const {

@@ -9,11 +9,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "engine/core.h"
 #include "memory/heap.h"
 #include "memory/page_file.h"
 
@@ -49,7 +51,7 @@ struct Range {
 // Guarded by the engine's lock.
 class AddressSpace {
   public:
-    AddressSpace(std::uint32_t devices, std::uint64_t device_memory);
+    AddressSpace(Core &core, std::uint32_t devices, std::uint64_t device_memory);
     ~AddressSpace();
     AddressSpace(const AddressSpace &) = delete;
     AddressSpace &operator=(const AddressSpace &) = delete;
@@ -64,8 +66,10 @@ class AddressSpace {
     Heap &device(std::uint32_t device) { return heaps_[device + 1]; }
     bool is_pinned_block(const void *address) const;  // that starts there
     // Nothing happens unless the address is the start of a live block there. What was registered in it is so no longer.
-    // The host gets the pages of large blocks back; small ones keep theirs, because they are likely to be used again.
+    // The host gets the pages of large blocks back, as a chore: until that is done their addresses are not given out
+    // again. Small blocks keep their pages, because they are likely to be used again.
     void free_pinned(const void *address);
+    void release_counted(const void *address);  // of Owner::Mapping: the pages are somewhere else
     bool free_device(const void *address);
     bool is_device_block(const void *address, Owner owner = Owner::Application) const;  // that starts there
     // Of a block that starts there; false: the owner from has none.
@@ -79,6 +83,9 @@ class AddressSpace {
     void free_internal(std::uint32_t device, const void *address);
     void free_all(std::uint32_t device);
     const std::shared_ptr<PageFile> &pages(std::uint32_t device) const { return files_[device]; }
+    // As chores: a file whose last reference this may be, and pages of one, go back to the host.
+    void drop_file(std::shared_ptr<PageFile> file);
+    void discard(std::shared_ptr<PageFile> file, std::uint64_t offset, std::uint64_t size);
     // Where in the device's pages the block is.
     std::uint64_t offset_of(std::uint32_t device, const void *address) const;
 
@@ -87,8 +94,9 @@ class AddressSpace {
     void *reserve(std::uint64_t size, std::uint64_t alignment, void *wish = nullptr);
     void unreserve(void *address);
     void add_range(const Range &range) { ranges_[range.address] = range; }
-    // What was at these addresses is gone; they stay reserved.
-    void clear_range(std::uintptr_t address);
+    // What was at these addresses is gone; they stay reserved. A chore: until it is done the addresses count as in use,
+    // and then() is called when it is.
+    void clear_range(std::uintptr_t address, std::function<void()> then = {});
     void forget_range(std::uintptr_t address) { ranges_.erase(address); }  // of registered host memory
     const Range *find_range(const void *address) const;
     bool overlaps_range(const void *address, std::uint64_t size) const;
@@ -99,6 +107,9 @@ class AddressSpace {
     bool take(std::uintptr_t begin, std::uintptr_t end);
     bool is_virtual(std::uintptr_t address) const;
 
+    void discard_then(std::function<void()> discard, std::function<void()> then);
+
+    Core &core_;
     std::uintptr_t range_ = 0;  // what was reserved for the slots: base_ is aligned
     std::uint64_t range_size_ = 0;
     std::uintptr_t base_ = 0;
@@ -106,6 +117,7 @@ class AddressSpace {
     std::vector<Heap> heaps_;
     std::vector<std::shared_ptr<PageFile>> files_;  // of the devices
     std::map<std::uintptr_t, Range> ranges_;
+    std::map<std::uintptr_t, std::uint64_t> clearing_;  // begin -> size
     std::unique_ptr<Heap> virtual_;  // addresses
     std::uintptr_t virtual_begin_ = 0;
     // Addresses that users chose, begin -> end: those reserved now, and all that the host ever gave. Those stay taken,

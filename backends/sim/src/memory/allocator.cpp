@@ -2,10 +2,10 @@
 
 #include <cstring>
 
-#include "engine/core.h"
+#include "memory/memory.h"
 #include "machine/context.h"
 #include "support/error.h"
-#include "tasks/copy.h"
+#include "memory/extent.h"
 
 namespace aclsim {
 namespace {
@@ -26,54 +26,52 @@ struct Release {
 };
 using Workspace = std::unique_ptr<void, Release>;
 
-bool is_live_on(Engine &engine, const Device &device, const void *address, std::size_t bytes) {
-    const Location location = engine.memory().locate(address);
+bool is_live_on(Memory &memory, const Device &device, const void *address, std::size_t bytes) {
+    const Location location = memory.space().locate(address);
     return location.place == Place::Device && location.device == device.physical_id &&
-           engine.memory().is_live(address, bytes);
+           memory.space().is_live(address, bytes);
 }
 
 class OperatorTask final : public Task {
   public:
-    OperatorTask(Engine &engine, Workspace workspace, std::size_t bytes)
-        : engine_(engine), workspace_(std::move(workspace)), bytes_(bytes) {}
+    OperatorTask(Memory &memory, Workspace workspace, std::size_t bytes)
+        : memory_(memory), workspace_(std::move(workspace)), bytes_(bytes) {}
     TaskKind kind() const override { return TaskKind::Operator; }
     Start start(Stream &stream) override {
         if (bytes_ == 0) {
             return Start::Done;
         }
-        if (!is_live_on(engine_, stream.context.device, workspace_.get(), bytes_)) {
+        if (!is_live_on(memory_, device_of(stream), workspace_.get(), bytes_)) {
             result = ACL_ERROR_RT_AICORE_EXCEPTION;  // freed for good before the operator's turn came
             return Start::Done;
         }
         return Start::Run;
     }
     void run() override { std::memset(workspace_.get(), kScribble, bytes_); }
-    Executor *executor() override { return &engine_.workers(); }
+    Executor *executor() override { return &memory_.core.workers(); }
 
   private:
-    Engine &engine_;
+    Memory &memory_;
     Workspace workspace_;
     std::size_t bytes_;
 };
 
-// Calls user code: without the engine's lock, and with what the thread knows about its own call kept.
+// Calls user code: without the engine's lock.
 template <class Callback>
-void call_unlocked(Engine &engine, Lock &lock, Callback callback) {
-    const KeptCall kept;
-    lock.unlock();
+void call_unlocked(Lock &lock, Callback callback) {
+    const Unlocked unlocked(lock);
     t_is_in_callback = true;
     callback();
     t_is_in_callback = false;
-    lock = engine.acquire();
 }
 
 // A block of an allocator while an operator is being submitted. The operator's task still works with it afterwards:
 // allocators hand memory out in the order of their stream.
 class Block {
   public:
-    Block(Engine &engine, Lock &lock, const Allocator &allocator, std::size_t bytes)
-        : engine_(engine), lock_(lock), allocator_(allocator) {
-        call_unlocked(engine_, lock_, [&] {
+    Block(Memory &memory, Lock &lock, const Allocator &allocator, std::size_t bytes)
+        : memory_(memory), lock_(lock), allocator_(allocator) {
+        call_unlocked(lock_, [&] {
             block_ = allocator_.allocate(allocator_.object, bytes);
             address_ = block_ == nullptr ? nullptr : allocator_.address_of(block_);
         });
@@ -84,56 +82,54 @@ class Block {
         }
     }
     ~Block() {
-        if (MemoryCheck *check = engine_.memory_check()) {
-            check->end_uses();  // if the operator was not submitted: the callback may free the memory
-        }
-        call_unlocked(engine_, lock_, [&] { allocator_.release(allocator_.object, block_); });
+        memory_.core.note_done_with_memory();  // if the operator was not submitted: the callback may free the memory
+        call_unlocked(lock_, [&] { allocator_.release(allocator_.object, block_); });
     }
     Block(const Block &) = delete;
     Block &operator=(const Block &) = delete;
     void *address() const { return address_; }
 
   private:
-    Engine &engine_;
+    Memory &memory_;
     Lock &lock_;
     const Allocator &allocator_;
     aclrtAllocatorBlock block_ = nullptr;
     void *address_ = nullptr;
 };
 
-void require_alive(Engine &engine, const Stream &stream) {
-    if (engine.registry().find<Stream>(stream.handle()) != &stream) {
+void require_alive(Memory &memory, const Stream &stream) {
+    if (memory.core.registry().find<Stream>(stream.handle()) != &stream) {
         fail(ACL_ERROR_RT_INVALID_HANDLE, "stream %u was destroyed while its allocator was at work", stream.id);
     }
 }
 
-void run_on_block(Engine &engine, Lock &lock, Stream &stream, const Allocator &allocator, std::size_t bytes) {
-    const auto keep = stream.shared_from_this();
-    Allocators::Turn turn(engine.allocators(), lock, allocator.object, stream);
-    require_alive(engine, stream);
-    const Block block(engine, lock, allocator, bytes);
-    require_alive(engine, stream);
-    if (!is_live_on(engine, stream.context.device, block.address(), bytes)) {
+void run_on_block(Memory &memory, Lock &lock, Stream &stream, const Allocator &allocator, std::size_t bytes) {
+    const Ref<Stream> keep(stream);
+    Allocators::Turn turn(memory.allocators, lock, allocator.object, stream);
+    require_alive(memory, stream);
+    const Block block(memory, lock, allocator, bytes);
+    require_alive(memory, stream);
+    if (!is_live_on(memory, device_of(stream), block.address(), bytes)) {
         fail(ACL_ERROR_RT_PARAM_INVALID,
              "the allocator %p gave %p as workspace: that is no live memory of device %u with %zu bytes",
-             allocator.object, block.address(), stream.context.device.user_id, bytes);
+             allocator.object, block.address(), device_of(stream).user_id, bytes);
     }
-    note_use(engine, block.address(), bytes, "workspace");
-    admit_with(engine, lock, stream, {{block.address(), bytes}});
-    engine.submit(stream, OperatorTask(engine, Workspace(block.address(), Release{nullptr, 0}), bytes));
+    note_use(memory, block.address(), bytes, AccessMode::ReadWrite, "workspace");
+    admit_with(memory, lock, stream, {{block.address(), bytes}});
+    memory.core.submit(stream, OperatorTask(memory, Workspace(block.address(), Release{nullptr, 0}), bytes));
     turn.note_use(stream);
 }
 
-void run_on_heap(Engine &engine, Stream &stream, std::size_t bytes) {
-    Device &device = stream.context.device;
-    AddressSpace &memory = engine.memory();
-    Workspace workspace(bytes == 0 ? nullptr : memory.allocate_internal(device.physical_id, bytes),
-                        Release{&memory, device.physical_id});
+void run_on_heap(Memory &memory, Stream &stream, std::size_t bytes) {
+    Device &device = device_of(stream);
+    AddressSpace &space = memory.space();
+    Workspace workspace(bytes == 0 ? nullptr : space.allocate_internal(device.physical_id, bytes),
+                        Release{&space, device.physical_id});
     if (bytes != 0 && workspace == nullptr) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "a workspace of %zu bytes does not fit: %llu bytes are free on device %u",
-             bytes, static_cast<unsigned long long>(memory.device(device.physical_id).free_bytes()), device.user_id);
+             bytes, static_cast<unsigned long long>(space.device(device.physical_id).free_bytes()), device.user_id);
     }
-    engine.submit(stream, OperatorTask(engine, std::move(workspace), bytes));
+    memory.core.submit(stream, OperatorTask(memory, std::move(workspace), bytes));
 }
 
 }  // namespace
@@ -145,8 +141,7 @@ const Allocators::Registration *Allocators::find(aclrtStream stream) const {
 
 // Only a synchronization tells the application that it may go on with the allocator; completion alone would be luck.
 bool Allocators::Use::is_settled() const {
-    const auto last = stream.lock();
-    return !last || last->destroyed || last->synchronized >= sequence;
+    return !stream || stream->is_destroyed || stream->synchronized >= sequence;
 }
 
 void Allocators::forget_settled() {
@@ -162,12 +157,12 @@ Allocators::Turn::Turn(Allocators &allocators, Lock &lock, aclrtAllocator object
         return use != allocators_.uses_.end() && use->second.is_in_turn;
     };
     while (is_in_turn()) {
-        allocators_.turn_over_.wait(lock);
+        allocators_.turn_over_.wait(lock.native());
     }
     allocators_.forget_settled();
     Use &use = allocators_.uses_[object_];
-    const auto last = use.stream.lock();
-    if (last && last.get() != &stream) {
+    const Ref<const Stream> last = use.stream;
+    if (last && last != &stream) {
         fail(
             ACL_ERROR_RT_STREAM_NOT_COMPLETE,
             "the allocator %p serves stream %u, which was not synchronized since; synchronize it before stream %u runs "
@@ -182,24 +177,24 @@ Allocators::Turn::~Turn() {
     allocators_.turn_over_.notify_all();
 }
 
-void Allocators::Turn::note_use(Stream &stream) {
+void Allocators::Turn::note_use(const Stream &stream) {
     Use &use = allocators_.uses_[object_];
-    use.stream = stream.weak_from_this();
+    use.stream = Ref<const Stream>(stream);
     use.sequence = stream.submitted;
 }
 
-void run_operator(Engine &engine, Lock &lock, Stream &stream, std::size_t workspace_bytes) {
+void run_operator(Memory &memory, Lock &lock, Stream &stream, std::size_t workspace_bytes) {
     if (t_is_in_callback) {
-        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "an allocator's callback cannot run an operator");
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "an allocator's callback cannot run an operator");
     }
-    engine.admit(lock, stream);
-    const Allocators::Registration *registered = engine.allocators().find(stream.handle());
+    memory.core.admit(lock, stream);
+    const Allocators::Registration *registered = memory.allocators.find(stream.handle());
     if (registered == nullptr || workspace_bytes == 0) {
-        run_on_heap(engine, stream, workspace_bytes);
+        run_on_heap(memory, stream, workspace_bytes);
         return;
     }
     const Allocator allocator = registered->allocator;  // it may be unregistered while callbacks run
-    run_on_block(engine, lock, stream, allocator, workspace_bytes);
+    run_on_block(memory, lock, stream, allocator, workspace_bytes);
 }
 
 }  // namespace aclsim

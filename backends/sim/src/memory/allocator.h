@@ -5,16 +5,15 @@
 #include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <mutex>
 
 #include "abi/acl.h"
+#include "engine/lock.h"
 #include "engine/registry.h"
+#include "engine/stream.h"
 
 namespace aclsim {
 
-class Engine;
-class Stream;
+class Memory;
 
 // What a descriptor holds and a registration copies.
 struct Allocator {
@@ -48,11 +47,11 @@ class Allocators {
       public:
         // Waits for the turn. Fails with ACL_ERROR_RT_STREAM_NOT_COMPLETE if the last operator that the allocator
         // served is on another stream that no host thread has synchronized since.
-        Turn(Allocators &allocators, std::unique_lock<std::mutex> &lock, aclrtAllocator object, const Stream &stream);
+        Turn(Allocators &allocators, Lock &lock, aclrtAllocator object, const Stream &stream);
         ~Turn();
         Turn(const Turn &) = delete;
         Turn &operator=(const Turn &) = delete;
-        void note_use(Stream &stream);  // its newest task works with memory of the allocator
+        void note_use(const Stream &stream);  // its newest task works with memory of the allocator
 
       private:
         Allocators &allocators_;
@@ -62,7 +61,7 @@ class Allocators {
   private:
     struct Use {
         bool is_in_turn = false;
-        std::weak_ptr<Stream> stream;
+        Ref<const Stream> stream;
         std::uint64_t sequence = 0;
         bool is_settled() const;
     };
@@ -74,6 +73,6 @@ class Allocators {
 };
 
 // aclsimRunOperator. Engine lock held; released while callbacks run.
-void run_operator(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream, std::size_t workspace_bytes);
+void run_operator(Memory &memory, Lock &lock, Stream &stream, std::size_t workspace_bytes);
 
 }  // namespace aclsim

@@ -17,7 +17,7 @@ void *Heap::allocate(std::uint64_t size, std::uint64_t page, std::uint16_t modul
     if (!address) {
         return nullptr;
     }
-    blocks_.emplace(*address, Block{*address, size, page, module});
+    blocks_.emplace(*address, Block{*address, size, page, module, Owner::Application, epoch_});
     free_bytes_ -= size;
     Usage &usage = usage_[module];
     usage.current += size;
@@ -53,7 +53,6 @@ std::optional<Block> Heap::release(const void *address) {
     }
     const Block block = found->second;
     blocks_.erase(found);
-    add_free(block.address, block.size);
     free_bytes_ += block.size;
     usage_[block.module].current -= block.size;
     return block;
@@ -74,13 +73,13 @@ bool Heap::contains(const void *address, std::uint64_t size) const {
            size <= block->size - (reinterpret_cast<std::uintptr_t>(address) - block->address);
 }
 
-void Heap::release_all() {
+std::uint32_t Heap::release_all() {
     blocks_.clear();
     free_.clear();
     by_size_.clear();
     usage_.clear();
     free_bytes_ = capacity_;
-    add_free(base_, capacity_);
+    return ++epoch_;
 }
 
 void Heap::add_free(std::uintptr_t address, std::uint64_t size) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/core.h"
+#include "memory/memory.h"
 #include "support/error.h"
 
 namespace aclsim {
@@ -22,13 +22,13 @@ void erase_if(Map &map, Condition condition) {
 }  // namespace
 
 const std::string &IpcMemory::export_block(const void *address, std::uint64_t size, bool checks_process) {
-    AddressSpace &memory = engine_.memory();
+    AddressSpace &memory = memory_.space();
     const Location location = memory.locate(address);
     const std::optional<Block> block = memory.find(address);
     if (location.place != Place::Device || memory.find_range(address) != nullptr || !block ||
         block->address != reinterpret_cast<std::uintptr_t>(address) || block->owner != Owner::Application) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live memory that aclrtMalloc gave%s", address,
-             what_is_known_of(engine_, address).c_str());
+             explain_address(memory_, address).c_str());
     }
     if (block->address % kSmallPage != 0 || size > block->size) {
         fail(ACL_ERROR_RT_PARAM_INVALID,
@@ -60,13 +60,13 @@ std::pair<void *, std::uint32_t> IpcMemory::import(const std::string &key, const
              config().devices);
     }
     const std::uint64_t size = round_up(pages->size, kSmallPage);
-    void *address = engine_.memory().reserve(round_up(size, kHugePage), kHugePage);
+    void *address = memory_.space().reserve(round_up(size, kHugePage), kHugePage);
     if (address == nullptr) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "there are no addresses left");
     }
     Range range{reinterpret_cast<std::uintptr_t>(address), size, pages->location, pages->page, true};
     range.importer = importer.user_id;
-    engine_.memory().add_range(range);
+    memory_.space().add_range(range);
     const Import import{address, pages->location.device};
     try {
         pages->file->map(address, pages->offset, size);
@@ -75,7 +75,7 @@ std::pair<void *, std::uint32_t> IpcMemory::import(const std::string &key, const
         throw;
     }
     imports_[key].push_back(import);
-    note_allocation(engine_, address, pages->size, MemoryCheck::Pages::Shared);
+    note_allocation(memory_, address, pages->size, Pages::Shared);
     return {address, pages->location.device};
 }
 
@@ -110,9 +110,9 @@ void IpcMemory::forget_device(std::uint32_t device) {
 }
 
 void IpcMemory::unmap(const Import &import) {
-    note_release(engine_, import.address);
-    engine_.memory().clear_range(reinterpret_cast<std::uintptr_t>(import.address));
-    engine_.memory().unreserve(import.address);
+    note_release(memory_, import.address);
+    memory_.space().clear_range(reinterpret_cast<std::uintptr_t>(import.address),
+                                [this, address = import.address] { memory_.space().unreserve(address); });
 }
 
 }  // namespace aclsim

@@ -11,13 +11,13 @@
 
 namespace aclsim {
 
-class Engine;
+class Memory;
 struct Device;
 
 // Guarded by the engine's lock. Fails with ACL_ERROR_RT_PARAM_INVALID where a key or an address is not as it must be.
 class IpcMemory {
   public:
-    explicit IpcMemory(Engine &engine) : engine_(engine) {}
+    explicit IpcMemory(Memory &memory) : memory_(memory) {}
     // Returns the key.
     const std::string &export_block(const void *address, std::uint64_t size, bool checks_process);
     void permit(const std::string &key, const std::int32_t *processes, std::size_t count);
@@ -43,7 +43,7 @@ class IpcMemory {
     };
     void unmap(const Import &import);
 
-    Engine &engine_;
+    Memory &memory_;
     std::map<std::string, Export> exports_;
     std::map<std::string, std::deque<Import>> imports_;
     std::set<std::string> attributed_;

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "engine/core.h"
+#include "memory/memory.h"
+#include "support/text.h"
 
 namespace aclsim {
 namespace {
@@ -11,8 +12,6 @@ namespace {
 // The addresses that are for managed memory (section 5).
 constexpr std::uintptr_t kWindowBegin = 0x90000000000;
 constexpr std::uint64_t kWindow = 3ULL << 40;
-
-std::uintptr_t number(const void *address) { return reinterpret_cast<std::uintptr_t>(address); }
 
 }  // namespace
 
@@ -29,8 +28,8 @@ void *ManagedMemory::allocate(std::uint64_t size, std::uint32_t device) {
     size = round_up(size, kHugePage);
     void *address = reserve(size);
     if (address != nullptr) {
-        engine_.memory().add_range({number(address), size, {Place::Managed, device}, kHugePage, true});
-        allocations_[number(address)] = {size, std::vector<Page>(size / kHugePage)};
+        memory_.space().add_range({as_integer(address), size, {Place::Managed, device}, kHugePage, true});
+        allocations_[as_integer(address)] = {size, std::vector<Page>(size / kHugePage)};
     }
     return address;
 }
@@ -39,30 +38,33 @@ void *ManagedMemory::allocate(std::uint64_t size, std::uint32_t device) {
 void *ManagedMemory::reserve(std::uint64_t size) {
     if (!has_looked_) {
         void *wish = reinterpret_cast<void *>(kWindowBegin);
-        const bool is_free = engine_.memory().reserve(kWindow, kHugePage, wish) != nullptr;
+        const bool is_free = memory_.space().reserve(kWindow, kHugePage, wish) != nullptr;
         window_ = is_free ? std::make_unique<Heap>(kWindowBegin, kWindow) : nullptr;
         has_looked_ = true;
     }
-    return window_ ? window_->allocate(size, kHugePage) : engine_.memory().reserve(size, kHugePage);
+    return window_ ? window_->allocate(size, kHugePage) : memory_.space().reserve(size, kHugePage);
+}
+
+void ManagedMemory::unreserve(void *address) {
+    if (window_) {
+        window_->reuse(*window_->release(address));
+    } else {
+        memory_.space().unreserve(address);
+    }
 }
 
 bool ManagedMemory::free(void *address) {
-    if (allocations_.erase(number(address)) == 0) {
+    if (allocations_.erase(as_integer(address)) == 0) {
         return false;
     }
-    note_release(engine_, address);
-    engine_.memory().clear_range(number(address));
-    if (window_) {
-        window_->release(address);
-    } else {
-        engine_.memory().unreserve(address);
-    }
+    note_release(memory_, address);
+    memory_.space().clear_range(as_integer(address), [this, address] { unreserve(address); });
     return true;
 }
 
 std::map<std::uintptr_t, ManagedMemory::Allocation>::const_iterator ManagedMemory::find(const void *address) const {
-    const auto after = allocations_.upper_bound(number(address));
-    if (after == allocations_.begin() || number(address) - std::prev(after)->first >= std::prev(after)->second.size) {
+    const auto after = allocations_.upper_bound(as_integer(address));
+    if (after == allocations_.begin() || as_integer(address) - std::prev(after)->first >= std::prev(after)->second.size) {
         return allocations_.end();
     }
     return std::prev(after);
@@ -70,14 +72,14 @@ std::map<std::uintptr_t, ManagedMemory::Allocation>::const_iterator ManagedMemor
 
 bool ManagedMemory::contains(const void *address, std::uint64_t size) const {
     const auto found = find(address);
-    return found != allocations_.end() && size <= found->second.size - (number(address) - found->first);
+    return found != allocations_.end() && size <= found->second.size - (as_integer(address) - found->first);
 }
 
 std::vector<ManagedMemory::Page *> ManagedMemory::pages(const void *address, std::uint64_t size) {
     const std::uintptr_t begin = find(address)->first;
     std::vector<Page> &all = allocations_.at(begin).pages;
-    const std::size_t first = (number(address) - begin) / kHugePage;
-    const std::size_t last = (number(address) - begin + size - 1) / kHugePage;
+    const std::size_t first = (as_integer(address) - begin) / kHugePage;
+    const std::size_t last = (as_integer(address) - begin + size - 1) / kHugePage;
     std::vector<Page *> touched;
     std::transform(all.begin() + static_cast<std::ptrdiff_t>(first),
                    all.begin() + static_cast<std::ptrdiff_t>(last) + 1, std::back_inserter(touched),

@@ -13,7 +13,7 @@
 
 namespace aclsim {
 
-class Engine;
+class Memory;
 
 // Guarded by the engine's lock.
 class ManagedMemory {
@@ -21,7 +21,7 @@ class ManagedMemory {
     static constexpr std::int32_t kHost = -1;
     static constexpr std::int32_t kNoLocation = -2;  // none was set, or the pages differ
 
-    explicit ManagedMemory(Engine &engine) : engine_(engine) {}
+    explicit ManagedMemory(Memory &memory) : memory_(memory) {}
     void *allocate(std::uint64_t size, std::uint32_t device);  // nullptr: there are no addresses left
     bool free(void *address);                                  // false unless it is the start of managed memory
     // Is [address, address + size) inside one allocation?
@@ -44,11 +44,12 @@ class ManagedMemory {
         std::vector<Page> pages;
     };
     void *reserve(std::uint64_t size);
+    void unreserve(void *address);
     std::map<std::uintptr_t, Allocation>::const_iterator find(const void *address) const;
     // The pages that a range touches; it must be inside one allocation.
     std::vector<Page *> pages(const void *address, std::uint64_t size);
 
-    Engine &engine_;
+    Memory &memory_;
     std::unique_ptr<Heap> window_;  // addresses
     bool has_looked_ = false;       // for the window, at the first use
     std::map<std::uintptr_t, Allocation> allocations_;

@@ -4,198 +4,166 @@
 #include <iterator>
 
 #include "engine/condition.h"
-#include "engine/core.h"
+#include "memory/memory.h"
 #include "machine/context.h"
 #include "support/error.h"
+#include "support/text.h"
 
 namespace aclsim {
 namespace {
-
-std::uintptr_t number(const void *address) { return reinterpret_cast<std::uintptr_t>(address); }
 
 // A stream takes a block over: at this point of the stream everybody else must have let go of it. Mostly that is so for
 // certain; the task matters where the pool itself makes one stream wait for another.
 class AttachTask final : public ConditionTask {
   public:
     // It polls because an aborted stream passes its points without telling anybody.
-    AttachTask(Engine &engine, std::shared_ptr<MemoryPool> pool, std::shared_ptr<MemoryCheck::Allocation> checked,
-               Fence fence)
-        : ConditionTask(engine, /*timeout_s=*/0, /*polls=*/true),
-          engine_(engine),
+    AttachTask(Core &core, Ref<MemoryPool> pool, std::uint64_t number, Fence fence)
+        : ConditionTask(core, /*timeout_s=*/0, /*polls=*/true),
           pool_(std::move(pool)),
-          checked_(std::move(checked)),
+          number_(number),
           fence_(std::move(fence)) {}
     TaskKind kind() const override { return TaskKind::Attach; }
-    Stream *waits_for() override { return fence_.first_pending().get(); }
+    void add_causes(Causes &causes) const override { fence_.add_causes(causes); }
     std::string awaited() const override { return "memory of a pool that was freed in another stream"; }
 
   protected:
-    bool try_pass() override {
-        const bool has_passed = fence_.has_passed();
-        if (checked_ && has_passed) {
-            engine_.memory_check()->reached_allocation(*checked_);
-        }
-        return has_passed;
+    bool try_pass() override { return fence_.has_passed(); }
+    void note_passed(const Stream &stream) override {
+        fence_.for_each([&](const Point &freed) {
+            core_.observers().tell(&Observer::ordered, freed, stream.point(*this), Ordering::PoolReuse);
+        });
+        core_.observers().tell(&Observer::allocation_reached, number_);
     }
     Waiters &waiters() override { return pool_->waiters; }
 
   private:
-    Engine &engine_;
-    std::shared_ptr<MemoryPool> pool_;
-    std::shared_ptr<MemoryCheck::Allocation> checked_;
+    Ref<MemoryPool> pool_;
+    std::uint64_t number_;
     Fence fence_;
 };
 
 // The point at which a stream lets go of a block.
 class DetachTask final : public Task {
   public:
-    DetachTask(Engine &engine, std::shared_ptr<MemoryPool> pool, std::shared_ptr<MemoryCheck::Allocation> checked)
-        : engine_(engine), pool_(std::move(pool)), checked_(std::move(checked)) {}
+    DetachTask(Core &core, Ref<MemoryPool> pool, std::uint64_t number)
+        : core_(core), pool_(std::move(pool)), number_(number) {}
     TaskKind kind() const override { return TaskKind::Detach; }
     Start start(Stream &stream) override {
         cancel(stream);
-        pool_->waiters.wake(engine_);
+        pool_->waiters.wake(core_);
         return Start::Done;
     }
     // The pool has the block back since the submission.
-    void cancel(Stream &) override {
-        if (checked_) {
-            engine_.memory_check()->reached_free(*checked_);
-        }
-    }
+    void cancel(Stream &) override { core_.observers().tell(&Observer::free_reached, number_); }
 
   private:
-    Engine &engine_;
-    std::shared_ptr<MemoryPool> pool_;
-    std::shared_ptr<MemoryCheck::Allocation> checked_;
+    Core &core_;
+    Ref<MemoryPool> pool_;
+    std::uint64_t number_;
 };
 
 // Frees memory of aclrtMalloc when its turn comes. Until then the block is the stream's: nobody else may free it, so
 // that it is still the same one.
 class FreeTask final : public Task {
   public:
-    FreeTask(Engine &engine, void *address, std::shared_ptr<MemoryCheck::Allocation> checked)
-        : engine_(engine), address_(address), checked_(std::move(checked)) {}
+    FreeTask(Memory &memory, void *address, std::uint64_t number)
+        : memory_(memory), address_(address), number_(number) {}
     TaskKind kind() const override { return TaskKind::Free; }
     Start start(Stream &) override {
         if (!take_back()) {  // it never was one, or went with its device
             result = ACL_ERROR_RT_PARAM_INVALID;
             return Start::Done;
         }
-        if (checked_) {
-            engine_.memory_check()->reached_free(*checked_);
-        }
-        engine_.free_device_block(address_);
+        memory_.core.observers().tell(&Observer::free_reached, number_);
+        memory_.free_device_block(address_);
         return Start::Done;
     }
     void cancel(Stream &) override {
-        if (take_back() && checked_) {
-            engine_.memory_check()->not_freed(checked_);
+        if (take_back()) {
+            memory_.core.observers().tell(&Observer::free_dropped, number_);
         }
     }
 
   private:
-    bool take_back() { return engine_.memory().change_owner(address_, Owner::Stream, Owner::Application); }
+    bool take_back() { return memory_.space().change_owner(address_, Owner::Stream, Owner::Application); }
 
-    Engine &engine_;
+    Memory &memory_;
     void *address_;
-    std::shared_ptr<MemoryCheck::Allocation> checked_;
+    std::uint64_t number_;
 };
 
-std::shared_ptr<MemoryCheck::Allocation> note_free(Engine &engine, const void *address) {
-    MemoryCheck *check = engine.memory_check();
-    return check == nullptr ? nullptr : check->freed_in_stream(address);
+// Tells observers of a free that a stream is to come to; returns its number.
+std::uint64_t note_free(Memory &memory, const void *address) {
+    const std::uint64_t number = memory.pools.next_number();
+    memory.core.observers().tell(&Observer::free_submitted, address, number);
+    return number;
 }
 
-void require_used(Engine &engine, const MemoryPool &pool, const void *address) {
+void require_used(Memory &memory, const MemoryPool &pool, const void *address) {
     if (pool.state_of(address) != MemoryPool::State::Used) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is inside a pool and not the start of a block that is in use%s", address,
-             what_is_known_of(engine, address).c_str());
+             explain_address(memory, address).c_str());
     }
 }
 
 // What is no block is found out by the task (section 9).
-void free_block_in_stream(Engine &engine, Stream &stream, void *address) {
-    if (engine.memory().is_device_block(address, Owner::Stream)) {
+void free_block_in_stream(Memory &memory, Stream &stream, void *address) {
+    if (memory.space().is_device_block(address, Owner::Stream)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p was given to a stream to free already%s", address,
-             what_is_known_of(engine, address).c_str());
+             explain_address(memory, address).c_str());
     }
-    std::shared_ptr<MemoryCheck::Allocation> checked;
-    if (engine.memory().change_owner(address, Owner::Application, Owner::Stream)) {
-        checked = note_free(engine, address);
-    } else if (MemoryCheck *check = engine.memory_check()) {
-        check->freed_nothing(address);
+    std::uint64_t number = 0;
+    if (memory.space().change_owner(address, Owner::Application, Owner::Stream)) {
+        number = note_free(memory, address);
+    } else {
+        memory.core.observers().tell(&Observer::freed_nothing, address);
     }
-    engine.submit(stream, FreeTask(engine, address, std::move(checked)));
+    memory.core.submit(stream, FreeTask(memory, address, number));
 }
 
 }  // namespace
 
 // --- Fence -----------------------------------------------------------------------------------------------------------
 
-void Fence::add(const std::shared_ptr<Stream> &stream, std::uint64_t sequence) {
-    for (Point &point : points_) {
-        if (point.stream.lock() == stream) {
-            point.sequence = std::max(point.sequence, sequence);
+void Fence::add(const Ref<const Stream> &stream, std::uint64_t sequence) {
+    for (Entry &entry : entries_) {
+        if (entry.stream == stream) {
+            entry.sequence = std::max(entry.sequence, sequence);
             return;
         }
     }
-    points_.push_back({stream, sequence});
+    entries_.push_back({stream, sequence});
 }
 
 void Fence::merge(const Fence &other) {
-    for (const Point &point : other.points_) {
-        if (const auto stream = point.stream.lock()) {
-            add(stream, point.sequence);
+    for (const Entry &entry : other.entries_) {
+        if (!entry.stream->is_destroyed) {
+            add(entry.stream, entry.sequence);
         }
     }
 }
 
 bool Fence::has_same_streams(const Fence &other) const {
-    const auto has = [](const Fence &fence, const Point &wanted) {
-        const auto is_it = [&](const Point &point) { return point.stream.lock() == wanted.stream.lock(); };
-        return std::any_of(fence.points_.begin(), fence.points_.end(), is_it);
+    const auto has = [](const Fence &fence, const Entry &wanted) {
+        return std::any_of(fence.entries_.begin(), fence.entries_.end(),
+                           [&](const Entry &entry) { return entry.stream == wanted.stream; });
     };
     const auto has_all = [&](const Fence &of, const Fence &in) {
-        return std::all_of(of.points_.begin(), of.points_.end(), [&](const Point &point) { return has(in, point); });
+        return std::all_of(of.entries_.begin(), of.entries_.end(), [&](const Entry &entry) { return has(in, entry); });
     };
     return has_all(*this, other) && has_all(other, *this);
 }
 
-std::shared_ptr<Stream> Fence::first_pending() const {
-    for (const Point &point : points_) {
-        const auto stream = point.stream.lock();
-        if (stream && stream->completed.load(std::memory_order_acquire) < point.sequence) {
-            return stream;
+bool Fence::has_passed() const {
+    return std::all_of(entries_.begin(), entries_.end(), [](const Entry &entry) { return entry.has_passed(); });
+}
+
+void Fence::add_causes(Causes &causes) const {
+    for (const Entry &entry : entries_) {
+        if (!entry.has_passed()) {
+            causes.list.push_back({entry.stream.get(), entry.sequence});
         }
     }
-    return nullptr;
-}
-
-// --- StreamLinks -----------------------------------------------------------------------------------------------------
-
-void StreamLinks::add(const Stream &waiting, const void *recorded, std::uint64_t sequence) {
-    std::uint64_t &known = links_[{waiting.handle(), recorded}];
-    known = std::max(known, sequence);
-}
-
-bool StreamLinks::has(const Stream &waiting, const Stream &recorded, std::uint64_t sequence) const {
-    const auto found = links_.find({waiting.handle(), recorded.handle()});
-    return found != links_.end() && found->second >= sequence;
-}
-
-void StreamLinks::forget_dead(const Registry &registry) {
-    if (links_.size() < worth_a_look_) {
-        return;
-    }
-    const auto is_dead = [&](const void *handle) {
-        return registry.find<Stream>(const_cast<void *>(handle)) == nullptr;
-    };
-    for (auto link = links_.begin(); link != links_.end();) {
-        const auto &[waiting, recorded] = link->first;
-        link = is_dead(waiting) || is_dead(recorded) ? links_.erase(link) : std::next(link);
-    }
-    worth_a_look_ = std::max(worth_a_look_, 2 * links_.size());
 }
 
 // --- MemoryPool ------------------------------------------------------------------------------------------------------
@@ -208,14 +176,14 @@ MemoryPool::MemoryPool(Device &owner, AddressSpace &memory, std::uint64_t bytes)
     }
 }
 
-void *MemoryPool::allocate(std::uint64_t bytes, const Stream &stream, const StreamLinks &links, Fence &fence) {
+void *MemoryPool::allocate(std::uint64_t bytes, const Stream &stream, const StreamOrder &order, Fence &fence) {
     const bool follows_events = attribute(ACL_RT_MEM_POOL_REUSE_FOLLOW_EVENT_DEPENDENCIES) != 0;
     const bool is_opportunistic = attribute(ACL_RT_MEM_POOL_REUSE_ALLOW_OPPORTUNISTIC) != 0;
     const auto comes_after = [&](const Fence &freed) {
         return freed.all_of([&](const Stream &other, std::uint64_t sequence) {
             return &other == &stream || other.synchronized >= sequence ||
-                   (follows_events && links.has(stream, other, sequence)) ||
-                   (is_opportunistic && other.completed.load(std::memory_order_acquire) >= sequence);
+                   (follows_events && order.has(stream, {other.serial, sequence})) ||
+                   (is_opportunistic && other.is_done(sequence));
         });
     };
     auto found = find_cached(bytes, comes_after);
@@ -237,20 +205,20 @@ void *MemoryPool::allocate(std::uint64_t bytes, const Stream &stream, const Stre
 }
 
 MemoryPool::State MemoryPool::state_of(const void *address) const {
-    auto reservation = reservations_.upper_bound(number(address));
+    auto reservation = reservations_.upper_bound(as_integer(address));
     if (reservation == reservations_.begin()) {
         return State::Outside;
     }
     --reservation;
-    if (number(address) - reservation->first >= reservation->second) {
+    if (as_integer(address) - reservation->first >= reservation->second) {
         return State::Outside;
     }
-    const auto block = blocks_.find(number(address));
+    const auto block = blocks_.find(as_integer(address));
     return block != blocks_.end() && block->second.is_used ? State::Used : State::NotUsed;
 }
 
 void MemoryPool::release(const void *address, const Fence &fence) {
-    const auto block = blocks_.find(number(address));
+    const auto block = blocks_.find(as_integer(address));
     block->second.fence.merge(fence);
     count(ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT, ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH, used() - block->second.size);
     cache(block);
@@ -319,8 +287,8 @@ MemoryPool::Blocks::iterator MemoryPool::reserve(std::uint64_t bytes) {
         return blocks_.end();
     }
     count(ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH, reserved() + bytes);
-    reservations_.emplace(number(address), bytes);
-    const auto block = blocks_.emplace(number(address), Block{bytes, false, {}}).first;
+    reservations_.emplace(as_integer(address), bytes);
+    const auto block = blocks_.emplace(as_integer(address), Block{bytes, false, {}}).first;
     cache(block);
     return block;
 }
@@ -381,36 +349,28 @@ void MemoryPool::count(aclrtMemPoolAttr current, aclrtMemPoolAttr high, std::uin
 
 // --- MemoryPools -----------------------------------------------------------------------------------------------------
 
-std::shared_ptr<MemoryPool> MemoryPools::create(Engine &engine, Device &device, std::uint64_t size) {
-    const auto pool = std::make_shared<MemoryPool>(device, engine.memory(), size);
-    engine.registry().add(pool);
+Ref<MemoryPool> MemoryPools::create(Memory &memory, Device &device, std::uint64_t size) {
+    const auto pool = make_ref<MemoryPool>(device, memory.space(), size);
+    memory.core.registry().add(pool);
+    memory.core.stream_order().start();
     pools_.push_back(pool);
     return pool;
 }
 
-void MemoryPools::destroy(Engine &engine, MemoryPool &pool) {
+void MemoryPools::destroy(Memory &memory, MemoryPool &pool) {
     const Device &device = pool.device;
-    if (MemoryCheck *check = engine.memory_check()) {
-        for (const auto &[address, size] : pool.reservations()) {
-            check->all_freed(address, size);
-        }
+    for (const auto &[address, size] : pool.reservations()) {
+        memory.core.observers().tell(&Observer::freed_all, address, size);
     }
     pool.abandon();
-    engine.registry().remove(pool);
+    memory.core.registry().remove(pool);
     trim(device);
 }
 
-std::shared_ptr<MemoryPool> MemoryPools::pool_of(const void *address) const {
+Ref<MemoryPool> MemoryPools::pool_of(const void *address) const {
     const auto holds = [&](const auto &pool) { return pool->state_of(address) != MemoryPool::State::Outside; };
     const auto found = std::find_if(pools_.begin(), pools_.end(), holds);
     return found == pools_.end() ? nullptr : *found;
-}
-
-void MemoryPools::link(Engine &engine, const Stream &waiting, const void *recorded, std::uint64_t sequence) {
-    if (!pools_.empty()) {
-        links_.forget_dead(engine.registry());
-        links_.add(waiting, recorded, sequence);
-    }
 }
 
 void MemoryPools::trim(const Device &device) {
@@ -423,11 +383,11 @@ void MemoryPools::trim(const Device &device) {
     pools_.erase(std::remove_if(pools_.begin(), pools_.end(), is_gone), pools_.end());
 }
 
-void MemoryPools::close(Engine &engine, const Device &device) {
+void MemoryPools::close(Memory &memory, const Device &device) {
     for (const auto &pool : pools_) {
         if (&pool->device == &device) {
             if (!pool->is_abandoned()) {
-                engine.registry().remove(*pool);
+                memory.core.registry().remove(*pool);
             }
             pool->forget();
         }
@@ -438,50 +398,50 @@ void MemoryPools::close(Engine &engine, const Device &device) {
 
 // --- in the order of streams -----------------------------------------------------------------------------------------
 
-void *allocate_in_stream(Engine &engine, Stream &stream, const std::shared_ptr<MemoryPool> &pool, std::uint64_t size) {
-    engine.timer().start();  // or the block would be taken when the task turns out to be impossible
+void *allocate_in_stream(Memory &memory, Stream &stream, const Ref<MemoryPool> &pool, std::uint64_t size) {
+    memory.core.timer().start();  // or the block would be taken when the task turns out to be impossible
     const std::uint64_t bytes = round_up(size, MemoryPool::kGranularity);
     Fence fence;
-    void *const address = pool->allocate(bytes, stream, engine.memory_pools().links(), fence);
+    void *const address = pool->allocate(bytes, stream, memory.core.stream_order(), fence);
     if (address == nullptr) {
         fail(ACL_ERROR_RT_INTERNAL_ERROR,
              "the pool is exhausted: %llu bytes do not fit; %llu of its %llu bytes are used, %llu are reserved, and "
              "%llu are free on device %u",
              static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(pool->used()),
              static_cast<unsigned long long>(pool->size), static_cast<unsigned long long>(pool->reserved()),
-             static_cast<unsigned long long>(engine.memory().device(pool->device.physical_id).free_bytes()),
+             static_cast<unsigned long long>(memory.space().device(pool->device.physical_id).free_bytes()),
              pool->device.user_id);
     }
-    MemoryCheck *check = engine.memory_check();
-    auto checked = check == nullptr ? nullptr : check->allocated(address, size, bytes, MemoryCheck::Pages::InStream);
-    engine.submit(stream, AttachTask(engine, pool, std::move(checked), std::move(fence)));
+    const Allocation allocation{address, size, bytes, Pages::InStream, memory.pools.next_number()};
+    memory.core.observers().tell(&Observer::allocated, allocation);
+    memory.core.submit(stream, AttachTask(memory.core, pool, allocation.number, std::move(fence)));
     return address;
 }
 
-void free_in_stream(Engine &engine, Stream &stream, void *address) {
-    const auto pool = engine.memory_pools().pool_of(address);
+void free_in_stream(Memory &memory, Stream &stream, void *address) {
+    const auto pool = memory.pools.pool_of(address);
     if (!pool) {
-        free_block_in_stream(engine, stream, address);
+        free_block_in_stream(memory, stream, address);
         return;
     }
-    if (&pool->device != &stream.context.device) {
+    if (&pool->device != &device_of(stream)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p belongs to a pool of device %u, the stream to device %u", address,
-             pool->device.user_id, stream.context.device.user_id);
+             pool->device.user_id, device_of(stream).user_id);
     }
-    require_used(engine, *pool, address);
+    require_used(memory, *pool, address);
     Fence fence;
-    fence.add(stream.shared_from_this(), stream.submitted + 1);
+    fence.add(Ref<const Stream>(stream), stream.submitted + 1);
     pool->release(address, fence);
-    engine.submit(stream, DetachTask(engine, pool, note_free(engine, address)));
+    memory.core.submit(stream, DetachTask(memory.core, pool, note_free(memory, address)));
 }
 
-bool free_into_pool(Engine &engine, void *address) {
-    const auto pool = engine.memory_pools().pool_of(address);
+bool free_into_pool(Memory &memory, void *address) {
+    const auto pool = memory.pools.pool_of(address);
     if (!pool) {
         return false;
     }
-    require_used(engine, *pool, address);
-    note_release(engine, address);
+    require_used(memory, *pool, address);
+    note_release(memory, address);
     pool->release(address, {});
     return true;
 }

@@ -4,64 +4,55 @@
 // cached block remembers where in which streams it was freed: that is what decides who may have it next.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <mutex>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "abi/acl.h"
 #include "engine/registry.h"
+#include "engine/stream.h"
+#include "engine/stream_order.h"
 #include "engine/waiters.h"
 
 namespace aclsim {
 
-class Engine;
+class Memory;
 class AddressSpace;
-class Stream;
 struct Device;
 
-// Points in streams: nobody works with a block any more once each stream has passed its own. Streams that are gone are
-// passed.
+// Points in streams: nobody works with a block any more once each stream has passed its own. Streams that are gone have
+// passed theirs.
 class Fence {
   public:
-    void add(const std::shared_ptr<Stream> &stream, std::uint64_t sequence);
+    void add(const Ref<const Stream> &stream, std::uint64_t sequence);
     void merge(const Fence &other);
     bool has_same_streams(const Fence &other) const;
-    std::shared_ptr<Stream> first_pending() const;
-    bool has_passed() const { return first_pending() == nullptr; }
-    template <class Predicate>  // of a stream and a sequence number
+    bool has_passed() const;
+    void add_causes(Causes &causes) const;  // the points that are not passed
+    template <class Predicate>              // of a stream that is not gone, and a sequence number
     bool all_of(Predicate predicate) const {
-        for (const Point &point : points_) {
-            const auto stream = point.stream.lock();
-            if (stream && !predicate(*stream, point.sequence)) {
-                return false;
-            }
+        return std::all_of(entries_.begin(), entries_.end(), [&](const Entry &entry) {
+            return entry.stream->is_destroyed || predicate(*entry.stream, entry.sequence);
+        });
+    }
+    template <class Function>
+    void for_each(Function function) const {
+        for (const Entry &entry : entries_) {
+            function(Point{entry.stream->serial, entry.sequence});
         }
-        return true;
     }
 
   private:
-    struct Point {
-        std::weak_ptr<Stream> stream;
+    struct Entry {
+        Ref<const Stream> stream;
         std::uint64_t sequence;
+        bool has_passed() const { return stream->is_destroyed || stream->is_done(sequence); }
     };
-    std::vector<Point> points_;
-};
-
-// Which streams come after which points of others, because they wait for events recorded there.
-class StreamLinks {
-  public:
-    void add(const Stream &waiting, const void *recorded, std::uint64_t sequence);
-    bool has(const Stream &waiting, const Stream &recorded, std::uint64_t sequence) const;
-    void forget_dead(const Registry &registry);
-
-  private:
-    std::map<std::pair<const void *, const void *>, std::uint64_t> links_;  // by handles: (waiting, recorded)
-    std::size_t worth_a_look_ = 64;                                         // a size at which some are likely dead
+    std::vector<Entry> entries_;
 };
 
 // Guarded by the engine's lock.
@@ -74,7 +65,7 @@ class MemoryPool final : public Object {
 
     // The address of a block of so many bytes, a multiple of the granularity; nullptr when the pool is exhausted. The
     // stream must not touch it before the fence.
-    void *allocate(std::uint64_t bytes, const Stream &stream, const StreamLinks &links, Fence &fence);
+    void *allocate(std::uint64_t bytes, const Stream &stream, const StreamOrder &order, Fence &fence);
     enum class State : std::uint8_t { Outside, Used, NotUsed };
     State state_of(const void *address) const;
     void release(const void *address, const Fence &fence);  // of a used block
@@ -125,29 +116,28 @@ class MemoryPool final : public Object {
 // The pools of all devices.
 class MemoryPools {
   public:
-    std::shared_ptr<MemoryPool> create(Engine &engine, Device &device, std::uint64_t size);
-    void destroy(Engine &engine, MemoryPool &pool);
+    // Of an allocation or a free that a stream comes to: observers know it by that.
+    std::uint64_t next_number() { return ++numbers_; }
+    Ref<MemoryPool> create(Memory &memory, Device &device, std::uint64_t size);
+    void destroy(Memory &memory, MemoryPool &pool);
     // The pool that the address lies in, or nullptr.
-    std::shared_ptr<MemoryPool> pool_of(const void *address) const;
-    // A stream waits for an event that was recorded as that task of another stream.
-    void link(Engine &engine, const Stream &waiting, const void *recorded, std::uint64_t sequence);
-    const StreamLinks &links() const { return links_; }
+    Ref<MemoryPool> pool_of(const void *address) const;
     // A stream of the device was synchronized: releases what the pools hold above their thresholds.
     void trim(const Device &device);
     // The device is reset: its pools are gone, with all their memory.
-    void close(Engine &engine, const Device &device);
+    void close(Memory &memory, const Device &device);
 
   private:
-    std::vector<std::shared_ptr<MemoryPool>> pools_;  // those that are destroyed stay while they hold memory
-    StreamLinks links_;
+    std::vector<Ref<MemoryPool>> pools_;  // those that are destroyed stay while they hold memory
+    std::uint64_t numbers_ = 0;
 };
 
 // Engine lock held. The stream has been admitted.
-void *allocate_in_stream(Engine &engine, Stream &stream, const std::shared_ptr<MemoryPool> &pool, std::uint64_t size);
+void *allocate_in_stream(Memory &memory, Stream &stream, const Ref<MemoryPool> &pool, std::uint64_t size);
 // Memory of a pool, or of aclrtMalloc. Fails with ACL_ERROR_RT_PARAM_INVALID for an address inside a pool that is not
 // the start of a used block.
-void free_in_stream(Engine &engine, Stream &stream, void *address);
+void free_in_stream(Memory &memory, Stream &stream, void *address);
 // aclrtFree: at once, without a look at what streams do with the memory. false if the address is in no pool.
-bool free_into_pool(Engine &engine, void *address);
+bool free_into_pool(Memory &memory, void *address);
 
 }  // namespace aclsim

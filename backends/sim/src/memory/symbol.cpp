@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/core.h"
+#include "memory/memory.h"
 #include "support/error.h"
 
 namespace aclsim {
@@ -16,8 +16,8 @@ void Symbols::add(const void *symbol, std::vector<unsigned char> content) {
 
 void Symbols::remove(const void *symbol) {
     for (const auto &[device, address] : require_variable(symbol).addresses) {
-        note_release(engine_, address);
-        engine_.memory().free_internal(device, address);
+        note_release(memory_, address);
+        memory_.space().free_internal(device, address);
     }
     variables_.erase(symbol);
 }
@@ -30,12 +30,12 @@ void *Symbols::address_of(const void *symbol, const Device &device) {
     if (found != variable.addresses.end()) {
         return found->second;
     }
-    void *address = engine_.memory().allocate_internal(device.physical_id, variable.content.size());
+    void *address = memory_.space().allocate_internal(device.physical_id, variable.content.size());
     if (address == nullptr) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "device %u has no room for a variable of %zu bytes", device.user_id,
              variable.content.size());
     }
-    note_allocation(engine_, address, variable.content.size());
+    note_allocation(memory_, address, variable.content.size());
     std::memcpy(address, variable.content.data(), variable.content.size());
     variable.addresses[device.physical_id] = address;
     return address;

@@ -8,13 +8,13 @@
 
 namespace aclsim {
 
-class Engine;
+class Memory;
 struct Device;
 
 // Guarded by the engine's lock.
 class Symbols {
   public:
-    explicit Symbols(Engine &engine) : engine_(engine) {}
+    explicit Symbols(Memory &memory) : memory_(memory) {}
 
     // What the program that has the variable does when it is loaded. The content is what each device begins with; a
     // symbol that is registered already fails with ACL_ERROR_RT_INVALID_SYMBOL, as does one that is not to remove().
@@ -33,7 +33,7 @@ class Symbols {
     };
     Variable &require_variable(const void *symbol);
 
-    Engine &engine_;
+    Memory &memory_;
     std::map<const void *, Variable> variables_;
 };
 

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/core.h"
+#include "memory/memory.h"
 #include "support/error.h"
+#include "support/text.h"
 
 namespace aclsim {
 namespace {
-
-std::uintptr_t number(const void *address) { return reinterpret_cast<std::uintptr_t>(address); }
 
 void require_multiple(std::uint64_t page, std::uint64_t value, const char *what) {
     if (value % page != 0) {
@@ -22,28 +21,31 @@ bool is_same(const aclrtMemLocation &a, const aclrtMemLocation &b) { return a.ty
 
 }  // namespace
 
-std::shared_ptr<PhysicalMemory> PhysicalMemory::allocate(Engine &engine, std::uint64_t size,
+Ref<PhysicalMemory> PhysicalMemory::allocate(Memory &memory, Lock &lock, std::uint64_t size,
                                                          const aclrtPhysicalMemProp &properties, std::uint64_t page) {
     require_multiple(page, size, "the size");
     PhysicalPages pages{nullptr, 0, size, {Place::Pinned, 0}, properties.memAttr, page};
     void *block = nullptr;
     if (properties.location.type == ACL_MEM_LOCATION_TYPE_DEVICE) {
-        const Device &device = *engine.devices()[properties.location.id];
-        const Heap &heap = engine.memory().device(device.physical_id);
-        block = engine.memory().allocate_internal(device.physical_id, size, page, Owner::Mapping);
+        const Device &device = *memory.machine.devices[properties.location.id];
+        const Heap &heap = memory.space().device(device.physical_id);
+        block = allocate_patiently(memory, lock, [&] {
+            return memory.space().allocate_internal(device.physical_id, size, page, Owner::Mapping);
+        });
         if (block == nullptr) {
             fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes do not fit: %llu of %llu bytes are free on device %u",
                  static_cast<unsigned long long>(size), static_cast<unsigned long long>(heap.free_bytes()),
                  static_cast<unsigned long long>(heap.capacity()), device.user_id);
         }
-        pages.file = engine.memory().pages(device.physical_id);
-        pages.offset = engine.memory().offset_of(device.physical_id, block);
+        pages.file = memory.space().pages(device.physical_id);
+        pages.offset = memory.space().offset_of(device.physical_id, block);
         pages.location = {Place::Device, device.physical_id};
-        pages.file->discard(pages.offset, size);  // small blocks have left content there, and other processes may look
+        // Small blocks have left content there, and other processes may look.
+        memory.space().discard(pages.file, pages.offset, size);
     } else {
-        Heap &heap = engine.memory().pinned();
+        Heap &heap = memory.space().pinned();
         pages.file = PageFile::create(size);
-        block = heap.allocate(size, page);
+        block = allocate_patiently(memory, lock, [&] { return heap.allocate(size, page); });
         if (block == nullptr) {
             fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes do not fit: %llu of %llu bytes are free on the host",
                  static_cast<unsigned long long>(size), static_cast<unsigned long long>(heap.free_bytes()),
@@ -51,17 +53,18 @@ std::shared_ptr<PhysicalMemory> PhysicalMemory::allocate(Engine &engine, std::ui
         }
         heap.set_owner(block, Owner::Mapping);
     }
-    auto memory = std::make_shared<PhysicalMemory>(engine, pages, properties);
-    memory->block_ = block;
-    engine.registry().add(memory);
-    return memory;
+    auto physical = make_ref<PhysicalMemory>(memory, pages, properties);
+    physical->block_ = block;
+    memory.core.registry().add(physical);
+    return physical;
 }
 
 PhysicalMemory::~PhysicalMemory() {
     if (pages_.location.place == Place::Pinned) {
-        engine_.memory().pinned().release(block_);
+        memory_.space().release_counted(block_);
+        memory_.space().drop_file(std::move(pages_.file));
     } else if (block_ != nullptr) {
-        engine_.memory().free_internal(pages_.location.device, block_);
+        memory_.space().free_internal(pages_.location.device, block_);
     }
 }
 
@@ -71,7 +74,7 @@ void *VirtualMemory::reserve(std::uint64_t size, void *wish, const AddressRange 
     const std::uint64_t alignment =
         size > kGiantPage || (size == kGiantPage && wish == nullptr) ? kGiantPage : kHugePage;
     if (wish != nullptr) {
-        const std::uintptr_t begin = number(wish);
+        const std::uintptr_t begin = as_integer(wish);
         if (begin % alignment != 0 || begin < wishes.begin || begin > wishes.end || size > wishes.end - begin) {
             fail(ACL_ERROR_RT_PARAM_INVALID,
                  "%llu bytes at %p are not between %llu and %llu TiB, or %p is not aligned to %llu bytes",
@@ -79,17 +82,17 @@ void *VirtualMemory::reserve(std::uint64_t size, void *wish, const AddressRange 
                  static_cast<unsigned long long>(wishes.end >> 40), wish, static_cast<unsigned long long>(alignment));
         }
     }
-    void *address = engine_.memory().reserve(size, alignment, wish);
+    void *address = memory_.space().reserve(size, alignment, wish);
     if (address == nullptr) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes of addresses are not free%s",
              static_cast<unsigned long long>(size), wish == nullptr ? "" : " there");
     }
-    reservations_[number(address)] = {size};
+    reservations_[as_integer(address)] = {size};
     return address;
 }
 
 void VirtualMemory::release(void *address) {
-    const auto found = reservations_.find(number(address));
+    const auto found = reservations_.find(as_integer(address));
     if (found == reservations_.end()) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of reserved addresses", address);
     }
@@ -98,15 +101,15 @@ void VirtualMemory::release(void *address) {
              address);
     }
     reservations_.erase(found);
-    engine_.memory().unreserve(address);
+    memory_.space().unreserve(address);
 }
 
 std::map<std::uintptr_t, VirtualMemory::Reservation>::iterator VirtualMemory::reservation_of(void *address,
                                                                                              std::uint64_t size) {
-    const auto after = reservations_.upper_bound(number(address));
+    const auto after = reservations_.upper_bound(as_integer(address));
     if (after != reservations_.begin()) {
         const auto found = std::prev(after);
-        const std::uint64_t offset = number(address) - found->first;
+        const std::uint64_t offset = as_integer(address) - found->first;
         if (offset < found->second.size && size <= found->second.size - offset) {
             return found;
         }
@@ -132,29 +135,29 @@ void VirtualMemory::require_alike(std::uintptr_t reservation, const PhysicalMemo
     }
 }
 
-void VirtualMemory::map(void *address, std::uint64_t size, std::shared_ptr<PhysicalMemory> memory, bool is_accessible) {
+void VirtualMemory::map(void *address, std::uint64_t size, Ref<PhysicalMemory> memory, bool is_accessible) {
     const PhysicalPages &pages = memory->pages();
     if (size != pages.size) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the size must be that of the physical memory, %llu",
              static_cast<unsigned long long>(pages.size));
     }
-    require_multiple(pages.page, number(address), "the address");
+    require_multiple(pages.page, as_integer(address), "the address");
     const auto reservation = reservation_of(address, size);
-    if (engine_.memory().overlaps_range(address, size)) {
+    if (memory_.space().overlaps_range(address, size)) {
         fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR, "something is mapped at %p already; unmap it first", address);
     }
     require_alike(reservation->first, *memory);
     if (is_accessible) {
         pages.file->map(address, pages.offset, size);
     }
-    engine_.memory().add_range({number(address), size, pages.location, pages.page, is_accessible});
-    Mapping &mapping = mappings_[number(address)];
+    memory_.space().add_range({as_integer(address), size, pages.location, pages.page, is_accessible});
+    Mapping &mapping = mappings_[as_integer(address)];
     mapping = {size, std::move(memory), {}, reservation->first};
     if (is_accessible) {
         mapping.granted.push_back(mapping.memory->properties().location);
     }
     ++reservation->second.mappings;
-    note_allocation(engine_, address, size, MemoryCheck::Pages::Shared);
+    note_allocation(memory_, address, size, Pages::Shared);
 }
 
 void VirtualMemory::map_like(void *address, std::uint64_t size, void *source) {
@@ -183,12 +186,12 @@ void VirtualMemory::map_like(void *address, std::uint64_t size, void *source) {
 
 void VirtualMemory::unmap(void *address) {
     require_mapping(address);
-    unmap(mappings_.find(number(address)));
+    unmap(mappings_.find(as_integer(address)));
 }
 
 VirtualMemory::Mappings::iterator VirtualMemory::unmap(Mappings::iterator mapping) {
-    note_release(engine_, reinterpret_cast<void *>(mapping->first));
-    engine_.memory().clear_range(mapping->first);
+    note_release(memory_, reinterpret_cast<void *>(mapping->first));
+    memory_.space().clear_range(mapping->first);
     --reservations_.at(mapping->second.reservation).mappings;
     return mappings_.erase(mapping);
 }
@@ -198,10 +201,10 @@ VirtualMemory::Mapping &VirtualMemory::require_mapping(void *address) {
 }
 
 const VirtualMemory::Mapping &VirtualMemory::require_mapping(void *address) const {
-    const auto found = mappings_.find(number(address));
+    const auto found = mappings_.find(as_integer(address));
     if (found == mappings_.end()) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "nothing is mapped that starts at %p%s", address,
-             what_is_known_of(engine_, address).c_str());
+             explain_address(memory_, address).c_str());
     }
     return found->second;
 }
@@ -225,7 +228,7 @@ void VirtualMemory::set_access(void *address, const aclrtMemLocation &location) 
     const PhysicalPages &pages = mapping.memory->pages();
     if (mapping.granted.empty()) {
         pages.file->map(address, pages.offset, mapping.size);
-        engine_.memory().add_range({number(address), mapping.size, pages.location, pages.page, true});
+        memory_.space().add_range({as_integer(address), mapping.size, pages.location, pages.page, true});
     }
     if (!has_access(address, location)) {
         mapping.granted.push_back(location);
@@ -237,8 +240,8 @@ bool VirtualMemory::has_access(void *address, const aclrtMemLocation &location) 
     return std::any_of(granted.begin(), granted.end(), [&](const auto &it) { return is_same(it, location); });
 }
 
-const std::shared_ptr<PhysicalMemory> &VirtualMemory::memory_at(void *address) const {
-    const Range *range = engine_.memory().find_range(address);
+const Ref<PhysicalMemory> &VirtualMemory::memory_at(void *address) const {
+    const Range *range = memory_.space().find_range(address);
     return require_mapping(range == nullptr ? address : reinterpret_cast<void *>(range->address)).memory;
 }
 
@@ -249,9 +252,9 @@ void VirtualMemory::drop(std::uint32_t device) {
     for (auto it = mappings_.begin(); it != mappings_.end();) {
         it = is_lost(*it->second.memory) ? unmap(it) : std::next(it);
     }
-    for (const auto &memory : engine_.registry().all<PhysicalMemory>()) {
+    for (const auto &memory : memory_.core.registry().all<PhysicalMemory>()) {
         if (is_lost(*memory)) {
-            engine_.registry().remove(*memory);
+            memory_.core.registry().remove(*memory);
         }
     }
 }

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "abi/acl.h"
+#include "engine/lock.h"
 #include "engine/registry.h"
 #include "memory/address_space.h"
 #include "memory/exported_pages.h"
 
 namespace aclsim {
 
-class Engine;
+class Memory;
 
 // What an aclrtDrvMemHandle names. The memory lives until the last handle is freed and the last mapping is gone.
 class PhysicalMemory final : public Object {
@@ -23,10 +24,10 @@ class PhysicalMemory final : public Object {
     static constexpr Kind kKind = Kind::PhysicalMemory;
 
     // Fails with ACL_ERROR_RT_MEMORY_ALLOCATION.
-    static std::shared_ptr<PhysicalMemory> allocate(Engine &engine, std::uint64_t size,
+    static Ref<PhysicalMemory> allocate(Memory &memory, Lock &lock, std::uint64_t size,
                                                     const aclrtPhysicalMemProp &properties, std::uint64_t page);
-    PhysicalMemory(Engine &engine, PhysicalPages pages, const aclrtPhysicalMemProp &properties)
-        : pages_(std::move(pages)), properties_(properties), engine_(engine) {}
+    PhysicalMemory(Memory &memory, PhysicalPages pages, const aclrtPhysicalMemProp &properties)
+        : pages_(std::move(pages)), properties_(properties), memory_(memory) {}
     ~PhysicalMemory() override;
 
     const PhysicalPages &pages() const { return pages_; }
@@ -40,7 +41,7 @@ class PhysicalMemory final : public Object {
     friend class VirtualMemory;
     PhysicalPages pages_;
     aclrtPhysicalMemProp properties_;
-    Engine &engine_;
+    Memory &memory_;
     void *block_ = nullptr;  // of the device's heap or, only to count it, of the host's
     bool is_imported_ = false;
 };
@@ -54,12 +55,12 @@ struct AddressRange {
 // is not as it must be, and with ACL_ERROR_RT_DRV_INTERNAL_ERROR where something is still in use.
 class VirtualMemory {
   public:
-    explicit VirtualMemory(Engine &engine) : engine_(engine) {}
+    explicit VirtualMemory(Memory &memory) : memory_(memory) {}
 
     // The wish is NULL or among the addresses that may be wished.
     void *reserve(std::uint64_t size, void *wish, const AddressRange &wishes);
     void release(void *address);
-    void map(void *address, std::uint64_t size, std::shared_ptr<PhysicalMemory> memory, bool is_accessible);
+    void map(void *address, std::uint64_t size, Ref<PhysicalMemory> memory, bool is_accessible);
     // Maps what is behind the blocks that begin at the source, block by block.
     void map_like(void *address, std::uint64_t size, void *source);
     void unmap(void *address);
@@ -67,7 +68,7 @@ class VirtualMemory {
     void set_access(void *address, const aclrtMemLocation &location);  // of a mapping that starts there
     // Whether the location was ever granted access.
     bool has_access(void *address, const aclrtMemLocation &location) const;
-    const std::shared_ptr<PhysicalMemory> &memory_at(void *address) const;
+    const Ref<PhysicalMemory> &memory_at(void *address) const;
     // The device is reset: its memory is gone, with all that was mapped from it.
     void drop(std::uint32_t device);
 
@@ -78,7 +79,7 @@ class VirtualMemory {
     };
     struct Mapping {
         std::uint64_t size;
-        std::shared_ptr<PhysicalMemory> memory;
+        Ref<PhysicalMemory> memory;
         std::vector<aclrtMemLocation> granted;
         std::uintptr_t reservation;
     };
@@ -89,7 +90,7 @@ class VirtualMemory {
     const Mapping &require_mapping(void *address) const;
     Mappings::iterator unmap(Mappings::iterator mapping);
 
-    Engine &engine_;
+    Memory &memory_;
     std::map<std::uintptr_t, Reservation> reservations_;
     Mappings mappings_;
 };

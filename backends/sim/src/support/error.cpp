@@ -11,12 +11,12 @@ namespace aclsim {
 namespace {
 
 struct ThreadErrors {
-    const char *function = "";
-    std::string place;
     aclError last = ACL_SUCCESS;
     std::string recent;  // text of the newest failure, until it is read
     std::string taken;   // what aclGetRecentErrMsg last returned: its pointer must stay valid
 };
+
+thread_local CurrentCall *t_call = nullptr;
 
 ThreadErrors &thread_errors() {
     thread_local ThreadErrors errors;
@@ -68,19 +68,13 @@ std::string exchange_recent_text() {
 }  // namespace
 
 // va_end is not reached because raise throws; on the supported ABIs va_end is a no-op.
-void reject(aclError code, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    raise({code, false}, format, arguments);
-}
-
 void fail(aclError code, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     raise({code, true}, format, arguments);
 }
 
-void refuse(aclError code, const char *format, ...) {
+void fail_unremembered(aclError code, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     raise({code, false}, format, arguments);
@@ -98,20 +92,27 @@ aclError out_of_memory() {
     return ACL_ERROR_RT_MEMORY_ALLOCATION;
 }
 
-void begin_call(const char *function) { thread_errors().function = function; }
-
-const char *current_function() { return thread_errors().function; }
-
-void set_call_place(std::string place) { thread_errors().place = std::move(place); }
-
-const std::string &call_place() { return thread_errors().place; }
-
-KeptCall::KeptCall() : function_(current_function()), place_(call_place()) {}
-
-KeptCall::~KeptCall() {
-    begin_call(function_);
-    set_call_place(std::move(place_));
+aclError unexpected_exception(const char *what) {
+    set_recent_text(std::string(current_function()) + ": the simulator failed: " + what);
+    remember(ACL_ERROR_RT_INTERNAL_ERROR);
+    return ACL_ERROR_RT_INTERNAL_ERROR;
 }
+
+KeptText::KeptText() : text_(exchange_recent_text()) {}
+
+KeptText::~KeptText() {
+    if (!text_.empty()) {
+        set_recent_text(std::move(text_));
+    }
+}
+
+CurrentCall::CurrentCall(const char *name) : function(name), outer_(std::exchange(t_call, this)) {}
+
+CurrentCall::~CurrentCall() { t_call = outer_; }
+
+CurrentCall *current_call() { return t_call; }
+
+const char *current_function() { return t_call == nullptr ? "" : t_call->function; }
 
 void remember(aclError code) { thread_errors().last = code; }
 

@@ -17,17 +17,16 @@ struct Failure {
 
 #define ACLSIM_PRINTF(format_index, first) __attribute__((format(printf, format_index, first)))
 
-// An argument check of the ACL layer: 100000 or what the specification says; never remembered.
-[[noreturn]] void reject(aclError code, const char *format, ...) ACLSIM_PRINTF(2, 3);
-// A failure found by the runtime layer: remembered by the thread.
+// A failure that the thread remembers for aclrtGetLastError: those found by the runtime layer.
 [[noreturn]] void fail(aclError code, const char *format, ...) ACLSIM_PRINTF(2, 3);
-// A failure of the runtime layer that the runtime deliberately does not remember (most 207000, some 107002).
-[[noreturn]] void refuse(aclError code, const char *format, ...) ACLSIM_PRINTF(2, 3);
+// One that it does not remember: the argument checks of the ACL layer, and what the runtime layer answers without
+// remembering it (most 207000, some 107002).
+[[noreturn]] void fail_unremembered(aclError code, const char *format, ...) ACLSIM_PRINTF(2, 3);
 
 // ACL_ERROR_INVALID_PARAM for a NULL argument.
 inline void require(const void *argument, const char *name) {
     if (argument == nullptr) {
-        reject(ACL_ERROR_INVALID_PARAM, "%s is NULL", name);
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s is NULL", name);
     }
 }
 
@@ -35,29 +34,42 @@ inline void require(const void *argument, const char *name) {
 aclError unsupported(const char *function);
 // The answer when the host has no memory for the simulator itself.
 aclError out_of_memory();
+// The answer to any other exception of the C++ library, with its text.
+aclError unexpected_exception(const char *what);
+
+// The call of the C API that the calling thread is in. Calls nest: callbacks make them.
+class CurrentCall {
+  public:
+    explicit CurrentCall(const char *function);
+    ~CurrentCall();
+    CurrentCall(const CurrentCall &) = delete;
+    CurrentCall &operator=(const CurrentCall &) = delete;
+
+    const char *const function;
+    std::string place;  // in the program; empty if nobody wants to know
+
+  private:
+    CurrentCall *const outer_;
+};
+CurrentCall *current_call();     // nullptr: a thread of the simulator's own, or user code
+const char *current_function();  // "" outside calls
 
 // The calling thread's errors.
-void begin_call(const char *function);  // names the function in the texts of failures
-// Where in the program the present call is; empty if nobody wants to know.
-void set_call_place(std::string place);
-const std::string &call_place();
-const char *current_function();
 void remember(aclError code);
 aclError last_error(bool clear);
 void share_recent_texts(bool on);  // aclInit's err_msg_mode: any thread takes any thread's texts
 const char *take_recent_text();    // NULL if there is none; valid until the thread's next call
 
-// What the thread knows of its present call, kept while user code runs, which may make calls of its own.
-class KeptCall {
+// Keeps the text of the newest failure while user code runs, which may fail by itself.
+class KeptText {
   public:
-    KeptCall();
-    ~KeptCall();
-    KeptCall(const KeptCall &) = delete;
-    KeptCall &operator=(const KeptCall &) = delete;
+    KeptText();
+    ~KeptText();
+    KeptText(const KeptText &) = delete;
+    KeptText &operator=(const KeptText &) = delete;
 
   private:
-    const char *function_;
-    std::string place_;
+    std::string text_;
 };
 
 }  // namespace aclsim

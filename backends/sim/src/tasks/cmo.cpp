@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/core.h"
+#include "memory/memory.h"
 
 namespace aclsim {
 namespace {
@@ -63,8 +64,8 @@ CacheRange CmoDescriptor::read(const void *descriptor) const {
 
 // --- barriers --------------------------------------------------------------------------------------------------------
 
-std::shared_ptr<CmoBarriers::Operation> CmoBarriers::add(std::uint32_t id, void *stream) {
-    auto operation = std::make_shared<Operation>(Operation{stream});
+std::shared_ptr<CmoBarriers::Operation> CmoBarriers::add(std::uint32_t id, const Stream &stream) {
+    auto operation = std::make_shared<Operation>(Operation{Ref<const Stream>(stream), false, {}});
     operations_[id].push_back(operation);
     return operation;
 }
@@ -74,30 +75,39 @@ const CmoBarriers::Operations *CmoBarriers::find(std::uint32_t id) const {
     return found == operations_.end() ? nullptr : &found->second;
 }
 
-void CmoBarriers::complete(Engine &engine, Operation &operation) {
+void CmoBarriers::complete(Core &core, Operation &operation) {
     operation.is_done = true;
-    waiters_.wake(engine);
+    waiters_.wake(core);
 }
 
-const CmoBarriers::Operation *CmoBarrierTask::first_left() const {
-    const auto left = std::find_if(operations_.begin(), operations_.end(), [](const auto &it) { return !it->is_done; });
-    return left == operations_.end() ? nullptr : left->get();
+bool CmoBarrierTask::try_pass() {
+    return std::all_of(operations_.begin(), operations_.end(), [](const auto &it) { return it->is_done; });
 }
 
-Stream *CmoBarrierTask::waits_for() {
-    const CmoBarriers::Operation *left = first_left();
-    return left == nullptr ? nullptr : engine_.registry().find<Stream>(left->stream);
+void CmoBarrierTask::note_passed(const Stream &stream) {
+    for (const auto &operation : operations_) {
+        core_.observers().tell(&Observer::ordered, operation->task, stream.point(*this), Ordering::Barrier);
+    }
+}
+
+// Which task of its stream an operation is depends on the execution of the model: the newest is not before it.
+void CmoBarrierTask::add_causes(Causes &causes) const {
+    for (const auto &operation : operations_) {
+        if (!operation->is_done) {
+            causes.list.push_back({operation->stream.get(), operation->stream->submitted});
+        }
+    }
 }
 
 // --- operations ------------------------------------------------------------------------------------------------------
 
 void CmoTask::run() { operate(type_, range_); }
 
-Executor *TaggedCmoTask::executor() { return &engine_.workers(); }
+Executor *TaggedCmoTask::executor() { return &core_.workers(); }
 
 Start DescribedCmoTask::start(Stream &) {
     const CmoDescriptor &layout = CmoDescriptor::of_product();
-    if (!engine_.memory().is_live(descriptor_, layout.size)) {
+    if (!memory_.space().is_live(descriptor_, layout.size)) {
         result = ACL_ERROR_RT_DRV_INTERNAL_ERROR;  // the descriptor was freed after the call
         return Start::Done;
     }
@@ -107,6 +117,6 @@ Start DescribedCmoTask::start(Stream &) {
 
 void DescribedCmoTask::run() { operate(type_, range_); }
 
-Executor *DescribedCmoTask::executor() { return &engine_.workers(); }
+Executor *DescribedCmoTask::executor() { return &memory_.core.workers(); }
 
 }  // namespace aclsim

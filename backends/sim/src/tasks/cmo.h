@@ -11,12 +11,14 @@
 
 #include "abi/acl.h"
 #include "engine/condition.h"
+#include "engine/stream.h"
 #include "engine/task.h"
 #include "engine/waiters.h"
 
 namespace aclsim {
 
-class Engine;
+class Core;
+class Memory;
 
 // The hardware's length has 32 bits; the rest of a size is silently lost.
 struct CacheRange {
@@ -41,15 +43,16 @@ struct CmoDescriptor {
 class CmoBarriers {
   public:
     struct Operation {
-        void *stream;  // handle
+        Ref<const Stream> stream;
         bool is_done = false;
+        Point task;  // that has done it
     };
     using Operations = std::vector<std::shared_ptr<Operation>>;
 
-    std::shared_ptr<Operation> add(std::uint32_t id, void *stream);
+    std::shared_ptr<Operation> add(std::uint32_t id, const Stream &stream);
     // Those that were submitted so far; nullptr if the id was never used.
     const Operations *find(std::uint32_t id) const;
-    void complete(Engine &engine, Operation &operation);
+    void complete(Core &core, Operation &operation);
     Waiters &waiters() { return waiters_; }
 
   private:
@@ -76,17 +79,20 @@ class CmoTask final : public Task {
 // The same with a tag that barriers of the model know.
 class TaggedCmoTask final : public Task {
   public:
-    TaggedCmoTask(Engine &engine, CmoBarriers &barriers, std::shared_ptr<CmoBarriers::Operation> operation)
-        : engine_(engine), barriers_(barriers), operation_(std::move(operation)) {}
+    TaggedCmoTask(Core &core, CmoBarriers &barriers, std::shared_ptr<CmoBarriers::Operation> operation)
+        : core_(core), barriers_(barriers), operation_(std::move(operation)) {}
     TaskKind kind() const override { return TaskKind::Cmo; }
-    Start start(Stream &) override { return Start::Run; }
+    Start start(Stream &stream) override {
+        operation_->task = stream.point(*this);
+        return Start::Run;
+    }
     Executor *executor() override;
-    void finish() override { barriers_.complete(engine_, *operation_); }
+    void finish() override { barriers_.complete(core_, *operation_); }
     void cancel(Stream &) override { finish(); }  // what will never work on the range holds nobody up
     void rewind() override { operation_->is_done = false; }
 
   private:
-    Engine &engine_;
+    Core &core_;
     CmoBarriers &barriers_;  // of the model that keeps this task
     std::shared_ptr<CmoBarriers::Operation> operation_;
 };
@@ -94,15 +100,15 @@ class TaggedCmoTask final : public Task {
 // Works on the range that its descriptor holds when its turn comes.
 class DescribedCmoTask final : public Task {
   public:
-    DescribedCmoTask(Engine &engine, aclrtCmoType type, const void *descriptor)
-        : engine_(engine), type_(type), descriptor_(descriptor) {}
+    DescribedCmoTask(Memory &memory, aclrtCmoType type, const void *descriptor)
+        : memory_(memory), type_(type), descriptor_(descriptor) {}
     TaskKind kind() const override { return TaskKind::Cmo; }
     Start start(Stream &) override;
     void run() override;
     Executor *executor() override;
 
   private:
-    Engine &engine_;
+    Memory &memory_;
     aclrtCmoType type_;
     const void *descriptor_;
     CacheRange range_{};
@@ -111,23 +117,20 @@ class DescribedCmoTask final : public Task {
 // Holds its stream until the operations are done.
 class CmoBarrierTask final : public ConditionTask {
   public:
-    CmoBarrierTask(Engine &engine, CmoBarriers &barriers, CmoBarriers::Operations operations)
-        : ConditionTask(engine, /*timeout_s=*/0, /*polls=*/false),
-          engine_(engine),
+    CmoBarrierTask(Core &core, CmoBarriers &barriers, CmoBarriers::Operations operations)
+        : ConditionTask(core, /*timeout_s=*/0, /*polls=*/false),
           barriers_(barriers),
           operations_(std::move(operations)) {}
     TaskKind kind() const override { return TaskKind::CmoBarrier; }
-    Stream *waits_for() override;
+    void add_causes(Causes &causes) const override;
     std::string awaited() const override { return "cache operations with barriers"; }
 
   protected:
-    bool try_pass() override { return first_left() == nullptr; }
+    bool try_pass() override;
+    void note_passed(const Stream &stream) override;
     Waiters &waiters() override { return barriers_.waiters(); }
 
   private:
-    const CmoBarriers::Operation *first_left() const;
-
-    Engine &engine_;
     CmoBarriers &barriers_;
     CmoBarriers::Operations operations_;
 };

@@ -2,6 +2,7 @@
 
 #include "engine/condition.h"
 #include "engine/core.h"
+#include "machine/device.h"
 #include "support/error.h"
 
 namespace aclsim {
@@ -39,26 +40,35 @@ bool is_satisfied(std::uint32_t count, const aclrtCntNotifyWaitInfo &info) {
 
 class CntNotifyRecordTask final : public Task {
   public:
-    CntNotifyRecordTask(Engine &engine, std::shared_ptr<CntNotify> notify, const aclrtCntNotifyRecordInfo &info)
-        : engine_(engine), notify_(std::move(notify)), info_(info) {}
+    CntNotifyRecordTask(Core &core, Ref<CntNotify> notify, const aclrtCntNotifyRecordInfo &info)
+        : core_(core), notify_(std::move(notify)), info_(info) {}
     TaskKind kind() const override { return TaskKind::NotifyRecord; }
-    Start start(Stream &) override {
+    Start start(Stream &stream) override {
+        notify_->records_.remove(stream, *this);
+        notify_->changed_by_ = stream.point(*this);
         notify_->count_ = changed(notify_->count_, info_);
-        notify_->waiters_.wake(engine_);
+        notify_->waiters_.wake(core_);
         return Start::Done;
     }
+    void cancel(Stream &stream) override { notify_->records_.remove(stream, *this); }
+    void note_queued(const Stream &stream) override { notify_->records_.add(stream, *this); }
 
   private:
-    Engine &engine_;
-    std::shared_ptr<CntNotify> notify_;
+    Core &core_;
+    Ref<CntNotify> notify_;
     aclrtCntNotifyRecordInfo info_;
 };
 
 class CntNotifyWaitTask final : public ConditionTask {
   public:
-    CntNotifyWaitTask(Engine &engine, std::shared_ptr<CntNotify> notify, const aclrtCntNotifyWaitInfo &info)
-        : ConditionTask(engine, info.timeout, /*polls=*/false), notify_(std::move(notify)), info_(info) {}
+    CntNotifyWaitTask(Core &core, Ref<CntNotify> notify, const aclrtCntNotifyWaitInfo &info)
+        : ConditionTask(core, info.timeout, /*polls=*/false), notify_(std::move(notify)), info_(info) {}
     TaskKind kind() const override { return TaskKind::NotifyWait; }
+    void add_causes(Causes &causes) const override {
+        causes.any = true;
+        notify_->records_.add_causes(causes);
+        causes.list.push_back({nullptr, 0, Outside::Host});
+    }
 
   protected:
     bool try_pass() override {
@@ -68,39 +78,45 @@ class CntNotifyWaitTask final : public ConditionTask {
         notify_->count_ = info_.isClear != 0 ? 0 : notify_->count_;
         return true;
     }
+    void note_passed(const Stream &stream) override {
+        core_.observers().tell(&Observer::ordered, notify_->changed_by_, stream.point(*this), Ordering::Notify);
+    }
     Waiters &waiters() override { return notify_->waiters_; }
     std::string awaited() const override {
         return "counting notify " + std::to_string(notify_->id) + ", which is at " + std::to_string(notify_->count_);
     }
 
   private:
-    std::shared_ptr<CntNotify> notify_;
+    Ref<CntNotify> notify_;
     aclrtCntNotifyWaitInfo info_;
 };
 
 CntNotify::~CntNotify() { device.notify_ids.release(id); }
 
-std::shared_ptr<CntNotify> CntNotify::create(Engine &engine, Device &device) {
+Ref<CntNotify> CntNotify::create(Core &core, Device &device) {
     std::uint32_t id = 0;
     if (!device.notify_ids.acquire(id)) {
         fail(ACL_ERROR_RT_NO_NOTIFY_RESOURCE, "device %u gives out no more notifies; %u are in use", device.user_id,
              device.notify_ids.in_use());
     }
-    auto notify = std::make_shared<CntNotify>(device, id);
-    engine.registry().add(notify);
+    auto notify = make_ref<CntNotify>(device, id);
+    core.registry().add(notify);
     return notify;
 }
 
-void CntNotify::record(Engine &engine, Lock &lock, Stream &stream, const aclrtCntNotifyRecordInfo &info) {
-    const auto self = shared_from_this();
-    engine.admit(lock, stream);
-    engine.submit(stream, CntNotifyRecordTask(engine, self, info));
+void CntNotify::record(Core &core, Lock &lock, Stream &stream, const aclrtCntNotifyRecordInfo &info) {
+    const Ref<CntNotify> self(this);
+    core.admit(lock, stream);
+    if (stream.executes_tasks) {
+        records_.add(stream);
+    }
+    core.submit(stream, CntNotifyRecordTask(core, self, info));
 }
 
-void CntNotify::wait(Engine &engine, Lock &lock, Stream &stream, const aclrtCntNotifyWaitInfo &info) {
-    const auto self = shared_from_this();
-    engine.admit(lock, stream);
-    engine.submit(stream, CntNotifyWaitTask(engine, self, info));
+void CntNotify::wait(Core &core, Lock &lock, Stream &stream, const aclrtCntNotifyWaitInfo &info) {
+    const Ref<CntNotify> self(this);
+    core.admit(lock, stream);
+    core.submit(stream, CntNotifyWaitTask(core, self, info));
 }
 
 }  // namespace aclsim

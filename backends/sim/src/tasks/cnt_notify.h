@@ -2,29 +2,28 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <mutex>
 
 #include "abi/acl.h"
+#include "engine/lock.h"
+#include "engine/pending.h"
 #include "engine/registry.h"
 #include "engine/waiters.h"
 
 namespace aclsim {
 
-class Engine;
-class Stream;
+class Core;
 struct Device;
 
-class CntNotify final : public Object, public std::enable_shared_from_this<CntNotify> {
+class CntNotify final : public Object {
   public:
     static constexpr Kind kKind = Kind::CntNotify;
-    static std::shared_ptr<CntNotify> create(Engine &engine, Device &device);
+    static Ref<CntNotify> create(Core &core, Device &device);
     CntNotify(Device &owner, std::uint32_t notify_id) : device(owner), id(notify_id) {}
     ~CntNotify() override;
 
-    void record(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream,
+    void record(Core &core, Lock &lock, Stream &stream,
                 const aclrtCntNotifyRecordInfo &info);
-    void wait(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream, const aclrtCntNotifyWaitInfo &info);
+    void wait(Core &core, Lock &lock, Stream &stream, const aclrtCntNotifyWaitInfo &info);
 
     Device &device;
     const std::uint32_t id;
@@ -33,6 +32,8 @@ class CntNotify final : public Object, public std::enable_shared_from_this<CntNo
     friend class CntNotifyRecordTask;
     friend class CntNotifyWaitTask;
     std::uint32_t count_ = 0;
+    PendingTasks records_;
+    Point changed_by_;  // the newest record
     Waiters waiters_;
 };
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/core.h"
 #include "machine/context.h"
+#include "memory/memory.h"
 #include "support/error.h"
 
 namespace aclsim {
@@ -50,8 +50,8 @@ const char *name_of(Place place) {
     return kNames[static_cast<std::size_t>(place)];
 }
 
-bool is_pageable(Engine &engine, const void *address) {
-    return engine.memory().locate(address).place == Place::Unregistered;
+bool is_pageable(Memory &memory, const void *address) {
+    return memory.space().locate(address).place == Place::Unregistered;
 }
 
 // From the first byte of the first row to the last byte of the last one.
@@ -69,15 +69,15 @@ bool can_access(const Device &device, const Location &location) {
     return location.device == device.physical_id || device.accessible_peers.count(location.device) != 0;
 }
 
-void require_access(Engine &engine, const Transfer &transfer) {
-    const Location from = engine.memory().locate(transfer.source);
-    const Location to = engine.memory().locate(transfer.destination);
+void require_access(Memory &memory, const Transfer &transfer) {
+    const Location from = memory.space().locate(transfer.source);
+    const Location to = memory.space().locate(transfer.destination);
     const bool is_between_devices =
         from.place == Place::Device && to.place == Place::Device && from.device != to.device;
     if (!is_between_devices || !config().product->has(kCopiesNeedPeerAccess)) {
         return;
     }
-    const Device &own = require_current_device(engine);
+    const Device &own = require_current_device(memory.machine);
     if (!can_access(own, from) || !can_access(own, to)) {
         fail(ACL_ERROR_RT_PARAM_INVALID,
              "the copy goes from one device to another, and device %u has no access to its peer; call "
@@ -127,9 +127,9 @@ void require_fits(std::size_t count, std::size_t limit) {
     }
 }
 
-aclrtMemcpyKind correct_kind(Engine &engine, aclrtMemcpyKind kind, const void *destination, const void *source) {
-    const Place from = engine.memory().locate(source).place;
-    const Place to = engine.memory().locate(destination).place;
+aclrtMemcpyKind correct_kind(Memory &memory, aclrtMemcpyKind kind, const void *destination, const void *source) {
+    const Place from = memory.space().locate(source).place;
+    const Place to = memory.space().locate(destination).place;
     const auto *rule = std::find_if(std::begin(kKindRules), std::end(kKindRules), [&](const KindRule &candidate) {
         return candidate.source == from && candidate.destination == to;
     });
@@ -143,59 +143,34 @@ aclrtMemcpyKind correct_kind(Engine &engine, aclrtMemcpyKind kind, const void *d
     return rule->direction;
 }
 
-bool is_live(Engine &engine, const void *address, std::size_t size) { return engine.memory().is_live(address, size); }
-
-void require_live(Engine &engine, const void *address, std::size_t size, const char *name) {
-    if (!is_live(engine, address, size)) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %zu bytes at %p are not inside one live allocation%s", name, size,
-             address, what_is_known_of(engine, address).c_str());
-    }
-    note_use(engine, address, size, name);
+void require_ranges(Memory &memory, const Transfer &transfer) {
+    require_live(memory, transfer.destination, extent_of(transfer, transfer.destination_pitch), AccessMode::Write, "dst");
+    require_live(memory, transfer.source, extent_of(transfer, transfer.source_pitch), AccessMode::Read, "src");
+    require_access(memory, transfer);
 }
 
-void require_still_live(Engine &engine, std::initializer_list<Extent> memory) {
-    for (const Extent &extent : memory) {
-        if (!is_live(engine, extent.address, extent.size)) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "the %zu bytes at %p were freed while this call waited for the stream%s",
-                 extent.size, extent.address, what_is_known_of(engine, extent.address).c_str());
-        }
-    }
-}
-
-void admit_with(Engine &engine, Lock &lock, Stream &stream, std::initializer_list<Extent> memory) {
-    if (engine.admit(lock, stream)) {
-        require_still_live(engine, memory);
-    }
-}
-
-void require_ranges(Engine &engine, const Transfer &transfer) {
-    require_live(engine, transfer.destination, extent_of(transfer, transfer.destination_pitch), "dst");
-    require_live(engine, transfer.source, extent_of(transfer, transfer.source_pitch), "src");
-    require_access(engine, transfer);
-}
-
-void copy_in_stream(Engine &engine, Lock &lock, Stream &stream, const Transfer &transfer, aclrtMemcpyKind corrected) {
+void copy_in_stream(Memory &memory, Lock &lock, Stream &stream, const Transfer &transfer, aclrtMemcpyKind corrected) {
     const bool crosses = corrected == ACL_MEMCPY_HOST_TO_DEVICE || corrected == ACL_MEMCPY_DEVICE_TO_HOST;
     const Extent destination{transfer.destination, extent_of(transfer, transfer.destination_pitch)};
     const Extent source{transfer.source, extent_of(transfer, transfer.source_pitch)};
-    admit_with(engine, lock, stream, {destination, source});
-    if (!crosses || !(is_pageable(engine, transfer.source) || is_pageable(engine, transfer.destination))) {
-        engine.submit(stream, CopyTask(engine.workers(), transfer));
+    admit_with(memory, lock, stream, {destination, source});
+    if (!crosses || !(is_pageable(memory, transfer.source) || is_pageable(memory, transfer.destination))) {
+        memory.core.submit(stream, CopyTask(memory.core.workers(), transfer));
         return;
     }
-    const auto keep = stream.shared_from_this();
-    const Engine::Waited waited = engine.wait_for(lock, keep, stream.submitted, Clock::time_point::max());
-    if (waited == Engine::Waited::Aborted) {
+    const Ref<Stream> keep(stream);
+    const Core::Waited waited = memory.core.wait_for(lock, keep, stream.submitted, kNever);
+    if (waited == Core::Waited::Aborted) {
         fail_aborted(stream);
     }
-    require_sound(stream.context);
-    report_failure(stream);
-    require_still_live(engine, {destination, source});
-    copy_now(engine, lock, transfer);
+    require_healthy(context_of(stream));
+    raise_stream_failure(stream);
+    require_still_live(memory, {destination, source});
+    copy_now(memory, lock, transfer);
 }
 
-void copy_now(Engine &engine, Lock &lock, const Transfer &transfer) {
-    work_unlocked(engine, lock, [&] { transfer.move(); });
+void copy_now(Memory &memory, Lock &lock, const Transfer &transfer) {
+    work_unlocked(memory, lock, [&] { transfer.move(); });
 }
 
 }  // namespace aclsim

@@ -4,15 +4,15 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
-#include <mutex>
 
 #include "engine/stream.h"
 #include "engine/task.h"
+#include "memory/extent.h"
 
 namespace aclsim {
 
-class Engine;
+class ContextStream;
+class Memory;
 
 // Asks a long movement of data to end early: the queue of the task's stream was dropped.
 class Interruption {
@@ -100,37 +100,18 @@ void require_fits(std::size_t count, std::size_t limit);
 
 // The kind that the runtime makes of the caller's kind and the two places: memory_cmo_allocator.md section 3.
 // Fails with ACL_ERROR_RT_PARAM_INVALID where the table has no answer.
-aclrtMemcpyKind correct_kind(Engine &engine, aclrtMemcpyKind kind, const void *destination, const void *source);
-
-// Memory that the runtime allocated must be live over the whole range; other addresses cannot be checked.
-bool is_live(Engine &engine, const void *address, std::size_t size);
-void require_live(Engine &engine, const void *address, std::size_t size,
-                  const char *name);  // ACL_ERROR_RT_PARAM_INVALID
-
-// Engine::admit(), with memory that must still be live afterwards: while the call waits, others may free it.
-struct Extent {
-    const void *address;
-    std::size_t size;
-};
-void require_still_live(Engine &engine, std::initializer_list<Extent> memory);  // ACL_ERROR_RT_PARAM_INVALID
-void admit_with(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream,
-                std::initializer_list<Extent> memory);
+aclrtMemcpyKind correct_kind(Memory &memory, aclrtMemcpyKind kind, const void *destination, const void *source);
 
 // What the driver would find wrong with the addresses of a copy: memory that is not live, or, between two devices, that
 // the current one has no access to.
-void require_ranges(Engine &engine, const Transfer &transfer);
+void require_ranges(Memory &memory, const Transfer &transfer);
 
 // An asynchronous copy as the runtime does it: with pageable memory on the host side it waits for the stream and
 // copies at once (the "pageable rule"), else it is a task.
-void copy_in_stream(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream, const Transfer &transfer,
+void copy_in_stream(Memory &memory, Lock &lock, Stream &stream, const Transfer &transfer,
                     aclrtMemcpyKind corrected);
 
 // In the calling thread, without the lock.
-void copy_now(Engine &engine, std::unique_lock<std::mutex> &lock, const Transfer &transfer);
-
-// What aclrtMemcpy and aclrtMemcpyAsync do once their arguments have been looked at (api/copy.cpp).
-void copy_block(Engine &engine, std::unique_lock<std::mutex> &lock, const Transfer &transfer);
-void copy_block_in_stream(Engine &engine, std::unique_lock<std::mutex> &lock, aclrtStream stream,
-                          const Transfer &transfer, aclrtMemcpyKind kind);
+void copy_now(Memory &memory, Lock &lock, const Transfer &transfer);
 
 }  // namespace aclsim

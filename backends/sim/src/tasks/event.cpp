@@ -1,11 +1,13 @@
 #include "tasks/event.h"
 
 #include <chrono>
+#include <utility>
 
-#include "checks/stall.h"
+#include "engine/condition.h"
 #include "engine/core.h"
 #include "machine/context.h"
 #include "support/error.h"
+#include "support/text.h"
 
 namespace aclsim {
 
@@ -25,26 +27,30 @@ void Signal::give_back_id() {
     }
 }
 
-void Signal::set(Engine &engine) {
+void Signal::set(Core &core, const Point &record) {
     set_ = true;
-    waiters_.wake(engine);
+    set_by_ = record;
+    waiters.wake(core);
 }
 
 class RecordTask final : public Task {
   public:
-    RecordTask(Engine &engine, std::shared_ptr<Event> event, std::shared_ptr<Signal> signal, std::uint64_t record)
-        : engine_(engine), event_(std::move(event)), signal_(std::move(signal)), record_(record) {}
+    RecordTask(Core &core, Ref<Event> event, Ref<Signal> signal, std::uint64_t record)
+        : core_(core), event_(std::move(event)), signal_(std::move(signal)), record_(record) {}
     TaskKind kind() const override { return TaskKind::Record; }
 
-    Start start(Stream &) override {
+    Start start(Stream &stream) override {
+        signal_->records.remove(stream, *this);
         if (is_newest()) {
             event_->complete_ = true;
             event_->ticks_ = event_->takes_time() ? now() : 0;
             event_->give_back_id();
         }
-        signal_->set(engine_);
+        signal_->set(core_, stream.point(*this));
         return Start::Done;
     }
+
+    void note_queued(const Stream &stream) override { signal_->records.add(stream, *this); }
 
     void rewind() override {
         if (is_newest()) {
@@ -56,7 +62,8 @@ class RecordTask final : public Task {
     // The abort of a device, on some chips also that of a stream, leaves the event as if it had never been recorded
     // (section 0.2). Otherwise its record stays, and is never complete.
     void cancel(Stream &stream) override {
-        if (!is_newest() || injected_failure != ACL_SUCCESS) {
+        signal_->records.remove(stream, *this);
+        if (!is_newest()) {
             return;
         }
         const bool is_stream_abort = stream.abort_reason != ACL_ERROR_RT_DEVICE_TASK_ABORT;
@@ -69,81 +76,70 @@ class RecordTask final : public Task {
         event_->give_back_id();
     }
 
+    // The record stays, and is never complete.
+    void fail(Stream &stream) override { signal_->records.remove(stream, *this); }
+
   private:
     bool is_newest() const { return event_->records_ == record_; }
-    static std::uint64_t now() {
+    std::uint64_t now() const {
         constexpr std::uint64_t kPerMs = 1'000'000;
-        const auto since_boot = std::chrono::steady_clock::now().time_since_epoch();
+        const auto since_boot = core_.clock().now().time_since_epoch();
         const auto ns = static_cast<std::uint64_t>(since_boot / std::chrono::nanoseconds(1));
         const std::uint64_t ticks = config().product->ticks_per_ms;
         return ns / kPerMs * ticks + ns % kPerMs * ticks / kPerMs;  // in two parts: the product would overflow
     }
 
-    Engine &engine_;
-    std::shared_ptr<Event> event_;
-    std::shared_ptr<Signal> signal_;
+    Core &core_;
+    Ref<Event> event_;
+    Ref<Signal> signal_;
     std::uint64_t record_;
 };
 
-class WaitTask final : public Task {
+class WaitTask final : public ConditionTask {
   public:
-    WaitTask(Engine &engine, std::shared_ptr<Event> event, std::shared_ptr<Signal> signal, std::uint32_t timeout_s)
-        : engine_(engine), event_(std::move(event)), signal_(std::move(signal)), timeout_s_(timeout_s) {
-        if (timeout_s_ > 0) {
-            engine_.timer().start();
-        }
+    WaitTask(Core &core, Ref<Event> event, Ref<Signal> signal, std::uint32_t timeout_s)
+        : ConditionTask(core, timeout_s, /*polls=*/false), event_(std::move(event)), signal_(std::move(signal)) {
         ++event_->outstanding_waits_;
     }
     TaskKind kind() const override { return TaskKind::Wait; }
 
-    Start start(Stream &stream) override {
-        if (!signal_->is_set() && !expired_) {
-            signal_->add_waiter(stream);
-            if (timeout_s_ > 0 && !armed_) {
-                armed_ = true;
-                engine_.timer().arm(stream, Clock::now() + std::chrono::seconds(timeout_s_));
-            }
-            return Start::Blocked;
-        }
-        if (expired_) {
-            result = ACL_ERROR_RT_TASK_TIMEOUT;
-        } else {
-            event_->tell_observer(engine_, stream);
-        }
-        cancel(stream);
-        return Start::Done;
+    void rewind() override {
+        ConditionTask::rewind();
+        ++event_->outstanding_waits_;
     }
 
-    void cancel(Stream &stream) override {
-        signal_->remove_waiter(stream);
+    // Without a pending record a thread of the program is to record the event, if it can.
+    void add_causes(Causes &causes) const override {
+        causes.any = true;
+        signal_->records.add_causes(causes);
+        if (signal_->records.empty()) {
+            causes.list.push_back({nullptr, 0, Outside::Host});
+        }
+    }
+    std::string awaited() const override {
+        return "event " + text_of(event_->handle()) + (signal_->records.empty() ? ", which is not recorded" : "");
+    }
+
+  protected:
+    bool try_pass() override { return signal_->is_set(); }
+    void note_passed(const Stream &stream) override {
+        core_.observers().tell(&Observer::ordered, signal_->set_by(), stream.point(*this), Ordering::Event);
+    }
+    void leave(Stream &stream) override {
+        ConditionTask::leave(stream);
         --event_->outstanding_waits_;
         event_->give_back_id();
     }
-
-    void rewind() override {
-        ++event_->outstanding_waits_;
-        armed_ = expired_ = false;
-    }
-
-    bool expire() override { return expired_ = true; }
-
-    Stream *waits_for() override { return event_->record_stream().get(); }
-    std::string awaited() const override {
-        return "event " + text_of(event_->handle()) + (event_->recorded_ ? "" : ", which is not recorded");
-    }
+    Waiters &waiters() override { return signal_->waiters; }
 
   private:
-    Engine &engine_;
-    std::shared_ptr<Event> event_;
-    std::shared_ptr<Signal> signal_;
-    std::uint32_t timeout_s_;
-    bool armed_ = false;
-    bool expired_ = false;
+    Ref<Event> event_;
+    Ref<Signal> signal_;
 };
 
 class ResetTask final : public Task {
   public:
-    explicit ResetTask(std::shared_ptr<Signal> signal) : signal_(std::move(signal)) {}
+    explicit ResetTask(Ref<Signal> signal) : signal_(std::move(signal)) {}
     TaskKind kind() const override { return TaskKind::Reset; }
     Start start(Stream &) override {
         signal_->clear();
@@ -151,23 +147,22 @@ class ResetTask final : public Task {
     }
 
   private:
-    std::shared_ptr<Signal> signal_;
+    Ref<Signal> signal_;
 };
 
-std::shared_ptr<Stream> Event::record_stream() const {
-    auto stream = record_stream_.lock();
-    return stream && !stream->destroyed ? stream : nullptr;
+Ref<Stream> Event::record_stream() const {
+    return record_stream_ && !record_stream_->is_destroyed ? record_stream_ : nullptr;
 }
 
 void Event::note_record(Stream &stream) {
-    record_stream_ = stream.weak_from_this();
+    record_stream_ = Ref<Stream>(stream);
     record_sequence_ = stream.submitted + 1;
     abort_reason_ = ACL_SUCCESS;
 }
 
 void Event::renew_signal() {
     // One that nobody else refers to is as good as a new one.
-    auto signal = signal_.use_count() == 1 ? signal_ : std::make_shared<Signal>(device);
+    auto signal = signal_->references() == 1 ? signal_ : make_ref<Signal>(device);
     if (can_be_waited_for() || !config().product->is_stars) {
         signal->take_id();  // K4 needs none where the hardware schedules
     }
@@ -184,13 +179,13 @@ void Event::give_back_id() {
     }
 }
 
-void Event::record(Engine &engine, Lock &lock, Stream &stream) {
-    const auto self = shared_from_this();  // admit() may let other threads in
-    engine.admit(lock, stream);
+void Event::record(Core &core, Lock &lock, Stream &stream) {
+    const Ref<Event> self(this);  // admit() may let other threads in
+    core.admit(lock, stream);
     if (ipc) {
         records_ = ipc->issue();
         note_record(stream);
-        submit_ipc_record(engine, stream, ipc, records_);
+        submit_ipc_record(core, stream, ipc, records_);
         return;
     }
     if (!has_fixed_signal()) {
@@ -200,7 +195,10 @@ void Event::record(Engine &engine, Lock &lock, Stream &stream) {
     recorded_ = true;
     complete_ = seen_ = was_reset_ = false;
     note_record(stream);
-    engine.submit(stream, RecordTask(engine, self, signal_, records_));
+    if (stream.executes_tasks) {
+        signal_->records.add(stream);
+    }
+    core.submit(stream, RecordTask(core, self, signal_, records_));
 }
 
 bool Event::is_over_for(const Stream &stream) const {
@@ -214,16 +212,16 @@ bool Event::is_over_for(const Stream &stream) const {
     return is_over || is_own_record;
 }
 
-void Event::wait(Engine &engine, Lock &lock, Stream &stream, std::uint32_t timeout_s) {
-    const auto self = shared_from_this();
+void Event::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s) {
+    const Ref<Event> self(this);
     const Product &product = *config().product;
-    const bool is_foreign = &stream.context.device != &device;
+    const bool is_foreign = &device_of(stream) != &device;
     const bool is_ignored = is_foreign && !ipc && product.has(kIgnoresForeignWaits);
     if (is_ignored || is_over_for(stream)) {  // no task: it needs no place in the queue
         require_not_aborting(stream);
-        require_sound(stream.context);
+        require_healthy(context_of(stream));
     } else {
-        engine.admit(lock, stream);
+        core.admit(lock, stream);
     }
     if (is_ignored) {
         return;
@@ -231,33 +229,28 @@ void Event::wait(Engine &engine, Lock &lock, Stream &stream, std::uint32_t timeo
     const bool is_timed = product.has_wait_timeout && !(is_foreign && product.has(kForeignWaitsAreUntimed));
     const std::uint32_t timeout = is_timed ? timeout_s : 0;
     if (ipc) {
-        submit_ipc_wait(engine, stream, ipc, timeout);
+        submit_ipc_wait(core, stream, ipc, timeout);
         return;
     }
     const auto recorded = recorded_ && !has_fixed_signal() ? record_stream() : nullptr;
     if (recorded) {
-        engine.memory_pools().link(engine, stream, recorded->handle(), record_sequence_);
+        core.stream_order().add(stream, {recorded->serial, record_sequence_});
     }
     if (is_over_for(stream)) {
-        tell_observer(engine, stream);
+        if (recorded) {  // what follows in the stream comes after the record without a task for it
+            core.observers().tell(&Observer::ordered, Point{recorded->serial, record_sequence_},
+                                  Point{stream.serial, stream.submitted + 1}, Ordering::Event);
+        }
         return;
     }
-    engine.submit(stream, WaitTask(engine, self, signal_, timeout));
+    core.submit(stream, WaitTask(core, self, signal_, timeout));
 }
 
-void Event::reset(Engine &engine, Lock &lock, Stream &stream) {
-    const auto self = shared_from_this();
-    engine.admit(lock, stream);
+void Event::reset(Core &core, Lock &lock, Stream &stream) {
+    const Ref<Event> self(this);
+    core.admit(lock, stream);
     was_reset_ = true;
-    engine.submit(stream, ResetTask(signal_));
-}
-
-void Event::tell_observer(Engine &engine, const Stream &waited) const {
-    if (Observer *observer = engine.observer()) {
-        if (const auto recorded = record_stream()) {
-            observer->edge(*recorded, waited, *this);
-        }
-    }
+    core.submit(stream, ResetTask(signal_));
 }
 
 bool Event::was_seen_complete() const {
@@ -267,15 +260,15 @@ bool Event::was_seen_complete() const {
     return complete_ && (seen_ || is_told);
 }
 
-std::shared_ptr<Event> create_event(Engine &engine, Device &device, Event::Mode mode, std::uint32_t flags) {
-    auto event = std::make_shared<Event>(device, mode, flags);
+Ref<Event> create_event(Core &core, Device &device, Event::Mode mode, std::uint32_t flags) {
+    auto event = make_ref<Event>(device, mode, flags);
     if (event->has_fixed_signal()) {
         event->take_id();
     }
     if (event->is_ipc()) {
         event->ipc = IpcRecords::create();
     }
-    engine.registry().add(event);
+    core.registry().add(event);
     return event;
 }
 

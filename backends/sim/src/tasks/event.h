@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 
+#include "engine/pending.h"
 #include "engine/registry.h"
 #include "engine/task.h"
 #include "engine/waiters.h"
@@ -13,43 +13,42 @@
 
 namespace aclsim {
 
-class Engine;
-class Stream;
+class Core;
 struct Device;
 
 // The bit that a record sets and that waits look at, and the hardware id that it has on the device. K2 and K5 have one
 // for life, the other kinds take a new one for each record, which is why an earlier wait keeps its own record.
-class Signal {
+class Signal final : public RefCounted {
   public:
     explicit Signal(Device &device) : device_(device) {}
-    ~Signal() { give_back_id(); }
-    Signal(const Signal &) = delete;
-    Signal &operator=(const Signal &) = delete;
+    ~Signal() override { give_back_id(); }
     // Fails with ACL_ERROR_RT_NO_EVENT_RESOURCE if the device has none left. One that it has it keeps.
     void take_id();
     void give_back_id();
     const std::optional<std::uint32_t> &id() const { return id_; }
     bool is_set() const { return set_; }
-    void set(Engine &engine);
+    const Point &set_by() const { return set_by_; }  // the newest of the records that have set it
+    void set(Core &core, const Point &record);
     void clear() { set_ = false; }
-    void add_waiter(Stream &stream) { waiters_.add(stream); }
-    void remove_waiter(Stream &stream) { waiters_.remove(stream); }
+
+    PendingTasks records;  // that will set it
+    Waiters waiters;
 
   private:
     Device &device_;
     std::optional<std::uint32_t> id_;
     bool set_ = false;
-    Waiters waiters_;
+    Point set_by_;
 };
 
-class Event final : public Object, public std::enable_shared_from_this<Event> {
+class Event final : public Object {
   public:
     static constexpr Kind kKind = Kind::Event;
 
     // old mode: aclrtCreateEvent, aclrtCreateEventWithFlag; new mode: aclrtCreateEventExWithFlag.
     enum class Mode : std::uint8_t { Old, New };
     Event(Device &owner, Mode creation_mode, std::uint32_t creation_flags)
-        : device(owner), mode(creation_mode), flags(creation_flags), signal_(std::make_shared<Signal>(owner)) {}
+        : device(owner), mode(creation_mode), flags(creation_flags), signal_(make_ref<Signal>(owner)) {}
 
     // The kinds K1 to K7 as questions. K1 is the default event (0xE, old mode), K3 the Ex event with SYNC.
     bool is_external() const { return flags == ACL_EVENT_EXTERNAL; }            // K5
@@ -65,9 +64,9 @@ class Event final : public Object, public std::enable_shared_from_this<Event> {
     bool takes_time() const { return (flags & ACL_EVENT_TIME_LINE) != 0; }
 
     // --- host side; the caller has checked that the kind allows it -------------------------------------------------
-    void record(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream);
-    void wait(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream, std::uint32_t timeout_s);
-    void reset(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream);
+    void record(Core &core, Lock &lock, Stream &stream);
+    void wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s);
+    void reset(Core &core, Lock &lock, Stream &stream);
 
     bool was_recorded() const { return ipc ? ipc->newest() > 0 : recorded_; }
     bool is_complete() const { return ipc ? ipc->is_complete(ipc->newest()) : complete_; }
@@ -80,7 +79,7 @@ class Event final : public Object, public std::enable_shared_from_this<Event> {
     // The newest record, for those who wait for it: its number; its stream, nullptr when that is gone; the number of
     // the task there; and why that was aborted, if it was.
     std::uint64_t record_number() const { return records_; }
-    std::shared_ptr<Stream> record_stream() const;
+    Ref<Stream> record_stream() const;
     std::uint64_t record_sequence() const { return record_sequence_; }
     aclError abort_reason() const { return abort_reason_; }
 
@@ -100,9 +99,8 @@ class Event final : public Object, public std::enable_shared_from_this<Event> {
     void renew_signal();
     void give_back_id();
     bool is_over_for(const Stream &stream) const;  // a wait in that stream would have nothing to wait for
-    void tell_observer(Engine &engine, const Stream &waited) const;  // of a satisfied wait
 
-    std::shared_ptr<Signal> signal_;
+    Ref<Signal> signal_;
     std::uint64_t records_ = 0;  // number of the newest record: completions of older ones are ignored
     bool recorded_ = false;      // state other than INIT
     bool complete_ = false;      // state RECORDED
@@ -110,11 +108,11 @@ class Event final : public Object, public std::enable_shared_from_this<Event> {
     bool was_reset_ = false;  // since the newest record
     std::uint32_t outstanding_waits_ = 0;
     std::uint64_t ticks_ = 0;
-    std::weak_ptr<Stream> record_stream_;
+    Ref<Stream> record_stream_;
     std::uint64_t record_sequence_ = 0;
     aclError abort_reason_ = ACL_SUCCESS;
 };
 
-std::shared_ptr<Event> create_event(Engine &engine, Device &device, Event::Mode mode, std::uint32_t flags);
+Ref<Event> create_event(Core &core, Device &device, Event::Mode mode, std::uint32_t flags);
 
 }  // namespace aclsim

@@ -1,39 +1,56 @@
 #include "tasks/ipc_event.h"
 
+#include <unistd.h>
+
+#include <utility>
+
 #include "engine/condition.h"
 #include "engine/core.h"
+#include "support/error.h"
 
 namespace aclsim {
 namespace {
 
 class IpcRecordTask final : public Task {
   public:
-    IpcRecordTask(Engine &engine, std::shared_ptr<IpcRecords> records, std::uint64_t record)
-        : engine_(engine), records_(std::move(records)), record_(record) {}
+    IpcRecordTask(Core &core, std::shared_ptr<IpcRecords> records, std::uint64_t record)
+        : core_(core), records_(std::move(records)), record_(record) {}
     TaskKind kind() const override { return TaskKind::Record; }
-    Start start(Stream &) override {
-        records_->complete(engine_, record_);
+    Start start(Stream &stream) override {
+        cancel(stream);
         return Start::Done;
     }
     // Nobody in another process should wait for what was aborted here.
-    void cancel(Stream &) override { records_->complete(engine_, record_); }
+    void cancel(Stream &stream) override {
+        records_->pending.remove(stream, *this);
+        records_->complete(core_, record_, stream.point(*this));
+    }
 
   private:
-    Engine &engine_;
+    Core &core_;
     std::shared_ptr<IpcRecords> records_;
     std::uint64_t record_;
 };
 
 class IpcWaitTask final : public ConditionTask {
   public:
-    IpcWaitTask(Engine &engine, std::shared_ptr<IpcRecords> records, std::uint32_t timeout_s)
-        : ConditionTask(engine, timeout_s, /*polls=*/true), records_(std::move(records)), record_(records_->newest()) {}
+    IpcWaitTask(Core &core, std::shared_ptr<IpcRecords> records, std::uint32_t timeout_s)
+        : ConditionTask(core, timeout_s, /*polls=*/true), records_(std::move(records)), record_(records_->newest()) {}
     TaskKind kind() const override { return TaskKind::Wait; }
+    void add_causes(Causes &causes) const override {
+        causes.any = true;
+        records_->pending.add_causes(causes);
+        causes.list.push_back({nullptr, 0, Outside::OtherProcess});
+    }
+    std::string awaited() const override { return "record " + std::to_string(record_) + " of an IPC event"; }
 
   protected:
     bool try_pass() override { return records_->is_complete(record_); }
-    Waiters &waiters() override { return records_->waiters(); }
-    std::string awaited() const override { return "record " + std::to_string(record_) + " of an IPC event"; }
+    void note_passed(const Stream &stream) override {
+        core_.observers().tell(&Observer::ordered, records_->point_of(record_), stream.point(*this),
+                               Ordering::IpcEvent);
+    }
+    Waiters &waiters() override { return records_->waiters; }
 
   private:
     std::shared_ptr<IpcRecords> records_;
@@ -43,28 +60,45 @@ class IpcWaitTask final : public ConditionTask {
 }  // namespace
 
 std::shared_ptr<IpcRecords> IpcRecords::create() {
-    return std::make_shared<IpcRecords>(SharedMemory::create<Counts>());
+    return std::make_shared<IpcRecords>(SharedMemory::create<Shared>());
 }
 
 std::shared_ptr<IpcRecords> IpcRecords::open(const std::string &name) {
-    auto memory = SharedMemory::open<Counts>(name);
+    auto memory = SharedMemory::open<Shared>(name);
     return memory ? std::make_shared<IpcRecords>(std::move(memory)) : nullptr;
 }
 
-void IpcRecords::complete(Engine &engine, std::uint64_t record) {
-    std::atomic<std::uint64_t> &completed = counts().completed;
-    std::uint64_t before = completed;
-    while (before < record && !completed.compare_exchange_weak(before, record)) {
-    }
-    waiters_.wake(engine);
+std::uint64_t IpcRecords::issue() {
+    std::uint64_t issued = shared().issued;
+    do {
+        if (issued >= kSlots && !is_complete(issued + 1 - kSlots)) {
+            fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "%zu records of the IPC event are not complete", kSlots);
+        }
+    } while (!shared().issued.compare_exchange_weak(issued, issued + 1));
+    return issued + 1;
 }
 
-void submit_ipc_record(Engine &engine, Stream &stream, std::shared_ptr<IpcRecords> records, std::uint64_t record) {
-    engine.submit(stream, IpcRecordTask(engine, std::move(records), record));
+void IpcRecords::complete(Core &core, std::uint64_t record, const Point &task) {
+    Slot &slot = shared().slots[record % kSlots];
+    slot.process = getpid();
+    slot.stream = task.stream;
+    slot.sequence = task.sequence;
+    slot.completed = record;
+    waiters.wake(core);
 }
 
-void submit_ipc_wait(Engine &engine, Stream &stream, std::shared_ptr<IpcRecords> records, std::uint32_t timeout_s) {
-    engine.submit(stream, IpcWaitTask(engine, std::move(records), timeout_s));
+Point IpcRecords::point_of(std::uint64_t record) const {
+    const Slot &slot = shared().slots[record % kSlots];
+    return slot.process == getpid() ? Point{slot.stream, slot.sequence} : Point{};
+}
+
+void submit_ipc_record(Core &core, Stream &stream, std::shared_ptr<IpcRecords> records, std::uint64_t record) {
+    records->pending.add(stream);
+    core.submit(stream, IpcRecordTask(core, std::move(records), record));
+}
+
+void submit_ipc_wait(Core &core, Stream &stream, std::shared_ptr<IpcRecords> records, std::uint32_t timeout_s) {
+    core.submit(stream, IpcWaitTask(core, std::move(records), timeout_s));
 }
 
 }  // namespace aclsim

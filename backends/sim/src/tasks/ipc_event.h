@@ -1,46 +1,63 @@
-// What an IPC event (K7) is made of: a count of the records issued and of those completed, shared by the processes that
-// opened it (events_streams_sync.md section 2, aclrtIpcGetEventHandle).
+// What an IPC event (K7) is made of: its records, and which of them are complete, shared by the processes that opened it
+// (events_streams_sync.md section 2, aclrtIpcGetEventHandle).
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 
+#include "engine/pending.h"
 #include "engine/task.h"
 #include "engine/waiters.h"
 #include "memory/shared_memory.h"
 
 namespace aclsim {
 
-class Engine;
+class Core;
 
-class IpcRecords : public std::enable_shared_from_this<IpcRecords> {
+// Records have numbers from 1 on. Each is complete or not by itself: they are made by streams of several processes, and
+// a later one may be complete first.
+class IpcRecords {
   public:
     static std::shared_ptr<IpcRecords> create();
     static std::shared_ptr<IpcRecords> open(const std::string &name);  // nullptr: there is none of that name
     explicit IpcRecords(std::shared_ptr<SharedMemory> memory) : memory_(std::move(memory)) {}
 
     const std::string &name() const { return memory_->name(); }
-    std::uint64_t issue() { return ++counts().issued; }
-    std::uint64_t newest() const { return counts().issued; }  // 0: never recorded, which counts as complete
-    bool is_complete(std::uint64_t record) const { return counts().completed >= record; }
-    void complete(Engine &engine, std::uint64_t record);
-    Waiters &waiters() { return waiters_; }
+    // The number of a new record. Fails with ACL_ERROR_RT_RESOURCE_ALLOC_FAIL if too many are not complete.
+    std::uint64_t issue();
+    std::uint64_t newest() const { return shared().issued; }  // 0: never recorded, which counts as complete
+    bool is_complete(std::uint64_t record) const {
+        return record == 0 || shared().slots[record % kSlots].completed >= record;
+    }
+    void complete(Core &core, std::uint64_t record, const Point &task);
+    Point point_of(std::uint64_t record) const;  // of the task that made it, if that was one of this process
+
+    PendingTasks pending;  // records of this process
+    Waiters waiters;
 
   private:
-    struct Counts {
-        std::atomic<std::uint64_t> issued;
-        std::atomic<std::uint64_t> completed;
+    // How many records may be made while one of them is not complete. A slot costs nothing until it is used.
+    static constexpr std::size_t kSlots = 65536;
+    struct Slot {
+        std::atomic<std::uint64_t> completed;  // the newest record of this slot that is
+        std::atomic<std::int64_t> process;     // that made it, and the task there
+        std::atomic<std::uint64_t> stream;
+        std::atomic<std::uint64_t> sequence;
     };
-    Counts &counts() const { return memory_->as<Counts>(); }
+    struct Shared {
+        std::atomic<std::uint64_t> issued;
+        Slot slots[kSlots];
+    };
+    Shared &shared() const { return memory_->as<Shared>(); }
 
     std::shared_ptr<SharedMemory> memory_;
-    Waiters waiters_;
 };
 
 // The tasks; engine lock held, the stream has admitted one.
-void submit_ipc_record(Engine &engine, Stream &stream, std::shared_ptr<IpcRecords> records, std::uint64_t record);
-void submit_ipc_wait(Engine &engine, Stream &stream, std::shared_ptr<IpcRecords> records, std::uint32_t timeout_s);
+void submit_ipc_record(Core &core, Stream &stream, std::shared_ptr<IpcRecords> records, std::uint64_t record);
+void submit_ipc_wait(Core &core, Stream &stream, std::shared_ptr<IpcRecords> records, std::uint32_t timeout_s);
 
 }  // namespace aclsim

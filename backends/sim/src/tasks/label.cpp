@@ -1,40 +1,41 @@
 #include "tasks/label.h"
 
-#include "engine/core.h"
 #include "support/error.h"
 
 namespace aclsim {
 namespace {
 
 constexpr std::size_t kLabels = 65535;  // per process
-std::size_t g_labels = 0;               // guarded by the engine's lock
 
 }  // namespace
 
-Label::~Label() { --g_labels; }
-
 LabelList::~LabelList() {
     for (const auto &label : labels) {
-        if (const auto live = label.lock()) {
-            live->is_in_list = false;
-        }
+        label->is_in_list = false;
     }
 }
 
-std::shared_ptr<Label> create_label(Engine &engine, std::weak_ptr<Context> context) {
-    if (g_labels == kLabels) {
+Labels::Labels(Machine &machine) : registry_(machine.core.registry()) { machine.add(*this); }
+
+Ref<Label> Labels::create(const Context &context) {
+    if (count_ == kLabels) {
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "all %zu labels are in use", kLabels);
     }
-    ++g_labels;
-    auto label = std::make_shared<Label>(std::move(context));
-    engine.registry().add(label);
+    ++count_;
+    auto label = make_ref<Label>(context);
+    registry_.add(label);
     return label;
 }
 
-void drop_labels(Engine &engine, const Context &context) {
-    for (const auto &label : engine.registry().all<Label>()) {
-        if (label->context.lock().get() == &context) {
-            engine.registry().remove(*label);
+void Labels::remove(Label &label) {
+    registry_.remove(label);
+    --count_;
+}
+
+void Labels::context_closed(Context &context) {
+    for (const auto &label : registry_.all<Label>()) {
+        if (&label->context == &context) {
+            remove(*label);
         }
     }
 }

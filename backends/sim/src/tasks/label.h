@@ -2,34 +2,37 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "engine/registry.h"
+#include "machine/machine.h"
 
 namespace aclsim {
 
-class Context;
-class Engine;
-
 struct Label final : public Object {
     static constexpr Kind kKind = Kind::Label;
-    explicit Label(std::weak_ptr<Context> owner) : context(std::move(owner)) {}
-    ~Label() override;
-
-    const std::weak_ptr<Context> context;
+    explicit Label(const Context &owner) : context(owner) {}
+    const Context &context;  // with which it ends
     bool is_in_list = false;
 };
 
 struct LabelList final : public Object {
     static constexpr Kind kKind = Kind::LabelList;
-    std::vector<std::weak_ptr<Label>> labels;
+    std::vector<Ref<Label>> labels;
     ~LabelList() override;
 };
 
-// Fails with ACL_ERROR_RT_INTERNAL_ERROR if the process has as many as it can have.
-std::shared_ptr<Label> create_label(Engine &engine, std::weak_ptr<Context> context);
-// Labels end with their context.
-void drop_labels(Engine &engine, const Context &context);
+class Labels final : public Resident {
+  public:
+    explicit Labels(Machine &machine);
+    // Fails with ACL_ERROR_RT_INTERNAL_ERROR if the process has as many as it can have.
+    Ref<Label> create(const Context &context);
+    void remove(Label &label);
+    void context_closed(Context &context) override;
+
+  private:
+    Registry &registry_;
+    std::size_t count_ = 0;  // of live labels
+};
 
 }  // namespace aclsim

@@ -1,10 +1,10 @@
 #include "tasks/model.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "engine/core.h"
-#include "machine/context.h"
 #include "support/error.h"
 
 namespace aclsim {
@@ -23,13 +23,11 @@ bool is_repeatable(const Task &task) {
 
 aclError first_of(aclError earlier, aclError later) { return earlier != ACL_SUCCESS ? earlier : later; }
 
-std::uint32_t g_models = 0;  // so many were created; guarded by the engine's lock
-
 }  // namespace
 
 // One execution.
 struct Model::Run {
-    explicit Run(std::shared_ptr<Model> executed) : model(std::move(executed)) {}
+    explicit Run(Ref<Model> executed) : model(std::move(executed)) {}
     bool is_over() const { return left == 0; }
     void leave(aclError failure) {
         result = first_of(result, failure);
@@ -39,7 +37,7 @@ struct Model::Run {
         }
     }
 
-    std::shared_ptr<Model> model;
+    Ref<Model> model;
     std::uint32_t left = 1;  // replays, and whoever starts them
     aclError result = ACL_SUCCESS;
 };
@@ -50,17 +48,12 @@ class Replay final : public Task {
     Replay(std::shared_ptr<Model::Run> run, Task &kept) : run_(std::move(run)), kept_(kept) {
         ++run_->left;
         submitter = kept.submitter;
-        injected_failure = kept.injected_failure;
-        delay = kept.delay;
     }
     ~Replay() override { run_->leave(first_of(result, abort_reason_)); }
 
     TaskKind kind() const override { return kept_.kind(); }
     Start start(Stream &stream) override {
-        kept_.sequence = sequence;
-        kept_.uses.swap(uses);  // what it finds to work on is in use by this execution
         const Start start = kept_.start(stream);
-        kept_.uses.swap(uses);
         result = kept_.result;
         return start;
     }
@@ -75,7 +68,7 @@ class Replay final : public Task {
         kept_.cancel(stream);
     }
     bool expire() override { return kept_.expire(); }
-    Stream *waits_for() override { return kept_.waits_for(); }
+    void add_causes(Causes &causes) const override { kept_.add_causes(causes); }
     std::string awaited() const override { return kept_.awaited(); }
 
   private:
@@ -102,7 +95,7 @@ class ActivateTask final : public Task {
 // An execution as a task of another stream.
 class LaunchTask final : public Task {
   public:
-    explicit LaunchTask(std::shared_ptr<Model> model) : model_(std::move(model)) {}
+    explicit LaunchTask(Ref<Model> model) : model_(std::move(model)) {}
     TaskKind kind() const override { return TaskKind::Model; }
 
     Start start(Stream &stream) override {
@@ -125,8 +118,14 @@ class LaunchTask final : public Task {
         }
         leave();
     }
-    Stream *waits_for() override { return model_->first_at_work(); }
-    std::vector<std::shared_ptr<Stream>> parts() const override {
+    void add_causes(Causes &causes) const override {
+        for (const auto &stream : model_->streams()) {
+            if (stream->queue.front() != nullptr) {
+                causes.list.push_back({stream.get(), stream->submitted});
+            }
+        }
+    }
+    std::vector<Ref<Stream>> parts() const override {
         return is_executing() ? model_->streams() : Model::Streams();
     }
     std::string awaited() const override { return "model " + std::to_string(model_->id); }
@@ -138,7 +137,7 @@ class LaunchTask final : public Task {
         model_->idle_.notify_all();
     }
 
-    std::shared_ptr<Model> model_;
+    Ref<Model> model_;
     std::shared_ptr<Model::Run> run_;
 };
 
@@ -165,8 +164,8 @@ void Model::bind(Stream &stream, bool is_head) {
     if (stream.queue.size() > 0) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u has tasks from before it was bound", stream.id);
     }
-    tracks_.push_back({stream.shared_from_this(), is_head});
-    stream.model = this;
+    tracks_.push_back({Ref<Stream>(stream), is_head});
+    stream.keeper = this;
 }
 
 void Model::unbind(Stream &stream) {
@@ -183,13 +182,13 @@ void Model::discard(Track &track) {
             task->cancel(stream);
         }
     }
-    engine_.drop_queue(stream, ACL_ERROR_RT_STREAM_ABORT);  // what was submitted and not yet taken over
-    stream.model = nullptr;
-    stream.plays = false;
+    core_.drop_queue(stream, ACL_ERROR_RT_STREAM_ABORT);  // what was submitted and not yet taken over
+    stream.keeper = nullptr;
+    stream.is_replaying = false;
 }
 
 void Model::end_task(const Stream &stream) {
-    if (stream.model != this || is_built_ || end_ != nullptr) {
+    if (stream.keeper != this || is_built_ || end_ != nullptr) {
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not bound to model %u, or the model has its end task already",
              stream.id, id);
     }
@@ -199,7 +198,7 @@ void Model::end_task(const Stream &stream) {
 void Model::require_repeatable(const Stream &stream) const {
     for (const Task *task = stream.queue.front(); task != nullptr; task = task->next.get()) {
         if (!is_repeatable(*task)) {
-            refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "task %llu of stream %u is none that model %u could execute again",
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "task %llu of stream %u is none that model %u could execute again",
                    static_cast<unsigned long long>(task->sequence), stream.id, id);
         }
     }
@@ -218,7 +217,7 @@ void Model::build() {
             track.tasks.push_back(std::move(task));
         }
         stream.completed = stream.submitted;  // from here on its tasks are replays
-        stream.plays = true;
+        stream.is_replaying = true;
     }
     is_built_ = true;
 }
@@ -233,7 +232,7 @@ void Model::require_open(const Stream &stream) const {
 // --- executing -------------------------------------------------------------------------------------------------------
 
 std::shared_ptr<Model::Run> Model::begin() {
-    const auto run = run_ = std::make_shared<Run>(shared_from_this());
+    const auto run = run_ = std::make_shared<Run>(Ref<Model>(this));
     for (Track &track : tracks_) {
         track.is_started = false;
         for (const auto &task : track.tasks) {
@@ -257,10 +256,11 @@ void Model::play(Track &track) {
     track.is_started = true;
     for (const auto &task : track.tasks) {
         auto replay = std::make_unique<Replay>(run_, *task);
-        if (MemoryCheck *check = engine_.memory_check()) {
-            check->replayed(*task, *replay);
-        }
-        engine_.append(*track.stream, std::move(replay));
+        const Replay &queued = *replay;
+        core_.append(*track.stream, std::move(replay));
+        task->sequence = queued.sequence;
+        task->note_queued(*track.stream);
+        core_.observers().tell(&Observer::replayed, *task, queued);
     }
 }
 
@@ -270,13 +270,13 @@ void Model::end(Run &run) {
         run.result = first_of(run.result, ACL_ERROR_RT_MODEL_EXECUTE);
     }
     run_.reset();
-    waiters_.wake(engine_);
+    waiters_.wake(core_);
     idle_.notify_all();
 }
 
 void Model::submit_activation(Lock &lock, Stream &stream, const Stream &activated) {
-    engine_.admit(lock, stream);
-    engine_.submit(stream, ActivateTask(*this, activated));
+    core_.admit(lock, stream);
+    core_.submit(stream, ActivateTask(*this, activated));
 }
 
 // The activated stream may have been unbound since.
@@ -290,7 +290,7 @@ void Model::activate(const Stream &stream) {
 
 void Model::stop(aclError reason) {
     for (const auto &stream : streams()) {
-        engine_.drop_queue(*stream, reason);
+        core_.drop_queue(*stream, reason);
     }
 }
 
@@ -309,80 +309,97 @@ Stream *Model::first_at_work() const {
 }
 
 void Model::launch(Lock &lock, Stream &stream) {
-    const auto keep = shared_from_this();
+    const Ref<Model> keep(this);
     ++launches_;  // admit() may let in a thread that destroys the model
     try {
-        engine_.admit(lock, stream);
+        core_.admit(lock, stream);
     } catch (...) {
         --launches_;
         idle_.notify_all();
         throw;
     }
-    engine_.submit(stream, LaunchTask(keep));
+    core_.submit(stream, LaunchTask(keep));
 }
 
-aclError Model::execute(Lock &lock, Deadline deadline) {
+aclError Model::execute(Lock &lock, Time deadline) {
     struct Launch {
-        explicit Launch(std::shared_ptr<Model> launched) : model(std::move(launched)) { ++model->launches_; }
+        explicit Launch(Ref<Model> launched) : model(std::move(launched)) { ++model->launches_; }
         ~Launch() {
             --model->launches_;
             model->idle_.notify_all();
         }
         Launch(const Launch &) = delete;
         Launch &operator=(const Launch &) = delete;
-        const std::shared_ptr<Model> model;
+        const Ref<Model> model;
     };
-    const Launch launch(shared_from_this());
+    const Launch launch{Ref<Model>(this)};
     std::shared_ptr<Run> own;
     while (own == nullptr || !own->is_over()) {
         if (run_ == nullptr) {
-            if (engine_.registry().find<Model>(handle()) != this) {
+            if (core_.registry().find<Model>(handle()) != this) {
                 return ACL_ERROR_RT_INVALID_HANDLE;  // destroyed with its context, while this waited for its turn
             }
             own = begin();
-            engine_.pump();
+            core_.pump();
             continue;
         }
-        const auto stream = first_at_work()->shared_from_this();
-        switch (engine_.wait_for(lock, stream, stream->submitted, deadline)) {
-            case Engine::Waited::TimedOut:
+        const Ref<Stream> stream(first_at_work());
+        switch (core_.wait_for(lock, stream, stream->submitted, deadline)) {
+            case Core::Waited::TimedOut:
                 if (own != nullptr) {
                     stop(ACL_ERROR_RT_MODEL_ABORT_NORMAL);
-                    engine_.pump();
+                    core_.pump();
                 }
                 return ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
-            case Engine::Waited::Aborted:
+            case Core::Waited::Aborted:
                 return own != nullptr ? first_of(own->result, stream->abort_reason) : stream->abort_reason;
-            case Engine::Waited::Stopped:
+            case Core::Waited::Stopped:
                 stop(context.failure);
-                engine_.pump();
+                core_.pump();
                 return context.failure;
-            case Engine::Waited::Done:
+            case Core::Waited::Done:
                 break;
         }
     }
     return own->result;
 }
 
-bool Model::wait_until_idle(Lock &lock, Deadline deadline) {
-    return idle_.wait_until(lock, deadline, [this] { return !is_busy(); });
+bool Model::wait_until_idle(Lock &lock, Time deadline) {
+    std::optional<HostWait> wait;
+    while (is_busy()) {
+        if (!wait) {
+            wait.emplace(core_, Outside::Anybody, "the end of a model's executions", deadline);
+        }
+        if (!wait->sleep(lock, idle_)) {
+            return !is_busy();
+        }
+    }
+    return true;
 }
 
 // --- life ------------------------------------------------------------------------------------------------------------
 
-std::shared_ptr<Model> create_model(Engine &engine, Context &context) {
-    auto model = std::make_shared<Model>(engine, context, g_models++);
-    engine.registry().add(model);
-    context.models.push_back(model);
+Models::Models(Machine &machine) : core_(machine.core) { machine.add(*this); }
+
+Ref<Model> Models::create(Context &context) {
+    auto model = make_ref<Model>(core_, context, created_++);
+    core_.registry().add(model);
+    models_[&context].push_back(model);
     return model;
 }
 
-void destroy_model(Engine &engine, Model &model) {
-    const auto keep = model.shared_from_this();
-    auto &models = model.context.models;
-    engine.registry().remove(model);
+void Models::destroy(Model &model) {
+    const Ref<Model> keep(model);
+    auto &models = models_[&model.context];
+    core_.registry().remove(model);
     model.unbind_all();
     models.erase(std::remove(models.begin(), models.end(), keep), models.end());
+}
+
+void Models::context_closes(Context &context) {
+    for (const auto &model : models_[&context]) {
+        core_.registry().remove(*model);
+    }
 }
 
 }  // namespace aclsim

@@ -6,33 +6,29 @@
 // each in its order and all at the same time. An execution is over when none of its replays is left.
 #pragma once
 
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "engine/registry.h"
+#include "machine/machine.h"
 #include "engine/task.h"
 #include "engine/waiters.h"
 #include "tasks/cmo.h"
 
 namespace aclsim {
 
-class Context;
-class Engine;
-class Stream;
 
 // Guarded by the engine's lock.
-class Model final : public Object, public std::enable_shared_from_this<Model> {
+class Model final : public Object, public TaskKeeper {
   public:
     static constexpr Kind kKind = Kind::Model;
-    using Deadline = std::chrono::steady_clock::time_point;
-    using Streams = std::vector<std::shared_ptr<Stream>>;
+    using Streams = std::vector<Ref<Stream>>;
 
-    Model(Engine &engine, Context &owner, std::uint32_t number) : context(owner), id(number), engine_(engine) {}
+    Model(Core &core, Context &owner, std::uint32_t number) : context(owner), id(number), core_(core) {}
     ~Model() override;
 
     // --- building --------------------------------------------------------------------------------------------------
@@ -44,21 +40,21 @@ class Model final : public Object, public std::enable_shared_from_this<Model> {
     void end_task(const Stream &stream);
     void build();
     // When the first stream comes to this, the second starts if it has not been started.
-    void submit_activation(std::unique_lock<std::mutex> &lock, Stream &stream, const Stream &activated);
+    void submit_activation(Lock &lock, Stream &stream, const Stream &activated);
     // Fails unless the stream, which is bound, takes tasks still.
-    void require_open(const Stream &stream) const;
+    void require_open(const Stream &stream) const override;
     bool is_executable() const { return is_built_ && end_ != nullptr; }
 
     // --- executing: one execution after the other ------------------------------------------------------------------
     // As one task of a stream.
-    void launch(std::unique_lock<std::mutex> &lock, Stream &stream);
+    void launch(Lock &lock, Stream &stream);
     // Waits for the end; answers the first failure of a task.
-    aclError execute(std::unique_lock<std::mutex> &lock, Deadline deadline);
+    aclError execute(Lock &lock, Time deadline);
     // Drops what is left of the execution. What runs already ends by itself.
     void stop(aclError reason);
     bool is_busy() const { return launches_ > 0 || run_ != nullptr; }
     // false when the deadline has passed.
-    bool wait_until_idle(std::unique_lock<std::mutex> &lock, Deadline deadline);
+    bool wait_until_idle(Lock &lock, Time deadline);
 
     Context &context;
     const std::uint32_t id;
@@ -71,7 +67,7 @@ class Model final : public Object, public std::enable_shared_from_this<Model> {
     friend class Replay;
     struct Run;
     struct Track {
-        std::shared_ptr<Stream> stream;
+        Ref<Stream> stream;
         bool is_head;
         bool is_started = false;  // in the newest execution
         std::vector<std::unique_ptr<Task>> tasks{};
@@ -87,7 +83,7 @@ class Model final : public Object, public std::enable_shared_from_this<Model> {
     Streams streams() const;
     Stream *first_at_work() const;
 
-    Engine &engine_;
+    Core &core_;
     std::vector<Track> tracks_;
     const Stream *end_ = nullptr;  // where the end task is
     bool is_built_ = false;
@@ -98,8 +94,22 @@ class Model final : public Object, public std::enable_shared_from_this<Model> {
     std::condition_variable idle_;
 };
 
-// The model becomes one of its context, which destroys it if nobody else does.
-std::shared_ptr<Model> create_model(Engine &engine, Context &context);
-void destroy_model(Engine &engine, Model &model);
+// The model that a stream is bound to, or nullptr.
+inline Model *model_of(const Stream &stream) { return static_cast<Model *>(stream.keeper); }
+
+// Models belong to a context, which destroys them if nobody else does.
+class Models final : public Resident {
+  public:
+    explicit Models(Machine &machine);
+    Ref<Model> create(Context &context);
+    void destroy(Model &model);
+    void context_closes(Context &context) override;
+    void context_closed(Context &context) override { models_.erase(&context); }
+
+  private:
+    Core &core_;
+    std::uint32_t created_ = 0;
+    std::map<const Context *, std::vector<Ref<Model>>> models_;
+};
 
 }  // namespace aclsim

@@ -4,39 +4,52 @@
 
 #include "engine/condition.h"
 #include "engine/core.h"
+#include "machine/device.h"
 #include "support/error.h"
 
 namespace aclsim {
 
 class NotifyRecordTask final : public Task {
   public:
-    NotifyRecordTask(Engine &engine, std::shared_ptr<Notify> notify) : engine_(engine), notify_(std::move(notify)) {}
+    NotifyRecordTask(Core &core, Ref<Notify> notify) : core_(core), notify_(std::move(notify)) {}
     TaskKind kind() const override { return TaskKind::NotifyRecord; }
-    Start start(Stream &) override {
+    Start start(Stream &stream) override {
+        notify_->records_.remove(stream, *this);
+        notify_->set_by_ = stream.point(*this);
         notify_->bit().store(1);  // twice before a wait is the same as once
-        notify_->waiters_.wake(engine_);
+        notify_->waiters_.wake(core_);
         return Start::Done;
     }
+    void cancel(Stream &stream) override { notify_->records_.remove(stream, *this); }
+    void note_queued(const Stream &stream) override { notify_->records_.add(stream, *this); }
 
   private:
-    Engine &engine_;
-    std::shared_ptr<Notify> notify_;
+    Core &core_;
+    Ref<Notify> notify_;
 };
 
 class NotifyWaitTask final : public ConditionTask {
   public:
-    NotifyWaitTask(Engine &engine, std::shared_ptr<Notify> notify, std::uint32_t timeout_s)
-        : ConditionTask(engine, timeout_s, notify->is_shared()), notify_(std::move(notify)) {}
+    NotifyWaitTask(Core &core, Ref<Notify> notify, std::uint32_t timeout_s)
+        : ConditionTask(core, timeout_s, notify->is_shared()), notify_(std::move(notify)) {}
     TaskKind kind() const override { return TaskKind::NotifyWait; }
+    void add_causes(Causes &causes) const override {
+        causes.any = true;
+        notify_->records_.add_causes(causes);
+        causes.list.push_back({nullptr, 0, notify_->is_shared() ? Outside::OtherProcess : Outside::Host});
+    }
+    std::string awaited() const override { return "notify " + std::to_string(notify_->id); }
 
   protected:
     bool polls() const override { return notify_->is_shared(); }  // perhaps only since the task was submitted
     bool try_pass() override { return notify_->bit().exchange(0) != 0; }
     Waiters &waiters() override { return notify_->waiters_; }
-    std::string awaited() const override { return "notify " + std::to_string(notify_->id); }
+    void note_passed(const Stream &stream) override {
+        core_.observers().tell(&Observer::ordered, notify_->set_by_, stream.point(*this), Ordering::Notify);
+    }
 
   private:
-    std::shared_ptr<Notify> notify_;
+    Ref<Notify> notify_;
 };
 
 Notify::Notify(Device &owner, std::uint32_t notify_id, std::shared_ptr<SharedMemory> memory)
@@ -48,18 +61,18 @@ Notify::~Notify() {
     }
 }
 
-std::shared_ptr<Notify> Notify::create(Engine &engine, Device &device) {
+Ref<Notify> Notify::create(Core &core, Device &device) {
     std::uint32_t id = 0;
     if (!device.notify_ids.acquire(id)) {
         fail(ACL_ERROR_RT_NO_NOTIFY_RESOURCE, "device %u gives out no more notifies; %u are in use", device.user_id,
              device.notify_ids.in_use());
     }
-    auto notify = std::make_shared<Notify>(device, id, nullptr);
-    engine.registry().add(notify);
+    auto notify = make_ref<Notify>(device, id, nullptr);
+    core.registry().add(notify);
     return notify;
 }
 
-std::shared_ptr<Notify> Notify::import_key(Engine &engine, Device &device, const std::string &key) {
+Ref<Notify> Notify::import_key(Core &core, Device &device, const std::string &key) {
     auto memory = SharedMemory::open<Shared>(key);
     if (memory == nullptr) {
         return nullptr;
@@ -69,25 +82,28 @@ std::shared_ptr<Notify> Notify::import_key(Engine &engine, Device &device, const
         fail(ACL_ERROR_RT_NO_PERMISSION, "the exporter did not name process %d in aclrtNotifySetImportPid",
              static_cast<int>(getpid()));
     }
-    auto notify = std::make_shared<Notify>(device, shared.id, std::move(memory));
-    engine.registry().add(notify);
+    auto notify = make_ref<Notify>(device, shared.id, std::move(memory));
+    core.registry().add(notify);
     return notify;
 }
 
-void Notify::record(Engine &engine, Lock &lock, Stream &stream) {
-    const auto self = shared_from_this();
-    engine.admit(lock, stream);
-    engine.submit(stream, NotifyRecordTask(engine, self));
+void Notify::record(Core &core, Lock &lock, Stream &stream) {
+    const Ref<Notify> self(this);
+    core.admit(lock, stream);
+    if (stream.executes_tasks) {
+        records_.add(stream);
+    }
+    core.submit(stream, NotifyRecordTask(core, self));
 }
 
-void Notify::wait(Engine &engine, Lock &lock, Stream &stream, std::uint32_t timeout_s) {
-    const auto self = shared_from_this();
-    engine.admit(lock, stream);
-    engine.submit(stream, NotifyWaitTask(engine, self, timeout_s));
+void Notify::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s) {
+    const Ref<Notify> self(this);
+    core.admit(lock, stream);
+    core.submit(stream, NotifyWaitTask(core, self, timeout_s));
 }
 
-const std::string &Notify::export_key(Engine &engine, bool checks_process) {
-    engine.timer().start();  // who waits already polls from now on
+const std::string &Notify::export_key(Core &core, bool checks_process) {
+    core.timer().start();  // who waits already polls from now on
     shared_ = SharedMemory::create<Shared>();
     Shared &shared = shared_->as<Shared>();
     shared.bit = local_.load();
@@ -96,8 +112,8 @@ const std::string &Notify::export_key(Engine &engine, bool checks_process) {
     const std::int32_t own = getpid();
     shared.importers.start(checks_process);
     shared.importers.add(&own, 1);  // the exporter may import too [obs]
-    waiters_.wake(engine);
-    engine.pump();
+    waiters_.wake(core);
+    core.pump();
     return shared_->name();
 }
 

@@ -4,9 +4,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "engine/lock.h"
+#include "engine/pending.h"
 #include "engine/registry.h"
 #include "engine/waiters.h"
 #include "memory/permitted_processes.h"
@@ -14,29 +15,28 @@
 
 namespace aclsim {
 
-class Engine;
-class Stream;
+class Core;
 struct Device;
 
-class Notify final : public Object, public std::enable_shared_from_this<Notify> {
+class Notify final : public Object {
   public:
     static constexpr Kind kKind = Kind::Notify;
 
     // Fails with ACL_ERROR_RT_NO_NOTIFY_RESOURCE if the device has none left.
-    static std::shared_ptr<Notify> create(Engine &engine, Device &device);
+    static Ref<Notify> create(Core &core, Device &device);
     // A notify of another process, or of this one. nullptr: no such key; fails with ACL_ERROR_RT_NO_PERMISSION if the
     // process is not among those that the exporter named.
-    static std::shared_ptr<Notify> import_key(Engine &engine, Device &device, const std::string &key);
+    static Ref<Notify> import_key(Core &core, Device &device, const std::string &key);
     Notify(Device &owner, std::uint32_t notify_id, std::shared_ptr<SharedMemory> memory);
     ~Notify() override;
 
-    void record(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream);
-    void wait(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream, std::uint32_t timeout_s);
+    void record(Core &core, Lock &lock, Stream &stream);
+    void wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s);
     void clear() { bit().store(0); }
 
     bool is_shared() const { return shared_ != nullptr; }
     // Makes it known to other processes; returns the key.
-    const std::string &export_key(Engine &engine, bool checks_process);
+    const std::string &export_key(Core &core, bool checks_process);
     void permit(const std::int32_t *processes, std::size_t count);
     std::uint32_t creator_device() const;
 
@@ -57,6 +57,8 @@ class Notify final : public Object, public std::enable_shared_from_this<Notify> 
 
     std::atomic<std::uint32_t> local_{0};
     std::shared_ptr<SharedMemory> shared_;
+    PendingTasks records_;  // of this process
+    Point set_by_;          // the newest record of this process that has set the bit
     Waiters waiters_;
     bool owns_id_ = true;
 };

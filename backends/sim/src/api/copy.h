@@ -1,0 +1,13 @@
+// What aclrtMemcpy and aclrtMemcpyAsync do once their arguments have been looked at; copies of symbols are such too.
+#pragma once
+
+#include "api/entry.h"
+#include "tasks/copy.h"
+
+namespace aclsim {
+
+void copy_block(Simulator &sim, Lock &lock, const Transfer &transfer);
+void copy_block_in_stream(Simulator &sim, Lock &lock, aclrtStream stream, const Transfer &transfer,
+                          aclrtMemcpyKind kind);
+
+}  // namespace aclsim

@@ -1,0 +1,28 @@
+#include "api/simulator.h"
+
+#include <atomic>
+
+namespace aclsim {
+namespace {
+
+std::atomic<bool> g_started{false};
+
+}  // namespace
+
+Simulator &Simulator::get() {
+    static Simulator *instance = new Simulator();
+    return *instance;
+}
+
+bool Simulator::was_started() { return g_started.load(std::memory_order_acquire); }
+
+Simulator::Simulator() {
+    g_started.store(true, std::memory_order_release);
+    core.set_stall_reporter(stall);
+    if (config().checks_memory) {
+        core.observers().add(memory_check);
+    }
+    error = apply_faults(faults, memory, config().faults);
+}
+
+}  // namespace aclsim

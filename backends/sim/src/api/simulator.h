@@ -1,0 +1,45 @@
+// The simulator: owns every part, and is what the entry points get. The parts know those below them, not this.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "checks/faults.h"
+#include "checks/memory_check.h"
+#include "checks/stall.h"
+#include "engine/core.h"
+#include "machine/initialization.h"
+#include "machine/machine.h"
+#include "memory/memory.h"
+#include "tasks/label.h"
+#include "tasks/model.h"
+#include "tasks/value.h"
+
+namespace aclsim {
+
+struct Simulator {
+    static Simulator &get();  // never destroyed: threads of the library may outlive main()
+    static bool was_started();
+
+    SteadyClock clock;
+    EagerScheduler scheduler;
+    Core core{clock, scheduler};
+    Stall stall{core};
+    Machine machine{core};
+    Models models{machine};
+    Labels labels{machine};
+    Memory memory{machine};
+    Values values{core};
+    Initialization initialization{machine};
+    Faults faults{core};
+    MemoryCheck memory_check;  // an observer with ASCEND_RT_SIM_CHECK=memory
+
+    std::string error;                    // what is wrong with ASCEND_RT_SIM_FAULTS: every call fails with this text
+    std::uint32_t op_wait_timeout_s = 0;  // aclrtSetOpWaitTimeout: 0 is none
+
+  private:
+    Simulator();
+};
+
+}  // namespace aclsim

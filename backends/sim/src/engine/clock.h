@@ -1,0 +1,38 @@
+// What time it is, and waiting until a time comes. Everything in the simulator that looks at the time has a Clock, so
+// that a test, or a schedule that is to be repeated, can bring its own.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+
+#include "engine/lock.h"
+
+namespace aclsim {
+
+using Time = std::chrono::steady_clock::time_point;
+
+constexpr Time kNever = Time::max();
+
+class Clock {
+  public:
+    virtual ~Clock() = default;
+    virtual Time now() const = 0;
+    // Until somebody notifies, or the time has come; false in the second case. As with every condition variable the
+    // caller looks again.
+    virtual bool wait_until(Lock &lock, std::condition_variable &changed, Time when) = 0;
+};
+
+// The host's clock, which nobody sets.
+class SteadyClock final : public Clock {
+  public:
+    Time now() const override { return std::chrono::steady_clock::now(); }
+    bool wait_until(Lock &lock, std::condition_variable &changed, Time when) override {
+        if (when == kNever) {
+            changed.wait(lock.native());
+            return true;
+        }
+        return changed.wait_until(lock.native(), when) == std::cv_status::no_timeout;
+    }
+};
+
+}  // namespace aclsim

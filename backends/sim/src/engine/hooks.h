@@ -1,0 +1,52 @@
+// What other parts do at fixed places of the engine, without the engine knowing them. Engine lock held, unless a
+// function says otherwise.
+#pragma once
+
+#include <memory>
+
+#include "engine/clock.h"
+#include "engine/task.h"
+
+namespace aclsim {
+
+class HostWait;
+
+// May put another task in the place of one that is being submitted (fault injection).
+class TaskFilter {
+  public:
+    virtual ~TaskFilter() = default;
+    virtual std::unique_ptr<Task> filter(const Stream &stream, std::unique_ptr<Task> task) = 0;
+};
+
+// Is told of failed tasks, and lets threads that have waited for a stream wait for what follows from a failure.
+class FailureHandler {
+  public:
+    virtual ~FailureHandler() = default;
+    virtual void task_failed(const Stream &stream, const Task &task) = 0;
+    virtual bool is_pending() const = 0;
+    // May release the lock. false: the deadline has passed.
+    virtual bool settle(Lock &lock, const Stream &stream, Time deadline) = 0;
+    // The calling thread is about to sleep, and cannot deal with what its call has made fail.
+    virtual void thread_sleeps() = 0;
+};
+
+// Explains waits that take long, or will never end.
+class StallReporter {
+  public:
+    virtual ~StallReporter() = default;
+    // The thread has waited for the time that the configuration names.
+    virtual void explain_stall(HostWait &wait) = 0;
+    // Explains the wait if it can never end.
+    virtual void look_for_deadlock(HostWait &wait) = 0;
+};
+
+// Work that grows with a size, or may block, and is therefore done without the lock: by the thread whose call, or whose
+// task, made it necessary, before that returns.
+class Chore {
+  public:
+    virtual ~Chore() = default;
+    virtual void work() noexcept = 0;  // lock not held
+    virtual void finish() {}           // lock held
+};
+
+}  // namespace aclsim

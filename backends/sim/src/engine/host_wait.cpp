@@ -1,0 +1,77 @@
+#include "engine/host_wait.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "engine/core.h"
+#include "support/config.h"
+#include "support/error.h"
+
+namespace aclsim {
+namespace {
+
+// Most waits are over before the first look.
+constexpr std::chrono::milliseconds kFirstLook{10}, kLongestLook{1000};
+
+}  // namespace
+
+HostWait::HostWait(Core &core, const Stream &stream, std::uint64_t sequence, Time deadline)
+    : HostWait(core, Cause{&stream, sequence}, nullptr, deadline) {}
+
+HostWait::HostWait(Core &core, Outside outside, const char *awaited, Time deadline)
+    : HostWait(core, Cause{nullptr, 0, outside}, awaited, deadline) {}
+
+HostWait::HostWait(Core &core, const Cause &cause, const char *awaited, Time deadline)
+    : core_(core),
+      cause_(cause),
+      awaited_(awaited),
+      function_(current_function()),
+      deadline_(deadline),
+      is_of_own_thread_(core.is_own_thread()),
+      explain_at_(has_deadline() || config().stall.count() == 0 ? kNever : core.clock().now() + config().stall),
+      look_at_(explain_at_ == kNever ? kNever : core.clock().now() + kFirstLook),
+      look_interval_(kFirstLook) {
+    core_.begin_wait(*this);
+}
+
+HostWait::~HostWait() { core_.end_wait(*this); }
+
+bool HostWait::sleep(Lock &lock, std::condition_variable &changed, Time look_again) {
+    look();
+    if (!text_.empty()) {
+        write(lock);
+        return true;
+    }
+    const Time when = std::min({deadline_, explain_at_, look_at_, look_again});
+    return core_.clock().wait_until(lock, changed, when) || when != deadline_;
+}
+
+// For a deadlock: soon, and then ever more rarely. At the end of the configured time the wait is explained anyhow.
+void HostWait::look() {
+    const Time now = explain_at_ == kNever ? Time() : core_.clock().now();
+    if (explain_at_ != kNever && now >= explain_at_) {
+        core_.stall_reporter().explain_stall(*this);
+    } else if (look_at_ != kNever && now >= look_at_) {
+        look_interval_ = std::min(2 * look_interval_, kLongestLook);
+        look_at_ = now + look_interval_;
+        if (std::exchange(looked_at_, core_.changes()) != core_.changes()) {
+            core_.stall_reporter().look_for_deadlock(*this);
+        }
+    }
+}
+
+void HostWait::explain(const std::string &text) {
+    text_ = text;
+    explain_at_ = look_at_ = kNever;
+}
+
+void HostWait::write(Lock &lock) {
+    if (!text_.empty()) {
+        const std::string text = std::exchange(text_, {});
+        const Unlocked unlocked(lock);
+        std::fputs(text.c_str(), stderr);
+    }
+}
+
+}  // namespace aclsim

@@ -1,0 +1,60 @@
+// A thread of the program that waits inside the simulator: to a deadline, or, without one, until what it waits for
+// happens. Long waits without a deadline are reported once, with what keeps them.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <string>
+#include <thread>
+
+#include "engine/clock.h"
+#include "engine/facts.h"
+
+namespace aclsim {
+
+class Core;
+class Stream;
+
+// Lives as long as the wait, on the stack of the thread that waits. Engine lock held at its begin and at its end.
+class HostWait {
+  public:
+    // For a task of a stream, or for something else, which the text names.
+    HostWait(Core &core, const Stream &stream, std::uint64_t sequence, Time deadline);
+    HostWait(Core &core, Outside outside, const char *awaited, Time deadline);
+    ~HostWait();
+    HostWait(const HostWait &) = delete;
+    HostWait &operator=(const HostWait &) = delete;
+
+    // Sleeps until a change is notified, or it is time to look again by oneself; false: the deadline has passed.
+    bool sleep(Lock &lock, std::condition_variable &changed, Time look_again = kNever);
+    // The thread is to write the text to standard error, once per wait: without the lock, so that a slow reader holds
+    // up nobody else. Called by the thread itself.
+    void explain(const std::string &text);
+
+    const Cause &cause() const { return cause_; }
+    const char *awaited() const { return awaited_; }  // nullptr: a task
+    const char *function() const { return function_; }
+    std::thread::id thread() const { return thread_; }
+    bool has_deadline() const { return deadline_ != kNever; }
+    bool is_of_own_thread() const { return is_of_own_thread_; }  // of the simulator
+
+  private:
+    HostWait(Core &core, const Cause &cause, const char *awaited, Time deadline);
+    void look();
+    void write(Lock &lock);
+
+    Core &core_;
+    const Cause cause_;
+    const char *const awaited_;
+    const char *const function_;  // the call that waits
+    const std::thread::id thread_ = std::this_thread::get_id();
+    const Time deadline_;
+    const bool is_of_own_thread_;
+    Time explain_at_;
+    Time look_at_;  // for a deadlock; kNever: not any more
+    std::chrono::milliseconds look_interval_;
+    std::uint64_t looked_at_ = 0;  // the engine's changes at the last look
+    std::string text_;             // to be written
+};
+
+}  // namespace aclsim

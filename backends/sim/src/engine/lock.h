@@ -1,0 +1,55 @@
+// The engine's lock: it guards all state of the simulator, and is never held while user code or data movement runs.
+#pragma once
+
+#include <mutex>
+
+namespace aclsim {
+
+inline void pause_processor() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+// Held from its construction to its end, but between unlock() and lock().
+class Lock {
+  public:
+    explicit Lock(std::mutex &mutex) : lock_(mutex, std::try_to_lock) { spin_then_lock(); }
+    void lock() {
+        static_cast<void>(lock_.try_lock());
+        spin_then_lock();
+    }
+    void unlock() { lock_.unlock(); }
+    bool try_lock() { return lock_.try_lock(); }
+    std::unique_lock<std::mutex> &native() { return lock_; }  // for condition variables
+
+  private:
+    static constexpr int kSpins = 200;  // critical sections are short: a short spin mostly saves a sleep
+    void spin_then_lock() {
+        for (int i = 0; i < kSpins && !lock_.owns_lock(); ++i) {
+            pause_processor();
+            static_cast<void>(lock_.try_lock());
+        }
+        if (!lock_.owns_lock()) {
+            lock_.lock();
+        }
+    }
+
+    std::unique_lock<std::mutex> lock_;
+};
+
+// Gives the lock back for a while: user code, or work that grows with a size.
+class Unlocked {
+  public:
+    explicit Unlocked(Lock &lock) : lock_(lock) { lock_.unlock(); }
+    ~Unlocked() { lock_.lock(); }
+    Unlocked(const Unlocked &) = delete;
+    Unlocked &operator=(const Unlocked &) = delete;
+
+  private:
+    Lock &lock_;
+};
+
+}  // namespace aclsim

@@ -1,0 +1,258 @@
+#include "machine/machine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "support/error.h"
+
+namespace aclsim {
+namespace {
+
+constexpr std::uint32_t kPrimaryDefaultStream = 0;
+
+Ref<ContextStream> add_stream(Machine &machine, Context &context, std::uint32_t id, std::uint32_t flags,
+                                   std::uint32_t priority) {
+    auto stream = make_ref<ContextStream>(context, id, flags, priority);
+    machine.core.registry().add(stream);
+    context.streams.push_back(stream);
+    return stream;
+}
+
+// The default stream reports FAST_LAUNCH | FAST_SYNC where the chip has a control queue, else 0 (section 3).
+std::uint32_t default_stream_flags() {
+    return config().product->has_control_queue ? ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC : 0;
+}
+
+template <class Container, class Value>
+void erase(Container &container, const Value &value) {
+    container.erase(std::remove(container.begin(), container.end(), value), container.end());
+}
+
+std::uint32_t new_stream_id(Device &device) {
+    std::uint32_t id = 0;
+    if (!device.stream_ids.acquire(id)) {
+        fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "device %u gives out no more streams; %u are in use", device.user_id,
+             device.stream_ids.in_use());
+    }
+    return id;
+}
+
+// Streams whose tasks the device's synchronization does not wait for (events_streams_sync.md section 4). Persistent
+// streams never execute here, so no product waits for them.
+std::uint32_t flags_not_synchronized() {
+    const std::uint32_t cpu = config().product->has(kDeviceSyncSkipsCpuStreams) ? ACL_STREAM_CPU_SCHEDULE : 0;
+    return ACL_STREAM_DEVICE_USE_ONLY | ACL_STREAM_PERSISTENT | cpu;
+}
+
+void wait_for_stream(Machine &machine, Lock &lock, const Ref<ContextStream> &stream, Time deadline) {
+    // Another thread may destroy one of the streams meanwhile; what it drops then is nobody's failure here.
+    const auto is_leaving = [&] { return stream->destroyer != std::thread::id(); };
+    if (!is_leaving()) {
+        require_not_aborting(*stream);
+    }
+    switch (machine.core.wait_for(lock, stream, stream->submitted, deadline)) {
+        case Core::Waited::TimedOut:
+            fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "stream %u was not done in time", stream->id);
+        case Core::Waited::Aborted:
+            if (!is_leaving()) {
+                fail_aborted(*stream);
+            }
+            break;
+        case Core::Waited::Stopped:
+            require_healthy(stream->context);
+            break;
+        case Core::Waited::Done:
+            break;
+    }
+}
+
+}  // namespace
+
+Machine::Machine(Core &core_of_all) : core(core_of_all), exceptions(core_of_all), reports(*this), gate(core_of_all) {
+    for (std::uint32_t user = 0; user < config().visible.size(); ++user) {
+        devices.push_back(std::make_unique<Device>(user, config().visible[user]));
+    }
+    core.set_failure_handler(exceptions);
+}
+
+ThreadContext &thread_context() {
+    thread_local ThreadContext context;
+    return context;
+}
+
+Ref<Context> create_context(Machine &machine, Device &device, bool primary) {
+    const std::uint32_t default_id = primary ? kPrimaryDefaultStream : new_stream_id(device);
+    auto context = make_ref<Context>(device, primary);
+    machine.core.registry().add(context);
+    context->default_stream = add_stream(machine, *context, default_id, default_stream_flags(), 0);
+    device.contexts.push_back(context.get());
+    return context;
+}
+
+void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool force) {
+    machine.core.registry().remove(*context);  // from here on no thread can find it
+    for (Resident *resident : machine.residents()) {
+        resident->context_closes(*context);
+    }
+    // From the back, and the streams of models last: others may wait for an execution.
+    std::stable_partition(context->streams.begin(), context->streams.end(),
+                          [](const auto &stream) { return !stream->executes_tasks; });
+    while (!context->streams.empty()) {
+        destroy_stream(machine, lock, context->streams.back(), force);
+    }
+    context->default_stream.reset();
+    if (context->host_functions) {
+        context->host_functions->stop();
+    }
+    Device &device = context->device;
+    erase(device.contexts, context.get());
+    for (Resident *resident : machine.residents()) {
+        resident->context_closed(*context);
+        if (device.contexts.empty()) {
+            resident->device_closed(device);
+        }
+    }
+    if (device.contexts.empty()) {
+        device.lost = ACL_SUCCESS;
+    }
+}
+
+void synchronize_device(Machine &machine, Lock &lock, Time deadline) {
+    Context &context = require_context(machine);
+    require_healthy(context);
+    const auto keep = Ref<Context>(context);  // others may destroy it meanwhile,
+    auto streams = context.streams;                // or create and destroy streams
+    const auto is_passed_over = [](const auto &stream) { return (stream->flags & flags_not_synchronized()) != 0; };
+    streams.erase(std::remove_if(streams.begin(), streams.end(), is_passed_over), streams.end());
+    for (const auto &stream : streams) {
+        wait_for_stream(machine, lock, stream, deadline);
+    }
+    note_synchronized(machine, context.device);
+    // Taken when nothing can come between: what a wait in vain took would never be told.
+    aclError first = ACL_SUCCESS;
+    for (const auto &stream : streams) {
+        const aclError failure = std::exchange(stream->failure, ACL_SUCCESS);
+        first = first == ACL_SUCCESS ? failure : first;
+    }
+    raise_failure(first, "a task of the current context failed");
+}
+
+void abort_device(Machine &machine, Lock &lock, Device &device, Time deadline) {
+    // Waiting lets other threads in, so everything that is touched afterwards is held.
+    std::vector<Ref<Context>> contexts;
+    std::vector<Ref<ContextStream>> streams;
+    for (Context *context : device.contexts) {
+        contexts.push_back(Ref<Context>(context));
+        streams.insert(streams.end(), context->streams.begin(), context->streams.end());
+    }
+    for (const auto &stream : streams) {
+        machine.core.drop_queue(*stream, ACL_ERROR_RT_DEVICE_TASK_ABORT);
+    }
+    for (const auto &stream : streams) {
+        if (!machine.core.await_running(lock, *stream, deadline)) {
+            fail(ACL_ERROR_RT_WAIT_TIMEOUT, "the task that runs on stream %u did not end in time", stream->id);
+        }
+        stream->failure = ACL_SUCCESS;
+    }
+    for (const auto &context : contexts) {
+        context->failure = ACL_SUCCESS;
+    }
+}
+
+void require_not_tearing_down(const Context &context) {
+    for (const auto &stream : context.streams) {
+        if (stream->destroyer == std::this_thread::get_id()) {
+            fail(ACL_ERROR_RT_CONTEXT_RELEASE_ERROR,
+                 "the callback of stream %u tears down the context it is called for", stream->id);
+        }
+    }
+}
+
+void enter_device(Machine &machine, Device &device) {
+    require_not_lost(device);
+    if (device.set_count == 0) {
+        device.primary = create_context(machine, device, /*primary=*/true);
+    }
+    ++device.set_count;
+    thread_context() = {nullptr, device.primary->handle()};
+}
+
+Context *current_context(Machine &machine) {
+    const ThreadContext &current = thread_context();
+    void *handle = current.explicit_context != nullptr ? current.explicit_context : current.primary_context;
+    Context *context = machine.core.registry().find<Context>(handle);
+    if (context == nullptr && machine.default_device() != nullptr) {
+        enter_device(machine, *machine.default_device());
+        context = machine.default_device()->primary.get();
+    }
+    return context;
+}
+
+Context &require_context(Machine &machine) {
+    Context *context = current_context(machine);
+    if (context == nullptr) {
+        fail(ACL_ERROR_RT_CONTEXT_NULL, "the calling thread has no current context; call aclrtSetDevice in it");
+    }
+    return *context;
+}
+
+Device &require_current_device(Machine &machine) {
+    Device &device = require_context(machine).device;
+    require_not_lost(device);
+    return device;
+}
+
+Device &require_device(Machine &machine, std::int64_t user_id) {
+    if (user_id < 0 || user_id >= static_cast<std::int64_t>(machine.devices.size())) {
+        fail(ACL_ERROR_RT_INVALID_DEVICEID, "device %lld does not exist; there are %zu%s",
+             static_cast<long long>(user_id), machine.devices.size(),
+             config().visible_is_set ? " by ASCEND_RT_VISIBLE_DEVICES" : "");
+    }
+    return *machine.devices[static_cast<std::size_t>(user_id)];
+}
+
+void note_synchronized(Machine &machine, Device &device) {
+    for (Resident *resident : machine.residents()) {
+        resident->device_synchronized(device);
+    }
+}
+
+Ref<ContextStream> create_stream(Machine &machine, Context &context, std::uint32_t flags, std::uint32_t priority) {
+    require_not_lost(context.device);
+    if (!context.device.has_group) {
+        fail(ACL_ERROR_RT_GROUP_NOT_SET, "device %u has %u compute groups; choose one with aclrtSetGroup first",
+             context.device.user_id, config().groups);
+    }
+    return add_stream(machine, context, new_stream_id(context.device), flags, priority);
+}
+
+void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, bool force) {
+    Context &context = stream->context;
+    if (stream->destroyer != std::thread::id()) {
+        // Another thread is tearing it down: wait until it has.
+        HostWait wait(machine.core, *stream, stream->submitted, kNever);
+        while (!stream->is_destroyed) {
+            wait.sleep(lock, stream->progress);
+        }
+        return;
+    }
+    stream->destroyer = std::this_thread::get_id();
+    tell_stream_state(machine.state_callbacks, lock, stream->handle(), ACL_RT_STREAM_STATE_DESTROY_PRE);
+    machine.core.registry().remove(*stream);
+    // A stream that has failed in STOP mode, or never executes, would never be done.
+    const bool drop = force || !stream->is_active() || context.failure != ACL_SUCCESS;
+    if (!drop) {
+        machine.core.wait_for(lock, stream, stream->submitted, kNever);
+    }
+    machine.core.drop_tasks(lock, *stream, ACL_ERROR_RT_STREAM_ABORT, kNever);
+    machine.reports.release(*stream);
+    stream->is_destroyed = true;
+    stream->progress.notify_all();
+    erase(context.streams, stream);
+    machine.core.stream_order().forget(*stream);
+    if (stream->id != kPrimaryDefaultStream) {
+        context.device.stream_ids.release(stream->id);
+    }
+}
+
+}  // namespace aclsim

@@ -1,0 +1,82 @@
+// The machine: its devices, the contexts and streams on them, and who is told what happens there.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/core.h"
+#include "machine/callback.h"
+#include "machine/context.h"
+#include "machine/device.h"
+#include "machine/exception.h"
+#include "machine/gate.h"
+#include "machine/state_callbacks.h"
+
+namespace aclsim {
+
+// What lives in contexts and on devices, and ends with them. Engine lock held.
+class Resident {
+  public:
+    virtual ~Resident() = default;
+    virtual void context_closes(Context &) {}      // no thread finds it any more; its streams are still there
+    virtual void context_closed(Context &) {}      // its streams are gone
+    virtual void device_closed(Device &) {}        // its last context is gone
+    virtual void device_synchronized(Device &) {}  // or one of its streams
+};
+
+// Engine lock held, as for all functions below.
+class Machine {
+  public:
+    explicit Machine(Core &core_of_all);
+    void add(Resident &resident) { residents_.push_back(&resident); }
+    const std::vector<Resident *> &residents() const { return residents_; }
+    // Default-device mode of aclInit: a thread without a context gets the primary one of that device when it asks for
+    // its context (device_context_init_errors.md section 6.1). nullptr ends the mode.
+    void set_default_device(Device *device) { default_device_ = device; }
+    Device *default_device() const { return default_device_; }
+
+    Core &core;
+    std::vector<std::unique_ptr<Device>> devices;
+    Exceptions exceptions;
+    StateCallbacks state_callbacks;
+    Reports reports;
+    Gate gate;
+
+  private:
+    std::vector<Resident *> residents_;
+    Device *default_device_ = nullptr;
+};
+
+// What the calling thread works on. An explicit context wins over a primary one (device_context_init_errors.md 6.1).
+struct ThreadContext {
+    void *explicit_context = nullptr;  // handles, because the objects may be destroyed by another thread
+    void *primary_context = nullptr;
+};
+ThreadContext &thread_context();
+
+Ref<Context> create_context(Machine &machine, Device &device, bool primary);
+// Waits for the streams' work, or drops it; then everything in the context is gone.
+void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool force);
+// aclrtSynchronizeDevice: waits for the streams of the calling thread's context. Fails if a task failed, an abort ended
+// the wait, or the deadline has passed.
+void synchronize_device(Machine &machine, Lock &lock, Time deadline);
+// aclrtDeviceTaskAbort: drops all tasks of the device and clears the failures of its contexts. Fails if a task does
+// not end in time.
+void abort_device(Machine &machine, Lock &lock, Device &device, Time deadline);
+// Fails when the calling thread, in a callback, would tear down what it is tearing down already.
+void require_not_tearing_down(const Context &context);
+// Makes the device's primary context current, as aclrtSetDevice does.
+void enter_device(Machine &machine, Device &device);
+Context *current_context(Machine &machine);  // nullptr if there is none
+Context &require_context(Machine &machine);  // ACL_ERROR_RT_CONTEXT_NULL if there is none
+// Of the current context; fails also when it is lost. For what makes something on the device, or asks it.
+Device &require_current_device(Machine &machine);
+Device &require_device(Machine &machine, std::int64_t user_id);  // ACL_ERROR_RT_INVALID_DEVICEID
+
+Ref<ContextStream> create_stream(Machine &machine, Context &context, std::uint32_t flags, std::uint32_t priority);
+void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, bool force);
+// A stream, or the device as a whole, was synchronized.
+void note_synchronized(Machine &machine, Device &device);
+
+}  // namespace aclsim

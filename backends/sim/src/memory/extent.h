@@ -1,0 +1,31 @@
+// Pieces of memory that a call works on: they must be live when it is made, and still when it has waited.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+
+#include "engine/facts.h"
+#include "engine/lock.h"
+
+namespace aclsim {
+
+class Memory;
+class Stream;
+
+// All with the engine lock held.
+
+// Memory that the runtime allocated must be live over the whole range; other addresses cannot be checked.
+bool is_live(Memory &memory, const void *address, std::size_t size);
+void require_live(Memory &memory, const void *address, std::size_t size, AccessMode mode,
+                  const char *name);  // ACL_ERROR_RT_PARAM_INVALID
+
+// Core::admit(), with memory that must still be live afterwards: while the call waits, others may free it.
+struct Extent {
+    const void *address;
+    std::size_t size;
+};
+void require_still_live(Memory &memory, std::initializer_list<Extent> extents);  // ACL_ERROR_RT_PARAM_INVALID
+void admit_with(Memory &memory, Lock &lock, Stream &stream,
+                std::initializer_list<Extent> extents);
+
+}  // namespace aclsim

@@ -1,0 +1,44 @@
+#include "memory/memory.h"
+
+#include <utility>
+
+#include "support/config.h"
+
+namespace aclsim {
+
+Memory::Memory(Machine &machine_of_all) : core(machine_of_all.core), machine(machine_of_all) { machine.add(*this); }
+
+AddressSpace &Memory::space() {
+    if (!space_) {
+        space_ = std::make_unique<AddressSpace>(core, config().devices, config().product->memory_bytes);
+    }
+    return *space_;
+}
+
+bool Memory::free_device_block(const void *address) {
+    if (!space().is_device_block(address)) {
+        return false;
+    }
+    note_release(*this, address);
+    ipc_memory.forget(address);
+    return space().free_device(address);
+}
+
+void Memory::context_closed(Context &context) {
+    if (void *address = std::exchange(context.overflow_address, nullptr)) {
+        note_release(*this, address);
+        space().free_internal(context.device.physical_id, address);
+    }
+}
+
+void Memory::device_closed(Device &device) {
+    const std::uint32_t id = device.physical_id;
+    pools.close(*this, device);
+    symbols.forget_device(id);
+    ipc_memory.forget_device(id);
+    virtual_memory.drop(id);
+    core.observers().tell(&Observer::freed_all, space().device(id).base(), space().device(id).capacity());
+    space().free_all(id);
+}
+
+}  // namespace aclsim

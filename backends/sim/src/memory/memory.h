@@ -1,0 +1,91 @@
+// Simulated memory: what is at an address, and who may have what next.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/core.h"
+#include "machine/machine.h"
+#include "memory/address_space.h"
+#include "memory/allocator.h"
+#include "memory/ipc_memory.h"
+#include "memory/managed_memory.h"
+#include "memory/memory_pool.h"
+#include "memory/symbol.h"
+#include "memory/virtual_memory.h"
+
+namespace aclsim {
+
+// Guarded by the engine's lock.
+class Memory final : public Resident {
+  public:
+    explicit Memory(Machine &machine_of_all);
+    AddressSpace &space();  // reserved at the first use
+    // A block of aclrtMalloc; false: there is none that starts there.
+    bool free_device_block(const void *address);
+
+    void context_closed(Context &context) override;
+    void device_closed(Device &device) override;
+    void device_synchronized(Device &device) override { pools.trim(device); }
+
+    Core &core;
+    Machine &machine;
+    VirtualMemory virtual_memory{*this};
+    Symbols symbols{*this};
+    ManagedMemory managed_memory{*this};
+    IpcMemory ipc_memory{*this};
+    MemoryPools pools;
+    Allocators allocators;
+
+  private:
+    std::unique_ptr<AddressSpace> space_;
+};
+
+// For observers: so many bytes were asked for; the memory goes back; the present call works on the memory.
+inline void note_allocation(Memory &memory, void *address, std::uint64_t size, Pages pages = Pages::Own) {
+    if (memory.core.observers().any()) {
+        const Allocation allocation{address, size, memory.space().find(address)->size, pages};
+        memory.core.observers().tell(&Observer::allocated, allocation);
+    }
+}
+
+inline void note_release(Memory &memory, const void *address) {
+    memory.core.observers().tell(&Observer::freed, address);
+}
+
+// Memory of the user's own is not known, whatever was at its addresses before.
+inline void note_use(Memory &memory, const void *address, std::uint64_t size, AccessMode mode, const char *name) {
+    if (memory.core.observers().any() && memory.space().locate(address).place != Place::Unregistered) {
+        memory.core.note_access(address, size, mode, name);
+    }
+}
+
+// Works without the lock, on memory that nobody may free meanwhile. Does not throw.
+template <class Work>
+void work_unlocked(Memory &memory, Lock &lock, Work work) {
+    {
+        const Unlocked unlocked(lock);
+        work();
+    }
+    memory.core.note_done_with_memory();
+}
+
+// Calls allocate() until it gives something; while pages are on their way back to the host it waits for them instead of
+// giving up. nullptr: there is no room.
+template <class Allocate>
+void *allocate_patiently(Memory &memory, Lock &lock, Allocate allocate) {
+    void *address = allocate();
+    while (address == nullptr && memory.core.has_chores()) {
+        memory.core.await_chores(lock);
+        address = allocate();
+    }
+    return address;
+}
+
+// What observers know of an address that is not live, to be put behind the text of a failure.
+inline std::string explain_address(Memory &memory, const void *address) {
+    return memory.core.observers().explain(address);
+}
+
+}  // namespace aclsim

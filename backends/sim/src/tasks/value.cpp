@@ -1,0 +1,100 @@
+#include "tasks/value.h"
+
+#include "engine/condition.h"
+#include "engine/core.h"
+#include "support/text.h"
+
+namespace aclsim {
+namespace {
+
+// Device memory may be written by copies and, in the simulator, by the host at the same time.
+std::uint64_t load(const void *address) {
+    return __atomic_load_n(static_cast<const std::uint64_t *>(address), __ATOMIC_ACQUIRE);
+}
+
+bool is_satisfied(std::uint64_t found, std::uint64_t value, std::uint32_t flag) {
+    switch (flag) {
+        case ACL_STREAM_WAIT_VALUE_EQ:
+            return found == value;
+        case ACL_STREAM_WAIT_VALUE_AND:
+            return (found & value) != 0;
+        case ACL_STREAM_WAIT_VALUE_NOR:
+            return ~(found | value) != 0;
+        default:  // a signed difference, which may wrap
+            return static_cast<std::int64_t>(found - value) >= 0;
+    }
+}
+
+}  // namespace
+
+class ValueWriteTask final : public Task {
+  public:
+    ValueWriteTask(Values &values, void *address, std::uint64_t value)
+        : values_(values), address_(address), value_(value) {}
+    TaskKind kind() const override { return TaskKind::ValueWrite; }
+    Start start(Stream &stream) override {
+        values_.writes_.remove(stream, *this);
+        if (values_.core_.observers().any()) {
+            values_.last_written_[address_] = stream.point(*this);
+        }
+        __atomic_store_n(static_cast<std::uint64_t *>(address_), value_, __ATOMIC_RELEASE);
+        values_.waiters_.wake(values_.core_);
+        return Start::Done;
+    }
+    void cancel(Stream &stream) override { values_.writes_.remove(stream, *this); }
+    void note_queued(const Stream &stream) override { values_.writes_.add(stream, *this); }
+
+  private:
+    Values &values_;
+    void *address_;
+    std::uint64_t value_;
+};
+
+class ValueWaitTask final : public ConditionTask {
+  public:
+    ValueWaitTask(Values &values, const void *address, std::uint64_t value, std::uint32_t flag)
+        : ConditionTask(values.core_, /*timeout_s=*/0, /*polls=*/true),
+          values_(values),
+          address_(address),
+          value_(value),
+          flag_(flag) {}
+    TaskKind kind() const override { return TaskKind::ValueWait; }
+    // A copy, or the host, may write the value as well as a task of its own kind.
+    void add_causes(Causes &causes) const override {
+        causes.any = true;
+        values_.writes_.add_causes(causes);
+        causes.list.push_back({nullptr, 0, Outside::Anybody});
+    }
+    std::string awaited() const override {
+        return "a value at " + text_of(address_) + ", where " + std::to_string(load(address_)) + " is";
+    }
+
+  protected:
+    bool try_pass() override { return is_satisfied(load(address_), value_, flag_); }
+    void note_passed(const Stream &stream) override {
+        const auto written = values_.last_written_.find(address_);
+        if (written != values_.last_written_.end()) {
+            core_.observers().tell(&Observer::ordered, written->second, stream.point(*this), Ordering::Value);
+        }
+    }
+    Waiters &waiters() override { return values_.waiters_; }
+
+  private:
+    Values &values_;
+    const void *address_;
+    std::uint64_t value_;
+    std::uint32_t flag_;
+};
+
+void Values::write(Stream &stream, void *address, std::uint64_t value) {
+    if (stream.executes_tasks) {
+        writes_.add(stream);
+    }
+    core_.submit(stream, ValueWriteTask(*this, address, value));
+}
+
+void Values::wait(Stream &stream, const void *address, std::uint64_t value, std::uint32_t flag) {
+    core_.submit(stream, ValueWaitTask(*this, address, value, flag));
+}
+
+}  // namespace aclsim

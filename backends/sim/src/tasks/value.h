@@ -1,0 +1,33 @@
+// Values in memory that streams write and wait for (events_streams_sync.md section 8).
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "engine/facts.h"
+#include "engine/pending.h"
+#include "engine/waiters.h"
+
+namespace aclsim {
+
+class Core;
+
+// Engine lock held; the stream has admitted a task.
+class Values {
+  public:
+    explicit Values(Core &core) : core_(core) {}
+    void write(Stream &stream, void *address, std::uint64_t value);
+    // flag: ACL_STREAM_WAIT_VALUE_*.
+    void wait(Stream &stream, const void *address, std::uint64_t value, std::uint32_t flag);
+
+  private:
+    friend class ValueWriteTask;
+    friend class ValueWaitTask;
+
+    Core &core_;
+    Waiters waiters_;      // a write wakes all of them
+    PendingTasks writes_;  // to any address
+    std::map<const void *, Point> last_written_;  // by which task; only while there are observers
+};
+
+}  // namespace aclsim

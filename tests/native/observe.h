@@ -1,0 +1,22 @@
+// Attaching an observer to the engine for the length of a test.
+#pragma once
+
+#include "api/simulator.h"
+
+class Observing {
+  public:
+    explicit Observing(aclsim::Observer &observer) : observer_(observer) {
+        const aclsim::Lock lock = sim_.core.acquire();
+        sim_.core.observers().add(observer_);
+    }
+    ~Observing() {
+        const aclsim::Lock lock = sim_.core.acquire();
+        sim_.core.observers().remove(observer_);
+    }
+    Observing(const Observing &) = delete;
+    Observing &operator=(const Observing &) = delete;
+
+  private:
+    aclsim::Simulator &sim_ = aclsim::Simulator::get();
+    aclsim::Observer &observer_;
+};
