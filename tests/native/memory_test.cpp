@@ -23,6 +23,13 @@ void give_back() {
     core().do_chores(lock);
 }
 
+// Nothing of it is left to be given back when it ends.
+class Space final : public AddressSpace {
+  public:
+    Space(std::uint32_t devices, std::uint64_t device_memory) : AddressSpace(core(), devices, device_memory) {}
+    ~Space() { give_back(); }
+};
+
 void release(Heap &heap, const void *address) {
     const auto block = heap.release(address);
     CHECK(block);
@@ -33,7 +40,7 @@ constexpr std::uint64_t kMiB = 1ULL << 20;
 
 // Random allocations and releases: blocks never overlap, what is live is found, and everything comes back.
 void heap_agrees_with_a_list() {
-    AddressSpace space(core(), 2, 64 * kMiB);
+    Space space(2, 64 * kMiB);
     Heap &heap = space.device(1);
     std::map<char *, std::uint64_t> live;
     std::mt19937 random(7);
@@ -68,7 +75,7 @@ void heap_agrees_with_a_list() {
 }
 
 void every_address_has_a_place() {
-    AddressSpace space(core(), 3, 64 * kMiB);
+    Space space(3, 64 * kMiB);
     int on_stack = 0;
     CHECK(space.locate(&on_stack).place == Place::Unregistered);
     CHECK(space.locate(nullptr).place == Place::Unregistered);
@@ -84,7 +91,7 @@ void every_address_has_a_place() {
 }
 
 void large_pages_are_aligned() {
-    AddressSpace space(core(), 1, 4096 * kMiB);
+    Space space(1, 4096 * kMiB);
     Heap &heap = space.device(0);
     for (const std::uint64_t page : {aclsim::kSmallPage, aclsim::kHugePage, aclsim::kGiantPage}) {
         const std::uint64_t before = heap.free_bytes();
@@ -100,7 +107,7 @@ void large_pages_are_aligned() {
 
 // A page that is mapped twice is one page; what was freed is zero when it comes back.
 void pages_are_shared_and_given_back() {
-    AddressSpace space(core(), 1, 64 * kMiB);
+    Space space(1, 64 * kMiB);
     auto *block = static_cast<unsigned char *>(space.device(0).allocate(4 * kMiB));
     auto *alias = static_cast<unsigned char *>(space.reserve(4 * kMiB, aclsim::kHugePage));
     const std::uint64_t offset = space.offset_of(0, block);
@@ -124,7 +131,7 @@ void pages_are_shared_and_given_back() {
 
 // Ranges side by side are one piece of memory, unless one of them may not be touched.
 void neighbours_are_one_piece() {
-    AddressSpace space(core(), 1, 64 * kMiB);
+    Space space(1, 64 * kMiB);
     auto *begin = static_cast<unsigned char *>(space.reserve(3 * aclsim::kHugePage, aclsim::kHugePage));
     const auto add = [&](std::uint64_t page, bool is_accessible) {
         const auto address = reinterpret_cast<std::uintptr_t>(begin) + page * aclsim::kHugePage;
@@ -142,7 +149,7 @@ void neighbours_are_one_piece() {
 }
 
 void too_much_is_refused() {
-    AddressSpace space(core(), 1, 64 * kMiB);
+    Space space(1, 64 * kMiB);
     CHECK(space.device(0).allocate(64 * kMiB + 1) == nullptr);
     CHECK(space.device(0).allocate(~0ULL) == nullptr);
     void *all = space.device(0).allocate(64 * kMiB);
