@@ -134,7 +134,7 @@ def test_who_learns_of_a_failure_finds_its_callback_over(stream, recorder, devic
     assert seen == [1]
 
 
-# Failures that a synchronization answers but logs as a success (section 1).
+# Failures that a synchronization answers but logs as a success (events_streams_sync.md section 1).
 LOGGED_AS_SUCCESS = [507005, 507023, 207003, 207016, 207017, 507901]
 
 
