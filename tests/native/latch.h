@@ -1,0 +1,93 @@
+// What tests hold work back with, and how they notice that a call does not return.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <future>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "check.h"
+
+// Longer than any call here takes on a busy machine under a sanitizer. Only a test that fails waits for so long.
+constexpr std::chrono::seconds kLongEnough(20);
+
+class Latch {
+  public:
+    void open() {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        is_open_ = true;
+        opened_.notify_all();
+    }
+    void wait() {
+        std::unique_lock<std::mutex> lock(mutex_);
+        opened_.wait(lock, [this] { return is_open_; });
+    }
+    // false: it was not opened for longer than anything may take.
+    bool opens() {
+        std::unique_lock<std::mutex> lock(mutex_);
+        return opened_.wait_for(lock, kLongEnough, [this] { return is_open_; });
+    }
+    bool is_open() {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        return is_open_;
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable opened_;
+    bool is_open_ = false;
+};
+
+// A host function or a callback that runs until its gate is opened.
+struct Gate {
+    Latch entered;
+    Latch gate;
+    static void pass(void *self) {
+        static_cast<Gate *>(self)->entered.open();
+        static_cast<Gate *>(self)->gate.wait();
+    }
+};
+
+// A call on a thread of its own.
+template <class Call>
+auto begin(Call call) {
+    return std::async(std::launch::async, std::move(call));
+}
+
+template <class Result>
+bool returns(const std::future<Result> &call) {
+    return call.wait_for(kLongEnough) == std::future_status::ready;
+}
+
+// Ends a test that hangs.
+class Watchdog {
+  public:
+    Watchdog(const char *name, std::chrono::seconds limit)
+        : thread_([this, name, limit] {
+              std::unique_lock<std::mutex> lock(mutex_);
+              if (!over_.wait_for(lock, limit, [this] { return is_over_; })) {
+                  std::fprintf(stderr, "%s hangs\n", name);
+                  std::abort();
+              }
+          }) {}
+    ~Watchdog() {
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            is_over_ = true;
+            over_.notify_all();
+        }
+        thread_.join();
+    }
+    Watchdog(const Watchdog &) = delete;
+    Watchdog &operator=(const Watchdog &) = delete;
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable over_;
+    bool is_over_ = false;
+    std::thread thread_;
+};
