@@ -1,4 +1,4 @@
-// Counting notifies (events_streams_sync.md section 6): 950 only, and NULL is seen before the chip is [obs].
+// Counting notifies: 950 only, and NULL is seen before the chip is (events_streams_sync.md section 6 [obs]).
 #include "tasks/cnt_notify.h"
 
 #include "api/entry.h"

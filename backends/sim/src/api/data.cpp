@@ -1,5 +1,5 @@
-// Data types, half floats and data buffers (device_context_init_errors.md section 10, memory_cmo_allocator.md on data
-// buffers).
+// Data types and half floats (device_context_init_errors.md section 10), data buffers (memory_cmo_allocator.md section
+// 11).
 #include <algorithm>
 #include <cmath>
 

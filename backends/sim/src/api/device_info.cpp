@@ -285,7 +285,7 @@ aclError aclrtDeviceGetBareTgid(int32_t *pid) {
 aclError aclrtCheckArchCompatibility(const char *socVersion, int32_t *canCompatible) {
     return entry(__func__, [&](Simulator &, Lock &) {
         if (socVersion == nullptr || canCompatible == nullptr) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "socVersion or canCompatible is NULL");  // 107000, not 100000 [obs]
+            fail(ACL_ERROR_RT_PARAM_INVALID, "socVersion or canCompatible is NULL");  // 107000, not 100000 (section 10)
         }
         const std::uint32_t arch = npu_arch_of(socVersion);
         if (arch == 0) {

@@ -1,5 +1,5 @@
-// Building and executing models (graphs_kernels.md B4, B5). Captured graphs are not simulated, so every model is a
-// built one.
+// Building and executing models (graphs_kernels.md sections B4 and B5). Captured graphs are not simulated, so every
+// model is a built one.
 #include "tasks/model.h"
 
 #include <cstring>

@@ -64,7 +64,7 @@ aclError aclrtResetOverflowStatus(aclrtStream stream) {
 aclError aclrtCtxGetFloatOverflowAddr(void **overflowAddr) {
     return entry(__func__, [&](Simulator &sim, Lock &) {
         if (overflowAddr == nullptr) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "overflowAddr is NULL");  // 107000, not 100000 [obs]
+            fail(ACL_ERROR_RT_PARAM_INVALID, "overflowAddr is NULL");  // 107000, not 100000 (section 6)
         }
         require_current_device(sim);
         Context &context = require_context(sim);

@@ -100,7 +100,7 @@ aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int3
         }
         require_supported();
         if (canAccessPeer == nullptr) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "canAccessPeer is NULL");  // 107000, not 100000 [obs]
+            fail(ACL_ERROR_RT_PARAM_INVALID, "canAccessPeer is NULL");  // 107000, not 100000 (section 5)
         }
         require_device(sim, deviceId);
         require_device(sim, peerDeviceId);

@@ -261,7 +261,8 @@ aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
                 set_custom_tag(require_own_stream(sim, stream), value->userCustomTag);
                 break;
             case ACL_STREAM_ATTR_CACHE_OP_INFO:
-                // Takes effect while the stream is captured, which the simulator does not do (graphs_kernels.md).
+                // Takes effect while the stream is captured, which the simulator does not do (graphs_kernels.md
+                // section C).
                 require_switch(value->cacheOpInfoSwitch);
                 require_own_stream(sim, stream);
                 break;

@@ -116,7 +116,8 @@ void Reports::unsubscribe(std::uint64_t thread, ContextStream &stream) {
         fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, "stream %u is subscribed to another thread", stream.id);
     }
     if (has_blocking_callback(stream)) {
-        // The runtime deadlocks here (section 9, aclrtUnSubscribeReport); a defined error is more useful.
+        // The runtime deadlocks here (events_streams_sync.md section 9, aclrtUnSubscribeReport); a defined error is
+        // more useful.
         fail(ACL_ERROR_RT_STREAM_SUBSCRIBE, "stream %u waits for a callback; synchronize it first", stream.id);
     }
     release(stream);

@@ -46,8 +46,8 @@ struct Device {
 
     const std::uint32_t user_id;      // what the API calls it
     const std::uint32_t physical_id;  // before ASCEND_RT_VISIBLE_DEVICES
-    // Ids 0 and 1 belong to the primary context's default stream and to the runtime itself [obs: the first stream
-    // that a user creates has id 2].
+    // Ids 0 and 1 belong to the primary context's default stream and to the runtime itself: the first stream that a
+    // user creates has id 2 (events_streams_sync.md section 3 [obs]).
     IdPool stream_ids;
     IdPool event_ids;
     IdPool notify_ids;

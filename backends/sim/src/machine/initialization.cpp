@@ -62,7 +62,7 @@ std::string read_file(const char *path) {
 
 Json parse_configuration(const std::string &text) {
     if (text.empty()) {
-        return {};  // an empty file is no configuration [obs]
+        return {};  // an empty file is no configuration (device_context_init_errors.md section 3 [obs])
     }
     try {
         return parse_json(text, kDeepestNesting);

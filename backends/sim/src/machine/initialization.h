@@ -84,7 +84,7 @@ class Initialization {
     std::recursive_mutex mutex_;
     std::uint64_t references_ = 0;
     bool is_changing_ = false;               // apply() or tear_down() is under way, and calls back
-    bool is_finalized_ = false;              // one aclFinalize before any aclInit succeeds [obs]
+    bool is_finalized_ = false;              // one aclFinalize before any aclInit succeeds (section 3 [obs])
     std::string text_;                       // of the configuration, as callbacks get it
     std::optional<std::string> first_text_;  // of the first aclInit that succeeded; later ones must have the same
     Callbacks<aclInitCallbackFunc> init_callbacks_;

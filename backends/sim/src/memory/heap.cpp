@@ -3,7 +3,7 @@
 namespace aclsim {
 namespace {
 
-constexpr std::uint64_t kAlignment = 512;  // what the runtime asks of the driver (section 1, size rule)
+constexpr std::uint64_t kAlignment = 512;  // asked of the driver (memory_cmo_allocator.md section 1, size rule)
 
 }  // namespace
 

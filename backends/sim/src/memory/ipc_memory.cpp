@@ -8,7 +8,8 @@
 namespace aclsim {
 namespace {
 
-// How many processes may import (section 7, aclrtIpcMemSetImportPid): of 950, and of the others.
+// How many processes may import (memory_cmo_allocator.md section 7, aclrtIpcMemSetImportPid): of 950, and of the
+// others.
 constexpr std::size_t kMostProcesses = 65535;
 constexpr std::size_t kProcesses = 32768;
 

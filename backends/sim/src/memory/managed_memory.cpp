@@ -9,7 +9,7 @@
 namespace aclsim {
 namespace {
 
-// The addresses that are for managed memory (section 5).
+// The addresses that are for managed memory (memory_cmo_allocator.md section 5).
 constexpr std::uintptr_t kWindowBegin = 0x90000000000;
 constexpr std::uint64_t kWindow = 3ULL << 40;
 

@@ -118,7 +118,8 @@ std::map<std::uintptr_t, VirtualMemory::Reservation>::iterator VirtualMemory::re
          static_cast<unsigned long long>(size), address);
 }
 
-// One reservation takes neither memory of two devices nor local and imported memory (section 4, aclrtMapMem).
+// One reservation takes neither memory of two devices nor local and imported memory (memory_cmo_allocator.md section
+// 4, aclrtMapMem).
 void VirtualMemory::require_alike(std::uintptr_t reservation, const PhysicalMemory &memory) const {
     for (const auto &[address, mapping] : mappings_) {
         if (mapping.reservation != reservation) {

@@ -30,8 +30,8 @@ struct Config {
 
 const Config &config();
 
-// The rules of ASCEND_RT_VISIBLE_DEVICES (device_context_init_errors.md 5.1): parsing stops at the first token that is
-// no device; what was accepted must be strictly ascending and not empty.
+// The rules of ASCEND_RT_VISIBLE_DEVICES (device_context_init_errors.md section 5.1): parsing stops at the first token
+// that is no device; what was accepted must be strictly ascending and not empty.
 bool parse_visible_devices(const std::string &text, std::uint32_t devices, std::vector<std::uint32_t> &visible);
 
 }  // namespace aclsim

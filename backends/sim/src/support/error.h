@@ -12,7 +12,7 @@ namespace aclsim {
 
 struct Failure {
     aclError code;
-    bool remembered;  // aclrtGetLastError reports it (device_context_init_errors.md, section 2, rule 4)
+    bool remembered;  // aclrtGetLastError reports it (device_context_init_errors.md section 2.4)
 };
 
 #define ACLSIM_PRINTF(format_index, first) __attribute__((format(printf, format_index, first)))

@@ -7,30 +7,29 @@
 
 namespace aclsim {
 
-// Where the chips differ in a rule. The sections are those of events_streams_sync.md.
+// Where the chips differ in a rule, by sections of events_streams_sync.md unless another page is named.
 enum Trait : std::uint32_t {
-    kHasDeviceOnlyObjects = 1U << 0,       // streams and events for the device alone (2, 3)
-    kRefusesHugeStreams = 1U << 1,         // (3)
-    kIgnoresForeignWaits = 1U << 2,        // waiting on another device's stream does nothing (2)
-    kForeignWaitsAreUntimed = 1U << 3,     // waiting on another device's stream has no time limit (2)
-    kComputesWithoutStamps = 1U << 4,      // elapsed time is computed from whatever is there, and unsigned (2)
-    kIgnoresDefaultReset = 1U << 5,        // resetting an event of aclrtCreateEvent does nothing (2)
-    kDeviceSyncSkipsCpuStreams = 1U << 6,  // (4)
-    kHasSimt = 1U << 7,                    // device_context_init_errors.md 5
+    kHasDeviceOnlyObjects = 1U << 0,       // streams and events for the device alone (sections 2 and 3)
+    kRefusesHugeStreams = 1U << 1,         // (section 3)
+    kIgnoresForeignWaits = 1U << 2,        // waiting on another device's stream does nothing (section 2)
+    kForeignWaitsAreUntimed = 1U << 3,     // waiting on another device's stream has no time limit (section 2)
+    kComputesWithoutStamps = 1U << 4,      // elapsed time is computed from whatever is there, and unsigned (section 2)
+    kIgnoresDefaultReset = 1U << 5,        // resetting an event of aclrtCreateEvent does nothing (section 2)
+    kDeviceSyncSkipsCpuStreams = 1U << 6,  // (section 4)
+    kHasSimt = 1U << 7,                    // device_context_init_errors.md section 5
     kHasSuperPod = 1U << 8,
     kHasCacheFlush = 1U << 9,
-    kHasGroups = 1U << 10,                   // device_context_init_errors.md 7
-    kNotifyWaitsTakeGlobalLimit = 1U << 11,  // a notify wait of the untimed form takes the process-wide limit (5)
+    kHasGroups = 1U << 10,                   // device_context_init_errors.md section 7
+    kNotifyWaitsTakeGlobalLimit = 1U << 11,  // untimed waits for notifies take the process-wide limit (section 5)
     // memory_cmo_allocator.md sections 1 and 2
-    kHasDdr = 1U << 12,                // instead of HBM
-    kLacksP2p = 1U << 13,              // no memory for other devices
-    kPadsNothing = 1U << 14,           // aclrtMalloc asks for no more than aclrtMallocAlign32
-    kKeepsHostAddress = 1U << 15,      // host memory can have the same address on the device
-    kCopiesNeedPeerAccess = 1U << 16,  // between two devices (memory_cmo_allocator.md 3, as the next two)
-    kCopiesRowsInDevice = 1U << 17,    // two-dimensional copies whose source and destination are on the device
-    kHasLongDescriptors = 1U << 18,    // of copies and cache operations: 64 bytes, not 32 (3, 6)
-    // events_streams_sync.md again
-    kStreamAbortResetsEvents = 1U << 19,  // as the abort of a device does on every chip (0.2)
+    kHasDdr = 1U << 12,                   // instead of HBM
+    kLacksP2p = 1U << 13,                 // no memory for other devices
+    kPadsNothing = 1U << 14,              // aclrtMalloc asks for no more than aclrtMallocAlign32
+    kKeepsHostAddress = 1U << 15,         // host memory can have the same address on the device
+    kCopiesNeedPeerAccess = 1U << 16,     // between two devices (memory_cmo_allocator.md section 3, as the next two)
+    kCopiesRowsInDevice = 1U << 17,       // two-dimensional copies whose source and destination are on the device
+    kHasLongDescriptors = 1U << 18,       // 64 bytes, not 32 (memory_cmo_allocator.md sections 3 and 6)
+    kStreamAbortResetsEvents = 1U << 19,  // as the abort of a device does on every chip (section 0.2)
 };
 
 struct Product {

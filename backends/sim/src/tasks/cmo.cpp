@@ -11,7 +11,7 @@ namespace aclsim {
 namespace {
 
 constexpr std::size_t kCacheLine = 64;
-constexpr std::uint32_t kFirstOpcode = 6;  // of PREFETCH; the other types follow (section 6.1)
+constexpr std::uint32_t kFirstOpcode = 6;  // of PREFETCH; the other types follow (memory_cmo_allocator.md section 6.1)
 
 constexpr CmoDescriptor kShortDescriptor{/*size=*/32, /*address=*/16, /*length=*/12, /*head=*/8};
 constexpr CmoDescriptor kLongDescriptor{/*size=*/64, /*address=*/32, /*length=*/48, /*head=*/28};

@@ -10,8 +10,9 @@
 namespace aclsim {
 namespace {
 
-// The runtime splits copies between host and device into tasks of this size (section 3, aclrtMemcpyAsync). The pieces
-// of one copy stay on one thread, which fills the memory's bandwidth: two threads were measured to be no faster.
+// The runtime splits copies between host and device into tasks of this size (memory_cmo_allocator.md section 3,
+// aclrtMemcpyAsync). The pieces of one copy stay on one thread, which fills the memory's bandwidth: two threads were
+// measured to be no faster.
 constexpr std::size_t kPiece = 64ULL << 20;
 
 constexpr std::uint32_t bit(aclrtMemcpyKind kind) { return 1U << kind; }

@@ -60,7 +60,7 @@ class RecordTask final : public Task {
     }
 
     // The abort of a device, on some chips also that of a stream, leaves the event as if it had never been recorded
-    // (section 0.2). Otherwise its record stays, and is never complete.
+    // (events_streams_sync.md section 0.2). Otherwise its record stays, and is never complete.
     void cancel(Stream &stream) override {
         signal_->records.remove(stream, *this);
         if (!is_newest()) {
@@ -206,7 +206,7 @@ bool Event::is_over_for(const Stream &stream) const {
         return false;  // a fixed signal may still be set by an earlier record
     }
     // K1, K3: a reset K1 event is waited for in vain: the bit of its id was cleared and a new record takes another
-    // id [obs].
+    // id (section 2, aclrtCreateEvent).
     const bool is_over = !recorded_ || (complete_ && !was_reset_);
     const bool is_own_record = mode == Mode::New && record_stream().get() == &stream;
     return is_over || is_own_record;
@@ -255,7 +255,7 @@ void Event::reset(Core &core, Lock &lock, Stream &stream) {
 
 bool Event::was_seen_complete() const {
     // With CAPTURE_STREAM_PROGRESS alone nothing tells the host of the completion until someone looks at the queue
-    // [obs, section 0.2].
+    // (section 0.2 [obs]).
     const bool is_told = (flags & ~static_cast<std::uint32_t>(ACL_EVENT_CAPTURE_STREAM_PROGRESS)) != 0;
     return complete_ && (seen_ || is_told);
 }

@@ -1,4 +1,5 @@
-// Events. What an event can do follows from the call and the flags that created it (events_streams_sync.md 0.1).
+// Events. What an event can do follows from the call and the flags that created it (events_streams_sync.md section
+// 0.1).
 #pragma once
 
 #include <cstdint>

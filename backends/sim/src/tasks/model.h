@@ -1,5 +1,5 @@
-// Built models: streams whose tasks are kept, and executed together as often as the user asks (graphs_kernels.md B4,
-// B5).
+// Built models: streams whose tasks are kept, and executed together as often as the user asks (graphs_kernels.md
+// sections B4 and B5).
 //
 // Until the model is built the tasks collect in the queues of its streams, which are PERSISTENT and execute nothing. It
 // then takes them over, and each execution queues one Replay per task in the same streams: these run as any streams do,

@@ -7,7 +7,8 @@
 namespace aclsim {
 namespace {
 
-// Documented types by product; uint8 has a number in the runtime and no device that reduces it [obs].
+// Documented types by product; uint8 has a number in the runtime and no device that reduces it
+// (events_streams_sync.md section 10 [obs]).
 struct Support {
     aclDataType type;
     const char *products;  // with spaces around
