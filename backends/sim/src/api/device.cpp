@@ -25,7 +25,7 @@ void release_device(Simulator &sim, Lock &lock, Device &device, bool force) {
     require_not_tearing_down(*device.primary);
     device.set_count = 0;
     destroy_context(sim.machine, lock, std::move(device.primary), force);
-    // The thread loses its primary context, whichever device it is of [obs].
+    // The thread loses its primary context, whichever device it is of (section 5 [obs]).
     thread_context().primary_context = nullptr;
 }
 

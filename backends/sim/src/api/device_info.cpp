@@ -148,7 +148,7 @@ aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatu
 aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value) {
     return entry(__func__, [&](Simulator &sim, Lock &) {
         require(value, "value");
-        if (deviceId >= sim.machine.devices.size()) {  // 107000 here, not 107001 [obs]
+        if (deviceId >= sim.machine.devices.size()) {  // 107000 here, not 107001 (section 5)
             fail(ACL_ERROR_RT_PARAM_INVALID, "device %u does not exist", deviceId);
         }
         *value = attribute_of(*sim.machine.devices[deviceId], attr);

@@ -65,7 +65,7 @@ aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {
     return entry(__func__, [&](Simulator &, Lock &) { set_timeout(timeout * 1000000ULL); });
 }
 
-aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout) {  // on every product, whatever the documents say [obs]
+aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout) {  // documented for no product (section 10 [obs])
     return entry(__func__, [&](Simulator &, Lock &) { set_timeout(std::min<std::uint64_t>(timeout, kLongestMs) * 1000); });
 }
 

@@ -139,7 +139,7 @@ aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int
 aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t *value) {
     return entry(__func__, [&](Simulator &sim, Lock &) {
         require(value, "value");
-        if (config().visible_is_set) {  // else the ids go to the driver unchecked [obs]
+        if (config().visible_is_set) {  // else the ids go to the driver unchecked (section 5 [obs])
             require_device(sim, deviceId);
             require_device(sim, otherDeviceId);
         }

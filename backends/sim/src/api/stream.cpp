@@ -83,7 +83,7 @@ void synchronize(Simulator &sim, Lock &lock, aclrtStream stream, std::int32_t ti
 
 // Sets the mode of one stream; STOP flips its whole context.
 void set_failure_mode(ContextStream &stream, std::uint64_t mode) {
-    const bool stop = (mode & 1) == ACL_STOP_ON_FAILURE;  // only bit 0 counts [obs]
+    const bool stop = (mode & 1) == ACL_STOP_ON_FAILURE;  // only bit 0 counts (section 3)
     if (stream.stops_on_failure && stream.context.failure != ACL_SUCCESS) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u has stopped for a failure", stream.id);
     }
@@ -291,11 +291,11 @@ aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
                 break;
             case ACL_STREAM_ATTR_CACHE_OP_INFO:
                 require_own_stream(sim, stream);
-                value->cacheOpInfoSwitch = 0;  // see above [obs]
+                value->cacheOpInfoSwitch = 0;  // outside a capture (graphs_kernels.md section C [obs])
                 break;
             case ACL_STREAM_ATTR_PRIORITY:
                 require_own(sim, require_prioritized(sim, stream));
-                value->streamPriority = 0;  // see above [obs]
+                value->streamPriority = 0;  // whatever was set (section 3 [obs*])
                 break;
             default:
                 unknown_attribute(stmAttrType);

@@ -31,7 +31,7 @@ class ContextStream final : public Stream {
     const std::uint32_t flags;
     bool stops_on_failure = false;
     std::uint32_t overflow_switch = 0;
-    std::uint32_t custom_tag = 0xFFFFFFFF;            // until set [obs]
+    std::uint32_t custom_tag = 0xFFFFFFFF;            // until set (section 3 [obs])
     std::array<std::int64_t, 2> core_limits{-1, -1};  // cube, vector; -1: the device's limit
 
     // Who runs callbacks of this stream (events_streams_sync.md section 0.3).

@@ -106,7 +106,7 @@ void require_used(Memory &memory, const MemoryPool &pool, const void *address) {
     }
 }
 
-// What is no block is found out by the task (section 9).
+// What is no block is found out by the task (memory_cmo_allocator.md section 9).
 void free_block_in_stream(Memory &memory, Stream &stream, void *address) {
     if (memory.space().is_device_block(address, Owner::Stream)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p was given to a stream to free already%s", address,

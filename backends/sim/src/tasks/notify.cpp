@@ -111,7 +111,7 @@ const std::string &Notify::export_key(Core &core, bool checks_process) {
     shared.device = device.physical_id;
     const std::int32_t own = getpid();
     shared.importers.start(checks_process);
-    shared.importers.add(&own, 1);  // the exporter may import too [obs]
+    shared.importers.add(&own, 1);  // the exporter may import too (events_streams_sync.md section 5 [obs])
     waiters_.wake(core);
     core.pump();
     return shared_->name();
