@@ -41,16 +41,7 @@ WRITE = "rt.copy(memory[{at}:], {data!r})"
 EXPORT = "(exported := rt.IpcMemory(block := rt.Buffer(4 << 20))) and exported.key"
 PID = "[p := ffi.new('int32_t *'), lib.aclrtDeviceGetBareTgid(p), p[0]][-1]"
 
-pytestmark = pytest.mark.usefixtures("nothing_is_left")
-
-
-@pytest.fixture
-def nothing_is_left(device: Device, no_shared_memory_is_left: None) -> Iterator[None]:
-    gc.collect()
-    free = device.memory_info.free
-    yield
-    gc.collect()
-    assert device.memory_info.free == free
+pytestmark = pytest.mark.usefixtures("no_device_memory_is_left", "no_shared_memory_is_left")
 
 
 @pytest.fixture

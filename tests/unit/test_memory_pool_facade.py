@@ -19,22 +19,10 @@ from ascend_rt.testing import Latch
 PAGE = 2 << 20  # what pools count in
 INTERNAL, CONTEXT = 507000, 107003
 
-pytestmark = pytest.mark.usefixtures("simulator", "nothing_is_left")
-
-
-@pytest.fixture(scope="module")
-def simulator(backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("the vendor's pools do not reuse memory yet, and give it back only when they are trimmed")
-
-
-@pytest.fixture
-def nothing_is_left(device: Device) -> Iterator[None]:
-    gc.collect()
-    free = device.memory_info.free
-    yield
-    gc.collect()
-    assert device.memory_info.free == free
+pytestmark = [
+    pytest.mark.simulator("the vendor's pools do not reuse memory yet, and give it back only when they are trimmed"),
+    pytest.mark.usefixtures("no_device_memory_is_left"),
+]
 
 
 @pytest.fixture

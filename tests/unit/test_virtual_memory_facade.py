@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,16 +19,7 @@ from ascend_rt.testing import Latch
 HUGE = 2 << 20
 IN_USE, NOT_PERMITTED = 507899, 207006
 
-pytestmark = pytest.mark.usefixtures("nothing_is_left")
-
-
-@pytest.fixture
-def nothing_is_left(device: Device, no_shared_memory_is_left: None) -> Iterator[None]:
-    gc.collect()
-    free = device.memory_info.free
-    yield
-    gc.collect()
-    assert device.memory_info.free == free
+pytestmark = pytest.mark.usefixtures("no_device_memory_is_left", "no_shared_memory_is_left")
 
 
 def content(buffer: Buffer) -> list[int]:
