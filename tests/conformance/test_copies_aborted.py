@@ -53,9 +53,8 @@ class LargeCopy:
         ("aclrtDeviceTaskAbort", TASK_ABORT),
     ],
 )
-def test_an_abort_ends_a_large_copy(function: str, code: int, backend, lib, ffi, device) -> None:
-    if backend != "sim":
-        pytest.skip("about the pieces in which the simulator copies")
+@pytest.mark.simulator("about the pieces in which the simulator copies")
+def test_an_abort_ends_a_large_copy(function: str, code: int, lib, ffi, device) -> None:
     out = ffi.new("aclrtStream *")
     assert lib.aclrtCreateStream(out) == OK
     handle = out[0]
@@ -83,9 +82,8 @@ def test_an_abort_ends_a_large_copy(function: str, code: int, backend, lib, ffi,
     large.close()
 
 
-def test_an_abort_ends_a_large_fill(backend, lib, ffi, device) -> None:
-    if backend != "sim":
-        pytest.skip("about the pieces in which the simulator fills")
+@pytest.mark.simulator("about the pieces in which the simulator fills")
+def test_an_abort_ends_a_large_fill(lib, ffi, device) -> None:
     with Stream() as stream, Buffer(LARGE) as memory:
         for place in (0, LARGE - 1):
             fill(memory[place : place + 1], 0)

@@ -82,9 +82,8 @@ def test_device_memory_is_filled_in_stream_order(lib, ffi, stream, memory) -> No
     assert list(read(memory)[:9]) == [1, 2, 3, 4, 1, 2, 0xFF, 4, 0]
 
 
-def test_pageable_copies_tell_of_an_earlier_failure(backend, lib, ffi, stream, memory) -> None:
-    if backend != "sim":
-        pytest.skip("only the simulator fails on demand")
+@pytest.mark.simulator("only the simulator fails on demand")
+def test_pageable_copies_tell_of_an_earlier_failure(lib, ffi, stream, memory) -> None:
     host = ffi.new("char[64]")
     with sim.faults():
         sim.fail_task(DMA, stream)

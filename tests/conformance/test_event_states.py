@@ -103,9 +103,8 @@ NEVER_COMPLETE = [[0, 1], [0, 0], [0, 0], 107023, 107023, 107006, 0, 0]
         ("910B", "destroyed", NEVER_COMPLETE),
     ],
 )
-def test_an_aborted_record(child: Any, product: str, what: str, expected: list[Any], backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("chooses the product")
+@pytest.mark.simulator("chooses the product")
+def test_an_aborted_record(child: Any, product: str, what: str, expected: list[Any]) -> None:
     assert child(ABORTS, what, ASCEND_RT_SIM_PRODUCT=product) == [0, *expected]
 
 
@@ -170,9 +169,8 @@ def test_a_new_record_has_another_id_while_a_wait_needs_the_old(lib, ffi, stream
     assert events.available() > latched
 
 
-def test_complete_events_take_no_ids_from_others(child: Any, backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("limits the events of a device")
+@pytest.mark.simulator("limits the events of a device")
+def test_complete_events_take_no_ids_from_others(child: Any) -> None:
     code = """
     assert lib.aclrtSetDevice(0) == lib.aclsimLimitResource(0, lib.ACLSIM_RESOURCE_EVENTS, 2) == 0
     stream, events = ffi.new("aclrtStream *"), ffi.new("aclrtEvent[4]")
@@ -230,9 +228,8 @@ def test_the_bit_of_a_sync_event_stays_set(lib, ffi, stream, other, events) -> N
 
 
 @pytest.mark.parametrize("wait", ["aclrtStreamWaitEvent", "aclrtStreamWaitEventWithFlag"])
-def test_the_limit_of_the_process_for_waits(child: Any, wait: str, backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("the code is not known of hardware")
+@pytest.mark.simulator("the code is not known of hardware")
+def test_the_limit_of_the_process_for_waits(child: Any, wait: str) -> None:
     code = """
     assert lib.aclrtSetDevice(0) == lib.aclrtSetOpWaitTimeout(1) == 0
     stream, gate = ffi.new("aclrtStream *"), ffi.new("aclrtEvent *")

@@ -144,18 +144,16 @@ def test_callbacks_neither_initialise_nor_finalise(child: Any) -> None:
 
 
 @pytest.mark.parametrize("product", ["910B", "910C", "310B", "310P", "910", "950"])
-def test_limits_that_a_product_lacks_are_passed_over(product: str, backend: str, child: Any, config: Any) -> None:
-    if backend != "sim":
-        pytest.skip("the simulator plays the products")
+@pytest.mark.simulator("the simulator plays the products")
+def test_limits_that_a_product_lacks_are_passed_over(product: str, child: Any, config: Any) -> None:
     sizes = '"aicore_stack_size":131072,"simt_stack_size":1280,"simt_divergence_stack_size":1152'
     path = config(f'{{"StackSize":{{{sizes}}},"simd_printf_fifo_size_per_core":2048,"simt_printf_fifo_size":1048576}}')
     script = "told([lib.aclInit(sys.argv[1].encode()), text()])"
     assert child(script, path, ASCEND_RT_SIM_PRODUCT=product) == [0, None]
 
 
-def test_limits_go_through_the_first_device(backend: str, child: Any, config: Any) -> None:
-    if backend != "sim":
-        pytest.skip("the simulator plays a machine without devices")
+@pytest.mark.simulator("the simulator plays a machine without devices")
+def test_limits_go_through_the_first_device(child: Any, config: Any) -> None:
     script = "told([lib.aclInit(path.encode()) for path in sys.argv[1:]])"
     paths = config('{"StackSize":{"aicore_stack_size":65536}}'), config("{}", "empty.json")
     assert child(script, *paths, ASCEND_RT_VISIBLE_DEVICES="-1") == [DEVICE_ID, 0]

@@ -80,9 +80,8 @@ def test_a_wait_is_bound_to_the_record_it_was_issued_for(lib, ffi, stream, other
     assert process(CLOSE) == "0"
 
 
-def test_the_newest_record_counts_and_not_the_own_one(lib, ffi, stream, other, event, backend) -> None:
-    if backend != "sim":
-        pytest.skip("only the simulator delays tasks on demand")
+@pytest.mark.simulator("only the simulator delays tasks on demand")
+def test_the_newest_record_counts_and_not_the_own_one(lib, ffi, stream, other, event) -> None:
     handle, again = ffi.new("aclrtIpcEventHandle *"), ffi.new("aclrtEvent *")
     assert lib.aclrtIpcGetEventHandle(event, handle) == 0
     assert lib.aclrtIpcOpenEventHandle(handle[0], again) == 0

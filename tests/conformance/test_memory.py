@@ -197,9 +197,8 @@ def resident_bytes() -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts pages the Linux way")
-def test_all_memory_of_a_device_costs_only_what_is_touched(device: Device, backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("others may use the device's memory meanwhile")
+@pytest.mark.simulator("others may use the device's memory meanwhile")
+def test_all_memory_of_a_device_costs_only_what_is_touched(device: Device) -> None:
     page = 2 << 20  # the last one is for the padding
     before, nbytes = resident_bytes(), (device.memory_info.free // page - 1) * page
     with Buffer(nbytes) as everything:

@@ -444,9 +444,8 @@ def test_an_end_that_is_never_reached(lib: Any, ffi: Any, device: Any) -> None:
     model.close()
 
 
-def test_the_failure_of_a_task_is_the_execution_s(model: Model, lib: Any, stream: Any, backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("only the simulator fails on demand")
+@pytest.mark.simulator("only the simulator fails on demand")
+def test_the_failure_of_a_task_is_the_execution_s(model: Model, lib: Any, stream: Any) -> None:
     told: list[str] = []
     with sim.faults():
         assert lib.aclsimFailTask(model.streams[0], 1, 507015) == OK

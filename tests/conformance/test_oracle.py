@@ -111,9 +111,8 @@ def test_arguments_are_answered_as_the_real_runtime_did(group: str, calls: Any, 
 
 
 @pytest.mark.parametrize("group", RECORDED)
-def test_sequences_are_answered_as_the_real_runtime_did(group: str, calls: Any, backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("some sequences hold the device")
+@pytest.mark.simulator("some sequences hold the device")
+def test_sequences_are_answered_as_the_real_runtime_did(group: str, calls: Any) -> None:
     rows = RECORDED[group]
     answers = calls([[function, *arguments] for function, _, arguments, _ in rows], **MACHINE)
     differences = [
@@ -170,9 +169,8 @@ DIFFERENCES = {
         "gA6",
     ],
 )
-def test_recorded_groups_agree(group: str, backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("the recorder's own tool compares with hardware")
+@pytest.mark.simulator("the recorder's own tool compares with hardware")
+def test_recorded_groups_agree(group: str) -> None:
     command = [sys.executable, str(REPLAY), "--lib", library().path, "--group", group, "--outs", "--verbose"]
     replay = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=os.environ | MACHINE)
     assert "calls agree" in replay.stdout, replay.stdout + replay.stderr

@@ -280,9 +280,8 @@ def test_the_exporter_does_not_open_its_own(buffer: Buffer) -> None:
         IpcMemory.open(memory.key, SIZE)
 
 
-def test_310b_has_none(child: Any, backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("the vendor's library has one product")
+@pytest.mark.simulator("the vendor's library has one product")
+def test_310b_has_none(child: Any) -> None:
     script = """
         from ascend_rt import Buffer, Device, IpcMemory, errors
         Device(0).set_current()

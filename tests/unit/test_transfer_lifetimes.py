@@ -167,9 +167,8 @@ def test_a_copy_in_order_needs_a_stream(wrong: Any, device: Device) -> None:
                 submit()
 
 
-def test_operands_are_kept_though_no_event_is_left(stream: Stream, backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("only the simulator can be out of events on demand")
+@pytest.mark.simulator("only the simulator can be out of events on demand")
+def test_operands_are_kept_though_no_event_is_left(stream: Stream) -> None:
     with PinnedBuffer(64) as pinned:
         with Latch(stream):
             references = []
