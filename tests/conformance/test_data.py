@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.codes import GARBAGE_HANDLES, INVALID_PARAM
 
-INVALID_PARAM = 100000
-GARBAGE = (0x1234567800, 0x1, 0x7FFFFFFFFFF8, 0x5AF0000010000000, 0xFFFFFFFFFFFFFFFF)
 SIZES = {
     0: ["UNDEFINED", "STRING"],
     1: ["UINT1", "INT4", "BOOL", "INT8", "UINT8", "HIFLOAT8", "FLOAT8_E5M2", "FLOAT8_E4M3FN", "FLOAT8_E8M0"],
@@ -129,7 +128,7 @@ def test_bad_data_buffers(lib: Any, ffi: Any, stream: Any) -> None:
     assert lib.aclDestroyDataBuffer(destroyed) == 0
     other = ffi.new("aclrtStream *")
     assert lib.aclrtCreateStream(other) == 0
-    for bad in (*GARBAGE, destroyed, other[0]):
+    for bad in (*GARBAGE_HANDLES, destroyed, other[0]):
         buffer = ffi.cast("aclDataBuffer *", bad)
         assert lib.aclDestroyDataBuffer(buffer) == INVALID_PARAM
         assert lib.aclUpdateDataBuffer(buffer, ffi.NULL, 0) == INVALID_PARAM

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support.codes import INTERNAL, OK
 
 from ascend_rt import Stream
 from ascend_rt.testing import Latch
 
-OK, NO_ID = 0, 507000
 DEFAULT, SYNC = 0xE, 0x1
 
 
@@ -114,10 +114,10 @@ def test_an_aborted_record(child: Any, product: str, what: str, expected: list[A
 @pytest.mark.parametrize(
     ("flags", "is_new", "before", "after"),
     [
-        (SYNC, True, NO_ID, NO_ID),  # held while the record or a wait for it is pending
-        (DEFAULT, False, NO_ID, OK),  # until the next record
+        (SYNC, True, INTERNAL, INTERNAL),  # held while the record or a wait for it is pending
+        (DEFAULT, False, INTERNAL, OK),  # until the next record
         (SYNC, False, OK, OK),  # for life
-        (0x8, False, NO_ID, NO_ID),  # none, where the hardware schedules
+        (0x8, False, INTERNAL, INTERNAL),  # none, where the hardware schedules
     ],
 )
 def test_how_long_an_event_keeps_its_id(lib, ffi, stream, other, events, flags, is_new, before, after) -> None:
@@ -126,7 +126,7 @@ def test_how_long_an_event_keeps_its_id(lib, ffi, stream, other, events, flags, 
     assert events.id_code(event) == before
     with Latch(stream):
         assert lib.aclrtRecordEvent(event, raw(ffi, stream)) == OK
-        pending = OK if flags != 0x8 else NO_ID
+        pending = OK if flags != 0x8 else INTERNAL
         assert events.id_code(event) == pending
         with Latch(other):
             if flags != 0x8:
@@ -135,7 +135,7 @@ def test_how_long_an_event_keeps_its_id(lib, ffi, stream, other, events, flags, 
     stream.synchronize()
     other.synchronize()
     assert events.id_code(event) == after
-    held = {(OK, OK): 0, (NO_ID, OK): 1, (NO_ID, NO_ID): 0}[before, after]
+    held = {(OK, OK): 0, (INTERNAL, OK): 1, (INTERNAL, INTERNAL): 0}[before, after]
     assert events.available() == free - held
 
 
@@ -148,7 +148,7 @@ def test_a_wait_in_the_queue_keeps_the_id(lib, ffi, stream, other, events) -> No
         event_done = lib.aclrtSynchronizeEvent(event)
         assert (event_done, events.status(event), events.id_code(event)) == (OK, 1, OK)
     other.synchronize()
-    assert events.id_code(event) == NO_ID
+    assert events.id_code(event) == INTERNAL
 
 
 def test_a_new_record_has_another_id_while_a_wait_needs_the_old(lib, ffi, stream, other, events) -> None:

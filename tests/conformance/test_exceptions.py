@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from support.codes import AICORE_EXCEPTION
 
 from ascend_rt import Device, Stream, sim
 from ascend_rt.errors import AclError
 from ascend_rt.testing import Latch
 
-AICORE_EXCEPTION = 507015
 UNKNOWN = 0xFFFFFFFF
 FIELDS = ("TaskId", "StreamId", "ThreadId", "DeviceId", "ErrorCode")
 

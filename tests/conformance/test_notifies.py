@@ -6,10 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.codes import GARBAGE
 
 from ascend_rt.testing import Latch
-
-GARBAGE = 0x1234567800
 
 
 @pytest.fixture

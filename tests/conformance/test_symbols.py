@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from support.codes import FAILURE, INVALID_PARAM, NO_CONTEXT, OK, OUT_OF_MEMORY, RT_PARAM, UNSUPPORTED
 
 from ascend_rt import sim
 from ascend_rt.testing import Latch
 
-OK, FAILURE, INVALID_PARAM, RT_PARAM, NO_CONTEXT, INVALID_SYMBOL = 0, 500001, 100000, 107000, 107002, 107043
-UNSUPPORTED, OUT_OF_MEMORY = 207000, 207001
+INVALID_SYMBOL = 107043
 SYMBOL, OTHER = 0x1000, 0x2000  # nobody looks at what is there
 CONTENT = bytes(range(100))
 TO_DEVICE, TO_HOST, DEFAULT = 1, 2, 4

@@ -7,10 +7,11 @@ import threading
 from typing import Any
 
 import pytest
+from support.codes import OK
 
 from ascend_rt.testing import Latch
 
-OK, SUBSCRIBED, NO_THREAD, TIMED_OUT = 0, 107011, 107015, 507012
+SUBSCRIBED, NO_THREAD, TIMED_OUT = 107011, 107015, 507012
 
 
 @pytest.fixture(autouse=True)

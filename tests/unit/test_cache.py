@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.codes import PRODUCTS
 
 from ascend_rt import Buffer, Device, Stream, cmo, cmo_barrier, cmo_prefetch, copy, fill
 from ascend_rt.enums import CmoType
@@ -16,7 +17,6 @@ from ascend_rt.errors import ClosedError, NotSupported
 from ascend_rt.testing import Latch
 
 PLAIN, BARRIER = {"910B", "910C", "950"}, {"310B"}
-PRODUCTS = ("910B", "910C", "310B", "310P", "910", "950")
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.codes import NOT_PERMITTED
 
 from ascend_rt import (
     Buffer,
@@ -31,7 +32,6 @@ from ascend_rt.errors import AclError, ClosedError, InvalidArgument
 from ascend_rt.testing import Latch
 
 SIZE = 4 << 20
-NOT_PERMITTED = 207006
 
 # What the second process is told.
 OPEN = "(memory := rt.IpcMemory.open({!r}, 4 << 20)) and None"

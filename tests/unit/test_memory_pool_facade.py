@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.codes import INTERNAL, STREAM_CONTEXT
 
 from ascend_rt import Buffer, Device, MemoryPool, PinnedBuffer, Stream, copy, copy_async, fill
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument
 from ascend_rt.testing import Latch
 
 PAGE = 2 << 20  # what pools count in
-INTERNAL, CONTEXT = 507000, 107003
 
 pytestmark = [
     pytest.mark.simulator("the vendor's pools do not reuse memory yet, and give it back only when they are trimmed"),
@@ -334,7 +334,7 @@ def test_streams_of_another_context_are_refused(pool: MemoryPool, device: Device
             device.set_current()
             with pytest.raises(AclError) as caught:
                 pool.allocate(64, foreign)
-            assert caught.value.code == CONTEXT
+            assert caught.value.code == STREAM_CONTEXT
         device.set_current()
 
 
