@@ -82,3 +82,12 @@ def memory(device: Device) -> Iterator[Buffer]:
     with Buffer(4096) as memory:
         fill(memory, 0)
         yield memory
+
+
+@pytest.fixture
+def notify(lib: Any, ffi: Any, device: Device) -> Iterator[Any]:
+    """Return a notify of device 0."""
+    out = ffi.new("aclrtNotify *")
+    assert lib.aclrtCreateNotify(out, 0) == OK
+    yield out[0]
+    assert lib.aclrtDestroyNotify(out[0]) == OK

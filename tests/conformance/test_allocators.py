@@ -28,13 +28,7 @@ from ascend_rt.testing import Latch
 SETTERS = ("Obj", "AllocFunc", "FreeFunc", "GetAddrFromBlockFunc", "AllocAdviseFunc")
 WRITTEN = 0xA5  # what an operator leaves in its workspace
 
-pytestmark = pytest.mark.usefixtures("simulator")
-
-
-@pytest.fixture(scope="module")
-def simulator(backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("the vendor's library follows garbage and has nobody that plays operators")
+pytestmark = pytest.mark.simulator("the vendor's library follows garbage, and runs no operators on demand")
 
 
 class Allocator:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from support.codes import INVALID_PARAM, OK, STREAM_ABORT, TASK_ABORT
-from support.copies import D2D, GIB, H2D, at, raw
+from support.copies import D2D, GIB, H2D
+from support.handles import at, raw
 
 from ascend_rt import Buffer, Stream, copy, fill
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from support.codes import DMA, INVALID_PARAM, OK, RT_PARAM
-from support.copies import BUFFERED, D2D, DEVICE, H2D, NONE, NUMA, SIZE, UNTOUCHED, at, raw, read
+from support.copies import BUFFERED, D2D, DEVICE, H2D, NONE, NUMA, SIZE, UNTOUCHED
+from support.handles import at, raw
+from support.memory import content
 
 from ascend_rt import Buffer, PinnedBuffer, fill, sim
 from ascend_rt.testing import Latch
@@ -21,12 +23,12 @@ def test_rows_are_copied_and_gaps_are_left(lib, ffi, stream, memory) -> None:
     assert lib.aclrtMemcpy2d(at(ffi, memory), 16, source, 10, 7, 4, H2D) == OK
     expected = np.zeros((4, 16), np.uint8)
     expected[:, :7] = sent[:, :7]
-    assert np.array_equal(read(memory)[:64].reshape(4, 16), expected)
+    assert np.array_equal(content(memory)[:64].reshape(4, 16), expected)
     with Buffer(64) as other:
         fill(other, 9)
         assert lib.aclrtMemcpy2dAsync(at(ffi, other), 16, at(ffi, memory), 16, 5, 3, D2D, raw(ffi, stream)) == OK
         stream.synchronize()
-        found = read(other).reshape(4, 16)
+        found = content(other).reshape(4, 16)
     assert np.array_equal(found[:3, :5], expected[:3, :5])
     assert np.all(found[:, 5:] == 9)
     assert np.all(found[3] == 9)
@@ -38,7 +40,7 @@ def test_the_buffered_copy_reads_the_source_at_once(lib, ffi, stream, memory) ->
         assert lib.aclrtMemcpyAsync(at(ffi, memory), 64, ffi.from_buffer(sent), 64, BUFFERED, raw(ffi, stream)) == OK
         sent[:] = 6
     stream.synchronize()
-    assert list(read(memory)[:65]) == [5] * 64 + [0]
+    assert list(content(memory)[:65]) == [5] * 64 + [0]
 
 
 def test_the_buffered_copy_goes_into_no_model(lib, ffi, device, memory) -> None:
@@ -77,12 +79,12 @@ def test_device_memory_is_filled_in_stream_order(lib, ffi, stream, memory) -> No
     with Latch(stream):
         assert lib.aclrtMemsetD32Async(at(ffi, memory), SIZE, 0x04030201, 2, raw(ffi, stream)) == OK
         assert lib.aclrtMemsetAsync(at(ffi, memory, 6), 100, 0x1FF, 1, raw(ffi, stream)) == OK
-        assert not read(memory).any()
+        assert not content(memory).any()
     stream.synchronize()
-    assert list(read(memory)[:9]) == [1, 2, 3, 4, 1, 2, 0xFF, 4, 0]
+    assert list(content(memory)[:9]) == [1, 2, 3, 4, 1, 2, 0xFF, 4, 0]
 
 
-@pytest.mark.simulator("only the simulator fails on demand")
+@pytest.mark.simulator("only the simulator injects faults")
 def test_pageable_copies_tell_of_an_earlier_failure(lib, ffi, stream, memory) -> None:
     host = ffi.new("char[64]")
     with sim.faults():
@@ -128,7 +130,7 @@ def test_a_batch_copies_every_item(lib, ffi, device, memory) -> None:
     batch = Items(ffi, rows)
     assert lib.aclrtMemcpyBatch(*batch.arguments()) == OK
     assert batch.fail_index[0] == NONE
-    assert list(read(memory)[:160:32]) == [1, 2, 3, 4, 0]
+    assert list(content(memory)[:160:32]) == [1, 2, 3, 4, 0]
     back = Items(ffi, [(received, memory[32:64], 32)])
     assert lib.aclrtMemcpyBatchV2(*back.arguments()[:-1]) == OK
     assert np.all(received == 2)
@@ -147,12 +149,12 @@ def test_items_before_a_failing_one(wrong: str, lib, ffi, stream, memory) -> Non
         batch.attributes[2].dstLoc.id = 1
     assert lib.aclrtMemcpyBatch(*batch.arguments()) == RT_PARAM
     assert batch.fail_index[0] == 2
-    assert not read(memory).any()  # the synchronous form has looked at all before it copies one
+    assert not content(memory).any()  # the synchronous form has looked at all before it copies one
     batch.fail_index[0] = UNTOUCHED
     assert lib.aclrtMemcpyBatchAsync(*batch.arguments(), raw(ffi, stream)) == RT_PARAM
     assert batch.fail_index[0] == 2
     stream.synchronize()
-    assert list(read(memory)[:64:16]) == [1, 1, 0, 0]
+    assert list(content(memory)[:64:16]) == [1, 1, 0, 0]
     assert lib.aclrtMemcpyBatchAsyncV2(*batch.arguments()[:-1], raw(ffi, stream)) == RT_PARAM
 
 
@@ -163,9 +165,9 @@ def test_pinned_items_are_queued(lib, ffi, stream, memory) -> None:
         with Latch(stream):
             assert lib.aclrtMemcpyBatchAsync(*batch.arguments(), raw(ffi, stream)) == OK
             assert batch.fail_index[0] == NONE
-            assert not read(memory).any()
+            assert not content(memory).any()
         stream.synchronize()
-        assert list(read(memory)[:33]) == [3] * 32 + [0]
+        assert list(content(memory)[:33]) == [3] * 32 + [0]
 
 
 def test_pageable_items_wait_for_the_stream(lib, ffi, stream, memory) -> None:
@@ -185,4 +187,4 @@ def test_an_attribute_is_for_all_items_up_to_the_next_one(lib, ffi, device, memo
     arguments = list(batch.arguments())
     arguments[7] = 2
     assert lib.aclrtMemcpyBatch(*arguments) == OK
-    assert np.array_equal(read(memory)[:8], sent)
+    assert np.array_equal(content(memory)[:8], sent)

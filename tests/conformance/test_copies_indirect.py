@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from support.codes import DMA, GARBAGE, OK, RT_PARAM
-from support.copies import GIB, INNER, SIZE, at, raw, read
+from support.copies import GIB, INNER, SIZE
+from support.handles import at, raw
+from support.memory import content
 
 from ascend_rt import Buffer, PinnedBuffer, Stream, copy, fill, sim
 
@@ -28,11 +30,11 @@ def test_a_descriptor_is_read_when_the_task_runs(lib, ffi, stream, memory) -> No
             assert lib.aclrtMemcpyAsyncWithDesc(at(ffi, descriptor), INNER, raw(ffi, stream)) == OK
             assert describe(second) == OK
         stream.synchronize()
-        assert list(read(memory)[7:25]) == [0] + [2] * 16 + [0]
+        assert list(content(memory)[7:25]) == [0] + [2] * 16 + [0]
         assert describe(first) == OK
         assert lib.aclrtMemcpyAsyncWithDesc(at(ffi, descriptor), INNER, raw(ffi, stream)) == OK
         stream.synchronize()
-        assert list(read(memory)[7:25]) == [0] + [1] * 16 + [0]
+        assert list(content(memory)[7:25]) == [0] + [1] * 16 + [0]
 
 
 @pytest.mark.parametrize("wrong", ["zeros", "garbage", "freed source", "too long", "pinned", "descriptor freed"])
@@ -64,7 +66,7 @@ def test_four_gibibytes_do_not_fit_into_a_descriptor(lib, ffi, stream, memory) -
     with Buffer(4 * GIB) as large:
         desc, where = at(ffi, memory), at(ffi, large)
         assert lib.aclrtSetMemcpyDesc(desc, INNER, where, where, 4 * GIB, ffi.NULL) == OK
-        assert not read(memory)[16:20].any()  # the length
+        assert not content(memory)[16:20].any()  # the length
         assert lib.aclrtMemcpyAsyncWithDesc(desc, INNER, raw(ffi, stream)) == OK
         assert lib.aclrtSynchronizeStream(raw(ffi, stream)) == DMA
 
@@ -104,7 +106,7 @@ def test_base_addresses_are_read_when_the_task_runs(offsets, stream, memory) -> 
             assert offsets.copy(4, destination_offset=2, source_offset=10) == OK
             offsets.point(memory.handle, source.handle)
         stream.synchronize()
-    assert list(read(memory)[:7]) == [0, 0, 10, 11, 12, 13, 0]
+    assert list(content(memory)[:7]) == [0, 0, 10, 11, 12, 13, 0]
 
 
 @pytest.mark.parametrize("wrong", ["zeros", "garbage", "wraps around", "behind", "pageable", "words freed"])

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.codes import INTERNAL, OK
+from support.handles import raw
 
 from ascend_rt import Stream
 from ascend_rt.testing import Latch
@@ -62,10 +63,6 @@ def events(lib: Any, ffi: Any, device: Any) -> Any:
         assert lib.aclrtDestroyEvent(event) == OK
 
 
-def raw(ffi: Any, stream: Stream) -> Any:
-    return ffi.cast("aclrtStream", stream.handle)
-
-
 # --- aborts ----------------------------------------------------------------------------------------------------------
 
 ABORTS = """
@@ -103,7 +100,7 @@ NEVER_COMPLETE = [[0, 1], [0, 0], [0, 0], 107023, 107023, 107006, 0, 0]
         ("910B", "destroyed", NEVER_COMPLETE),
     ],
 )
-@pytest.mark.simulator("chooses the product")
+@pytest.mark.simulator("only the simulator plays other products")
 def test_an_aborted_record(child: Any, product: str, what: str, expected: list[Any]) -> None:
     assert child(ABORTS, what, ASCEND_RT_SIM_PRODUCT=product) == [0, *expected]
 
@@ -169,7 +166,7 @@ def test_a_new_record_has_another_id_while_a_wait_needs_the_old(lib, ffi, stream
     assert events.available() > latched
 
 
-@pytest.mark.simulator("limits the events of a device")
+@pytest.mark.simulator("only the simulator limits the events of a device")
 def test_complete_events_take_no_ids_from_others(child: Any) -> None:
     code = """
     assert lib.aclrtSetDevice(0) == lib.aclsimLimitResource(0, lib.ACLSIM_RESOURCE_EVENTS, 2) == 0
@@ -228,7 +225,7 @@ def test_the_bit_of_a_sync_event_stays_set(lib, ffi, stream, other, events) -> N
 
 
 @pytest.mark.parametrize("wait", ["aclrtStreamWaitEvent", "aclrtStreamWaitEventWithFlag"])
-@pytest.mark.simulator("the code is not known of hardware")
+@pytest.mark.simulator("the code on hardware is not known")
 def test_the_limit_of_the_process_for_waits(child: Any, wait: str) -> None:
     code = """
     assert lib.aclrtSetDevice(0) == lib.aclrtSetOpWaitTimeout(1) == 0

@@ -18,10 +18,11 @@ UNKNOWN = 0xFFFFFFFF
 FIELDS = ("TaskId", "StreamId", "ThreadId", "DeviceId", "ErrorCode")
 
 
+pytestmark = pytest.mark.simulator("only the simulator injects faults")
+
+
 @pytest.fixture(autouse=True)
-def simulator(backend: str) -> Iterator[None]:
-    if backend != "sim":
-        pytest.skip("only the simulator fails on demand")
+def no_fault_is_left() -> Iterator[None]:
     with sim.faults():
         yield
 

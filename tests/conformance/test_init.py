@@ -144,7 +144,7 @@ def test_callbacks_neither_initialise_nor_finalise(child: Any) -> None:
 
 
 @pytest.mark.parametrize("product", ["910B", "910C", "310B", "310P", "910", "950"])
-@pytest.mark.simulator("the simulator plays the products")
+@pytest.mark.simulator("only the simulator plays other products")
 def test_limits_that_a_product_lacks_are_passed_over(product: str, child: Any, config: Any) -> None:
     sizes = '"aicore_stack_size":131072,"simt_stack_size":1280,"simt_divergence_stack_size":1152'
     path = config(f'{{"StackSize":{{{sizes}}},"simd_printf_fifo_size_per_core":2048,"simt_printf_fifo_size":1048576}}')

@@ -21,6 +21,7 @@ from support.codes import (
     SYNC_TIMEOUT,
     UNSUPPORTED,
 )
+from support.handles import raw
 
 from ascend_rt import _driver, sim
 from ascend_rt.testing import Latch
@@ -250,10 +251,6 @@ def model(lib: Any, ffi: Any, device: Any) -> Iterator[Model]:
     model.close()
 
 
-def _raw(stream: Any) -> Any:
-    return _driver.ffi.cast("aclrtStream", stream.handle)
-
-
 class Gate:
     """An event with a bit that lets waits pass while it is set."""
 
@@ -355,7 +352,7 @@ def test_an_abort_ends_the_execution_with_a_code_of_its_own(model: Model, lib: A
     model.build()
     assert model.launch(stream) == OK
     assert lib.aclmdlRIAbort(model.handle) == OK
-    assert lib.aclrtSynchronizeStream(_raw(stream)) == ABORTED_NORMALLY
+    assert lib.aclrtSynchronizeStream(raw(_driver.ffi, stream)) == ABORTED_NORMALLY
     gate.open()
     assert model.execute() == OK
 
@@ -366,7 +363,7 @@ def test_aborting_the_stream_of_a_launch_stops_the_model(model: Model, lib: Any,
     model.call(0, lambda: told.append("behind"))
     model.build()
     assert model.launch(stream) == OK
-    assert lib.aclrtStreamAbort(_raw(stream)) == OK
+    assert lib.aclrtStreamAbort(raw(_driver.ffi, stream)) == OK
     gate.open()
     stream.synchronize()
     assert told == []
@@ -456,7 +453,7 @@ def test_an_end_that_is_never_reached(lib: Any, ffi: Any, device: Any) -> None:
     model.close()
 
 
-@pytest.mark.simulator("only the simulator fails on demand")
+@pytest.mark.simulator("only the simulator injects faults")
 def test_the_failure_of_a_task_is_the_execution_s(model: Model, lib: Any, stream: Any) -> None:
     told: list[str] = []
     with sim.faults():
@@ -466,7 +463,7 @@ def test_the_failure_of_a_task_is_the_execution_s(model: Model, lib: Any, stream
         model.build()
         assert model.execute() == 507015
         assert model.launch(stream) == OK
-        assert lib.aclrtSynchronizeStream(_raw(stream)) == 507015
+        assert lib.aclrtSynchronizeStream(raw(_driver.ffi, stream)) == 507015
     assert told == ["next"] * 2
 
 

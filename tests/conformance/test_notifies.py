@@ -11,14 +11,6 @@ from support.codes import GARBAGE
 from ascend_rt.testing import Latch
 
 
-@pytest.fixture
-def notify(lib: Any, ffi: Any, device: Any) -> Any:
-    out = ffi.new("aclrtNotify *")
-    assert lib.aclrtCreateNotify(out, 0) == 0
-    yield out[0]
-    lib.aclrtDestroyNotify(out[0])
-
-
 def raw(ffi: Any, stream: Any) -> Any:
     return ffi.cast("aclrtStream", stream.handle)
 

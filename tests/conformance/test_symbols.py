@@ -17,13 +17,14 @@ SYMBOL, OTHER = 0x1000, 0x2000  # nobody looks at what is there
 CONTENT = bytes(range(100))
 TO_DEVICE, TO_HOST, DEFAULT = 1, 2, 4
 
-pytestmark = pytest.mark.usefixtures("variable")
+pytestmark = [
+    pytest.mark.simulator("programs with variables are not compiled here; the simulator registers them without"),
+    pytest.mark.usefixtures("variable"),
+]
 
 
 @pytest.fixture
-def variable(backend: str, device: Any) -> Iterator[None]:
-    if backend != "sim":
-        pytest.skip("programs with variables are not compiled here; the simulator registers them without")
+def variable(device: Any) -> Iterator[None]:
     sim.register_symbol(SYMBOL, CONTENT)
     yield
     sim.unregister_symbol(SYMBOL)

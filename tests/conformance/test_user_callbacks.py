@@ -11,13 +11,9 @@ from support.codes import OK
 
 from ascend_rt.testing import Latch
 
+pytestmark = pytest.mark.simulator("the runtime deadlocks where the simulator refuses")
+
 SUBSCRIBED, NO_THREAD, TIMED_OUT = 107011, 107015, 507012
-
-
-@pytest.fixture(autouse=True)
-def simulator(backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("the runtime deadlocks where the simulator refuses")
 
 
 class Callbacks:

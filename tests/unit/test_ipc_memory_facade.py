@@ -280,7 +280,7 @@ def test_the_exporter_does_not_open_its_own(buffer: Buffer) -> None:
         IpcMemory.open(memory.key, SIZE)
 
 
-@pytest.mark.simulator("the vendor's library has one product")
+@pytest.mark.simulator("only the simulator plays other products")
 def test_310b_has_none(child: Any) -> None:
     script = """
         from ascend_rt import Buffer, Device, IpcMemory, errors
