@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies and fills through the C functions: every check in its order, where the chips differ, and what arrives."""
+"""Copies and fills through the C functions: the order in which arguments are checked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ascend_rt import Buffer, Device, PinnedBuffer, Stream, fill
 
 @pytest.fixture
 def values(lib: Any, ffi: Any, device: Device) -> Iterator[dict[str, Any]]:
-    """Return what the arguments of the tables stand for."""
+    """Return the values of the names in the tables."""
     stream, closed = Stream(), Stream()
     destroyed = closed.handle
     closed.close()
@@ -53,11 +53,8 @@ def values(lib: Any, ffi: Any, device: Device) -> Iterator[dict[str, Any]]:
     stream.close()
 
 
-# --- the order of checks ---------------------------------------------------------------------------------------------
-
-
 class Fault(NamedTuple):
-    """What is wrong with a call, and what it answers: unless something is wrong that is looked at earlier."""
+    """A wrong argument, and the code of a call in which nothing that is checked earlier is wrong."""
 
     code: int
     changes: dict[str, Any]
@@ -188,7 +185,7 @@ WORDS_FAULTS = [
     no_context(),
 ]
 
-# By function: a call that succeeds, and what may be wrong with it, in the order in which the function looks.
+# By function: the arguments of a call that succeeds, and its possible faults in the order in which they are checked.
 ORDER: dict[str, tuple[dict[str, Any], list[Fault]]] = {
     "aclrtMemcpy": (
         PLAIN,
@@ -364,7 +361,7 @@ def test_checks_come_in_order(function: str, lib: Any, ffi: Any, values: dict[st
     assert good(arguments) == OK
     differences = []
     for i, expected in enumerate(faults):
-        # Everything that is looked at later is wrong too.
+        # Everything that is checked later is wrong too.
         changes: dict[str, Any] = {}
         for fault in reversed(faults[i:]):
             changes |= fault.changes
@@ -372,15 +369,15 @@ def test_checks_come_in_order(function: str, lib: Any, ffi: Any, values: dict[st
         for wrong, thread_has_context in ((changes, has_context), (expected.changes, expected.has_context)):
             call = Call(lib, ffi, values, function)
             code = call(arguments | wrong, has_context=thread_has_context)
-            told = call.fail_index[0] if arguments.get("failIndex") else expected.fail_index
-            if (code, told) != (expected.code, expected.fail_index):
-                differences.append((i, wrong, code, told, expected))
+            fail_index = call.fail_index[0] if arguments.get("failIndex") else expected.fail_index
+            if (code, fail_index) != (expected.code, expected.fail_index):
+                differences.append((i, wrong, code, fail_index, expected))
     assert differences == []
     lib.aclrtSynchronizeStream(ffi.cast("void *", values["stream"]))
 
 
 @pytest.mark.parametrize(("function", "code"), [("aclrtMemcpyBatch", RT_PARAM), ("aclrtMemcpyBatchAsync", OK)])
-def test_only_a_synchronous_batch_has_a_longest(function: str, code: int, lib, ffi, values, device) -> None:
+def test_only_a_synchronous_batch_has_a_maximal_length(function: str, code: int, lib, ffi, values, device) -> None:
     arguments = ORDER[function][0]
     one = {name: [arguments[name][0]] for name in ("dsts", "destMaxs", "srcs", "sizes", "attrs", "attrsIndexes")}
     for length, expected in ((4096, OK), (4097, code)):
@@ -390,7 +387,7 @@ def test_only_a_synchronous_batch_has_a_longest(function: str, code: int, lib, f
         assert call.fail_index[0] == NONE
 
 
-def test_a_call_without_a_default_stream(lib: Any, ffi: Any, values: dict[str, Any]) -> None:
+def test_the_default_stream_may_be_passed(lib: Any, ffi: Any, values: dict[str, Any]) -> None:
     for function, (arguments, _) in ORDER.items():
         if arguments.get("stream") and function != "aclrtMemcpyAsyncWithDesc":
             assert Call(lib, ffi, values, function)(arguments | {"stream": "NULL"}) == OK, function

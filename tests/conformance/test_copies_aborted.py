@@ -15,13 +15,11 @@ from support.handles import at, raw
 
 from ascend_rt import Buffer, Stream, copy, fill
 
-# --- aborts and lost devices -----------------------------------------------------------------------------------------
-
 LARGE, MARK = 4 * GIB, 256 << 20
 
 
 class LargeCopy:
-    """A copy that runs for a while, of memory that costs nothing until it is copied."""
+    """A copy of 4 GiB, whose memory costs nothing until it is copied."""
 
     def __init__(self, lib: Any, ffi: Any, stream: Any) -> None:
         self.source, self.target = Buffer(LARGE), Buffer(LARGE)
@@ -65,17 +63,17 @@ def test_an_abort_ends_a_large_copy(function: str, code: int, lib, ffi, device) 
 
     def abort() -> None:
         device.set_current()
-        large.reach(MARK)  # meanwhile the other thread has begun to wait
+        large.reach(MARK)  # by then the other thread is blocked
         codes.append(getattr(lib, function)(*((0, 0) if function == "aclrtDeviceTaskAbort" else (handle,))))
 
     thread = threading.Thread(target=abort)
     thread.start()
-    # The copy was not completed, and who waits for it is not told that it was.
+    # The copy was not completed, and the synchronization says so.
     assert lib.aclrtSynchronizeStream(handle) == code
     thread.join()
     assert codes == [OK]
     assert not large.has_reached(LARGE - 1)
-    if function != "aclrtDestroyStreamForce":  # the stream goes on
+    if function != "aclrtDestroyStreamForce":  # the stream can be used again
         assert lib.aclrtMemcpyAsync(at(ffi, large.target), 1, at(ffi, large.source, 1), 1, D2D, handle) == OK
         assert lib.aclrtSynchronizeStream(handle) == OK
         assert not large.has_reached(0)
@@ -103,9 +101,9 @@ def test_no_synchronous_copy_while_the_device_is_aborted(lib, ffi, device, memor
     @ffi.callback("int32_t(int32_t, aclrtDeviceTaskAbortStage, uint32_t, void *)")
     def callback(_device: int, _stage: int, _timeout: int, _arguments: Any) -> int:
         codes.append(lib.aclrtMemcpy(at(ffi, memory), 16, host, 16, H2D))
-        codes.append(lib.aclrtMemcpy(ffi.NULL, 16, host, 16, H2D))  # arguments come first
+        codes.append(lib.aclrtMemcpy(ffi.NULL, 16, host, 16, H2D))  # pointers are checked before the abort
         codes.append(lib.aclrtMemset(at(ffi, memory), 16, 0, 16))
-        codes.append(lib.aclrtMemset(at(ffi, memory), 15, 0, 16))  # but the size later
+        codes.append(lib.aclrtMemset(at(ffi, memory), 15, 0, 16))  # the size is checked after it
         codes.append(lib.aclrtMemsetD32(at(ffi, memory), 16, 0, 4))
         codes.append(lib.aclrtMemcpyAsync(at(ffi, memory), 16, host, 16, H2D, ffi.NULL))
         return 0

@@ -17,7 +17,7 @@ from ascend_rt import Buffer, PinnedBuffer, fill, sim
 from ascend_rt.testing import Latch
 
 
-def test_rows_are_copied_and_gaps_are_left(lib, ffi, stream, memory) -> None:
+def test_rows_are_copied_and_gaps_are_kept(lib, ffi, stream, memory) -> None:
     sent = np.arange(40, dtype=np.uint8).reshape(4, 10)
     source = ffi.from_buffer(sent)
     assert lib.aclrtMemcpy2d(at(ffi, memory), 16, source, 10, 7, 4, H2D) == OK
@@ -43,13 +43,13 @@ def test_the_buffered_copy_reads_the_source_at_once(lib, ffi, stream, memory) ->
     assert list(content(memory)[:65]) == [5] * 64 + [0]
 
 
-def test_the_buffered_copy_goes_into_no_model(lib, ffi, device, memory) -> None:
+def test_a_buffered_copy_cannot_be_part_of_a_model(lib, ffi, device, memory) -> None:
     model, bound = ffi.new("aclmdlRI *"), ffi.new("aclrtStream *")
     assert lib.aclmdlRIBuildBegin(model, 0) == OK
     assert lib.aclrtCreateStreamWithConfig(bound, 0, lib.ACL_STREAM_PERSISTENT) == OK
     assert lib.aclmdlRIBindStream(model[0], bound[0], 0) == OK
     host = ffi.new("char[64]")
-    rows = [  # which argument is wrong besides, and what is answered
+    rows = [  # arguments, and the return code
         ((at(ffi, memory), 64, host, 64, BUFFERED, bound[0]), RT_PARAM),
         ((host, 64, host, 64, BUFFERED, bound[0]), RT_PARAM),
         ((ffi.NULL, 64, host, 64, BUFFERED, bound[0]), INVALID_PARAM),
@@ -62,7 +62,7 @@ def test_the_buffered_copy_goes_into_no_model(lib, ffi, device, memory) -> None:
     thread = threading.Thread(target=lambda: codes.append(lib.aclrtMemcpyAsync(*rows[0][0])))
     thread.start()
     thread.join()
-    assert codes == [RT_PARAM]  # before the missing context
+    assert codes == [RT_PARAM]  # checked before the missing context
     assert lib.aclmdlRIUnbindStream(model[0], bound[0]) == OK
     assert lib.aclmdlRIDestroy(model[0]) == OK
     assert lib.aclrtDestroyStream(bound[0]) == OK
@@ -85,13 +85,13 @@ def test_device_memory_is_filled_in_stream_order(lib, ffi, stream, memory) -> No
 
 
 @pytest.mark.simulator("only the simulator injects faults")
-def test_pageable_copies_tell_of_an_earlier_failure(lib, ffi, stream, memory) -> None:
+def test_a_pageable_copy_reports_an_earlier_failure(lib, ffi, stream, memory) -> None:
     host = ffi.new("char[64]")
     with sim.faults():
         sim.fail_task(DMA, stream)
         stream.record()
     assert lib.aclrtMemcpyAsync(at(ffi, memory), 64, host, 64, H2D, raw(ffi, stream)) == DMA
-    stream.synchronize()  # told once
+    stream.synchronize()  # a failure is reported once
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def test_items_before_a_failing_one(wrong: str, lib, ffi, stream, memory) -> Non
         batch.attributes[2].dstLoc.id = 1
     assert lib.aclrtMemcpyBatch(*batch.arguments()) == RT_PARAM
     assert batch.fail_index[0] == 2
-    assert not content(memory).any()  # the synchronous form has looked at all before it copies one
+    assert not content(memory).any()  # the synchronous form checks all items before it copies one
     batch.fail_index[0] = UNTOUCHED
     assert lib.aclrtMemcpyBatchAsync(*batch.arguments(), raw(ffi, stream)) == RT_PARAM
     assert batch.fail_index[0] == 2
@@ -176,10 +176,10 @@ def test_pageable_items_wait_for_the_stream(lib, ffi, stream, memory) -> None:
         pinned[:] = 4
         batch = Items(ffi, [(memory[:16], pinned, 16), (received, memory[:16], 16)])
         assert lib.aclrtMemcpyBatchAsync(*batch.arguments(), raw(ffi, stream)) == OK
-        assert np.all(received == 4)  # no synchronization: the runtime did it
+        assert np.all(received == 4)  # without a synchronization: the call has waited
 
 
-def test_an_attribute_is_for_all_items_up_to_the_next_one(lib, ffi, device, memory) -> None:
+def test_an_attribute_applies_until_the_next_one(lib, ffi, device, memory) -> None:
     sent, received = np.arange(8, dtype=np.uint8), np.zeros(8, np.uint8)
     batch = Items(ffi, [(memory[:4], sent[:4], 4), (memory[4:8], sent[4:], 4), (received, memory[:8], 8)])
     batch.attributes[1] = batch.attributes[2]

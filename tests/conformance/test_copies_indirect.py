@@ -38,7 +38,7 @@ def test_a_descriptor_is_read_when_the_task_runs(lib, ffi, stream, memory) -> No
 
 
 @pytest.mark.parametrize("wrong", ["zeros", "garbage", "freed source", "too long", "pinned", "descriptor freed"])
-def test_a_descriptor_that_says_nonsense(wrong: str, lib, ffi, stream, memory) -> None:
+def test_an_invalid_descriptor(wrong: str, lib, ffi, stream, memory) -> None:
     descriptor, source, pinned = Buffer(64), Buffer(64), PinnedBuffer(64)
     words = np.array([source.handle, memory.handle, 64], np.uint64)
     copy(descriptor[:24], words)
@@ -57,7 +57,7 @@ def test_a_descriptor_that_says_nonsense(wrong: str, lib, ffi, stream, memory) -
         copy(descriptor[:24], words)
         {"freed source": source, "descriptor freed": descriptor}.get(wrong, pinned).close()
     assert lib.aclrtSynchronizeStream(raw(ffi, stream)) == DMA
-    stream.synchronize()  # the stream goes on
+    stream.synchronize()  # the stream can be used again
     for buffer in (descriptor, source, pinned):
         buffer.close()
 
@@ -110,7 +110,7 @@ def test_base_addresses_are_read_when_the_task_runs(offsets, stream, memory) -> 
 
 
 @pytest.mark.parametrize("wrong", ["zeros", "garbage", "wraps around", "behind", "pageable", "words freed"])
-def test_base_addresses_that_lead_nowhere(wrong: str, lib, ffi, offsets, stream, memory) -> None:
+def test_invalid_base_addresses(wrong: str, lib, ffi, offsets, stream, memory) -> None:
     host = np.zeros(64, np.uint8)
     pairs = {
         "zeros": (0, 0),

@@ -10,8 +10,6 @@ import pytest
 from support.codes import INVALID_HANDLE, INVALID_PARAM, OK, PRODUCTS, RT_PARAM, UNSUPPORTED
 from support.copies import BUFFERED, D2D, DEFAULT, GIB, H2D, INNER, SIZE
 
-# --- where the chips differ ------------------------------------------------------------------------------------------
-
 CONTROL = {"910B", "910C", "950"}
 DESCRIBED = CONTROL | {"310B"}
 ALL = set(PRODUCTS)
@@ -28,7 +26,7 @@ START = [
 BATCH_OF_ONE = ["@pinned", "@ones", "@pinned", "@ones", 1, "buffer", "buffer", 0]
 EMPTY_BATCH = ["@pinned", "@ones", "@pinned", "buffer", 1, "buffer", "buffer", 0]
 
-# The call, the products that answer with the first code, that code, the code of the others.
+# The call, the products that return the first code, that code, the code of the other products.
 CODES = [
     (["aclrtMemcpyBatch", *BATCH_OF_ONE, "out"], CONTROL, RT_PARAM, UNSUPPORTED),
     (["aclrtMemcpyBatchV2", *BATCH_OF_ONE], CONTROL, RT_PARAM, UNSUPPORTED),
@@ -58,7 +56,7 @@ CODES = [
     (["aclrtMemcpy2d", "@dev", 32, "@pinned", 32, 16, 4, D2D], ALL, UNSUPPORTED, None),
     (["aclrtMemcpyAsync", "@dev", 64, "@pinned", 64, BUFFERED, None], ALL, OK, None),
     (["aclrtMemcpyAsyncWithCondition", "@dev", 64, "@pinned", 64, H2D, "@stream"], ALL, OK, None),
-    # A refusal is made a success, but not that of a wrong argument.
+    # A missing feature is reported as success here, a wrong argument is not.
     (["aclrtMemsetD32", "@dev", 64, 1, 16], ALL, OK, None),
     (["aclrtMemsetD32", "@dev", 63, 1, 16], ALL, INVALID_PARAM, None),
     (["aclrtMemsetD32Async", "@dev", 64, 1, 16, "@dev"], CONTROL, INVALID_HANDLE, OK),

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ASCEND_RT_SIM_CHECK=memory``: mistakes with memory that the runtime does not notice are reported with their places.
+"""``ASCEND_RT_SIM_CHECK=memory``: memory errors that the runtime accepts are reported, with their source lines.
 
-Every program runs in a process of its own. In its reports a place is written as the word behind ``#`` in that line of
-the program, an address as ``P``, and a task as ``task N of stream S``.
+The programs and the form of their reports are described in support/memory_check.py.
 """
 
 from __future__ import annotations
@@ -10,17 +9,17 @@ from __future__ import annotations
 import pytest
 from support.memory_check import FREED, GIVEN, HELD, POOLED, Run
 
-# What the runtime takes: name -> (program, its reports).
+# Errors that the runtime accepts: name -> (program, its reports).
 REPORTED = {
-    "behind the size, inside the padding": (
+    "past the end, inside the padding": (
         "ok(lib.aclrtMemset(malloc(100), 110, 0, 110))  # use",
         [f"aclrtMemset at use uses 110 bytes at P (dst),\n  10 of them past the end of {GIVEN}"],
     ),
-    "all of it behind the size": (
+    "entirely past the end": (
         "ok(lib.aclrtMemset(at(malloc(100), 104), 8, 0, 8))  # use",
         [f"aclrtMemset at use uses 8 bytes at P (dst),\n  8 of them past the end of {GIVEN}"],
     ),
-    "behind the size, where older memory was": (
+    "past the end, where older memory was": (
         """
 ok(lib.aclrtFree(malloc(400)))
 ok(lib.aclrtMemset(at(malloc(100), 104), 8, 0, 8))  # use
@@ -118,7 +117,7 @@ ok(lib.aclrtMemset(memory, 8, 0, 8))  # use
 """,
         [f"aclrtMemset at use uses 8 bytes at P (dst),\n  inside {POOLED} and aclrtMemPoolFreeAsync at free freed"],
     ),
-    "behind the size, in a pool": (
+    "past the end, in a pool": (
         """
 p = pool()
 memory, neighbour = take(p, 100, a), take(p, 100, a)
@@ -126,7 +125,7 @@ ok(lib.aclrtMemset(at(memory, 100), 8, 0, 8))  # use
 """,
         [f"aclrtMemset at use uses 8 bytes at P (dst),\n  8 of them past the end of {POOLED}"],
     ),
-    "free in a stream while another one works": (
+    "free in one stream while another uses the memory": (
         """
 memory = take(pool(), 100, a)
 gate = new("aclrtEvent *", "aclrtCreateEventWithFlag", 1)
@@ -159,7 +158,7 @@ lib.aclsimHold(0)
 """,
         [f"{POOLED} and aclrtMemPoolDestroy at destroy freed\n  while {HELD}"],
     ),
-    "use after a free in the order of a stream": (
+    "use after a stream-ordered free": (
         """
 memory = malloc(100)
 lib.aclsimHold(1)
@@ -172,7 +171,7 @@ lib.aclsimHold(0)
             f"  inside {GIVEN} and aclrtMemPoolFreeAsync at free freed"
         ],
     ),
-    "a free in a stream of memory that was freed": (
+    "stream-ordered free of memory that was freed": (
         """
 memory = malloc(100)
 ok(lib.aclrtFree(memory))  # free
@@ -181,7 +180,7 @@ assert lib.aclrtSynchronizeStream(a) == 107000
 """,
         [f"aclrtMemPoolFreeAsync at again frees P, which is not the start of live device memory,\n  inside {FREED}"],
     ),
-    "a free in a stream of pool memory that was trimmed": (
+    "stream-ordered free of pool memory that was trimmed": (
         """
 memory = take(pool(), 100, a)
 ok(lib.aclrtMemPoolFreeAsync(memory, a))  # free
@@ -194,7 +193,7 @@ assert lib.aclrtSynchronizeStream(a) == 107000
             f"  inside {POOLED} and aclrtMemPoolFreeAsync at free freed"
         ],
     ),
-    "a free in a stream of a middle address": (
+    "stream-ordered free of an address inside an allocation": (
         """
 ok(lib.aclrtMemPoolFreeAsync(at(malloc(100), 64), a))  # free
 assert lib.aclrtSynchronizeStream(a) == 107000
@@ -219,7 +218,7 @@ ok(lib.aclmdlRIExecute(model, -1))
             f"  {POOLED} and aclrtMemPoolFreeAsync at free freed"
         ],
     ),
-    "free of memory that a task has found and works on": (
+    "free of memory that a running indirect copy uses": (
         """
 size = 256 * MIB
 source, target, descriptor = malloc(size), malloc(size), malloc(64)
@@ -234,7 +233,7 @@ ok(lib.aclrtFree(source))  # free
             "synchronize first"
         ],
     ),
-    "free of memory that a task of a model has found": (
+    "free of memory that an indirect copy of a model uses": (
         """
 size = 256 * MIB
 source, target, descriptor = malloc(size), malloc(size), malloc(64)
@@ -261,7 +260,7 @@ ok(lib.aclrtFree(source))  # free
             "synchronize first"
         ],
     ),
-    "a task that finds freed memory": (
+    "a task whose operand is freed before it runs": (
         """
 memory, descriptor = malloc(100), malloc(64)
 kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
@@ -277,7 +276,7 @@ assert lib.aclrtSynchronizeStream(a) == 507013
             f"  inside {FREED}"
         ],
     ),
-    "a task whose descriptor is gone": (
+    "a task whose descriptor is freed before it runs": (
         """
 descriptor = malloc(100)
 kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
@@ -295,7 +294,7 @@ assert lib.aclrtSynchronizeStream(a) == 507013
             f"  inside {FREED}",
         ],
     ),
-    "an address that a task reads": (
+    "freed memory at an address that a task reads": (
         """
 p = pool()
 gone = take(p, 100, a)
@@ -314,7 +313,7 @@ ok(lib.aclrtMemcpyAsyncWithOffset(target, 64, 0, source, 64, 0, lib.ACL_MEMCPY_I
 
 
 @pytest.mark.parametrize("name", REPORTED)
-def test_what_the_runtime_lets_pass_is_reported(run_checked: Run, name: str) -> None:
+def test_an_error_that_the_runtime_accepts_is_reported(run_checked: Run, name: str) -> None:
     script, expected = REPORTED[name]
     end = "\nok(lib.aclrtSynchronizeDevice())\nassert lib.aclsimGetCheckReports() == sim.check_reports()"
     program = run_checked(script + end + "\nprint(sim.check_reports())")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ASCEND_RT_SIM_CHECK=memory``: every call that takes addresses is checked, those that wait included."""
+"""``ASCEND_RT_SIM_CHECK=memory``: every call that takes addresses is checked, also while it blocks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import re
 import pytest
 from support.memory_check import HELD, INSIDE, Run
 
-FULL = 2013  # tasks that a stream of 910B takes
+FULL = 2013  # the capacity of a stream's queue on 910B
 
 
-# Calls that take addresses, on ``memory`` of a pool that was freed: each must tell, or it would escape the check.
+# Every call that takes an address, with ``memory`` that was freed into a pool: each must give a report.
 CALLS = [
     "lib.aclrtMemset(memory, 64, 0, 64)",
     "lib.aclrtMemsetAsync(memory, 64, 0, 64, a)",
@@ -59,14 +59,14 @@ def test_every_call_that_takes_addresses_is_checked(run_checked: Run) -> None:
     calls = "".join(f"print({call})  # {number}\n" for number, call in enumerate(CALLS))
     program = run_checked(OPERANDS + calls + "lib.aclrtStreamAbort(a)")
     codes = program.output.split()
-    told = {int(found[1]) for report in program.reports if (found := re.match(r"aclrt\w+ at (\d+) uses", report))}
+    reported = {int(found[1]) for report in program.reports if (found := re.match(r"aclrt\w+ at (\d+) uses", report))}
     refused = {number for number, code in enumerate(codes) if code == "207000"}
-    assert sorted(told | refused) == list(range(len(CALLS))), codes
+    assert sorted(reported | refused) == list(range(len(CALLS))), codes
     assert len(refused) <= 5, refused
 
 
-# Calls that work on ``memory``, with the stream's queue empty or full when they must wait for ``a``.
-WAITING = {
+# Calls that use ``memory`` and block on stream ``a``: -> how many tasks are queued before.
+BLOCKING = {
     "lib.aclrtMemcpyAsync(memory, 64, host, 64, lib.ACL_MEMCPY_HOST_TO_DEVICE, a)": 1,
     "lib.aclrtMemcpyAsync(host, 64, memory, 64, lib.ACL_MEMCPY_DEVICE_TO_HOST, a)": 1,
     "lib.aclrtMemcpy2dAsync(memory, 8, host, 8, 8, 8, lib.ACL_MEMCPY_HOST_TO_DEVICE, a)": 1,
@@ -78,7 +78,7 @@ WAITING = {
     "lib.aclrtReduceAsync(other, memory, 64, lib.ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, 0, a, ffi.NULL)": FULL,
     "lib.aclrtGetOverflowStatus(memory, 64, a)": FULL,
 }
-WHILE_IT_WAITS = """
+WHILE_IT_BLOCKS = """
 import os
 memory, other = malloc(64), malloc(64)
 reading, writing = os.pipe()
@@ -107,13 +107,13 @@ ok(lib.aclrtSynchronizeStream(a))
 @pytest.mark.parametrize(
     ("check", "then"), [(None, "pass"), ("memory", "pass"), ("memory", "assert malloc(64) == memory")]
 )
-@pytest.mark.parametrize("call", WAITING)
-def test_memory_that_is_freed_while_a_call_waits(
+@pytest.mark.parametrize("call", BLOCKING)
+def test_memory_that_is_freed_while_a_call_blocks(
     run_checked: Run, call: str, then: str, check: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ASCEND_RT_SIM_PRODUCT", "910B")
     monkeypatch.setenv("ASCEND_RT_SIM_STALL_MS", "1")
-    program = run_checked(WHILE_IT_WAITS.format(call=call, then=then, tasks=WAITING[call]), check)
+    program = run_checked(WHILE_IT_BLOCKS.format(call=call, then=then, tasks=BLOCKING[call]), check)
     user = call[len("lib.") : call.index("(")]
     report = (
         "64 bytes at P that aclrtMalloc at new gave and aclrtFree at free freed\n"
@@ -124,7 +124,7 @@ def test_memory_that_is_freed_while_a_call_waits(
 
 
 def test_an_operators_workspace_is_checked(run_checked: Run) -> None:
-    """Its place is that of the operator, though the allocator's callbacks made calls of their own since."""
+    """The report names the operator's line, although the allocator's callbacks have made calls since."""
     program = run_checked("""
 memory = take(pool(), 64, a)
 @ffi.callback("void *(void *, size_t)")

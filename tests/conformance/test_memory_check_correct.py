@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from support.memory_check import Run
 
-# Programs that are right.
-RIGHT = {
+# Correct programs: name -> program.
+CORRECT = {
     "a free after a synchronization": """
 memory = malloc(100)
 fill(memory, 100, a)
@@ -33,7 +33,7 @@ ok(lib.aclrtStreamWaitEvent(b, done))
 ok(lib.aclrtMemPoolFreeAsync(memory, b))
 lib.aclsimHold(0)
 """,
-    "a free that a write into the same memory releases": """
+    "a free that waits for a write to the same memory": """
 memory = malloc(64)
 ok(lib.aclrtMemset(memory, 64, 0, 64))
 ok(lib.aclrtValueWait(memory, 7, 1, b))
@@ -43,14 +43,14 @@ ok(lib.aclrtValueWrite(memory, 7, 0, a))
 ok(lib.aclrtMemPoolFreeAsync(memory, b))
 ok(lib.aclrtRecordEvent(gate, ffi.NULL))
 """,
-    "memory of aclrtMalloc in the order of a stream": """
+    "stream-ordered free of aclrtMalloc's memory": """
 memory = malloc(100)
 lib.aclsimHold(1)
 fill(memory, 100, a)
 ok(lib.aclrtMemPoolFreeAsync(memory, a))
 lib.aclsimHold(0)
 """,
-    "a free behind a model that uses the memory": """
+    "a stream-ordered free after a model that uses the memory": """
 memory, other = malloc(100), take(pool(), 100, a)
 model = new("aclmdlRI *", "aclmdlRIBuildBegin", 0)
 kept = new("aclrtStream *", "aclrtCreateStreamWithConfig", 0, lib.ACL_STREAM_PERSISTENT)
@@ -65,7 +65,7 @@ ok(lib.aclrtMemPoolFreeAsync(memory, a))
 ok(lib.aclrtMemPoolFreeAsync(other, a))
 lib.aclsimHold(0)
 """,
-    "a free behind a task that reads what it uses": """
+    "a stream-ordered free after a task that reads its addresses": """
 p, descriptors = pool(), [malloc(64) for _ in range(3)]
 target = malloc(3 * MIB)
 lib.aclsimHold(1)
@@ -77,7 +77,7 @@ for size, descriptor in zip((100, 3 * MIB, 100), descriptors):
 ok(lib.aclrtMemPoolFreeAsync(target, a))
 lib.aclsimHold(0)
 """,
-    "a free in a stream that is aborted": """
+    "a stream-ordered free that is aborted": """
 memory = malloc(100)
 lib.aclsimHold(1)
 ok(lib.aclrtMemPoolFreeAsync(memory, a))
@@ -116,7 +116,7 @@ ok(lib.aclrtMemcpyAsync(memory, 100, pinned, 100, lib.ACL_MEMCPY_HOST_TO_BUF_TO_
 ok(lib.aclrtFreeHost(pinned))
 lib.aclsimHold(0)
 """,
-    "memory where that of a pool was": """
+    "memory at addresses that were a pool's": """
 p = pool()
 blocks = [take(p, 2 * MIB, a) for _ in range(4)]
 ok(lib.aclrtSynchronizeStream(a))
@@ -159,7 +159,7 @@ for thread in threads:
 }
 
 
-@pytest.mark.parametrize("name", RIGHT)
-def test_a_program_that_is_right_gives_no_report(run_checked: Run, name: str) -> None:
-    program = run_checked(RIGHT[name] + "\nok(lib.aclrtSynchronizeDevice())\nprint(sim.check_reports())")
+@pytest.mark.parametrize("name", CORRECT)
+def test_a_correct_program_gives_no_report(run_checked: Run, name: str) -> None:
+    program = run_checked(CORRECT[name] + "\nok(lib.aclrtSynchronizeDevice())\nprint(sim.check_reports())")
     assert (program.output, program.reports) == ("0\n", [])

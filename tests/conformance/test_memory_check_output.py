@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ASCEND_RT_SIM_CHECK=memory``: how a report looks, whom it names, and how the check is turned on."""
+"""``ASCEND_RT_SIM_CHECK=memory``: the form of reports, and how the check is turned on."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ from support.memory_check import Run
 
 from ascend_rt import _driver
 
-# --- the check itself ------------------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("check", [None, ""])
-def test_without_the_variable_nothing_is_said(run_checked: Run, check: str | None) -> None:
+def test_without_the_variable_nothing_is_reported(run_checked: Run, check: str | None) -> None:
     program = run_checked(
         """
 ok(lib.aclrtMemset(malloc(100), 110, 0, 110))
@@ -86,7 +84,7 @@ print(sim.check_reports())
     assert program.output == "1\n"
 
 
-def test_every_thread_is_told_its_own_places(run_checked: Run) -> None:
+def test_reports_name_the_lines_of_their_own_thread(run_checked: Run) -> None:
     program = run_checked("""
 memory = take(pool(), 100, a)
 ok(lib.aclrtMemPoolFreeAsync(memory, a))  # free
@@ -110,7 +108,7 @@ print(sim.check_reports())
     assert program.output == "100\n"
 
 
-def test_the_demonstration_is_right(tmp_path: Path) -> None:
+def test_the_demo_gives_no_report(tmp_path: Path) -> None:
     file = tmp_path / "data"
     file.write_bytes(bytes(range(256)) * 20000)
     done = subprocess.run(
@@ -125,7 +123,7 @@ def test_the_demonstration_is_right(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_c_program_is_told_file_and_offset(tmp_path: Path) -> None:
+def test_a_report_of_a_c_program_names_file_and_offset(tmp_path: Path) -> None:
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("needs a C compiler")

@@ -6,9 +6,7 @@ from __future__ import annotations
 import pytest
 from support.memory_check import Run
 
-# --- patterns --------------------------------------------------------------------------------------------------------
-
-# What the host sees of simulated memory: name -> (program that shows bytes, those bytes).
+# The bytes of simulated memory: name -> (a program that shows some, the bytes).
 PATTERNS = {
     "new": ("show(malloc(100))", "cd cd"),
     "new pinned": ('show(new("void **", "aclrtMallocHost", 100))', "cd cd"),
@@ -31,7 +29,7 @@ show(memory)
 """,
         "cd cd cd cd dd dd",
     ),
-    "a larger block of a pool where two were": (
+    "a block of a pool that replaces two smaller ones": (
         """
 p = pool()
 lib.aclsimHold(1)
@@ -61,7 +59,7 @@ show(address)
 """,
         "01 01",
     ),
-    "a free that is refused leaves the memory alone": (
+    "a rejected free does not change the memory": (
         """
 pinned = new("void **", "aclrtMallocHost", 100)
 ok(lib.aclrtMemset(pinned, 100, 1, 100))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ASCEND_RT_SIM_CHECK=memory``: the text of a refused call says where the memory was allocated and freed."""
+"""``ASCEND_RT_SIM_CHECK=memory``: the text of a rejected call names the allocation and its free."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from support.memory_check import FREED, GIVEN, INSIDE, POOLED, Run
 
 NO_START = "is not the start of live device memory; inside"
 
-# What the runtime refuses: name -> (program, the text of the failure).
+# Errors that the runtime rejects: name -> (program, the text of the error).
 REFUSED = {
-    "far behind the end": (
+    "far past the end": (
         "refused(lib.aclrtMemset(malloc(100), 9000, 0, 9000))",
         f"aclrtMemset: dst: 9000 bytes at P {INSIDE} {GIVEN}",
     ),
-    "far behind the end from the first byte": (
+    "all of it far past the end": (
         "refused(lib.aclrtMemset(at(malloc(100), 9100), 8, 0, 8))",
         f"aclrtMemset: dst: 8 bytes at P are not inside one live allocation; 9000 bytes behind {GIVEN}",
     ),
@@ -30,11 +30,11 @@ REFUSED = {
         "memory = malloc(100)\nok(lib.aclrtFree(memory))  # free\nrefused(lib.aclrtFree(memory))",
         f"aclrtFree: P {NO_START} {FREED}",
     ),
-    "free of a middle address": (
+    "free of an address inside an allocation": (
         "memory = malloc(100)\nrefused(lib.aclrtFree(at(memory, 64)))",
         f"aclrtFree: P {NO_START} {GIVEN}",
     ),
-    "free of a middle address where older memory was": (
+    "free of an address inside an allocation, where older memory was": (
         """
 ok(lib.aclrtFree(malloc(100)))
 memory = malloc(100)
@@ -60,7 +60,7 @@ refused(lib.aclrtMemPoolFreeAsync(memory, a))
         "aclrtMemPoolFreeAsync: P is inside a pool and not the start of a block that is in use; inside "
         f"{POOLED} and aclrtMemPoolFreeAsync at free freed",
     ),
-    "free of what a stream is to free": (
+    "free of memory with a pending stream-ordered free": (
         """
 memory = malloc(100)
 lib.aclsimHold(1)
@@ -70,7 +70,7 @@ lib.aclsimHold(0)
 """,
         f"aclrtFree: P {NO_START} {GIVEN} and aclrtMemPoolFreeAsync at free freed",
     ),
-    "free in a stream of what another one is to free": (
+    "second stream-ordered free, in another stream": (
         """
 memory = malloc(100)
 lib.aclsimHold(1)
@@ -81,15 +81,15 @@ lib.aclsimHold(0)
         f"aclrtMemPoolFreeAsync: P was given to a stream to free already; inside {GIVEN} and aclrtMemPoolFreeAsync at "
         "free freed",
     ),
-    "device memory freed as the host's": (
+    "device memory freed as host memory": (
         "refused(lib.aclrtFreeHost(malloc(100)))",
         f"aclrtFreeHost: P is not the start of live pinned host memory; inside {GIVEN}",
     ),
-    "host memory freed as the device's": (
+    "host memory freed as device memory": (
         'refused(lib.aclrtFree(new("void **", "aclrtMallocHost", 100)))',
         f"aclrtFree: P {NO_START} 100 bytes at P that aclrtMallocHost at new gave",
     ),
-    "memory of the user freed": (
+    "free of memory that the runtime did not allocate": (
         "refused(lib.aclrtFree(host))",
         "aclrtFree: P is not the start of live device memory; no allocation is near",
     ),
@@ -124,7 +124,7 @@ refused(lib.aclrtMemset(memory, 8, 0, 8))
 """,
         f"aclrtMemset: dst: 8 bytes at P {INSIDE} {GIVEN} and aclrtResetDeviceForce at reset freed",
     ),
-    "a mapping freed as the host's": (
+    "a mapping freed as host memory": (
         """
 memory = mapped(reserve(2 * MIB), 2 * MIB, lib.ACL_MEM_LOCATION_TYPE_HOST)
 refused(lib.aclrtFreeHost(memory))
@@ -204,7 +204,7 @@ refused(lib.aclrtMemcpyAsync(pinned, 8, host, 8, lib.ACL_MEMCPY_HOST_TO_DEVICE, 
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_the_runtime_refuses_is_explained(run_checked: Run, name: str) -> None:
+def test_an_error_that_the_runtime_rejects_is_explained(run_checked: Run, name: str) -> None:
     script, expected = REFUSED[name]
     program = run_checked(script)
     assert program.reports == []

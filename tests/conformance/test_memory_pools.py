@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stream-ordered pools: what is checked, who may reuse what when, and what is counted."""
+"""Stream-ordered pools: blocks, which stream may reuse them and when, and what is returned to the device."""
 
 from __future__ import annotations
 
@@ -89,13 +89,13 @@ def test_the_best_fit_is_the_smallest_then_the_lowest(make_pool: MakePool, strea
         for block in blocks:
             assert pool.free(block, stream) == OK
         assert [pool.malloc(2, stream), pool.malloc(2, stream)] == sorted([blocks[1], blocks[3]])
-        assert pool.malloc(2, stream) == blocks[2]  # three pages: one stays
+        assert pool.malloc(2, stream) == blocks[2]  # a block of three pages: one page is left
         assert pool.malloc(1, stream) == blocks[2] + 2 * PAGE
         assert pool.malloc(5, stream) == blocks[4]
         assert pool.counts() == (17, 12)
 
 
-def test_neighbours_become_one_again(make_pool: MakePool, stream: Stream) -> None:
+def test_adjacent_free_blocks_are_merged(make_pool: MakePool, stream: Stream) -> None:
     pool = make_pool()
     assert pool.set(THRESHOLD, 4 * PAGE) == OK
     whole = pool.malloc(4, stream)
@@ -118,7 +118,7 @@ def freed_behind_a_latch(pool: Pool, stream: Stream) -> int:
 
 
 @pytest.mark.parametrize("flags", [(), FLAGS])
-def test_the_same_stream_reuses_at_once(flags: tuple[int, ...], make_pool: MakePool, stream: Stream) -> None:
+def test_the_same_stream_reuses_a_block_at_once(flags: tuple[int, ...], make_pool: MakePool, stream: Stream) -> None:
     pool = make_pool()
     for flag in flags:
         assert pool.set(flag, 1) == OK
@@ -129,7 +129,7 @@ def test_the_same_stream_reuses_at_once(flags: tuple[int, ...], make_pool: MakeP
 
 
 @pytest.mark.parametrize("flags", [(), FLAGS])
-def test_another_stream_does_not_get_what_is_still_in_use(
+def test_another_stream_does_not_reuse_a_pending_block(
     flags: tuple[int, ...], make_pool: MakePool, stream: Stream, other: Stream
 ) -> None:
     pool = make_pool()
@@ -138,7 +138,7 @@ def test_another_stream_does_not_get_what_is_still_in_use(
     with Latch(stream):
         block = freed_behind_a_latch(pool, stream)
         assert pool.malloc(1, other) != block
-        other.synchronize()  # nor does it wait for the first one
+        other.synchronize()  # and is not made to wait for the first stream
 
 
 @pytest.mark.parametrize("is_allowed", [False, True])
@@ -157,13 +157,13 @@ def test_a_stream_that_waits_for_an_event_after_the_free(
 
 
 @pytest.mark.parametrize("is_allowed", [False, True])
-def test_what_was_freed_by_luck_is_for_the_opportunist(
+def test_opportunistic_reuse_of_a_block_whose_free_has_run(
     is_allowed: bool, make_pool: MakePool, stream: Stream, other: Stream
 ) -> None:
     pool = make_pool()
     assert pool.set(OPPORTUNISTIC, is_allowed) == OK
     block = freed_behind_a_latch(pool, stream)
-    while not stream.is_done:  # a query is no synchronization
+    while not stream.is_done:  # a query does not count as a synchronization
         pass
     assert (pool.malloc(1, other) == block) == is_allowed
 
@@ -176,7 +176,7 @@ def test_after_a_synchronization_any_stream_may_reuse(make_pool: MakePool, strea
     assert pool.malloc(1, other) == block
 
 
-def test_a_destroyed_stream_is_done_with_its_blocks(make_pool: MakePool, other: Stream) -> None:
+def test_blocks_of_a_destroyed_stream_can_be_reused(make_pool: MakePool, other: Stream) -> None:
     pool = make_pool()
     with Stream() as short:
         block = freed_behind_a_latch(pool, short)
@@ -227,7 +227,7 @@ def test_held_streams_reuse_in_stream_order(make_pool: MakePool, stream: Stream)
         assert host.reshape(8, 64).tolist() == [[i] * 64 for i in range(8)]
 
 
-# --- giving back -----------------------------------------------------------------------------------------------------
+# --- release ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_synchronization_releases_what_is_above_the_threshold(
@@ -246,7 +246,7 @@ def test_a_synchronization_releases_what_is_above_the_threshold(
     assert Device(0).memory_info.free == free_memory - 2 * PAGE
 
 
-def test_what_a_stream_still_uses_is_not_released(make_pool: MakePool, stream: Stream, other: Stream) -> None:
+def test_memory_with_a_pending_free_is_not_released(make_pool: MakePool, stream: Stream, other: Stream) -> None:
     pool = make_pool()
     with Latch(stream):
         freed_behind_a_latch(pool, stream)
@@ -277,7 +277,7 @@ def test_trimming(make_pool: MakePool, stream: Stream) -> None:
         assert (pool.trim(keep), pool.counts()) == (code, (reserved, 2)), keep
 
 
-def test_a_reservation_goes_back_as_a_whole(make_pool: MakePool, stream: Stream) -> None:
+def test_a_reservation_is_released_as_a_whole(make_pool: MakePool, stream: Stream) -> None:
     pool = make_pool()
     assert pool.set(THRESHOLD, 4 * PAGE) == OK
     assert pool.free(pool.malloc(4, stream), stream) == OK
@@ -285,22 +285,22 @@ def test_a_reservation_goes_back_as_a_whole(make_pool: MakePool, stream: Stream)
     assert (pool.trim(1), pool.counts()) == (OK, (4, 1))
     assert pool.free(part, stream) == OK
     stream.synchronize()
-    assert (pool.trim(2), pool.counts()) == (OK, (4, 0))  # never below what is to be kept
+    assert (pool.trim(2), pool.counts()) == (OK, (4, 0))  # whole reservations only, and never less than 2 pages
     assert (pool.trim(0), pool.counts()) == (OK, (0, 0))
 
 
-def test_a_destroyed_pool_loses_its_blocks(make_pool: MakePool, lib: Any, ffi: Any, stream: Stream) -> None:
+def test_destroying_a_pool_frees_its_blocks(make_pool: MakePool, lib: Any, ffi: Any, stream: Stream) -> None:
     pool, free_memory = make_pool(), Device(0).memory_info.free
     block = pool.malloc(1, stream)
     assert pool.destroy() == OK
     assert Device(0).memory_info.free == free_memory
     host = ffi.new("char[64]")
     assert lib.aclrtMemcpy(host, 64, ffi.cast("void *", block), 64, lib.ACL_MEMCPY_DEVICE_TO_HOST) == RT_PARAM
-    assert free(lib, ffi, block, stream) == OK  # outside every pool: found out in stream order
+    assert free(lib, ffi, block, stream) == OK  # no pool's: checked when the stream reaches the free
     assert lib.aclrtSynchronizeStream(ffi.cast("void *", stream.handle)) == RT_PARAM
 
 
-def test_a_destroyed_pool_keeps_what_streams_are_yet_to_free(
+def test_a_destroyed_pool_keeps_blocks_with_a_pending_free(
     make_pool: MakePool, lib: Any, ffi: Any, stream: Stream
 ) -> None:
     pool, free_memory = make_pool(), Device(0).memory_info.free
@@ -313,7 +313,7 @@ def test_a_destroyed_pool_keeps_what_streams_are_yet_to_free(
     assert Device(0).memory_info.free == free_memory
 
 
-def test_a_reset_device_takes_its_pools_with_it(child: Any) -> None:
+def test_a_reset_destroys_the_pools_of_the_device(child: Any) -> None:
     script = """
 pool, stream, props, out, value = (ffi.new(t) for t in
     ("aclrtMemPool *", "aclrtStream *", "aclrtMemPoolProps *", "void **", "uint64_t *"))
@@ -348,7 +348,7 @@ def test_ordinary_memory_is_freed_in_stream_order(lib: Any, ffi: Any, stream: St
 
 @pytest.mark.parametrize("end", ["run", "abort", "fail"])
 @pytest.mark.parametrize("again", ["aclrtFree", "aclrtMemPoolFreeAsync"])
-def test_what_a_stream_is_to_free_nobody_else_frees(
+def test_memory_with_a_pending_free_cannot_be_freed_again(
     again: str, end: str, lib: Any, ffi: Any, stream: Stream, other: Stream
 ) -> None:
     out, free_memory = ffi.new("void **"), Device(0).memory_info.free
@@ -366,14 +366,14 @@ def test_what_a_stream_is_to_free_nobody_else_frees(
         if end == "abort":
             assert lib.aclrtStreamAbort(on[0]) == OK
     assert lib.aclrtSynchronizeStream(on[0]) == (INTERNAL if end == "fail" else OK)
-    assert lib.aclrtFree(memory) == (RT_PARAM if end == "run" else OK)  # the others have left it alone
+    assert lib.aclrtFree(memory) == (RT_PARAM if end == "run" else OK)  # still allocated if the free did not run
     assert lib.aclrtMemset(out[0], 8, 0, 8) == OK
     assert lib.aclrtFree(out[0]) == OK
     assert Device(0).memory_info.free == free_memory
 
 
 @pytest.mark.parametrize("address", GARBAGE_HANDLES)
-def test_what_is_no_memory_is_found_out_in_stream_order(address: int, lib: Any, ffi: Any, stream: Stream) -> None:
+def test_an_invalid_address_fails_when_the_free_runs(address: int, lib: Any, ffi: Any, stream: Stream) -> None:
     assert free(lib, ffi, address, stream) == OK
     assert lib.aclrtSynchronizeStream(ffi.cast("void *", stream.handle)) == RT_PARAM
     stream.synchronize()

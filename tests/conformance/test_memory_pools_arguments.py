@@ -40,7 +40,7 @@ pytestmark = pytest.mark.simulator("the vendor's library follows garbage, and it
         ({"location_id": 2**32 - 1}, INVALID_DEVICE),
         ({"maxSize": 2**64 - 1}, RT_PARAM),
         ({"maxSize": 1 << 50}, RT_PARAM),
-        ({"handleType": 7}, OK),  # nobody looks
+        ({"handleType": 7}, OK),  # not checked
         ({"maxSize": 1}, OK),
         ({}, OK),
     ],
@@ -70,7 +70,7 @@ told([*codes, lib.aclrtMemPoolCreate(out, props)])
 
 @pytest.mark.parametrize("product", ["910B", "910C", "310B", "310P", "910", "950"])
 def test_products(product: str, child: Any) -> None:
-    # Each function with NULL first, which every product finds before it looks at the chip; then without.
+    # Every product checks for NULL before it checks whether it has pools.
     script = """
 assert lib.aclrtSetDevice(0) == 0
 N, g = ffi.NULL, ffi.cast("void *", 0x1234567800)
@@ -95,7 +95,7 @@ told([checked, then])
     assert then == (here if product == "910B" else [UNSUPPORTED] * 8)
 
 
-def test_what_is_no_pool(make_pool: MakePool, lib: Any, ffi: Any, stream: Stream) -> None:
+def test_invalid_pools(make_pool: MakePool, lib: Any, ffi: Any, stream: Stream) -> None:
     gone = make_pool()
     assert [gone.destroy(), gone.destroy()] == [OK, INTERNAL]
     value, out, on = ffi.new("uint64_t *"), ffi.new("void **"), ffi.cast("void *", stream.handle)
@@ -122,7 +122,7 @@ def test_malloc_checks_in_order(make_pool: MakePool, lib: Any, ffi: Any, stream:
         ((ffi.NULL, 64, garbage, garbage), INVALID_PARAM),
         ((out, 0, ffi.NULL, garbage), INVALID_PARAM),
         ((out, 0, garbage, ffi.NULL), INVALID_PARAM),
-        ((out, 0, garbage, garbage), OK),  # nothing is asked for
+        ((out, 0, garbage, garbage), OK),  # an allocation of 0 bytes does nothing
         ((out, 2**64 - 1, garbage, garbage), INVALID_HANDLE),
         ((out, 2**64 - 1, garbage, pool.handle), INVALID_HANDLE),
         ((out, 2**64 - 1, garbage, foreign[0]), STREAM_CONTEXT),
@@ -242,7 +242,7 @@ def test_setting_attributes(attribute: int, value: int, code: int, make_pool: Ma
     assert known == (OK if 1 <= attribute <= 8 else RT_PARAM)
 
 
-def test_high_marks_stay_until_they_are_set_back(make_pool: MakePool, stream: Stream) -> None:
+def test_high_water_marks_stay_until_they_are_reset(make_pool: MakePool, stream: Stream) -> None:
     pool = make_pool()
     blocks = [pool.malloc(1, stream) for _ in range(3)]
     for block in blocks[1:]:

@@ -82,4 +82,4 @@ def test_recorded_groups_agree(group: str) -> None:
     differences = [line for line in replay.stdout.splitlines() if "expected" in line or "out of step" in line]
     known = DIFFERENCES.get(group, {})
     assert [line for line in differences if not any(call in line for call in known)] == []
-    assert all(any(call in line for line in differences) for call in known), "a difference is gone: take it off the list"
+    assert all(any(call in line for line in differences) for call in known), "a known difference is gone: remove it"

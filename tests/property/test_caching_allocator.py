@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from ascend_rt import Buffer, CachingAllocator, Device
 from ascend_rt.errors import OutOfMemory
 
+pytestmark = pytest.mark.usefixtures("no_device_memory_is_left")
+
 MIB = 1 << 20
 
 
@@ -26,7 +28,7 @@ STEPS = st.lists(
 
 
 class Model:
-    """What a caching allocator is to do, without memory: sizes that are given out, and sizes that are cached."""
+    """A caching allocator without memory: the sizes in use, and the sizes in the cache."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit

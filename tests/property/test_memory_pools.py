@@ -17,8 +17,6 @@ from ascend_rt.testing import Latch
 pytestmark = pytest.mark.simulator("the vendor's library follows garbage, and its pools do not reuse memory yet")
 
 
-# --- random sequences ------------------------------------------------------------------------------------------------
-
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("malloc"), st.integers(0, 2), st.integers(1, 5)),
@@ -34,7 +32,7 @@ STEPS = st.lists(
 
 
 class Model:
-    """What a program with a pool of 12 pages knows: its live blocks, each with a value that only its owner writes."""
+    """The live blocks of a pool of 12 pages, each with a value that only its owner writes."""
 
     SIZE = 12
 
@@ -85,7 +83,7 @@ class Model:
             self.streams[stream].synchronize()
 
     def latch(self, stream: int) -> None:
-        self.latches.append(Latch(self.streams[stream]))  # the others go on, and would overtake it if they could
+        self.latches.append(Latch(self.streams[stream]))  # the other streams go on
 
     def release(self) -> None:
         while self.latches:

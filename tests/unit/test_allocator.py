@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocators in Python: whom operators ask, what goes wrong there, and the one that caches."""
+"""Allocators in Python: registration, what operators call, and errors in the callbacks."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from ascend_rt.allocator import _registered, registered
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument, OutOfMemory
 from ascend_rt.testing import Latch
 
-WRITTEN = 0xA5  # what an operator leaves in its workspace
+WRITTEN = 0xA5  # the value that simulated operators write to their workspace
 
 pytestmark = pytest.mark.usefixtures("no_allocator_is_left")
 
 
 class Recording(Allocator):
-    """Its constructor knows nothing of the base class's."""
+    """An allocator that records its calls; its constructor does not call the one of the base class."""
 
     def __init__(self, *, returns: Callable[[int], Any] = Buffer) -> None:
-        self.said: list[tuple[Any, ...]] = []
+        self.calls: list[tuple[Any, ...]] = []
         self.returns = returns
 
     def allocate(self, nbytes: int) -> Buffer:
         buffer = self.returns(nbytes)
-        self.said.append(("allocate", nbytes, buffer))
+        self.calls.append(("allocate", nbytes, buffer))
         return buffer
 
     def free(self, buffer: Buffer) -> None:
-        self.said.append(("free", buffer))
+        self.calls.append(("free", buffer))
 
 
 def call(stream: Stream, lib: Any, ffi: Any, nbytes: int, near: int | None = None) -> tuple[int, Callable[[], None]]:
@@ -49,7 +49,7 @@ def call(stream: Stream, lib: Any, ffi: Any, nbytes: int, near: int | None = Non
     return at, lambda: free(owner, block)
 
 
-# --- whom operators ask ----------------------------------------------------------------------------------------------
+# --- what operators call ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.simulator("only the simulator runs operators on demand")
@@ -58,8 +58,8 @@ def test_an_operator_allocates_and_frees_while_it_is_pending(stream: Stream) -> 
     allocator.register(stream)
     with Latch(stream):
         sim.run_operator(stream, 4096)
-        (_, _, buffer), (_, freed) = allocator.said
-        assert allocator.said == [("allocate", 4096, buffer), ("free", buffer)]
+        (_, _, buffer), (_, freed) = allocator.calls
+        assert allocator.calls == [("allocate", 4096, buffer), ("free", buffer)]
         assert freed is buffer
         assert allocator.live_buffers == 0
     stream.synchronize()
@@ -68,17 +68,17 @@ def test_an_operator_allocates_and_frees_while_it_is_pending(stream: Stream) -> 
     assert set(host.tolist()) == {WRITTEN}
 
 
-def test_live_buffers_are_those_that_the_runtime_has(stream: Stream, lib: Any, ffi: Any) -> None:
+def test_live_buffers_counts_the_allocations_of_the_runtime(stream: Stream, lib: Any, ffi: Any) -> None:
     allocator = Recording()
     allocator.register(stream)
     given_out = [call(stream, lib, ffi, 256 * (i + 1)) for i in range(3)]
     assert allocator.live_buffers == 3
-    assert [at for at, _ in given_out] == [it[2].handle for it in allocator.said]
-    allocator.said.clear()
+    assert [at for at, _ in given_out] == [it[2].handle for it in allocator.calls]
+    allocator.calls.clear()
     gc.collect()  # the buffers are kept by the allocator alone
     for i, (at, free) in enumerate(given_out):
         free()
-        assert allocator.said[-1][1].handle == at
+        assert allocator.calls[-1][1].handle == at
         assert allocator.live_buffers == 2 - i
 
 
@@ -107,7 +107,7 @@ def test_functions_make_an_allocator(stream: Stream, lib: Any, ffi: Any) -> None
 def test_a_suggested_address(stream: Stream, lib: Any, ffi: Any) -> None:
     class Near(Recording):
         def allocate_near(self, nbytes: int, near: int) -> Buffer:
-            self.said.append(("near", near))
+            self.calls.append(("near", near))
             return self.allocate(nbytes)
 
     plain, near = Recording(), Near()
@@ -116,8 +116,8 @@ def test_a_suggested_address(stream: Stream, lib: Any, ffi: Any) -> None:
         at, free = call(stream, lib, ffi, 64, near=0x123456789000)
         free()
         assert at
-        assert [it[0] for it in allocator.said] == expected
-    assert near.said[0] == ("near", 0x123456789000)
+        assert [it[0] for it in allocator.calls] == expected
+    assert near.calls[0] == ("near", 0x123456789000)
 
 
 @pytest.mark.simulator("only the simulator runs operators on demand")
@@ -128,7 +128,7 @@ def test_an_operator_needs_a_stream(device: Device) -> None:
         sim.run_operator(closed, 64)
 
 
-def test_an_abstract_allocator_is_none() -> None:
+def test_the_base_class_is_abstract() -> None:
     with pytest.raises(TypeError, match="abstract"):
         Allocator()  # type: ignore[abstract]
 
@@ -137,7 +137,7 @@ def test_an_abstract_allocator_is_none() -> None:
 
 
 @pytest.mark.simulator("only the simulator runs operators on demand")
-def test_the_last_registration_counts(stream: Stream, other: Stream) -> None:
+def test_the_last_registration_wins(stream: Stream, other: Stream) -> None:
     first, second = Recording(), Recording()
     assert registered(stream) is None
     first.register(stream)
@@ -145,15 +145,15 @@ def test_the_last_registration_counts(stream: Stream, other: Stream) -> None:
     first.register(other)
     second.register(stream)
     assert (registered(stream), registered(other)) == (second, first)
-    first.unregister(stream)  # it is not registered there any more
+    first.unregister(stream)  # does nothing: another allocator is registered there
     assert registered(stream) is second
     sim.run_operator(stream, 64)
-    assert (len(first.said), len(second.said)) == (0, 2)
+    assert (len(first.calls), len(second.calls)) == (0, 2)
     for _ in range(2):
         second.unregister(stream)
         assert registered(stream) is None
     sim.run_operator(stream, 64)
-    assert (len(first.said), len(second.said)) == (0, 2)
+    assert (len(first.calls), len(second.calls)) == (0, 2)
     assert registered(other) is first
 
 
@@ -185,11 +185,11 @@ def test_the_default_stream(device: Device) -> None:
     allocator.register(device.default_stream)
     sim.run_operator(None, 64)
     device.synchronize()
-    assert [it[0] for it in allocator.said] == ["allocate", "free"]
+    assert [it[0] for it in allocator.calls] == ["allocate", "free"]
     allocator.unregister(device.default_stream)
 
 
-def test_a_registration_keeps_the_allocator_and_no_longer(stream: Stream) -> None:
+def test_a_registration_keeps_the_allocator_alive(stream: Stream) -> None:
     allocator = Recording()
     gone = weakref.ref(allocator)
     allocator.register(stream)
@@ -205,7 +205,7 @@ def test_a_registration_keeps_the_allocator_and_no_longer(stream: Stream) -> Non
 
 
 def test_descriptors_are_destroyed(device: Device, lib: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Counted here: nothing else tells how many there are.
+    # The calls are counted: the runtime does not tell how many descriptors exist.
     count = {"aclrtAllocatorCreateDesc": 0, "aclrtAllocatorDestroyDesc": 0}
     for name in count:
         function = getattr(lib, name)
@@ -227,7 +227,7 @@ def test_descriptors_are_destroyed(device: Device, lib: Any, monkeypatch: pytest
 
 
 @pytest.mark.simulator("only the simulator runs operators on demand")
-def test_a_failed_registration_leaves_what_there_was(stream: Stream) -> None:
+def test_a_failed_registration_changes_nothing(stream: Stream) -> None:
     first, second = Recording(), Recording()
     first.register(stream)
     with sim.faults():
@@ -236,10 +236,10 @@ def test_a_failed_registration_leaves_what_there_was(stream: Stream) -> None:
             second.register(stream)
     assert registered(stream) is first
     sim.run_operator(stream, 64)
-    assert (len(first.said), len(second.said)) == (2, 0)
+    assert (len(first.calls), len(second.calls)) == (2, 0)
 
 
-# --- what goes wrong in them -----------------------------------------------------------------------------------------
+# --- errors in callbacks ---------------------------------------------------------------------------------------------
 
 
 def fails(nbytes: int) -> Any:
@@ -271,12 +271,12 @@ def test_a_failed_allocation_fails_the_operator(
     assert text in str(unraisable[0].exc_value)
     assert hooked == [(unraisable[0].exc_value, allocator.allocate)]
     allocator.returns = Buffer
-    sim.run_operator(stream, 4096)  # the stream is none the worse
+    sim.run_operator(stream, 4096)  # the stream can be used again
     stream.synchronize()
     hooked.clear()
 
 
-def test_memory_is_given_out_once(stream: Stream, unraisable: list[Any], lib: Any, ffi: Any) -> None:
+def test_a_buffer_that_is_in_use_is_rejected(stream: Stream, unraisable: list[Any], lib: Any, ffi: Any) -> None:
     buffer = Buffer(4096)
     allocator = Recording(returns=lambda nbytes: buffer)
     allocator.register(stream)
@@ -309,7 +309,7 @@ def test_a_failed_suggestion_names_its_function(
 
 
 @pytest.mark.simulator("only the simulator runs operators on demand")
-def test_a_failed_free_is_told_and_the_operator_runs(stream: Stream, unraisable: list[Any]) -> None:
+def test_a_failed_free_is_reported_and_the_operator_runs(stream: Stream, unraisable: list[Any]) -> None:
     def free(buffer: Buffer) -> None:
         kept.append(buffer)
         raise LookupError("it stays with me")
@@ -342,7 +342,7 @@ def test_an_allocator_that_could_not_be_unregistered_lives_on(stream: Stream) ->
     stream.synchronize()
 
 
-def test_what_was_not_given_out_is_not_freed(
+def test_a_second_free_of_the_same_block_is_reported(
     stream: Stream, other: Stream, unraisable: list[Any], lib: Any, ffi: Any
 ) -> None:
     allocator = Recording()
@@ -351,11 +351,11 @@ def test_what_was_not_given_out_is_not_freed(
     free()
     free()
     assert [type(it.exc_value) for it in unraisable] == [KeyError]
-    assert [it[0] for it in allocator.said] == ["allocate", "free"]
+    assert [it[0] for it in allocator.calls] == ["allocate", "free"]
 
 
 @pytest.mark.simulator("only the simulator runs operators on demand")
-def test_memory_that_is_given_back_too_early(stream: Stream) -> None:
+def test_memory_that_is_freed_while_the_operator_uses_it(stream: Stream) -> None:
     allocator = Allocator.from_functions(Buffer, Buffer.close)
     allocator.register(stream)
     with Latch(stream):
@@ -365,7 +365,7 @@ def test_memory_that_is_given_back_too_early(stream: Stream) -> None:
     assert caught.value.code == AICORE_EXCEPTION
 
 
-# --- streams that share one ------------------------------------------------------------------------------------------
+# --- streams that share an allocator ---------------------------------------------------------------------------------
 
 
 @pytest.mark.simulator("only the simulator runs operators on demand")

@@ -17,9 +17,6 @@ pytestmark = pytest.mark.usefixtures("no_allocator_is_left")
 MIB = 1 << 20
 
 
-# --- the one that caches ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("nbytes", "size"),
     [
@@ -48,14 +45,14 @@ def test_a_size_is_positive(nbytes: int) -> None:
         CachingAllocator().allocate(nbytes)
 
 
-def test_what_was_freed_is_given_out_again() -> None:
+def test_freed_memory_is_reused() -> None:
     allocator = CachingAllocator()
     small, large = allocator.allocate(1024), allocator.allocate(4096)
     allocator.free(large)
     allocator.free(small)
     assert allocator.allocate(1000) is small  # the smallest that is large enough
     again = allocator.allocate(2048)
-    assert again is large  # half of it is wasted, and no more
+    assert again is large  # at most half of a block may be wasted
     allocator.free(again)
     missed = allocator.allocate(1536)
     assert missed is not large
@@ -113,7 +110,7 @@ def test_only_what_is_in_use_is_freed() -> None:
         allocator.free(buffer)
 
 
-def test_an_emptied_cache(device: Device) -> None:
+def test_emptying_the_cache(device: Device) -> None:
     allocator = CachingAllocator()
     allocator.empty_cache()
     buffers = [allocator.allocate(size) for size in (512, 512, 4096)]
@@ -167,7 +164,7 @@ def test_each_device_has_its_own_cache(device: Device) -> None:
     assert (here.is_closed, there.is_closed) == (False, True)
 
 
-def test_what_a_reset_took_is_not_given_out(child: Any) -> None:
+def test_memory_of_before_a_reset_is_not_reused(child: Any) -> None:
     script = """
         from ascend_rt import CachingAllocator, Device, Stream, copy
         device, allocator = Device(0), CachingAllocator(8192)
@@ -187,7 +184,7 @@ def test_what_a_reset_took_is_not_given_out(child: Any) -> None:
     assert child(script) == [0, 4096, 0, 8192, 0, 2]
 
 
-def test_closing_a_buffer_is_told_to_its_allocator(device: Device) -> None:
+def test_the_allocator_notices_that_a_buffer_was_closed(device: Device) -> None:
     allocator = CachingAllocator()
     with allocator.allocate(4096):
         cached = allocator.allocate(512)

@@ -47,12 +47,12 @@ def test_emptying_waits_for_the_streams(device: Device, stream: Stream, other: S
     thread.join(60)
     assert not thread.is_alive()
     assert stream.is_done
-    stream.synchronize()  # nothing failed: the memory was there to the end
+    stream.synchronize()  # no task failed: its memory was still allocated
     assert allocator.statistics.reserved == 0
     other.abort()
 
 
-def test_what_the_streams_run_may_free_while_emptying_waits(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_function_may_free_while_emptying_waits(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     from ascend_rt import allocator as module
 
     def about_to_wait(*arguments: Any) -> None:
@@ -128,14 +128,14 @@ def test_threads_share_an_allocator(device: Device) -> None:
     assert allocator.statistics.reserved == 0
 
 
-class Door:
-    """A lock that tells who comes to it."""
+class ObservedLock:
+    """A lock that calls a function with each thread that is about to take it."""
 
-    def __init__(self, lock: Any, told: Callable[[threading.Thread], object]) -> None:
-        self._lock, self._told = lock, told
+    def __init__(self, lock: Any, arrived: Callable[[threading.Thread], object]) -> None:
+        self._lock, self._arrived = lock, arrived
 
     def __enter__(self) -> None:
-        self._told(threading.current_thread())
+        self._arrived(threading.current_thread())
         self._lock.acquire()
 
     def __exit__(self, *error: object) -> None:
@@ -163,7 +163,7 @@ def test_the_limit_is_not_reached_while_another_thread_empties_the_cache(
     through, moved, made = module.call, threading.Event(), list[Buffer]()
     second = threading.Thread(target=allocate)
     allocator = CachingAllocator(8 * MIB)
-    allocator._emptying = Door(threading.RLock(), lambda who: moved.set() if who is second else None)  # type: ignore
+    allocator._emptying = ObservedLock(threading.RLock(), lambda who: moved.set() if who is second else None)  # type: ignore
     allocator.register(stream)
     allocator.free(allocator.allocate(8 * MIB))
     monkeypatch.setattr(module, "call", about_to_wait)
@@ -188,7 +188,7 @@ def elsewhere(function: Callable[[], object]) -> None:
 
 @pytest.mark.simulator("only the simulator runs operators on demand")
 @pytest.mark.parametrize("leave", LEAVING.values(), ids=LEAVING.keys())
-def test_a_stream_that_has_left_still_uses_the_memory(
+def test_a_stream_that_is_not_registered_any_more_still_uses_the_memory(
     leave: Any, device: Device, stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def wait(event: Event) -> None:
@@ -234,9 +234,6 @@ def test_memory_that_a_stream_uses_outlives_its_allocator(stream: Stream) -> Non
     assert alive() is None
 
 
-# --- other contexts and products -------------------------------------------------------------------------------------
-
-
 @pytest.mark.simulator("only the simulator runs operators on demand")
 def test_a_stream_of_another_context(device: Device) -> None:
     allocator = CachingAllocator()
@@ -245,7 +242,7 @@ def test_a_stream_of_another_context(device: Device) -> None:
         allocator.register(stream)
         sim.run_operator(stream, 64)
         device.set_current()
-        allocator.empty_cache()  # waits there all the same
+        allocator.empty_cache()  # waits for a stream of another context too
         assert allocator.statistics.reserved == 0
         context.set_current()
         stream.synchronize()

@@ -23,8 +23,6 @@ from ascend_rt import (
 from ascend_rt.errors import ClosedError, InvalidArgument
 from ascend_rt.testing import Latch
 
-# --- batches ---------------------------------------------------------------------------------------------------------
-
 
 def test_a_batch_mixes_places(stream_or_none: Stream | None, device: Device) -> None:
     sent = [pattern(100), pinned_memory(pattern(200)), bytes(pattern(300)), pattern(75).reshape(3, 25)]
@@ -55,21 +53,21 @@ def test_a_batch_on_two_devices(device: Device) -> None:
     there.close()
 
 
-def test_locations_are_told_once_for_each_run(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[tuple[list[int], int]] = []
+def test_a_run_of_equal_locations_has_one_attribute(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    attributes: list[tuple[list[int], int]] = []
 
-    def note(*arguments: Any) -> int:
+    def record(*arguments: Any) -> int:
         indexes, count = arguments[6], arguments[7]
-        told.append(([indexes[i] for i in range(count)], arguments[4]))
+        attributes.append(([indexes[i] for i in range(count)], arguments[4]))
         return 0
 
-    monkeypatch.setattr("ascend_rt.transfer.lib.aclrtMemcpyBatch", note, raising=False)
-    monkeypatch.setattr("ascend_rt._driver.lib.aclrtMemcpyBatch", note, raising=False)
+    monkeypatch.setattr("ascend_rt.transfer.lib.aclrtMemcpyBatch", record, raising=False)
+    monkeypatch.setattr("ascend_rt._driver.lib.aclrtMemcpyBatch", record, raising=False)
     with Buffer(64) as memory, PinnedBuffer(8) as pinned:
         to, source = (memory, bytes(8)), (bytearray(8), memory[:8])
         copy_batch([to, to, (memory, pinned), source, source, to])
         copy_batch([source])
-    assert told == [([0, 3, 5], 6), ([0], 1)]
+    assert attributes == [([0, 3, 5], 6), ([0], 1)]
 
 
 def test_an_empty_batch_is_done(stream_or_none: Stream | None, device: Device) -> None:
@@ -86,7 +84,7 @@ BROKEN: dict[str, tuple[Callable[[Buffer], tuple[Any, Any]], str]] = {
 
 
 @pytest.mark.parametrize(("make", "text"), BROKEN.values(), ids=BROKEN.keys())
-def test_a_refused_copy_is_named(
+def test_the_error_names_the_refused_copy(
     make: Callable[[Buffer], tuple[Any, Any]], text: str, stream_or_none: Stream | None, device: Device
 ) -> None:
     with Buffer(64) as memory:
@@ -126,7 +124,7 @@ def test_what_a_refused_batch_enqueued_is_kept_alive(stream: Stream) -> None:
     assert reference() is None
 
 
-def test_transfers_that_are_no_pairs(device: Device) -> None:
+def test_transfers_that_are_not_pairs(device: Device) -> None:
     with Buffer(8) as memory:
         with pytest.raises(ValueError, match="unpack"):
             copy_batch([(memory,)])  # type: ignore[list-item]

@@ -23,8 +23,6 @@ from ascend_rt import (
 from ascend_rt.errors import InvalidArgument
 from ascend_rt.testing import Latch
 
-# --- fills -----------------------------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("value", [0, 1, 255, np.uint8(7), True])
 def test_bytes_are_filled(value: Any, stream_or_none: Stream | None, device: Device) -> None:

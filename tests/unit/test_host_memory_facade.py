@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pinned and registered memory of the host: views, lifetimes and misuse."""
+"""``PinnedBuffer`` and ``RegisteredMemory``: views, lifetimes and misuse."""
 
 from __future__ import annotations
 
@@ -98,16 +98,16 @@ VIEWS: dict[str, Callable[[PinnedBuffer], Any]] = {
 
 
 @pytest.mark.parametrize("make", VIEWS.values(), ids=VIEWS.keys())
-def test_the_last_view_gives_pinned_memory_back(
+def test_the_last_view_frees_the_pinned_memory(
     make: Callable[[PinnedBuffer], Any], device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given_back: list[Any] = []
+    freed: list[Any] = []
 
-    def note(pointer: Any) -> None:
-        given_back.append(pointer)
+    def free(pointer: Any) -> None:
+        freed.append(pointer)
         _free_host(pointer)
 
-    monkeypatch.setattr("ascend_rt.memory._free_host", note)
+    monkeypatch.setattr("ascend_rt.memory._free_host", free)
     pinned = PinnedBuffer(4096)
     pinned[:] = 5
     view = make(pinned)
@@ -117,13 +117,13 @@ def test_the_last_view_gives_pinned_memory_back(
     assert pinned.is_closed
     del pinned
     gc.collect()
-    assert given_back == []
+    assert freed == []
     assert bytes(view) == expected
     del view
-    assert len(given_back) == 1
+    assert len(freed) == 1
 
 
-def test_a_closed_view_leaves_the_pinned_buffer_alone(device: Device) -> None:
+def test_closing_a_view_does_not_close_the_pinned_buffer(device: Device) -> None:
     pinned = PinnedBuffer(64)
     pinned[:] = 5
     part = pinned[:8]
@@ -158,7 +158,7 @@ def test_a_copy_of_a_pinned_buffer_owns_ordinary_memory(twin: Callable[[Any], An
         lambda it: np.empty_like(it[:0]),
     ],
 )
-def test_only_what_is_pinned_says_so(make: Callable[[Any], Any], device: Device) -> None:
+def test_only_pinned_arrays_are_pinned_buffers(make: Callable[[Any], Any], device: Device) -> None:
     pinned = PinnedBuffer(64)
     made = make(pinned)
     assert not isinstance(made, PinnedBuffer)
@@ -202,7 +202,7 @@ class TestRegisteredMemory:
             with Latch(stream):
                 array[:] = 1
                 copy_async(memory, array, stream)
-                array[:] = 2  # read when its turn comes
+                array[:] = 2  # read when the copy runs
             stream.synchronize()
             assert set(content(memory)) == {2}
 
@@ -232,13 +232,13 @@ class TestRegisteredMemory:
         gc.collect()
         assert pointer_attributes(array.ctypes.data).location == MemLocationType.UNREGISTERED
 
-    @pytest.mark.parametrize("let_go", [RegisteredMemory.close, RegisteredMemory.__del__])
+    @pytest.mark.parametrize("discard", [RegisteredMemory.close, RegisteredMemory.__del__])
     def test_a_thread_without_a_context_unregisters(
-        self, let_go: Callable[[RegisteredMemory], None], device: Device
+        self, discard: Callable[[RegisteredMemory], None], device: Device
     ) -> None:
         array = pages(PAGE)
         registered = RegisteredMemory(array)
-        assert in_thread(lambda: let_go(registered)) is None
+        assert in_thread(lambda: discard(registered)) is None
         assert pointer_attributes(array.ctypes.data).location == MemLocationType.UNREGISTERED
         registered._take_handle()
 

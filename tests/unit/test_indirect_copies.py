@@ -23,8 +23,6 @@ from ascend_rt import (
 from ascend_rt.errors import ClosedError, InvalidArgument
 from ascend_rt.testing import Latch
 
-# --- descriptors and indirect copies ---------------------------------------------------------------------------------
-
 
 def test_a_descriptor_copies_each_time_it_is_submitted(stream: Stream) -> None:
     source, target = device_memory(b"abcdefgh"), device_memory(b"........")
@@ -40,7 +38,7 @@ def test_a_descriptor_copies_each_time_it_is_submitted(stream: Stream) -> None:
     assert bytes(content(target)) == b"..xycd.."
 
 
-def test_what_has_not_started_takes_the_new_addresses(stream: Stream) -> None:
+def test_a_copy_that_has_not_started_uses_the_new_addresses(stream: Stream) -> None:
     source, target = device_memory(b"abcdefgh"), device_memory(b"........")
     descriptor = CopyDescriptor(target[:4], source[:4])
     with Latch(stream):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers, pinned and registered memory: views, lifetimes, misuse, and what the runtime knows of an address."""
+"""``Buffer``: views, lifetimes, sizes, borrowed memory and misuse."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PARTS = [
     slice(-1, None),
     slice(-4096, -1),
     slice(17, 99),
-    slice(100, 10_000),  # cut off like that of any sequence
+    slice(100, 10_000),  # clipped, as in any sequence
     slice(1, 2, 1),
 ]
 
@@ -75,7 +75,7 @@ def test_views_of_views(filled: tuple[Buffer, np.ndarray]) -> None:
     assert bytes(content(memory)[113:120]) == bytes(sent[113:115]) + b"abc" + bytes(sent[118:120])
 
 
-def test_a_whole_buffer_is_no_view(filled: tuple[Buffer, np.ndarray]) -> None:
+def test_a_whole_buffer_is_not_a_view(filled: tuple[Buffer, np.ndarray]) -> None:
     memory, _ = filled
     assert (memory.base, memory.offset, len(memory)) == (None, 0, 4096)
 
@@ -121,7 +121,7 @@ def test_closing_a_buffer_closes_the_views_of_it(device: Device) -> None:
     outer, sibling = memory[:64], memory[64:]
     inner = outer[8:16]
     memory.close()
-    with Buffer(4096) as reused:  # perhaps at the same address, which nobody may reach through the views
+    with Buffer(4096) as reused:  # perhaps at the same address, which the views must not reach
         fill(reused, 1)
         for view in (outer, sibling, inner):
             assert view.is_closed
@@ -140,7 +140,7 @@ def test_closing_a_view_frees_nothing(filled: tuple[Buffer, np.ndarray]) -> None
     assert np.array_equal(content(memory), sent)
 
 
-def test_views_do_not_pile_up(filled: tuple[Buffer, np.ndarray]) -> None:
+def test_views_do_not_accumulate(filled: tuple[Buffer, np.ndarray]) -> None:
     memory, _ = filled
     for _ in range(1000):
         memory[1:2]
@@ -215,7 +215,7 @@ def test_a_with_block_closes_whatever_happens(device: Device) -> None:
     ("nbytes", "error"),
     [(0, InvalidArgument), (-1, ValueError), (1.5, TypeError), ("64", TypeError), (1 << 70, OverflowError)],
 )
-def test_refused_sizes_leave_nothing(kind: Any, nbytes: Any, error: type[Exception], device: Device) -> None:
+def test_refused_sizes_allocate_nothing(kind: Any, nbytes: Any, error: type[Exception], device: Device) -> None:
     free = device.memory_info.free
     with pytest.raises(error):
         kind(nbytes)

@@ -22,8 +22,6 @@ from ascend_rt import (
 from ascend_rt.enums import MemLocationType
 from ascend_rt.errors import InvalidArgument, NotSupported, OutOfMemory
 
-# --- what the runtime knows ------------------------------------------------------------------------------------------
-
 
 def test_pointer_attributes(device: Device) -> None:
     ordinary = np.zeros(64)
@@ -98,7 +96,7 @@ def test_there_is_no_such_device(ask: Callable[[Device], object], device: Device
 
 
 def test_threads_share_a_device_object(device: Device) -> None:
-    # Each goes back to what it came from, though one enters while the other is inside.
+    # Each thread returns to the device it came from, although both are inside at the same time.
     if Device.count() < 3:
         pytest.skip("needs three devices")
     shared, inside, left = Device(0), threading.Barrier(2), threading.Barrier(2)
@@ -114,7 +112,7 @@ def test_threads_share_a_device_object(device: Device) -> None:
     in_threads(*(partial(work, home) for home in (1, 2)))
 
 
-def test_exhaustion_is_a_memory_error_and_passes(device: Device) -> None:
+def test_running_out_of_memory_is_a_memory_error(device: Device) -> None:
     free = device.memory_info.free
     with Buffer(free // 2):
         with pytest.raises(OutOfMemory) as refused:

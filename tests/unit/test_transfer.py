@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies and fills: every direction, what may be copied, who is kept alive, and what is refused with which words."""
+"""Copies and fills: every direction, what may be copied, and what the products lack."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ WAYS: list[Copy] = [at_once, ordered, snapshot, rows, rows_ordered, batch, batch
 # --- every direction -------------------------------------------------------------------------------------------------
 
 
-def is_refused(way: Copy, to: str, source: str) -> type[AclError] | None:
-    """Say what a way of copying cannot do."""
+def refusal_of(way: Copy, to: str, source: str) -> type[AclError] | None:
+    """Return the error of a direction that a way of copying does not support."""
     hosts = (to in IS_HOST) + (source in IS_HOST)
     if way is snapshot:
         return None if source in IS_HOST and to not in IS_HOST else InvalidArgument
@@ -106,7 +106,7 @@ def is_refused(way: Copy, to: str, source: str) -> type[AclError] | None:
 def test_bytes_arrive_or_the_direction_is_refused(to: str, source: str, way: Copy, stream: Stream) -> None:
     before, sent = pattern(N + 1)[:N], pattern(N)
     dst, src = KINDS[to](before), KINDS[source](sent)
-    refusal = is_refused(way, to, source)
+    refusal = refusal_of(way, to, source)
     if refusal is not None:
         with pytest.raises(refusal):
             way(dst, src, stream)
@@ -118,7 +118,7 @@ def test_bytes_arrive_or_the_direction_is_refused(to: str, source: str, way: Cop
 
 
 @pytest.mark.parametrize("way", [at_once, ordered, snapshot, batch, batch_ordered], ids=lambda it: it.__name__)
-def test_a_shorter_source_leaves_the_rest(way: Copy, stream: Stream) -> None:
+def test_a_shorter_source_leaves_the_rest_unchanged(way: Copy, stream: Stream) -> None:
     memory = device_memory(bytes(range(16)))
     way(memory[4:12], b"abc", stream)
     assert bytes(content(memory)) == bytes(range(4)) + b"abc" + bytes(range(7, 16))
@@ -140,7 +140,7 @@ def test_between_devices(device: Device, stream: Stream) -> None:
         try:
             ordered(here, there, stream)
         except AclError:
-            assert not np.array_equal(content(here), pattern(N))  # peers that were not enabled: refused, not half done
+            assert not np.array_equal(content(here), pattern(N))  # without access to the peer nothing is copied
         else:
             assert np.array_equal(content(here), pattern(N))
     there.close()
@@ -199,7 +199,7 @@ def readonly() -> np.ndarray:
     return values
 
 
-NO_OPERANDS: dict[str, tuple[Any, bool, type[Exception]]] = {
+INVALID_OPERANDS: dict[str, tuple[Any, bool, type[Exception]]] = {
     # operand, whether it may be a source, what is raised
     "number": (5, False, TypeError),
     "None": (None, False, TypeError),
@@ -225,8 +225,8 @@ CALLS: dict[str, Copy] = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
-@pytest.mark.parametrize(("operand", "is_source", "error"), NO_OPERANDS.values(), ids=NO_OPERANDS.keys())
-def test_what_is_no_operand(operand: Any, is_source: bool, error: Any, call: Copy, stream: Stream) -> None:
+@pytest.mark.parametrize(("operand", "is_source", "error"), INVALID_OPERANDS.values(), ids=INVALID_OPERANDS.keys())
+def test_invalid_operands(operand: Any, is_source: bool, error: Any, call: Copy, stream: Stream) -> None:
     with Buffer(48) as memory:
         with pytest.raises(error):
             call(operand, memory, stream)
@@ -277,7 +277,7 @@ def test_a_size_is_an_integer(make: Any, device: Device) -> None:
         lambda array, stream: IpcMemory(array),
     ],
 )
-def test_an_array_is_no_buffer(use: Any, stream: Stream) -> None:
+def test_an_array_is_not_a_buffer(use: Any, stream: Stream) -> None:
     with pytest.raises(TypeError, match="a Buffer is wanted, the memory of a device, not ndarray"):
         use(np.zeros(64), stream)
 
@@ -291,7 +291,7 @@ def test_an_array_is_no_buffer(use: Any, stream: Stream) -> None:
         lambda: MemoryPool(0),  # type: ignore[arg-type]
     ],
 )
-def test_a_number_is_no_device(use: Callable[[], object], device: Device) -> None:
+def test_a_number_is_not_a_device(use: Callable[[], object], device: Device) -> None:
     with pytest.raises(TypeError, match=r"a Device is wanted, for instance Device\(0\), not"):
         use()
 
@@ -325,7 +325,7 @@ def test_copies_need_a_context(device: Device) -> None:
         in_thread(lambda: copy(memory, bytes(8)))
 
 
-# --- no copies on the way --------------------------------------------------------------------------------------------
+# --- no temporary copies ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def test_copies_need_a_context(device: Device) -> None:
     ids=lambda it: getattr(it, "__name__", None),
 )
 def test_arrays_are_copied_without_a_temporary(way: Copy, to_device: bool, stream: Stream) -> None:
-    values, nbytes = pattern(N).repeat(256), N * 256  # numpy tells tracemalloc of its arrays
+    values, nbytes = pattern(N).repeat(256), N * 256  # tracemalloc counts the memory of arrays
     large = N * 256 // 8
     with Buffer(nbytes) as memory:
         pair = (memory, values) if to_device else (values, memory)

@@ -30,14 +30,12 @@ from ascend_rt import (
 from ascend_rt.errors import ClosedError, InvalidArgument, ResourceExhausted
 from ascend_rt.testing import Latch
 
-# --- who is kept alive -----------------------------------------------------------------------------------------------
-
 
 class Array(np.ndarray):
-    """An array that can be watched."""
+    """An array that can have weak references."""
 
 
-def watched(n: int) -> Array:
+def referable(n: int) -> Array:
     return pattern(n).view(Array)
 
 
@@ -82,14 +80,14 @@ def test_closing_a_pinned_buffer_does_not_end_a_copy_from_it(stream: Stream) -> 
 
 def test_a_snapshot_is_taken_when_the_call_returns(stream: Stream) -> None:
     with Buffer(64) as memory:
-        source, whole, pinned, gone = bytearray(b"a" * 16), bytearray(b"c" * 16), PinnedBuffer(64), watched(64)
+        source, whole, pinned, gone = bytearray(b"a" * 16), bytearray(b"c" * 16), PinnedBuffer(64), referable(64)
         reference, expected = weakref.ref(gone), bytes(gone)
         pinned[:] = 98
         with Latch(stream):
             copy_async(memory[:16], source, stream, snapshot=True)
             source[:] = bytes(16)
             copy_async(memory[16:32], whole, stream, snapshot=True)
-            whole.clear()  # not even its size is held
+            whole.clear()  # not even its size is locked
             copy_async(memory[32:48], pinned[:16], stream, snapshot=True)
             pinned[:] = 0
             copy_async(memory[48:], gone[:16], stream, snapshot=True)
@@ -122,7 +120,7 @@ def test_a_bytearray_keeps_its_size_while_a_copy_may_use_it(stream: Stream) -> N
         received.clear()
 
 
-def test_a_copy_that_is_refused_keeps_nothing(stream: Stream) -> None:
+def test_a_copy_that_is_refused_keeps_nothing_alive(stream: Stream) -> None:
     memory, pinned = Buffer(8), PinnedBuffer(64)
     references = [weakref.ref(memory), weakref.ref(pinned)]
     kept = len(stream._in_flight)
@@ -168,7 +166,7 @@ def test_a_copy_in_order_needs_a_stream(wrong: Any, device: Device) -> None:
 
 
 @pytest.mark.simulator("only the simulator can be out of events on demand")
-def test_operands_are_kept_though_no_event_is_left(stream: Stream) -> None:
+def test_operands_are_kept_alive_though_no_event_is_left(stream: Stream) -> None:
     with PinnedBuffer(64) as pinned:
         with Latch(stream):
             references = []
