@@ -24,8 +24,8 @@ _DEFINITION = re.compile(r"^[a-z][\w ]*[ *](acl\w+)\([^;{]*\)\s*\{", re.MULTILIN
 
 _UNSUPPORTED = """\
 #include "abi/acl.h"
-#include "error.h"
-#include "simulated.h"
+#include "support/error.h"
+#include "support/simulated.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 

@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "checks/memory_check.h"
 #include "concurrent.h"
-#include "engine.h"
-#include "memory_check.h"
+#include "engine/core.h"
 
 using aclsim::Engine;
 using aclsim::Lock;

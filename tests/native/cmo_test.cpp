@@ -4,7 +4,7 @@
 
 #include "check.h"
 #include "concurrent.h"
-#include "engine.h"
+#include "engine/core.h"
 
 using aclsim::Engine;
 using aclsim::Lock;

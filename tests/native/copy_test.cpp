@@ -1,5 +1,5 @@
 // Movement of data in pieces: nothing is left out, an interruption ends it, and aborts may come at any moment.
-#include "copy.h"
+#include "tasks/copy.h"
 
 #include <algorithm>
 #include <atomic>
@@ -9,7 +9,7 @@
 
 #include "check.h"
 #include "concurrent.h"
-#include "engine.h"
+#include "engine/core.h"
 
 using aclsim::Engine;
 using aclsim::Interruption;

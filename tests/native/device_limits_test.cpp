@@ -1,5 +1,5 @@
 // The limits that a configuration of aclInit sets, on a 910B: what is rounded, what is kept, what is passed over.
-#include "device_limits.h"
+#include "machine/device_limits.h"
 
 #include <cstdio>
 #include <cstdlib>

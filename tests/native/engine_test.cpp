@@ -1,14 +1,13 @@
 // The engine's own parts: what observers are told, the order of ready streams, handles, and how the cost of a task
 // depends on nothing but itself.
-#include "engine.h"
-
 #include <algorithm>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "check.h"
-#include "event.h"
+#include "engine/core.h"
+#include "tasks/event.h"
 
 using aclsim::Engine;
 using aclsim::Lock;

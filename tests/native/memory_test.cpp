@@ -1,13 +1,12 @@
 // The allocator of simulated memory against a plain list of what is live, and the parsing of visible devices.
-#include "memory.h"
-
 #include <cstring>
 #include <map>
 #include <random>
 #include <vector>
 
 #include "check.h"
-#include "config.h"
+#include "memory/address_space.h"
+#include "support/config.h"
 
 using aclsim::AddressSpace;
 using aclsim::Heap;

@@ -6,8 +6,8 @@
 
 #include "check.h"
 #include "concurrent.h"
-#include "engine.h"
-#include "error.h"
+#include "engine/core.h"
+#include "support/error.h"
 
 using aclsim::Engine;
 using aclsim::Lock;

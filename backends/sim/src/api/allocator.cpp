@@ -1,8 +1,8 @@
 // Allocators of the application (memory_cmo_allocator.md section 8). Nothing here looks at devices, contexts or
 // streams: a registration belongs to the value of a stream's handle.
-#include "allocator.h"
+#include "memory/allocator.h"
 
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

@@ -1,9 +1,9 @@
 // User code in a stream (events_streams_sync.md section 9).
-#include "callback.h"
+#include "machine/callback.h"
 
 #include <pthread.h>
 
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

@@ -1,9 +1,9 @@
 // Cache operations (memory_cmo_allocator.md section 6). Plain operations take any stream but those of models, the
 // others take only those.
-#include "cmo.h"
+#include "tasks/cmo.h"
 
-#include "entry.h"
-#include "model.h"
+#include "api/entry.h"
+#include "tasks/model.h"
 
 using namespace aclsim;
 

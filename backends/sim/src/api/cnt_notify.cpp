@@ -1,7 +1,7 @@
 // Counting notifies (events_streams_sync.md section 6): 950 only, and NULL is seen before the chip is [obs].
-#include "cnt_notify.h"
+#include "tasks/cnt_notify.h"
 
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

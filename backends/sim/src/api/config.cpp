@@ -3,7 +3,7 @@
 // what will.
 #include <iterator>
 
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

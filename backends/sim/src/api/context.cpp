@@ -1,5 +1,5 @@
 // Contexts (device_context_init_errors.md section 6).
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

@@ -1,11 +1,11 @@
 // Copies of one block and of rows (memory_cmo_allocator.md section 3). Each function keeps the order of checks given
 // there.
-#include "copy.h"
+#include "tasks/copy.h"
 
 #include <cstring>
 #include <vector>
 
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

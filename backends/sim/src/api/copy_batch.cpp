@@ -4,8 +4,8 @@
 #include <limits>
 #include <vector>
 
-#include "copy.h"
-#include "entry.h"
+#include "api/entry.h"
+#include "tasks/copy.h"
 
 using namespace aclsim;
 

@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "copy.h"
-#include "entry.h"
+#include "api/entry.h"
+#include "tasks/copy.h"
 
 using namespace aclsim;
 

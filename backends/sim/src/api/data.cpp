@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

@@ -2,7 +2,7 @@
 // and 11).
 #include <utility>
 
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

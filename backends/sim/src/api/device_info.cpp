@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

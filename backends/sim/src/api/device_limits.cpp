@@ -1,7 +1,7 @@
 // Limits of the whole process (device_context_init_errors.md section 5).
-#include "device_limits.h"
+#include "machine/device_limits.h"
 
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

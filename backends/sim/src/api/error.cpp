@@ -1,8 +1,8 @@
 // What the runtime remembers of the last failure (events_streams_sync.md section 11). These calls do not lock: they
 // concern the calling thread alone.
-#include "error.h"
+#include "support/error.h"
 
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

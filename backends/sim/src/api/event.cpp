@@ -1,12 +1,12 @@
 // Events (events_streams_sync.md section 2). Each function keeps the order of checks given there.
-#include "event.h"
+#include "tasks/event.h"
 
 #include <cstdio>
 #include <cstring>
 #include <thread>
 
-#include "entry.h"
-#include "stall.h"
+#include "api/entry.h"
+#include "checks/stall.h"
 
 using namespace aclsim;
 

@@ -1,7 +1,7 @@
 // Callbacks for failed tasks and what they may ask (events_streams_sync.md section 11).
-#include "exception.h"
+#include "machine/exception.h"
 
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

@@ -1,9 +1,9 @@
 // Time limits, task ids and operations that the runtime carries out itself (events_streams_sync.md section 10).
 #include <algorithm>
 
-#include "copy.h"
-#include "entry.h"
-#include "reduce.h"
+#include "api/entry.h"
+#include "tasks/copy.h"
+#include "tasks/reduce.h"
 
 using namespace aclsim;
 

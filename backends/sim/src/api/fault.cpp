@@ -1,7 +1,7 @@
 // Faults of a device and their repair (events_streams_sync.md section 11). Simulated devices have none.
 #include <algorithm>
 
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

@@ -1,8 +1,8 @@
 // Fills (memory_cmo_allocator.md section 3). Each function keeps the order of checks given there.
 #include <cstdint>
 
-#include "copy.h"
-#include "entry.h"
+#include "api/entry.h"
+#include "tasks/copy.h"
 
 using namespace aclsim;
 

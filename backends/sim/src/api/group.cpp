@@ -1,7 +1,7 @@
 // Compute groups, which 310P alone has (device_context_init_errors.md section 7).
 #include <algorithm>
 
-#include "entry.h"
+#include "api/entry.h"
 
 // The list of all groups, as a handle: the fields are those that can be asked for.
 struct tagRtGroupInfo;

@@ -1,7 +1,7 @@
 // Pinned host memory, and host memory that the user registers (memory_cmo_allocator.md section 2).
-#include "entry.h"
-#include "malloc_config.h"
-#include "memory.h"
+#include "api/entry.h"
+#include "memory/address_space.h"
+#include "memory/malloc_config.h"
 
 using namespace aclsim;
 

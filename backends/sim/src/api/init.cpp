@@ -1,7 +1,7 @@
 // Initialisation and finalisation (device_context_init_errors.md section 3). These calls do not lock the engine: they
 // run user code.
-#include "entry.h"
-#include "initialization.h"
+#include "api/entry.h"
+#include "machine/initialization.h"
 
 using namespace aclsim;
 

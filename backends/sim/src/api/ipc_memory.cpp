@@ -1,10 +1,10 @@
 // Device memory shared between processes (memory_cmo_allocator.md section 7).
-#include "ipc_memory.h"
+#include "memory/ipc_memory.h"
 
 #include <climits>
 #include <cstring>
 
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

@@ -1,10 +1,10 @@
 // Labels and streams that a model switches (events_streams_sync.md sections 3 and 7). Models are executed from the
 // first task of each stream to the last: jumps between labels and switches are not simulated.
-#include "label.h"
+#include "tasks/label.h"
 
 #include <vector>
 
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

@@ -1,9 +1,9 @@
 // Managed memory: advice, attributes, prefetching (memory_cmo_allocator.md section 5).
-#include "managed_memory.h"
+#include "memory/managed_memory.h"
 
 #include <algorithm>
 
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

@@ -1,13 +1,12 @@
 // Device memory, and questions about any memory (memory_cmo_allocator.md sections 1 and 5).
-#include "memory.h"
-
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "entry.h"
-#include "malloc_config.h"
+#include "api/entry.h"
+#include "memory/address_space.h"
+#include "memory/malloc_config.h"
 
 using namespace aclsim;
 

@@ -1,11 +1,11 @@
 // Stream-ordered memory pools (memory_cmo_allocator.md section 9).
-#include "memory_pool.h"
+#include "memory/memory_pool.h"
 
 #include <algorithm>
 #include <cstring>
 #include <iterator>
 
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

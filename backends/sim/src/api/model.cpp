@@ -1,10 +1,10 @@
 // Building and executing models (graphs_kernels.md B4, B5). Captured graphs are not simulated, so every model is a
 // built one.
-#include "model.h"
+#include "tasks/model.h"
 
 #include <cstring>
 
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

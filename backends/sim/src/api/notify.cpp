@@ -1,9 +1,9 @@
 // Notifies (events_streams_sync.md section 5).
-#include "notify.h"
+#include "tasks/notify.h"
 
 #include <cstring>
 
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

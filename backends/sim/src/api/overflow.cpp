@@ -2,8 +2,8 @@
 // section 5). Nothing that is simulated computes, so nothing ever overflows.
 #include <cstring>
 
-#include "copy.h"
-#include "entry.h"
+#include "api/entry.h"
+#include "tasks/copy.h"
 
 using namespace aclsim;
 

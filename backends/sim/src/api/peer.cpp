@@ -1,5 +1,5 @@
 // Pairs of devices: access, connection, atomic operations (device_context_init_errors.md section 5).
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

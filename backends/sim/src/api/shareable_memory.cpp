@@ -3,8 +3,8 @@
 #include <cstring>
 #include <memory>
 
-#include "entry.h"
-#include "virtual_memory.h"
+#include "api/entry.h"
+#include "memory/virtual_memory.h"
 
 using namespace aclsim;
 

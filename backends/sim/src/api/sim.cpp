@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "entry.h"
-#include "simulated.h"
+#include "api/entry.h"
+#include "support/simulated.h"
 
 using namespace aclsim;
 

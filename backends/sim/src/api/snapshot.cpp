@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

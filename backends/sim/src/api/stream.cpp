@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "entry.h"
-#include "model.h"
-#include "stall.h"
+#include "api/entry.h"
+#include "checks/stall.h"
+#include "tasks/model.h"
 
 using namespace aclsim;
 

@@ -1,8 +1,8 @@
 // Variables of device programs (memory_cmo_allocator.md section 10).
-#include "symbol.h"
+#include "memory/symbol.h"
 
-#include "copy.h"
-#include "entry.h"
+#include "api/entry.h"
+#include "tasks/copy.h"
 
 using namespace aclsim;
 

@@ -1,10 +1,10 @@
 // Writing a value and waiting for one in stream order (events_streams_sync.md section 8).
 #include <atomic>
 
-#include "condition.h"
-#include "copy.h"
-#include "entry.h"
-#include "stall.h"
+#include "api/entry.h"
+#include "checks/stall.h"
+#include "engine/condition.h"
+#include "tasks/copy.h"
 
 using namespace aclsim;
 

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "entry.h"
-#include "json.h"
+#include "api/entry.h"
+#include "support/json.h"
 
 using namespace aclsim;
 

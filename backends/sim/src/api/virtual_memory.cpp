@@ -1,11 +1,11 @@
 // Virtual memory (memory_cmo_allocator.md section 4). Each function keeps the order of checks given there.
-#include "virtual_memory.h"
+#include "memory/virtual_memory.h"
 
 #include <algorithm>
 #include <cstring>
 #include <string>
 
-#include "entry.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 

@@ -1,0 +1,49 @@
+// Threads that run the tasks which need one.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "engine/scheduler.h"
+
+namespace aclsim {
+
+class Engine;
+
+// Data movement has one executor for all devices; host functions have one of a single thread per context. Threads are
+// started when there is work for them and live as long as the executor.
+class Executor : public std::enable_shared_from_this<Executor> {
+  public:
+    Executor(Engine &engine, std::uint32_t thread_limit, bool accepts_help)
+        : can_be_helped(accepts_help), engine_(engine), thread_limit_(thread_limit) {}
+
+    // All with the engine lock held.
+    void enqueue(Stream &stream);
+    void remove(Stream &stream) { ready_.remove(stream); }
+    void wake();  // streams may start again
+    void stop();  // threads end when they are done with what they run
+    bool has_thread() { return threads_ > 0 || start_thread(); }
+
+    // May a thread that waits for a stream run its task itself? Not with host functions: they have a thread of their
+    // own (section 9, aclrtLaunchHostFunc).
+    const bool can_be_helped;
+
+  private:
+    void serve();
+    void idle(std::unique_lock<std::mutex> &lock);
+    bool start_thread();  // is there one now?
+
+    Engine &engine_;
+    const std::uint32_t thread_limit_;
+    ReadyQueue ready_;
+    std::condition_variable work_;
+    std::uint32_t threads_ = 0;
+    std::uint32_t sleeping_ = 0;
+    std::uint32_t wakeups_ = 0;   // sleeping threads that have been told to get up
+    std::uint32_t spinning_ = 0;  // at most one thread spins: the others would only take processors from users
+    bool stopped_ = false;
+};
+
+}  // namespace aclsim

@@ -1,0 +1,57 @@
+#include "engine/task.h"
+
+#include <new>
+#include <utility>
+
+namespace aclsim {
+namespace {
+
+struct Block {
+    Block *next;
+};
+
+constexpr std::size_t kStep = 32;
+constexpr std::size_t kLargest = 256;
+// The rest goes back to the general allocator, so that a long queue of once does not hold its memory for good.
+constexpr std::size_t kKept = 4096;
+
+struct Returned {
+    Block *first = nullptr;
+    std::size_t count = 0;
+};
+Returned g_returned[kLargest / kStep + 1];  // by size; guarded by the engine's lock
+
+constexpr std::size_t size_class(std::size_t size) { return (size + kStep - 1) / kStep; }
+
+// The address sanitizer should see every use of a freed task.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kRecycles = false;
+#else
+constexpr bool kRecycles = true;
+#endif
+
+}  // namespace
+
+void *Task::operator new(std::size_t size) {
+    if (!kRecycles || size > kLargest) {
+        return ::operator new(size);
+    }
+    Returned &returned = g_returned[size_class(size)];
+    if (returned.first == nullptr) {
+        return ::operator new(size_class(size) * kStep);
+    }
+    --returned.count;
+    return std::exchange(returned.first, returned.first->next);
+}
+
+void Task::operator delete(void *block, std::size_t size) {
+    Returned *const returned = size > kLargest ? nullptr : &g_returned[size_class(size)];
+    if (!kRecycles || returned == nullptr || returned->count == kKept) {
+        ::operator delete(block);
+        return;
+    }
+    ++returned->count;
+    returned->first = new (block) Block{returned->first};
+}
+
+}  // namespace aclsim

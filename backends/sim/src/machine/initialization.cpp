@@ -1,0 +1,355 @@
+#include "machine/initialization.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "api/entry.h"
+#include "machine/device_limits.h"
+
+namespace aclsim {
+namespace {
+
+using Guard = std::lock_guard<std::recursive_mutex>;
+
+constexpr std::int64_t kLargestFile = 10 * 1024 * 1024;
+constexpr std::size_t kDeepestNesting = 10;
+
+struct LimitKey {
+    const char *key;
+    aclrtDeviceLimit limit;
+};
+constexpr LimitKey kStackKeys[] = {
+    {"aicore_stack_size", ACL_RT_DEV_LIMIT_SIMD_STACK_SIZE},
+    {"simt_stack_size", ACL_RT_DEV_LIMIT_SIMT_STACK_SIZE},
+    {"simt_divergence_stack_size", ACL_RT_DEV_LIMIT_SIMT_DVG_WARP_STACK_SIZE},
+};
+constexpr LimitKey kBufferKeys[] = {
+    {"simd_printf_fifo_size_per_core", ACL_RT_DEV_LIMIT_SIMD_PRINTF_FIFO_SIZE_PER_CORE},
+    {"simt_printf_fifo_size", ACL_RT_DEV_LIMIT_SIMT_PRINTF_FIFO_SIZE},
+};
+
+// Sections of functions that are not simulated: their form is checked, and nothing is written.
+struct Section {
+    const char *key;
+    aclError code;
+};
+constexpr Section kDump = {"dump", ACL_ERROR_INVALID_DUMP_CONFIG};
+constexpr Section kProfiler = {"profiler", ACL_ERROR_INVALID_PROFILING_CONFIG};
+
+std::string read_file(const char *path) {
+    struct stat status{};
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
+        reject(ACL_ERROR_INVALID_FILE, "the configuration %s does not exist or is no regular file", path);
+    }
+    if (status.st_size > kLargestFile) {
+        reject(ACL_ERROR_INVALID_FILE, "the configuration %s is larger than 10 MB", path);
+    }
+    std::ifstream file(path, std::ios::binary);
+    std::string text;
+    if (file) {
+        text.assign(std::istreambuf_iterator<char>(file), {});
+    }
+    if (!file.is_open() || file.bad()) {
+        reject(ACL_ERROR_INVALID_FILE, "the configuration %s cannot be read", path);
+    }
+    return text;
+}
+
+Json parse_configuration(const std::string &text) {
+    if (text.empty()) {
+        return {};  // an empty file is no configuration [obs]
+    }
+    try {
+        return parse_json(text, kDeepestNesting);
+    } catch (const JsonError &error) {
+        reject(ACL_ERROR_PARSE_FILE, "the configuration is not JSON: %s, at byte %zu", error.what.c_str(),
+               error.position);
+    }
+}
+
+bool is_string(const Json &value, const char *text) { return value.type == Json::Type::String && value.text == text; }
+
+bool is_whole_number(const std::string &text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos &&
+           (text.size() == 1 || text[0] != '0');
+}
+
+// "0" or "1".
+bool read_switch(const Json &value, const char *key) {
+    if (!is_string(value, "0") && !is_string(value, "1")) {
+        reject(ACL_ERROR_INVALID_PARAM, "%s is neither \"0\" nor \"1\"", key);
+    }
+    return value.text == "1";
+}
+
+void check_section(const Json &configuration, const Section &section) {
+    const Json *found = configuration.find(section.key);
+    if (found != nullptr && found->type != Json::Type::Object) {
+        reject(section.code, "\"%s\" is not an object", section.key);
+    }
+}
+
+void check_operator_cache(const Json &configuration) {
+    const Json *found = configuration.find("max_opqueue_num");
+    const bool is_text = found != nullptr && (found->type == Json::Type::String || found->type == Json::Type::Number);
+    if (found != nullptr && (!is_text || !is_whole_number(found->text) || found->text == "0")) {
+        reject(ACL_ERROR_INVALID_MAX_OPQUEUE_NUM_CONFIG, "\"max_opqueue_num\" is not a positive number");
+    }
+}
+
+void check_event_mode(const Json &configuration) {
+    const Json *graph = configuration.find("acl_graph");
+    const Json *mode = graph == nullptr ? nullptr : graph->find("event_mode");
+    if (mode != nullptr) {
+        read_switch(*mode, "acl_graph.event_mode");
+    }
+}
+
+// Limits go through device 0.
+void store_limit(aclrtDeviceLimit limit, std::uint64_t value) {
+    Engine &engine = Engine::get();
+    const Lock lock = engine.acquire();
+    require_device(engine, 0);
+    set_device_limit(limit, value);
+}
+
+// What the product cannot do, and a size that it cannot have, is passed over.
+void apply_stack_sizes(const Json &configuration) {
+    const Json *sizes = configuration.find("StackSize");
+    for (const LimitKey &entry : kStackKeys) {
+        const Json *size = sizes == nullptr ? nullptr : sizes->find(entry.key);
+        if (size == nullptr) {
+            continue;
+        }
+        const double value = size->type == Json::Type::Number ? std::strtod(size->text.c_str(), nullptr) : -1;
+        if (value < 0) {
+            reject(ACL_ERROR_FAILURE, "StackSize.%s is not a number of bytes", entry.key);
+        }
+        const auto bytes = static_cast<std::uint64_t>(std::min<double>(value, UINT32_MAX));
+        if (has_device_limit(entry.limit) && is_device_limit_valid(entry.limit, bytes)) {
+            store_limit(entry.limit, bytes);
+        }
+    }
+}
+
+void apply_print_buffers(const Json &configuration) {
+    for (const LimitKey &entry : kBufferKeys) {
+        const Json *size = configuration.find(entry.key);
+        if (size == nullptr) {
+            continue;
+        }
+        const bool is_number = size->type == Json::Type::Number && is_whole_number(size->text);
+        const std::uint64_t bytes = is_number ? std::strtoull(size->text.c_str(), nullptr, 10) : 0;
+        if (!is_device_limit_valid(entry.limit, bytes)) {
+            reject(ACL_ERROR_FAILURE, "%s is not a size that such a buffer can have", entry.key);
+        }
+        if (has_device_limit(entry.limit)) {
+            store_limit(entry.limit, bytes);
+        }
+    }
+}
+
+void apply_default_device(const Json &configuration) {
+    const Json *section = configuration.find("defaultDevice");
+    const Json *id = section == nullptr ? nullptr : section->find("default_device");
+    if (id == nullptr) {
+        return;
+    }
+    if (id->type != Json::Type::String || !is_whole_number(id->text)) {
+        reject(ACL_ERROR_FAILURE, "defaultDevice.default_device is not a string with a device id");
+    }
+    Engine &engine = Engine::get();
+    const Lock lock = engine.acquire();
+    const long long number = std::strtoll(id->text.c_str(), nullptr, 10);  // saturates
+    set_default_device(&require_device(engine, number));
+}
+
+void end_default_device() {
+    const Lock lock = Engine::get().acquire();
+    set_default_device(nullptr);
+}
+
+// Texts of later failures name the function that was called, not what the callback called.
+template <class Callback>
+aclError run_user_code(Callback callback) {
+    const KeptCall kept;
+    return callback();
+}
+
+template <class Callback>
+void require_success(aclRegisterCallbackType type, Callback callback) {
+    const aclError code = run_user_code(callback);
+    if (code != ACL_SUCCESS) {
+        reject(code, "a callback of type %d answered %d", static_cast<int>(type), code);
+    }
+}
+
+template <class List, class Function>
+void add_to(List &list, aclRegisterCallbackType type, Function function, void *argument) {
+    if (!list.add({type, function, argument})) {
+        reject(ACL_ERROR_INTERNAL_ERROR, "type %d has a callback already", static_cast<int>(type));
+    }
+}
+
+template <class List, class Function>
+void remove_from(List &list, aclRegisterCallbackType type, Function function) {
+    if (!list.remove(type, function)) {
+        reject(ACL_ERROR_INTERNAL_ERROR, "type %d does not have this callback", static_cast<int>(type));
+    }
+}
+
+}  // namespace
+
+// While it lives, callbacks of the same thread neither initialise nor finalise.
+class Initialization::Change {
+  public:
+    explicit Change(Initialization &whole) : whole_(whole) { whole_.is_changing_ = true; }
+    ~Change() { whole_.is_changing_ = false; }
+    Change(const Change &) = delete;
+    Change &operator=(const Change &) = delete;
+
+  private:
+    Initialization &whole_;
+};
+
+Initialization &Initialization::get() {
+    static Initialization *instance = new Initialization();  // callbacks may finalize while the process ends
+    return *instance;
+}
+
+void Initialization::initialize(const char *path) {
+    const Guard guard(mutex_);
+    if (is_changing_) {
+        reject(ACL_ERROR_REPEAT_INITIALIZE, "a callback of aclInit or aclFinalize cannot initialise");
+    }
+    if (references_ > 0) {
+        ++references_;
+        reject(ACL_ERROR_REPEAT_INITIALIZE, "already initialised; pair this call with aclFinalizeReference");
+    }
+    const bool is_given = path != nullptr && *path != '\0';
+    text_ = is_given ? read_file(path) : std::string();
+    if (first_text_ && *first_text_ != text_) {
+        reject(ACL_ERROR_INVALID_PARAM, "the configuration is not the one that the process was first initialised with");
+    }
+    try {
+        const Change change(*this);
+        apply(parse_configuration(text_), is_given);
+    } catch (...) {
+        end_default_device();
+        throw;
+    }
+    references_ = 1;
+    is_finalized_ = false;
+    first_text_ = text_;
+}
+
+void Initialization::apply(const Json &configuration, bool is_given) {
+    const Json *mode = configuration.find("err_msg_mode");
+    share_recent_texts(mode != nullptr && read_switch(*mode, "err_msg_mode"));
+    notify_init(ACL_REG_TYPE_ACL_MODEL);
+    if (is_given) {
+        check_section(configuration, kDump);
+        notify_init(ACL_REG_TYPE_ACL_OP_EXECUTOR);
+        check_operator_cache(configuration);
+        apply_stack_sizes(configuration);
+        apply_default_device(configuration);
+        apply_print_buffers(configuration);
+        check_event_mode(configuration);
+        check_section(configuration, kProfiler);
+    }
+    notify_init(ACL_REG_TYPE_ACL_DVPP);
+    notify_init(ACL_REG_TYPE_OTHER);
+}
+
+void Initialization::finalize() {
+    const Guard guard(mutex_);
+    require_no_change();
+    if (is_finalized_) {
+        reject(ACL_ERROR_REPEAT_FINALIZE, "already finalised");
+    }
+    tear_down();
+}
+
+void Initialization::drop_reference(std::uint64_t *left) {
+    const Guard guard(mutex_);
+    require_no_change();
+    const bool is_repeat = references_ == 0;
+    aclError failed = ACL_SUCCESS;
+    if (references_ > 1) {
+        --references_;
+    } else if (references_ == 1) {
+        try {
+            tear_down();
+        } catch (const Failure &failure) {  // the reference is still there, and the caller is told so
+            failed = failure.code;
+        }
+    }
+    if (left != nullptr) {
+        *left = references_;
+    }
+    if (is_repeat) {
+        reject(ACL_ERROR_REPEAT_FINALIZE, "there is no aclInit left to undo");
+    }
+    if (failed != ACL_SUCCESS) {
+        reject(failed, "a finalize callback failed");
+    }
+}
+
+// A callback that fails keeps the rest from being called, and the runtime initialised.
+void Initialization::tear_down() {
+    const Change change(*this);
+    notify_finalize(ACL_REG_TYPE_ACL_OP_COMPILER);
+    notify_finalize(ACL_REG_TYPE_ACL_MODEL);
+    notify_finalize(ACL_REG_TYPE_ACL_DVPP);
+    end_default_device();
+    notify_finalize(ACL_REG_TYPE_OTHER);
+    is_finalized_ = true;
+    references_ = 0;
+}
+
+void Initialization::require_no_change() const {
+    if (is_changing_) {
+        reject(ACL_ERROR_REPEAT_FINALIZE, "a callback of aclInit or aclFinalize cannot finalise");
+    }
+}
+
+void Initialization::notify_init(aclRegisterCallbackType type) {
+    for (const auto &entry : init_callbacks_.of(type)) {
+        require_success(type, [&] { return entry.function(text_.c_str(), text_.size(), entry.argument); });
+    }
+}
+
+void Initialization::notify_finalize(aclRegisterCallbackType type) {
+    for (const auto &entry : finalize_callbacks_.of(type)) {
+        require_success(type, [&] { return entry.function(entry.argument); });
+    }
+}
+
+void Initialization::add_callback(aclRegisterCallbackType type, aclInitCallbackFunc function, void *argument) {
+    const Guard guard(mutex_);
+    add_to(init_callbacks_, type, function, argument);
+    if (references_ > 0) {
+        run_user_code([&] { return function(text_.c_str(), text_.size(), argument); });  // what it answers is ignored
+    }
+}
+
+void Initialization::add_callback(aclRegisterCallbackType type, aclFinalizeCallbackFunc function, void *argument) {
+    const Guard guard(mutex_);
+    add_to(finalize_callbacks_, type, function, argument);
+}
+
+void Initialization::remove_callback(aclRegisterCallbackType type, aclInitCallbackFunc function) {
+    const Guard guard(mutex_);
+    remove_from(init_callbacks_, type, function);
+}
+
+void Initialization::remove_callback(aclRegisterCallbackType type, aclFinalizeCallbackFunc function) {
+    const Guard guard(mutex_);
+    remove_from(finalize_callbacks_, type, function);
+}
+
+}  // namespace aclsim

@@ -1,0 +1,252 @@
+#include "memory/address_space.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "support/error.h"
+
+namespace aclsim {
+namespace {
+
+constexpr std::uint64_t kSmallestSlot = 64ULL << 30;
+constexpr std::uint64_t kLargestVirtual = 4ULL << 40;
+
+std::uint64_t slot_size(std::uint64_t device_memory) {
+    std::uint64_t size = kSmallestSlot;
+    while (size < device_memory) {
+        size *= 2;
+    }
+    return size;
+}
+
+std::uintptr_t number(const void *address) { return reinterpret_cast<std::uintptr_t>(address); }
+
+// The span, of those that map their begins to their ends, that the address is in; or nullptr.
+const std::pair<const std::uintptr_t, std::uintptr_t> *find_span(const std::map<std::uintptr_t, std::uintptr_t> &spans,
+                                                                 std::uintptr_t address) {
+    const auto after = spans.upper_bound(address);
+    return after == spans.begin() || std::prev(after)->second <= address ? nullptr : &*std::prev(after);
+}
+
+}  // namespace
+
+AddressSpace::AddressSpace(std::uint32_t devices, std::uint64_t device_memory) : stride_(slot_size(device_memory)) {
+    range_size_ = stride_ * (devices + 1) + kGiantPage;
+    range_ = number(reserve_addresses(range_size_));
+    if (range_ == 0) {
+        fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
+             "cannot reserve %llu GiB of address space (%s); lower ASCEND_RT_SIM_DEVICES or raise ulimit -v",
+             static_cast<unsigned long long>(range_size_ >> 30), std::strerror(errno));
+    }
+    base_ = round_up(range_, kGiantPage);
+    heaps_.reserve(devices + 1);
+    heaps_.emplace_back(base_, stride_);
+    for (std::uint32_t device = 0; device < devices; ++device) {
+        const std::uintptr_t slot = base_ + stride_ * (device + 1);
+        files_.push_back(PageFile::create(device_memory));
+        files_.back()->map(reinterpret_cast<void *>(slot), 0, device_memory);
+        heaps_.emplace_back(slot, device_memory);
+    }
+}
+
+AddressSpace::~AddressSpace() {
+    give_addresses_back(reinterpret_cast<void *>(range_), range_size_);
+    if (virtual_) {
+        give_addresses_back(reinterpret_cast<void *>(virtual_begin_), virtual_->capacity() + kGiantPage);
+    }
+    for (const auto &[begin, end] : taken_) {
+        give_addresses_back(reinterpret_cast<void *>(begin), end - begin);
+    }
+}
+
+const Heap *AddressSpace::slot_of(const void *address) const {
+    const std::uint64_t slot = (number(address) - base_) / stride_;
+    return number(address) < base_ || slot >= heaps_.size() ? nullptr : &heaps_[slot];
+}
+
+Location AddressSpace::locate(const void *address) const {
+    const Heap *slot = slot_of(address);
+    if (slot == nullptr) {
+        const Range *range = find_range(address);
+        return range == nullptr ? Location{} : range->location;
+    }
+    const auto index = static_cast<std::uint32_t>(slot - heaps_.data());
+    return index == 0 ? Location{Place::Pinned, 0} : Location{Place::Device, index - 1};
+}
+
+std::optional<Block> AddressSpace::find(const void *address) const {
+    const Heap *slot = slot_of(address);
+    if (slot != nullptr) {
+        const std::optional<Block> block = slot->find(address);
+        return block && block->owner == Owner::Mapping ? std::nullopt : block;
+    }
+    const Range *range = find_range(address);
+    return range == nullptr ? std::nullopt
+                            : std::optional<Block>({range->address, range->size, range->page, Heap::kApplication});
+}
+
+bool AddressSpace::is_live(const void *address, std::uint64_t size) const {
+    const Heap *slot = slot_of(address);
+    if (slot != nullptr) {
+        return slot->contains(address, size);
+    }
+    if (!is_virtual(number(address))) {
+        return true;
+    }
+    if (size > UINTPTR_MAX - number(address)) {
+        return false;
+    }
+    // Neighbouring mappings are one piece of memory.
+    for (std::uintptr_t at = number(address), end = at + size; at < end;) {
+        const Range *range = find_range(reinterpret_cast<const void *>(at));
+        if (range == nullptr || !range->is_accessible) {
+            return false;
+        }
+        at = range->address + range->size;
+    }
+    return true;
+}
+
+bool AddressSpace::is_pinned_block(const void *address) const {
+    const std::optional<Block> block = heaps_[0].find(address);
+    return block && block->address == number(address) && block->owner == Owner::Application;
+}
+
+void AddressSpace::free_pinned(const void *address) {
+    const std::optional<Block> block = pinned().release(address);
+    if (block) {
+        ranges_.erase(ranges_.lower_bound(block->address), ranges_.lower_bound(block->address + block->size));
+    }
+    if (block && block->page == kHugePage) {
+        discard_pages(reinterpret_cast<void *>(block->address), block->size);
+    }
+}
+
+bool AddressSpace::is_device_block(const void *address, Owner owner) const {
+    const std::optional<Block> block = find(address);
+    return locate(address).place == Place::Device && slot_of(address) != nullptr && block &&
+           block->address == number(address) && block->owner == owner;
+}
+
+bool AddressSpace::change_owner(const void *address, Owner from, Owner to) {
+    const bool is_there = is_device_block(address, from);
+    if (is_there) {
+        device(locate(address).device).set_owner(address, to);
+    }
+    return is_there;
+}
+
+bool AddressSpace::free_device(const void *address) {
+    if (!is_device_block(address)) {
+        return false;
+    }
+    free_internal(locate(address).device, address);
+    return true;
+}
+
+void *AddressSpace::allocate_internal(std::uint32_t id, std::uint64_t size, std::uint64_t page, Owner owner) {
+    void *address = device(id).allocate(size, page);
+    if (address != nullptr) {
+        device(id).set_owner(address, owner);
+    }
+    return address;
+}
+
+void AddressSpace::free_internal(std::uint32_t id, const void *address) {
+    const std::optional<Block> block = device(id).release(address);
+    if (block && block->size >= kHugePage) {
+        files_[id]->discard(offset_of(id, address), block->size);
+    }
+}
+
+void AddressSpace::free_all(std::uint32_t id) {
+    if (device(id).live_blocks() > 0) {
+        device(id).release_all();
+        files_[id]->discard(0, device(id).capacity());
+    }
+}
+
+std::uint64_t AddressSpace::offset_of(std::uint32_t device, const void *address) const {
+    return number(address) - heaps_[device + 1].base();
+}
+
+void *AddressSpace::reserve(std::uint64_t size, std::uint64_t alignment, void *wish) {
+    if (wish == nullptr) {
+        return has_virtual() ? virtual_->allocate(size, alignment) : nullptr;
+    }
+    const auto next = wished_.lower_bound(number(wish));
+    const bool is_free =
+        find_span(wished_, number(wish)) == nullptr && (next == wished_.end() || next->first - number(wish) >= size);
+    if (!is_free || !take(number(wish), number(wish) + size)) {
+        return nullptr;
+    }
+    wished_.emplace(number(wish), number(wish) + size);
+    return wish;
+}
+
+// From the host, what it has not given yet. If something else is among the addresses, those before it stay taken.
+bool AddressSpace::take(std::uintptr_t begin, std::uintptr_t end) {
+    while (begin < end) {
+        if (const auto *known = find_span(taken_, begin)) {
+            begin = known->second;
+            continue;
+        }
+        const auto next = taken_.lower_bound(begin);
+        const std::uintptr_t stop = next == taken_.end() ? end : std::min(end, next->first);
+        if (reserve_addresses(stop - begin, reinterpret_cast<void *>(begin)) == nullptr) {
+            return false;
+        }
+        taken_.emplace(begin, stop);
+        begin = stop;
+    }
+    return true;
+}
+
+// A limit of the process, or a sanitizer that uses most addresses itself, may leave less than the usual size.
+bool AddressSpace::has_virtual() {
+    for (std::uint64_t size = kLargestVirtual; !virtual_ && size >= kSmallestSlot; size /= 2) {
+        virtual_begin_ = number(reserve_addresses(size + kGiantPage));
+        if (virtual_begin_ != 0) {
+            virtual_ = std::make_unique<Heap>(round_up(virtual_begin_, kGiantPage), size);
+        }
+    }
+    return virtual_ != nullptr;
+}
+
+void AddressSpace::unreserve(void *address) {
+    if (wished_.erase(number(address)) == 0) {
+        virtual_->release(address);
+    }
+}
+
+void AddressSpace::clear_range(std::uintptr_t address) {
+    const auto found = ranges_.find(address);
+    clear_addresses(reinterpret_cast<void *>(address), found->second.size);
+    ranges_.erase(found);
+}
+
+const Range *AddressSpace::find_range(const void *address) const {
+    const auto after = ranges_.upper_bound(number(address));
+    if (after == ranges_.begin()) {
+        return nullptr;
+    }
+    const Range &range = std::prev(after)->second;
+    return number(address) - range.address < range.size ? &range : nullptr;
+}
+
+bool AddressSpace::overlaps_range(const void *address, std::uint64_t size) const {
+    const auto next = ranges_.lower_bound(number(address));
+    return find_range(address) != nullptr || (next != ranges_.end() && next->first < number(address) + size);
+}
+
+bool AddressSpace::is_virtual(std::uintptr_t address) const {
+    if (virtual_ && address >= virtual_->base() && address - virtual_->base() < virtual_->capacity()) {
+        return true;
+    }
+    return find_span(taken_, address) != nullptr;
+}
+
+}  // namespace aclsim

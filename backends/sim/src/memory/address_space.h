@@ -1,0 +1,117 @@
+// The addresses of simulated memory, and what is behind each.
+//
+//   base          base + stride     base + 2 * stride
+//   | pinned host | device 0        | device 1        | ...      and, elsewhere, virtual addresses
+//
+// The slot of an address is a subtraction and a division, so memory of the runtime's own is classified in O(1). A
+// device's slot shows a file of pages, so that the same memory can be mapped at virtual addresses and in other
+// processes. Virtual addresses, and host memory that the user registered, are told apart by a sorted list of ranges.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "memory/heap.h"
+#include "memory/page_file.h"
+
+namespace aclsim {
+
+// Where an address lives, as the runtime's location classes (memory_cmo_allocator.md section 3). Registered host memory
+// counts as pinned.
+enum class Place : std::uint8_t { Unregistered, Pinned, Device, Managed };
+
+struct Location {
+    Place place = Place::Unregistered;
+    std::uint32_t device = 0;  // of Place::Device and Place::Managed: its number before ASCEND_RT_VISIBLE_DEVICES
+};
+
+// What aclrtHostRegister or aclrtHostRegisterV2 made of memory of the user.
+enum class Registration : std::uint8_t {
+    None,
+    Pinned,  // copies need not wait for it
+    Mapped,  // devices see it too
+};
+
+// Addresses with something behind them, outside the slots.
+struct Range {
+    std::uintptr_t address;
+    std::uint64_t size;
+    Location location;
+    std::uint64_t page;
+    bool is_accessible;  // not before aclrtMemSetAccess, if it was mapped without access
+    Registration registration = Registration::None;
+    std::uint32_t importer = 0;  // the user's id of the device that was current when the memory was imported by key
+};
+
+// Guarded by the engine's lock.
+class AddressSpace {
+  public:
+    AddressSpace(std::uint32_t devices, std::uint64_t device_memory);
+    ~AddressSpace();
+    AddressSpace(const AddressSpace &) = delete;
+    AddressSpace &operator=(const AddressSpace &) = delete;
+
+    Location locate(const void *address) const;
+    // The live block or the range that the address is in; nothing for other memory of the user.
+    std::optional<Block> find(const void *address) const;
+    // May [address, address + size) be read and written? Memory that the runtime knows nothing of counts as live.
+    bool is_live(const void *address, std::uint64_t size) const;
+
+    Heap &pinned() { return heaps_[0]; }
+    Heap &device(std::uint32_t device) { return heaps_[device + 1]; }
+    bool is_pinned_block(const void *address) const;  // that starts there
+    // Nothing happens unless the address is the start of a live block there. What was registered in it is so no longer.
+    // The host gets the pages of large blocks back; small ones keep theirs, because they are likely to be used again.
+    void free_pinned(const void *address);
+    bool free_device(const void *address);
+    bool is_device_block(const void *address, Owner owner = Owner::Application) const;  // that starts there
+    // Of a block that starts there; false: the owner from has none.
+    bool change_owner(const void *address, Owner from, Owner to);
+    // What aclrtFree does not free; nullptr: no room. Memory for mappings has no address of its own: what it answers is
+    // only for these calls.
+    void *allocate_internal(std::uint32_t device, std::uint64_t size) {
+        return allocate_internal(device, size, page_for(size), Owner::Runtime);
+    }
+    void *allocate_internal(std::uint32_t device, std::uint64_t size, std::uint64_t page, Owner owner);
+    void free_internal(std::uint32_t device, const void *address);
+    void free_all(std::uint32_t device);
+    const std::shared_ptr<PageFile> &pages(std::uint32_t device) const { return files_[device]; }
+    // Where in the device's pages the block is.
+    std::uint64_t offset_of(std::uint32_t device, const void *address) const;
+
+    // --- virtual addresses; sizes are multiples of huge pages ------------------------------------------------------
+    // nullptr: there is no room, or something else is at the wished address.
+    void *reserve(std::uint64_t size, std::uint64_t alignment, void *wish = nullptr);
+    void unreserve(void *address);
+    void add_range(const Range &range) { ranges_[range.address] = range; }
+    // What was at these addresses is gone; they stay reserved.
+    void clear_range(std::uintptr_t address);
+    void forget_range(std::uintptr_t address) { ranges_.erase(address); }  // of registered host memory
+    const Range *find_range(const void *address) const;
+    bool overlaps_range(const void *address, std::uint64_t size) const;
+
+  private:
+    const Heap *slot_of(const void *address) const;
+    bool has_virtual();  // takes the addresses from the host at the first use
+    bool take(std::uintptr_t begin, std::uintptr_t end);
+    bool is_virtual(std::uintptr_t address) const;
+
+    std::uintptr_t range_ = 0;  // what was reserved for the slots: base_ is aligned
+    std::uint64_t range_size_ = 0;
+    std::uintptr_t base_ = 0;
+    std::uint64_t stride_ = 0;
+    std::vector<Heap> heaps_;
+    std::vector<std::shared_ptr<PageFile>> files_;  // of the devices
+    std::map<std::uintptr_t, Range> ranges_;
+    std::unique_ptr<Heap> virtual_;  // addresses
+    std::uintptr_t virtual_begin_ = 0;
+    // Addresses that users chose, begin -> end: those reserved now, and all that the host ever gave. Those stay taken,
+    // because a task that uses them too late must hit no memory of others, and a crash would not tell what was wrong.
+    std::map<std::uintptr_t, std::uintptr_t> wished_;
+    std::map<std::uintptr_t, std::uintptr_t> taken_;
+};
+
+}  // namespace aclsim

@@ -1,0 +1,205 @@
+#include "memory/allocator.h"
+
+#include <cstring>
+
+#include "engine/core.h"
+#include "machine/context.h"
+#include "support/error.h"
+#include "tasks/copy.h"
+
+namespace aclsim {
+namespace {
+
+constexpr int kScribble = 0xA5;  // what an operator leaves in its workspace
+
+thread_local bool t_is_in_callback = false;
+
+// Gives workspace back to the memory that it comes from; an application's workspace has none.
+struct Release {
+    AddressSpace *memory;
+    std::uint32_t device;
+    void operator()(void *address) const {
+        if (memory != nullptr) {
+            memory->free_internal(device, address);
+        }
+    }
+};
+using Workspace = std::unique_ptr<void, Release>;
+
+bool is_live_on(Engine &engine, const Device &device, const void *address, std::size_t bytes) {
+    const Location location = engine.memory().locate(address);
+    return location.place == Place::Device && location.device == device.physical_id &&
+           engine.memory().is_live(address, bytes);
+}
+
+class OperatorTask final : public Task {
+  public:
+    OperatorTask(Engine &engine, Workspace workspace, std::size_t bytes)
+        : engine_(engine), workspace_(std::move(workspace)), bytes_(bytes) {}
+    TaskKind kind() const override { return TaskKind::Operator; }
+    Start start(Stream &stream) override {
+        if (bytes_ == 0) {
+            return Start::Done;
+        }
+        if (!is_live_on(engine_, stream.context.device, workspace_.get(), bytes_)) {
+            result = ACL_ERROR_RT_AICORE_EXCEPTION;  // freed for good before the operator's turn came
+            return Start::Done;
+        }
+        return Start::Run;
+    }
+    void run() override { std::memset(workspace_.get(), kScribble, bytes_); }
+    Executor *executor() override { return &engine_.workers(); }
+
+  private:
+    Engine &engine_;
+    Workspace workspace_;
+    std::size_t bytes_;
+};
+
+// Calls user code: without the engine's lock, and with what the thread knows about its own call kept.
+template <class Callback>
+void call_unlocked(Engine &engine, Lock &lock, Callback callback) {
+    const KeptCall kept;
+    lock.unlock();
+    t_is_in_callback = true;
+    callback();
+    t_is_in_callback = false;
+    lock = engine.acquire();
+}
+
+// A block of an allocator while an operator is being submitted. The operator's task still works with it afterwards:
+// allocators hand memory out in the order of their stream.
+class Block {
+  public:
+    Block(Engine &engine, Lock &lock, const Allocator &allocator, std::size_t bytes)
+        : engine_(engine), lock_(lock), allocator_(allocator) {
+        call_unlocked(engine_, lock_, [&] {
+            block_ = allocator_.allocate(allocator_.object, bytes);
+            address_ = block_ == nullptr ? nullptr : allocator_.address_of(block_);
+        });
+        if (block_ == nullptr) {
+            fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
+                 "the allocator %p has no %zu bytes of workspace: its callback returned NULL", allocator_.object,
+                 bytes);
+        }
+    }
+    ~Block() {
+        if (MemoryCheck *check = engine_.memory_check()) {
+            check->end_uses();  // if the operator was not submitted: the callback may free the memory
+        }
+        call_unlocked(engine_, lock_, [&] { allocator_.release(allocator_.object, block_); });
+    }
+    Block(const Block &) = delete;
+    Block &operator=(const Block &) = delete;
+    void *address() const { return address_; }
+
+  private:
+    Engine &engine_;
+    Lock &lock_;
+    const Allocator &allocator_;
+    aclrtAllocatorBlock block_ = nullptr;
+    void *address_ = nullptr;
+};
+
+void require_alive(Engine &engine, const Stream &stream) {
+    if (engine.registry().find<Stream>(stream.handle()) != &stream) {
+        fail(ACL_ERROR_RT_INVALID_HANDLE, "stream %u was destroyed while its allocator was at work", stream.id);
+    }
+}
+
+void run_on_block(Engine &engine, Lock &lock, Stream &stream, const Allocator &allocator, std::size_t bytes) {
+    const auto keep = stream.shared_from_this();
+    Allocators::Turn turn(engine.allocators(), lock, allocator.object, stream);
+    require_alive(engine, stream);
+    const Block block(engine, lock, allocator, bytes);
+    require_alive(engine, stream);
+    if (!is_live_on(engine, stream.context.device, block.address(), bytes)) {
+        fail(ACL_ERROR_RT_PARAM_INVALID,
+             "the allocator %p gave %p as workspace: that is no live memory of device %u with %zu bytes",
+             allocator.object, block.address(), stream.context.device.user_id, bytes);
+    }
+    note_use(engine, block.address(), bytes, "workspace");
+    admit_with(engine, lock, stream, {{block.address(), bytes}});
+    engine.submit(stream, OperatorTask(engine, Workspace(block.address(), Release{nullptr, 0}), bytes));
+    turn.note_use(stream);
+}
+
+void run_on_heap(Engine &engine, Stream &stream, std::size_t bytes) {
+    Device &device = stream.context.device;
+    AddressSpace &memory = engine.memory();
+    Workspace workspace(bytes == 0 ? nullptr : memory.allocate_internal(device.physical_id, bytes),
+                        Release{&memory, device.physical_id});
+    if (bytes != 0 && workspace == nullptr) {
+        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "a workspace of %zu bytes does not fit: %llu bytes are free on device %u",
+             bytes, static_cast<unsigned long long>(memory.device(device.physical_id).free_bytes()), device.user_id);
+    }
+    engine.submit(stream, OperatorTask(engine, std::move(workspace), bytes));
+}
+
+}  // namespace
+
+const Allocators::Registration *Allocators::find(aclrtStream stream) const {
+    const auto found = registrations_.find(stream);
+    return found == registrations_.end() ? nullptr : &found->second;
+}
+
+// Only a synchronization tells the application that it may go on with the allocator; completion alone would be luck.
+bool Allocators::Use::is_settled() const {
+    const auto last = stream.lock();
+    return !last || last->destroyed || last->synchronized >= sequence;
+}
+
+void Allocators::forget_settled() {
+    for (auto use = uses_.begin(); use != uses_.end();) {
+        use = !use->second.is_in_turn && use->second.is_settled() ? uses_.erase(use) : std::next(use);
+    }
+}
+
+Allocators::Turn::Turn(Allocators &allocators, Lock &lock, aclrtAllocator object, const Stream &stream)
+    : allocators_(allocators), object_(object) {
+    const auto is_in_turn = [&] {
+        const auto use = allocators_.uses_.find(object_);
+        return use != allocators_.uses_.end() && use->second.is_in_turn;
+    };
+    while (is_in_turn()) {
+        allocators_.turn_over_.wait(lock);
+    }
+    allocators_.forget_settled();
+    Use &use = allocators_.uses_[object_];
+    const auto last = use.stream.lock();
+    if (last && last.get() != &stream) {
+        fail(
+            ACL_ERROR_RT_STREAM_NOT_COMPLETE,
+            "the allocator %p serves stream %u, which was not synchronized since; synchronize it before stream %u runs "
+            "an operator with the same allocator",
+            object_, last->id, stream.id);
+    }
+    use.is_in_turn = true;
+}
+
+Allocators::Turn::~Turn() {
+    allocators_.uses_[object_].is_in_turn = false;
+    allocators_.turn_over_.notify_all();
+}
+
+void Allocators::Turn::note_use(Stream &stream) {
+    Use &use = allocators_.uses_[object_];
+    use.stream = stream.weak_from_this();
+    use.sequence = stream.submitted;
+}
+
+void run_operator(Engine &engine, Lock &lock, Stream &stream, std::size_t workspace_bytes) {
+    if (t_is_in_callback) {
+        refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "an allocator's callback cannot run an operator");
+    }
+    engine.admit(lock, stream);
+    const Allocators::Registration *registered = engine.allocators().find(stream.handle());
+    if (registered == nullptr || workspace_bytes == 0) {
+        run_on_heap(engine, stream, workspace_bytes);
+        return;
+    }
+    const Allocator allocator = registered->allocator;  // it may be unregistered while callbacks run
+    run_on_block(engine, lock, stream, allocator, workspace_bytes);
+}
+
+}  // namespace aclsim

@@ -1,0 +1,79 @@
+// Allocators that the application registers for a stream, and operators that take their workspace from them
+// (memory_cmo_allocator.md section 8).
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "abi/acl.h"
+#include "engine/registry.h"
+
+namespace aclsim {
+
+class Engine;
+class Stream;
+
+// What a descriptor holds and a registration copies.
+struct Allocator {
+    aclrtAllocator object = nullptr;
+    aclrtAllocatorAllocFunc allocate = nullptr;
+    aclrtAllocatorFreeFunc release = nullptr;
+    aclrtAllocatorAllocAdviseFunc advise = nullptr;
+    aclrtAllocatorGetAddrFromBlockFunc address_of = nullptr;
+};
+
+struct AllocatorDesc final : public Object {
+    static constexpr Kind kKind = Kind::AllocatorDesc;
+    Allocator allocator;
+};
+
+// Guarded by the engine's lock.
+class Allocators {
+  public:
+    struct Registration {
+        aclrtAllocatorDesc desc;  // as it was passed: it may be destroyed since
+        Allocator allocator;
+    };
+    // Streams are keys by their value alone: a registration outlives its stream, and no other stream ever has its
+    // value.
+    void add(aclrtStream stream, const Registration &registration) { registrations_[stream] = registration; }
+    void remove(aclrtStream stream) { registrations_.erase(stream); }
+    const Registration *find(aclrtStream stream) const;
+
+    // One operator at a time works with an allocator, so that its callbacks are never called concurrently.
+    class Turn {
+      public:
+        // Waits for the turn. Fails with ACL_ERROR_RT_STREAM_NOT_COMPLETE if the last operator that the allocator
+        // served is on another stream that no host thread has synchronized since.
+        Turn(Allocators &allocators, std::unique_lock<std::mutex> &lock, aclrtAllocator object, const Stream &stream);
+        ~Turn();
+        Turn(const Turn &) = delete;
+        Turn &operator=(const Turn &) = delete;
+        void note_use(Stream &stream);  // its newest task works with memory of the allocator
+
+      private:
+        Allocators &allocators_;
+        aclrtAllocator object_;
+    };
+
+  private:
+    struct Use {
+        bool is_in_turn = false;
+        std::weak_ptr<Stream> stream;
+        std::uint64_t sequence = 0;
+        bool is_settled() const;
+    };
+    void forget_settled();
+
+    std::map<aclrtStream, Registration> registrations_;
+    std::map<aclrtAllocator, Use> uses_;  // by allocator: the operator that was served last
+    std::condition_variable turn_over_;
+};
+
+// aclsimRunOperator. Engine lock held; released while callbacks run.
+void run_operator(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream, std::size_t workspace_bytes);
+
+}  // namespace aclsim

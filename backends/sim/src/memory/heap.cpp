@@ -1,0 +1,110 @@
+#include "memory/heap.h"
+
+namespace aclsim {
+namespace {
+
+constexpr std::uint64_t kAlignment = 512;  // what the runtime asks of the driver (section 1, size rule)
+
+}  // namespace
+
+void *Heap::allocate(std::uint64_t size, std::uint64_t page, std::uint16_t module) {
+    if (size > free_bytes()) {
+        return nullptr;
+    }
+    const std::uint64_t alignment = page == kSmallPage ? kAlignment : page;
+    size = round_up(size, alignment);
+    const std::optional<std::uintptr_t> address = size > free_bytes() ? std::nullopt : take(size, alignment);
+    if (!address) {
+        return nullptr;
+    }
+    blocks_.emplace(*address, Block{*address, size, page, module});
+    free_bytes_ -= size;
+    Usage &usage = usage_[module];
+    usage.current += size;
+    usage.peak = std::max(usage.peak, usage.current);
+    return reinterpret_cast<void *>(*address);
+}
+
+// The smallest free range that has room at an aligned address.
+std::optional<std::uintptr_t> Heap::take(std::uint64_t size, std::uint64_t alignment) {
+    for (auto found = by_size_.lower_bound({size, 0}); found != by_size_.end(); ++found) {
+        const auto [bytes, begin] = *found;
+        const std::uintptr_t address = round_up(begin, alignment);
+        const std::uint64_t before = address - begin;
+        if (before + size > bytes) {
+            continue;
+        }
+        remove_free(free_.find(begin));
+        if (before > 0) {
+            add_free(begin, before);
+        }
+        if (before + size < bytes) {
+            add_free(address + size, bytes - before - size);
+        }
+        return address;
+    }
+    return std::nullopt;
+}
+
+std::optional<Block> Heap::release(const void *address) {
+    const auto found = blocks_.find(reinterpret_cast<std::uintptr_t>(address));
+    if (found == blocks_.end()) {
+        return std::nullopt;
+    }
+    const Block block = found->second;
+    blocks_.erase(found);
+    add_free(block.address, block.size);
+    free_bytes_ += block.size;
+    usage_[block.module].current -= block.size;
+    return block;
+}
+
+std::optional<Block> Heap::find(const void *address) const {
+    const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+    const auto after = blocks_.upper_bound(wanted);
+    if (after == blocks_.begin() || wanted - std::prev(after)->first >= std::prev(after)->second.size) {
+        return std::nullopt;
+    }
+    return std::prev(after)->second;
+}
+
+bool Heap::contains(const void *address, std::uint64_t size) const {
+    const std::optional<Block> block = find(address);
+    return block && block->owner != Owner::Mapping &&
+           size <= block->size - (reinterpret_cast<std::uintptr_t>(address) - block->address);
+}
+
+void Heap::release_all() {
+    blocks_.clear();
+    free_.clear();
+    by_size_.clear();
+    usage_.clear();
+    free_bytes_ = capacity_;
+    add_free(base_, capacity_);
+}
+
+void Heap::add_free(std::uintptr_t address, std::uint64_t size) {
+    const auto next = free_.lower_bound(address);
+    if (next != free_.end() && next->first == address + size) {
+        size += next->second;
+        remove_free(next);
+    }
+    const auto after = free_.lower_bound(address);
+    if (after != free_.begin()) {
+        const auto previous = std::prev(after);
+        if (previous->first + previous->second == address) {
+            address = previous->first;
+            size += previous->second;
+            remove_free(previous);
+        }
+    }
+    free_.emplace(address, size);
+    by_size_.emplace(size, address);
+}
+
+void Heap::remove_free(FreeRange range) {
+    by_size_.erase({range->second, range->first});
+    free_.erase(range);
+}
+
+}  // namespace aclsim

@@ -1,0 +1,118 @@
+#include "memory/ipc_memory.h"
+
+#include <algorithm>
+
+#include "engine/core.h"
+#include "support/error.h"
+
+namespace aclsim {
+namespace {
+
+// How many processes may import (section 7, aclrtIpcMemSetImportPid): of 950, and of the others.
+constexpr std::size_t kMostProcesses = 65535;
+constexpr std::size_t kProcesses = 32768;
+
+template <class Map, class Condition>
+void erase_if(Map &map, Condition condition) {
+    for (auto it = map.begin(); it != map.end();) {
+        it = condition(it->second) ? map.erase(it) : std::next(it);
+    }
+}
+
+}  // namespace
+
+const std::string &IpcMemory::export_block(const void *address, std::uint64_t size, bool checks_process) {
+    AddressSpace &memory = engine_.memory();
+    const Location location = memory.locate(address);
+    const std::optional<Block> block = memory.find(address);
+    if (location.place != Place::Device || memory.find_range(address) != nullptr || !block ||
+        block->address != reinterpret_cast<std::uintptr_t>(address) || block->owner != Owner::Application) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live memory that aclrtMalloc gave%s", address,
+             what_is_known_of(engine_, address).c_str());
+    }
+    if (block->address % kSmallPage != 0 || size > block->size) {
+        fail(ACL_ERROR_RT_PARAM_INVALID,
+             "%p is not aligned to a page, or has less than %llu bytes; allocate more than 1 MiB, or huge pages",
+             address, static_cast<unsigned long long>(size));
+    }
+    ExportedPages pages({memory.pages(location.device), memory.offset_of(location.device, address), size, location,
+                         ACL_HBM_MEM_HUGE, block->page},
+                        checks_process);
+    const std::string key = pages.name();
+    return exports_.emplace(key, Export{address, location.device, std::move(pages)}).first->first;
+}
+
+void IpcMemory::permit(const std::string &key, const std::int32_t *processes, std::size_t count) {
+    const auto found = exports_.find(key);
+    if (found == exports_.end()) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "this process has exported no memory under the key");
+    }
+    found->second.pages.permit(processes, count, config().product->has(kHasSimt) ? kMostProcesses : kProcesses);
+}
+
+std::pair<void *, std::uint32_t> IpcMemory::import(const std::string &key, const Device &importer) {
+    const std::optional<PhysicalPages> pages = ExportedPages::open(key);
+    if (!pages) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "no other process that lives exports memory under the key");
+    }
+    if (pages->location.device >= config().devices) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "the memory is of device %u, and there are %u here", pages->location.device,
+             config().devices);
+    }
+    const std::uint64_t size = round_up(pages->size, kSmallPage);
+    void *address = engine_.memory().reserve(round_up(size, kHugePage), kHugePage);
+    if (address == nullptr) {
+        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "there are no addresses left");
+    }
+    Range range{reinterpret_cast<std::uintptr_t>(address), size, pages->location, pages->page, true};
+    range.importer = importer.user_id;
+    engine_.memory().add_range(range);
+    const Import import{address, pages->location.device};
+    try {
+        pages->file->map(address, pages->offset, size);
+    } catch (...) {
+        unmap(import);
+        throw;
+    }
+    imports_[key].push_back(import);
+    note_allocation(engine_, address, pages->size, MemoryCheck::Pages::Shared);
+    return {address, pages->location.device};
+}
+
+void IpcMemory::close(const std::string &key) {
+    const auto imported = imports_.find(key);
+    if (imported != imports_.end()) {
+        unmap(imported->second.front());
+        imported->second.pop_front();
+        if (imported->second.empty()) {
+            imports_.erase(imported);
+        }
+        return;
+    }
+    if (exports_.erase(key) + attributed_.erase(key) == 0) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "this process has neither exported nor imported memory under the key");
+    }
+}
+
+void IpcMemory::forget(const void *address) {
+    erase_if(exports_, [address](const Export &it) { return it.address == address; });
+}
+
+void IpcMemory::forget_device(std::uint32_t device) {
+    erase_if(exports_, [device](const Export &it) { return it.device == device; });
+    erase_if(imports_, [&](std::deque<Import> &of_key) {  // all of one key are of one device
+        if (of_key.front().device != device) {
+            return false;
+        }
+        std::for_each(of_key.begin(), of_key.end(), [this](const Import &it) { unmap(it); });
+        return true;
+    });
+}
+
+void IpcMemory::unmap(const Import &import) {
+    note_release(engine_, import.address);
+    engine_.memory().clear_range(reinterpret_cast<std::uintptr_t>(import.address));
+    engine_.memory().unreserve(import.address);
+}
+
+}  // namespace aclsim

@@ -1,0 +1,52 @@
+// Device memory that processes share by key (memory_cmo_allocator.md section 7).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+
+#include "memory/exported_pages.h"
+
+namespace aclsim {
+
+class Engine;
+struct Device;
+
+// Guarded by the engine's lock. Fails with ACL_ERROR_RT_PARAM_INVALID where a key or an address is not as it must be.
+class IpcMemory {
+  public:
+    explicit IpcMemory(Engine &engine) : engine_(engine) {}
+    // Returns the key.
+    const std::string &export_block(const void *address, std::uint64_t size, bool checks_process);
+    void permit(const std::string &key, const std::int32_t *processes, std::size_t count);
+    void set_attribute(const std::string &key) { attributed_.insert(key); }
+    // The address here, and the device that the memory is of.
+    std::pair<void *, std::uint32_t> import(const std::string &key, const Device &importer);
+    // Of the oldest import, else of the export.
+    void close(const std::string &key);
+    // The block was freed: nobody imports it any more.
+    void forget(const void *address);
+    // All of the device's memory was, and what others share of it is out of reach.
+    void forget_device(std::uint32_t device);
+
+  private:
+    struct Import {
+        void *address;
+        std::uint32_t device;
+    };
+    struct Export {
+        const void *address;
+        std::uint32_t device;
+        ExportedPages pages;
+    };
+    void unmap(const Import &import);
+
+    Engine &engine_;
+    std::map<std::string, Export> exports_;
+    std::map<std::string, std::deque<Import>> imports_;
+    std::set<std::string> attributed_;
+};
+
+}  // namespace aclsim

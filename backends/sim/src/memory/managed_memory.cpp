@@ -1,0 +1,146 @@
+#include "memory/managed_memory.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "engine/core.h"
+
+namespace aclsim {
+namespace {
+
+// The addresses that are for managed memory (section 5).
+constexpr std::uintptr_t kWindowBegin = 0x90000000000;
+constexpr std::uint64_t kWindow = 3ULL << 40;
+
+std::uintptr_t number(const void *address) { return reinterpret_cast<std::uintptr_t>(address); }
+
+}  // namespace
+
+std::int32_t location_number(const aclrtMemManagedLocation &location) {
+    return location.type == ACL_MEM_LOCATIONTYPE_HOST || location.type == ACL_MEM_LOCATIONTYPE_HOST_NUMA_CURRENT
+               ? ManagedMemory::kHost
+               : location.id;
+}
+
+void *ManagedMemory::allocate(std::uint64_t size, std::uint32_t device) {
+    if (size > kWindow) {
+        return nullptr;
+    }
+    size = round_up(size, kHugePage);
+    void *address = reserve(size);
+    if (address != nullptr) {
+        engine_.memory().add_range({number(address), size, {Place::Managed, device}, kHugePage, true});
+        allocations_[number(address)] = {size, std::vector<Page>(size / kHugePage)};
+    }
+    return address;
+}
+
+// Where something of the host's own is in the window, as with some sanitizers, any addresses do.
+void *ManagedMemory::reserve(std::uint64_t size) {
+    if (!has_looked_) {
+        void *wish = reinterpret_cast<void *>(kWindowBegin);
+        const bool is_free = engine_.memory().reserve(kWindow, kHugePage, wish) != nullptr;
+        window_ = is_free ? std::make_unique<Heap>(kWindowBegin, kWindow) : nullptr;
+        has_looked_ = true;
+    }
+    return window_ ? window_->allocate(size, kHugePage) : engine_.memory().reserve(size, kHugePage);
+}
+
+bool ManagedMemory::free(void *address) {
+    if (allocations_.erase(number(address)) == 0) {
+        return false;
+    }
+    note_release(engine_, address);
+    engine_.memory().clear_range(number(address));
+    if (window_) {
+        window_->release(address);
+    } else {
+        engine_.memory().unreserve(address);
+    }
+    return true;
+}
+
+std::map<std::uintptr_t, ManagedMemory::Allocation>::const_iterator ManagedMemory::find(const void *address) const {
+    const auto after = allocations_.upper_bound(number(address));
+    if (after == allocations_.begin() || number(address) - std::prev(after)->first >= std::prev(after)->second.size) {
+        return allocations_.end();
+    }
+    return std::prev(after);
+}
+
+bool ManagedMemory::contains(const void *address, std::uint64_t size) const {
+    const auto found = find(address);
+    return found != allocations_.end() && size <= found->second.size - (number(address) - found->first);
+}
+
+std::vector<ManagedMemory::Page *> ManagedMemory::pages(const void *address, std::uint64_t size) {
+    const std::uintptr_t begin = find(address)->first;
+    std::vector<Page> &all = allocations_.at(begin).pages;
+    const std::size_t first = (number(address) - begin) / kHugePage;
+    const std::size_t last = (number(address) - begin + size - 1) / kHugePage;
+    std::vector<Page *> touched;
+    std::transform(all.begin() + static_cast<std::ptrdiff_t>(first),
+                   all.begin() + static_cast<std::ptrdiff_t>(last) + 1, std::back_inserter(touched),
+                   [](Page &page) { return &page; });
+    return touched;
+}
+
+void ManagedMemory::advise(const void *address, std::uint64_t size, aclrtMemManagedAdviseType advice,
+                           const aclrtMemManagedLocation &location) {
+    for (Page *page : pages(address, size)) {
+        switch (advice) {
+            case ACL_MEM_ADVISE_SET_READ_MOSTLY:
+            case ACL_MEM_ADVISE_UNSET_READ_MOSTLY:
+                page->is_read_mostly = advice == ACL_MEM_ADVISE_SET_READ_MOSTLY;
+                break;
+            case ACL_MEM_ADVISE_SET_PREFERRED_LOCATION:
+                page->preferred = {location.type, location_number(location)};
+                break;
+            case ACL_MEM_ADVISE_UNSET_PREFERRED_LOCATION:
+                page->preferred = Page().preferred;
+                break;
+            case ACL_MEM_ADVISE_SET_ACCESSED_BY:
+                page->accessed_by.insert(location_number(location));
+                break;
+            case ACL_MEM_ADVISE_UNSET_ACCESSED_BY:
+                page->accessed_by.erase(location_number(location));
+                break;
+        }
+    }
+}
+
+std::int32_t ManagedMemory::attribute(aclrtMemManagedRangeAttribute attribute, const void *address,
+                                      std::uint64_t size) {
+    const std::vector<Page *> touched = pages(address, size);
+    const auto all = [&](auto holds) { return std::all_of(touched.begin(), touched.end(), holds); };
+    const aclrtMemManagedLocation first = touched.front()->preferred;
+    const bool is_same =
+        all([&](const Page *page) { return page->preferred.type == first.type && page->preferred.id == first.id; });
+    switch (attribute) {
+        case ACL_MEM_RANGE_ATTRIBUTE_READ_MOSTLY:
+            return all([](const Page *page) { return page->is_read_mostly; }) ? 1 : 0;
+        case ACL_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION:
+        case ACL_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID:
+            return is_same ? first.id : kNoLocation;
+        case ACL_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE:
+            return is_same ? first.type : ACL_MEM_LOCATIONTYPE_INVALID;
+        case ACL_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE:
+            return ACL_MEM_LOCATIONTYPE_INVALID;
+        default:  // where memory was prefetched to is reserved (section 5)
+            return kNoLocation;
+    }
+}
+
+std::set<std::int32_t> ManagedMemory::accessed_by(const void *address, std::uint64_t size) {
+    const std::vector<Page *> touched = pages(address, size);
+    std::set<std::int32_t> common = touched.front()->accessed_by;
+    for (const Page *page : touched) {
+        std::set<std::int32_t> both;
+        std::set_intersection(common.begin(), common.end(), page->accessed_by.begin(), page->accessed_by.end(),
+                              std::inserter(both, both.end()));
+        common = std::move(both);
+    }
+    return common;
+}
+
+}  // namespace aclsim

@@ -1,0 +1,60 @@
+// Managed memory: addresses that host and devices share, and what the user advised about them, page by page
+// (memory_cmo_allocator.md section 5). Simulated, it is ordinary memory that is where it is needed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "abi/acl.h"
+#include "memory/heap.h"
+
+namespace aclsim {
+
+class Engine;
+
+// Guarded by the engine's lock.
+class ManagedMemory {
+  public:
+    static constexpr std::int32_t kHost = -1;
+    static constexpr std::int32_t kNoLocation = -2;  // none was set, or the pages differ
+
+    explicit ManagedMemory(Engine &engine) : engine_(engine) {}
+    void *allocate(std::uint64_t size, std::uint32_t device);  // nullptr: there are no addresses left
+    bool free(void *address);                                  // false unless it is the start of managed memory
+    // Is [address, address + size) inside one allocation?
+    bool contains(const void *address, std::uint64_t size) const;
+    void advise(const void *address, std::uint64_t size, aclrtMemManagedAdviseType advice,
+                const aclrtMemManagedLocation &location);
+    // The value that all pages share; for ACL_MEM_RANGE_ATTRIBUTE_ACCESSED_BY see accessed_by().
+    std::int32_t attribute(aclrtMemManagedRangeAttribute attribute, const void *address, std::uint64_t size);
+    // The locations that are set for all pages.
+    std::set<std::int32_t> accessed_by(const void *address, std::uint64_t size);
+
+  private:
+    struct Page {
+        bool is_read_mostly = false;
+        aclrtMemManagedLocation preferred{ACL_MEM_LOCATIONTYPE_INVALID, kNoLocation};
+        std::set<std::int32_t> accessed_by;
+    };
+    struct Allocation {
+        std::uint64_t size;
+        std::vector<Page> pages;
+    };
+    void *reserve(std::uint64_t size);
+    std::map<std::uintptr_t, Allocation>::const_iterator find(const void *address) const;
+    // The pages that a range touches; it must be inside one allocation.
+    std::vector<Page *> pages(const void *address, std::uint64_t size);
+
+    Engine &engine_;
+    std::unique_ptr<Heap> window_;  // addresses
+    bool has_looked_ = false;       // for the window, at the first use
+    std::map<std::uintptr_t, Allocation> allocations_;
+};
+
+// The number that stands for a location in answers: a device's or a node's id, or kHost.
+std::int32_t location_number(const aclrtMemManagedLocation &location);
+
+}  // namespace aclsim

@@ -1,0 +1,58 @@
+#include "memory/symbol.h"
+
+#include <cstring>
+#include <utility>
+
+#include "engine/core.h"
+#include "support/error.h"
+
+namespace aclsim {
+
+void Symbols::add(const void *symbol, std::vector<unsigned char> content) {
+    if (!variables_.try_emplace(symbol, Variable{std::move(content), {}}).second) {
+        fail(ACL_ERROR_RT_INVALID_SYMBOL, "the symbol %p is registered already", symbol);
+    }
+}
+
+void Symbols::remove(const void *symbol) {
+    for (const auto &[device, address] : require_variable(symbol).addresses) {
+        note_release(engine_, address);
+        engine_.memory().free_internal(device, address);
+    }
+    variables_.erase(symbol);
+}
+
+std::uint64_t Symbols::size_of(const void *symbol) { return require_variable(symbol).content.size(); }
+
+void *Symbols::address_of(const void *symbol, const Device &device) {
+    Variable &variable = require_variable(symbol);
+    const auto found = variable.addresses.find(device.physical_id);
+    if (found != variable.addresses.end()) {
+        return found->second;
+    }
+    void *address = engine_.memory().allocate_internal(device.physical_id, variable.content.size());
+    if (address == nullptr) {
+        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "device %u has no room for a variable of %zu bytes", device.user_id,
+             variable.content.size());
+    }
+    note_allocation(engine_, address, variable.content.size());
+    std::memcpy(address, variable.content.data(), variable.content.size());
+    variable.addresses[device.physical_id] = address;
+    return address;
+}
+
+void Symbols::forget_device(std::uint32_t device) {
+    for (auto &[symbol, variable] : variables_) {
+        variable.addresses.erase(device);
+    }
+}
+
+Symbols::Variable &Symbols::require_variable(const void *symbol) {
+    const auto found = variables_.find(symbol);
+    if (found == variables_.end()) {
+        fail(ACL_ERROR_RT_INVALID_SYMBOL, "%p is no registered symbol of a device variable", symbol);
+    }
+    return found->second;
+}
+
+}  // namespace aclsim

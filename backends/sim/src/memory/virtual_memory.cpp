@@ -1,0 +1,259 @@
+#include "memory/virtual_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/core.h"
+#include "support/error.h"
+
+namespace aclsim {
+namespace {
+
+std::uintptr_t number(const void *address) { return reinterpret_cast<std::uintptr_t>(address); }
+
+void require_multiple(std::uint64_t page, std::uint64_t value, const char *what) {
+    if (value % page != 0) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%s %#llx is no multiple of %llu MiB; ask aclrtMemGetAllocationGranularity",
+             what, static_cast<unsigned long long>(value), static_cast<unsigned long long>(page >> 20));
+    }
+}
+
+bool is_same(const aclrtMemLocation &a, const aclrtMemLocation &b) { return a.type == b.type && a.id == b.id; }
+
+}  // namespace
+
+std::shared_ptr<PhysicalMemory> PhysicalMemory::allocate(Engine &engine, std::uint64_t size,
+                                                         const aclrtPhysicalMemProp &properties, std::uint64_t page) {
+    require_multiple(page, size, "the size");
+    PhysicalPages pages{nullptr, 0, size, {Place::Pinned, 0}, properties.memAttr, page};
+    void *block = nullptr;
+    if (properties.location.type == ACL_MEM_LOCATION_TYPE_DEVICE) {
+        const Device &device = *engine.devices()[properties.location.id];
+        const Heap &heap = engine.memory().device(device.physical_id);
+        block = engine.memory().allocate_internal(device.physical_id, size, page, Owner::Mapping);
+        if (block == nullptr) {
+            fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes do not fit: %llu of %llu bytes are free on device %u",
+                 static_cast<unsigned long long>(size), static_cast<unsigned long long>(heap.free_bytes()),
+                 static_cast<unsigned long long>(heap.capacity()), device.user_id);
+        }
+        pages.file = engine.memory().pages(device.physical_id);
+        pages.offset = engine.memory().offset_of(device.physical_id, block);
+        pages.location = {Place::Device, device.physical_id};
+        pages.file->discard(pages.offset, size);  // small blocks have left content there, and other processes may look
+    } else {
+        Heap &heap = engine.memory().pinned();
+        pages.file = PageFile::create(size);
+        block = heap.allocate(size, page);
+        if (block == nullptr) {
+            fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes do not fit: %llu of %llu bytes are free on the host",
+                 static_cast<unsigned long long>(size), static_cast<unsigned long long>(heap.free_bytes()),
+                 static_cast<unsigned long long>(heap.capacity()));
+        }
+        heap.set_owner(block, Owner::Mapping);
+    }
+    auto memory = std::make_shared<PhysicalMemory>(engine, pages, properties);
+    memory->block_ = block;
+    engine.registry().add(memory);
+    return memory;
+}
+
+PhysicalMemory::~PhysicalMemory() {
+    if (pages_.location.place == Place::Pinned) {
+        engine_.memory().pinned().release(block_);
+    } else if (block_ != nullptr) {
+        engine_.memory().free_internal(pages_.location.device, block_);
+    }
+}
+
+void *VirtualMemory::reserve(std::uint64_t size, void *wish, const AddressRange &wishes) {
+    require_multiple(kHugePage, size, "the size");
+    // A single giant page fits into addresses that the caller leaves to the runtime.
+    const std::uint64_t alignment =
+        size > kGiantPage || (size == kGiantPage && wish == nullptr) ? kGiantPage : kHugePage;
+    if (wish != nullptr) {
+        const std::uintptr_t begin = number(wish);
+        if (begin % alignment != 0 || begin < wishes.begin || begin > wishes.end || size > wishes.end - begin) {
+            fail(ACL_ERROR_RT_PARAM_INVALID,
+                 "%llu bytes at %p are not between %llu and %llu TiB, or %p is not aligned to %llu bytes",
+                 static_cast<unsigned long long>(size), wish, static_cast<unsigned long long>(wishes.begin >> 40),
+                 static_cast<unsigned long long>(wishes.end >> 40), wish, static_cast<unsigned long long>(alignment));
+        }
+    }
+    void *address = engine_.memory().reserve(size, alignment, wish);
+    if (address == nullptr) {
+        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes of addresses are not free%s",
+             static_cast<unsigned long long>(size), wish == nullptr ? "" : " there");
+    }
+    reservations_[number(address)] = {size};
+    return address;
+}
+
+void VirtualMemory::release(void *address) {
+    const auto found = reservations_.find(number(address));
+    if (found == reservations_.end()) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of reserved addresses", address);
+    }
+    if (found->second.mappings > 0) {
+        fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR, "%u mappings are left at %p; unmap them first", found->second.mappings,
+             address);
+    }
+    reservations_.erase(found);
+    engine_.memory().unreserve(address);
+}
+
+std::map<std::uintptr_t, VirtualMemory::Reservation>::iterator VirtualMemory::reservation_of(void *address,
+                                                                                             std::uint64_t size) {
+    const auto after = reservations_.upper_bound(number(address));
+    if (after != reservations_.begin()) {
+        const auto found = std::prev(after);
+        const std::uint64_t offset = number(address) - found->first;
+        if (offset < found->second.size && size <= found->second.size - offset) {
+            return found;
+        }
+    }
+    fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes at %p are not inside one reservation",
+         static_cast<unsigned long long>(size), address);
+}
+
+// One reservation takes neither memory of two devices nor local and imported memory (section 4, aclrtMapMem).
+void VirtualMemory::require_alike(std::uintptr_t reservation, const PhysicalMemory &memory) const {
+    for (const auto &[address, mapping] : mappings_) {
+        if (mapping.reservation != reservation) {
+            continue;
+        }
+        const Location &there = mapping.memory->pages().location;
+        const Location &here = memory.pages().location;
+        if (there.place != here.place || there.device != here.device ||
+            mapping.memory->is_imported() != memory.is_imported()) {
+            fail(ACL_ERROR_RT_PARAM_INVALID,
+                 "the reservation has memory of another device, or of another process, or only one of both has");
+        }
+        return;  // the others are like this one
+    }
+}
+
+void VirtualMemory::map(void *address, std::uint64_t size, std::shared_ptr<PhysicalMemory> memory, bool is_accessible) {
+    const PhysicalPages &pages = memory->pages();
+    if (size != pages.size) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "the size must be that of the physical memory, %llu",
+             static_cast<unsigned long long>(pages.size));
+    }
+    require_multiple(pages.page, number(address), "the address");
+    const auto reservation = reservation_of(address, size);
+    if (engine_.memory().overlaps_range(address, size)) {
+        fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR, "something is mapped at %p already; unmap it first", address);
+    }
+    require_alike(reservation->first, *memory);
+    if (is_accessible) {
+        pages.file->map(address, pages.offset, size);
+    }
+    engine_.memory().add_range({number(address), size, pages.location, pages.page, is_accessible});
+    Mapping &mapping = mappings_[number(address)];
+    mapping = {size, std::move(memory), {}, reservation->first};
+    if (is_accessible) {
+        mapping.granted.push_back(mapping.memory->properties().location);
+    }
+    ++reservation->second.mappings;
+    note_allocation(engine_, address, size, MemoryCheck::Pages::Shared);
+}
+
+void VirtualMemory::map_like(void *address, std::uint64_t size, void *source) {
+    auto *to = static_cast<unsigned char *>(address);
+    auto *from = static_cast<unsigned char *>(source);
+    std::uint64_t done = 0;
+    try {
+        while (done < size) {
+            const Mapping &block = require_mapping(from + done);
+            if (block.size > size - done) {
+                fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes end inside a block",
+                     static_cast<unsigned long long>(size));
+            }
+            map(to + done, block.size, block.memory, true);
+            done += block.size;
+        }
+    } catch (...) {  // all blocks or none
+        for (std::uint64_t at = 0; at < done;) {
+            const std::uint64_t bytes = require_mapping(to + at).size;
+            unmap(to + at);
+            at += bytes;
+        }
+        throw;
+    }
+}
+
+void VirtualMemory::unmap(void *address) {
+    require_mapping(address);
+    unmap(mappings_.find(number(address)));
+}
+
+VirtualMemory::Mappings::iterator VirtualMemory::unmap(Mappings::iterator mapping) {
+    note_release(engine_, reinterpret_cast<void *>(mapping->first));
+    engine_.memory().clear_range(mapping->first);
+    --reservations_.at(mapping->second.reservation).mappings;
+    return mappings_.erase(mapping);
+}
+
+VirtualMemory::Mapping &VirtualMemory::require_mapping(void *address) {
+    return const_cast<Mapping &>(std::as_const(*this).require_mapping(address));
+}
+
+const VirtualMemory::Mapping &VirtualMemory::require_mapping(void *address) const {
+    const auto found = mappings_.find(number(address));
+    if (found == mappings_.end()) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "nothing is mapped that starts at %p%s", address,
+             what_is_known_of(engine_, address).c_str());
+    }
+    return found->second;
+}
+
+void VirtualMemory::require_settable(void *address, std::uint64_t size, const aclrtMemAccessDesc &access) const {
+    const Mapping &mapping = require_mapping(address);
+    if (size != mapping.size) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "the size must be that of the mapping, %llu",
+             static_cast<unsigned long long>(mapping.size));
+    }
+    if (access.flags != ACL_RT_MEM_ACCESS_FLAGS_READWRITE) {
+        const bool is_reset = has_access(address, access.location);  // section 4: the driver is busy with it
+        fail(is_reset ? ACL_ERROR_RT_DRV_INTERNAL_ERROR : ACL_ERROR_RT_PARAM_INVALID,
+             "access %d is not ACL_RT_MEM_ACCESS_FLAGS_READWRITE%s", static_cast<int>(access.flags),
+             is_reset ? ", which the location has" : "");
+    }
+}
+
+void VirtualMemory::set_access(void *address, const aclrtMemLocation &location) {
+    Mapping &mapping = require_mapping(address);
+    const PhysicalPages &pages = mapping.memory->pages();
+    if (mapping.granted.empty()) {
+        pages.file->map(address, pages.offset, mapping.size);
+        engine_.memory().add_range({number(address), mapping.size, pages.location, pages.page, true});
+    }
+    if (!has_access(address, location)) {
+        mapping.granted.push_back(location);
+    }
+}
+
+bool VirtualMemory::has_access(void *address, const aclrtMemLocation &location) const {
+    const std::vector<aclrtMemLocation> &granted = require_mapping(address).granted;
+    return std::any_of(granted.begin(), granted.end(), [&](const auto &it) { return is_same(it, location); });
+}
+
+const std::shared_ptr<PhysicalMemory> &VirtualMemory::memory_at(void *address) const {
+    const Range *range = engine_.memory().find_range(address);
+    return require_mapping(range == nullptr ? address : reinterpret_cast<void *>(range->address)).memory;
+}
+
+void VirtualMemory::drop(std::uint32_t device) {
+    const auto is_lost = [device](const PhysicalMemory &memory) {
+        return memory.pages().location.place == Place::Device && memory.pages().location.device == device;
+    };
+    for (auto it = mappings_.begin(); it != mappings_.end();) {
+        it = is_lost(*it->second.memory) ? unmap(it) : std::next(it);
+    }
+    for (const auto &memory : engine_.registry().all<PhysicalMemory>()) {
+        if (is_lost(*memory)) {
+            engine_.registry().remove(*memory);
+        }
+    }
+}
+
+}  // namespace aclsim

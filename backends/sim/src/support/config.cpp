@@ -1,0 +1,99 @@
+#include "support/config.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+namespace aclsim {
+namespace {
+
+constexpr std::uint32_t kDay_ms = 24 * 3600 * 1000;
+
+std::string environment(const char *name) {
+    const char *value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+bool parse_number(const std::string &text, std::uint32_t &number) {
+    if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos) {
+        return false;
+    }
+    number = static_cast<std::uint32_t>(std::stoul(text));
+    return true;
+}
+
+void read_number(Config &config, const char *name, std::uint32_t low, std::uint32_t high, std::uint32_t &number) {
+    const std::string text = environment(name);
+    if (text.empty()) {
+        return;
+    }
+    if (!parse_number(text, number) || number < low || number > high) {
+        config.error = std::string(name) + "=" + text + " is not a whole number from " + std::to_string(low) + " to " +
+                       std::to_string(high);
+    }
+}
+
+Config read_config() {
+    Config config;
+    const std::uint32_t processors = std::max(1U, std::thread::hardware_concurrency());
+    config.workers = std::max(2U, processors);
+    if (processors == 1) {
+        config.spin = std::chrono::nanoseconds(0);  // spinning would only keep the other thread from running
+    }
+    std::string product = environment("ASCEND_RT_SIM_PRODUCT");
+    product = product.empty() ? "910B" : product;
+    config.product = find_product(product);
+    if (config.product == nullptr) {
+        config.error = "ASCEND_RT_SIM_PRODUCT=" + product + " is not one of " + product_names();
+    }
+    read_number(config, "ASCEND_RT_SIM_DEVICES", 1, 64, config.devices);
+    read_number(config, "ASCEND_RT_SIM_WORKERS", 1, 256, config.workers);
+    config.faults = environment("ASCEND_RT_SIM_FAULTS");
+    const std::string check = environment("ASCEND_RT_SIM_CHECK");
+    config.checks_memory = check == "memory";
+    if (!check.empty() && !config.checks_memory) {
+        config.error = "ASCEND_RT_SIM_CHECK=" + check + " is not memory, the only check there is";
+    }
+    read_number(config, "ASCEND_RT_SIM_GROUPS", 1, 8, config.groups);
+    auto stall_ms = static_cast<std::uint32_t>(config.stall.count());
+    read_number(config, "ASCEND_RT_SIM_STALL_MS", 0, kDay_ms, stall_ms);
+    config.stall = std::chrono::milliseconds(stall_ms);
+    const char *visible = std::getenv("ASCEND_RT_VISIBLE_DEVICES");
+    config.visible_is_set = visible != nullptr;
+    if (visible != nullptr) {
+        config.visible_is_valid = parse_visible_devices(visible, config.devices, config.visible);
+    } else {
+        for (std::uint32_t device = 0; device < config.devices; ++device) {
+            config.visible.push_back(device);
+        }
+    }
+    return config;
+}
+
+}  // namespace
+
+bool parse_visible_devices(const std::string &text, std::uint32_t devices, std::vector<std::uint32_t> &visible) {
+    visible.clear();
+    std::size_t begin = 0;
+    while (begin <= text.size()) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        std::uint32_t device = 0;
+        if (!parse_number(text.substr(begin, end - begin), device) || device >= devices) {
+            break;
+        }
+        if (!visible.empty() && device <= visible.back()) {
+            visible.clear();
+            return false;
+        }
+        visible.push_back(device);
+        begin = end + 1;
+    }
+    return !visible.empty();
+}
+
+const Config &config() {
+    static const Config *const instance = new Config(read_config());  // never destroyed, as the engine
+    return *instance;
+}
+
+}  // namespace aclsim

@@ -1,0 +1,37 @@
+// What the environment says about the simulated machine; read once, at the first call.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "support/product.h"
+
+namespace aclsim {
+
+struct Config {
+    const Product *product = nullptr;  // ASCEND_RT_SIM_PRODUCT, default 910B
+    std::uint32_t devices = 8;         // ASCEND_RT_SIM_DEVICES, 1 to 64
+    std::uint32_t workers = 2;         // ASCEND_RT_SIM_WORKERS, 1 to 256; default: one per processor, at least 2
+    std::uint32_t groups = 1;          // ASCEND_RT_SIM_GROUPS, 1 to 8: compute groups of a device of 310P
+    // How long a thread looks for work before it sleeps; 0 on one processor. Longer than a wake-up takes: else two
+    // threads that wait for each other in turn both sleep each time.
+    std::chrono::nanoseconds spin{100'000};
+    // ASCEND_RT_SIM_STALL_MS, up to a day: who waits so long without a time limit says for what; 0: never.
+    std::chrono::milliseconds stall{30'000};
+    std::vector<std::uint32_t> visible;  // user device id -> simulated device (ASCEND_RT_VISIBLE_DEVICES)
+    bool visible_is_set = false;
+    bool visible_is_valid = true;
+    bool checks_memory = false;  // ASCEND_RT_SIM_CHECK=memory
+    std::string faults;          // ASCEND_RT_SIM_FAULTS
+    std::string error;           // what is wrong with the environment: every call fails with this text
+};
+
+const Config &config();
+
+// The rules of ASCEND_RT_VISIBLE_DEVICES (device_context_init_errors.md 5.1): parsing stops at the first token that is
+// no device; what was accepted must be strictly ascending and not empty.
+bool parse_visible_devices(const std::string &text, std::uint32_t devices, std::vector<std::uint32_t> &visible);
+
+}  // namespace aclsim

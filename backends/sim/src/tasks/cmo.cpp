@@ -1,0 +1,112 @@
+#include "tasks/cmo.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "engine/core.h"
+
+namespace aclsim {
+namespace {
+
+constexpr std::size_t kCacheLine = 64;
+constexpr std::uint32_t kFirstOpcode = 6;  // of PREFETCH; the other types follow (section 6.1)
+
+constexpr CmoDescriptor kShortDescriptor{/*size=*/32, /*address=*/16, /*length=*/12, /*head=*/8};
+constexpr CmoDescriptor kLongDescriptor{/*size=*/64, /*address=*/32, /*length=*/48, /*head=*/28};
+
+// The prefetch of the processor, like that of the device, takes any address and never faults: the range may be memory
+// that the runtime does not know, or does not exist. No more than the cache holds is worth the time.
+void prefetch(const CacheRange &range) {
+    const auto *bytes = static_cast<const char *>(range.address);
+    const std::uint64_t end = std::min<std::uint64_t>(range.length, config().product->l2_bytes);
+    for (std::uint64_t offset = 0; offset < end; offset += kCacheLine) {
+        __builtin_prefetch(bytes + offset);
+    }
+}
+
+// Writing back, flushing and invalidating leave coherent memory as it is.
+void operate(aclrtCmoType type, const CacheRange &range) {
+    if (type == ACL_RT_CMO_TYPE_PREFETCH) {
+        prefetch(range);
+    }
+}
+
+}  // namespace
+
+// --- descriptors -----------------------------------------------------------------------------------------------------
+
+const CmoDescriptor &CmoDescriptor::of_product() {
+    return config().product->has(kHasLongDescriptors) ? kLongDescriptor : kShortDescriptor;
+}
+
+void CmoDescriptor::write(void *descriptor, const CacheRange &range) const {
+    auto *bytes = static_cast<unsigned char *>(descriptor);
+    std::memset(bytes, 0, size);
+    std::memcpy(bytes + address, &range.address, sizeof range.address);
+    std::memcpy(bytes + length, &range.length, sizeof range.length);
+}
+
+void CmoDescriptor::write_head(void *descriptor, aclrtCmoType type) const {
+    const std::uint32_t opcode = kFirstOpcode + static_cast<std::uint32_t>(type);
+    std::memset(descriptor, 0, head);
+    std::memcpy(descriptor, &opcode, sizeof opcode);
+}
+
+CacheRange CmoDescriptor::read(const void *descriptor) const {
+    const auto *bytes = static_cast<const unsigned char *>(descriptor);
+    CacheRange range{};
+    std::memcpy(&range.address, bytes + address, sizeof range.address);
+    std::memcpy(&range.length, bytes + length, sizeof range.length);
+    return range;
+}
+
+// --- barriers --------------------------------------------------------------------------------------------------------
+
+std::shared_ptr<CmoBarriers::Operation> CmoBarriers::add(std::uint32_t id, void *stream) {
+    auto operation = std::make_shared<Operation>(Operation{stream});
+    operations_[id].push_back(operation);
+    return operation;
+}
+
+const CmoBarriers::Operations *CmoBarriers::find(std::uint32_t id) const {
+    const auto found = operations_.find(id);
+    return found == operations_.end() ? nullptr : &found->second;
+}
+
+void CmoBarriers::complete(Engine &engine, Operation &operation) {
+    operation.is_done = true;
+    waiters_.wake(engine);
+}
+
+const CmoBarriers::Operation *CmoBarrierTask::first_left() const {
+    const auto left = std::find_if(operations_.begin(), operations_.end(), [](const auto &it) { return !it->is_done; });
+    return left == operations_.end() ? nullptr : left->get();
+}
+
+Stream *CmoBarrierTask::waits_for() {
+    const CmoBarriers::Operation *left = first_left();
+    return left == nullptr ? nullptr : engine_.registry().find<Stream>(left->stream);
+}
+
+// --- operations ------------------------------------------------------------------------------------------------------
+
+void CmoTask::run() { operate(type_, range_); }
+
+Executor *TaggedCmoTask::executor() { return &engine_.workers(); }
+
+Start DescribedCmoTask::start(Stream &) {
+    const CmoDescriptor &layout = CmoDescriptor::of_product();
+    if (!engine_.memory().is_live(descriptor_, layout.size)) {
+        result = ACL_ERROR_RT_DRV_INTERNAL_ERROR;  // the descriptor was freed after the call
+        return Start::Done;
+    }
+    range_ = layout.read(descriptor_);
+    return Start::Run;
+}
+
+void DescribedCmoTask::run() { operate(type_, range_); }
+
+Executor *DescribedCmoTask::executor() { return &engine_.workers(); }
+
+}  // namespace aclsim

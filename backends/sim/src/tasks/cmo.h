@@ -1,0 +1,135 @@
+// Cache operations (memory_cmo_allocator.md section 6). The simulated memory is coherent: an operation changes no data,
+// but it is a task with a place in its stream, and barriers order tasks of other streams behind it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "abi/acl.h"
+#include "engine/condition.h"
+#include "engine/task.h"
+#include "engine/waiters.h"
+
+namespace aclsim {
+
+class Engine;
+
+// The hardware's length has 32 bits; the rest of a size is silently lost.
+struct CacheRange {
+    const void *address;
+    std::uint32_t length;
+};
+
+// Where a descriptor has its fields.
+struct CmoDescriptor {
+    std::size_t size;
+    std::size_t address;
+    std::size_t length;
+    std::size_t head;  // bytes at the start that aclrtCmoAsyncWithDesc overwrites
+
+    static const CmoDescriptor &of_product();
+    void write(void *descriptor, const CacheRange &range) const;
+    void write_head(void *descriptor, aclrtCmoType type) const;
+    CacheRange read(const void *descriptor) const;
+};
+
+// The tags of one model: which operations a barrier waits for. Guarded by the engine's lock.
+class CmoBarriers {
+  public:
+    struct Operation {
+        void *stream;  // handle
+        bool is_done = false;
+    };
+    using Operations = std::vector<std::shared_ptr<Operation>>;
+
+    std::shared_ptr<Operation> add(std::uint32_t id, void *stream);
+    // Those that were submitted so far; nullptr if the id was never used.
+    const Operations *find(std::uint32_t id) const;
+    void complete(Engine &engine, Operation &operation);
+    Waiters &waiters() { return waiters_; }
+
+  private:
+    std::map<std::uint32_t, Operations> operations_;
+    Waiters waiters_;
+};
+
+// Works on a range that is known at submission.
+class CmoTask final : public Task {
+  public:
+    CmoTask(Executor &workers, aclrtCmoType type, const CacheRange &range)
+        : workers_(&workers), type_(type), range_(range) {}
+    TaskKind kind() const override { return TaskKind::Cmo; }
+    Start start(Stream &) override { return Start::Run; }
+    void run() override;
+    Executor *executor() override { return workers_; }
+
+  private:
+    Executor *workers_;
+    aclrtCmoType type_;
+    CacheRange range_;
+};
+
+// The same with a tag that barriers of the model know.
+class TaggedCmoTask final : public Task {
+  public:
+    TaggedCmoTask(Engine &engine, CmoBarriers &barriers, std::shared_ptr<CmoBarriers::Operation> operation)
+        : engine_(engine), barriers_(barriers), operation_(std::move(operation)) {}
+    TaskKind kind() const override { return TaskKind::Cmo; }
+    Start start(Stream &) override { return Start::Run; }
+    Executor *executor() override;
+    void finish() override { barriers_.complete(engine_, *operation_); }
+    void cancel(Stream &) override { finish(); }  // what will never work on the range holds nobody up
+    void rewind() override { operation_->is_done = false; }
+
+  private:
+    Engine &engine_;
+    CmoBarriers &barriers_;  // of the model that keeps this task
+    std::shared_ptr<CmoBarriers::Operation> operation_;
+};
+
+// Works on the range that its descriptor holds when its turn comes.
+class DescribedCmoTask final : public Task {
+  public:
+    DescribedCmoTask(Engine &engine, aclrtCmoType type, const void *descriptor)
+        : engine_(engine), type_(type), descriptor_(descriptor) {}
+    TaskKind kind() const override { return TaskKind::Cmo; }
+    Start start(Stream &) override;
+    void run() override;
+    Executor *executor() override;
+
+  private:
+    Engine &engine_;
+    aclrtCmoType type_;
+    const void *descriptor_;
+    CacheRange range_{};
+};
+
+// Holds its stream until the operations are done.
+class CmoBarrierTask final : public ConditionTask {
+  public:
+    CmoBarrierTask(Engine &engine, CmoBarriers &barriers, CmoBarriers::Operations operations)
+        : ConditionTask(engine, /*timeout_s=*/0, /*polls=*/false),
+          engine_(engine),
+          barriers_(barriers),
+          operations_(std::move(operations)) {}
+    TaskKind kind() const override { return TaskKind::CmoBarrier; }
+    Stream *waits_for() override;
+    std::string awaited() const override { return "cache operations with barriers"; }
+
+  protected:
+    bool try_pass() override { return first_left() == nullptr; }
+    Waiters &waiters() override { return barriers_.waiters(); }
+
+  private:
+    const CmoBarriers::Operation *first_left() const;
+
+    Engine &engine_;
+    CmoBarriers &barriers_;
+    CmoBarriers::Operations operations_;
+};
+
+}  // namespace aclsim

@@ -1,0 +1,201 @@
+#include "tasks/copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/core.h"
+#include "machine/context.h"
+#include "support/error.h"
+
+namespace aclsim {
+namespace {
+
+// The runtime splits copies between host and device into tasks of this size (section 3, aclrtMemcpyAsync). The pieces
+// of one copy stay on one thread, which fills the memory's bandwidth: two threads were measured to be no faster.
+constexpr std::size_t kPiece = 64ULL << 20;
+
+constexpr std::uint32_t bit(aclrtMemcpyKind kind) { return 1U << kind; }
+constexpr std::uint32_t kDefault = bit(ACL_MEMCPY_DEFAULT);
+constexpr std::uint32_t kHostToHost = bit(ACL_MEMCPY_HOST_TO_HOST);
+constexpr std::uint32_t kHostToDevice = bit(ACL_MEMCPY_HOST_TO_DEVICE);
+constexpr std::uint32_t kDeviceToHost = bit(ACL_MEMCPY_DEVICE_TO_HOST);
+constexpr std::uint32_t kDeviceToDevice = bit(ACL_MEMCPY_DEVICE_TO_DEVICE);
+constexpr std::uint32_t kDirections = kHostToHost | kHostToDevice | kDeviceToHost | kDeviceToDevice;
+constexpr std::uint32_t kEvery = kDirections | kDefault;
+
+// Between pinned and device memory the direction is the true one, whatever the caller said. Where pageable memory is
+// on at least one side, only ACL_MEMCPY_DEFAULT is corrected, and some kinds are kept as they are.
+struct KindRule {
+    Place source;
+    Place destination;
+    aclrtMemcpyKind direction;
+    std::uint32_t corrected;  // bit masks of kinds
+    std::uint32_t kept;
+};
+constexpr KindRule kKindRules[] = {
+    {Place::Pinned, Place::Device, ACL_MEMCPY_HOST_TO_DEVICE, kEvery, 0},
+    {Place::Device, Place::Pinned, ACL_MEMCPY_DEVICE_TO_HOST, kEvery, 0},
+    {Place::Pinned, Place::Pinned, ACL_MEMCPY_HOST_TO_HOST, kEvery, 0},
+    {Place::Device, Place::Device, ACL_MEMCPY_DEVICE_TO_DEVICE, kEvery, 0},
+    {Place::Unregistered, Place::Device, ACL_MEMCPY_HOST_TO_DEVICE, kDefault, kHostToDevice | kDeviceToDevice},
+    {Place::Device, Place::Unregistered, ACL_MEMCPY_DEVICE_TO_HOST, kDefault, kDeviceToHost | kDeviceToDevice},
+    {Place::Pinned, Place::Unregistered, ACL_MEMCPY_HOST_TO_HOST, kDefault, kHostToHost | kHostToDevice},
+    {Place::Unregistered, Place::Pinned, ACL_MEMCPY_HOST_TO_HOST, kDefault, kHostToHost | kDeviceToHost},
+    {Place::Unregistered, Place::Unregistered, ACL_MEMCPY_HOST_TO_HOST, kDefault, kDirections},
+};
+
+const char *name_of(Place place) {
+    constexpr const char *kNames[] = {"host memory that is not registered", "pinned host memory", "device memory",
+                                      "managed memory"};
+    return kNames[static_cast<std::size_t>(place)];
+}
+
+bool is_pageable(Engine &engine, const void *address) {
+    return engine.memory().locate(address).place == Place::Unregistered;
+}
+
+// From the first byte of the first row to the last byte of the last one.
+std::size_t extent_of(const Transfer &transfer, std::size_t pitch) {
+    std::size_t bytes = 0;
+    if (__builtin_mul_overflow(transfer.height - 1, pitch, &bytes) ||
+        __builtin_add_overflow(bytes, transfer.width, &bytes)) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%zu rows with a pitch of %zu bytes reach beyond the end of all memory",
+             transfer.height, pitch);
+    }
+    return bytes;
+}
+
+bool can_access(const Device &device, const Location &location) {
+    return location.device == device.physical_id || device.accessible_peers.count(location.device) != 0;
+}
+
+void require_access(Engine &engine, const Transfer &transfer) {
+    const Location from = engine.memory().locate(transfer.source);
+    const Location to = engine.memory().locate(transfer.destination);
+    const bool is_between_devices =
+        from.place == Place::Device && to.place == Place::Device && from.device != to.device;
+    if (!is_between_devices || !config().product->has(kCopiesNeedPeerAccess)) {
+        return;
+    }
+    const Device &own = require_current_device(engine);
+    if (!can_access(own, from) || !can_access(own, to)) {
+        fail(ACL_ERROR_RT_PARAM_INVALID,
+             "the copy goes from one device to another, and device %u has no access to its peer; call "
+             "aclrtDeviceEnablePeerAccess first, or import the memory with "
+             "ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS",
+             own.user_id);
+    }
+}
+
+}  // namespace
+
+bool Transfer::move(const Interruption &interruption) const {
+    auto *to = static_cast<unsigned char *>(destination);
+    const auto *from = static_cast<const unsigned char *>(source);
+    for (std::size_t row = 0; row < height; ++row) {
+        for (std::size_t at = 0; at < width; at += kPiece) {
+            if (interruption.is_requested()) {
+                return false;
+            }
+            std::memmove(to + row * destination_pitch + at, from + row * source_pitch + at,
+                         std::min(kPiece, width - at));
+        }
+    }
+    return true;
+}
+
+bool Pattern::write(const Interruption &interruption) const {
+    auto *to = static_cast<unsigned char *>(destination);
+    const std::size_t size = unit * count;
+    for (std::size_t at = 0; at < size; at += kPiece) {
+        if (interruption.is_requested()) {
+            return false;
+        }
+        const std::size_t bytes = std::min(kPiece, size - at);
+        if (unit == 1) {
+            std::memset(to + at, static_cast<int>(value & 0xFF), bytes);
+        } else {
+            std::fill_n(reinterpret_cast<std::uint32_t *>(to + at), bytes / sizeof value, value);
+        }
+    }
+    return true;
+}
+
+void require_fits(std::size_t count, std::size_t limit) {
+    if (count > limit) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%zu bytes do not fit into a destination of %zu", count, limit);
+    }
+}
+
+aclrtMemcpyKind correct_kind(Engine &engine, aclrtMemcpyKind kind, const void *destination, const void *source) {
+    const Place from = engine.memory().locate(source).place;
+    const Place to = engine.memory().locate(destination).place;
+    const auto *rule = std::find_if(std::begin(kKindRules), std::end(kKindRules), [&](const KindRule &candidate) {
+        return candidate.source == from && candidate.destination == to;
+    });
+    if (rule == std::end(kKindRules) || (rule->kept & bit(kind)) != 0) {
+        return kind;
+    }
+    if ((rule->corrected & bit(kind)) == 0) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "copy kind %d does not fit: dst is %s, src %s", static_cast<int>(kind),
+             name_of(to), name_of(from));
+    }
+    return rule->direction;
+}
+
+bool is_live(Engine &engine, const void *address, std::size_t size) { return engine.memory().is_live(address, size); }
+
+void require_live(Engine &engine, const void *address, std::size_t size, const char *name) {
+    if (!is_live(engine, address, size)) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %zu bytes at %p are not inside one live allocation%s", name, size,
+             address, what_is_known_of(engine, address).c_str());
+    }
+    note_use(engine, address, size, name);
+}
+
+void require_still_live(Engine &engine, std::initializer_list<Extent> memory) {
+    for (const Extent &extent : memory) {
+        if (!is_live(engine, extent.address, extent.size)) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "the %zu bytes at %p were freed while this call waited for the stream%s",
+                 extent.size, extent.address, what_is_known_of(engine, extent.address).c_str());
+        }
+    }
+}
+
+void admit_with(Engine &engine, Lock &lock, Stream &stream, std::initializer_list<Extent> memory) {
+    if (engine.admit(lock, stream)) {
+        require_still_live(engine, memory);
+    }
+}
+
+void require_ranges(Engine &engine, const Transfer &transfer) {
+    require_live(engine, transfer.destination, extent_of(transfer, transfer.destination_pitch), "dst");
+    require_live(engine, transfer.source, extent_of(transfer, transfer.source_pitch), "src");
+    require_access(engine, transfer);
+}
+
+void copy_in_stream(Engine &engine, Lock &lock, Stream &stream, const Transfer &transfer, aclrtMemcpyKind corrected) {
+    const bool crosses = corrected == ACL_MEMCPY_HOST_TO_DEVICE || corrected == ACL_MEMCPY_DEVICE_TO_HOST;
+    const Extent destination{transfer.destination, extent_of(transfer, transfer.destination_pitch)};
+    const Extent source{transfer.source, extent_of(transfer, transfer.source_pitch)};
+    admit_with(engine, lock, stream, {destination, source});
+    if (!crosses || !(is_pageable(engine, transfer.source) || is_pageable(engine, transfer.destination))) {
+        engine.submit(stream, CopyTask(engine.workers(), transfer));
+        return;
+    }
+    const auto keep = stream.shared_from_this();
+    const Engine::Waited waited = engine.wait_for(lock, keep, stream.submitted, Clock::time_point::max());
+    if (waited == Engine::Waited::Aborted) {
+        fail_aborted(stream);
+    }
+    require_sound(stream.context);
+    report_failure(stream);
+    require_still_live(engine, {destination, source});
+    copy_now(engine, lock, transfer);
+}
+
+void copy_now(Engine &engine, Lock &lock, const Transfer &transfer) {
+    work_unlocked(engine, lock, [&] { transfer.move(); });
+}
+
+}  // namespace aclsim

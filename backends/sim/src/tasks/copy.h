@@ -1,0 +1,136 @@
+// Data movement: copies and fills, as tasks and at once.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <mutex>
+
+#include "engine/stream.h"
+#include "engine/task.h"
+
+namespace aclsim {
+
+class Engine;
+
+// Asks a long movement of data to end early: the queue of the task's stream was dropped.
+class Interruption {
+  public:
+    Interruption() = default;  // never asks
+    Interruption(const Stream &stream, std::uint64_t sequence) : dropped_(&stream.dropped), sequence_(sequence) {}
+    bool is_requested() const { return dropped_ != nullptr && dropped_->load(std::memory_order_relaxed) >= sequence_; }
+
+  private:
+    const std::atomic<std::uint64_t> *dropped_ = nullptr;
+    std::uint64_t sequence_ = 0;
+};
+
+// height rows of width bytes; a plain copy is one row.
+struct Transfer {
+    void *destination;
+    std::size_t destination_pitch;
+    const void *source;
+    std::size_t source_pitch;
+    std::size_t width;
+    std::size_t height;
+
+    static Transfer plain(void *destination, const void *source, std::size_t count) {
+        return {destination, count, source, count, count, 1};
+    }
+    // false when it was interrupted.
+    bool move(const Interruption &interruption = {}) const;
+};
+
+// count repetitions of a pattern of 1 or 4 bytes.
+struct Pattern {
+    void *destination;
+    std::uint32_t value;
+    std::size_t unit;
+    std::size_t count;
+
+    bool write(const Interruption &interruption = {}) const;
+};
+
+// What a worker does with memory. An abort ends it between two pieces.
+class DataTask : public Task {
+  public:
+    Start start(Stream &stream) override {
+        interruption_ = {stream, sequence};
+        return Start::Run;
+    }
+    void run() final { was_cut_short = !perform(interruption_); }
+    Executor *executor() final { return workers_; }
+
+  protected:
+    explicit DataTask(Executor &workers) : workers_(&workers) {}
+    virtual bool perform(const Interruption &interruption) const = 0;
+
+  private:
+    Executor *workers_;
+    Interruption interruption_;
+};
+
+class CopyTask : public DataTask {
+  public:
+    CopyTask(Executor &workers, const Transfer &transfer) : DataTask(workers), transfer_(transfer) {}
+    TaskKind kind() const final { return TaskKind::Copy; }
+
+  protected:
+    bool perform(const Interruption &interruption) const override { return transfer_.move(interruption); }
+    Transfer transfer_;
+};
+
+class FillTask final : public DataTask {
+  public:
+    FillTask(Executor &workers, const Pattern &pattern) : DataTask(workers), pattern_(pattern) {}
+    TaskKind kind() const override { return TaskKind::Fill; }
+
+  protected:
+    bool perform(const Interruption &interruption) const override { return pattern_.write(interruption); }
+
+  private:
+    Pattern pattern_;
+};
+
+// Fails with ACL_ERROR_RT_PARAM_INVALID.
+void require_fits(std::size_t count, std::size_t limit);
+
+// All below with the engine lock held.
+
+// The kind that the runtime makes of the caller's kind and the two places: memory_cmo_allocator.md section 3.
+// Fails with ACL_ERROR_RT_PARAM_INVALID where the table has no answer.
+aclrtMemcpyKind correct_kind(Engine &engine, aclrtMemcpyKind kind, const void *destination, const void *source);
+
+// Memory that the runtime allocated must be live over the whole range; other addresses cannot be checked.
+bool is_live(Engine &engine, const void *address, std::size_t size);
+void require_live(Engine &engine, const void *address, std::size_t size,
+                  const char *name);  // ACL_ERROR_RT_PARAM_INVALID
+
+// Engine::admit(), with memory that must still be live afterwards: while the call waits, others may free it.
+struct Extent {
+    const void *address;
+    std::size_t size;
+};
+void require_still_live(Engine &engine, std::initializer_list<Extent> memory);  // ACL_ERROR_RT_PARAM_INVALID
+void admit_with(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream,
+                std::initializer_list<Extent> memory);
+
+// What the driver would find wrong with the addresses of a copy: memory that is not live, or, between two devices, that
+// the current one has no access to.
+void require_ranges(Engine &engine, const Transfer &transfer);
+
+// An asynchronous copy as the runtime does it: with pageable memory on the host side it waits for the stream and
+// copies at once (the "pageable rule"), else it is a task.
+void copy_in_stream(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream, const Transfer &transfer,
+                    aclrtMemcpyKind corrected);
+
+// In the calling thread, without the lock.
+void copy_now(Engine &engine, std::unique_lock<std::mutex> &lock, const Transfer &transfer);
+
+// What aclrtMemcpy and aclrtMemcpyAsync do once their arguments have been looked at (api/copy.cpp).
+void copy_block(Engine &engine, std::unique_lock<std::mutex> &lock, const Transfer &transfer);
+void copy_block_in_stream(Engine &engine, std::unique_lock<std::mutex> &lock, aclrtStream stream,
+                          const Transfer &transfer, aclrtMemcpyKind kind);
+
+}  // namespace aclsim

@@ -1,0 +1,120 @@
+// Events. What an event can do follows from the call and the flags that created it (events_streams_sync.md 0.1).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "engine/registry.h"
+#include "engine/task.h"
+#include "engine/waiters.h"
+#include "tasks/ipc_event.h"
+
+namespace aclsim {
+
+class Engine;
+class Stream;
+struct Device;
+
+// The bit that a record sets and that waits look at, and the hardware id that it has on the device. K2 and K5 have one
+// for life, the other kinds take a new one for each record, which is why an earlier wait keeps its own record.
+class Signal {
+  public:
+    explicit Signal(Device &device) : device_(device) {}
+    ~Signal() { give_back_id(); }
+    Signal(const Signal &) = delete;
+    Signal &operator=(const Signal &) = delete;
+    // Fails with ACL_ERROR_RT_NO_EVENT_RESOURCE if the device has none left. One that it has it keeps.
+    void take_id();
+    void give_back_id();
+    const std::optional<std::uint32_t> &id() const { return id_; }
+    bool is_set() const { return set_; }
+    void set(Engine &engine);
+    void clear() { set_ = false; }
+    void add_waiter(Stream &stream) { waiters_.add(stream); }
+    void remove_waiter(Stream &stream) { waiters_.remove(stream); }
+
+  private:
+    Device &device_;
+    std::optional<std::uint32_t> id_;
+    bool set_ = false;
+    Waiters waiters_;
+};
+
+class Event final : public Object, public std::enable_shared_from_this<Event> {
+  public:
+    static constexpr Kind kKind = Kind::Event;
+
+    // old mode: aclrtCreateEvent, aclrtCreateEventWithFlag; new mode: aclrtCreateEventExWithFlag.
+    enum class Mode : std::uint8_t { Old, New };
+    Event(Device &owner, Mode creation_mode, std::uint32_t creation_flags)
+        : device(owner), mode(creation_mode), flags(creation_flags), signal_(std::make_shared<Signal>(owner)) {}
+
+    // The kinds K1 to K7 as questions. K1 is the default event (0xE, old mode), K3 the Ex event with SYNC.
+    bool is_external() const { return flags == ACL_EVENT_EXTERNAL; }            // K5
+    bool is_device_only() const { return flags == ACL_EVENT_DEVICE_USE_ONLY; }  // K6
+    bool is_ipc() const { return flags == ACL_EVENT_IPC; }                      // K7
+    bool is_default() const { return mode == Mode::Old && (flags & kOldSync) != 0 && (flags & ACL_EVENT_SYNC) == 0; }
+    bool has_fixed_signal() const {  // K2, K5
+        return mode == Mode::Old && ((flags & ACL_EVENT_SYNC) != 0 || is_external());
+    }
+    bool can_be_waited_for() const {  // all but K4
+        return (flags & (ACL_EVENT_SYNC | kOldSync)) != 0 || is_external() || is_ipc();
+    }
+    bool takes_time() const { return (flags & ACL_EVENT_TIME_LINE) != 0; }
+
+    // --- host side; the caller has checked that the kind allows it -------------------------------------------------
+    void record(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream);
+    void wait(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream, std::uint32_t timeout_s);
+    void reset(Engine &engine, std::unique_lock<std::mutex> &lock, Stream &stream);
+
+    bool was_recorded() const { return ipc ? ipc->newest() > 0 : recorded_; }
+    bool is_complete() const { return ipc ? ipc->is_complete(ipc->newest()) : complete_; }
+    bool was_seen_complete() const;  // what aclrtQueryEvent knows
+    void see_complete() { seen_ = true; }
+    std::uint32_t outstanding_waits() const { return outstanding_waits_; }
+    std::uint64_t ticks() const { return ticks_; }  // of the newest record; 0 without TIME_LINE
+    const std::optional<std::uint32_t> &id() const { return signal_->id(); }  // aclrtGetEventId
+    void take_id() { signal_->take_id(); }
+    // The newest record, for those who wait for it: its number; its stream, nullptr when that is gone; the number of
+    // the task there; and why that was aborted, if it was.
+    std::uint64_t record_number() const { return records_; }
+    std::shared_ptr<Stream> record_stream() const;
+    std::uint64_t record_sequence() const { return record_sequence_; }
+    aclError abort_reason() const { return abort_reason_; }
+
+    Device &device;
+    const Mode mode;
+    const std::uint32_t flags;
+    static constexpr std::uint32_t kOldSync = 0x4;  // undocumented: the sync bit of default events
+    // The first flag that a record or a wait used sticks to the event: DEFAULT or EXTERNAL (section 2).
+    std::int8_t record_flag = -1;
+    std::int8_t wait_flag = -1;
+    std::shared_ptr<IpcRecords> ipc;  // K7
+
+  private:
+    friend class RecordTask;
+    friend class WaitTask;
+    void note_record(Stream &stream);
+    void renew_signal();
+    void give_back_id();
+    bool is_over_for(const Stream &stream) const;  // a wait in that stream would have nothing to wait for
+    void tell_observer(Engine &engine, const Stream &waited) const;  // of a satisfied wait
+
+    std::shared_ptr<Signal> signal_;
+    std::uint64_t records_ = 0;  // number of the newest record: completions of older ones are ignored
+    bool recorded_ = false;      // state other than INIT
+    bool complete_ = false;      // state RECORDED
+    bool seen_ = false;
+    bool was_reset_ = false;  // since the newest record
+    std::uint32_t outstanding_waits_ = 0;
+    std::uint64_t ticks_ = 0;
+    std::weak_ptr<Stream> record_stream_;
+    std::uint64_t record_sequence_ = 0;
+    aclError abort_reason_ = ACL_SUCCESS;
+};
+
+std::shared_ptr<Event> create_event(Engine &engine, Device &device, Event::Mode mode, std::uint32_t flags);
+
+}  // namespace aclsim

@@ -1,0 +1,40 @@
+// Element-wise reductions of device memory (events_streams_sync.md section 10, aclrtReduceAsync).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "abi/acl.h"
+#include "engine/task.h"
+#include "support/product.h"
+
+namespace aclsim {
+
+struct Reduction {
+    void *destination;
+    const void *source;
+    std::size_t bytes;
+    aclrtReduceKind kind;
+    aclDataType type;
+
+    void perform() const;
+};
+
+// Has the runtime a number for the type at all, and does the product's device reduce it?
+bool is_reducible(aclDataType type);
+bool is_reduced_by(const Product &product, aclDataType type);
+
+class ReduceTask final : public Task {
+  public:
+    ReduceTask(Executor &workers, const Reduction &reduction) : workers_(&workers), reduction_(reduction) {}
+    TaskKind kind() const override { return TaskKind::Reduce; }
+    Start start(Stream &) override { return Start::Run; }
+    void run() override { reduction_.perform(); }
+    Executor *executor() override { return workers_; }
+
+  private:
+    Executor *workers_;
+    Reduction reduction_;
+};
+
+}  // namespace aclsim
