@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import json
 import os
@@ -16,6 +17,8 @@ from typing import Any
 
 import pytest
 
+pytest.register_assert_rewrite("support")
+
 HERE = Path(__file__).resolve().parent  # not where Python would find the source tree instead of the installed package
 ROOT = HERE.parent
 
@@ -28,6 +31,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # In the environment too: programs that tests start have the same library under test.
     os.environ["ASCEND_RT_BACKEND"] = config.getoption("--backend")
+    config.addinivalue_line("markers", "simulator(reason): skip the test if the library under test is the vendor's")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    marker = item.get_closest_marker("simulator")
+    if marker is not None and item.config.getoption("--backend") != "sim":
+        pytest.skip(*marker.args)
 
 
 @pytest.fixture(scope="session")
@@ -205,8 +215,18 @@ def forgotten_shared_memory() -> set[Path]:
 
 
 @pytest.fixture
+def no_device_memory_is_left(device: Any) -> Iterator[None]:
+    """Compare the free memory of the device before and after the test."""
+    gc.collect()
+    free = device.memory_info.free
+    yield
+    gc.collect()
+    assert device.memory_info.free == free
+
+
+@pytest.fixture
 def no_shared_memory_is_left() -> Iterator[None]:
-    """Look at the shared memory that there was before the test and is after it."""
+    """Compare the shared memory before and after the test."""
     before = forgotten_shared_memory()
     yield
     assert forgotten_shared_memory() <= before

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of the C functions by table, in this process and in processes of their own."""
+"""Calls of the C functions by table, programs under the memory check, and objects that many tests make."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.codes import INTERNAL, OK
+from support.memory_check import PRELUDE, Program, Run
+from support.memory_pools import MakePool, Pool
+
+from ascend_rt import Buffer, Device, fill
 
 CALLS = Path(__file__).with_name("calls.py")
 
@@ -44,3 +49,45 @@ def check(lib: Any, ffi: Any) -> Callable[..., None]:
             assert call(*given) == code, row
 
     return make
+
+
+@pytest.fixture
+def run_checked(tmp_path: Path) -> Run:
+    """Return a function that runs a program with the memory check; see support/memory_check.py."""
+
+    def start(script: str, check: str | None = "memory", prelude: str = PRELUDE) -> Program:
+        return Program(script, tmp_path / "program.py", check, prelude)
+
+    return start
+
+
+@pytest.fixture
+def make_pool(lib: Any, ffi: Any, device: Device) -> Iterator[MakePool]:
+    """Return a function that creates a memory pool; all are destroyed after the test."""
+    made: list[Pool] = []
+
+    def make(size: int = 0) -> Pool:
+        made.append(Pool(lib, ffi, size))
+        return made[-1]
+
+    yield make
+    for pool in made:
+        assert pool.destroy() in (OK, INTERNAL)
+    device.synchronize()
+
+
+@pytest.fixture
+def memory(device: Device) -> Iterator[Buffer]:
+    """Return 4096 bytes of device memory, all 0."""
+    with Buffer(4096) as memory:
+        fill(memory, 0)
+        yield memory
+
+
+@pytest.fixture
+def notify(lib: Any, ffi: Any, device: Device) -> Iterator[Any]:
+    """Return a notify of device 0."""
+    out = ffi.new("aclrtNotify *")
+    assert lib.aclrtCreateNotify(out, 0) == OK
+    yield out[0]
+    assert lib.aclrtDestroyNotify(out[0]) == OK

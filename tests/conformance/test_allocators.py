@@ -9,24 +9,26 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.codes import (
+    AICORE_EXCEPTION,
+    GARBAGE_HANDLES,
+    INVALID_HANDLE,
+    INVALID_PARAM,
+    NOT_COMPLETE,
+    OK,
+    OUT_OF_MEMORY,
+    RT_PARAM,
+    UNSUPPORTED,
+)
 
 from ascend_rt import Buffer, Device, Event, Stream, copy, sim
 from ascend_rt.errors import AclError, OutOfMemory
 from ascend_rt.testing import Latch
 
-OK, INVALID_PARAM, RT_PARAM, INVALID_HANDLE, UNSUPPORTED = 0, 100000, 107000, 107017, 207000
-OUT_OF_MEMORY, NOT_COMPLETE, CORE_EXCEPTION = 207001, 507004, 507015
-GARBAGE = (0x1234567800, 0x1, 0x7FFFFFFFFFF8, 0x5AF0000010000000, 0xFFFFFFFFFFFFFFFF)
 SETTERS = ("Obj", "AllocFunc", "FreeFunc", "GetAddrFromBlockFunc", "AllocAdviseFunc")
 WRITTEN = 0xA5  # what an operator leaves in its workspace
 
-pytestmark = pytest.mark.usefixtures("simulator")
-
-
-@pytest.fixture(scope="module")
-def simulator(backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("the vendor's library follows garbage and has nobody that plays operators")
+pytestmark = pytest.mark.simulator("the vendor's library follows garbage, and runs no operators on demand")
 
 
 class Allocator:
@@ -124,7 +126,7 @@ def test_setters_check_the_descriptor_before_the_value(field: str, make: Any, li
     gone = lib.aclrtAllocatorCreateDesc()
     assert lib.aclrtAllocatorDestroyDesc(gone) == OK
     value = allocator.functions[field]
-    for desc in (*GARBAGE, 0, gone, stream.handle):
+    for desc in (*GARBAGE_HANDLES, 0, gone, stream.handle):
         assert call(ffi.cast("void *", desc), value) == INVALID_PARAM
         text = ffi.string(lib.aclGetRecentErrMsg()).decode()
         assert "allocatorDesc is NULL" in text if desc == 0 else "no live allocator descriptor" in text
@@ -137,7 +139,7 @@ def test_a_descriptor_is_destroyed_once(lib: Any, ffi: Any, stream: Any) -> None
     desc = lib.aclrtAllocatorCreateDesc()
     assert desc != ffi.NULL
     assert [lib.aclrtAllocatorDestroyDesc(desc) for _ in range(2)] == [OK, INVALID_PARAM]
-    for bad in (*GARBAGE, 0, stream.handle):
+    for bad in (*GARBAGE_HANDLES, 0, stream.handle):
         assert lib.aclrtAllocatorDestroyDesc(ffi.cast("void *", bad)) == INVALID_PARAM
 
 
@@ -376,7 +378,7 @@ def test_memory_that_is_freed_before_the_operator_ran_makes_it_fail(make: Any, s
     allocator.serve(stream)
     with Latch(stream):
         sim.run_operator(stream, 4096)
-    assert code_of(stream.synchronize) == CORE_EXCEPTION
+    assert code_of(stream.synchronize) == AICORE_EXCEPTION
     assert code_of(stream.synchronize) == OK
 
 
@@ -429,7 +431,7 @@ def test_a_stream_that_a_callback_destroys(make: Any, device: Any) -> None:
 
 def test_a_bad_stream_is_found_before_anybody_is_called(make: Any, lib: Any, ffi: Any, stream: Stream) -> None:
     allocator = make()
-    for bad in GARBAGE:
+    for bad in GARBAGE_HANDLES:
         assert lib.aclrtAllocatorRegister(ffi.cast("void *", bad), allocator.desc) == OK
         assert lib.aclsimRunOperator(ffi.cast("void *", bad), 64) == INVALID_HANDLE
         assert lib.aclrtAllocatorUnregister(ffi.cast("void *", bad)) == OK
@@ -441,9 +443,9 @@ def test_a_bad_stream_is_found_before_anybody_is_called(make: Any, lib: Any, ffi
 def test_an_operator_can_fail_on_demand(make: Any, stream: Stream) -> None:
     allocator = make().serve(stream)
     with sim.faults():
-        sim.fail_task(CORE_EXCEPTION, stream)
+        sim.fail_task(AICORE_EXCEPTION, stream)
         sim.run_operator(stream, 64)
-        assert code_of(stream.synchronize) == CORE_EXCEPTION
+        assert code_of(stream.synchronize) == AICORE_EXCEPTION
     assert allocator.said == ["alloc 64", "address 1", "free 1"]
 
 

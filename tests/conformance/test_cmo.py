@@ -8,15 +8,24 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from support.codes import (
+    DRIVER,
+    GARBAGE,
+    INTERNAL,
+    INVALID_HANDLE,
+    INVALID_PARAM,
+    OK,
+    RT_PARAM,
+    STREAM_CONTEXT,
+    STREAM_MODEL,
+    SYNC_TIMEOUT,
+    UNSUPPORTED,
+)
 
 from ascend_rt.testing import Latch
 
-OK, INVALID_PARAM, RT_PARAM, NO_CONTEXT, OTHER_CONTEXT = 0, 100000, 107000, 107002, 107003
-STREAM_MODEL, BAD_HANDLE, UNSUPPORTED, INTERNAL = 107005, 107017, 207000, 507000
-SYNC_TIMEOUT, DRIVER = 507046, 507899
 PREFETCH, WRITEBACK, INVALID, FLUSH, UNKNOWN = 0, 1, 2, 3, 4
 PERSISTENT = 4
-GARBAGE = 0x1234567800
 ALL = {"910B", "910C", "310B", "310P", "910", "950"}
 PLAIN, BARRIER = {"910B", "910C", "950"}, {"310B"}
 
@@ -54,10 +63,10 @@ CODES: list[tuple[list[Any], set[str], int, int | None]] = [
     (operation(size=0, kind=UNKNOWN, stream=GARBAGE), ALL, INVALID_PARAM, None),
     (operation(kind=UNKNOWN, stream=GARBAGE), ALL, UNSUPPORTED, None),
     (operation(kind=-1), ALL, UNSUPPORTED, None),
-    (operation(stream=GARBAGE), PLAIN, BAD_HANDLE, UNSUPPORTED),
-    (operation(stream="@gone"), PLAIN, BAD_HANDLE, UNSUPPORTED),
-    (operation(stream="@event"), PLAIN, BAD_HANDLE, UNSUPPORTED),
-    (operation(stream="@other"), PLAIN, OTHER_CONTEXT, UNSUPPORTED),
+    (operation(stream=GARBAGE), PLAIN, INVALID_HANDLE, UNSUPPORTED),
+    (operation(stream="@gone"), PLAIN, INVALID_HANDLE, UNSUPPORTED),
+    (operation(stream="@event"), PLAIN, INVALID_HANDLE, UNSUPPORTED),
+    (operation(stream="@other"), PLAIN, STREAM_CONTEXT, UNSUPPORTED),
     (operation(stream="@bound"), PLAIN, UNSUPPORTED, UNSUPPORTED),
     *((operation(kind=kind), PLAIN, OK, UNSUPPORTED) for kind in (PREFETCH, WRITEBACK, INVALID, FLUSH)),
     (operation(stream=None), PLAIN, OK, UNSUPPORTED),
@@ -74,10 +83,10 @@ CODES: list[tuple[list[Any], set[str], int, int | None]] = [
     (["aclrtCmoSetDesc", GARBAGE, "@memory", 64], PLAIN, RT_PARAM, UNSUPPORTED),
     (["aclrtCmoSetDesc", "@memory", "@memory", 64], PLAIN, OK, UNSUPPORTED),
     (described(at=None, kind=UNKNOWN, on=GARBAGE, reserve=GARBAGE), ALL, RT_PARAM, None),
-    (described(at=None, kind=UNKNOWN, on=GARBAGE), PLAIN, BAD_HANDLE, UNSUPPORTED),
+    (described(at=None, kind=UNKNOWN, on=GARBAGE), PLAIN, INVALID_HANDLE, UNSUPPORTED),
     (described(at=None, kind=UNKNOWN, on="@other"), PLAIN, RT_PARAM, UNSUPPORTED),
     (described(kind=UNKNOWN, on="@other"), PLAIN, RT_PARAM, UNSUPPORTED),
-    (described(at=GARBAGE, on="@other"), PLAIN, OTHER_CONTEXT, UNSUPPORTED),
+    (described(at=GARBAGE, on="@other"), PLAIN, STREAM_CONTEXT, UNSUPPORTED),
     (described(at=GARBAGE, on="@stream"), PLAIN, INTERNAL, UNSUPPORTED),
     (described(on=None), PLAIN, INTERNAL, UNSUPPORTED),
     (described(at=GARBAGE), PLAIN, RT_PARAM, UNSUPPORTED),
@@ -88,10 +97,10 @@ CODES: list[tuple[list[Any], set[str], int, int | None]] = [
     (tagged(tag=0, on=GARBAGE), BARRIER, RT_PARAM, UNSUPPORTED),
     *((tagged(kind=kind, on=GARBAGE), BARRIER, RT_PARAM, UNSUPPORTED) for kind in (PREFETCH, WRITEBACK, FLUSH)),
     (tagged(kind=UNKNOWN, on=GARBAGE), ALL, UNSUPPORTED, None),
-    (tagged(on=GARBAGE), BARRIER, BAD_HANDLE, UNSUPPORTED),
-    (tagged(on="@gone"), BARRIER, BAD_HANDLE, UNSUPPORTED),
-    (tagged(on="@event"), BARRIER, BAD_HANDLE, UNSUPPORTED),
-    (tagged(on="@other"), BARRIER, OTHER_CONTEXT, UNSUPPORTED),
+    (tagged(on=GARBAGE), BARRIER, INVALID_HANDLE, UNSUPPORTED),
+    (tagged(on="@gone"), BARRIER, INVALID_HANDLE, UNSUPPORTED),
+    (tagged(on="@event"), BARRIER, INVALID_HANDLE, UNSUPPORTED),
+    (tagged(on="@other"), BARRIER, STREAM_CONTEXT, UNSUPPORTED),
     (tagged(on="@stream"), BARRIER, INTERNAL, UNSUPPORTED),
     (tagged(on=None), BARRIER, INTERNAL, UNSUPPORTED),
     *((tagged(kind=kind, tag=0), BARRIER, OK, UNSUPPORTED) for kind in (PREFETCH, WRITEBACK, FLUSH)),
@@ -159,7 +168,7 @@ def test_codes_of_barriers(product: str, child: Callable[..., Any]) -> None:
     """
     codes = child(_BARRIER + dedent(script), ASCEND_RT_SIM_PRODUCT=product)
     assert codes[:5] == [INVALID_PARAM, INVALID_PARAM, RT_PARAM, RT_PARAM, RT_PARAM]
-    on_310b = [BAD_HANDLE, INTERNAL, INTERNAL, STREAM_MODEL, OK, OK, STREAM_MODEL, STREAM_MODEL, OK, OK]
+    on_310b = [INVALID_HANDLE, INTERNAL, INTERNAL, STREAM_MODEL, OK, OK, STREAM_MODEL, STREAM_MODEL, OK, OK]
     assert codes[5:] == (on_310b if product in BARRIER else [UNSUPPORTED] * 10)
 
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.codes import INVALID_PARAM, NO_CONTEXT, RT_PARAM
 
-INVALID_PARAM, RT_PARAM, NO_CONTEXT, NOT_SET = 100000, 107000, 107002, 107021
+NOT_SET = 107021
 LARGEST = [3, 1, 1, 1]
 CONTEXT_OPTIONS = 3
 

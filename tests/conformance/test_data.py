@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.codes import GARBAGE_HANDLES, INVALID_PARAM
 
-INVALID_PARAM = 100000
-GARBAGE = (0x1234567800, 0x1, 0x7FFFFFFFFFF8, 0x5AF0000010000000, 0xFFFFFFFFFFFFFFFF)
 SIZES = {
     0: ["UNDEFINED", "STRING"],
     1: ["UINT1", "INT4", "BOOL", "INT8", "UINT8", "HIFLOAT8", "FLOAT8_E5M2", "FLOAT8_E4M3FN", "FLOAT8_E8M0"],
@@ -123,14 +122,13 @@ def test_no_data_buffer(lib: Any, ffi: Any) -> None:
     assert asked(lib, ffi, ffi.NULL) == (0, 0, 0)
 
 
-def test_bad_data_buffers(lib: Any, ffi: Any, stream: Any, backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("the vendor's library follows garbage")
+@pytest.mark.simulator("the vendor's library follows garbage")
+def test_bad_data_buffers(lib: Any, ffi: Any, stream: Any) -> None:
     destroyed = lib.aclCreateDataBuffer(ffi.NULL, 0)
     assert lib.aclDestroyDataBuffer(destroyed) == 0
     other = ffi.new("aclrtStream *")
     assert lib.aclrtCreateStream(other) == 0
-    for bad in (*GARBAGE, destroyed, other[0]):
+    for bad in (*GARBAGE_HANDLES, destroyed, other[0]):
         buffer = ffi.cast("aclDataBuffer *", bad)
         assert lib.aclDestroyDataBuffer(buffer) == INVALID_PARAM
         assert lib.aclUpdateDataBuffer(buffer, ffi.NULL, 0) == INVALID_PARAM
@@ -159,9 +157,8 @@ lib.aclAppLog(3, ffi.NULL, ffi.NULL, 0, b"x" * 3000)
         ({"ASCEND_SLOG_PRINT_TO_STDOUT": "1", "ASCEND_GLOBAL_LOG_LEVEL": "0"}, ["DEBUG", "INFO", "WARNING", "ERROR"]),
     ],
 )
+@pytest.mark.simulator("the form of the lines is the simulator's")
 def test_the_log(environment: dict[str, str], levels: list[str], backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("the form of the lines is the simulator's")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ASCEND_")}
     kept["ASCEND_RT_BACKEND"] = backend
     done = subprocess.run(

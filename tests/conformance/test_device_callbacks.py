@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from support.codes import CONTEXT_RELEASED, INVALID_DEVICE, INVALID_HANDLE, INVALID_PARAM, OK, RT_PARAM, TASK_ABORT
 
 from ascend_rt import Device, Event, Stream
 
-OK, INVALID_PARAM, RT_PARAM, NO_DEVICE = 0, 100000, 107000, 107001
-BAD_HANDLE, WAIT_TIMEOUT, TASK_TIMEOUT, ABORTING, NOT_SET = 107017, 107019, 107020, 107022, 507007
+WAIT_TIMEOUT, TASK_TIMEOUT = 107019, 107020
 SET_PRE, SET_POST, RESET_PRE, RESET_POST = range(4)
 CREATED, DESTROYED = 1, 2
 DEVICE = 5  # used by no other test of this process
@@ -71,9 +71,9 @@ def test_every_set_and_reset_is_told(register: Callable[..., Any], lib: Any) -> 
 def test_failures_are_not_told(register: Callable[..., Any], lib: Any) -> None:
     told: list[Any] = []
     assert register("aclrtRegDeviceStateCallback", lambda *arguments: told.append(arguments)) == OK
-    assert lib.aclrtSetDevice(-1) == NO_DEVICE
-    assert lib.aclrtResetDevice(DEVICE) == NOT_SET
-    assert lib.aclrtResetDeviceForce(1000) == NO_DEVICE
+    assert lib.aclrtSetDevice(-1) == INVALID_DEVICE
+    assert lib.aclrtResetDevice(DEVICE) == CONTEXT_RELEASED
+    assert lib.aclrtResetDeviceForce(1000) == INVALID_DEVICE
     assert told == []
 
 
@@ -115,7 +115,7 @@ def test_a_callback_may_take_the_reset_away(register: Callable[..., Any], lib: A
 
     assert register("aclrtRegDeviceStateCallback", call) == OK
     assert lib.aclrtSetDevice(DEVICE) == OK
-    assert lib.aclrtResetDevice(DEVICE) == NOT_SET
+    assert lib.aclrtResetDevice(DEVICE) == CONTEXT_RELEASED
     assert codes == [OK]
 
 
@@ -174,7 +174,7 @@ def test_a_stream_is_alive_while_it_is_told_of(
     assert lib.aclrtCreateStream(stream) == OK
     assert lib.aclrtDestroyStreamForce(stream[0]) == OK
     assert codes == [OK] * 4
-    assert lib.aclrtStreamGetId(stream[0], ffi.new("int32_t *")) == BAD_HANDLE
+    assert lib.aclrtStreamGetId(stream[0], ffi.new("int32_t *")) == INVALID_HANDLE
 
 
 def test_failed_creations_are_not_told(register: Callable[..., Any], device: Device, lib: Any, ffi: Any) -> None:
@@ -182,7 +182,7 @@ def test_failed_creations_are_not_told(register: Callable[..., Any], device: Dev
     assert register("aclrtRegStreamStateCallback", lambda *arguments: told.append(arguments)) == OK
     assert lib.aclrtCreateStream(ffi.NULL) == INVALID_PARAM
     assert lib.aclrtCreateStreamWithConfig(ffi.new("aclrtStream *"), 0, 0x21) == RT_PARAM
-    assert lib.aclrtDestroyStream(ffi.cast("void *", 0x1234567800)) == BAD_HANDLE
+    assert lib.aclrtDestroyStream(ffi.cast("void *", 0x1234567800)) == INVALID_HANDLE
     assert told == []
 
 
@@ -199,7 +199,7 @@ def test_a_callback_cannot_destroy_what_is_being_destroyed(register: Callable[..
     assert lib.aclrtCreateStream(stream) == OK
     assert register("aclrtRegStreamStateCallback", call) == OK
     assert lib.aclrtDestroyStream(stream[0]) == OK
-    assert codes == [BAD_HANDLE, NOT_SET]
+    assert codes == [INVALID_HANDLE, CONTEXT_RELEASED]
     assert lib.aclrtResetDevice(DEVICE) == OK  # the refused reset took nothing away
 
 
@@ -216,7 +216,7 @@ def test_a_callback_may_destroy_what_was_created(
     stream = ffi.new("aclrtStream *")
     assert lib.aclrtCreateStream(stream) == OK
     assert codes == [OK]
-    assert lib.aclrtDestroyStream(stream[0]) == BAD_HANDLE
+    assert lib.aclrtDestroyStream(stream[0]) == INVALID_HANDLE
 
 
 # --- abort of a device -----------------------------------------------------------------------------------------------
@@ -233,7 +233,12 @@ def own_device(lib: Any) -> Iterator[Device]:
 
 @pytest.mark.parametrize(
     ("device", "timeout", "code"),
-    [(DEVICE, 36 * 60 * 1000 + 1, RT_PARAM), (-1, 0, NO_DEVICE), (1000, 1, NO_DEVICE), (DEVICE, 36 * 60 * 1000, OK)],
+    [
+        (DEVICE, 36 * 60 * 1000 + 1, RT_PARAM),
+        (-1, 0, INVALID_DEVICE),
+        (1000, 1, INVALID_DEVICE),
+        (DEVICE, 36 * 60 * 1000, OK),
+    ],
 )
 def test_abort_arguments(device: int, timeout: int, code: int, own_device: Device, lib: Any) -> None:
     assert lib.aclrtDeviceTaskAbort(device, timeout) == code
@@ -284,7 +289,7 @@ def test_a_thread_that_waits_learns_of_the_abort(own_device: Device, lib: Any, f
             stream.wait(never)
             assert lib.aclrtDeviceTaskAbort(DEVICE, 0) == OK
             thread.join(timeout=0.05)
-    assert codes[0] in (OK, ABORTING)  # OK if it found the stream empty
+    assert codes[0] in (OK, TASK_ABORT)  # OK if it found the stream empty
 
 
 def test_while_a_device_is_aborted(register: Callable[..., Any], own_device: Device, lib: Any, ffi: Any) -> None:
@@ -311,7 +316,7 @@ def test_while_a_device_is_aborted(register: Callable[..., Any], own_device: Dev
 
         assert register("aclrtSetDeviceTaskAbortCallback", abort_other) == OK
         assert lib.aclrtDeviceTaskAbort(DEVICE, 0) == OK
-        assert codes == {"own": [ABORTING] * 10, "stream abort": [OK] * 2, "other": [OK] * 12}
+        assert codes == {"own": [TASK_ABORT] * 10, "stream abort": [OK] * 2, "other": [OK] * 12}
         assert lib.aclrtRecordEvent(event[0], handle) == OK
         assert lib.aclrtSynchronizeStream(handle) == OK
         assert lib.aclrtDestroyEvent(event[0]) == OK

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from support.codes import INVALID_DEVICE, INVALID_PARAM, NO_CONTEXT, OK, OUT_OF_MEMORY, PRODUCTS, RT_PARAM, UNSUPPORTED
 
-OK, INVALID_PARAM, RT_PARAM, NO_DEVICE, NO_CONTEXT, MEMORY_TYPE = 0, 100000, 107000, 107001, 107002, 107016
-UNSUPPORTED, NO_MEMORY = 207000, 207001
+MEMORY_TYPE = 107016
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 SMALL, HUGE, GIANT = 4 * KIB, 2 * MIB, GIB
-PRODUCTS = ("910B", "910C", "310B", "310P", "910", "950")
 MEMORY = {"910B": 64, "910C": 64, "310B": 12, "310P": 24, "910": 32, "950": 128}  # GiB
 WITH_HUGE1G = {"910B", "910C", "950"}
 WITH_DDR = {"310B", "310P"}
@@ -208,9 +207,9 @@ def test_all_of_a_device(product: str, calls: Callable[..., list[Any]]) -> None:
         ["aclrtMallocAlign32", "out", total - GIB, 2],
     ]
     codes = [code for code, _ in calls(rows, ASCEND_RT_SIM_PRODUCT=product)]
-    padded = NO_MEMORY if product in WITHOUT_PADDING else INVALID_PARAM
-    wraps = [NO_MEMORY, NO_MEMORY, INVALID_PARAM, INVALID_PARAM, padded, NO_MEMORY]
-    assert codes == [OK, OK, NO_MEMORY, *wraps, OK, OK]
+    padded = OUT_OF_MEMORY if product in WITHOUT_PADDING else INVALID_PARAM
+    wraps = [OUT_OF_MEMORY, OUT_OF_MEMORY, INVALID_PARAM, INVALID_PARAM, padded, OUT_OF_MEMORY]
+    assert codes == [OK, OK, OUT_OF_MEMORY, *wraps, OK, OK]
 
 
 def test_untouched_memory_can_be_used_anywhere(memory: Memory, lib: Any, ffi: Any) -> None:
@@ -371,11 +370,11 @@ def test_no_context(calls: Callable[..., list[Any]]) -> None:
         (["aclrtGetMemInfo", 18, "out", "out"], MEMORY_TYPE),
         (["aclrtGetMemInfo", 0, "out", "out"], NO_CONTEXT),
         (["aclrtGetMemUsageInfo", 0, "buffer", 1, "out"], NO_CONTEXT),
-        (["aclrtGetMemUsageInfo", 9, "buffer", 1, "out"], NO_DEVICE),
+        (["aclrtGetMemUsageInfo", 9, "buffer", 1, "out"], INVALID_DEVICE),
         (["aclrtCheckMemType", "buffer", 1, 2, "out", 0], NO_CONTEXT),
         (["aclrtCheckMemType", "buffer", 1, 2, "out", 1], RT_PARAM),
         (["aclrtMemP2PMap", "buffer", 64, 0, 0], NO_CONTEXT),
-        (["aclrtMemP2PMap", "buffer", 64, 9, 0], NO_DEVICE),
+        (["aclrtMemP2PMap", "buffer", 64, 9, 0], INVALID_DEVICE),
     ]
     answers = calls([call for call, _ in rows])
     for (call, code), (answer, _) in zip(rows, answers, strict=True):
@@ -406,8 +405,8 @@ def test_arguments_of_questions(check: Any, memory: Memory, ffi: Any) -> None:
         ("aclrtGetMemUsageInfo", (9, "NULL", 0, "size"), INVALID_PARAM),
         ("aclrtGetMemUsageInfo", (9, "infos", 0, "NULL"), INVALID_PARAM),
         ("aclrtGetMemUsageInfo", (9, "infos", 0, "size"), RT_PARAM),
-        ("aclrtGetMemUsageInfo", (9, "infos", 1, "size"), NO_DEVICE),
-        ("aclrtGetMemUsageInfo", (-1, "infos", 1, "size"), NO_DEVICE),
+        ("aclrtGetMemUsageInfo", (9, "infos", 1, "size"), INVALID_DEVICE),
+        ("aclrtGetMemUsageInfo", (-1, "infos", 1, "size"), INVALID_DEVICE),
         ("aclrtPointerGetAttributes", ("NULL", "attributes"), INVALID_PARAM),
         ("aclrtPointerGetAttributes", ("block", "NULL"), INVALID_PARAM),
         ("aclrtMemGetAddressRange", ("NULL", "NULL", "NULL"), INVALID_PARAM),
@@ -500,8 +499,8 @@ def test_memory_for_another_device(product: str, calls: Callable[..., list[Any]]
         (["aclrtMemP2PMap", None, 64, 1, 0], INVALID_PARAM),
         (["aclrtMemP2PMap", "@block", 0, 1, 0], INVALID_PARAM),
         (["aclrtMemP2PMap", "@block", 64, 1, 1], INVALID_PARAM),
-        (["aclrtMemP2PMap", "@block", 64, 2, 0], NO_DEVICE),
-        (["aclrtMemP2PMap", "@block", 64, -1, 0], NO_DEVICE),
+        (["aclrtMemP2PMap", "@block", 64, 2, 0], INVALID_DEVICE),
+        (["aclrtMemP2PMap", "@block", 64, -1, 0], INVALID_DEVICE),
         (["aclrtMemP2PMap", "@block", 64, 1, 0], RT_PARAM),
         (["aclrtDeviceEnablePeerAccess", 1, 0], OK),
         (["aclrtMemP2PMap", "@block", 64, 1, 0], OK),

@@ -10,12 +10,20 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support.codes import (
+    CONTEXT_RELEASED,
+    GARBAGE,
+    INVALID_DEVICE,
+    INVALID_HANDLE,
+    INVALID_PARAM,
+    NO_CONTEXT,
+    OK,
+    RT_PARAM,
+    STREAM_CONTEXT,
+    UNSUPPORTED,
+)
 
 from ascend_rt.testing import Latch
-
-OK, INVALID_PARAM, RT_PARAM, NO_DEVICE, NO_CONTEXT = 0, 100000, 107000, 107001, 107002
-OTHER_CONTEXT, BAD_HANDLE, UNSUPPORTED, NOT_SET = 107003, 107017, 207000, 507007
-GARBAGE = 0x1234567800
 
 # function, arguments, code; on 910B with two devices, of which device 0 is set
 QUERIES = [
@@ -33,12 +41,12 @@ QUERIES = [
     ("aclrtGetDeviceUtilizationRate", (9, "out"), OK),
     ("aclrtDeviceGetUuid", (0, None), INVALID_PARAM),
     ("aclrtDeviceGetUuid", (0, "out"), OK),
-    ("aclrtDeviceGetUuid", (-1, "out"), NO_DEVICE),
-    ("aclrtDeviceGetUuid", (2, "out"), NO_DEVICE),
+    ("aclrtDeviceGetUuid", (-1, "out"), INVALID_DEVICE),
+    ("aclrtDeviceGetUuid", (2, "out"), INVALID_DEVICE),
     ("aclrtDeviceGetPCIBusId", (0, None, 32), INVALID_PARAM),
     ("aclrtDeviceGetPCIBusId", (0, "buffer", 13), OK),
     ("aclrtDeviceGetPCIBusId", (0, "buffer", 12), RT_PARAM),
-    ("aclrtDeviceGetPCIBusId", (2, "buffer", 32), NO_DEVICE),
+    ("aclrtDeviceGetPCIBusId", (2, "buffer", 32), INVALID_DEVICE),
     ("aclrtDeviceGetByPCIBusId", (None, "out"), INVALID_PARAM),
     ("aclrtDeviceGetByPCIBusId", ("text:0000:3d:00.0", None), INVALID_PARAM),
     ("aclrtDeviceGetByPCIBusId", ("text:0000:ff:00.0", "out"), RT_PARAM),
@@ -60,17 +68,17 @@ QUERIES = [
     ("aclrtGetAllGroupInfo", (None,), INVALID_PARAM),
     ("aclrtGetMemUceInfo", (0, None, 1, "out"), INVALID_PARAM),
     ("aclrtGetMemUceInfo", (0, "buffer", 1, None), INVALID_PARAM),
-    ("aclrtGetMemUceInfo", (2, "buffer", 1, "out"), NO_DEVICE),
+    ("aclrtGetMemUceInfo", (2, "buffer", 1, "out"), INVALID_DEVICE),
     ("aclrtGetMemUceInfo", (0, "buffer", 1, "out"), OK),
     ("aclrtMemUceRepair", (0, None, 1), INVALID_PARAM),
     ("aclrtMemUceRepair", (0, "buffer", 129), INVALID_PARAM),
-    ("aclrtMemUceRepair", (2, "buffer", 1), NO_DEVICE),
+    ("aclrtMemUceRepair", (2, "buffer", 1), INVALID_DEVICE),
     ("aclrtMemUceRepair", (0, "buffer", 1), OK),
     ("aclrtGetErrorVerbose", (0, None), INVALID_PARAM),
-    ("aclrtGetErrorVerbose", (2, "out"), NO_DEVICE),
+    ("aclrtGetErrorVerbose", (2, "out"), INVALID_DEVICE),
     ("aclrtRepairError", (0, None), INVALID_PARAM),
-    ("aclrtResetDevice", (1,), NOT_SET),
-    ("aclrtResetDevice", (2,), NO_DEVICE),
+    ("aclrtResetDevice", (1,), CONTEXT_RELEASED),
+    ("aclrtResetDevice", (2,), INVALID_DEVICE),
 ]
 
 
@@ -235,8 +243,8 @@ def test_overflow_status_arguments(device: Any, lib: Any, ffi: Any) -> None:
     assert lib.aclrtGetOverflowStatus(memory[0], 64, ffi.NULL) == OK
     assert lib.aclrtResetOverflowStatus(ffi.NULL) == OK
     for bad in (dead[0], garbage):
-        assert lib.aclrtGetOverflowStatus(memory[0], 64, bad) == BAD_HANDLE
-        assert lib.aclrtResetOverflowStatus(bad) == BAD_HANDLE
+        assert lib.aclrtGetOverflowStatus(memory[0], 64, bad) == INVALID_HANDLE
+        assert lib.aclrtResetOverflowStatus(bad) == INVALID_HANDLE
     assert lib.aclrtSynchronizeStream(ffi.NULL) == OK
     assert lib.aclrtFree(memory[0]) == OK
 
@@ -253,7 +261,7 @@ def test_overflow_needs_the_own_context(calls: Callable[..., list[Any]]) -> None
         ["aclrtGetOverflowStatus", "buffer", 64, "@stream"],
     ]
     codes = [code for code, _ in calls(rows)]
-    assert codes == [NO_CONTEXT, NO_CONTEXT, NO_CONTEXT, OK, OK, OK, OTHER_CONTEXT, OTHER_CONTEXT]
+    assert codes == [NO_CONTEXT, NO_CONTEXT, NO_CONTEXT, OK, OK, OK, STREAM_CONTEXT, STREAM_CONTEXT]
 
 
 def test_each_context_has_its_overflow_address(device: Any, lib: Any, ffi: Any) -> None:

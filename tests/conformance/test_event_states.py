@@ -8,11 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support.codes import INTERNAL, OK
+from support.handles import raw
 
 from ascend_rt import Stream
 from ascend_rt.testing import Latch
 
-OK, NO_ID = 0, 507000
 DEFAULT, SYNC = 0xE, 0x1
 
 
@@ -62,10 +63,6 @@ def events(lib: Any, ffi: Any, device: Any) -> Any:
         assert lib.aclrtDestroyEvent(event) == OK
 
 
-def raw(ffi: Any, stream: Stream) -> Any:
-    return ffi.cast("aclrtStream", stream.handle)
-
-
 # --- aborts ----------------------------------------------------------------------------------------------------------
 
 ABORTS = """
@@ -103,9 +100,8 @@ NEVER_COMPLETE = [[0, 1], [0, 0], [0, 0], 107023, 107023, 107006, 0, 0]
         ("910B", "destroyed", NEVER_COMPLETE),
     ],
 )
-def test_an_aborted_record(child: Any, product: str, what: str, expected: list[Any], backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("chooses the product")
+@pytest.mark.simulator("only the simulator plays other products")
+def test_an_aborted_record(child: Any, product: str, what: str, expected: list[Any]) -> None:
     assert child(ABORTS, what, ASCEND_RT_SIM_PRODUCT=product) == [0, *expected]
 
 
@@ -115,10 +111,10 @@ def test_an_aborted_record(child: Any, product: str, what: str, expected: list[A
 @pytest.mark.parametrize(
     ("flags", "is_new", "before", "after"),
     [
-        (SYNC, True, NO_ID, NO_ID),  # held while the record or a wait for it is pending
-        (DEFAULT, False, NO_ID, OK),  # until the next record
+        (SYNC, True, INTERNAL, INTERNAL),  # held while the record or a wait for it is pending
+        (DEFAULT, False, INTERNAL, OK),  # until the next record
         (SYNC, False, OK, OK),  # for life
-        (0x8, False, NO_ID, NO_ID),  # none, where the hardware schedules
+        (0x8, False, INTERNAL, INTERNAL),  # none, where the hardware schedules
     ],
 )
 def test_how_long_an_event_keeps_its_id(lib, ffi, stream, other, events, flags, is_new, before, after) -> None:
@@ -127,7 +123,7 @@ def test_how_long_an_event_keeps_its_id(lib, ffi, stream, other, events, flags, 
     assert events.id_code(event) == before
     with Latch(stream):
         assert lib.aclrtRecordEvent(event, raw(ffi, stream)) == OK
-        pending = OK if flags != 0x8 else NO_ID
+        pending = OK if flags != 0x8 else INTERNAL
         assert events.id_code(event) == pending
         with Latch(other):
             if flags != 0x8:
@@ -136,7 +132,7 @@ def test_how_long_an_event_keeps_its_id(lib, ffi, stream, other, events, flags, 
     stream.synchronize()
     other.synchronize()
     assert events.id_code(event) == after
-    held = {(OK, OK): 0, (NO_ID, OK): 1, (NO_ID, NO_ID): 0}[before, after]
+    held = {(OK, OK): 0, (INTERNAL, OK): 1, (INTERNAL, INTERNAL): 0}[before, after]
     assert events.available() == free - held
 
 
@@ -149,7 +145,7 @@ def test_a_wait_in_the_queue_keeps_the_id(lib, ffi, stream, other, events) -> No
         event_done = lib.aclrtSynchronizeEvent(event)
         assert (event_done, events.status(event), events.id_code(event)) == (OK, 1, OK)
     other.synchronize()
-    assert events.id_code(event) == NO_ID
+    assert events.id_code(event) == INTERNAL
 
 
 def test_a_new_record_has_another_id_while_a_wait_needs_the_old(lib, ffi, stream, other, events) -> None:
@@ -170,9 +166,8 @@ def test_a_new_record_has_another_id_while_a_wait_needs_the_old(lib, ffi, stream
     assert events.available() > latched
 
 
-def test_complete_events_take_no_ids_from_others(child: Any, backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("limits the events of a device")
+@pytest.mark.simulator("only the simulator limits the events of a device")
+def test_complete_events_take_no_ids_from_others(child: Any) -> None:
     code = """
     assert lib.aclrtSetDevice(0) == lib.aclsimLimitResource(0, lib.ACLSIM_RESOURCE_EVENTS, 2) == 0
     stream, events = ffi.new("aclrtStream *"), ffi.new("aclrtEvent[4]")
@@ -230,9 +225,8 @@ def test_the_bit_of_a_sync_event_stays_set(lib, ffi, stream, other, events) -> N
 
 
 @pytest.mark.parametrize("wait", ["aclrtStreamWaitEvent", "aclrtStreamWaitEventWithFlag"])
-def test_the_limit_of_the_process_for_waits(child: Any, wait: str, backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("the code is not known of hardware")
+@pytest.mark.simulator("the code on hardware is not known")
+def test_the_limit_of_the_process_for_waits(child: Any, wait: str) -> None:
     code = """
     assert lib.aclrtSetDevice(0) == lib.aclrtSetOpWaitTimeout(1) == 0
     stream, gate = ffi.new("aclrtStream *"), ffi.new("aclrtEvent *")

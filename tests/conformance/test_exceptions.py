@@ -8,20 +8,21 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from support.codes import AICORE_EXCEPTION
 
 from ascend_rt import Device, Stream, sim
 from ascend_rt.errors import AclError
 from ascend_rt.testing import Latch
 
-AICORE_EXCEPTION = 507015
 UNKNOWN = 0xFFFFFFFF
 FIELDS = ("TaskId", "StreamId", "ThreadId", "DeviceId", "ErrorCode")
 
 
+pytestmark = pytest.mark.simulator("only the simulator injects faults")
+
+
 @pytest.fixture(autouse=True)
-def simulator(backend: str) -> Iterator[None]:
-    if backend != "sim":
-        pytest.skip("only the simulator fails on demand")
+def no_fault_is_left() -> Iterator[None]:
     with sim.faults():
         yield
 

@@ -7,36 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.handles import at, raw
+from support.memory import content
 
 from ascend_rt import Buffer
 from ascend_rt.testing import Latch
 
 U64 = np.dtype(np.uint64)
-
-
-def raw(ffi: Any, stream: Any) -> Any:
-    return ffi.cast("aclrtStream", stream.handle)
-
-
-def pointer(ffi: Any, buffer: Buffer, offset: int = 0) -> Any:
-    return ffi.cast("void *", buffer.handle + offset)
-
-
-@pytest.fixture
-def memory(device: Any) -> Any:
-    from ascend_rt import fill
-
-    with Buffer(4096) as buffer:
-        fill(buffer, 0)
-        yield buffer
-
-
-def read(memory: Buffer, dtype: Any, count: int) -> np.ndarray:
-    from ascend_rt import copy
-
-    out = np.empty(4096, np.uint8)
-    copy(out, memory)
-    return out.view(dtype)[:count]
 
 
 def write(memory: Buffer, values: np.ndarray) -> None:
@@ -50,10 +27,10 @@ def write(memory: Buffer, values: np.ndarray) -> None:
 
 def test_a_value_is_written_in_stream_order(lib, ffi, stream, memory) -> None:
     with Latch(stream):
-        assert lib.aclrtValueWrite(pointer(ffi, memory, 8), 2**63 + 5, 0, raw(ffi, stream)) == 0
-        assert list(read(memory, U64, 2)) == [0, 0]
+        assert lib.aclrtValueWrite(at(ffi, memory, 8), 2**63 + 5, 0, raw(ffi, stream)) == 0
+        assert list(content(memory).view(U64)[:2]) == [0, 0]
     stream.synchronize()
-    assert list(read(memory, U64, 2)) == [0, 2**63 + 5]
+    assert list(content(memory).view(U64)[:2]) == [0, 2**63 + 5]
 
 
 @pytest.mark.parametrize(
@@ -69,17 +46,17 @@ def test_a_value_is_written_in_stream_order(lib, ffi, stream, memory) -> None:
 def test_a_stream_waits_until_the_value_is_right(lib, ffi, stream, other, memory, flag, before, after, value) -> None:
     write(memory, np.array([before], U64))
     kind = getattr(lib, f"ACL_STREAM_WAIT_VALUE_{flag}")
-    assert lib.aclrtValueWait(pointer(ffi, memory), value, kind, raw(ffi, stream)) == 0
+    assert lib.aclrtValueWait(at(ffi, memory), value, kind, raw(ffi, stream)) == 0
     assert not stream.is_done
-    assert lib.aclrtValueWrite(pointer(ffi, memory), after, 0, raw(ffi, other)) == 0
+    assert lib.aclrtValueWrite(at(ffi, memory), after, 0, raw(ffi, other)) == 0
     stream.synchronize()
-    assert list(read(memory, U64, 1)) == [after]  # a wait changes nothing
-    assert lib.aclrtValueWait(pointer(ffi, memory), value, kind, raw(ffi, stream)) == 0
+    assert list(content(memory).view(U64)[:1]) == [after]  # a wait changes nothing
+    assert lib.aclrtValueWait(at(ffi, memory), value, kind, raw(ffi, stream)) == 0
     stream.synchronize()  # and is satisfied as long as the value is
 
 
 def test_a_copy_releases_a_stream_that_waits_for_a_value(lib, ffi, stream, memory) -> None:
-    assert lib.aclrtValueWait(pointer(ffi, memory), 7, lib.ACL_STREAM_WAIT_VALUE_EQ, raw(ffi, stream)) == 0
+    assert lib.aclrtValueWait(at(ffi, memory), 7, lib.ACL_STREAM_WAIT_VALUE_EQ, raw(ffi, stream)) == 0
     assert not stream.is_done
     write(memory, np.array([7], U64))
     stream.synchronize()
@@ -87,9 +64,9 @@ def test_a_copy_releases_a_stream_that_waits_for_a_value(lib, ffi, stream, memor
 
 
 def test_an_aborted_wait_for_a_value_is_forgotten(lib, ffi, stream, other, memory) -> None:
-    assert lib.aclrtValueWait(pointer(ffi, memory), 7, lib.ACL_STREAM_WAIT_VALUE_EQ, raw(ffi, stream)) == 0
+    assert lib.aclrtValueWait(at(ffi, memory), 7, lib.ACL_STREAM_WAIT_VALUE_EQ, raw(ffi, stream)) == 0
     stream.abort()
-    assert lib.aclrtValueWrite(pointer(ffi, memory), 7, 0, raw(ffi, other)) == 0
+    assert lib.aclrtValueWrite(at(ffi, memory), 7, 0, raw(ffi, other)) == 0
     other.synchronize()
     assert stream.is_done
 
@@ -138,9 +115,9 @@ def test_bad_arguments(lib, ffi, stream, memory, function: str, arguments: tuple
         "NULL": ffi.NULL,
         "stream": raw(ffi, stream),
         "garbage": ffi.cast("void *", 0x1234567800),
-        "memory": pointer(ffi, memory),
-        "unaligned": pointer(ffi, memory, 4),
-        "behind": pointer(ffi, memory, 1 << 30),
+        "memory": at(ffi, memory),
+        "unaligned": at(ffi, memory, 4),
+        "behind": at(ffi, memory, 1 << 30),
         "host": host,
         "update": ffi.new("aclrtTaskUpdateInfo *"),
     }
@@ -167,14 +144,11 @@ def test_a_reduction_is_numpys(lib, ffi, stream, memory, name: str, dtype: Any, 
     with Buffer(right.nbytes) as source:
         write(source, right)
         arguments = (right.nbytes, getattr(lib, f"ACL_RT_MEMCPY_SDMA_AUTOMATIC_{kind}"), getattr(lib, f"ACL_{name}"))
-        assert (
-            lib.aclrtReduceAsync(pointer(ffi, memory), pointer(ffi, source), *arguments, raw(ffi, stream), ffi.NULL)
-            == 0
-        )
+        assert lib.aclrtReduceAsync(at(ffi, memory), at(ffi, source), *arguments, raw(ffi, stream), ffi.NULL) == 0
         stream.synchronize()
     with np.errstate(over="ignore"):
         expected = KINDS[kind](left, right).astype(dtype)
-    np.testing.assert_array_equal(read(memory, dtype, 201), expected)
+    np.testing.assert_array_equal(content(memory).view(dtype)[:201], expected)
 
 
 @pytest.mark.parametrize("value", [0.0, -0.0, 6e-8, 5.9e-5, 6.1e-5, 65504.0, 65519.0, 65520.0, -1e9, np.inf, np.nan])
@@ -184,18 +158,18 @@ def test_halves_at_their_limits(lib, ffi, stream, memory, value: float) -> None:
         expected = pair[0] + pair[1]
     write(memory, np.concatenate([pair[0], np.zeros(31, np.float16), pair[1]]))
     arguments = (2, lib.ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, lib.ACL_FLOAT16, raw(ffi, stream), ffi.NULL)
-    assert lib.aclrtReduceAsync(pointer(ffi, memory), pointer(ffi, memory, 64), *arguments) == 0
+    assert lib.aclrtReduceAsync(at(ffi, memory), at(ffi, memory, 64), *arguments) == 0
     stream.synchronize()
-    np.testing.assert_array_equal(read(memory, np.float16, 1), expected)
+    np.testing.assert_array_equal(content(memory).view(np.float16)[:1], expected)
 
 
 def test_bfloat16_rounds_to_even(lib, ffi, stream, memory) -> None:
     one, tiny = 0x3F80, 0x3B80  # 1 and 2**-8: half of the last place of 1
     write(memory, np.array([one, one + 1, one, 0x7F80] + [0] * 28 + [tiny, tiny, 0x4000, one], np.uint16))
     arguments = (8, lib.ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, lib.ACL_BF16, raw(ffi, stream), ffi.NULL)
-    assert lib.aclrtReduceAsync(pointer(ffi, memory), pointer(ffi, memory, 64), *arguments) == 0
+    assert lib.aclrtReduceAsync(at(ffi, memory), at(ffi, memory, 64), *arguments) == 0
     stream.synchronize()
-    assert [hex(bits) for bits in read(memory, np.uint16, 4)] == ["0x3f80", "0x3f82", "0x4040", "0x7f80"]
+    assert [hex(bits) for bits in content(memory).view(np.uint16)[:4]] == ["0x3f80", "0x3f82", "0x4040", "0x7f80"]
 
 
 # --- time limits -----------------------------------------------------------------------------------------------------

@@ -11,9 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-INVALID_PARAM, RT_PARAM, NO_CONTEXT, INVALID_HANDLE = 100000, 107000, 107002, 107017
-GARBAGE = (0x1234567800, 0x1, 0x7FFFFFFFFFF8, 0x5AF0000010000000, 0xFFFFFFFFFFFFFFFF)
+from support.codes import GARBAGE_HANDLES, INVALID_HANDLE, INVALID_PARAM, NO_CONTEXT, RT_PARAM
 
 # function, arguments, code for NULL (None: NULL is the default stream and fine)
 EVENTS = [
@@ -103,7 +101,7 @@ def bad_handles(caller: Caller, own: str) -> list[Any]:
     assert caller.lib.aclrtDestroyEvent(event) == 0
     assert caller.lib.aclrtDestroyStream(stream) == 0
     of_other_type = caller.good["s" if own == "E" else "e"]
-    return [*GARBAGE, event, stream, of_other_type]
+    return [*GARBAGE_HANDLES, event, stream, of_other_type]
 
 
 @pytest.mark.parametrize(("function", "arguments", "null_code"), EVENTS)
@@ -147,9 +145,8 @@ def test_the_thread_remembers_failures_of_the_runtime_layer_only(caller: Caller,
     assert lib.aclrtGetLastError(1) == INVALID_PARAM
 
 
-def test_functions_that_are_not_simulated_say_so(device: Any, lib: Any, ffi: Any, backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("a question about the simulator")
+@pytest.mark.simulator("about functions that the simulator lacks")
+def test_functions_that_are_not_simulated_say_so(device: Any, lib: Any, ffi: Any) -> None:
     names = [name for name in dir(lib) if name.startswith("acl") and callable(getattr(lib, name))]
     missing = [name for name in names if not lib.aclsimIsSimulated(name.encode())]
     assert "aclprofInit" in missing

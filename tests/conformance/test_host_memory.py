@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from support.codes import INVALID_DEVICE, INVALID_PARAM, NO_CONTEXT, OK, OUT_OF_MEMORY, PRODUCTS, RT_PARAM, UNSUPPORTED
 
 from ascend_rt.testing import Latch
 
-OK, INVALID_PARAM, RT_PARAM, NO_DEVICE, NO_CONTEXT = 0, 100000, 107000, 107001, 107002
-UNSUPPORTED, NO_MEMORY, REGISTERED, NOT_REGISTERED = 207000, 207001, 507910, 507911
+REGISTERED, NOT_REGISTERED = 507910, 507911
 PAGE, HUGE = 4096, 2 << 20
-PRODUCTS = ("910B", "910C", "310B", "310P", "910", "950")
 WITH_REGISTER = {"910B", "910C", "950"}
 HOST, DEVICE, UNREGISTERED = 0, 1, 2
 MAPPED, IO_MEMORY, READ_ONLY, PINNED = 2, 4, 8, 0x10000000
@@ -142,7 +141,7 @@ def test_no_context(calls: Callable[..., list[Any]]) -> None:
         (["aclrtHostGetDevicePointer", GARBAGE, "out", 0], NO_CONTEXT),
         (["aclrtHostUnregister", GARBAGE], NO_CONTEXT),
         (["aclrtHostMemMapCapabilities", 9, 10, None], INVALID_PARAM),
-        (["aclrtHostMemMapCapabilities", 9, 10, "out"], NO_DEVICE),
+        (["aclrtHostMemMapCapabilities", 9, 10, "out"], INVALID_DEVICE),
         (["aclrtHostMemMapCapabilities", 0, 10, "out"], RT_PARAM),
         (["aclrtHostMemMapCapabilities", 0, 0, "out"], NO_CONTEXT),
     ]
@@ -153,8 +152,8 @@ def test_no_context(calls: Callable[..., list[Any]]) -> None:
 def test_exhaustion_leaves_the_output_alone(lib: Any, ffi: Any, device: Any) -> None:
     out = ffi.new("void **", ffi.cast("void *", 7))
     for size in (1 << 41, 2**63, 2**64 - 1):
-        assert lib.aclrtMallocHost(out, size) == NO_MEMORY
-        assert lib.aclrtMallocHostWithCfg(out, size, ffi.NULL) == NO_MEMORY
+        assert lib.aclrtMallocHost(out, size) == OUT_OF_MEMORY
+        assert lib.aclrtMallocHostWithCfg(out, size, ffi.NULL) == OUT_OF_MEMORY
     assert out[0] == ffi.cast("void *", 7)
 
 

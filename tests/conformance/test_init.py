@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.codes import FAILURE, INVALID_DEVICE, INVALID_FILE, INVALID_PARAM, PARSE_FILE
 
-INVALID_PARAM, INVALID_FILE, PARSE_FILE, REPEAT_INIT, REPEAT_FINALIZE = 100000, 100003, 100006, 100002, 100037
-DUMP, PROFILING, OP_QUEUE, INTERNAL, FAILURE = 100009, 100010, 148048, 500000, 500001
-DEVICE_ID = 107001
+REPEAT_INIT, REPEAT_FINALIZE = 100002, 100037
+DUMP, PROFILING, OP_QUEUE, INTERNAL = 100009, 100010, 148048, 500000
 MODEL, OP_EXECUTOR, OP_COMPILER, DVPP, OTHER = 0, 1, 3, 6, 0xFFFF
 
 
@@ -50,8 +50,8 @@ REFUSED = [
     ('{"defaultDevice":{"default_device":""}}', FAILURE),
     ('{"defaultDevice":{"default_device":"01"}}', FAILURE),
     ('{"defaultDevice":{"default_device":"-1"}}', FAILURE),
-    ('{"defaultDevice":{"default_device":"99"}}', DEVICE_ID),
-    ('{"defaultDevice":{"default_device":"99999999999999999999"}}', DEVICE_ID),
+    ('{"defaultDevice":{"default_device":"99"}}', INVALID_DEVICE),
+    ('{"defaultDevice":{"default_device":"99999999999999999999"}}', INVALID_DEVICE),
     ('{"StackSize":{"aicore_stack_size":"65536"}}', FAILURE),
     ('{"StackSize":{"simt_stack_size":null}}', FAILURE),
     ('{"simd_printf_fifo_size_per_core":"2048"}', FAILURE),
@@ -144,21 +144,19 @@ def test_callbacks_neither_initialise_nor_finalise(child: Any) -> None:
 
 
 @pytest.mark.parametrize("product", ["910B", "910C", "310B", "310P", "910", "950"])
-def test_limits_that_a_product_lacks_are_passed_over(product: str, backend: str, child: Any, config: Any) -> None:
-    if backend != "sim":
-        pytest.skip("the simulator plays the products")
+@pytest.mark.simulator("only the simulator plays other products")
+def test_limits_that_a_product_lacks_are_passed_over(product: str, child: Any, config: Any) -> None:
     sizes = '"aicore_stack_size":131072,"simt_stack_size":1280,"simt_divergence_stack_size":1152'
     path = config(f'{{"StackSize":{{{sizes}}},"simd_printf_fifo_size_per_core":2048,"simt_printf_fifo_size":1048576}}')
     script = "told([lib.aclInit(sys.argv[1].encode()), text()])"
     assert child(script, path, ASCEND_RT_SIM_PRODUCT=product) == [0, None]
 
 
-def test_limits_go_through_the_first_device(backend: str, child: Any, config: Any) -> None:
-    if backend != "sim":
-        pytest.skip("the simulator plays a machine without devices")
+@pytest.mark.simulator("the simulator plays a machine without devices")
+def test_limits_go_through_the_first_device(child: Any, config: Any) -> None:
     script = "told([lib.aclInit(path.encode()) for path in sys.argv[1:]])"
     paths = config('{"StackSize":{"aicore_stack_size":65536}}'), config("{}", "empty.json")
-    assert child(script, *paths, ASCEND_RT_VISIBLE_DEVICES="-1") == [DEVICE_ID, 0]
+    assert child(script, *paths, ASCEND_RT_VISIBLE_DEVICES="-1") == [INVALID_DEVICE, 0]
 
 
 def test_files_that_are_no_configuration(child: Any, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from support.handles import raw
 
 from ascend_rt import sim
 from ascend_rt.testing import Latch
@@ -22,10 +23,6 @@ def event(lib: Any, ffi: Any, device: Any) -> Iterator[Any]:
     assert lib.aclrtCreateEventExWithFlag(out, lib.ACL_EVENT_IPC) == 0
     yield out[0]
     assert lib.aclrtDestroyEvent(out[0]) == 0
-
-
-def raw(ffi: Any, stream: Any) -> Any:
-    return ffi.cast("aclrtStream", stream.handle)
 
 
 def name_of(lib: Any, ffi: Any, event: Any) -> bytes:
@@ -80,9 +77,8 @@ def test_a_wait_is_bound_to_the_record_it_was_issued_for(lib, ffi, stream, other
     assert process(CLOSE) == "0"
 
 
-def test_the_newest_record_counts_and_not_the_own_one(lib, ffi, stream, other, event, backend) -> None:
-    if backend != "sim":
-        pytest.skip("only the simulator delays tasks on demand")
+@pytest.mark.simulator("only the simulator delays tasks on demand")
+def test_the_newest_record_counts_and_not_the_own_one(lib, ffi, stream, other, event) -> None:
     handle, again = ffi.new("aclrtIpcEventHandle *"), ffi.new("aclrtEvent *")
     assert lib.aclrtIpcGetEventHandle(event, handle) == 0
     assert lib.aclrtIpcOpenEventHandle(handle[0], again) == 0
@@ -147,14 +143,6 @@ def test_bad_arguments(lib, ffi, stream, event, function: str, arguments: tuple,
 
 
 # --- notifies --------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def notify(lib: Any, ffi: Any, device: Any) -> Iterator[Any]:
-    out = ffi.new("aclrtNotify *")
-    assert lib.aclrtCreateNotify(out, 0) == 0
-    yield out[0]
-    assert lib.aclrtDestroyNotify(out[0]) == 0
 
 
 IMPORT = "lib.aclrtNotifyImportByKey(objects.setdefault('notify', ffi.new('aclrtNotify *')), {key!r}, 0)"

@@ -8,14 +8,23 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from support.codes import (
+    GARBAGE,
+    INVALID_DEVICE,
+    INVALID_HANDLE,
+    INVALID_PARAM,
+    LINK_UNSUPPORTED,
+    NO_CONTEXT,
+    NOT_PERMITTED,
+    OK,
+    PRODUCTS,
+    RT_PARAM,
+    UNSUPPORTED,
+)
 
-OK, INVALID_PARAM, RT_PARAM, NO_DEVICE, NO_CONTEXT, BAD_HANDLE = 0, 100000, 107000, 107001, 107002, 107017
-UNSUPPORTED, NOT_PERMITTED, NO_LINK = 207000, 207006, 207021
 HUGE = 2 << 20
 ANYBODY = 1  # the flag of an export that checks no process
 DEFAULT, FABRIC = 1, 2
-GARBAGE = 0x1234567800
-PRODUCTS = ("910B", "910C", "310B", "310P", "910", "950")
 WITH_IPC = set(PRODUCTS) - {"310B"}
 KEY = "/ascend_rt-1-1"  # well-formed, of nobody
 
@@ -272,7 +281,7 @@ def test_products(product: str, calls: Callable[..., list[Any]]) -> None:
         (["aclrtIpcMemGetExportKey", "@block", HUGE, "buffer", 65, 0], ipc, OK),
         (["aclrtIpcMemSetAttr", "text:" + KEY, 1, 0], links, RT_PARAM),
         (["aclrtIpcMemSetAttr", "text:" + KEY, 0, 4], links, RT_PARAM),
-        (["aclrtIpcMemSetAttr", "text:" + KEY, 0, 2], links, NO_LINK),
+        (["aclrtIpcMemSetAttr", "text:" + KEY, 0, 2], links, LINK_UNSUPPORTED),
         (["aclrtIpcMemSetAttr", "text:" + KEY, 0, 1], links, OK),
         (["aclrtIpcMemClose", "text:" + KEY], ipc, OK if links else RT_PARAM),  # only the attribute was known
         (["aclrtIpcMemClose", "text:" + KEY], ipc, RT_PARAM),
@@ -361,7 +370,7 @@ def test_a_shareable_handle(version: int, imports: str, physical, process, lib, 
     again = "lib.aclrtMemExportToShareableHandle(objects['memory'][0], 0, 1, ffi.new('uint64_t *'))"
     assert process(again) == "107000"  # it is not its own
     assert process(UNMAP) == process(FREE) == "0"
-    assert process(FREE) == str(BAD_HANDLE)
+    assert process(FREE) == str(INVALID_HANDLE)
 
 
 def test_local_and_imported_memory_are_not_mixed(physical, process, lib, ffi) -> None:
@@ -441,12 +450,12 @@ def test_arguments_of_shareable_handles(calls: Callable[..., list[Any]]) -> None
         ([out, GARBAGE, 2, 2, "out"], INVALID_PARAM),
         ([out, GARBAGE, 0, 2, None], INVALID_PARAM),
         ([out, GARBAGE, 0, 2, "out"], RT_PARAM),
-        ([out, GARBAGE, 0, 1, "out"], BAD_HANDLE),
+        ([out, GARBAGE, 0, 1, "out"], INVALID_HANDLE),
         ([out_v2, None, 2, 3, "buffer"], INVALID_PARAM),
         ([out_v2, GARBAGE, 2, 3, None], INVALID_PARAM),
         ([out_v2, GARBAGE, 0, 3, "buffer"], RT_PARAM),
         ([out_v2, GARBAGE, 2, DEFAULT, "buffer"], RT_PARAM),
-        ([out_v2, GARBAGE, 0, DEFAULT, "buffer"], BAD_HANDLE),
+        ([out_v2, GARBAGE, 0, DEFAULT, "buffer"], INVALID_HANDLE),
         ([name, 1, None, 1], INVALID_PARAM),
         ([name, 1, [1], 0], INVALID_PARAM),
         ([name, 1, [1], 1], RT_PARAM),
@@ -456,8 +465,8 @@ def test_arguments_of_shareable_handles(calls: Callable[..., list[Any]]) -> None
         ([name_v2, "buffer", 3, [1], 1], RT_PARAM),
         ([name_v2, "buffer", DEFAULT, [1], 1], RT_PARAM),
         ([into, 1, 9, None], INVALID_PARAM),
-        ([into, 1, 9, "out"], NO_DEVICE),
-        ([into, 1, -1, "out"], NO_DEVICE),
+        ([into, 1, 9, "out"], INVALID_DEVICE),
+        ([into, 1, -1, "out"], INVALID_DEVICE),
         ([into, 1, 0, "out"], RT_PARAM),
         ([into_v2, None, 3, 1, "out"], INVALID_PARAM),
         ([into_v2, "buffer", 3, 1, None], INVALID_PARAM),

@@ -7,14 +7,22 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from support.codes import (
+    GARBAGE,
+    INVALID_HANDLE,
+    INVALID_PARAM,
+    NO_CONTEXT,
+    OK,
+    OUT_OF_MEMORY,
+    PRODUCTS,
+    RT_PARAM,
+    STREAM_CONTEXT,
+    UNSUPPORTED,
+)
 
 from ascend_rt.testing import Latch
 
-OK, INVALID_PARAM, RT_PARAM, NO_CONTEXT, STREAM_CONTEXT, BAD_HANDLE = 0, 100000, 107000, 107002, 107003, 107017
-UNSUPPORTED, NO_MEMORY = 207000, 207001
 HUGE, TIB = 2 << 20, 1 << 40
-GARBAGE = 0x1234567800
-PRODUCTS = ("910B", "910C", "310B", "310P", "910", "950")
 NOWHERE, ON_DEVICE, ON_HOST, ON_NODE, ON_CURRENT_NODE = range(5)  # aclrtMemManagedLocationType
 READ_MOSTLY, NOT_READ_MOSTLY, PREFER, PREFER_NONE, ACCESSED, NOT_ACCESSED = range(6)  # aclrtMemManagedAdviseType
 ATTRIBUTES = range(1, 9)
@@ -70,7 +78,7 @@ def test_it_lies_in_a_window_of_its_own(block: Any, lib: Any, ffi: Any) -> None:
         addresses.append(out[0])
     for address in addresses:
         assert 0x90000000000 <= int(ffi.cast("uintptr_t", address)) < 0x90000000000 + 3 * TIB
-    assert lib.aclrtMemAllocManaged(out, 3 * TIB, 1) == NO_MEMORY  # what is left of it is smaller
+    assert lib.aclrtMemAllocManaged(out, 3 * TIB, 1) == OUT_OF_MEMORY  # what is left of it is smaller
     for address in addresses[1:]:
         assert lib.aclrtFree(address) == OK
         assert lib.aclrtMemset(address, 1, 0, 1) == RT_PARAM
@@ -79,7 +87,7 @@ def test_it_lies_in_a_window_of_its_own(block: Any, lib: Any, ffi: Any) -> None:
 @pytest.mark.parametrize("size", [3 * TIB + 1, 2**63, 2**64 - 1, 2**64 - HUGE])
 def test_what_does_not_fit(size: int, lib: Any, ffi: Any, device: Any) -> None:
     out = ffi.new("void **", ffi.cast("void *", 7))
-    assert lib.aclrtMemAllocManaged(out, size, 1) == NO_MEMORY
+    assert lib.aclrtMemAllocManaged(out, size, 1) == OUT_OF_MEMORY
     assert out[0] == ffi.cast("void *", 7)
 
 
@@ -186,7 +194,7 @@ def test_a_batch(block: Any, stream: Any, check: Any, lib: Any, ffi: Any) -> Non
         (but(2, 1), INVALID_PARAM),  # more locations than ranges
         (but(5, 0), INVALID_PARAM),
         (but(6, 1), INVALID_PARAM),
-        (but(7, "garbage"), BAD_HANDLE),
+        (but(7, "garbage"), INVALID_HANDLE),
         *[(but(4, it), RT_PARAM) for it in ("same", "late", "far")],
         (but(3, "beyond"), RT_PARAM),
         (but(0, "hole"), RT_PARAM),
@@ -262,7 +270,7 @@ def test_arguments(block: Any, stream: Any, check: Any, lib: Any, ffi: Any) -> N
         (prefetch, ("NULL", HUGE, "here", 0, "stream"), INVALID_PARAM),
         (prefetch, ("block", 0, "here", 0, "stream"), INVALID_PARAM),
         (prefetch, ("block", HUGE, "beyond", 1, "garbage"), INVALID_PARAM),
-        (prefetch, ("block", HUGE, "beyond", 0, "garbage"), BAD_HANDLE),
+        (prefetch, ("block", HUGE, "beyond", 0, "garbage"), INVALID_HANDLE),
         *[(prefetch, ("block", HUGE, it, 0, "stream"), RT_PARAM) for it in ("beyond", "below", "nowhere", "unknown")],
         (prefetch, ("host", HUGE, "here", 0, "stream"), RT_PARAM),
         (prefetch, ("block", 5 * HUGE, "here", 0, "stream"), RT_PARAM),

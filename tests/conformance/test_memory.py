@@ -10,14 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.memory import pattern
 
 from ascend_rt import Buffer, Device, PinnedBuffer, Stream, copy, copy_async, fill
 from ascend_rt.errors import ClosedError, InvalidArgument, NotSupported, OutOfMemory
 from ascend_rt.testing import Latch
-
-
-def pattern(n: int) -> np.ndarray:
-    return np.random.default_rng(n).integers(0, 256, n, dtype=np.uint8)
 
 
 @pytest.mark.parametrize("n", [1, 31, 4096, (1 << 20) + 1])
@@ -197,9 +194,8 @@ def resident_bytes() -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts pages the Linux way")
-def test_all_memory_of_a_device_costs_only_what_is_touched(device: Device, backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("others may use the device's memory meanwhile")
+@pytest.mark.simulator("other processes may use the memory of a real device meanwhile")
+def test_all_memory_of_a_device_costs_only_what_is_touched(device: Device) -> None:
     page = 2 << 20  # the last one is for the padding
     before, nbytes = resident_bytes(), (device.memory_info.free // page - 1) * page
     with Buffer(nbytes) as everything:

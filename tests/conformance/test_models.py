@@ -8,16 +8,29 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from support.codes import (
+    GARBAGE,
+    INTERNAL,
+    INVALID_HANDLE,
+    INVALID_PARAM,
+    NO_CONTEXT,
+    OK,
+    RT_PARAM,
+    STREAM_CONTEXT,
+    STREAM_MODEL,
+    SYNC_TIMEOUT,
+    UNSUPPORTED,
+)
+from support.handles import raw
 
 from ascend_rt import _driver, sim
 from ascend_rt.testing import Latch
 
-OK, INVALID_PARAM, RT_PARAM, NO_CONTEXT, OTHER_STREAM, OTHER_MODEL = 0, 100000, 107000, 107002, 107003, 107004
-STREAM_MODEL, BAD_HANDLE, RUNNING, UNSUPPORTED = 107005, 107017, 107037, 207000
-INTERNAL, NOT_EXECUTABLE, ABORTED_NORMALLY, TIMEOUT = 507000, 507011, 507023, 507046
+OTHER_MODEL = 107004
+RUNNING = 107037
+NOT_EXECUTABLE, ABORTED_NORMALLY = 507011, 507023
 HEAD, ACTIVATED = 0, 0x7FFFFFFF
 PERSISTENT = 4
-GARBAGE = 0x1234567800
 ALL = {"910B", "910C", "310B", "310P", "910", "950"}
 GRAPHS = {"910B", "910C", "310P", "950"}
 
@@ -49,16 +62,16 @@ CODES: list[tuple[Any, ...]] = [
     (["aclmdlRIBuildBegin", "out:model", 0], OK),
     # to bind
     (["aclmdlRIBindStream", None, GARBAGE, 1], INVALID_PARAM),
-    (["aclmdlRIBindStream", GARBAGE, GARBAGE, 1], BAD_HANDLE),
-    (["aclmdlRIBindStream", "@lost", "@a", 1], BAD_HANDLE),
-    (["aclmdlRIBindStream", "@event", "@a", 1], BAD_HANDLE),
-    (["aclmdlRIBindStream", "@model", GARBAGE, 1], BAD_HANDLE),
-    (["aclmdlRIBindStream", "@model", "@gone", 1], BAD_HANDLE),
-    (["aclmdlRIBindStream", "@model", "@event", 1], BAD_HANDLE),
+    (["aclmdlRIBindStream", GARBAGE, GARBAGE, 1], INVALID_HANDLE),
+    (["aclmdlRIBindStream", "@lost", "@a", 1], INVALID_HANDLE),
+    (["aclmdlRIBindStream", "@event", "@a", 1], INVALID_HANDLE),
+    (["aclmdlRIBindStream", "@model", GARBAGE, 1], INVALID_HANDLE),
+    (["aclmdlRIBindStream", "@model", "@gone", 1], INVALID_HANDLE),
+    (["aclmdlRIBindStream", "@model", "@event", 1], INVALID_HANDLE),
     (["aclmdlRIBindStream", "@model", None, 1], RT_PARAM),
     (["aclmdlRIBindStream", "@model", None, 0], RT_PARAM),
     (["aclmdlRIBindStream", "@model", "@plain", 0], RT_PARAM),
-    (["aclmdlRIBindStream", "@model", "@far", 0], OTHER_STREAM),
+    (["aclmdlRIBindStream", "@model", "@far", 0], STREAM_CONTEXT),
     (["aclmdlRIBindStream", "@strange", "@a", 0], OTHER_MODEL),
     (["aclmdlRIBindStream", "@model", "@full", 0], RT_PARAM),
     (["aclmdlRIBindStream", "@model", "@a", HEAD], OK),
@@ -80,29 +93,29 @@ CODES: list[tuple[Any, ...]] = [
     (["aclrtSetLabel", "@label", "@a"], UNSUPPORTED),
     # to activate
     (["aclrtActiveStream", "@b", None], INVALID_PARAM),
-    (["aclrtActiveStream", GARBAGE, "@a"], ALL - {"910C"}, BAD_HANDLE, UNSUPPORTED),
-    (["aclrtActiveStream", "@b", "@other"], ALL - {"910C"}, OTHER_STREAM, UNSUPPORTED),
+    (["aclrtActiveStream", GARBAGE, "@a"], ALL - {"910C"}, INVALID_HANDLE, UNSUPPORTED),
+    (["aclrtActiveStream", "@b", "@other"], ALL - {"910C"}, STREAM_CONTEXT, UNSUPPORTED),
     (["aclrtActiveStream", "@b", "@plain"], ALL - {"910C"}, STREAM_MODEL, UNSUPPORTED),
     (["aclrtActiveStream", "@plain", "@a"], ALL - {"910C"}, STREAM_MODEL, UNSUPPORTED),
     (["aclrtActiveStream", "@b", "@a"], ALL - {"910C"}, OK, UNSUPPORTED),
     # to execute what is not built
     (["aclmdlRIExecute", None, 0], INVALID_PARAM),
-    (["aclmdlRIExecute", GARBAGE, 0], BAD_HANDLE),
+    (["aclmdlRIExecute", GARBAGE, 0], INVALID_HANDLE),
     (["aclmdlRIExecute", "@strange", 0], RT_PARAM),
     (["aclmdlRIExecute", "@strange", -2], RT_PARAM),
     (["aclmdlRIExecute", "@strange", -1], NOT_EXECUTABLE),
     (["aclmdlRIExecute", "@model", -1], NOT_EXECUTABLE),
     (["aclmdlRIExecuteAsync", None, GARBAGE], INVALID_PARAM),
-    (["aclmdlRIExecuteAsync", GARBAGE, GARBAGE], GRAPHS, BAD_HANDLE, UNSUPPORTED),
-    (["aclmdlRIExecuteAsync", "@model", GARBAGE], GRAPHS, BAD_HANDLE, UNSUPPORTED),
+    (["aclmdlRIExecuteAsync", GARBAGE, GARBAGE], GRAPHS, INVALID_HANDLE, UNSUPPORTED),
+    (["aclmdlRIExecuteAsync", "@model", GARBAGE], GRAPHS, INVALID_HANDLE, UNSUPPORTED),
     (["aclmdlRIExecuteAsync", "@model", "@a"], GRAPHS, RT_PARAM, UNSUPPORTED),
     (["aclmdlRIExecuteAsync", "@model", "@full"], GRAPHS, RT_PARAM, UNSUPPORTED),
     (["aclmdlRIExecuteAsync", "@strange", "@other"], GRAPHS, NOT_EXECUTABLE, UNSUPPORTED),
     # to build
     (["aclmdlRIEndTask", None, GARBAGE], INVALID_PARAM),
-    (["aclmdlRIEndTask", GARBAGE, GARBAGE], BAD_HANDLE),
-    (["aclmdlRIEndTask", "@model", GARBAGE], BAD_HANDLE),
-    (["aclmdlRIEndTask", "@model", "@other"], OTHER_STREAM),
+    (["aclmdlRIEndTask", GARBAGE, GARBAGE], INVALID_HANDLE),
+    (["aclmdlRIEndTask", "@model", GARBAGE], INVALID_HANDLE),
+    (["aclmdlRIEndTask", "@model", "@other"], STREAM_CONTEXT),
     (["aclmdlRIEndTask", "@strange", "@a"], OTHER_MODEL),
     (["aclmdlRIEndTask", "@model", "@plain"], INTERNAL),
     (["aclmdlRIEndTask", "@model", None], INTERNAL),
@@ -114,7 +127,7 @@ CODES: list[tuple[Any, ...]] = [
     (["aclrtRecordEvent", "@bit", "@b"], OK),
     (["aclmdlRIBuildEnd", None, None], INVALID_PARAM),
     (["aclmdlRIBuildEnd", GARBAGE, GARBAGE], INVALID_PARAM),
-    (["aclmdlRIBuildEnd", GARBAGE, None], BAD_HANDLE),
+    (["aclmdlRIBuildEnd", GARBAGE, None], INVALID_HANDLE),
     (["aclmdlRIBuildEnd", "@strange", None], OTHER_MODEL),
     (["aclmdlRIBuildEnd", "@model", None], OK),
     (["aclmdlRIBuildEnd", "@model", None], RT_PARAM),
@@ -122,19 +135,19 @@ CODES: list[tuple[Any, ...]] = [
     # to execute
     (["aclmdlRIExecute", "@model", -1], OK),
     (["aclmdlRIExecute", "@model", 5000], OK),
-    (["aclmdlRIExecuteAsync", "@model", "@other"], GRAPHS, OTHER_STREAM, UNSUPPORTED),
+    (["aclmdlRIExecuteAsync", "@model", "@other"], GRAPHS, STREAM_CONTEXT, UNSUPPORTED),
     (["aclmdlRIExecuteAsync", "@model", "@plain"], GRAPHS, OK, UNSUPPORTED),
     (["aclmdlRIExecuteAsync", "@model", None], GRAPHS, OK, UNSUPPORTED),
     (["aclrtSynchronizeDevice"], OK),
     (["aclmdlRIAbort", None], RT_PARAM),
-    (["aclmdlRIAbort", GARBAGE], BAD_HANDLE),
+    (["aclmdlRIAbort", GARBAGE], INVALID_HANDLE),
     (["aclmdlRIAbort", "@strange"], OTHER_MODEL),
     (["aclmdlRIAbort", "@model"], OK),
     # names and numbers
     (["aclmdlRIGetName", "@model", 1, "buffer"], OK),
     (["aclmdlRISetName", None, "text:x"], INVALID_PARAM),
     (["aclmdlRISetName", "@model", None], INVALID_PARAM),
-    (["aclmdlRISetName", GARBAGE, "text:x"], BAD_HANDLE),
+    (["aclmdlRISetName", GARBAGE, "text:x"], INVALID_HANDLE),
     (["aclmdlRISetName", "@strange", "text:x"], OTHER_MODEL),
     (["aclmdlRISetName", "@model", "text:four"], OK),
     (["aclmdlRIGetName", None, 0, None], INVALID_PARAM),
@@ -149,9 +162,9 @@ CODES: list[tuple[Any, ...]] = [
     # to take it apart
     (["aclmdlRIBindStream", "@model", "@plain", 0], RT_PARAM),
     (["aclmdlRIUnbindStream", None, GARBAGE], INVALID_PARAM),
-    (["aclmdlRIUnbindStream", GARBAGE, "@a"], BAD_HANDLE),
-    (["aclmdlRIUnbindStream", "@model", GARBAGE], BAD_HANDLE),
-    (["aclmdlRIUnbindStream", "@model", "@other"], OTHER_STREAM),
+    (["aclmdlRIUnbindStream", GARBAGE, "@a"], INVALID_HANDLE),
+    (["aclmdlRIUnbindStream", "@model", GARBAGE], INVALID_HANDLE),
+    (["aclmdlRIUnbindStream", "@model", "@other"], STREAM_CONTEXT),
     (["aclmdlRIUnbindStream", "@strange", "@a"], OTHER_MODEL),
     (["aclmdlRIUnbindStream", "@second", "@a"], STREAM_MODEL),
     (["aclmdlRIUnbindStream", "@model", "@plain"], STREAM_MODEL),
@@ -161,15 +174,15 @@ CODES: list[tuple[Any, ...]] = [
     (["aclmdlRIBindStream", "@model", "@a", 0], RT_PARAM),
     (["aclmdlRIBindStream", "@second", "@a", 0], OK),
     (["aclmdlRIDestroy", None], INVALID_PARAM),
-    (["aclmdlRIDestroy", "@plain"], BAD_HANDLE),
+    (["aclmdlRIDestroy", "@plain"], INVALID_HANDLE),
     (["aclmdlRIDestroy", "@strange"], OTHER_MODEL),
     (["aclmdlRIDestroy", "@model"], OK),
-    (["aclmdlRIDestroy", "@model"], BAD_HANDLE),
+    (["aclmdlRIDestroy", "@model"], INVALID_HANDLE),
     (["aclrtDestroyStream", "@b"], OK),
     (["aclrtDestroyStream", "@a"], STREAM_MODEL),
     # the context takes what it has along
     (["aclrtResetDevice", 0], OK),
-    (["aclmdlRIDestroy", "@second"], BAD_HANDLE),
+    (["aclmdlRIDestroy", "@second"], INVALID_HANDLE),
     (["aclmdlRIBuildBegin", "out", 0], NO_CONTEXT),
 ]
 
@@ -236,10 +249,6 @@ def model(lib: Any, ffi: Any, device: Any) -> Iterator[Model]:
     model = Model(lib, ffi)
     yield model
     model.close()
-
-
-def _raw(stream: Any) -> Any:
-    return _driver.ffi.cast("aclrtStream", stream.handle)
 
 
 class Gate:
@@ -331,7 +340,7 @@ def test_an_execution_that_takes_too_long_is_aborted(model: Model, gate: Gate) -
     gate.hold(model.streams[1])
     model.call(1, lambda: told.append("behind"))
     model.build()
-    assert model.execute(timeout_ms=1) == TIMEOUT
+    assert model.execute(timeout_ms=1) == SYNC_TIMEOUT
     gate.open()
     assert told == []
     assert model.execute() == OK
@@ -343,7 +352,7 @@ def test_an_abort_ends_the_execution_with_a_code_of_its_own(model: Model, lib: A
     model.build()
     assert model.launch(stream) == OK
     assert lib.aclmdlRIAbort(model.handle) == OK
-    assert lib.aclrtSynchronizeStream(_raw(stream)) == ABORTED_NORMALLY
+    assert lib.aclrtSynchronizeStream(raw(_driver.ffi, stream)) == ABORTED_NORMALLY
     gate.open()
     assert model.execute() == OK
 
@@ -354,7 +363,7 @@ def test_aborting_the_stream_of_a_launch_stops_the_model(model: Model, lib: Any,
     model.call(0, lambda: told.append("behind"))
     model.build()
     assert model.launch(stream) == OK
-    assert lib.aclrtStreamAbort(_raw(stream)) == OK
+    assert lib.aclrtStreamAbort(raw(_driver.ffi, stream)) == OK
     gate.open()
     stream.synchronize()
     assert told == []
@@ -421,7 +430,7 @@ def test_resetting_the_device_lets_a_launch_end(child: Callable[..., Any]) -> No
         codes = [lib.aclrtResetDevice(0), lib.aclrtSetDevice(0), lib.aclmdlRIExecute(model, -1)]
         told([order, codes, lib.aclrtResetDeviceForce(0)])
     """
-    assert child(script) == [["model"] * 3, [OK, OK, BAD_HANDLE], OK]
+    assert child(script) == [["model"] * 3, [OK, OK, INVALID_HANDLE], OK]
 
 
 def test_a_stream_that_is_no_head_waits_until_it_is_activated(lib: Any, ffi: Any, device: Any) -> None:
@@ -444,9 +453,8 @@ def test_an_end_that_is_never_reached(lib: Any, ffi: Any, device: Any) -> None:
     model.close()
 
 
-def test_the_failure_of_a_task_is_the_execution_s(model: Model, lib: Any, stream: Any, backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("only the simulator fails on demand")
+@pytest.mark.simulator("only the simulator injects faults")
+def test_the_failure_of_a_task_is_the_execution_s(model: Model, lib: Any, stream: Any) -> None:
     told: list[str] = []
     with sim.faults():
         assert lib.aclsimFailTask(model.streams[0], 1, 507015) == OK
@@ -455,7 +463,7 @@ def test_the_failure_of_a_task_is_the_execution_s(model: Model, lib: Any, stream
         model.build()
         assert model.execute() == 507015
         assert model.launch(stream) == OK
-        assert lib.aclrtSynchronizeStream(_raw(stream)) == 507015
+        assert lib.aclrtSynchronizeStream(raw(_driver.ffi, stream)) == 507015
     assert told == ["next"] * 2
 
 

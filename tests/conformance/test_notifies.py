@@ -6,18 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.codes import GARBAGE
 
 from ascend_rt.testing import Latch
-
-GARBAGE = 0x1234567800
-
-
-@pytest.fixture
-def notify(lib: Any, ffi: Any, device: Any) -> Any:
-    out = ffi.new("aclrtNotify *")
-    assert lib.aclrtCreateNotify(out, 0) == 0
-    yield out[0]
-    lib.aclrtDestroyNotify(out[0])
 
 
 def raw(ffi: Any, stream: Any) -> Any:

@@ -9,18 +9,15 @@ an Ascend910B1.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.recordings import MACHINE
 
-from ascend_rt import library, supports
+from ascend_rt import supports
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "event_sequences.json"
-REPLAY = Path(__file__).resolve().parents[3] / "shared" / "oracle" / "replay.py"
 SEQUENCES = json.loads(DATA.read_text(encoding="utf-8"))
 # By group: function, case, arguments as in calls.py, code. Only calls that need no more preparation than this.
 ARGUMENTS = json.loads(DATA.with_name("recorded_arguments.json").read_text(encoding="utf-8"))
@@ -35,8 +32,6 @@ PREPARATION = [
     ["aclrtMallocHost", "out:pinned2", 4096],
     ["aclrtCreateStream", "out:stream"],
 ]
-# The recording's machine.
-MACHINE = {"ASCEND_RT_SIM_DEVICES": "2", "ASCEND_RT_SIM_PRODUCT": "910B"}
 
 # What a recorded output says about the value that came back.
 OUTPUTS: dict[str, Any] = {
@@ -111,9 +106,8 @@ def test_arguments_are_answered_as_the_real_runtime_did(group: str, calls: Any, 
 
 
 @pytest.mark.parametrize("group", RECORDED)
-def test_sequences_are_answered_as_the_real_runtime_did(group: str, calls: Any, backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("some sequences hold the device")
+@pytest.mark.simulator("some sequences hold the device")
+def test_sequences_are_answered_as_the_real_runtime_did(group: str, calls: Any) -> None:
     rows = RECORDED[group]
     answers = calls([[function, *arguments] for function, _, arguments, _ in rows], **MACHINE)
     differences = [
@@ -122,61 +116,3 @@ def test_sequences_are_answered_as_the_real_runtime_did(group: str, calls: Any, 
         if expected not in (None, code)
     ]
     assert differences == []
-
-
-# What a group may differ in, and why.
-DIFFERENCES = {
-    "g11": {
-        "aclrtGetDeviceInfo(0, 301": "the recorded machine answered 128 GiB and allocated 64",
-        "aclrtGetStreamAvailableNum": "documented are 1984 streams, the emulated driver had 2036",
-        "aclrtSetOpExecuteTimeOutV2": "the emulated driver has no time scale",
-        "aclrtGetOpTimeOutInterval": "the emulated driver has no time scale",
-        "aclrtGetOpExecuteTimeout": "the emulated driver has no time scale",
-    },
-    "g60": {"aclrtMallocHostWithCfg": "documented for 910B, the emulated driver keeps no addresses of the host"},
-    "g44": {"aclrtIpcGetEventHandle": "the emulated driver has no IPC events, so the recording leaves their calls out"},
-}
-
-
-@pytest.mark.skipif(not REPLAY.exists(), reason="the recorded sequences are not beside this checkout")
-@pytest.mark.parametrize(
-    "group",
-    [
-        "g0",
-        "g10",
-        "g11",
-        "g20",
-        "g3",
-        "g40",
-        "g41",
-        "g42",
-        "g43",
-        "g44",
-        "g45",
-        "g46",
-        "g47",
-        "g5",
-        "g60",
-        "g61",
-        "g63",
-        "g64",
-        "g67",
-        "g70",
-        "g72",
-        "g80",
-        "gA0",
-        "gA4",
-        "gA5",
-        "gA6",
-    ],
-)
-def test_recorded_groups_agree(group: str, backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("the recorder's own tool compares with hardware")
-    command = [sys.executable, str(REPLAY), "--lib", library().path, "--group", group, "--outs", "--verbose"]
-    replay = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=os.environ | MACHINE)
-    assert "calls agree" in replay.stdout, replay.stdout + replay.stderr
-    told = [line for line in replay.stdout.splitlines() if "expected" in line or "out of step" in line]
-    known = DIFFERENCES.get(group, {})
-    assert [line for line in told if not any(call in line for call in known)] == []
-    assert all(any(call in line for line in told) for call in known), "a difference is gone: take it off the list"

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support.codes import INVALID_DEVICE, INVALID_PARAM, NO_CONTEXT, OK, RT_PARAM, UNSUPPORTED
 
-OK, INVALID_PARAM, RT_PARAM, NO_DEVICE, NO_CONTEXT = 0, 100000, 107000, 107001, 107002
-FLAGS_UNSUPPORTED, UNSUPPORTED = 200006, 207000
+FLAGS_UNSUPPORTED = 200006
 WITH_PEERS = ("910B", "910C", "310P", "910", "950")
 
 # With device 0 set, and two devices.
@@ -17,13 +17,13 @@ ARGUMENTS = [
     ("aclrtDeviceCanAccessPeer", (None, 0, 1), RT_PARAM),
     ("aclrtDeviceCanAccessPeer", (None, 0, 0), INVALID_PARAM),
     ("aclrtDeviceCanAccessPeer", ("out", 1, 1), INVALID_PARAM),
-    ("aclrtDeviceCanAccessPeer", ("out", 0, 2), NO_DEVICE),
-    ("aclrtDeviceCanAccessPeer", ("out", -1, 0), NO_DEVICE),
+    ("aclrtDeviceCanAccessPeer", ("out", 0, 2), INVALID_DEVICE),
+    ("aclrtDeviceCanAccessPeer", ("out", -1, 0), INVALID_DEVICE),
     ("aclrtDeviceEnablePeerAccess", (1, 1), FLAGS_UNSUPPORTED),
     ("aclrtDeviceEnablePeerAccess", (0, 0), INVALID_PARAM),
-    ("aclrtDeviceEnablePeerAccess", (2, 0), NO_DEVICE),
+    ("aclrtDeviceEnablePeerAccess", (2, 0), INVALID_DEVICE),
     ("aclrtDeviceDisablePeerAccess", (0,), INVALID_PARAM),
-    ("aclrtDeviceDisablePeerAccess", (-1,), NO_DEVICE),
+    ("aclrtDeviceDisablePeerAccess", (-1,), INVALID_DEVICE),
     ("aclrtDeviceDisablePeerAccess", (1,), OK),
     ("aclrtDevicePeerAccessStatus", (0, 1, None), INVALID_PARAM),
     ("aclrtDevicePeerAccessStatus", (0, 2, "out"), RT_PARAM),
@@ -81,7 +81,7 @@ def test_the_topology_is_one_bit(calls: Callable[..., list[Any]]) -> None:
 
 def test_topology_checks_ids_with_a_list_of_visible_devices(calls: Callable[..., list[Any]]) -> None:
     rows = [["aclrtGetDevicesTopo", 0, other, "out"] for other in (1, 2)]
-    assert [code for code, _ in calls(rows, ASCEND_RT_VISIBLE_DEVICES="0,5")] == [OK, NO_DEVICE]
+    assert [code for code, _ in calls(rows, ASCEND_RT_VISIBLE_DEVICES="0,5")] == [OK, INVALID_DEVICE]
 
 
 # --- atomic operations -----------------------------------------------------------------------------------------------
@@ -115,11 +115,11 @@ def test_capabilities_of_every_operation(lib: Any, ffi: Any) -> None:
         (HOST, (13,), (0,), RT_PARAM),
         (HOST, (0, 29), (0,), RT_PARAM),
         (HOST, (45,), (0,), RT_PARAM),
-        (HOST, (0,), (1000,), NO_DEVICE),
+        (HOST, (0,), (1000,), INVALID_DEVICE),
         (PEER, (), (0, 1), RT_PARAM),
         (PEER, (33,), (0, 1), RT_PARAM),
-        (PEER, (0,), (1, 1), NO_DEVICE),
-        (PEER, (0,), (0, -1), NO_DEVICE),
+        (PEER, (0,), (1, 1), INVALID_DEVICE),
+        (PEER, (0,), (0, -1), INVALID_DEVICE),
     ],
 )
 def test_capability_arguments(

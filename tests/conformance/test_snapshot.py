@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 import pytest
+from support.codes import INVALID_PARAM, RT_PARAM, UNSUPPORTED
 
-INVALID_PARAM, RT_PARAM, UNSUPPORTED = 100000, 107000, 207000
 LOCK, UNLOCK, BACKUP, RESTORE, CALLBACK, REGISTER = 507906, 507907, 507908, 507909, 507912, 507913
 
 START = """
@@ -223,9 +223,8 @@ def test_calls_wait_until_the_process_is_unlocked(states: str, child: Any) -> No
     assert child(script, states) == ["unlock"] + [["set", 0]] * 4
 
 
-def test_a_backup_waits_for_the_devices(child: Any, backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("needs a device that can be paused")
+@pytest.mark.simulator("only the simulator can pause a device")
+def test_a_backup_waits_for_the_devices(child: Any) -> None:
     script = (
         START
         + """
@@ -251,9 +250,8 @@ def test_a_backup_waits_for_the_devices(child: Any, backend: str) -> None:
 
 
 @pytest.mark.parametrize(("product", "code"), [("910B", 0), ("910C", 0), ("310B", UNSUPPORTED), ("910", UNSUPPORTED)])
-def test_products(product: str, code: int, child: Any, backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("the simulator plays the products")
+@pytest.mark.simulator("only the simulator plays other products")
+def test_products(product: str, code: int, child: Any) -> None:
     script = (
         START
         + """

@@ -5,33 +5,15 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support.threads import in_thread
 
 from ascend_rt import Context, Device, Event, Stream
 from ascend_rt.enums import StreamFlag
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument, InvalidHandle, NoContext, StreamAborted, Timeout
 from ascend_rt.testing import Latch
-
-
-def in_thread(body: Callable[[], Any]) -> Any:
-    """Run a function in a thread of its own and return what it returns, or raise what it raises."""
-    outcome: list[Any] = []
-
-    def run() -> None:
-        try:
-            outcome.append(body())
-        except BaseException as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    return outcome[0]
 
 
 def test_streams_are_independent(stream: Stream, other: Stream) -> None:

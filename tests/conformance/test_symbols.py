@@ -7,23 +7,24 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from support.codes import FAILURE, INVALID_PARAM, NO_CONTEXT, OK, OUT_OF_MEMORY, RT_PARAM, UNSUPPORTED
 
 from ascend_rt import sim
 from ascend_rt.testing import Latch
 
-OK, FAILURE, INVALID_PARAM, RT_PARAM, NO_CONTEXT, INVALID_SYMBOL = 0, 500001, 100000, 107000, 107002, 107043
-UNSUPPORTED, OUT_OF_MEMORY = 207000, 207001
+INVALID_SYMBOL = 107043
 SYMBOL, OTHER = 0x1000, 0x2000  # nobody looks at what is there
 CONTENT = bytes(range(100))
 TO_DEVICE, TO_HOST, DEFAULT = 1, 2, 4
 
-pytestmark = pytest.mark.usefixtures("variable")
+pytestmark = [
+    pytest.mark.simulator("programs with variables are not compiled here; the simulator registers them without"),
+    pytest.mark.usefixtures("variable"),
+]
 
 
 @pytest.fixture
-def variable(backend: str, device: Any) -> Iterator[None]:
-    if backend != "sim":
-        pytest.skip("programs with variables are not compiled here; the simulator registers them without")
+def variable(device: Any) -> Iterator[None]:
     sim.register_symbol(SYMBOL, CONTENT)
     yield
     sim.unregister_symbol(SYMBOL)

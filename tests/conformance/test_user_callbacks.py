@@ -7,16 +7,13 @@ import threading
 from typing import Any
 
 import pytest
+from support.codes import OK
 
 from ascend_rt.testing import Latch
 
-OK, SUBSCRIBED, NO_THREAD, TIMED_OUT = 0, 107011, 107015, 507012
+pytestmark = pytest.mark.simulator("the runtime deadlocks where the simulator refuses")
 
-
-@pytest.fixture(autouse=True)
-def simulator(backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("the runtime deadlocks where the simulator refuses")
+SUBSCRIBED, NO_THREAD, TIMED_OUT = 107011, 107015, 507012
 
 
 class Callbacks:

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.codes import INVALID_FILE, INVALID_PARAM, PARSE_FILE
 
 from ascend_rt import library
 
-INVALID_PARAM, INVALID_FILE, PARSE_FILE, INTERNAL = 100000, 100003, 100006, 500000
+INTERNAL = 500000
 INF_NAN, BF16, JIT_COMPILE = 0, 1, 2
 
 

@@ -7,22 +7,21 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from support.codes import (
+    DRIVER,
+    INVALID_DEVICE,
+    INVALID_HANDLE,
+    INVALID_PARAM,
+    OK,
+    OUT_OF_MEMORY,
+    PRODUCTS,
+    RT_PARAM,
+    UNSUPPORTED,
+)
+from support.virtual_memory import DEVICE, GIB, HOST, HUGE, MIB, NEVER_GRANTED, NUMA, READ_WRITE, TIB, prop
 
 from ascend_rt import Buffer, fill
 from ascend_rt.testing import Latch
-
-OK, INVALID_PARAM, RT_PARAM, NO_DEVICE, NO_CONTEXT, BAD_HANDLE = 0, 100000, 107000, 107001, 107002, 107017
-UNSUPPORTED, NO_MEMORY, NO_LINK, IN_USE = 207000, 207001, 207021, 507899
-MIB, GIB, TIB = 1 << 20, 1 << 30, 1 << 40
-HUGE = 2 * MIB
-READ_WRITE, NEVER_GRANTED = 3, 0x7FFFFFFF
-HOST, DEVICE, UNREGISTERED, MANAGED, NUMA = range(5)
-PRODUCTS = ("910B", "910C", "310B", "310P", "910", "950")
-GARBAGE = 0x1234567800
-
-
-def prop(attribute: int = 4, device: int = 0, kind: int = DEVICE, **more: int) -> dict[str, Any]:
-    return {"memAttr": attribute, "location": {"id": device, "type": kind}, **more}
 
 
 class Virtual:
@@ -213,10 +212,10 @@ def test_access_of_several_locations(virtual: Virtual, lib: Any, ffi: Any) -> No
     ("second", "code"),
     [
         ((READ_WRITE, HOST, 0), OK),
-        ((READ_WRITE, DEVICE, 99), NO_DEVICE),
+        ((READ_WRITE, DEVICE, 99), INVALID_DEVICE),
         ((READ_WRITE, HOST, 1), RT_PARAM),
         ((1, HOST, 0), RT_PARAM),
-        ((1, DEVICE, 0), IN_USE),  # it has other access already
+        ((1, DEVICE, 0), DRIVER),  # it has other access already
     ],
 )
 def test_access_is_granted_to_all_or_none(
@@ -274,7 +273,7 @@ def test_memory_lives_until_the_last_mapping_is_gone(virtual: Virtual, lib: Any,
     free = device.memory_info.free
     address, memory = virtual.mapped()
     assert lib.aclrtFreePhysical(memory) == OK
-    assert lib.aclrtFreePhysical(memory) == BAD_HANDLE
+    assert lib.aclrtFreePhysical(memory) == INVALID_HANDLE
     assert device.memory_info.free == free - HUGE
     assert virtual.write(address, b"alive") == OK
     virtual.give_back(address)
@@ -289,7 +288,7 @@ def test_a_handle_is_freed_as_often_as_it_was_retained(virtual: Virtual, lib: An
     virtual.give_back(address)
     assert lib.aclrtFreePhysical(memory) == OK
     assert lib.aclrtFreePhysical(memory) == OK
-    assert lib.aclrtFreePhysical(memory) == BAD_HANDLE
+    assert lib.aclrtFreePhysical(memory) == INVALID_HANDLE
 
 
 def test_a_mapping_gives_a_handle_after_the_last_was_freed(virtual: Virtual, lib: Any, ffi: Any) -> None:
@@ -377,9 +376,9 @@ def test_wished_addresses(virtual: Virtual, lib: Any, ffi: Any) -> None:
     wish, out = 17 * TIB, ffi.new("void **")
     assert number(ffi, virtual.reserve(2 * HUGE, wish)) == wish
     rows = [
-        (wish, HUGE, NO_MEMORY),
-        (wish + HUGE, HUGE, NO_MEMORY),  # taken
-        (wish - HUGE, 2 * HUGE, NO_MEMORY),
+        (wish, HUGE, OUT_OF_MEMORY),
+        (wish + HUGE, HUGE, OUT_OF_MEMORY),  # taken
+        (wish - HUGE, 2 * HUGE, OUT_OF_MEMORY),
         (16 * TIB - HUGE, HUGE, RT_PARAM),
         (24 * TIB - HUGE, 2 * HUGE, RT_PARAM),
         (24 * TIB, HUGE, RT_PARAM),
@@ -412,7 +411,7 @@ def test_released_addresses_can_be_wished_in_other_pieces(virtual: Virtual, lib:
         assert number(ffi, address) == begin + offset * HUGE
         for inside in {0, pages - 1}:
             wish = address + inside * HUGE
-            assert lib.aclrtReserveMemAddress(out, HUGE, 0, wish, 1) == NO_MEMORY, (offset, pages, inside)
+            assert lib.aclrtReserveMemAddress(out, HUGE, 0, wish, 1) == OUT_OF_MEMORY, (offset, pages, inside)
         memory = virtual.allocate()
         assert lib.aclrtMapMem(address, HUGE, 0, memory, 0) == OK
         assert virtual.read(address, 4) == bytes(4)
@@ -456,242 +455,31 @@ def test_addresses_are_distinct_and_come_back(virtual: Virtual, lib: Any, ffi: A
 
 def test_what_is_mapped_is_not_released(virtual: Virtual, lib: Any) -> None:
     address, memory = virtual.mapped()
-    assert lib.aclrtReleaseMemAddress(address) == IN_USE
+    assert lib.aclrtReleaseMemAddress(address) == DRIVER
     assert virtual.write(address, b"alive") == OK
     virtual.give_back(address, memory)
     assert lib.aclrtReleaseMemAddress(address) == RT_PARAM
     assert lib.aclrtUnmapMem(address) == RT_PARAM
 
 
-# --- devices ---------------------------------------------------------------------------------------------------------
-
-
-def test_devices_are_not_mixed_in_one_reservation(calls: Callable[..., list[Any]]) -> None:
-    rows = [
-        (["aclrtReserveMemAddress", "out:here", 4 * HUGE, 0, 20 * TIB, 0], OK),
-        (["aclrtMallocPhysical", "out:first", HUGE, prop(device=0), 0], OK),
-        (["aclrtMallocPhysical", "out:second", HUGE, prop(device=1), 0], OK),
-        (["aclrtMallocPhysical", "out:host", HUGE, prop(12, 0, HOST), 0], OK),
-        (["aclrtMapMem", 20 * TIB, HUGE, 0, "@first", 0], OK),
-        (["aclrtMapMem", 20 * TIB + HUGE, HUGE, 0, "@second", 0], RT_PARAM),
-        (["aclrtMapMem", 20 * TIB + HUGE, HUGE, 0, "@host", 0], RT_PARAM),
-        (["aclrtMapMem", 20 * TIB + HUGE, HUGE, 0, "@first", 0], OK),
-        (["aclrtUnmapMem", 20 * TIB], OK),
-        (["aclrtUnmapMem", 20 * TIB + HUGE], OK),
-        (["aclrtMapMem", 20 * TIB, HUGE, 0, "@second", 0], OK),
-    ]
-    answers = calls([call for call, _ in rows], ASCEND_RT_SIM_DEVICES=2)
-    assert [code for code, _ in answers] == [code for _, code in rows]
-
-
-def test_a_reset_drops_the_memory_of_the_device(calls: Callable[..., list[Any]]) -> None:
-    asked = ["aclrtGetMemInfo", 1, "out", "out"]
-    at = 20 * TIB
-    rows = [
-        (["aclrtSetDevice", 0], OK),
-        (asked, OK),
-        (["aclrtReserveMemAddress", "out", 4 * HUGE, 0, at, 0], OK),
-        (["aclrtMallocPhysical", "out:gone", HUGE, prop(), 0], OK),
-        (["aclrtMallocPhysical", "out:unmapped", HUGE, prop(), 0], OK),
-        (["aclrtMallocPhysical", "out:other", HUGE, prop(device=1), 0], OK),
-        (["aclrtMapMem", at, HUGE, 0, "@gone", 0], OK),
-        (asked, OK),
-        (["aclrtResetDevice", 0], OK),
-        (["aclrtFreePhysical", "@gone"], BAD_HANDLE),
-        (["aclrtFreePhysical", "@unmapped"], BAD_HANDLE),
-        (["aclrtUnmapMem", at], RT_PARAM),
-        (["aclrtSetDevice", 0], OK),
-        (asked, OK),
-        (["aclrtMapMem", at, HUGE, 0, "@other", 0], OK),  # another device's memory and the addresses stay
-        (["aclrtUnmapMem", at], OK),
-        (["aclrtReleaseMemAddress", at], OK),
-        (["aclrtFreePhysical", "@other"], OK),
-    ]
-    answers = calls([call for call, _ in rows], ASCEND_RT_SIM_DEVICES=2)
-    assert [code for code, _ in answers] == [code for _, code in rows]
-    before, during, after = (values for _, values in answers if len(values) == 2)
-    assert (before, during[0]) == (after, before[0] - 2 * HUGE)
-
-
 def test_exhaustion(virtual: Virtual, lib: Any, ffi: Any) -> None:
     out = ffi.new("aclrtDrvMemHandle *", ffi.cast("void *", 7))
     for properties, size in [(prop(), TIB), (prop(), 2**64 - HUGE), (prop(12, 0, HOST), 2**64 - HUGE)]:
-        assert lib.aclrtMallocPhysical(out, size, ffi.new("aclrtPhysicalMemProp *", properties), 0) == NO_MEMORY
+        assert lib.aclrtMallocPhysical(out, size, ffi.new("aclrtPhysicalMemProp *", properties), 0) == OUT_OF_MEMORY
     address = ffi.new("void **", ffi.cast("void *", 7))
     for size in (16 * TIB, 2**64 - HUGE):
-        assert lib.aclrtReserveMemAddress(address, size, 0, ffi.NULL, 1) == NO_MEMORY
+        assert lib.aclrtReserveMemAddress(address, size, 0, ffi.NULL, 1) == OUT_OF_MEMORY
     assert (number(ffi, out[0]), number(ffi, address[0])) == (7, 7)
 
 
 def test_memory_of_the_host_is_exhausted_too(virtual: Virtual, lib: Any, ffi: Any) -> None:
     out = ffi.new("aclrtDrvMemHandle *")
     properties = ffi.new("aclrtPhysicalMemProp *", prop(12, 0, HOST))
-    assert lib.aclrtMallocPhysical(out, 32 * TIB, properties, 0) == NO_MEMORY
+    assert lib.aclrtMallocPhysical(out, 32 * TIB, properties, 0) == OUT_OF_MEMORY
     taken = virtual.allocate(40 * GIB, **prop(12, 0, HOST))
-    assert lib.aclrtMallocPhysical(out, 40 * GIB, properties, 0) == NO_MEMORY
+    assert lib.aclrtMallocPhysical(out, 40 * GIB, properties, 0) == OUT_OF_MEMORY
     pinned = ffi.new("void **")
-    assert lib.aclrtMallocHost(pinned, 40 * GIB) == NO_MEMORY  # it is the same memory
+    assert lib.aclrtMallocHost(pinned, 40 * GIB) == OUT_OF_MEMORY  # it is the same memory
     assert lib.aclrtFreePhysical(taken) == OK
     assert lib.aclrtMallocHost(pinned, 40 * GIB) == OK
     assert lib.aclrtFreeHost(pinned[0]) == OK
-
-
-# --- links (910C) ----------------------------------------------------------------------------------------------------
-
-
-def test_blocks_are_mapped_over_a_link(calls: Callable[..., list[Any]]) -> None:
-    source, target = 20 * TIB, 21 * TIB
-    rows = [
-        (["aclrtReserveMemAddress", "out", 4 * HUGE, 0, source, 0], OK),
-        (["aclrtReserveMemAddress", "out", 4 * HUGE, 0, target, 0], OK),
-        (["aclrtMallocPhysical", "out:first", HUGE, prop(), 0], OK),
-        (["aclrtMallocPhysical", "out:second", 2 * HUGE, prop(), 0], OK),
-        (["aclrtMapMem", source, HUGE, 0, "@first", 0], OK),
-        (["aclrtMapMem", source + HUGE, 2 * HUGE, 0, "@second", 0], OK),
-        (["aclrtMemMapSelectedLink", None, 3 * HUGE, source, 0], INVALID_PARAM),
-        (["aclrtMemMapSelectedLink", target, 0, source, 0], INVALID_PARAM),
-        (["aclrtMemMapSelectedLink", target, 3 * HUGE, None, 0], INVALID_PARAM),
-        (["aclrtMemMapSelectedLink", target, 3 * HUGE, source, 2], INVALID_PARAM),
-        (["aclrtMemMapSelectedLink", target, HUGE, source + 64, 0], RT_PARAM),
-        (["aclrtMemMapSelectedLink", target, 2 * HUGE, source, 1], RT_PARAM),  # ends inside a block
-        (["aclrtMemMapSelectedLink", target, 4 * HUGE, source, 1], RT_PARAM),  # longer than what is there
-        (["aclrtUnmapMem", target], RT_PARAM),  # nothing of those is left
-        (["aclrtMemMapSelectedLink", target, 3 * HUGE, source, 1], OK),
-        (["aclrtMemMapSelectedLink", target, 3 * HUGE, source, 1], IN_USE),
-        (["aclrtUnmapMem", target], OK),
-        (["aclrtUnmapMem", target + HUGE], OK),
-        (["aclrtMemMapSetLink", None, 9], INVALID_PARAM),
-        (["aclrtMemMapSetLink", "@first", 4], RT_PARAM),
-        (["aclrtMemMapSetLink", GARBAGE, 0], BAD_HANDLE),
-        (["aclrtMemMapSetLink", "@first", 0], OK),
-        (["aclrtMemMapSetLink", "@first", 2], NO_LINK),
-    ]
-    answers = calls([call for call, _ in rows], ASCEND_RT_SIM_PRODUCT="910C")
-    for (call, code), (answer, _) in zip(rows, answers, strict=True):
-        assert answer == code, call
-
-
-@pytest.mark.parametrize("product", PRODUCTS)
-def test_links_of_products(product: str, calls: Callable[..., list[Any]]) -> None:
-    rows = [["aclrtMallocPhysical", "out:one", HUGE, prop(), 0]]
-    rows += [["aclrtMemMapSetLink", "@one", link] for link in range(4)]
-    rows += [["aclrtMemMapSelectedLink", "buffer", HUGE, "buffer", 0]]
-    codes = [code for code, _ in calls(rows, ASCEND_RT_SIM_PRODUCT=product)][1:]
-    links = {"910C": [OK, OK, NO_LINK, NO_LINK], "950": [NO_LINK, NO_LINK, OK, OK]}.get(product, [UNSUPPORTED] * 4)
-    assert codes == [*links, RT_PARAM if product == "910C" else UNSUPPORTED]
-
-
-# --- arguments -------------------------------------------------------------------------------------------------------
-
-# In a process without a context: these functions need none.
-# Other access for the memory's own device, which has it already only where mapping grants it.
-RESET = {"aclrtMapMem": IN_USE, "aclrtMemMapNoAccess": RT_PARAM}
-ARGUMENTS = [
-    (["aclrtMallocPhysical", None, 0, None, 1], INVALID_PARAM),
-    (["aclrtMallocPhysical", "out", HUGE, None, 0], INVALID_PARAM),
-    (["aclrtMallocPhysical", "out", 0, prop(), 0], INVALID_PARAM),
-    (["aclrtMallocPhysical", "out", HUGE, prop(), 1], INVALID_PARAM),
-    (["aclrtMallocPhysical", "out", HUGE, prop(handleType=2), 0], INVALID_PARAM),
-    (["aclrtMallocPhysical", "out", HUGE, prop(allocationType=1), 0], INVALID_PARAM),
-    (["aclrtMallocPhysical", "out", HUGE, prop(kind=UNREGISTERED), 0], INVALID_PARAM),
-    (["aclrtMallocPhysical", "out", HUGE, prop(kind=MANAGED), 0], INVALID_PARAM),
-    (["aclrtMallocPhysical", "out", HUGE, prop(2, device=9), 0], INVALID_PARAM),
-    (["aclrtMallocPhysical", "out", HUGE, prop(device=9), 0], NO_DEVICE),
-    (["aclrtMallocPhysical", "out", HUGE, prop(12, 0, NUMA), 0], NO_CONTEXT),
-    (["aclrtMallocPhysical", "out", HUGE + 1, prop(), 0], RT_PARAM),
-    (["aclrtMallocPhysical", "out:memory", HUGE, prop(reserve=7), 0], OK),
-    (["aclrtMemGetAllocationGranularity", None, 0, "out"], INVALID_PARAM),
-    (["aclrtMemGetAllocationGranularity", prop(), 0, None], INVALID_PARAM),
-    (["aclrtMemGetAllocationGranularity", prop(2, device=9), 0, "out"], INVALID_PARAM),
-    (["aclrtMemGetAllocationGranularity", prop(device=9, handleType=2), 0, "out"], NO_DEVICE),
-    (["aclrtMemGetAllocationPropertiesFromHandle", None, None], INVALID_PARAM),
-    (["aclrtMemGetAllocationPropertiesFromHandle", "@memory", None], INVALID_PARAM),
-    (["aclrtMemGetAllocationPropertiesFromHandle", GARBAGE, "out"], BAD_HANDLE),
-    (["aclrtFreePhysical", None], INVALID_PARAM),
-    (["aclrtFreePhysical", GARBAGE], BAD_HANDLE),
-    (["aclrtReserveMemAddress", None, 0, 0, None, 2], INVALID_PARAM),
-    (["aclrtReserveMemAddress", "out", 0, 0, None, 0], INVALID_PARAM),
-    (["aclrtReserveMemAddress", "out", HUGE, 0, None, 2], INVALID_PARAM),
-    (["aclrtReserveMemAddress", "out", HUGE + 4096, 0, None, 0], RT_PARAM),
-    (["aclrtReserveMemAddress", "out", 128 * GIB + HUGE, 0, None, 0], RT_PARAM),
-    (["aclrtReserveMemAddress", "out", 128 * GIB + HUGE, 0, None, 1], OK),
-    (["aclrtReserveMemAddress", "out", HUGE, 1, None, 0], OK),  # the alignment is not looked at
-    (["aclrtReserveMemAddress", "out:address", 2 * HUGE, 0, 20 * TIB, 0], OK),
-    (["aclrtReserveMemAddressNoUCMemory", "out", GIB, 0, None, 2], INVALID_PARAM),
-    (["aclrtReserveMemAddressNoUCMemory", "out", GIB, 0, 48 * TIB, 0], UNSUPPORTED),
-    (["aclrtReleaseMemAddress", None], INVALID_PARAM),
-    (["aclrtReleaseMemAddress", GARBAGE], RT_PARAM),
-    (["aclrtReleaseMemAddress", 20 * TIB + HUGE], RT_PARAM),
-    *[
-        row
-        for function in ("aclrtMapMem", "aclrtMemMapNoAccess")
-        for row in [
-            ([function, None, 0, 1, None, 1], INVALID_PARAM),
-            ([function, "@address", HUGE, 0, None, 0], INVALID_PARAM),
-            ([function, "@address", 0, 0, "@memory", 0], INVALID_PARAM),
-            ([function, "@address", HUGE, 0, "@memory", 1], INVALID_PARAM),
-            ([function, "@address", HUGE, 1, GARBAGE, 0], BAD_HANDLE),
-            ([function, "@address", HUGE, 1, "@memory", 0], RT_PARAM),
-            ([function, "@address", 2 * HUGE, 0, "@memory", 0], RT_PARAM),
-            ([function, 20 * TIB + 4096, HUGE, 0, "@memory", 0], RT_PARAM),
-            ([function, 20 * TIB + 2 * HUGE, HUGE, 0, "@memory", 0], RT_PARAM),
-            ([function, GARBAGE, HUGE, 0, "@memory", 0], RT_PARAM),
-            ([function, "@address", HUGE, 0, "@memory", 0], OK),
-            ([function, "@address", HUGE, 0, "@memory", 0], IN_USE),
-            (["aclrtMemSetAccess", None, 0, None, 0], RT_PARAM),
-            (["aclrtMemSetAccess", "@address", HUGE, None, 1], RT_PARAM),
-            (["aclrtMemSetAccess", "@address", HUGE, [{}], 0], RT_PARAM),
-            (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 3, "location": {"type": 1, "id": 9}}], 1], NO_DEVICE),
-            (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 3, "location": {"type": 0, "id": 1}}], 1], RT_PARAM),
-            (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 3, "location": {"type": 4}}], 1], RT_PARAM),
-            (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 1, "location": {"type": 1}}], 1], RESET[function]),
-            (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 1, "location": {"type": 0}}], 1], RT_PARAM),
-            (["aclrtMemSetAccess", "@address", 4096, [{"flags": 3, "location": {"type": 1}}], 1], RT_PARAM),
-            (["aclrtMemSetAccess", 20 * TIB + 4096, HUGE, [{"flags": 3, "location": {"type": 1}}], 1], RT_PARAM),
-            (["aclrtMemSetAccess", "@address", HUGE, [{"flags": 3, "location": {"type": 1}}], 1], OK),
-            (["aclrtUnmapMem", 20 * TIB + 4096], RT_PARAM),
-            (["aclrtUnmapMem", "@address"], OK),
-        ]
-    ],
-    (["aclrtUnmapMem", None], INVALID_PARAM),
-    (["aclrtUnmapMem", GARBAGE], RT_PARAM),
-    (["aclrtMemGetAccess", None, {}, "out"], INVALID_PARAM),
-    (["aclrtMemGetAccess", "@address", None, "out"], INVALID_PARAM),
-    (["aclrtMemGetAccess", "@address", {}, None], INVALID_PARAM),
-    (["aclrtMemGetAccess", "@address", {}, "out"], RT_PARAM),
-    (["aclrtMemRetainAllocationHandle", None, "out"], INVALID_PARAM),
-    (["aclrtMemRetainAllocationHandle", "@address", None], INVALID_PARAM),
-    (["aclrtMemRetainAllocationHandle", "@address", "out"], RT_PARAM),
-    (["aclrtMemRetainAllocationHandle", GARBAGE, "out"], RT_PARAM),
-    (["aclrtReleaseMemAddress", "@address"], OK),
-    (["aclrtFreePhysical", "@memory"], OK),
-    (["aclrtMemGetAllocationPropertiesFromHandle", "@memory", "out"], BAD_HANDLE),
-    (["aclrtMapMem", GARBAGE, HUGE, 0, "@memory", 0], BAD_HANDLE),
-    # a handle of another type
-    (["aclrtSetDevice", 0], OK),
-    (["aclrtCreateStream", "out:stream"], OK),
-    (["aclrtFreePhysical", "@stream"], BAD_HANDLE),
-    (["aclrtMapMem", GARBAGE, HUGE, 0, "@stream", 0], BAD_HANDLE),
-]
-
-
-def test_arguments(calls: Callable[..., list[Any]]) -> None:
-    answers = calls([call for call, _ in ARGUMENTS], ASCEND_RT_SIM_PRODUCT="910B")
-    for (call, code), (answer, _) in zip(ARGUMENTS, answers, strict=True):
-        assert answer == code, call
-
-
-def test_addresses_without_uncacheable_memory(calls: Callable[..., list[Any]]) -> None:
-    function = "aclrtReserveMemAddressNoUCMemory"
-    rows = [
-        ([function, None, GIB, 0, 48 * TIB, 0], INVALID_PARAM),
-        ([function, "out", 0, 0, 48 * TIB, 0], INVALID_PARAM),
-        ([function, "out", GIB, 0, None, 0], UNSUPPORTED),
-        ([function, "out", HUGE, 0, 48 * TIB, 0], RT_PARAM),
-        ([function, "out", GIB, 0, 20 * TIB, 0], RT_PARAM),
-        ([function, "out", GIB, 0, 224 * TIB, 0], RT_PARAM),
-        ([function, "out:at", GIB, 0, 48 * TIB, 0], OK),
-        (["aclrtReleaseMemAddress", "@at"], OK),
-    ]
-    answers = calls([call for call, _ in rows], ASCEND_RT_SIM_PRODUCT="910C")
-    assert [code for code, _ in answers] == [code for _, code in rows]

@@ -8,11 +8,7 @@ from typing import Any
 
 import pytest
 
-
-@pytest.fixture(autouse=True)
-def simulator(backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("a device waits by itself")
+pytestmark = pytest.mark.simulator("a device looks at memory by itself")
 
 
 # What another process or the host may change: nobody tells the streams.

@@ -17,14 +17,6 @@ namespace {
 constexpr int kSteps = 300;
 constexpr std::size_t kSize = 4096;
 
-aclrtMemPool new_pool() {
-    aclrtMemPoolProps props{};
-    props.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
-    aclrtMemPool pool = nullptr;
-    CHECK_OK(aclrtMemPoolCreate(&pool, &props));
-    return pool;
-}
-
 std::uint64_t new_reports() {
     static std::uint64_t known = 0;
     const std::uint64_t before = std::exchange(known, aclsimGetCheckReports());

@@ -1,6 +1,8 @@
-// What the tests with many threads share. The main thread has set device 0 and keeps it open.
+// Threads and objects that several tests make. The main thread has set device 0 and keeps it open.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
@@ -30,4 +32,20 @@ inline aclrtStream new_stream() {
     aclrtStream stream = nullptr;
     CHECK_OK(aclrtCreateStream(&stream));
     return stream;
+}
+
+inline aclrtEvent new_event(std::uint32_t flags = ACL_EVENT_SYNC) {
+    aclrtEvent event = nullptr;
+    CHECK_OK(aclrtCreateEventExWithFlag(&event, flags));
+    return event;
+}
+
+// A pool of device 0. A maximal size of 0 is the device's memory.
+inline aclrtMemPool new_pool(std::size_t max_size = 0) {
+    aclrtMemPoolProps props{};
+    props.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+    props.maxSize = max_size;
+    aclrtMemPool pool = nullptr;
+    CHECK_OK(aclrtMemPoolCreate(&pool, &props));
+    return pool;
 }

@@ -9,6 +9,7 @@
 
 #include "api/simulator.h"
 #include "check.h"
+#include "concurrent.h"
 
 using aclsim::Interruption;
 using aclsim::Lock;
@@ -21,12 +22,6 @@ namespace {
 
 constexpr std::size_t kMiB = 1ULL << 20;
 constexpr std::size_t kLarge = 130 * kMiB + 4;  // more than two pieces, and no multiple of one
-
-aclrtStream new_stream() {
-    aclrtStream stream = nullptr;
-    CHECK_OK(aclrtCreateStream(&stream));
-    return stream;
-}
 
 void pieces_are_the_whole() {
     std::vector<unsigned char> from(kLarge);

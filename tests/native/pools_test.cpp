@@ -24,15 +24,6 @@ std::size_t free_memory() {
     return free;
 }
 
-aclrtMemPool new_pool(std::size_t size) {
-    aclrtMemPoolProps props{};
-    props.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
-    props.maxSize = size;
-    aclrtMemPool pool = nullptr;
-    CHECK_OK(aclrtMemPoolCreate(&pool, &props));
-    return pool;
-}
-
 std::uint64_t attribute(aclrtMemPool pool, aclrtMemPoolAttr which) {
     std::uint64_t value = 0;
     CHECK_OK(aclrtMemPoolGetAttr(pool, which, &value));

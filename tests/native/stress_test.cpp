@@ -14,12 +14,6 @@
 
 namespace {
 
-aclrtEvent new_event(std::uint32_t flags = ACL_EVENT_SYNC) {
-    aclrtEvent event = nullptr;
-    CHECK_OK(aclrtCreateEventExWithFlag(&event, flags));
-    return event;
-}
-
 template <class T>
 T *device_memory(std::size_t count) {
     void *memory = nullptr;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small look-alikes of the vendor's library, and programs that run beside them."""
+"""Small look-alikes of the vendor's library, programs that run beside them, and objects that many tests make."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -147,3 +147,28 @@ def managed(backend: str) -> None:
 
     if backend == "sim" and sim.info().product != "910B":
         pytest.skip("the product has no managed memory")
+
+
+@pytest.fixture(params=[False, True], ids=["at once", "in order"])
+def stream_or_none(request: pytest.FixtureRequest, stream: Any) -> Any:
+    """Return None, then a stream: the two forms of calls that take an optional stream."""
+    return stream if request.param else None
+
+
+@pytest.fixture
+def unraisable(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """Return the list of what ``sys.unraisablehook`` receives."""
+    received: list[Any] = []
+    monkeypatch.setattr("sys.unraisablehook", received.append)
+    yield received
+    received.clear()  # their tracebacks keep buffers alive
+
+
+@pytest.fixture
+def no_allocator_is_left(no_device_memory_is_left: None) -> Iterator[None]:
+    """Compare the registered allocators, and the free memory of the device, before and after the test."""
+    from ascend_rt.allocator import _registered
+
+    before = set(_registered)
+    yield
+    assert set(_registered) == before

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.codes import PRODUCTS
 
 from ascend_rt import Buffer, Device, Stream, cmo, cmo_barrier, cmo_prefetch, copy, fill
 from ascend_rt.enums import CmoType
@@ -16,7 +17,6 @@ from ascend_rt.errors import ClosedError, NotSupported
 from ascend_rt.testing import Latch
 
 PLAIN, BARRIER = {"910B", "910C", "950"}, {"310B"}
-PRODUCTS = ("910B", "910C", "310B", "310P", "910", "950")
 
 
 @pytest.fixture
@@ -24,12 +24,6 @@ def buffer(device: Device) -> Buffer:
     buffer = Buffer(4096)
     fill(buffer, 5)
     return buffer
-
-
-@pytest.fixture(scope="module")
-def simulator(backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("the vendor's library has one product")
 
 
 def test_a_prefetch_has_its_place_in_the_stream(buffer: Buffer, stream: Stream) -> None:
@@ -113,7 +107,7 @@ def outcome(function, *arguments, **keywords):
 """
 
 
-@pytest.mark.usefixtures("simulator")
+@pytest.mark.simulator("only the simulator plays other products")
 @pytest.mark.parametrize("product", PRODUCTS)
 def test_products(product: str, child: Any) -> None:
     script = """
@@ -132,7 +126,7 @@ told([plain, barriers])
         assert function in text
 
 
-@pytest.mark.usefixtures("simulator")
+@pytest.mark.simulator("only the simulator plays other products")
 def test_a_barrier_in_a_model(child: Any) -> None:
     script = """
 a, b = (Stream(flags=StreamFlag.PERSISTENT) for _ in range(2))
@@ -177,7 +171,7 @@ told([[it[:2] for it in misuse], rounds])
     assert rounds == [[507046, 0], [0, 9], [0, 9]]
 
 
-@pytest.mark.usefixtures("simulator")
+@pytest.mark.simulator("only the simulator plays other products")
 def test_a_stream_of_a_model_takes_no_plain_operation(child: Any) -> None:
     script = """
 bound = Stream(flags=StreamFlag.PERSISTENT)

@@ -22,7 +22,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FACTS = json.loads((ROOT / "tests" / "data" / "acl_api.json").read_text(encoding="utf-8"))
-PUBLISHED = ROOT.parent / "shared" / "spec" / "acl_api.json"
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +45,6 @@ def normal(declaration: str) -> str:
 
 
 # --- as data ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.skipif(not PUBLISHED.exists(), reason="needs the published facts")
-def test_the_facts_are_the_published_ones() -> None:
-    assert json.loads(PUBLISHED.read_text(encoding="utf-8")) == FACTS
 
 
 def test_there_are_509_functions(functions: dict[str, Any]) -> None:

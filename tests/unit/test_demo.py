@@ -101,11 +101,8 @@ def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ((), {"ASCEND_RT_SIM_DEVICES": "many"}, "ASCEND_RT_SIM_DEVICES=many is not a whole number"),
     ],
 )
-def test_bad_settings(
-    arguments: tuple[str, ...], environment: dict[str, str], message: str, tmp_path: Path, backend: str
-) -> None:
-    if backend != "sim":
-        pytest.skip("settings of the simulator")
+@pytest.mark.simulator("settings of the simulator")
+def test_bad_settings(arguments: tuple[str, ...], environment: dict[str, str], message: str, tmp_path: Path) -> None:
     ended = run_demo(*arguments, cwd=tmp_path, **environment)
     assert ended.returncode in (1, 2)
     assert message in ended.stderr

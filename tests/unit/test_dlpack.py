@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.memory import content
 
 from ascend_rt import Buffer, Device, ManagedBuffer, _dlpack, copy, fill
 from ascend_rt.errors import ClosedError
@@ -113,12 +114,6 @@ def memory(device: Device) -> Any:
     with Buffer(4096) as memory:
         copy(memory, np.arange(4096).astype(np.uint8))
         yield memory
-
-
-def content(buffer: Buffer) -> np.ndarray:
-    received = np.empty(buffer.nbytes, np.uint8)
-    copy(received, buffer)
-    return received
 
 
 # --- export ----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -43,6 +43,7 @@ def test_links_lead_somewhere(document: Path) -> None:
             continue
         path, _, heading = target.partition("#")
         file = (document.parent / path).resolve() if path else document
+        assert file.is_relative_to(ROOT), f"{document.name} links {target}, which is outside the repository"
         assert file.exists(), f"{document.name} links {target}"
         if heading:
             titles = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)

@@ -7,23 +7,9 @@ Each case has a process of its own, because STOP mode and losses are for good.
 from __future__ import annotations
 
 import pytest
+from support.programs import BEGINNING
 
 PRELUDE = """
-import threading
-from ascend_rt import Buffer, Context, Device, Event, PinnedBuffer, Stream, ffi, lib, sim
-from ascend_rt.errors import AclError
-from ascend_rt.testing import Latch
-
-def code_of(function, *arguments, **keywords):
-    try:
-        function(*arguments, **keywords)
-    except AclError as error:
-        return error.code
-    return 0
-
-def raw(stream):
-    return ffi.cast("aclrtStream", stream.handle)
-
 def stop_mode(stream):
     return lib.aclrtSetStreamFailureMode(raw(stream), lib.ACL_STOP_ON_FAILURE)
 
@@ -40,8 +26,6 @@ class Waiting(threading.Thread):
         self.join()
         return self.code
 
-device = Device(0)
-device.set_current()
 a, b = Stream(), Stream()
 """
 
@@ -268,6 +252,6 @@ print(texts)
 @pytest.mark.parametrize("name", CASES)
 def test_a_failure(run, name: str) -> None:
     code, expected = CASES[name]
-    result = run("-c", PRELUDE + code, ASCEND_RT_BACKEND="sim")
+    result = run("-c", BEGINNING + PRELUDE + code, ASCEND_RT_BACKEND="sim")
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines() == expected

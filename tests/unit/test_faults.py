@@ -4,27 +4,11 @@
 from __future__ import annotations
 
 import pytest
-
-PRELUDE = """
-from ascend_rt import Buffer, Device, Event, Stream, ffi, lib, sim
-from ascend_rt.errors import AclError
-from ascend_rt.testing import Latch
-
-def code_of(function, *arguments, **keywords):
-    try:
-        function(*arguments, **keywords)
-    except AclError as error:
-        return error.code
-    return 0
-
-device = Device(0)
-device.set_current()
-stream = Stream()
-"""
+from support.programs import BEGINNING
 
 
 def lines(run, code: str, **variables: str) -> list[str]:
-    result = run("-c", PRELUDE + code, ASCEND_RT_BACKEND="sim", **variables)
+    result = run("-c", BEGINNING + "stream = Stream()\n" + code, ASCEND_RT_BACKEND="sim", **variables)
     assert result.returncode == 0, result.stderr
     return result.stdout.splitlines()
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.codes import NOT_PERMITTED
 
 from ascend_rt import (
     Buffer,
@@ -31,7 +32,6 @@ from ascend_rt.errors import AclError, ClosedError, InvalidArgument
 from ascend_rt.testing import Latch
 
 SIZE = 4 << 20
-NOT_PERMITTED = 207006
 
 # What the second process is told.
 OPEN = "(memory := rt.IpcMemory.open({!r}, 4 << 20)) and None"
@@ -41,16 +41,7 @@ WRITE = "rt.copy(memory[{at}:], {data!r})"
 EXPORT = "(exported := rt.IpcMemory(block := rt.Buffer(4 << 20))) and exported.key"
 PID = "[p := ffi.new('int32_t *'), lib.aclrtDeviceGetBareTgid(p), p[0]][-1]"
 
-pytestmark = pytest.mark.usefixtures("nothing_is_left")
-
-
-@pytest.fixture
-def nothing_is_left(device: Device, no_shared_memory_is_left: None) -> Iterator[None]:
-    gc.collect()
-    free = device.memory_info.free
-    yield
-    gc.collect()
-    assert device.memory_info.free == free
+pytestmark = pytest.mark.usefixtures("no_device_memory_is_left", "no_shared_memory_is_left")
 
 
 @pytest.fixture
@@ -289,9 +280,8 @@ def test_the_exporter_does_not_open_its_own(buffer: Buffer) -> None:
         IpcMemory.open(memory.key, SIZE)
 
 
-def test_310b_has_none(child: Any, backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("the vendor's library has one product")
+@pytest.mark.simulator("only the simulator plays other products")
+def test_310b_has_none(child: Any) -> None:
     script = """
         from ascend_rt import Buffer, Device, IpcMemory, errors
         Device(0).set_current()

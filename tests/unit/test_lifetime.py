@@ -140,9 +140,8 @@ def test_an_error_in_a_function_is_printed() -> None:
     assert ended.stderr.endswith("\nLookupError: no bread\n")
 
 
-def test_an_error_in_an_allocator_is_printed(backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("the vendor's library has nobody that plays operators")
+@pytest.mark.simulator("only the simulator runs operators on demand")
+def test_an_error_in_an_allocator_is_printed() -> None:
     ended = run_script(
         """
         def allocate(nbytes):
@@ -195,9 +194,8 @@ def test_what_went_with_its_device_is_not_given_back_again(end: str) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
-def test_a_failed_reset_changes_nothing(backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("makes a call fail on demand")
+@pytest.mark.simulator("only the simulator injects faults")
+def test_a_failed_reset_changes_nothing() -> None:
     ended = run_script(
         """
         from ascend_rt import sim
@@ -271,9 +269,8 @@ def test_closing_the_last_context_of_a_device_takes_its_memory() -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
-def test_what_could_not_be_closed_may_be_closed_again(backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("makes calls fail on demand")
+@pytest.mark.simulator("only the simulator injects faults")
+def test_what_could_not_be_closed_may_be_closed_again() -> None:
     ended = run_script(
         textwrap.dedent(ON_A_DEVICE)
         + textwrap.dedent(

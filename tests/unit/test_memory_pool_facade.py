@@ -11,30 +11,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.codes import INTERNAL, STREAM_CONTEXT
 
 from ascend_rt import Buffer, Device, MemoryPool, PinnedBuffer, Stream, copy, copy_async, fill
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument
 from ascend_rt.testing import Latch
 
 PAGE = 2 << 20  # what pools count in
-INTERNAL, CONTEXT = 507000, 107003
 
-pytestmark = pytest.mark.usefixtures("simulator", "nothing_is_left")
-
-
-@pytest.fixture(scope="module")
-def simulator(backend: str) -> None:
-    if backend != "sim":
-        pytest.skip("the vendor's pools do not reuse memory yet, and give it back only when they are trimmed")
-
-
-@pytest.fixture
-def nothing_is_left(device: Device) -> Iterator[None]:
-    gc.collect()
-    free = device.memory_info.free
-    yield
-    gc.collect()
-    assert device.memory_info.free == free
+pytestmark = [
+    pytest.mark.simulator("the vendor's pools do not reuse memory yet, and give it back only when they are trimmed"),
+    pytest.mark.usefixtures("no_device_memory_is_left"),
+]
 
 
 @pytest.fixture
@@ -346,7 +334,7 @@ def test_streams_of_another_context_are_refused(pool: MemoryPool, device: Device
             device.set_current()
             with pytest.raises(AclError) as caught:
                 pool.allocate(64, foreign)
-            assert caught.value.code == CONTEXT
+            assert caught.value.code == STREAM_CONTEXT
         device.set_current()
 
 

@@ -4,25 +4,15 @@
 from __future__ import annotations
 
 import pytest
+from support.programs import BEGINNING
 
 # The report is read from standard error, which a pipe replaces; reading it is the latch: only then is the wait ended.
 PRELUDE = """
-import os, sys, threading
-from ascend_rt import Device, Stream, ffi, lib, sim
+import os, sys
 
 reading, writing = os.pipe()
 os.dup2(writing, 2)
-device = Device(0)
-device.set_current()
 a, b = Stream(), Stream()
-
-def new(kind, function, *arguments):
-    out = ffi.new(kind)
-    assert getattr(lib, function)(out, *arguments) == 0
-    return out[0]
-
-def handle(stream):
-    return ffi.cast("aclrtStream", stream.handle)
 
 def event():
     return new("aclrtEvent *", "aclrtCreateEventWithFlag", 1)
@@ -52,9 +42,9 @@ WAITS = {
     "event": (
         """
 gate, passed = event(), event()
-lib.aclrtStreamWaitEvent(handle(a), gate)
-lib.aclrtRecordEvent(passed, handle(a))
-lib.aclrtStreamWaitEvent(handle(b), passed)
+lib.aclrtStreamWaitEvent(raw(a), gate)
+lib.aclrtRecordEvent(passed, raw(a))
+lib.aclrtStreamWaitEvent(raw(b), passed)
 report(b.synchronize, lambda: lib.aclrtRecordEvent(gate, ffi.NULL), b"is not recorded\\n")
 """,
         ["aclrtSynchronizeStream has waited 50 ms for task 1 of stream", "waits for event 0x", "which is not recorded"],
@@ -62,19 +52,19 @@ report(b.synchronize, lambda: lib.aclrtRecordEvent(gate, ffi.NULL), b"is not rec
     "deadlock": (
         """
 x, y = event(), event()
-lib.aclrtStreamWaitEvent(handle(a), x)
-lib.aclrtRecordEvent(y, handle(a))
-lib.aclrtStreamWaitEvent(handle(b), y)
-lib.aclrtRecordEvent(x, handle(b))
-report(device.synchronize, lambda: lib.aclrtStreamAbort(handle(a)) or lib.aclrtStreamAbort(handle(b)), b"deadlock\\n")
+lib.aclrtStreamWaitEvent(raw(a), x)
+lib.aclrtRecordEvent(y, raw(a))
+lib.aclrtStreamWaitEvent(raw(b), y)
+lib.aclrtRecordEvent(x, raw(b))
+report(device.synchronize, lambda: lib.aclrtStreamAbort(raw(a)) or lib.aclrtStreamAbort(raw(b)), b"deadlock\\n")
 """,
         ["aclrtSynchronizeDevice has waited", "at task 1 of 2, waits for event 0x", "waits for itself: a deadlock"],
     ),
     "notify": (
         """
 notify = new("aclrtNotify *", "aclrtCreateNotify", 0)
-lib.aclrtWaitAndResetNotify(notify, handle(a), 0)
-report(a.synchronize, lambda: lib.aclrtRecordNotify(notify, handle(b)), b"waits for notify")
+lib.aclrtWaitAndResetNotify(notify, raw(a), 0)
+report(a.synchronize, lambda: lib.aclrtRecordNotify(notify, raw(b)), b"waits for notify")
 """,
         ["at task 1 of 1, waits for notify"],
     ),
@@ -82,8 +72,8 @@ report(a.synchronize, lambda: lib.aclrtRecordNotify(notify, handle(b)), b"waits 
         """
 memory = new("void **", "aclrtMalloc", 64, 0)
 lib.aclrtMemset(memory, 64, 0, 64)
-lib.aclrtValueWait(memory, 7, 1, handle(a))
-report(a.synchronize, lambda: lib.aclrtValueWrite(memory, 7, 0, handle(b)), b"where 0 is\\n")
+lib.aclrtValueWait(memory, 7, 1, raw(a))
+report(a.synchronize, lambda: lib.aclrtValueWrite(memory, 7, 0, raw(b)), b"where 0 is\\n")
 """,
         ["waits for a value at 0x", "where 0 is"],
     ),
@@ -135,10 +125,10 @@ report(lambda: lib.aclrtDeviceTaskAbort(0, 0), latch.set, b"host function\\n")
     "a stream that is stopped in a context that has failed": (
         """
 latch = running_on(a)
-assert lib.aclrtSetStreamFailureMode(handle(b), lib.ACL_STOP_ON_FAILURE) == 0
+assert lib.aclrtSetStreamFailureMode(raw(b), lib.ACL_STOP_ON_FAILURE) == 0
 sim.fail_task(507015, b)
 b.record()
-report(lambda: lib.aclrtStreamStop(handle(a)), latch.set, b"host function\\n")
+report(lambda: lib.aclrtStreamStop(raw(a)), latch.set, b"host function\\n")
 """,
         ["aclrtStreamStop has waited 50 ms for task 1", "at task 1 of 1, runs a host function"],
     ),
@@ -153,13 +143,13 @@ report(lambda: lib.aclrtDestroyStreamForce(c), latch.set, b"host function\\n")
     "callback": (
         """
 def process():
-    assert lib.aclrtSubscribeReport(thread(), handle(a)) == 0
+    assert lib.aclrtSubscribeReport(thread(), raw(a)) == 0
     lib.aclrtProcessReport(-1)
 import ctypes
 thread = ctypes.CDLL(None).pthread_self
 thread.restype = ctypes.c_uint64
 call = ffi.callback("void(void *)", lambda _: None)
-report(process, lambda: lib.aclrtLaunchCallback(call, ffi.NULL, 0, handle(a)), b"calling thread\\n")
+report(process, lambda: lib.aclrtLaunchCallback(call, ffi.NULL, 0, raw(a)), b"calling thread\\n")
 """,
         ["aclrtProcessReport has waited 50 ms for a callback for the calling thread"],
     ),
@@ -187,7 +177,7 @@ sim.delay_tasks(0.001, a)
 sim.fail_task(507015, a)
 a.record()
 assert called.wait(60)
-report(lambda: lib.aclrtSynchronizeStream(handle(a)), let_go.set, b"runs\\n")
+report(lambda: lib.aclrtSynchronizeStream(raw(a)), let_go.set, b"runs\\n")
 """,
         ["has waited 50 ms for the end of an exception callback, which another thread runs"],
     ),
@@ -205,7 +195,7 @@ report(a.synchronize, lambda: lib.aclsimHold(0), b"held by")
 @pytest.mark.parametrize("name", WAITS)
 def test_a_long_wait_is_explained(run, name: str) -> None:
     code, expected = WAITS[name]
-    result = run("-c", PRELUDE + code, ASCEND_RT_BACKEND="sim", ASCEND_RT_SIM_STALL_MS="50")
+    result = run("-c", BEGINNING + PRELUDE + code, ASCEND_RT_BACKEND="sim", ASCEND_RT_SIM_STALL_MS="50")
     assert result.returncode == 0, result.stdout
     for text in expected:
         assert text in result.stdout
@@ -299,44 +289,34 @@ def test_only_what_is_waited_for_is_named(run, name: str) -> None:
 def test_zero_means_never(run) -> None:
     # The thread waits at least as long as the main thread's limit, which is longer than any report's time here.
     code = """
-import threading
-from ascend_rt import Device, Stream, ffi, lib
-device = Device(0)
-device.set_current()
-stream = Stream()
-gate = ffi.new("aclrtEvent *")
-lib.aclrtCreateEventWithFlag(gate, 1)
-handle = ffi.cast("aclrtStream", stream.handle)
-lib.aclrtStreamWaitEvent(handle, gate[0])
+a = Stream()
+gate = new("aclrtEvent *", "aclrtCreateEventWithFlag", 1)
+lib.aclrtStreamWaitEvent(raw(a), gate)
 begun = threading.Event()
 def run():
     device.set_current()
     begun.set()
-    stream.synchronize()
+    a.synchronize()
 thread = threading.Thread(target=run)
 thread.start()
 begun.wait()
-print(lib.aclrtSynchronizeStreamWithTimeout(handle, 200))
-lib.aclrtRecordEvent(gate[0], ffi.NULL)
+print(lib.aclrtSynchronizeStreamWithTimeout(raw(a), 200))
+lib.aclrtRecordEvent(gate, ffi.NULL)
 thread.join()
 """
-    result = run("-c", code, ASCEND_RT_BACKEND="sim", ASCEND_RT_SIM_STALL_MS="0")
+    result = run("-c", BEGINNING + code, ASCEND_RT_BACKEND="sim", ASCEND_RT_SIM_STALL_MS="0")
     assert (result.stdout, result.stderr) == ("507046\n", "")
 
 
 def test_a_wait_with_a_time_limit_ends_with_its_code_instead(run) -> None:
     code = """
-from ascend_rt import Device, Stream, ffi, lib
-Device(0).set_current()
-stream = Stream()
-gate = ffi.new("aclrtEvent *")
-lib.aclrtCreateEventWithFlag(gate, 1)
-handle = ffi.cast("aclrtStream", stream.handle)
-lib.aclrtStreamWaitEvent(handle, gate[0])
-print(lib.aclrtSynchronizeStreamWithTimeout(handle, 100))
-lib.aclrtStreamAbort(handle)
+a = Stream()
+gate = new("aclrtEvent *", "aclrtCreateEventWithFlag", 1)
+lib.aclrtStreamWaitEvent(raw(a), gate)
+print(lib.aclrtSynchronizeStreamWithTimeout(raw(a), 100))
+lib.aclrtStreamAbort(raw(a))
 """
-    result = run("-c", code, ASCEND_RT_BACKEND="sim", ASCEND_RT_SIM_STALL_MS="20")
+    result = run("-c", BEGINNING + code, ASCEND_RT_BACKEND="sim", ASCEND_RT_SIM_STALL_MS="20")
     assert (result.stdout, result.stderr) == ("507046\n", "")
 
 

@@ -6,29 +6,20 @@ from __future__ import annotations
 import gc
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from support.codes import DRIVER, NOT_PERMITTED
 
 from ascend_rt import Buffer, Device, MappedBuffer, PhysicalMemory, Stream, VirtualMemory, copy, copy_async, fill
 from ascend_rt.errors import AclError, AclWarning, ClosedError, InvalidArgument, OutOfMemory
 from ascend_rt.testing import Latch
 
 HUGE = 2 << 20
-IN_USE, NOT_PERMITTED = 507899, 207006
 
-pytestmark = pytest.mark.usefixtures("nothing_is_left")
-
-
-@pytest.fixture
-def nothing_is_left(device: Device, no_shared_memory_is_left: None) -> Iterator[None]:
-    gc.collect()
-    free = device.memory_info.free
-    yield
-    gc.collect()
-    assert device.memory_info.free == free
+pytestmark = pytest.mark.usefixtures("no_device_memory_is_left", "no_shared_memory_is_left")
 
 
 def content(buffer: Buffer) -> list[int]:
@@ -220,7 +211,7 @@ def test_memory_is_mapped_inside_the_reservation(offset: int, device: Device) ->
 def test_a_place_is_taken_once(device: Device) -> None:
     virtual, memory = VirtualMemory(4 * HUGE), PhysicalMemory(2 * HUGE, device)
     mapped = virtual.map(memory, HUGE)
-    for offset, error, code in ((HUGE, AclError, IN_USE), (2 * HUGE, AclError, IN_USE), (4096, InvalidArgument, None)):
+    for offset, error, code in ((HUGE, AclError, DRIVER), (2 * HUGE, AclError, DRIVER), (4096, InvalidArgument, None)):
         with pytest.raises(error) as caught:
             virtual.map(memory, offset)
         assert code in (None, caught.value.code)
@@ -247,7 +238,7 @@ def test_a_reservation_is_not_closed_before_its_mappings(device: Device) -> None
     for _ in range(2):
         with pytest.raises(AclError, match="1 mappings are left") as caught:
             virtual.close()
-        assert caught.value.code == IN_USE
+        assert caught.value.code == DRIVER
     assert not virtual.is_closed
     fill(mapped, 9)
     other = virtual.map(PhysicalMemory(HUGE, device), HUGE)

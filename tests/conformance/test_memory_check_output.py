@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ASCEND_RT_SIM_CHECK=memory``: the form of reports, and how the check is turned on."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.memory_check import Run
+
+from ascend_rt import _driver
+
+
+@pytest.mark.parametrize("check", [None, ""])
+def test_without_the_variable_nothing_is_reported(run_checked: Run, check: str | None) -> None:
+    program = run_checked(
+        """
+ok(lib.aclrtMemset(malloc(100), 110, 0, 110))
+print(sim.check_reports())
+refused(lib.aclrtMemset(malloc(100), 9000, 0, 9000))
+""",
+        check,
+    )
+    assert program.reports == []
+    assert program.output == "0\naclrtMemset: dst: 9000 bytes at P are not inside one live allocation\n"
+
+
+def test_a_wrong_value_is_an_error_of_the_first_call(run_checked: Run) -> None:
+    script = (
+        "from ascend_rt import lib, ffi\nprint(lib.aclrtSetDevice(0), ffi.string(lib.aclGetRecentErrMsg()).decode())"
+    )
+    program = run_checked(script, "races", prelude="")
+    assert re.fullmatch(
+        r"\d{6} aclrtSetDevice: ASCEND_RT_SIM_CHECK=races is not memory, the only check there is\n", program.output
+    )
+
+
+def test_the_form_of_a_report(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text("""\
+from ascend_rt import Buffer, Device, ffi, lib
+Device(0).set_current()
+def step():
+    buffer = Buffer(100)
+    lib.aclrtMemset(ffi.cast("void *", buffer.handle), 110, 0, 110)
+step()
+""")
+    environment = os.environ | {"ASCEND_RT_SIM_CHECK": "memory"}
+    done = subprocess.run([sys.executable, path], env=environment, capture_output=True, text=True, check=True)
+    address = r"0x[0-9a-f]+"
+    assert re.fullmatch(
+        rf"ascend_rt simulator, memory check: aclrtMemset at {path}:5 in step uses 110 bytes at {address} \(dst\),\n"
+        rf"  10 of them past the end of 100 bytes at {address} that aclrtMalloc at {path}:4 in step gave\n",
+        done.stderr,
+    )
+
+
+def test_a_report_of_the_facade_names_the_program_and_not_the_package(run_checked: Run) -> None:
+    program = run_checked(
+        """
+from ascend_rt import Buffer, Device, PinnedBuffer, Stream, copy_async, sim
+Device(0).set_current()
+stream = Stream()
+def work():
+    source, target = PinnedBuffer(100), Buffer(100)  # new
+    with sim.held():
+        copy_async(target, source, stream)  # copy
+        target.close()  # close
+work()
+stream.synchronize()
+print(sim.check_reports())
+""",
+        prelude="",
+    )
+    assert program.reports == [
+        "100 bytes at P that aclrtMalloc at new gave and aclrtFree at close freed\n"
+        "  while task N of stream S, which aclrtMemcpyAsync at copy submitted, still uses it; synchronize first"
+    ]
+    assert program.output == "1\n"
+
+
+def test_reports_name_the_lines_of_their_own_thread(run_checked: Run) -> None:
+    program = run_checked("""
+memory = take(pool(), 100, a)
+ok(lib.aclrtMemPoolFreeAsync(memory, a))  # free
+def first():
+    device.set_current()
+    for _ in range(50):
+        ok(lib.aclrtMemset(memory, 8, 0, 8))  # first
+def second():
+    device.set_current()
+    for _ in range(50):
+        ok(lib.aclrtMemcpy(host, 8, memory, 8, lib.ACL_MEMCPY_DEVICE_TO_HOST))  # second
+threads = [threading.Thread(target=it) for it in (first, second)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(sim.check_reports())
+""")
+    beginnings = [report.partition(" uses ")[0] for report in program.reports]
+    assert sorted(beginnings) == ["aclrtMemcpy at second"] * 50 + ["aclrtMemset at first"] * 50
+    assert program.output == "100\n"
+
+
+def test_the_demo_gives_no_report(tmp_path: Path) -> None:
+    file = tmp_path / "data"
+    file.write_bytes(bytes(range(256)) * 20000)
+    done = subprocess.run(
+        [sys.executable, "-m", "ascend_rt", "demo", "--backend", "sim", "--chunk-mib", "1", str(file)],
+        env=os.environ | {"ASCEND_RT_SIM_CHECK": "memory"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_report_of_a_c_program_names_file_and_offset(tmp_path: Path) -> None:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    library = _driver.library().path
+    source, program = tmp_path / "program.c", tmp_path / "program"
+    source.write_text("""
+#include <stddef.h>
+int aclrtSetDevice(int);
+int aclrtMalloc(void **, size_t, int);
+int aclrtMemset(void *, size_t, int, size_t);
+int wrong(void *memory) { return aclrtMemset(memory, 110, 0, 110) + 1; }
+int main(void) {
+    void *memory = NULL;
+    return aclrtSetDevice(0) + aclrtMalloc(&memory, 100, 0) + wrong(memory);
+}
+""")
+    subprocess.run([compiler, source, library, "-rdynamic", "-o", program], check=True)
+    done = subprocess.run(
+        [program],
+        env=os.environ | {"ASCEND_RT_SIM_CHECK": "memory", "LD_LIBRARY_PATH": os.path.dirname(library)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    place, address = rf"{program}\+0x[0-9a-f]+", "0x[0-9a-f]+"
+    assert re.fullmatch(
+        rf"ascend_rt simulator, memory check: aclrtMemset at {place} in wrong uses 110 bytes at {address} \(dst\),\n"
+        rf"  10 of them past the end of 100 bytes at {address} that aclrtMalloc at {place} in main gave\n",
+        done.stderr,
+    )
