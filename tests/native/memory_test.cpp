@@ -154,8 +154,10 @@ void too_much_is_refused() {
     CHECK(space.device(0).allocate(~0ULL) == nullptr);
     void *all = space.device(0).allocate(64 * kMiB);
     CHECK(all != nullptr && space.device(0).allocate(1) == nullptr);
-    space.device(0).release_all();
-    CHECK(space.device(0).free_bytes() == 64 * kMiB && space.device(0).allocate(1) != nullptr);
+    const std::uint32_t epoch = space.device(0).release_all();
+    CHECK(space.device(0).free_bytes() == 64 * kMiB && space.device(0).allocate(1) == nullptr);
+    space.device(0).reuse_all(epoch);
+    CHECK(space.device(0).allocate(1) != nullptr);
 }
 
 // device_context_init_errors.md section 5.1.

@@ -50,9 +50,11 @@ void copy_buffered(Simulator &sim, Lock &lock, aclrtStream stream, const Transfe
         fail(ACL_ERROR_RT_PARAM_INVALID, "the buffered copy goes from host to device only");
     }
     require_own_stream(sim, stream);
+    require_allocated(sim.memory, transfer.destination, transfer.width, "dst");  // before a buffer of that size is made
     require_live(sim.memory, transfer.source, transfer.width, AccessMode::Read, "src");
-    std::vector<unsigned char> buffer(transfer.width);
-    work_unlocked(sim.memory, lock, [&] { std::memcpy(buffer.data(), transfer.source, transfer.width); });
+    const auto *source = static_cast<const unsigned char *>(transfer.source);
+    std::vector<unsigned char> buffer;
+    work_unlocked(sim.memory, lock, [&] { buffer.assign(source, source + transfer.width); });
     ContextStream &on = require_own_stream(sim, stream);  // again: another thread may have destroyed it
     require_live(sim.memory, transfer.destination, transfer.width, AccessMode::Write, "dst");
     admit_with(sim.memory, lock, on, {{transfer.destination, transfer.width}});

@@ -7,11 +7,15 @@ namespace aclsim {
 
 bool is_live(Memory &memory, const void *address, std::size_t size) { return memory.space().is_live(address, size); }
 
-void require_live(Memory &memory, const void *address, std::size_t size, AccessMode mode, const char *name) {
+void require_allocated(Memory &memory, const void *address, std::size_t size, const char *name) {
     if (!is_live(memory, address, size)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %zu bytes at %p are not inside one live allocation%s", name, size,
              address, explain_address(memory, address).c_str());
     }
+}
+
+void require_live(Memory &memory, const void *address, std::size_t size, AccessMode mode, const char *name) {
+    require_allocated(memory, address, size, name);
     note_use(memory, address, size, mode, name);
 }
 

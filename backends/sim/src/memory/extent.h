@@ -16,8 +16,11 @@ class Stream;
 
 // Memory that the runtime allocated must be live over the whole range; other addresses cannot be checked.
 bool is_live(Memory &memory, const void *address, std::size_t size);
+void require_allocated(Memory &memory, const void *address, std::size_t size,
+                       const char *name);  // ACL_ERROR_RT_PARAM_INVALID
+// The same, and the present call, or the task that it submits, works on the memory.
 void require_live(Memory &memory, const void *address, std::size_t size, AccessMode mode,
-                  const char *name);  // ACL_ERROR_RT_PARAM_INVALID
+                  const char *name);
 
 // Core::admit(), with memory that must still be live afterwards: while the call waits, others may free it.
 struct Extent {

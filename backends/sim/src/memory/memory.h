@@ -61,7 +61,7 @@ inline void note_use(Memory &memory, const void *address, std::uint64_t size, Ac
     }
 }
 
-// Works without the lock, on memory that nobody may free meanwhile. Does not throw.
+// Works without the lock, on memory that nobody may free meanwhile.
 template <class Work>
 void work_unlocked(Memory &memory, Lock &lock, Work work) {
     {
