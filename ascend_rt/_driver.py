@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ascend_rt import _aclrt
@@ -171,6 +172,24 @@ def check(code: int, function: str) -> None:
 def address(handle: Any) -> int:
     """Return a handle or a pointer as a number."""
     return int(ffi.cast("uintptr_t", handle))
+
+
+def check_address(number: int) -> int:
+    """Return a handle or an address that a caller has given as a number; a C cast would take it modulo 2 ** 64.
+
+    Raises
+    ------
+    TypeError
+        It is no integer, or a truth value.
+    ValueError
+        It does not fit into 64 bits.
+    """
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise TypeError(f"a handle or an address is an int, not {type(number).__name__}")
+    number = index(number)
+    if not 0 <= number < 2**64:
+        raise ValueError(f"a handle or an address is at least 0 and below 2 ** 64, not {number}")
+    return number
 
 
 def call(function: str, *arguments: Any) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import address, call, check, ffi, lib
+from ascend_rt._driver import address, call, check, check_address, ffi, lib
 from ascend_rt._lifecycle import Home
 from ascend_rt._resource import Resource
 
@@ -72,7 +72,7 @@ class Context(Resource):
     def from_handle(cls, handle: int) -> Self:
         """Borrow a context that somebody else owns; it is never destroyed from here."""
         context = cls.__new__(cls)
-        context._borrow(ffi.cast("aclrtContext", handle))
+        context._borrow(ffi.cast("aclrtContext", check_address(handle)))
         return context
 
     @classmethod

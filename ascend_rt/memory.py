@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ascend_rt import _dlpack, _lifecycle
-from ascend_rt._driver import address, call, check, ffi, lib, usable
+from ascend_rt._driver import address, call, check, check_address, ffi, lib, usable
 from ascend_rt._in_flight import allocate_memory
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
@@ -58,7 +58,7 @@ def pointer_attributes(pointer: int) -> PointerAttributes:
     from ascend_rt.enums import MemLocationType
 
     out = ffi.new("aclrtPtrAttributes *")
-    call("aclrtPointerGetAttributes", ffi.cast("void *", pointer), out)
+    call("aclrtPointerGetAttributes", ffi.cast("void *", check_address(pointer)), out)
     location = out.location
     return PointerAttributes(MemLocationType(location.type), int(location.id), int(out.pageSize))
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import call, ffi, lib
+from ascend_rt._driver import call, check_address, ffi, lib
 from ascend_rt.device import Device
 
 if TYPE_CHECKING:
@@ -187,12 +187,12 @@ def register_symbol(symbol: int, content: HostBuffer) -> None:
         The symbol is registered already (107043).
     """
     view = ffi.from_buffer("char[]", content)
-    call("aclsimRegisterSymbol", ffi.cast("void *", symbol), view, len(view))
+    call("aclsimRegisterSymbol", ffi.cast("void *", check_address(symbol)), view, len(view))
 
 
 def unregister_symbol(symbol: int) -> None:
     """Forget a symbol, and free the variable on all devices (``aclsimUnregisterSymbol``)."""
-    call("aclsimUnregisterSymbol", ffi.cast("void *", symbol))
+    call("aclsimUnregisterSymbol", ffi.cast("void *", check_address(symbol)))
 
 
 def clear() -> None:

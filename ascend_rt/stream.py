@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle, allocator, callback
-from ascend_rt._driver import address, call, check, ffi, lib, usable
+from ascend_rt._driver import address, call, check, check_address, ffi, lib, usable
 from ascend_rt._in_flight import InFlight
 from ascend_rt._resource import Resource
 from ascend_rt.context import current_handle, home, switched
@@ -75,7 +75,7 @@ class Stream(Resource):
         """
         _lifecycle.initialize()
         stream = cls.__new__(cls)
-        borrowed = ffi.cast("aclrtStream", handle)
+        borrowed = ffi.cast("aclrtStream", check_address(handle))
         stream._prepare(borrowed, None)
         stream._borrow(borrowed)
         return stream

@@ -12,7 +12,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import address, call, ffi, lib, usable
+from ascend_rt._driver import address, call, check_address, ffi, lib, usable
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
 from ascend_rt.context import home
@@ -97,7 +97,7 @@ class PhysicalMemory(Resource):
         _lifecycle.initialize()
         nbytes = check_positive(nbytes)
         out = ffi.new("aclrtDrvMemHandle *")
-        call("aclrtMemImportFromShareableHandle", shareable, id_of(device), out)
+        call("aclrtMemImportFromShareableHandle", check_address(shareable), id_of(device), out)
         memory = cls.__new__(cls)
         memory._nbytes = nbytes
         memory._own(out[0], home(device.id))
