@@ -317,14 +317,43 @@ def _not_in_library(name: str, fault: str = "") -> Callable[..., NoReturn]:
 # --- the end: fork and exit ------------------------------------------------------------------------------------------
 
 
-def leave_the_rest() -> None:
-    """Say that finalizers do nothing from now on: what they would give back goes with its device."""
-    global _is_usable
-    _is_usable = False
+def refuse_calls() -> None:
+    """Let every call raise :class:`RuntimeClosed` from now on, in all threads, and finalizers do nothing.
+
+    Only :func:`call_within` still reaches the library, until :func:`shutdown`.
+    """
+    _refuse(_after_the_end)
+
+
+def call_within(limit_ms: int, function: str, argument: int = 0) -> None:
+    """Make one of the calls that give the runtime back, on a thread that may be left behind if it does not return.
+
+    Parameters
+    ----------
+    limit_ms : int
+        How long to wait for it. If that was too short, no further call is made.
+    function : str
+        The C function; which ones there are: ``limited_calls`` in ``_aclrt_support.c``.
+    argument : int
+        A number of a device, a number of milliseconds, or the address of a context.
+
+    Raises
+    ------
+    AclError
+        The call failed.
+    TimeoutError
+        It has not returned.
+    """
+    text = ffi.new("char[]", 512)
+    code = _raw.ascend_rt_call_within(limit_ms, function.encode(), argument, text, len(text))
+    if code < 0:
+        raise TimeoutError(f"{function} does not return")
+    if code:
+        raise error_for(code, function, ffi.string(text).decode(errors="replace").strip())
 
 
 def shutdown() -> None:
-    """Say that the interpreter is about to end: finalizers do nothing from now on, and no call reaches the library."""
+    """Cut the library off, for the extension module too: the interpreter is about to end."""
     _retire(_after_the_end)
 
 
@@ -339,9 +368,13 @@ def _forget_in_child() -> None:
 
 def _retire(refusal: Callable[[str], Callable[..., NoReturn]]) -> None:
     """Replace every function, those of the extension module by their defaults, which reach no library."""
+    _refuse(refusal)
+    _raw.ascend_rt_forget()
+
+
+def _refuse(refusal: Callable[[str], Callable[..., NoReturn]]) -> None:
     global _is_usable
     _is_usable = False
-    _raw.ascend_rt_forget()
     names = (*_declared(), "ascend_rt_event_status", "ascend_rt_stream_status")
     _table.__dict__.update({name: refusal(name) for name in names})
 

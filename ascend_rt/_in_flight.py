@@ -55,10 +55,11 @@ class InFlight:
     def of(cls, handle: Any) -> InFlight:
         """Return what a stream uses, which all Python objects of the stream share."""
         stream = address(handle)
-        if not stream:  # another one in each context
-            return cls(handle)
         found = _of_stream.get(stream)
-        return _of_stream.setdefault(stream, cls(handle)) if found is None else found
+        if found is None:
+            new = cls(handle)
+            found = _of_stream.setdefault(stream or -id(new), new)  # NULL is another stream in each context
+        return found
 
     def keep(self, *objects: object) -> None:
         """Keep objects alive until the tasks that were submitted to the stream so far are done."""
@@ -129,10 +130,23 @@ def _complete(batches: Batches) -> Batches:
 
 def drop_done() -> None:
     """Let go of all that any stream is done with; does not wait."""
-    for in_flight in [reference() for reference in _of_stream.valuerefs()]:
-        if in_flight is not None:
-            in_flight.drop_done()
+    for in_flight in _of_streams():
+        in_flight.drop_done()
     _drop_unfinished()
+
+
+def keep_for_ever() -> None:
+    """Let nothing that pending tasks use be freed, not even when the interpreter frees all: devices go on with them."""
+    import ctypes
+
+    for in_flight in (*_of_streams(), *tuple(_unfinished)):
+        if in_flight:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(in_flight))
+
+
+def _of_streams() -> list[InFlight]:
+    references = _of_stream.valuerefs()  # in one step: other threads may add streams
+    return [in_flight for reference in references if (in_flight := reference()) is not None]
 
 
 def _drop_unfinished() -> None:

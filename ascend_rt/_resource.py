@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from ascend_rt._driver import address, usable
 from ascend_rt._lifecycle import HOST, Home
-from ascend_rt.errors import AclError, AclWarning, ClosedError
+from ascend_rt.errors import AclError, AclWarning, ClosedError, RuntimeClosed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,6 +122,8 @@ class Resource:
         try:
             if handle is not None and self._is_to_destroy:
                 self._destroy(handle)
+        except RuntimeClosed:  # after the test, by the exit in another thread
+            return
         except AclError as error:
             warnings.warn(f"while a {self._what} was discarded: {error}", AclWarning, stacklevel=2, source=self)
 

@@ -117,6 +117,12 @@ def home(device_id: int | None = None) -> Home:
     return Home(_lifecycle.only_era() or _lifecycle.era_of(current_device_id()))
 
 
+def open_contexts() -> list[tuple[int, int]]:
+    """Return handle and device of each explicit context that is open."""
+    contexts = [(reference.key, reference()) for reference in _explicit.valuerefs()]  # other threads may add some
+    return [(handle, it._home.era.device_id) for handle, it in contexts if it is not None and not it.is_closed]
+
+
 def current_device_id() -> int:
     """Return the number of the device of the calling thread's context; NoContext if there is none."""
     out = ffi.new("int32_t *")

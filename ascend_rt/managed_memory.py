@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import call, ffi, lib, usable
+from ascend_rt._driver import call, ffi, lib
 from ascend_rt.device import Device, id_of
-from ascend_rt.errors import ClosedError
+from ascend_rt.errors import ClosedError, ForkedProcess, RuntimeClosed
 from ascend_rt.memory import Buffer, check_size
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class ManagedBuffer(Buffer):
 
 
 def _free(pointer: Any) -> None:
-    if usable():
+    with suppress(RuntimeClosed, ForkedProcess):
         call("aclrtFree", pointer)
 
 

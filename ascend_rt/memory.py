@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import threading
 import weakref
+from contextlib import suppress
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ascend_rt import _dlpack, _lifecycle
-from ascend_rt._driver import address, call, check, check_address, ffi, lib, usable
+from ascend_rt._driver import address, call, check, check_address, ffi, lib
 from ascend_rt._in_flight import allocate_memory
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
 from ascend_rt.context import home
+from ascend_rt.errors import ForkedProcess, RuntimeClosed
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -323,7 +325,7 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
 
 
 def _free_host(pointer: Any) -> None:
-    if usable():
+    with suppress(RuntimeClosed, ForkedProcess):
         code = lib.aclrtFreeHost(pointer)
         if code:
             check(code, "aclrtFreeHost")

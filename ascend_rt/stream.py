@@ -13,7 +13,7 @@ from ascend_rt._driver import address, call, check, check_address, ffi, lib, usa
 from ascend_rt._in_flight import InFlight
 from ascend_rt._resource import Resource
 from ascend_rt.context import current_handle, home, switched
-from ascend_rt.errors import AclError, AclWarning
+from ascend_rt.errors import AclError, AclWarning, RuntimeClosed
 from ascend_rt.event import Event
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class Stream(Resource):
     Notes
     -----
     ``aclrtCreateStreamWithConfig``, ``aclrtDestroyStream``. All products. API reference 06. :meth:`close` waits for the
-    stream's work, and so does discarding the object, for at most ten seconds. When the interpreter ends, work that has
-    not started is dropped: synchronize before.
+    stream's work, and so does discarding the object, for at most ten seconds. The end of the interpreter waits for at
+    most five seconds; what is still pending then ends with the process, and an :class:`AclWarning` says so.
     """
 
     __slots__ = ("_context", "_in_flight")
@@ -65,7 +65,7 @@ class Stream(Resource):
         call("aclrtCreateStreamWithConfig", out, min(max(priority, 0), _LOWEST_PRIORITY), int(flags))
         self._prepare(out[0], context)
         self._own(out[0], home())
-        _lifecycle.register_stream(self)
+        _lifecycle.close_deferred()
 
     @classmethod
     def from_handle(cls, handle: int) -> Self:
@@ -271,14 +271,16 @@ class Stream(Resource):
     def __del__(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
         if is_too_late() or not hasattr(self, "_owned") or self.is_closed or not usable():
             return
-        if not self._owned:
-            self._in_flight.outlive()
-            return
-        if callback.is_inside():
+        if self._owned and callback.is_inside():
             _lifecycle.defer(self)
             return
         try:
-            self._discard()
+            if self._owned:
+                self._discard()
+            else:
+                self._in_flight.outlive()
+        except RuntimeClosed:  # after the test, by the exit in another thread
+            return
         except AclError as error:
             self._in_flight.outlive()
             warnings.warn(f"while a stream was discarded: {error}", AclWarning, stacklevel=2, source=self)
