@@ -65,7 +65,7 @@ const char *ascend_rt_loaded_path(const char *name) {
         return NULL;
     }
     const char *path = path_of(library);
-    dlclose(library); /* gives back our reference only: whoever loaded the library keeps it and its path alive */
+    dlclose(library); /* drops our reference only: the first loader keeps the library and its path alive */
     return path;
 }
 
@@ -247,7 +247,7 @@ int ascend_rt_call_within(int32_t limit_ms, const char *function, uint64_t argum
     return result;
 }
 
-/* Callback gate. Callbacks arrive on threads of the runtime, which know nothing of the interpreter's life. A
+/* Callback gate. Callbacks arrive on threads of the runtime, which do not know whether the interpreter still runs. A
  * thread that asks for the GIL while the interpreter shuts down never comes back, so it must not get that far. */
 
 static atomic_int inside;
@@ -263,7 +263,7 @@ static void leave(void) {
     }
 }
 
-/* Whoever has entered leaves, also when the gate is closed. */
+/* Every enter() is followed by a leave(), even if the gate is closed. */
 static bool enter(void) {
     atomic_fetch_add(&inside, 1); /* before the test, so that closing either sees this thread or is seen by it */
     return !atomic_load(&closed);

@@ -27,7 +27,7 @@ int32_t ascend_rt_python_call_site(char *text, size_t size);
 /* Opens a library and fills the slots that are still empty; returns 0, or -1 with the dynamic loader's text in error.
  */
 int ascend_rt_open(const char *path, char *error, size_t error_size);
-/* Empties all slots: whoever calls a function from now on reaches no library. The libraries stay open. */
+/* Resets all slots to the defaults, so that no call reaches a library any more. The libraries stay open. */
 void ascend_rt_forget(void);
 /* Path of the library of that file name that is in the process already, or NULL. */
 const char *ascend_rt_loaded_path(const char *name);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The seam: which library stands behind the table of functions. Nobody else opens one.
+"""The seam: which library stands behind the table of functions. Only this module opens one.
 
 ``lib`` has every declared C function. The first access to one loads the library; from then on the functions are plain
 attributes, exactly as cffi made them, so that the seam costs nothing per call. Where a call would be wrong, a function
@@ -112,7 +112,7 @@ def use(backend: str) -> None:
 
 
 def library() -> Library:
-    """Return what is known of the library in use; loads it if that has not happened."""
+    """Return the library in use; loads it if that has not happened."""
     return load()
 
 
@@ -123,7 +123,7 @@ def choice() -> tuple[str, str]:
 
 
 def supports(name: str) -> bool:
-    """Tell whether a C function does anything here; loads the library if that has not happened.
+    """Return whether a C function does anything here; loads the library if that has not happened.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def supports(name: str) -> bool:
     if side_library and opened.backend == "cann":
         _open_side_library(side_library)
     if _table.__dict__[name] is not getattr(_raw, name):
-        return False  # something that refuses has taken its place
+        return False  # a function that raises has taken its place
     return opened.backend == "cann" or bool(_raw.aclsimIsSimulated(name.encode()))
 
 
@@ -154,7 +154,7 @@ def providers() -> dict[str, str]:
 
 
 def usable() -> bool:
-    """Tell whether the library may be called: not after the end, and not in a child of a process that used it."""
+    """Return whether the library may be called: not after the end, and not in a child of a process that used it."""
     return _is_usable
 
 
@@ -279,7 +279,7 @@ def _in_side_library(name: str) -> Callable[..., Any]:
 
 
 def _open_side_library(file_name: str) -> None:
-    """Open a library of that kind once, and put its functions, or what refuses them, into their places."""
+    """Open a library of that kind once, and put its functions, or functions that raise, into the table."""
     with _lock:
         if file_name not in _side_libraries and _is_usable:
             _side_libraries[file_name] = fault = _try_side_library(file_name)
@@ -358,7 +358,7 @@ def shutdown() -> None:
 
 
 def _forget_in_child() -> None:
-    # The runtime's threads are not in the child; whoever calls it there waits for ever.
+    # The runtime's threads do not exist in the child; a call there would never return.
     global _lock
     is_loading = not _lock.acquire(blocking=False)  # by a thread that the child does not have
     _lock = threading.RLock()

@@ -38,24 +38,27 @@ _RESET, _DESTROY = "aclrtResetDevice", "aclrtDestroyContext"
 
 
 class Era:
-    """A device for as long as we have it open; what was made meanwhile is gone when that is over."""
+    """The time from the first of our references to a device to the last.
+
+    Its end frees everything that was created on the device in it, so objects of an era that is over are not given back.
+    """
 
     __slots__ = ("device_id", "is_over", "references")
 
     def __init__(self, device_id: int) -> None:
         self.device_id = device_id
         self.is_over = False
-        self.references = {_RESET: 0, _DESTROY: 0}  # what gives one back -> how many we have
+        self.references = {_RESET: 0, _DESTROY: 0}  # function that gives a reference back -> how many we have
 
 
 class Home(NamedTuple):
-    """What an object lives in."""
+    """The device, and the explicit context, if any, that an object was created in."""
 
     era: Era
-    owner: object = None  # the explicit context, kept alive: the last one of a device takes along what is there
+    owner: object = None  # the explicit context, kept alive: destroying the last one of a device frees its memory
 
 
-HOST = Home(Era(-1))  # of what does not go with a device
+HOST = Home(Era(-1))  # of objects that no reset of a device frees
 
 _lock = threading.RLock()  # a finalizer may set a device, or destroy a context, inside
 _initialized = False
@@ -73,7 +76,7 @@ def initialize() -> None:
         if _initialized:
             return
         code = lib.aclInit(b"")
-        # Somebody else in the process was first: then the call has counted, and the reference is given back at exit.
+        # Other code in the process was first: then the call has counted, and the reference is given back at exit.
         _is_initialiser = code != lib.ACL_ERROR_REPEAT_INITIALIZE
         if _is_initialiser:
             check(code, "aclInit")
@@ -82,12 +85,12 @@ def initialize() -> None:
 
 
 def era_of(device_id: int) -> Era:
-    """Return the era that a device is in; it begins when somebody asks, and ends with our last reference."""
+    """Return the current era of a device; the first call begins it, and our last reference ends it."""
     return _eras.setdefault(device_id, Era(device_id))
 
 
 def only_era() -> Era | None:
-    """Return the era of the only device that has one, if that is so: most programs need not ask where they are."""
+    """Return the era of the device if only one has any: most programs use one device and need no further call."""
     eras = tuple(_eras.values())
     return eras[0] if len(eras) == 1 else None
 
@@ -102,23 +105,23 @@ def set_device(device_id: int) -> None:
 
 
 def reset_device(device_id: int) -> None:
-    """Undo one :func:`set_device` (``aclrtResetDevice``); the last one takes along what is on the device."""
-    _let_go(device_id, _RESET, device_id)
+    """Undo one :func:`set_device` (``aclrtResetDevice``); the last one frees what is on the device."""
+    _release(device_id, _RESET, device_id)
 
 
 def reset_surplus(device_id: int) -> None:
     """Undo one :func:`set_device` unless it is the last of ours: the device stays open until the exit."""
-    _let_go(device_id, _RESET, device_id, unless_last=True)
+    _release(device_id, _RESET, device_id, unless_last=True)
 
 
 def count_context(device_id: int) -> Era:
-    """Count an explicit context, which keeps its device open, set or not; return the era that it belongs to."""
+    """Count an explicit context, which keeps its device open even if it is not set; return the era of the device."""
     return _count(device_id, _DESTROY)
 
 
 def destroy_context(device_id: int, handle: Any) -> None:
     """Destroy an explicit context that was counted (``aclrtDestroyContext``)."""
-    _let_go(device_id, _DESTROY, handle)
+    _release(device_id, _DESTROY, handle)
 
 
 def _count(device_id: int, undo: str) -> Era:
@@ -128,8 +131,8 @@ def _count(device_id: int, undo: str) -> Era:
     return era
 
 
-def _let_go(device_id: int, undo: str, argument: Any, *, unless_last: bool = False) -> None:
-    with _lock:  # counted before the call, in which other threads come here: none of them takes the last for one of two
+def _release(device_id: int, undo: str, argument: Any, *, unless_last: bool = False) -> None:
+    with _lock:  # counted before the call, during which other threads may count: only one sees the last reference
         era = era_of(device_id)
         if unless_last and era.references[undo] < 2:
             return
@@ -145,12 +148,12 @@ def _let_go(device_id: int, undo: str, argument: Any, *, unless_last: bool = Fal
             era.references[undo] += 1
         _resume(era)
         raise
-    if is_last and _is_set(device_id):  # by somebody else in the process
+    if is_last and _is_set(device_id):  # by other code in the process
         _resume(era)
 
 
 def _resume(era: Era) -> None:
-    # If another has begun meanwhile, nobody knows what the device kept: rather leak than free somebody else's memory.
+    # If another era has begun meanwhile, the addresses may have new owners: leak memory rather than free theirs.
     era.is_over = _eras.setdefault(era.device_id, era) is not era
 
 
@@ -163,12 +166,12 @@ def _is_set(device_id: int) -> bool:
 
 
 def defer(stream: Stream) -> None:
-    """Keep a stream whose last reference went away where it cannot be destroyed: inside a host function."""
+    """Keep a stream that was discarded inside a host function, where it cannot be destroyed."""
     _deferred.append(stream)
 
 
 def close_deferred() -> None:
-    """Close the streams that were kept by :func:`defer`."""
+    """Close the streams that :func:`defer` has kept."""
     while _deferred:
         try:
             stream = _deferred.pop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that host and devices share: one address, and pages that move to who touches them."""
+"""Memory that host and devices share: one address, and pages that move to the side that accesses them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class ManagedBuffer(Buffer):
     """Managed memory: a device buffer that the host reads and writes too.
 
     ``numpy.asarray(buffer)`` is an array of its bytes, without a copy. Synchronize the work that writes the memory
-    before the host reads it. Closing the buffer lets go of the memory, which goes back at once, or when the last array
-    of it is gone: an array never points to freed memory.
+    before the host reads it. Closing the buffer frees the memory, immediately or together with the last array of it:
+    an array never points to freed memory.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class ManagedBuffer(Buffer):
         return int(out[0])
 
     def _advise(self, advice: int, location: Device | None) -> None:
-        whole_pages = -(-self._nbytes // _PAGE) * _PAGE  # all the buffer's own, and advice is for nothing less
+        whole_pages = -(-self._nbytes // _PAGE) * _PAGE  # advice applies to whole pages, and these are the buffer's
         call("aclrtMemManagedAdvise", self._handle, whole_pages, advice, _location(location))
 
 

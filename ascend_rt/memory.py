@@ -317,7 +317,7 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
             self.__class__ = PageableArray  # type: ignore[assignment]
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        """Results of arithmetic are ordinary arrays, but for those that are put into pinned memory."""
+        """Results of arithmetic are ordinary arrays, except those that are written to pinned memory."""
         if array is self:
             return self
         plain = np.asarray(array)
@@ -385,13 +385,13 @@ class RegisteredMemory(Resource):
         return address(out[0])
 
     def _destroy(self, handle: Any) -> None:
-        with self._device:  # the runtime wants a context, and the thread that lets go may have none
+        with self._device:  # the function needs a context, and the thread that closes may have none
             call("aclrtHostUnregister", handle)
         self._array = None
 
 
 def on_device(operand: Buffer) -> Any:
-    """Return the address of what only a buffer can be."""
+    """Return the address of a buffer; TypeError if it is none."""
     if not isinstance(operand, Buffer):
         raise TypeError(f"a Buffer is wanted, the memory of a device, not {type(operand).__name__}")
     return operand._handle

@@ -25,7 +25,7 @@ _COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
 
 _LOWEST_PRIORITY = 7
 
-# A discarded stream is given this long to finish what it was told to do.
+# How long a discarded stream has to finish its work.
 _DISCARD_MS = 10_000
 
 _ANOTHER_CONTEXT = (lib.ACL_ERROR_RT_CONTEXT_NULL, lib.ACL_ERROR_RT_STREAM_CONTEXT)
@@ -110,7 +110,7 @@ class Stream(Resource):
         other : Event or Stream
             What to wait for. An event that was never recorded is not waited for (but see ``manual_reset``).
         timeout_s : int, optional
-            Fail the wait, and with it the next synchronization of this stream, after so many seconds; 0 is never.
+            Fail the wait, and with it the next synchronization of this stream, after this many seconds; 0 is never.
             None takes the value of ``aclrtSetOpWaitTimeout``.
 
         Notes
@@ -257,7 +257,7 @@ class Stream(Resource):
 
     def _destroy(self, handle: Any, force: bool = False) -> None:
         allocator.forget_stream(handle)
-        if self._home.era.is_over:  # it went with its device
+        if self._home.era.is_over:  # the reset of its device has destroyed it
             return
         name = "aclrtDestroyStreamForce" if force else "aclrtDestroyStream"
         destroy = getattr(lib, name)
@@ -265,7 +265,7 @@ class Stream(Resource):
         if code in _ANOTHER_CONTEXT:
             with switched(self._context):
                 code = destroy(handle)
-        if code != lib.ACL_ERROR_RT_INVALID_HANDLE:  # gone with its device
+        if code != lib.ACL_ERROR_RT_INVALID_HANDLE:  # its device was reset
             check(code, name)
 
     def __del__(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
