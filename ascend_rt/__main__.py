@@ -14,7 +14,7 @@ from ascend_rt._driver import use
 from ascend_rt.backends import BACKENDS
 from ascend_rt.errors import AclError, LibraryError
 
-# What a user can cause and mend; anything else is a bug and keeps its traceback.
+# What a user can cause and correct; anything else is a bug and keeps its traceback.
 _USER_ERRORS = (AclError, LibraryError, OSError, ValueError)
 
 

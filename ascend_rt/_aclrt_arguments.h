@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names the parameter in the error of a call with a wrong argument: cffi's own text tells types only.
+/* Names the parameter in the error of a call with a wrong argument: cffi's own text names types only.
  *
  * The wrappers that cffi writes convert each argument through one of the functions below and give up when it fails.
  * Here each becomes a macro that calls the same function and, on failure only, puts function and parameter in front of

@@ -65,7 +65,7 @@ const char *ascend_rt_loaded_path(const char *name) {
         return NULL;
     }
     const char *path = path_of(library);
-    dlclose(library); /* gives back our reference only: whoever loaded the library keeps it and its path alive */
+    dlclose(library); /* drops our reference only: the first loader keeps the library and its path alive */
     return path;
 }
 
@@ -113,7 +113,141 @@ void ascend_rt_discard_capsule(void *capsule) {
     PyErr_Restore(type, value, traceback);
 }
 
-/* Callback gate. Callbacks arrive on threads of the runtime, which know nothing of the interpreter's life. A
+/* Calls with a time limit. Many functions wait for the device without one, and a device, or a process that is locked
+ * for a snapshot, may never answer. So another thread makes the call: always the same one, because a thread has a
+ * current context. It is no thread of Python's, which starts none when the interpreter ends. */
+
+/* The function of that name as the table has it: the library's, or the default. */
+static void (*function_of(const char *name))(void) {
+    void (*function)(void) = NULL;
+    for (size_t i = 0; i < ascend_rt_slot_count && function == NULL; ++i) {
+        if (strcmp(ascend_rt_slots[i].name, name) == 0) {
+            memcpy(&function, ascend_rt_slots[i].pointer, sizeof function);
+        }
+    }
+    return function;
+}
+
+#define IN_TABLE(name) ((__typeof__(name) *)function_of(#name))
+
+static aclError set_context(uint64_t context) {
+    return IN_TABLE(aclrtSetCurrentContext)((aclrtContext)(uintptr_t)context);
+}
+static aclError destroy_context(uint64_t context) {
+    return IN_TABLE(aclrtDestroyContext)((aclrtContext)(uintptr_t)context);
+}
+static aclError set_device(uint64_t device) { return IN_TABLE(aclrtSetDevice)((int32_t)device); }
+static aclError reset_device(uint64_t device) { return IN_TABLE(aclrtResetDevice)((int32_t)device); }
+static aclError synchronize(uint64_t timeout_ms) {
+    return IN_TABLE(aclrtSynchronizeDeviceWithTimeout)((int32_t)timeout_ms);
+}
+static aclError finalize_reference(uint64_t unused) {
+    (void)unused;
+    return IN_TABLE(aclFinalizeReference)(NULL);
+}
+static aclError finalize(uint64_t unused) {
+    (void)unused;
+    return IN_TABLE(aclFinalize)();
+}
+
+typedef aclError (*limited_call)(uint64_t argument);
+
+static const struct {
+    const char *name;
+    limited_call call;
+} limited_calls[] = {
+    {"aclrtSetCurrentContext", set_context},
+    {"aclrtDestroyContext", destroy_context},
+    {"aclrtSetDevice", set_device},
+    {"aclrtResetDevice", reset_device},
+    {"aclrtSynchronizeDeviceWithTimeout", synchronize},
+    {"aclFinalizeReference", finalize_reference},
+    {"aclFinalize", finalize},
+};
+
+/* What the calling thread and the other one have in common. */
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool has_thread;
+    limited_call pending; /* NULL once it has returned */
+    uint64_t argument;
+    aclError code;
+    char text[512];
+} limited = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void *make_limited_calls(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&limited.mutex);
+    for (;;) {
+        while (limited.pending == NULL) {
+            pthread_cond_wait(&limited.changed, &limited.mutex);
+        }
+        const limited_call call = limited.pending;
+        const uint64_t argument = limited.argument;
+        pthread_mutex_unlock(&limited.mutex);
+        const aclError code = call(argument);
+        const char *text = code != ACL_SUCCESS ? IN_TABLE(aclGetRecentErrMsg)() : NULL;
+        pthread_mutex_lock(&limited.mutex);
+        limited.code = code;
+        snprintf(limited.text, sizeof limited.text, "%s", text != NULL ? text : "");
+        limited.pending = NULL;
+        pthread_cond_broadcast(&limited.changed);
+    }
+    return NULL;
+}
+
+static bool start_thread(void) {
+    pthread_t thread;
+    if (!limited.has_thread && pthread_create(&thread, NULL, make_limited_calls, NULL) == 0) {
+        pthread_detach(thread);
+        limited.has_thread = true;
+    }
+    return limited.has_thread;
+}
+
+static limited_call limited_call_of(const char *name) {
+    for (size_t i = 0; i < sizeof limited_calls / sizeof limited_calls[0]; ++i) {
+        if (strcmp(limited_calls[i].name, name) == 0) {
+            return limited_calls[i].call;
+        }
+    }
+    return NULL;
+}
+
+static struct timespec deadline_after(int32_t timeout_ms) {
+    struct timespec deadline;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += timeout_ms / 1000;
+    deadline.tv_nsec += (timeout_ms % 1000) * 1000000L;
+    deadline.tv_sec += deadline.tv_nsec / 1000000000L;
+    deadline.tv_nsec %= 1000000000L;
+    return deadline;
+}
+
+int ascend_rt_call_within(int32_t limit_ms, const char *function, uint64_t argument, char *text, size_t text_size) {
+    const struct timespec deadline = deadline_after(limit_ms);
+    const limited_call call = limited_call_of(function);
+    int result = -1;
+    pthread_mutex_lock(&limited.mutex);
+    if (call != NULL && limited.pending == NULL && start_thread()) {
+        limited.pending = call;
+        limited.argument = argument;
+        pthread_cond_broadcast(&limited.changed);
+        int status = 0;
+        while (limited.pending != NULL && status == 0) {
+            status = pthread_cond_timedwait(&limited.changed, &limited.mutex, &deadline);
+        }
+        if (limited.pending == NULL) {
+            result = limited.code;
+            snprintf(text, text_size, "%s", limited.text);
+        }
+    }
+    pthread_mutex_unlock(&limited.mutex);
+    return result;
+}
+
+/* Callback gate. Callbacks arrive on threads of the runtime, which do not know whether the interpreter still runs. A
  * thread that asks for the GIL while the interpreter shuts down never comes back, so it must not get that far. */
 
 static atomic_int inside;
@@ -129,7 +263,7 @@ static void leave(void) {
     }
 }
 
-/* Whoever has entered leaves, also when the gate is closed. */
+/* Every enter() is followed by a leave(), even if the gate is closed. */
 static bool enter(void) {
     atomic_fetch_add(&inside, 1); /* before the test, so that closing either sees this thread or is seen by it */
     return !atomic_load(&closed);
@@ -171,16 +305,6 @@ const aclrtAllocatorAllocAdviseFunc ascend_rt_allocate_near_entry = allocate_nea
 const aclrtAllocatorFreeFunc ascend_rt_free_entry = free_block;
 const aclrtAllocatorGetAddrFromBlockFunc ascend_rt_address_entry = address_of;
 const aclsimCallSiteProvider ascend_rt_call_site_entry = call_site;
-
-static struct timespec deadline_after(int32_t timeout_ms) {
-    struct timespec deadline;
-    clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += timeout_ms / 1000;
-    deadline.tv_nsec += (timeout_ms % 1000) * 1000000L;
-    deadline.tv_sec += deadline.tv_nsec / 1000000000L;
-    deadline.tv_nsec %= 1000000000L;
-    return deadline;
-}
 
 int ascend_rt_close_gate(int32_t timeout_ms) {
     struct timespec deadline = deadline_after(timeout_ms);

@@ -27,7 +27,7 @@ int32_t ascend_rt_python_call_site(char *text, size_t size);
 /* Opens a library and fills the slots that are still empty; returns 0, or -1 with the dynamic loader's text in error.
  */
 int ascend_rt_open(const char *path, char *error, size_t error_size);
-/* Empties all slots: whoever calls a function from now on reaches no library. The libraries stay open. */
+/* Resets all slots to the defaults, so that no call reaches a library any more. The libraries stay open. */
 void ascend_rt_forget(void);
 /* Path of the library of that file name that is in the process already, or NULL. */
 const char *ascend_rt_loaded_path(const char *name);
@@ -61,3 +61,9 @@ extern const aclsimCallSiteProvider ascend_rt_call_site_entry;
 /* Closes the gate and waits for the callbacks that are inside; returns how many still are when the time is over. */
 int ascend_rt_close_gate(int32_t timeout_ms);
 void ascend_rt_open_gate(void);
+
+/* For the end of the interpreter: makes one of the calls that give the runtime back, each on the same other thread, and
+ * waits for it no longer than the limit. Returns its code, with the runtime's text for a failure, or -1 if it has not
+ * returned by then; no further call is made after that. The argument is the number of a device, the address of a
+ * context or a number of milliseconds. */
+int ascend_rt_call_within(int32_t limit_ms, const char *function, uint64_t argument, char *text, size_t text_size);

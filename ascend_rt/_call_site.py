@@ -13,7 +13,7 @@ _PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 def install() -> None:
-    """Let the simulator ask; only with ``ASCEND_RT_SIM_CHECK``, because every call is asked for then."""
+    """Register the provider; only with ``ASCEND_RT_SIM_CHECK``, because it is called for every C function."""
     lib.aclsimSetCallSiteProvider(lib.ascend_rt_call_site_entry)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choosing the library: what was asked for, what is there, and what to say when that does not work out."""
+"""Choosing the library: what was asked for, what is there, and the error if no library can be used."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Choice(NamedTuple):
 
 
 def choose(asked: str | None, loaded_path: LoadedPath) -> Choice:
-    """Choose by what `use` was told, by ``ASCEND_RT_BACKEND``, or as ``auto`` does.
+    """Choose by the argument of `use`, by ``ASCEND_RT_BACKEND``, or as ``auto`` does.
 
     Parameters
     ----------
     asked : str or None
-        What `use` was told.
+        The argument of `use`, if it was called.
     loaded_path : callable
         Returns the path of the library that is in the process under a file name, or None.
 
@@ -53,9 +53,7 @@ def _simulator(reason: str, attempts: tuple[Attempt, ...] = ()) -> Choice:
 
 
 def _search(loaded_path: LoadedPath, *, or_simulator: bool) -> Choice:
-    from ascend_rt.backends import (
-        cann,
-    )  # it needs much of the standard library, and who asks for the simulator does not
+    from ascend_rt.backends import cann  # imports much of the standard library, which the simulator does not need
 
     loaded = tuple(path for name in cann.NAMES if (path := loaded_path(name)))
     found, attempts = cann.find(loaded, _verdict, or_simulator=or_simulator)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device memory as DLPack tensors of bytes: structures, capsules, and whom they keep alive.
+"""Device memory as DLPack tensors of bytes: structures, capsules, and the objects that they keep alive.
 
 The layout is that of DLPack 0.x (``DLManagedTensor``), which every consumer takes. The types are declared apart from
 the runtime's: they are no part of its ABI.
@@ -65,7 +65,7 @@ def _delete(tensor: Any) -> None:
 
 
 def _discard(capsule: int) -> None:
-    if _dying_is_valid(capsule, _NAME):  # nobody has taken it
+    if _dying_is_valid(capsule, _NAME):  # no consumer has taken it
         _exported.pop(_dying_pointer(capsule, _NAME), None)
 
 
@@ -95,7 +95,7 @@ def write(owner: object, pointer: int, nbytes: int, device: tuple[int, int], opt
 
 
 class _Imported:
-    """A tensor that was taken over; it is given back when the last user of its memory is gone."""
+    """A tensor that was taken over; it is deleted with the last object that uses its memory."""
 
     def __init__(self, tensor: Any) -> None:
         self._tensor = tensor

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The seam: which library stands behind the table of functions. Nobody else opens one.
+"""The seam: which library stands behind the table of functions. Only this module opens one.
 
 ``lib`` has every declared C function. The first access to one loads the library; from then on the functions are plain
 attributes, exactly as cffi made them, so that the seam costs nothing per call. Where a call would be wrong, a function
@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ascend_rt import _aclrt
@@ -111,7 +112,7 @@ def use(backend: str) -> None:
 
 
 def library() -> Library:
-    """Return what is known of the library in use; loads it if that has not happened."""
+    """Return the library in use; loads it if that has not happened."""
     return load()
 
 
@@ -122,7 +123,7 @@ def choice() -> tuple[str, str]:
 
 
 def supports(name: str) -> bool:
-    """Tell whether a C function does anything here; loads the library if that has not happened.
+    """Return whether a C function does anything here; loads the library if that has not happened.
 
     Returns
     -------
@@ -137,7 +138,7 @@ def supports(name: str) -> bool:
     if side_library and opened.backend == "cann":
         _open_side_library(side_library)
     if _table.__dict__[name] is not getattr(_raw, name):
-        return False  # something that refuses has taken its place
+        return False  # a function that raises has taken its place
     return opened.backend == "cann" or bool(_raw.aclsimIsSimulated(name.encode()))
 
 
@@ -153,7 +154,7 @@ def providers() -> dict[str, str]:
 
 
 def usable() -> bool:
-    """Tell whether the library may be called: not after the end, and not in a child of a process that used it."""
+    """Return whether the library may be called: not after the end, and not in a child of a process that used it."""
     return _is_usable
 
 
@@ -171,6 +172,24 @@ def check(code: int, function: str) -> None:
 def address(handle: Any) -> int:
     """Return a handle or a pointer as a number."""
     return int(ffi.cast("uintptr_t", handle))
+
+
+def check_address(number: int) -> int:
+    """Return a handle or an address that a caller has given as a number; a C cast would take it modulo 2 ** 64.
+
+    Raises
+    ------
+    TypeError
+        It is no integer, or a truth value.
+    ValueError
+        It does not fit into 64 bits.
+    """
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise TypeError(f"a handle or an address is an int, not {type(number).__name__}")
+    number = index(number)
+    if not 0 <= number < 2**64:
+        raise ValueError(f"a handle or an address is at least 0 and below 2 ** 64, not {number}")
+    return number
 
 
 def call(function: str, *arguments: Any) -> None:
@@ -260,7 +279,7 @@ def _in_side_library(name: str) -> Callable[..., Any]:
 
 
 def _open_side_library(file_name: str) -> None:
-    """Open a library of that kind once, and put its functions, or what refuses them, into their places."""
+    """Open a library of that kind once, and put its functions, or functions that raise, into the table."""
     with _lock:
         if file_name not in _side_libraries and _is_usable:
             _side_libraries[file_name] = fault = _try_side_library(file_name)
@@ -298,19 +317,48 @@ def _not_in_library(name: str, fault: str = "") -> Callable[..., NoReturn]:
 # --- the end: fork and exit ------------------------------------------------------------------------------------------
 
 
-def leave_the_rest() -> None:
-    """Say that finalizers do nothing from now on: what they would give back goes with its device."""
-    global _is_usable
-    _is_usable = False
+def refuse_calls() -> None:
+    """Let every call raise :class:`RuntimeClosed` from now on, in all threads, and finalizers do nothing.
+
+    Only :func:`call_within` still reaches the library, until :func:`shutdown`.
+    """
+    _refuse(_after_the_end)
+
+
+def call_within(limit_ms: int, function: str, argument: int = 0) -> None:
+    """Make one of the calls that give the runtime back, on a thread that may be left behind if it does not return.
+
+    Parameters
+    ----------
+    limit_ms : int
+        How long to wait for it. If that was too short, no further call is made.
+    function : str
+        The C function; which ones there are: ``limited_calls`` in ``_aclrt_support.c``.
+    argument : int
+        A number of a device, a number of milliseconds, or the address of a context.
+
+    Raises
+    ------
+    AclError
+        The call failed.
+    TimeoutError
+        It has not returned.
+    """
+    text = ffi.new("char[]", 512)
+    code = _raw.ascend_rt_call_within(limit_ms, function.encode(), argument, text, len(text))
+    if code < 0:
+        raise TimeoutError(f"{function} does not return")
+    if code:
+        raise error_for(code, function, ffi.string(text).decode(errors="replace").strip())
 
 
 def shutdown() -> None:
-    """Say that the interpreter is about to end: finalizers do nothing from now on, and no call reaches the library."""
+    """Cut the library off, for the extension module too: the interpreter is about to end."""
     _retire(_after_the_end)
 
 
 def _forget_in_child() -> None:
-    # The runtime's threads are not in the child; whoever calls it there waits for ever.
+    # The runtime's threads do not exist in the child; a call there would never return.
     global _lock
     is_loading = not _lock.acquire(blocking=False)  # by a thread that the child does not have
     _lock = threading.RLock()
@@ -320,9 +368,13 @@ def _forget_in_child() -> None:
 
 def _retire(refusal: Callable[[str], Callable[..., NoReturn]]) -> None:
     """Replace every function, those of the extension module by their defaults, which reach no library."""
+    _refuse(refusal)
+    _raw.ascend_rt_forget()
+
+
+def _refuse(refusal: Callable[[str], Callable[..., NoReturn]]) -> None:
     global _is_usable
     _is_usable = False
-    _raw.ascend_rt_forget()
     names = (*_declared(), "ascend_rt_event_status", "ascend_rt_stream_status")
     _table.__dict__.update({name: refusal(name) for name in names})
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeping Python's memory alive while the device still uses it.
 
-No thread ever waits for another here: the operations of a deque and a set are atomic, and whatever two threads do at
-the same time is right in either order.
+There is no lock: the operations of a deque and a set are atomic, and those of two threads are correct in either order.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ class _Batch:
 Batches = tuple[_Batch, ...]
 
 _of_stream: WeakValueDictionary[int, InFlight] = WeakValueDictionary()
-_unfinished: set[InFlight] = set()  # of borrowed streams whose Python objects are gone
+_unfinished: set[InFlight] = set()  # of borrowed streams whose Python objects were discarded
 
 
 class InFlight:
     """Objects that tasks of a stream use, in the order of submission.
 
-    Whoever waits for the stream ends the batch before and drops what had ended afterwards. Until then nothing is taken
-    out, so that an error or an interrupt loses nothing, and what is submitted meanwhile goes to a later batch.
+    A synchronization ends the open batch, waits, and then drops the batches that had ended before the wait. An error or
+    an interrupt loses nothing, because nothing is removed earlier; what is submitted meanwhile goes to a later batch.
     """
 
     __slots__ = ("__weakref__", "_batches", "_handle")
@@ -55,10 +54,11 @@ class InFlight:
     def of(cls, handle: Any) -> InFlight:
         """Return what a stream uses, which all Python objects of the stream share."""
         stream = address(handle)
-        if not stream:  # another one in each context
-            return cls(handle)
         found = _of_stream.get(stream)
-        return _of_stream.setdefault(stream, cls(handle)) if found is None else found
+        if found is None:
+            new = cls(handle)
+            found = _of_stream.setdefault(stream or -id(new), new)  # NULL is another stream in each context
+        return found
 
     def keep(self, *objects: object) -> None:
         """Keep objects alive until the tasks that were submitted to the stream so far are done."""
@@ -76,7 +76,7 @@ class InFlight:
         return tuple(batches)[:-1] if len(batches) > 1 else ()
 
     def drop(self, batches: Batches) -> None:
-        """Let go of batches that the stream is done with."""
+        """Release batches whose tasks have completed."""
         for batch in batches:
             try:
                 self._batches.remove(batch)
@@ -84,21 +84,22 @@ class InFlight:
                 continue  # another thread was faster
 
     def drop_done(self) -> None:
-        """Let go of all that the stream is done with; does not wait."""
+        """Release all batches whose tasks have completed; does not wait."""
         if batches := self.end_batch():
             self.drop(batches if self._is_idle() else _complete(batches))
 
     def outlive(self) -> None:
-        """Keep on keeping when the Python object of a borrowed stream goes away and the stream itself lives on."""
+        """Keep the objects alive although the Python object of a borrowed stream is discarded: its tasks go on."""
         if self:
             self._record()
             _unfinished.add(self)
         _drop_unfinished()
 
     def _record(self) -> None:
-        """End the batch with an event, which tells when it is done, and all batches before."""
+        """End the batch with an event, which completes when the tasks of this batch and of all earlier ones have."""
         batches = self.end_batch()
-        with suppress(AclError):  # no event is free, say: a later one, or a synchronization, tells of this batch too
+        # Without an event, for instance if none is free, a later one or a synchronization completes this batch too.
+        with suppress(AclError):
             event = Event()
             check(lib.aclrtRecordEvent(event._handle, self._handle), "aclrtRecordEvent")
             for batch in batches[-1:]:
@@ -109,7 +110,7 @@ class InFlight:
             return False
         status = lib.ascend_rt_stream_status(self._handle)
         if status < 0:
-            lib.aclGetRecentErrMsg()  # the text of a failure that is none: a thread without a context asks, say
+            lib.aclGetRecentErrMsg()  # discard the text: a thread without a context, for instance, is no failure here
         return status in (_STREAM_COMPLETE, _STREAM_IS_GONE)
 
     def __len__(self) -> int:
@@ -117,7 +118,7 @@ class InFlight:
 
 
 def _complete(batches: Batches) -> Batches:
-    """Return those that an event tells to be done."""
+    """Return the batches that a completed event covers."""
     done = 0
     for i, batch in enumerate(batches, 1):
         if batch.event is not None:
@@ -128,11 +129,24 @@ def _complete(batches: Batches) -> Batches:
 
 
 def drop_done() -> None:
-    """Let go of all that any stream is done with; does not wait."""
-    for in_flight in [reference() for reference in _of_stream.valuerefs()]:
-        if in_flight is not None:
-            in_flight.drop_done()
+    """Release the batches of all streams whose tasks have completed; does not wait."""
+    for in_flight in _of_streams():
+        in_flight.drop_done()
     _drop_unfinished()
+
+
+def keep_for_ever() -> None:
+    """Never free what pending tasks use, not even while the interpreter is finalized: devices may execute them."""
+    import ctypes
+
+    for in_flight in (*_of_streams(), *tuple(_unfinished)):
+        if in_flight:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(in_flight))
+
+
+def _of_streams() -> list[InFlight]:
+    references = _of_stream.valuerefs()  # in one step: other threads may add streams
+    return [in_flight for reference in references if (in_flight := reference()) is not None]
 
 
 def _drop_unfinished() -> None:
@@ -144,7 +158,7 @@ def _drop_unfinished() -> None:
 
 
 def allocate_memory(function: str, *arguments: Any) -> None:
-    """Call a C function that allocates memory; if there is none, let go of what copies have used and try again."""
+    """Call a C function that allocates memory; if there is none, release what completed tasks have used and retry."""
     try:
         call(function, *arguments)
     except OutOfMemory:

@@ -1,8 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """When the runtime is initialised and given back: once per process, and only what we took.
 
-The interpreter's exit is one hook in a fixed order: callbacks, streams, devices, the runtime. Objects that are
-discarded later do nothing, because :func:`ascend_rt._driver.usable` is false by then.
+The end of the interpreter is one hook, :func:`_give_back`. It is bounded, and the same for every library:
+
+1. The callback gate is closed; callbacks that are inside have `_WORK_MS` to return.
+2. From here on every other call, of any thread, raises ``RuntimeClosed``, and finalizers do nothing.
+3. Each context that we have open, explicit or primary, has the rest of that time to finish its work. Then it is given
+   back together with its streams. A context with work that is still pending is left as it is: nothing is aborted, and
+   the driver releases what a process has when the process ends.
+4. The runtime is finalized, unless a context was left.
+5. The library is disconnected, and one warning names what was not given back.
+
+The calls of steps 3 and 4 are made on a separate thread and have `_CALL_MS` each, because some have no time limit of
+their own: resetting a device waits for its work, and a process that is locked for a snapshot stops every call.
 """
 
 from __future__ import annotations
@@ -10,51 +20,51 @@ from __future__ import annotations
 import atexit
 import threading
 import warnings
-import weakref
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from functools import partial
-from itertools import repeat
+from collections.abc import Iterator
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ascend_rt._driver import call, check, ffi, leave_the_rest, lib, shutdown, supports, usable
+from ascend_rt._driver import call, call_within, check, ffi, lib, refuse_calls, shutdown, supports, usable
 from ascend_rt.errors import AclError, AclWarning
 
 if TYPE_CHECKING:
     from ascend_rt.stream import Stream
 
-# How long the exit waits for a Python callback that is still running.
-_CALLBACK_GRACE_MS = 5000
+# How long the exit waits for callbacks and pending work, and for one call that has no time limit of its own.
+_WORK_MS = 5_000
+_CALL_MS = 10_000
 
 _RESET, _DESTROY = "aclrtResetDevice", "aclrtDestroyContext"
 
 
 class Era:
-    """A device for as long as we have it open; what was made meanwhile is gone when that is over."""
+    """The time from the first of our references to a device to the last.
+
+    Its end frees everything that was created on the device in it, so objects of an era that is over are not given back.
+    """
 
     __slots__ = ("device_id", "is_over", "references")
 
     def __init__(self, device_id: int) -> None:
         self.device_id = device_id
         self.is_over = False
-        self.references = {_RESET: 0, _DESTROY: 0}  # what gives one back -> how many we have
+        self.references = {_RESET: 0, _DESTROY: 0}  # function that gives a reference back -> how many we have
 
 
 class Home(NamedTuple):
-    """What an object lives in."""
+    """The device, and the explicit context, if any, that an object was created in."""
 
     era: Era
-    owner: object = None  # the explicit context, kept alive: the last one of a device takes along what is there
+    owner: object = None  # the explicit context, kept alive: destroying the last one of a device frees its memory
 
 
-HOST = Home(Era(-1))  # of what does not go with a device
+HOST = Home(Era(-1))  # of objects that no reset of a device frees
 
 _lock = threading.RLock()  # a finalizer may set a device, or destroy a context, inside
 _initialized = False
 _is_initialiser = False
 _eras: dict[int, Era] = {}
 _deferred: list[Stream] = []
-_streams: weakref.WeakValueDictionary[int, Stream] = weakref.WeakValueDictionary()
 
 
 def initialize() -> None:
@@ -66,7 +76,7 @@ def initialize() -> None:
         if _initialized:
             return
         code = lib.aclInit(b"")
-        # Somebody else in the process was first: then the call has counted, and the reference is given back at exit.
+        # Other code in the process was first: then the call has counted, and the reference is given back at exit.
         _is_initialiser = code != lib.ACL_ERROR_REPEAT_INITIALIZE
         if _is_initialiser:
             check(code, "aclInit")
@@ -75,12 +85,12 @@ def initialize() -> None:
 
 
 def era_of(device_id: int) -> Era:
-    """Return the era that a device is in; it begins when somebody asks, and ends with our last reference."""
+    """Return the current era of a device; the first call begins it, and our last reference ends it."""
     return _eras.setdefault(device_id, Era(device_id))
 
 
 def only_era() -> Era | None:
-    """Return the era of the only device that has one, if that is so: most programs need not ask where they are."""
+    """Return the era of the device if only one has any: most programs use one device and need no further call."""
     eras = tuple(_eras.values())
     return eras[0] if len(eras) == 1 else None
 
@@ -95,23 +105,23 @@ def set_device(device_id: int) -> None:
 
 
 def reset_device(device_id: int) -> None:
-    """Undo one :func:`set_device` (``aclrtResetDevice``); the last one takes along what is on the device."""
-    _let_go(device_id, _RESET, device_id)
+    """Undo one :func:`set_device` (``aclrtResetDevice``); the last one frees what is on the device."""
+    _release(device_id, _RESET, device_id)
 
 
 def reset_surplus(device_id: int) -> None:
     """Undo one :func:`set_device` unless it is the last of ours: the device stays open until the exit."""
-    _let_go(device_id, _RESET, device_id, unless_last=True)
+    _release(device_id, _RESET, device_id, unless_last=True)
 
 
 def count_context(device_id: int) -> Era:
-    """Count an explicit context, which keeps its device open, set or not; return the era that it belongs to."""
+    """Count an explicit context, which keeps its device open even if it is not set; return the era of the device."""
     return _count(device_id, _DESTROY)
 
 
 def destroy_context(device_id: int, handle: Any) -> None:
     """Destroy an explicit context that was counted (``aclrtDestroyContext``)."""
-    _let_go(device_id, _DESTROY, handle)
+    _release(device_id, _DESTROY, handle)
 
 
 def _count(device_id: int, undo: str) -> Era:
@@ -121,8 +131,8 @@ def _count(device_id: int, undo: str) -> Era:
     return era
 
 
-def _let_go(device_id: int, undo: str, argument: Any, *, unless_last: bool = False) -> None:
-    with _lock:  # counted before the call, in which other threads come here: none of them takes the last for one of two
+def _release(device_id: int, undo: str, argument: Any, *, unless_last: bool = False) -> None:
+    with _lock:  # counted before the call, during which other threads may count: only one sees the last reference
         era = era_of(device_id)
         if unless_last and era.references[undo] < 2:
             return
@@ -138,12 +148,12 @@ def _let_go(device_id: int, undo: str, argument: Any, *, unless_last: bool = Fal
             era.references[undo] += 1
         _resume(era)
         raise
-    if is_last and _is_set(device_id):  # by somebody else in the process
+    if is_last and _is_set(device_id):  # by other code in the process
         _resume(era)
 
 
 def _resume(era: Era) -> None:
-    # If another has begun meanwhile, nobody knows what the device kept: rather leak than free somebody else's memory.
+    # If another era has begun meanwhile, the addresses may have new owners: leak memory rather than free theirs.
     era.is_over = _eras.setdefault(era.device_id, era) is not era
 
 
@@ -155,53 +165,102 @@ def _is_set(device_id: int) -> bool:
     return bool(active[0])
 
 
-def register_stream(stream: Stream) -> None:
-    """Remember a stream that we own, so that the exit can stop it; discard those that had to wait for that."""
-    while _deferred:
-        _deferred.pop().close()
-    _streams[id(stream)] = stream
-
-
 def defer(stream: Stream) -> None:
-    """Keep a stream whose last reference went away where it cannot be destroyed: inside a host function."""
+    """Keep a stream that was discarded inside a host function, where it cannot be destroyed."""
     _deferred.append(stream)
+
+
+def close_deferred() -> None:
+    """Close the streams that :func:`defer` has kept."""
+    while _deferred:
+        try:
+            stream = _deferred.pop()
+        except IndexError:  # another thread has taken the last one
+            return
+        stream.close()
+
+
+# --- the end of the interpreter --------------------------------------------------------------------------------------
 
 
 def _give_back() -> None:
     if not usable():
         return
-    still_inside = lib.ascend_rt_close_gate(_CALLBACK_GRACE_MS)
-    if still_inside:
-        message = f"{still_inside} callback(s) still ran when the interpreter ended; the runtime is left as it is"
-        warnings.warn(message, AclWarning, stacklevel=1)
+    end_of_work = monotonic() + _WORK_MS / 1000
+    finalizer = _finalizer()
+    still_inside = lib.ascend_rt_close_gate(_WORK_MS)
+    refuse_calls()
+    problems = [f"{still_inside} callback(s) do not return"] if still_inside else []
+    try:
+        problems += [] if still_inside else _close_runtime(end_of_work, finalizer)
+    finally:  # even if the user interrupts the wait
         shutdown()
-        return
-    for step in _steps_back():
-        try:
-            step()
-        except AclError as error:
-            warnings.warn(f"while the runtime was given back: {error}", AclWarning, stacklevel=1)
-    shutdown()
+    if problems:
+        from ascend_rt import _in_flight
+
+        _in_flight.keep_for_ever()
+        message = f"not everything was given back at the end of the interpreter: {'; '.join(problems)}"
+        warnings.warn(message, AclWarning, stacklevel=1)
 
 
-def _drop_default_stream(device_id: int) -> None:
-    with suppress(AclError):  # a device that is lost, a product that cannot abort: the reset tells what matters
-        set_device(device_id)
-        call("aclrtStreamAbort", ffi.NULL)
-
-
-# What still waits would keep the process from ending: nothing is waited for, neither in our streams nor in the default
-# ones, for which the last reset of a device would wait.
-def _steps_back() -> Iterator[Callable[[], None]]:
-    for stream in (*_deferred, *_streams.values()):
-        yield partial(stream.close, force=True)
-    yield leave_the_rest
-    for device_id, era in list(_eras.items()):
-        if era.references[_RESET] > 0:
-            if _is_initialiser:  # what somebody else in the process has to do is not ours to drop
-                yield partial(_drop_default_stream, device_id)
-            yield from repeat(partial(call, _RESET, device_id), era.references[_RESET])
+def _finalizer() -> str | None:
     if supports("aclFinalizeReference"):
-        yield partial(call, "aclFinalizeReference", ffi.NULL)
-    elif _is_initialiser:  # releases before 8.5 do not count references
-        yield partial(call, "aclFinalize")
+        return "aclFinalizeReference"
+    return "aclFinalize" if _is_initialiser else None  # releases before 8.5 do not count references
+
+
+def _close_runtime(end_of_work: float, finalizer: str | None) -> Iterator[str]:
+    """Give back all that we have open; yield what could not be."""
+    from ascend_rt.context import open_contexts
+
+    is_idle = True
+    try:
+        for handle, device_id in open_contexts():
+            is_there = _is_accepted("aclrtSetCurrentContext", handle)
+            if is_there and not _is_done_by(end_of_work):
+                is_idle = False
+                yield f"work is still pending in a context of device {device_id}"
+            elif is_there:
+                yield from _undo(_DESTROY, handle)
+        for device_id, references in _open_devices():
+            is_set = _is_accepted("aclrtSetDevice", device_id)  # not if it is lost, and then nothing is pending
+            if is_set and not _is_done_by(end_of_work):
+                is_idle = False
+                yield f"work is still pending on device {device_id}"
+            else:
+                yield from _undo(_RESET, device_id, times=references + is_set)
+        if is_idle and finalizer is not None:
+            yield from _undo(finalizer)
+    except TimeoutError as error:
+        yield str(error)
+
+
+def _open_devices() -> list[tuple[int, int]]:
+    eras = list(_eras.values())  # one step, because other threads may be about to count
+    return [(era.device_id, era.references[_RESET]) for era in eras if era.references[_RESET] > 0]
+
+
+def _is_accepted(function: str, argument: int) -> bool:
+    try:
+        call_within(_CALL_MS, function, argument)
+    except AclError:
+        return False
+    return True
+
+
+def _is_done_by(end_of_work: float) -> bool:
+    """Wait for the work of the current context; what has failed is done."""
+    remaining_ms = max(1, round(1000 * (end_of_work - monotonic())))
+    try:
+        call_within(remaining_ms + _CALL_MS, "aclrtSynchronizeDeviceWithTimeout", remaining_ms)
+    except AclError as error:  # other codes are of failed tasks, also those that are a Timeout
+        return error.code != lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT
+    return True
+
+
+def _undo(function: str, argument: int = 0, *, times: int = 1) -> Iterator[str]:
+    try:
+        for _ in range(times):
+            call_within(_CALL_MS, function, argument)
+    except AclError as error:
+        yield str(error)

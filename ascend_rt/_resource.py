@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every object with a runtime handle has in common: it is closed once, by whoever is first."""
+"""What every object with a runtime handle has in common: its handle is given back once, by the first that closes it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from ascend_rt._driver import address, usable
 from ascend_rt._lifecycle import HOST, Home
-from ascend_rt.errors import AclError, AclWarning, ClosedError
+from ascend_rt.errors import AclError, AclWarning, ClosedError, RuntimeClosed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class Resource:
     """An object that owns or borrows a handle of the runtime.
 
-    The calls that use ``_handle`` test nothing: closing an object empties the slot and gives the object a class whose
-    ``__getattr__`` says what is wrong. Open objects have no ``__getattr__``, because Python looks up the attributes of
-    a class that has one much slower.
+    The methods that use ``_handle`` do not test it: closing an object empties the slot and changes the object's class
+    to one whose ``__getattr__`` raises the error. Open objects have no ``__getattr__``, because attributes of a class
+    that has one are looked up much more slowly.
     """
 
     __slots__ = ("__weakref__", "_handle", "_home", "_owned")
@@ -65,7 +65,7 @@ class Resource:
 
     @property
     def _is_to_destroy(self) -> bool:
-        """Whether the handle is ours to destroy; when its device was reset it is gone, and may be somebody else's."""
+        """Whether the handle is to be destroyed; after a reset of its device it may belong to another object."""
         return self._owned and usable() and not self._home.era.is_over
 
     @property
@@ -122,6 +122,8 @@ class Resource:
         try:
             if handle is not None and self._is_to_destroy:
                 self._destroy(handle)
+        except RuntimeClosed:  # after the test, by the exit in another thread
+            return
         except AclError as error:
             warnings.warn(f"while a {self._what} was discarded: {error}", AclWarning, stacklevel=2, source=self)
 

@@ -60,7 +60,7 @@ class Allocator(ABC):
     _handle: Any
 
     def __new__(cls, *arguments: object, **keywords: object) -> Self:
-        """Prepare what the runtime needs; a subclass may have a constructor that knows nothing of it."""
+        """Prepare what the runtime needs, so that the constructor of a subclass need not call this class's."""
         allocator = super().__new__(cls)
         allocator._live = {}
         allocator._handle = ffi.new_handle(allocator)
@@ -131,8 +131,8 @@ class Allocator(ABC):
         """How many buffers the runtime has from this allocator."""
         return len(self._live)
 
-    def _left(self, stream: Stream) -> None:  # noqa: B027  (most need not know)
-        """Learn that a stream has another allocator from now on; what it was told to do may still use memory."""
+    def _left(self, stream: Stream) -> None:  # noqa: B027  (optional)
+        """React to another allocator for a stream, whose pending work may still use memory of this one."""
 
     def _allocate(self, nbytes: int, near: int | None) -> int:
         buffer = self.allocate(nbytes) if near is None else self.allocate_near(nbytes, near)
@@ -176,7 +176,7 @@ def registered(stream: Stream) -> Allocator | None:
 
 
 def forget_stream(handle: Any) -> None:
-    """Unregister the allocator of a stream, which may be about to be destroyed; the runtime would keep it for ever."""
+    """Unregister the allocator of a stream before it is destroyed; the runtime would keep the registration for ever."""
     found = _registered.pop(address(handle), None)
     if found is None:
         return
@@ -210,14 +210,14 @@ def ascend_rt_python_free(allocator: Any, block: Any) -> None:
 
 
 class AllocatorStatistics(NamedTuple):
-    """What a caching allocator has, in bytes, and what it has done.
+    """Memory of a caching allocator, in bytes, and its requests.
 
     Attributes
     ----------
     used, used_peak : int
-        What is given out, and the most that ever was.
+        What is allocated, and the largest value so far.
     reserved, reserved_peak : int
-        What was taken from the device, and the most that ever was.
+        What was taken from the device, and the largest value so far.
     hits, misses : int
         Allocations that the cache served, and that the device had to.
     """
@@ -231,7 +231,7 @@ class AllocatorStatistics(NamedTuple):
 
 
 class CachingAllocator(Allocator):
-    """An allocator that keeps what was freed and gives it out again.
+    """An allocator that keeps freed buffers and allocates from them.
 
     Sizes are rounded up to 512 bytes, above 1 MiB to 2 MiB. A cached buffer is given out if it is on the device of the
     calling thread's context and at most half of it would be wasted. What was freed is given out again at once, which is
@@ -247,7 +247,8 @@ class CachingAllocator(Allocator):
     def __init__(self, max_nbytes: int | None = None) -> None:
         self._limit = max_nbytes
         self._lock = threading.RLock()  # a finalizer may free inside
-        self._emptying = threading.RLock()  # who comes meanwhile would find nothing cached, and the limit still reached
+        # While one thread empties the cache, another would find it empty and the limit still reached.
+        self._emptying = threading.RLock()
         self._sizes: defaultdict[Era, list[int]] = defaultdict(list)  # of the cached buffers, sorted
         self._cached: defaultdict[tuple[Era, int], list[CachedBuffer]] = defaultdict(list)
         self._given: set[int] = set()  # by id
@@ -307,14 +308,14 @@ class CachingAllocator(Allocator):
 
     @property
     def statistics(self) -> AllocatorStatistics:
-        """What the allocator has and has done so far."""
+        """The counters of the allocator."""
         with self._lock:
             return AllocatorStatistics(
                 self._used, self._used_peak, self._reserved, self._reserved_peak, self._hits, self._misses
             )
 
     def _left(self, stream: Stream) -> None:
-        # The stream, or its context, may be destroyed: then nothing of it runs any more.
+        # The stream, or its context, may be destroyed: then it has no work.
         with suppress(InvalidHandle, InvalidArgument), switched(stream._context) if stream._context else nullcontext():
             last_use = stream.record()
             stream._in_flight.keep(self)  # and with it what is cached
@@ -341,7 +342,7 @@ class CachingAllocator(Allocator):
         return buffer
 
     def _forget(self, buffer: CachedBuffer) -> None:
-        """Take note that a buffer is about to be closed, by whomever."""
+        """Account for a buffer that is about to be closed."""
         era, nbytes = buffer._home.era, buffer._nbytes
         with self._lock:
             self._reserved -= nbytes
@@ -404,14 +405,14 @@ class CachingAllocator(Allocator):
     def _synchronize(self) -> None:
         streams = [stream for stream, registration in list(_registered.items()) if registration.allocator is self]
         for stream in streams:
-            with suppress(InvalidHandle):  # it went with its device, or was somebody else's
+            with suppress(InvalidHandle):  # its device was reset, or its owner has destroyed it
                 call("aclrtSynchronizeStream", ffi.cast("aclrtStream", stream))
         for event in self._last_uses:
             event.synchronize()
 
 
 class CachedBuffer(Buffer):
-    """A buffer that an allocator has from the device; the allocator learns of its end."""
+    """A buffer that an allocator has from the device; closing it notifies the allocator."""
 
     __slots__ = ("_allocator",)
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python functions in a stream.
 
-The way of a call into Python and back:
+The path of a call into Python and back:
 
 1. :func:`launch` wraps the function and its arguments in a :class:`_Call` and keeps it in the table of pending calls,
    which does not depend on the life of the stream's Python object.
 2. The runtime gets a C function, the gate, and the address of the call (``aclrtLaunchHostFunc``).
 3. On the context's callback thread the runtime calls the gate, once all earlier work of the stream is done.
 4. The gate enters Python, unless the interpreter is about to end; then the call is dropped.
-5. :func:`_run` takes the call out of the table and runs it. An exception has nobody to go to: it is passed to
-   :data:`on_error` if that is set, and to ``sys.unraisablehook``; the stream goes on.
+5. :func:`_run` takes the call out of the table and runs it. An exception has no caller to be raised in: it is passed
+   to :data:`on_error` if that is set, and to ``sys.unraisablehook``; the stream goes on.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ def launch(stream: Any, function: Callable[..., object], arguments: tuple[Any, .
 
 
 def launched(stream: Any) -> list[_Call]:
-    """Return the calls that a stream has so far: what ends its queue drops them afterwards, and no later ones."""
+    """Return the calls that a stream has so far: those that an abort or a destruction drops, unlike later ones."""
     wanted = address(stream) or None  # NULL is another stream in each context
     handles = list(_pending.values())
     return [call for call in map(ffi.from_handle, handles) if call.stream == wanted and call.is_launched]
 
 
 def drop(calls: list[_Call]) -> None:
-    """Let go of calls whose queue has ended: those that have not run never will."""
+    """Release calls after their stream was aborted or destroyed: those that have not run never will."""
     for call in calls:
         _pending.pop(id(call), None)
 
@@ -72,7 +72,7 @@ def ascend_rt_python_host_func(argument: Any) -> None:
     """Run a call on the runtime's thread; the only entry from C into Python."""
     _here.is_inside = True
     try:
-        _run(cast(_Call, ffi.from_handle(argument)))  # the call and its arguments are let go inside
+        _run(cast(_Call, ffi.from_handle(argument)))  # which releases the call and its arguments
     finally:
         _here.is_inside = False
 
@@ -91,7 +91,7 @@ def _run(call: _Call) -> None:
 
 
 def report(error: BaseException, function: Callable[..., object]) -> None:
-    """Tell of an exception that has nobody to go to."""
+    """Report an exception that has no caller to be raised in."""
     if on_error is not None:
         try:
             on_error(error, function)
@@ -102,13 +102,13 @@ def report(error: BaseException, function: Callable[..., object]) -> None:
 
 
 class _Unraisable:
-    """Makes Python itself call ``sys.unraisablehook``: nobody else can create the argument that its own hook takes.
+    """Makes Python itself call ``sys.unraisablehook``: only Python can create the argument that the hook takes.
 
-    Letting the exception go back to C would do so too, but keep the arguments of the function until after the call.
+    Raising the exception in the C callback would do so too, but keep the function's arguments until after the call.
     """
 
     def __init__(self, error: BaseException) -> None:
         self._errors = [error]
 
     def __del__(self) -> None:
-        raise self._errors.pop()  # not kept: the traceback will refer to this object
+        raise self._errors.pop()  # removed, because the traceback will refer to this object

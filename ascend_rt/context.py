@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import address, call, check, ffi, lib
+from ascend_rt._driver import address, call, check, check_address, ffi, lib
 from ascend_rt._lifecycle import Home
 from ascend_rt._resource import Resource
 
@@ -72,7 +72,7 @@ class Context(Resource):
     def from_handle(cls, handle: int) -> Self:
         """Borrow a context that somebody else owns; it is never destroyed from here."""
         context = cls.__new__(cls)
-        context._borrow(ffi.cast("aclrtContext", handle))
+        context._borrow(ffi.cast("aclrtContext", check_address(handle)))
         return context
 
     @classmethod
@@ -115,6 +115,12 @@ def home(device_id: int | None = None) -> Home:
     if device_id is not None:
         return Home(_lifecycle.era_of(device_id))
     return Home(_lifecycle.only_era() or _lifecycle.era_of(current_device_id()))
+
+
+def open_contexts() -> list[tuple[int, int]]:
+    """Return handle and device of each explicit context that is open."""
+    contexts = [(reference.key, reference()) for reference in _explicit.valuerefs()]  # other threads may add some
+    return [(handle, it._home.era.device_id) for handle, it in contexts if it is not None and not it.is_closed]
 
 
 def current_device_id() -> int:

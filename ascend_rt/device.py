@@ -118,7 +118,7 @@ class Device:
         return MemoryInfo(int(free[0]), int(total[0]))
 
     def memory_usage(self) -> list[MemoryUsage]:
-        """Return who has how much of the device's memory, the largest first; not on 950.
+        """Return the memory that each component has on the device, the largest first; not on 950.
 
         Notes
         -----
@@ -192,7 +192,7 @@ class Device:
 
 
 def id_of(device: Device) -> int:
-    """Return the number of what only a device can be."""
+    """Return the number of a device; TypeError if it is none."""
     if not isinstance(device, Device):
         raise TypeError(f"a Device is wanted, for instance Device(0), not {device!r}")
     return device.id

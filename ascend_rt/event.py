@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import call, check, ffi, lib
+from ascend_rt._driver import call, check, check_address, ffi, lib
 from ascend_rt._resource import Resource
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Event(Resource):
         _lifecycle.initialize()
         event = cls.__new__(cls)
         event._has_time = True  # unknown: let the runtime judge
-        event._borrow(ffi.cast("aclrtEvent", handle))
+        event._borrow(ffi.cast("aclrtEvent", check_address(handle)))
         return event
 
     def _create(self, flags: int | None, new_mode: bool) -> None:

@@ -66,7 +66,7 @@ class IpcMemory(Resource):
 
     @property
     def key(self) -> bytes:
-        """What another process gives to :meth:`open`; send it there in any way."""
+        """The key that another process passes to :meth:`open`; how it gets there is up to the program."""
         return self._key
 
     @staticmethod
@@ -92,7 +92,7 @@ class IpcMemory(Resource):
         return ImportedBuffer(key, nbytes)
 
     def _destroy(self, handle: Any) -> None:
-        with Device(self._home.era.device_id):  # the runtime wants a context, and the thread that lets go may have none
+        with Device(self._home.era.device_id):  # the function needs a context, and the thread that closes may have none
             code = lib.aclrtIpcMemClose(handle)
         if self._buffer is not None and not self._buffer.is_closed:  # else freeing the memory has ended the export
             check(code, "aclrtIpcMemClose")
@@ -105,9 +105,10 @@ _lock = threading.RLock()  # a buffer may be discarded inside
 
 
 class ImportedBuffer(Buffer):
-    """Memory of another process; closing lets go of it. See :meth:`IpcMemory.open`.
+    """Memory of another process; closing releases it. See :meth:`IpcMemory.open`.
 
-    Memory that was opened several times here is let go of in that order, so perhaps later than it is closed.
+    Imports of the same memory are released in the order in which they were opened, so perhaps later than they are
+    closed.
 
     Copies between it and the host are not supported by every product, and between buffers of one device only in the
     order of a stream (API reference 11-07).

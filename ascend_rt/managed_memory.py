@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that host and devices share: one address, and pages that move to who touches them."""
+"""Memory that host and devices share: one address, and pages that move to the side that accesses them."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import call, ffi, lib, usable
+from ascend_rt._driver import call, ffi, lib
 from ascend_rt.device import Device, id_of
-from ascend_rt.errors import ClosedError
+from ascend_rt.errors import ClosedError, ForkedProcess, RuntimeClosed
 from ascend_rt.memory import Buffer, check_size
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ class ManagedBuffer(Buffer):
     """Managed memory: a device buffer that the host reads and writes too.
 
     ``numpy.asarray(buffer)`` is an array of its bytes, without a copy. Synchronize the work that writes the memory
-    before the host reads it. Closing the buffer lets go of the memory, which goes back at once, or when the last array
-    of it is gone: an array never points to freed memory.
+    before the host reads it. Closing the buffer frees the memory, immediately or together with the last array of it:
+    an array never points to freed memory.
 
     Parameters
     ----------
@@ -113,12 +114,12 @@ class ManagedBuffer(Buffer):
         return int(out[0])
 
     def _advise(self, advice: int, location: Device | None) -> None:
-        whole_pages = -(-self._nbytes // _PAGE) * _PAGE  # all the buffer's own, and advice is for nothing less
+        whole_pages = -(-self._nbytes // _PAGE) * _PAGE  # advice applies to whole pages, and these are the buffer's
         call("aclrtMemManagedAdvise", self._handle, whole_pages, advice, _location(location))
 
 
 def _free(pointer: Any) -> None:
-    if usable():
+    with suppress(RuntimeClosed, ForkedProcess):
         call("aclrtFree", pointer)
 
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import threading
 import weakref
+from contextlib import suppress
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ascend_rt import _dlpack, _lifecycle
-from ascend_rt._driver import address, call, check, ffi, lib, usable
+from ascend_rt._driver import address, call, check, check_address, ffi, lib
 from ascend_rt._in_flight import allocate_memory
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
 from ascend_rt.context import home
+from ascend_rt.errors import ForkedProcess, RuntimeClosed
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -58,7 +60,7 @@ def pointer_attributes(pointer: int) -> PointerAttributes:
     from ascend_rt.enums import MemLocationType
 
     out = ffi.new("aclrtPtrAttributes *")
-    call("aclrtPointerGetAttributes", ffi.cast("void *", pointer), out)
+    call("aclrtPointerGetAttributes", ffi.cast("void *", check_address(pointer)), out)
     location = out.location
     return PointerAttributes(MemLocationType(location.type), int(location.id), int(out.pageSize))
 
@@ -315,7 +317,7 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
             self.__class__ = PageableArray  # type: ignore[assignment]
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        """Results of arithmetic are ordinary arrays, but for those that are put into pinned memory."""
+        """Results of arithmetic are ordinary arrays, except those that are written to pinned memory."""
         if array is self:
             return self
         plain = np.asarray(array)
@@ -323,7 +325,7 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
 
 
 def _free_host(pointer: Any) -> None:
-    if usable():
+    with suppress(RuntimeClosed, ForkedProcess):
         code = lib.aclrtFreeHost(pointer)
         if code:
             check(code, "aclrtFreeHost")
@@ -383,13 +385,13 @@ class RegisteredMemory(Resource):
         return address(out[0])
 
     def _destroy(self, handle: Any) -> None:
-        with self._device:  # the runtime wants a context, and the thread that lets go may have none
+        with self._device:  # the function needs a context, and the thread that closes may have none
             call("aclrtHostUnregister", handle)
         self._array = None
 
 
 def on_device(operand: Buffer) -> Any:
-    """Return the address of what only a buffer can be."""
+    """Return the address of a buffer; TypeError if it is none."""
     if not isinstance(operand, Buffer):
         raise TypeError(f"a Buffer is wanted, the memory of a device, not {type(operand).__name__}")
     return operand._handle

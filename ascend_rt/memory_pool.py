@@ -27,9 +27,9 @@ class PoolStatistics(NamedTuple):
     Attributes
     ----------
     reserved, reserved_peak : int
-        What the pool has taken from the device, and the most it ever had.
+        What the pool has taken from the device, and the largest value so far.
     used, used_peak : int
-        What is allocated from it, and the most that ever was.
+        What is allocated from it, and the largest value so far.
     """
 
     reserved: int
@@ -95,7 +95,7 @@ class MemoryPool(Resource):
         return PoolBuffer(nbytes, self, stream)
 
     def trim(self, keep_nbytes: int = 0) -> None:
-        """Give memory that is not used back to the device, but for so much (``aclrtMemPoolTrimTo``)."""
+        """Give unused memory back to the device until the pool has ``keep_nbytes`` (``aclrtMemPoolTrimTo``)."""
         call("aclrtMemPoolTrimTo", self._handle, check_size(keep_nbytes))
 
     @property
@@ -113,7 +113,7 @@ class MemoryPool(Resource):
         return PoolStatistics(*(self._get(attribute) for attribute in (*_RESERVED, *_USED)))
 
     def reset_peaks(self) -> None:
-        """Let the peaks of the statistics begin anew."""
+        """Reset the peaks of the statistics."""
         for _, peak in (_RESERVED, _USED):
             self._set(peak, 0)
 
@@ -165,10 +165,10 @@ class PoolBuffer(Buffer):
         self._context = stream._context or current_handle()
 
     def _destroy(self, handle: Any) -> None:
-        if cast(MemoryPool, self._parent).is_closed:  # and all its memory is gone
+        if cast(MemoryPool, self._parent).is_closed:  # which has freed all its memory
             return
         code = _NO_STREAM if self._stream.is_closed else self._free_in_order(handle)
-        if code == _NO_STREAM:  # it is gone, and with it all that used the memory
+        if code == _NO_STREAM:  # it was destroyed, so no work uses the memory any more
             call("aclrtFree", handle)
         else:
             check(code, "aclrtMemPoolFreeAsync")

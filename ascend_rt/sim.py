@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import call, ffi, lib
+from ascend_rt._driver import call, check_address, ffi, lib
 from ascend_rt.device import Device
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Info(NamedTuple):
 
 
 def info() -> Info:
-    """Tell what is simulated (``aclsimGetInfo``)."""
+    """Return what is simulated (``aclsimGetInfo``)."""
     out = ffi.new("aclsimInfo *")
     call("aclsimGetInfo", out)
     return Info(ffi.string(out.product).decode(), int(out.deviceCount), int(out.workerCount))
@@ -102,12 +102,12 @@ def fail_task(code: int, stream: Stream | None = None, *, nth: int = 1) -> None:
 
 
 def delay_tasks(seconds: float, stream: Stream | None = None) -> None:
-    """Start tasks that are submitted from now on so much later than they could start (``aclsimDelayTasks``).
+    """Delay the start of tasks that are submitted from now on (``aclsimDelayTasks``).
 
     Parameters
     ----------
     seconds : float
-        At most an hour; 0 takes the delay away.
+        At most an hour; 0 removes the delay.
     stream : Stream, optional
         Whose tasks; default all.
     """
@@ -115,7 +115,7 @@ def delay_tasks(seconds: float, stream: Stream | None = None) -> None:
 
 
 def lose_device(device: Device | int = 0, code: int | None = None) -> None:
-    """Lose a device: its tasks are gone, and every call that needs it fails, until it is reset (``aclsimLoseDevice``).
+    """Lose a device: its tasks are dropped, and calls that need it fail until it is reset (``aclsimLoseDevice``).
 
     Parameters
     ----------
@@ -128,14 +128,14 @@ def lose_device(device: Device | int = 0, code: int | None = None) -> None:
 
 
 def limit(resource: Resource, number: int | None, device: Device | int = 0) -> None:
-    """Let a device give out no more than so many of a resource at a time (``aclsimLimitResource``).
+    """Limit how many of a resource a device has (``aclsimLimitResource``).
 
     Parameters
     ----------
     resource : {"streams", "events", "notifies", "memory"}
         Memory is counted in bytes.
     number : int or None
-        None takes the limit away.
+        None removes the limit.
     device : Device or int
         Which device.
     """
@@ -146,7 +146,7 @@ def limit(resource: Resource, number: int | None, device: Device | int = 0) -> N
 
 
 def run_operator(stream: Stream | None, nbytes: int) -> None:
-    """Play an operator that takes workspace in the order of a stream (``aclsimRunOperator``).
+    """Run a stand-in for an operator that takes workspace in the order of a stream (``aclsimRunOperator``).
 
     The workspace comes from the allocator that is registered for the stream, whose callbacks are called in this thread,
     or else from the device's memory; the operator overwrites all of it when its turn comes.
@@ -187,22 +187,22 @@ def register_symbol(symbol: int, content: HostBuffer) -> None:
         The symbol is registered already (107043).
     """
     view = ffi.from_buffer("char[]", content)
-    call("aclsimRegisterSymbol", ffi.cast("void *", symbol), view, len(view))
+    call("aclsimRegisterSymbol", ffi.cast("void *", check_address(symbol)), view, len(view))
 
 
 def unregister_symbol(symbol: int) -> None:
     """Forget a symbol, and free the variable on all devices (``aclsimUnregisterSymbol``)."""
-    call("aclsimUnregisterSymbol", ffi.cast("void *", symbol))
+    call("aclsimUnregisterSymbol", ffi.cast("void *", check_address(symbol)))
 
 
 def clear() -> None:
-    """Take all faults back (``aclsimClearFaults``); what has failed stays failed."""
+    """Remove all faults (``aclsimClearFaults``); what has failed stays failed."""
     call("aclsimClearFaults")
 
 
 @contextmanager
 def faults() -> Iterator[None]:
-    """Take all faults back at the end of the block, those of before it too."""
+    """Remove all faults at the end of the block, including those from before it."""
     try:
         yield
     finally:

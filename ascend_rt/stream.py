@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle, allocator, callback
-from ascend_rt._driver import address, call, check, ffi, lib, usable
+from ascend_rt._driver import address, call, check, check_address, ffi, lib, usable
 from ascend_rt._in_flight import InFlight
 from ascend_rt._resource import Resource
 from ascend_rt.context import current_handle, home, switched
-from ascend_rt.errors import AclError, AclWarning
+from ascend_rt.errors import AclError, AclWarning, RuntimeClosed
 from ascend_rt.event import Event
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
 
 _LOWEST_PRIORITY = 7
 
-# A discarded stream is given this long to finish what it was told to do.
+# How long a discarded stream has to finish its work.
 _DISCARD_MS = 10_000
 
 _ANOTHER_CONTEXT = (lib.ACL_ERROR_RT_CONTEXT_NULL, lib.ACL_ERROR_RT_STREAM_CONTEXT)
@@ -51,8 +51,8 @@ class Stream(Resource):
     Notes
     -----
     ``aclrtCreateStreamWithConfig``, ``aclrtDestroyStream``. All products. API reference 06. :meth:`close` waits for the
-    stream's work, and so does discarding the object, for at most ten seconds. When the interpreter ends, work that has
-    not started is dropped: synchronize before.
+    stream's work, and so does discarding the object, for at most ten seconds. The end of the interpreter waits for at
+    most five seconds; what is still pending then ends with the process, and an :class:`AclWarning` says so.
     """
 
     __slots__ = ("_context", "_in_flight")
@@ -65,7 +65,7 @@ class Stream(Resource):
         call("aclrtCreateStreamWithConfig", out, min(max(priority, 0), _LOWEST_PRIORITY), int(flags))
         self._prepare(out[0], context)
         self._own(out[0], home())
-        _lifecycle.register_stream(self)
+        _lifecycle.close_deferred()
 
     @classmethod
     def from_handle(cls, handle: int) -> Self:
@@ -75,7 +75,7 @@ class Stream(Resource):
         """
         _lifecycle.initialize()
         stream = cls.__new__(cls)
-        borrowed = ffi.cast("aclrtStream", handle)
+        borrowed = ffi.cast("aclrtStream", check_address(handle))
         stream._prepare(borrowed, None)
         stream._borrow(borrowed)
         return stream
@@ -110,7 +110,7 @@ class Stream(Resource):
         other : Event or Stream
             What to wait for. An event that was never recorded is not waited for (but see ``manual_reset``).
         timeout_s : int, optional
-            Fail the wait, and with it the next synchronization of this stream, after so many seconds; 0 is never.
+            Fail the wait, and with it the next synchronization of this stream, after this many seconds; 0 is never.
             None takes the value of ``aclrtSetOpWaitTimeout``.
 
         Notes
@@ -257,7 +257,7 @@ class Stream(Resource):
 
     def _destroy(self, handle: Any, force: bool = False) -> None:
         allocator.forget_stream(handle)
-        if self._home.era.is_over:  # it went with its device
+        if self._home.era.is_over:  # the reset of its device has destroyed it
             return
         name = "aclrtDestroyStreamForce" if force else "aclrtDestroyStream"
         destroy = getattr(lib, name)
@@ -265,20 +265,22 @@ class Stream(Resource):
         if code in _ANOTHER_CONTEXT:
             with switched(self._context):
                 code = destroy(handle)
-        if code != lib.ACL_ERROR_RT_INVALID_HANDLE:  # gone with its device
+        if code != lib.ACL_ERROR_RT_INVALID_HANDLE:  # its device was reset
             check(code, name)
 
     def __del__(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
         if is_too_late() or not hasattr(self, "_owned") or self.is_closed or not usable():
             return
-        if not self._owned:
-            self._in_flight.outlive()
-            return
-        if callback.is_inside():
+        if self._owned and callback.is_inside():
             _lifecycle.defer(self)
             return
         try:
-            self._discard()
+            if self._owned:
+                self._discard()
+            else:
+                self._in_flight.outlive()
+        except RuntimeClosed:  # after the test, by the exit in another thread
+            return
         except AclError as error:
             self._in_flight.outlive()
             warnings.warn(f"while a stream was discarded: {error}", AclWarning, stacklevel=2, source=self)

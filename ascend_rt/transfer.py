@@ -43,15 +43,15 @@ def _span(operand: Operand, writable: bool) -> tuple[Any, int, bool]:
     exporter = operand.obj if type(operand) is memoryview else operand
     if isinstance(exporter, np.ndarray) and exporter.dtype.hasobject:
         raise TypeError("an array of Python objects has addresses for content; convert it to numbers")
-    view = ffi.from_buffer(_BYTES, operand, writable)  # says itself what else it does not take
+    view = ffi.from_buffer(_BYTES, operand, writable)  # raises for anything else that has no buffer
     nbytes = len(view)
     if nbytes == 0 and isinstance(operand, PinnedBuffer) and operand.is_closed:
         raise ClosedError("this pinned buffer is closed")
     return view, nbytes, False
 
 
-def _queue(stream: Stream) -> Any:
-    """Return the handle of what only a stream can be."""
+def _stream_handle(stream: Stream) -> Any:
+    """Return the handle of a stream; TypeError if it is none."""
     if not isinstance(stream, Stream):
         raise TypeError(f"a Stream is wanted, not {type(stream).__name__}; the default one is Stream.default()")
     return stream._handle
@@ -114,7 +114,7 @@ def copy_async(dst: Operand, src: Operand, stream: Stream, *, snapshot: bool = F
     to, capacity, to_device = _span(dst, True)
     source, nbytes, from_device = _span(src, False)
     kind = lib.ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE if snapshot else _KINDS[from_device, to_device]
-    code = lib.aclrtMemcpyAsync(to, capacity, source, nbytes, kind, _queue(stream))
+    code = lib.aclrtMemcpyAsync(to, capacity, source, nbytes, kind, _stream_handle(stream))
     if code:
         check(code, "aclrtMemcpyAsync")
     if snapshot:
@@ -164,7 +164,7 @@ def copy_2d(
     if stream is None:
         call("aclrtMemcpy2d", *arguments)
     else:
-        call("aclrtMemcpy2dAsync", *arguments, _queue(stream))
+        call("aclrtMemcpy2dAsync", *arguments, _stream_handle(stream))
         stream._in_flight.keep(to, source, dst, src)
 
 
@@ -184,7 +184,7 @@ def _rows(operand: Operand, pitch: int | None, width: int, height: int, *, writa
 def _rows_of_array(array: Any, width: int, height: int, *, writable: bool) -> tuple[Any, int, bool]:
     rows, columns = array.shape
     if array.dtype.hasobject or (writable and not array.flags.writeable):
-        _span(array[:0], writable)  # says what is wrong
+        _span(array[:0], writable)  # raises the error
     if height > rows or width > columns * array.itemsize:
         raise ValueError(f"{height} rows of {width} bytes do not fit into an array of shape {array.shape}")
     # The stride of an axis with one element means nothing.
@@ -237,7 +237,7 @@ def copy_batch(transfers: Iterable[tuple[Operand, Operand]], stream: Stream | No
         len(starts),
         failed,
     )
-    queue = None if stream is None else _queue(stream)
+    queue = None if stream is None else _stream_handle(stream)
     try:
         if queue is None:
             call("aclrtMemcpyBatch", *arguments)
@@ -298,7 +298,7 @@ class CopyDescriptor:
     def submit(self, stream: Stream) -> None:
         """Copy in the order of a stream; descriptor and buffers are kept alive until that is done."""
         kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
-        call("aclrtMemcpyAsyncWithDesc", self._memory._handle, kind, _queue(stream))
+        call("aclrtMemcpyAsyncWithDesc", self._memory._handle, kind, _stream_handle(stream))
         stream._in_flight.keep(self, self._operands)
 
 
@@ -327,7 +327,9 @@ def copy_indirect(
     to, source = ffi.cast("void **", on_device(dst)), ffi.cast("void **", on_device(src))
     nbytes, dst_offset = check_size(nbytes), index(dst_offset)
     capacity = dst_offset + nbytes
-    call("aclrtMemcpyAsyncWithOffset", to, capacity, dst_offset, source, nbytes, src_offset, kind, _queue(stream))
+    call(
+        "aclrtMemcpyAsyncWithOffset", to, capacity, dst_offset, source, nbytes, src_offset, kind, _stream_handle(stream)
+    )
     stream._in_flight.keep(dst, src)
 
 
@@ -372,7 +374,7 @@ def fill(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int
     if stream is None:
         call(at_once, *arguments)
     else:
-        call(in_order, *arguments, _queue(stream))
+        call(in_order, *arguments, _stream_handle(stream))
         stream._in_flight.keep(dst)
 
 

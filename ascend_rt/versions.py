@@ -19,11 +19,11 @@ class Version(NamedTuple):
     package : str
         ascend_rt itself.
     cann : str or None
-        CANN, for instance ``"8.1.RC1"``; None with the simulator, and where nothing tells.
+        CANN, for instance ``"8.1.RC1"``; None with the simulator, and if it is unknown.
     api : str or None
         The runtime's C interface (``aclrtGetVersion``), for instance ``"1.17.0"``.
     driver : str or None
-        The NPU driver; None with the simulator, and where nothing tells.
+        The NPU driver; None with the simulator, and if it is unknown.
     """
 
     package: str
@@ -38,8 +38,8 @@ def version() -> Version:
     Returns
     -------
     Version
-        CANN and driver are asked with ``aclsysGetVersionStr``, and where that does not tell, read from the files of
-        the installation that the library belongs to.
+        The releases of CANN and of the driver come from ``aclsysGetVersionStr`` or, without an answer, from the files
+        of the installation that the library belongs to.
     """
     from ascend_rt import __version__
     from ascend_rt.backends.cann import installation

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses and memory apart from each other: reserve the first, allocate the second, and map one behind the other.
+"""Addresses and memory separately: reserve addresses, allocate memory, and map the memory to the addresses.
 
 A buffer that grows without being copied is the usual reason: reserve as many addresses as it may ever need, and map
 more memory behind them when it is needed.
@@ -12,7 +12,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import address, call, ffi, lib, usable
+from ascend_rt._driver import address, call, check_address, ffi, lib, usable
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
 from ascend_rt.context import home
@@ -97,7 +97,7 @@ class PhysicalMemory(Resource):
         _lifecycle.initialize()
         nbytes = check_positive(nbytes)
         out = ffi.new("aclrtDrvMemHandle *")
-        call("aclrtMemImportFromShareableHandle", shareable, id_of(device), out)
+        call("aclrtMemImportFromShareableHandle", check_address(shareable), id_of(device), out)
         memory = cls.__new__(cls)
         memory._nbytes = nbytes
         memory._own(out[0], home(device.id))
@@ -183,8 +183,8 @@ class MappedBuffer(Buffer):
 
 
 class _Mapping(NamedTuple):
-    buffer: weakref.ref[MappedBuffer]  # who is to unmap it
-    home: Home  # what unmaps it too, when it is over
+    buffer: weakref.ref[MappedBuffer]  # unmaps the memory when it is closed
+    home: Home  # the end of its era unmaps the memory too
 
 
 class VirtualMemory(Resource):
@@ -200,7 +200,7 @@ class VirtualMemory(Resource):
     InvalidArgument
         The number is no such multiple.
     OutOfMemory
-        There are not so many addresses left.
+        The address space is exhausted.
 
     Notes
     -----

@@ -135,7 +135,7 @@ report(lambda: lib.aclrtStreamStop(raw(a)), latch.set, b"host function\\n")
     "a stream that is torn down": (
         """
 c = new("aclrtStream *", "aclrtCreateStream")
-latch = running_on(Stream.from_handle(c))
+latch = running_on(Stream.from_handle(int(ffi.cast("uintptr_t", c))))
 report(lambda: lib.aclrtDestroyStreamForce(c), latch.set, b"host function\\n")
 """,
         ["aclrtDestroyStreamForce has waited 50 ms for task 1"],
