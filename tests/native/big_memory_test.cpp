@@ -1,0 +1,246 @@
+// While the host takes the pages of large memory back, which takes as long as there are pages, every other call goes
+// on; and what is allocated meanwhile keeps its content. The calls that give pages back are defined here: they wait at
+// a gate before they do it.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+
+#include "concurrent.h"
+#include "latch.h"
+
+namespace {
+
+constexpr std::size_t kLarge = 1ULL << 30;
+constexpr std::size_t kSmall = 4096;
+
+std::atomic<Gate *> g_gate{nullptr};  // where the next return of large memory waits
+
+void return_pages(std::uint64_t size) {
+    Gate *const gate = size >= kLarge ? g_gate.exchange(nullptr) : nullptr;
+    if (gate != nullptr) {
+        Gate::pass(gate);
+    }
+}
+
+}  // namespace
+
+extern "C" {
+
+int fallocate(int file, int mode, off_t offset, off_t size) {
+    return_pages(static_cast<std::uint64_t>(size));
+    return static_cast<int>(syscall(SYS_fallocate, file, mode, offset, size));
+}
+
+int madvise(void *address, std::size_t size, int advice) noexcept {
+    if (advice == MADV_DONTNEED || advice == MADV_REMOVE || advice == MADV_FREE) {
+        return_pages(size);
+    }
+    return static_cast<int>(syscall(SYS_madvise, address, size, advice));
+}
+
+void *mmap(void *address, std::size_t size, int protection, int flags, int file, off_t offset) noexcept {
+    if ((flags & MAP_FIXED) != 0) {
+        return_pages(size);
+    }
+    return reinterpret_cast<void *>(syscall(SYS_mmap, address, size, protection, flags, file, offset));
+}
+
+int munmap(void *address, std::size_t size) noexcept {
+    return_pages(size);
+    return static_cast<int>(syscall(SYS_munmap, address, size));
+}
+
+int close(int file) {
+    struct stat status{};
+    if (g_gate.load() != nullptr && fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
+        return_pages(static_cast<std::uint64_t>(status.st_size));
+    }
+    return static_cast<int>(syscall(SYS_close, file));
+}
+}
+
+namespace {
+
+void *new_large() {
+    void *memory = nullptr;
+    CHECK_OK(aclrtMalloc(&memory, kLarge, ACL_MEM_MALLOC_HUGE_FIRST));
+    return memory;
+}
+
+// A few calls of each kind, none of which gives large memory back.
+void use(std::int32_t device) {
+    CHECK_OK(aclrtSetDevice(device));
+    const aclrtStream stream = new_stream();
+    aclrtEvent event = nullptr;
+    aclrtStreamStatus status{};
+    void *memory = nullptr;
+    CHECK_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
+    CHECK_OK(aclrtMalloc(&memory, kSmall, ACL_MEM_MALLOC_HUGE_FIRST));
+    CHECK_OK(aclrtMemsetAsync(memory, kSmall, 1, kSmall, stream));
+    CHECK_OK(aclrtRecordEvent(event, stream));
+    CHECK_OK(aclrtSynchronizeEvent(event));
+    CHECK_OK(aclrtStreamQuery(stream, &status));
+    CHECK_OK(aclrtFree(memory));
+    CHECK_OK(aclrtDestroyEvent(event));
+    CHECK_OK(aclrtDestroyStream(stream));
+    CHECK_OK(aclrtResetDevice(device));
+}
+
+constexpr unsigned char kMark = 0x5A;
+
+void *new_marked() {
+    CHECK_OK(aclrtSetDevice(0));
+    void *const memory = new_large();
+    CHECK_OK(aclrtMemset(memory, kSmall, kMark, kSmall));
+    return memory;
+}
+
+void require_marked_and_free(void *memory) {
+    unsigned char content[kSmall] = {};
+    CHECK_OK(aclrtSetDevice(0));
+    CHECK_OK(aclrtMemcpy(content, kSmall, memory, kSmall, ACL_MEMCPY_DEVICE_TO_HOST));
+    for (const unsigned char byte : content) {
+        CHECK(byte == kMark);
+    }
+    CHECK_OK(aclrtFree(memory));
+    for (int i = 0; i < 2; ++i) {  // here and in new_marked()
+        CHECK_OK(aclrtResetDevice(0));
+    }
+}
+
+// give_back() works on device 0, which the main thread has set; is_reset: of the whole device, which need not serve
+// anybody before that is over.
+template <class GiveBack>
+void others_go_on_while(const char *what, GiveBack give_back, bool is_reset = false) {
+    const auto check = [what](bool is_so, const char *text) {
+        if (!is_so) {
+            std::fprintf(stderr, "%s: %s\n", what, text);
+            std::abort();
+        }
+    };
+    Gate gate;
+    g_gate = &gate;
+    aclrtContext context = nullptr;
+    CHECK_OK(aclrtGetCurrentContext(&context));
+    auto giving = begin([&] {
+        CHECK_OK(aclrtSetCurrentContext(context));
+        give_back();
+    });
+    check(gate.entered.opens(), "gave no large memory back");
+    const auto other_device = begin([] { use(1); });
+    check(returns(other_device), "stopped the calls on another device");
+    auto marked = begin(new_marked);
+    if (!is_reset) {
+        const auto same_device = begin([] { use(0); });
+        check(returns(same_device), "stopped the calls on its device");
+        check(returns(marked), "stopped an allocation of the same size");
+    }
+    gate.gate.open();
+    giving.get();
+    void *const memory = marked.get();
+    require_marked_and_free(memory);
+}
+
+void device_memory() {
+    void *memory = new_large();
+    others_go_on_while("aclrtFree", [=] { CHECK_OK(aclrtFree(memory)); });
+    memory = new_large();
+    others_go_on_while("aclrtFreeWithDevSync", [=] { CHECK_OK(aclrtFreeWithDevSync(memory)); });
+    memory = new_large();
+    const aclrtStream stream = new_stream();
+    others_go_on_while("aclrtMemPoolFreeAsync", [=] {
+        CHECK_OK(aclrtMemPoolFreeAsync(memory, stream));
+        CHECK_OK(aclrtSynchronizeStream(stream));
+    });
+    CHECK_OK(aclrtDestroyStream(stream));
+}
+
+void host_memory() {
+    void *memory = nullptr;
+    CHECK_OK(aclrtMallocHost(&memory, kLarge));
+    others_go_on_while("aclrtFreeHost", [=] { CHECK_OK(aclrtFreeHost(memory)); });
+}
+
+void managed_memory() {
+    void *memory = nullptr;
+    CHECK_OK(aclrtMemAllocManaged(&memory, kLarge, ACL_RT_MEM_ATTACH_GLOBAL));
+    others_go_on_while("aclrtFree of managed memory", [=] { CHECK_OK(aclrtFree(memory)); });
+}
+
+aclrtPhysicalMemProp physical(aclrtMemLocationType location) {
+    const aclrtMemAttr attribute = location == ACL_MEM_LOCATION_TYPE_DEVICE ? ACL_HBM_MEM_HUGE : ACL_MEM_NORMAL;
+    return {ACL_MEM_HANDLE_TYPE_NONE, ACL_MEM_ALLOCATION_TYPE_PINNED, attribute, {0, location}, 0};
+}
+
+void physical_memory() {
+    for (const auto location : {ACL_MEM_LOCATION_TYPE_DEVICE, ACL_MEM_LOCATION_TYPE_HOST}) {
+        const aclrtPhysicalMemProp properties = physical(location);
+        aclrtDrvMemHandle handle = nullptr;
+        CHECK_OK(aclrtMallocPhysical(&handle, kLarge, &properties, 0));
+        others_go_on_while("aclrtFreePhysical", [=] { CHECK_OK(aclrtFreePhysical(handle)); });
+    }
+    const aclrtPhysicalMemProp properties = physical(ACL_MEM_LOCATION_TYPE_DEVICE);
+    aclrtDrvMemHandle handle = nullptr;
+    void *address = nullptr;
+    CHECK_OK(aclrtMallocPhysical(&handle, kLarge, &properties, 0));
+    CHECK_OK(aclrtReserveMemAddress(&address, kLarge, 0, nullptr, 1));
+    CHECK_OK(aclrtMapMem(address, kLarge, 0, handle, 0));
+    others_go_on_while("aclrtUnmapMem", [=] { CHECK_OK(aclrtUnmapMem(address)); });
+    CHECK_OK(aclrtReleaseMemAddress(address));
+    CHECK_OK(aclrtFreePhysical(handle));
+}
+
+// A pool that has kLarge in its cache.
+aclrtMemPool new_pool(aclrtStream stream, std::uint64_t threshold) {
+    aclrtMemPoolProps properties{};
+    properties.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+    properties.maxSize = 2 * kLarge;
+    aclrtMemPool pool = nullptr;
+    void *memory = nullptr;
+    CHECK_OK(aclrtMemPoolCreate(&pool, &properties));
+    CHECK_OK(aclrtMemPoolSetAttr(pool, ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD, &threshold));
+    CHECK_OK(aclrtMemPoolMallocAsync(&memory, kLarge, pool, stream));
+    CHECK_OK(aclrtMemPoolFreeAsync(memory, stream));
+    return pool;
+}
+
+void pools() {
+    const aclrtStream stream = new_stream();
+    const aclrtMemPool trimmed = new_pool(stream, kLarge);
+    others_go_on_while("aclrtMemPoolTrimTo", [=] { CHECK_OK(aclrtMemPoolTrimTo(trimmed, 0)); });
+    CHECK_OK(aclrtMemPoolDestroy(trimmed));
+    const aclrtMemPool destroyed = new_pool(stream, kLarge);
+    others_go_on_while("aclrtMemPoolDestroy", [=] { CHECK_OK(aclrtMemPoolDestroy(destroyed)); });
+    const aclrtMemPool synchronized = new_pool(stream, 0);
+    others_go_on_while("aclrtSynchronizeStream", [=] { CHECK_OK(aclrtSynchronizeStream(stream)); });
+    CHECK_OK(aclrtMemPoolDestroy(synchronized));
+    CHECK_OK(aclrtDestroyStream(stream));
+}
+
+void whole_device() {
+    (void)new_large();
+    others_go_on_while("aclrtResetDevice", [] { CHECK_OK(aclrtResetDevice(0)); }, /*is_reset=*/true);
+}
+
+}  // namespace
+
+int main() {
+    CHECK_OK(aclInit(nullptr));
+    CHECK_OK(aclrtSetDevice(1));  // stays open
+    CHECK_OK(aclrtSetDevice(0));
+    device_memory();
+    host_memory();
+    managed_memory();
+    physical_memory();
+    pools();
+    whole_device();
+    CHECK_OK(aclrtResetDevice(1));
+    CHECK_OK(aclFinalize());
+    return 0;
+}
