@@ -1,0 +1,134 @@
+// Which threads run exception callbacks: one that synchronizes, the one whose call made the task fail, or one of the
+// simulator's own. No other does, whatever it calls; and no failure waits for another call to be told.
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "concurrent.h"
+#include "latch.h"
+
+namespace {
+
+constexpr aclError kFailure = ACL_ERROR_RT_AICORE_EXCEPTION;
+
+std::mutex g_mutex;
+std::set<std::thread::id> g_threads;  // that have run the callback
+std::atomic<int> g_told{0};
+Gate *g_first = nullptr;  // where the first callback waits
+Latch *g_second = nullptr;
+
+void note_thread(aclrtExceptionInfo *) {
+    {
+        const std::lock_guard<std::mutex> lock(g_mutex);
+        g_threads.insert(std::this_thread::get_id());
+    }
+    if (++g_told == 1) {
+        Gate::pass(g_first);
+    } else {
+        g_second->open();
+    }
+}
+
+bool has_run(std::thread::id thread) {
+    const std::lock_guard<std::mutex> lock(g_mutex);
+    return g_threads.count(thread) != 0;
+}
+
+// The task fails a little later, on a thread of the simulator.
+void fail_later(aclrtStream stream) {
+    std::uint8_t unused = 0;
+    CHECK_OK(aclsimDelayTasks(stream, 1000));
+    CHECK_OK(aclsimFailTask(stream, 1, kFailure));
+    CHECK_OK(aclrtProfTrace(&unused, 1, stream));
+    CHECK_OK(aclsimClearFaults());
+}
+
+// While the first callback runs on a thread of the simulator's own, a second task fails. A thread that only asks for
+// the state of streams sees that, and runs nothing.
+void a_thread_that_queries_runs_no_callback() {
+    Gate first;
+    Latch second;
+    g_first = &first;
+    g_second = &second;
+    CHECK_OK(aclrtSetExceptionInfoCallback(note_thread));
+    const aclrtStream streams[] = {new_stream(), new_stream()};
+    aclrtContext context = nullptr;
+    CHECK_OK(aclrtGetCurrentContext(&context));
+    fail_later(streams[0]);
+    CHECK(first.entered.opens());
+    fail_later(streams[1]);
+    auto querying = begin([&] {
+        CHECK_OK(aclrtSetCurrentContext(context));
+        aclrtStreamStatus status = ACL_STREAM_STATUS_NOT_READY;
+        while (status != ACL_STREAM_STATUS_COMPLETE) {
+            CHECK_OK(aclrtStreamQuery(streams[1], &status));
+        }
+        CHECK_OK(aclrtSetDevice(1));
+        const aclrtStream other = new_stream();
+        CHECK_OK(aclrtStreamQuery(other, &status));
+        CHECK_OK(aclrtDestroyStream(other));
+        CHECK_OK(aclrtResetDevice(1));
+        return std::this_thread::get_id();
+    });
+    CHECK(returns(querying));
+    const std::thread::id querying_thread = querying.get();
+    CHECK(!has_run(querying_thread));
+    first.gate.open();
+    CHECK(second.opens());
+    CHECK(!has_run(querying_thread));
+    CHECK(!has_run(std::this_thread::get_id()));
+    for (const aclrtStream stream : streams) {
+        CHECK_CODE(kFailure, aclrtSynchronizeStream(stream));
+        CHECK_OK(aclrtDestroyStream(stream));
+    }
+    CHECK_OK(aclrtSetExceptionInfoCallback(nullptr));
+}
+
+Latch *g_told_once = nullptr;
+void note_failure(aclrtExceptionInfo *) { g_told_once->open(); }
+
+// The first copy of the batch fails at once, inside the call; the second is refused.
+void a_call_that_fails_tells_what_failed_in_it() {
+    constexpr std::size_t kBytes = 64;
+    void *memory = nullptr;
+    void *host = nullptr;
+    CHECK_OK(aclrtMalloc(&memory, 2 * kBytes, ACL_MEM_MALLOC_HUGE_FIRST));
+    CHECK_OK(aclrtMallocHost(&host, 2 * kBytes));
+    Latch told;
+    g_told_once = &told;
+    CHECK_OK(aclrtSetExceptionInfoCallback(note_failure));
+    const aclrtStream stream = new_stream();
+    CHECK_OK(aclsimFailTask(stream, 1, kFailure));
+    void *destinations[] = {memory, memory};
+    void *sources[] = {host, host};
+    std::size_t limits[] = {kBytes, kBytes};
+    std::size_t sizes[] = {kBytes, 0};
+    aclrtMemcpyBatchAttr attributes[] = {
+        {{0, ACL_MEM_LOCATION_TYPE_DEVICE}, {0, ACL_MEM_LOCATION_TYPE_HOST}, {}},
+    };
+    std::size_t indexes[] = {0};
+    std::size_t failed = 0;
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID,
+               aclrtMemcpyBatchAsync(destinations, limits, sources, sizes, 2, attributes, indexes, 1, &failed, stream));
+    CHECK(failed == 1);
+    CHECK(told.opens());
+    CHECK_CODE(kFailure, aclrtSynchronizeStream(stream));
+    CHECK_OK(aclsimClearFaults());
+    CHECK_OK(aclrtSetExceptionInfoCallback(nullptr));
+    CHECK_OK(aclrtDestroyStream(stream));
+    CHECK_OK(aclrtFree(memory));
+    CHECK_OK(aclrtFreeHost(host));
+}
+
+}  // namespace
+
+int main() {
+    CHECK_OK(aclInit(nullptr));
+    CHECK_OK(aclrtSetDevice(0));
+    a_thread_that_queries_runs_no_callback();
+    a_call_that_fails_tells_what_failed_in_it();
+    CHECK_OK(aclrtResetDevice(0));
+    CHECK_OK(aclFinalize());
+    return 0;
+}
