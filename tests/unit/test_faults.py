@@ -261,6 +261,11 @@ print(code_of(Device(3).set_current))
     "faults",
     [
         "call",
+        "=1",
+        "=5000000000",
+        ":=1",
+        "::=1",
+        "=",
         "call:aclInit=1",
         "call:aclInit:x=1",
         "call:aclInit:1=0",
