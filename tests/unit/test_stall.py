@@ -211,6 +211,91 @@ def test_a_long_wait_is_explained(run, name: str) -> None:
         assert text in result.stdout
 
 
+# A wait is for the record that it was issued for, wherever the event was recorded since. One report is one write, so
+# that the first read gives all of it, also of one that is wrong.
+RECORDS = {
+    "recorded behind the wait": (
+        """
+x = new("aclrtEvent *", "aclrtCreateEventExWithFlag", 1)
+latch = running_on(a)
+lib.aclrtRecordEvent(x, handle(a))
+lib.aclrtStreamWaitEvent(handle(b), x)
+lib.aclrtRecordEvent(x, handle(b))
+report(b.synchronize, latch.set, b"\\n  ")
+""",
+        ["at task 1 of 2, waits for event 0x", "at task 1 of 2, runs a host function"],
+    ),
+    "recorded in an idle stream": (
+        """
+x, c = new("aclrtEvent *", "aclrtCreateEventExWithFlag", 1), Stream()
+latch = running_on(a)
+lib.aclrtRecordEvent(x, handle(a))
+lib.aclrtStreamWaitEvent(handle(b), x)
+lib.aclrtRecordEvent(x, handle(c))
+report(b.synchronize, latch.set, b"\\n  ")
+""",
+        ["at task 1 of 1, waits for event 0x", "at task 1 of 2, runs a host function"],
+    ),
+    "reset": (
+        """
+x = event()
+lib.aclrtRecordEvent(x, handle(a))
+lib.aclrtResetEvent(x, handle(a))
+lib.aclrtStreamWaitEvent(handle(b), x)
+report(b.synchronize, lambda: lib.aclrtRecordEvent(x, handle(a)), b"\\n  ")
+""",
+        ["at task 1 of 1, waits for event 0x"],
+    ),
+    "aborted": (
+        """
+x, never = new("aclrtEvent *", "aclrtCreateEventExWithFlag", 1), event()
+lib.aclrtStreamWaitEvent(handle(a), never)
+lib.aclrtRecordEvent(x, handle(a))
+lib.aclrtStreamWaitEvent(handle(b), x)
+lib.aclrtStreamAbort(handle(a))
+report(lambda: lib.aclrtSynchronizeStream(handle(b)), lambda: lib.aclrtStreamAbort(handle(b)), b"\\n  ")
+""",
+        ["at task 1 of 1, waits for event 0x"],
+    ),
+    "destroyed by another thread": (
+        """
+context = new("aclrtContext *", "aclrtCreateContext", 0)
+c = new("aclrtStream *", "aclrtCreateStream")
+entered, latch = threading.Event(), threading.Event()
+
+@ffi.callback("void(aclrtStream, aclrtStreamState, void *)")
+def callback(stream, state, _):
+    if stream == c:
+        entered.set()
+        latch.wait()
+
+def destroy():
+    assert lib.aclrtSetCurrentContext(context) == 0
+    assert lib.aclrtDestroyStream(c) == 0
+
+assert lib.aclrtRegStreamStateCallback(b"wait", callback, ffi.NULL) == 0
+thread = threading.Thread(target=destroy)
+thread.start()
+entered.wait()
+report(lambda: lib.aclrtDestroyContext(context), latch.set, b"\\n")
+thread.join()
+""",
+        ["aclrtDestroyContext has waited 50 ms for "],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_only_what_is_waited_for_is_named(run, name: str) -> None:
+    code, expected = RECORDS[name]
+    result = run("-c", PRELUDE + code, ASCEND_RT_BACKEND="sim", ASCEND_RT_SIM_STALL_MS="50")
+    assert result.returncode == 0, result.stdout + result.stderr
+    for text in expected:
+        assert text in result.stdout
+    assert "deadlock" not in result.stdout
+    assert "has nothing to do" not in result.stdout
+
+
 def test_zero_means_never(run) -> None:
     # The thread waits at least as long as the main thread's limit, which is longer than any report's time here.
     code = """
