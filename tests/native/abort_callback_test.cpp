@@ -1,13 +1,12 @@
 // A call that ends the running task of a stream waits for its callback of aclrtLaunchCallback as for any other task,
 // and a callback that it has dropped is not called any more.
 #include <pthread.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <string>
 
 #include "concurrent.h"
 #include "latch.h"
+#include "stall_reports.h"
 
 namespace {
 
@@ -115,30 +114,19 @@ void a_forced_destruction_waits() {
 
 // Nothing else can be seen of a stop than that the thread says so when it has waited long.
 void a_stop_waits() {
-    int report[2] = {};
-    CHECK(pipe(report) == 0);
-    const int standard_error = dup(STDERR_FILENO);
     const aclrtStream stream = new_stream();
-    std::string text;
+    StallReports reports;
     waits_for_the_callback(
         "aclrtStreamStop", stream,
         [&] {
-            dup2(report[1], STDERR_FILENO);
             const aclError code = aclrtStreamStop(stream);
-            dup2(standard_error, STDERR_FILENO);
-            CHECK(write(report[1], "end", 3) == 3);
+            reports.end_capture();
             return code;
         },
         [&] {
-            char part[256];
-            const ssize_t size = read(report[0], part, sizeof part);
-            CHECK(size > 0);
-            text.append(part, static_cast<std::size_t>(size));
-            return text.find("aclrtStreamStop has waited") != std::string::npos;
+            reports.wait_for("aclrtStreamStop has waited");
+            return true;
         });
-    close(report[0]);
-    close(report[1]);
-    close(standard_error);
     CHECK_OK(aclrtSynchronizeStream(stream));
     CHECK_OK(aclrtDestroyStream(stream));
 }

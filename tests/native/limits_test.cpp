@@ -11,15 +11,15 @@ namespace {
 constexpr std::int32_t kLimit_ms = 5;
 constexpr aclError kFailure = ACL_ERROR_RT_AICORE_EXCEPTION;
 
-// Many addresses that show the same few pages: to fill them all once takes seconds, and hardly any memory.
+// Many addresses that show the same few pages: to fill them all once takes long, and hardly any memory.
 class LongMemory {
   public:
-    LongMemory() {
+    explicit LongMemory(std::uint32_t device) {
         const aclrtPhysicalMemProp properties = {
             ACL_MEM_HANDLE_TYPE_NONE,
             ACL_MEM_ALLOCATION_TYPE_PINNED,
             ACL_HBM_MEM_HUGE,
-            {0, ACL_MEM_LOCATION_TYPE_DEVICE},
+            {device, ACL_MEM_LOCATION_TYPE_DEVICE},
             0,
         };
         CHECK_OK(aclrtMallocPhysical(&pages_, kPages, &properties, 0));
@@ -41,7 +41,7 @@ class LongMemory {
 
   private:
     static constexpr std::size_t kPages = 64ULL << 20;
-    static constexpr std::size_t kSize = 16ULL << 30;  // no processor writes so much within the limit
+    static constexpr std::size_t kSize = 4ULL << 30;  // no processor writes so much within the limit
     aclrtDrvMemHandle pages_ = nullptr;
     void *address_ = nullptr;
 };
@@ -49,16 +49,16 @@ class LongMemory {
 // The only worker is busy on one device; what is queued on the other waits for a thread, and the caller is one.
 void work_that_the_caller_could_do_does_not_outlast_the_limit() {
     CHECK_OK(aclrtSetDevice(1));
+    const LongMemory busy_memory(1);
     const aclrtStream busy = new_stream();
     CHECK_OK(aclrtSetDevice(0));
-    const LongMemory memory;
+    const LongMemory memory(0);
     const aclrtStream stream = new_stream();
     aclrtEvent event = nullptr;
     CHECK_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
-    CHECK_OK(aclrtDeviceEnablePeerAccess(1, 0));
     const auto in_time = [&](auto call, aclError timeout) {
         CHECK_OK(aclrtSetDevice(1));
-        memory.fill(busy);
+        busy_memory.fill(busy);
         CHECK_OK(aclrtSetDevice(0));
         memory.fill(stream);
         CHECK_OK(aclrtRecordEvent(event, stream));
@@ -72,12 +72,11 @@ void work_that_the_caller_could_do_does_not_outlast_the_limit() {
     in_time([&] { return aclrtSynchronizeStreamWithTimeout(stream, kLimit_ms); }, ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
     in_time([&] { return aclrtSynchronizeEventWithTimeout(event, kLimit_ms); }, ACL_ERROR_RT_EVENT_SYNC_TIMEOUT);
     in_time([&] { return aclrtSynchronizeDeviceWithTimeout(kLimit_ms); }, ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
-    CHECK_OK(aclrtDeviceDisablePeerAccess(1));
     CHECK_OK(aclrtDestroyEvent(event));
     CHECK_OK(aclrtDestroyStream(stream));
-    CHECK_OK(aclrtResetDevice(1));
+    CHECK_OK(aclrtSetDevice(1));
+    CHECK_OK(aclrtDestroyStream(busy));
     CHECK_OK(aclrtSetDevice(0));
-    CHECK_OK(aclrtResetDevice(0));
 }
 
 Gate *g_gate = nullptr;
@@ -127,7 +126,8 @@ int main() {
     CHECK_OK(aclrtSetDevice(0));
     work_that_the_caller_could_do_does_not_outlast_the_limit();
     a_callback_on_another_thread_does_not_outlast_the_limit();
-    CHECK_OK(aclrtResetDevice(0));
+    CHECK_OK(aclrtResetDeviceForce(0));  // set several times
+    CHECK_OK(aclrtResetDeviceForce(1));
     CHECK_OK(aclFinalize());
     return 0;
 }

@@ -1,0 +1,61 @@
+// A stream that is destroyed, but not by force, does everything whose submission succeeded: also what another thread
+// could only submit meanwhile, because the queue was full.
+#include "concurrent.h"
+#include "latch.h"
+#include "stall_reports.h"
+
+namespace {
+
+void what_was_submitted_meanwhile_is_done() {
+    constexpr std::uint64_t kDelay_us = 1'000'000;
+    const aclrtStream stream = new_stream();
+    aclrtContext context = nullptr;
+    aclrtEvent event = nullptr;
+    Gate first;
+    Gate second;
+    CHECK_OK(aclrtGetCurrentContext(&context));
+    CHECK_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
+    CHECK_OK(aclrtLaunchHostFunc(stream, Gate::pass, &first));
+    CHECK_OK(aclrtLaunchHostFunc(stream, Gate::pass, &second));
+    auto recording = std::future<aclError>();
+    {
+        StallReports reports;
+        recording = begin([=] {
+            CHECK_OK(aclrtSetCurrentContext(context));
+            aclError code = ACL_SUCCESS;
+            while (code == ACL_SUCCESS) {
+                code = aclrtRecordEvent(event, stream);
+            }
+            return code;
+        });
+        reports.wait_for("aclrtRecordEvent has waited");  // the queue is full
+    }
+    auto destruction = begin([=] {
+        CHECK_OK(aclrtSetCurrentContext(context));
+        CHECK_OK(aclrtDestroyStream(stream));
+    });
+    std::int32_t id = 0;
+    while (aclrtStreamGetId(stream, &id) == ACL_SUCCESS) {
+        std::this_thread::yield();
+    }
+    // The record that finds a place now is not done at once when those before it are.
+    CHECK_OK(aclsimDelayTasks(nullptr, kDelay_us));
+    first.gate.open();
+    CHECK(returns(recording));
+    CHECK(recording.get() == ACL_ERROR_RT_INVALID_HANDLE);
+    CHECK_OK(aclsimClearFaults());
+    second.gate.open();
+    CHECK(returns(destruction));
+    CHECK_OK(aclrtSynchronizeEvent(event));  // the newest record whose submission succeeded
+    CHECK_OK(aclrtDestroyEvent(event));
+}
+
+}  // namespace
+
+int main() {
+    setenv("ASCEND_RT_SIM_STALL_MS", "1", 1);
+    CHECK_OK(aclrtSetDevice(0));
+    what_was_submitted_meanwhile_is_done();
+    CHECK_OK(aclrtResetDevice(0));
+    return 0;
+}
