@@ -19,7 +19,7 @@ AllocatorDesc &require_desc(Simulator &sim, aclrtAllocatorDesc desc) {
 }
 
 template <class Value>
-aclError set_field(const char *function, aclrtAllocatorDesc desc, Value Allocator::*field, Value value,
+aclError set_field(Function function, aclrtAllocatorDesc desc, Value Allocator::*field, Value value,
                    const char *name) {
     return ungated_entry(function, [&](Simulator &sim, Lock &) {
         AllocatorDesc &found = require_desc(sim, desc);
@@ -48,7 +48,7 @@ void give(Value *out, Value value) {
 
 aclrtAllocatorDesc aclrtAllocatorCreateDesc() {
     aclrtAllocatorDesc handle = nullptr;
-    ungated_entry(__func__, [&](Simulator &sim, Lock &) {
+    ungated_entry(Function::aclrtAllocatorCreateDesc, [&](Simulator &sim, Lock &) {
         const auto desc = make_ref<AllocatorDesc>();
         sim.core.registry().add(desc);
         handle = desc->handle();
@@ -58,32 +58,32 @@ aclrtAllocatorDesc aclrtAllocatorCreateDesc() {
 
 aclError aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc) {
     return ungated_entry(
-        __func__, [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_desc(sim, allocatorDesc)); });
+        Function::aclrtAllocatorDestroyDesc, [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_desc(sim, allocatorDesc)); });
 }
 
 aclError aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocator allocator) {
-    return set_field(__func__, allocatorDesc, &Allocator::object, allocator, "allocator");
+    return set_field(Function::aclrtAllocatorSetObjToDesc, allocatorDesc, &Allocator::object, allocator, "allocator");
 }
 
 aclError aclrtAllocatorSetAllocFuncToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocatorAllocFunc func) {
-    return set_field(__func__, allocatorDesc, &Allocator::allocate, func, "func");
+    return set_field(Function::aclrtAllocatorSetAllocFuncToDesc, allocatorDesc, &Allocator::allocate, func, "func");
 }
 
 aclError aclrtAllocatorSetFreeFuncToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocatorFreeFunc func) {
-    return set_field(__func__, allocatorDesc, &Allocator::release, func, "func");
+    return set_field(Function::aclrtAllocatorSetFreeFuncToDesc, allocatorDesc, &Allocator::release, func, "func");
 }
 
 aclError aclrtAllocatorSetAllocAdviseFuncToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocatorAllocAdviseFunc func) {
-    return set_field(__func__, allocatorDesc, &Allocator::advise, func, "func");
+    return set_field(Function::aclrtAllocatorSetAllocAdviseFuncToDesc, allocatorDesc, &Allocator::advise, func, "func");
 }
 
 aclError aclrtAllocatorSetGetAddrFromBlockFuncToDesc(aclrtAllocatorDesc allocatorDesc,
                                                      aclrtAllocatorGetAddrFromBlockFunc func) {
-    return set_field(__func__, allocatorDesc, &Allocator::address_of, func, "func");
+    return set_field(Function::aclrtAllocatorSetGetAddrFromBlockFuncToDesc, allocatorDesc, &Allocator::address_of, func, "func");
 }
 
 aclError aclrtAllocatorRegister(aclrtStream stream, aclrtAllocatorDesc allocatorDesc) {
-    return ungated_entry(__func__, [&](Simulator &sim, Lock &) {
+    return ungated_entry(Function::aclrtAllocatorRegister, [&](Simulator &sim, Lock &) {
         require(stream, "stream");
         const Allocator &allocator = require_desc(sim, allocatorDesc).allocator;
         require_set(allocator.object, "aclrtAllocatorSetObjToDesc");
@@ -99,7 +99,7 @@ aclError aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc *alloc
                                    aclrtAllocatorAllocFunc *allocFunc, aclrtAllocatorFreeFunc *freeFunc,
                                    aclrtAllocatorAllocAdviseFunc *allocAdviseFunc,
                                    aclrtAllocatorGetAddrFromBlockFunc *getAddrFromBlockFunc) {
-    return ungated_entry(__func__, [&](Simulator &sim, Lock &) {
+    return ungated_entry(Function::aclrtAllocatorGetByStream, [&](Simulator &sim, Lock &) {
         require(allocatorDesc, "allocatorDesc");
         require(stream, "stream");
         require_supported();
@@ -117,7 +117,7 @@ aclError aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc *alloc
 }
 
 aclError aclrtAllocatorUnregister(aclrtStream stream) {
-    return ungated_entry(__func__, [&](Simulator &sim, Lock &) {
+    return ungated_entry(Function::aclrtAllocatorUnregister, [&](Simulator &sim, Lock &) {
         require(stream, "stream");
         require_supported();
         sim.memory.allocators.remove(stream);
@@ -125,7 +125,7 @@ aclError aclrtAllocatorUnregister(aclrtStream stream) {
 }
 
 aclError aclsimRunOperator(aclrtStream stream, size_t workspaceBytes) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclsimRunOperator, [&](Simulator &sim, Lock &lock) {
         run_operator(sim.memory, lock, require_own_stream(sim, stream), workspaceBytes);
     });
 }

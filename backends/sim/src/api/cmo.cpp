@@ -64,7 +64,7 @@ CmoBarriers::Operations operations_of(const CmoBarriers &barriers, const aclrtBa
 }  // namespace
 
 aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtCmoAsync, [&](Simulator &sim, Lock &lock) {
         require(src, "src");
         if (size == 0) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "size is 0");
@@ -85,7 +85,7 @@ aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream
 
 aclError aclrtCmoAsyncWithBarrier(void *src, size_t size, aclrtCmoType cmoType, uint32_t barrierId,
                                   aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtCmoAsyncWithBarrier, [&](Simulator &sim, Lock &lock) {
         require(src, "src");
         require_supported();
         if (size == 0) {
@@ -109,7 +109,7 @@ aclError aclrtCmoAsyncWithBarrier(void *src, size_t size, aclrtCmoType cmoType, 
 }
 
 aclError aclrtCmoWaitBarrier(aclrtBarrierTaskInfo *taskInfo, aclrtStream stream, uint32_t) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtCmoWaitBarrier, [&](Simulator &sim, Lock &lock) {
         require(taskInfo, "taskInfo");
         if (taskInfo->barrierNum == 0 || taskInfo->barrierNum > ACL_RT_CMO_MAX_BARRIER_NUM) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu barriers are not 1 to %d", taskInfo->barrierNum,
@@ -132,7 +132,7 @@ aclError aclrtCmoWaitBarrier(aclrtBarrierTaskInfo *taskInfo, aclrtStream stream,
 }
 
 aclError aclrtCmoGetDescSize(size_t *size) {
-    return entry(__func__, [&](Simulator &, Lock &) {
+    return entry(Function::aclrtCmoGetDescSize, [&](Simulator &, Lock &) {
         require_supported();
         if (size == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "size is NULL");
@@ -142,7 +142,7 @@ aclError aclrtCmoGetDescSize(size_t *size) {
 }
 
 aclError aclrtCmoSetDesc(void *cmoDesc, void *src, size_t size) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCmoSetDesc, [&](Simulator &sim, Lock &) {
         require_supported();
         if (cmoDesc == nullptr || src == nullptr || size == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "cmoDesc or src is NULL, or size is 0");
@@ -155,7 +155,7 @@ aclError aclrtCmoSetDesc(void *cmoDesc, void *src, size_t size) {
 }
 
 aclError aclrtCmoAsyncWithDesc(void *cmoDesc, aclrtCmoType cmoType, aclrtStream stream, const void *reserve) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtCmoAsyncWithDesc, [&](Simulator &sim, Lock &lock) {
         if (reserve != nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "reserve must be NULL");
         }

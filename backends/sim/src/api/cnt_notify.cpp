@@ -33,7 +33,7 @@ void require_record_mode(aclrtCntNotifyRecordMode mode) {
 }  // namespace
 
 aclError aclrtCntNotifyCreate(aclrtCntNotify *cntNotify, uint64_t flag) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCntNotifyCreate, [&](Simulator &sim, Lock &) {
         require_not_null(cntNotify, "cntNotify");
         require_supported();
         if (flag != 0) {
@@ -49,12 +49,12 @@ aclError aclrtCntNotifyCreate(aclrtCntNotify *cntNotify, uint64_t flag) {
 }
 
 aclError aclrtCntNotifyDestroy(aclrtCntNotify cntNotify) {
-    return entry(__func__,
+    return entry(Function::aclrtCntNotifyDestroy,
                  [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_cnt_notify(sim, cntNotify)); });
 }
 
 aclError aclrtCntNotifyRecord(aclrtCntNotify cntNotify, aclrtStream stream, aclrtCntNotifyRecordInfo *info) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtCntNotifyRecord, [&](Simulator &sim, Lock &lock) {
         require(info, "info");
         CntNotify &found = require_cnt_notify(sim, cntNotify);
         require_record_mode(info->mode);
@@ -63,7 +63,7 @@ aclError aclrtCntNotifyRecord(aclrtCntNotify cntNotify, aclrtStream stream, aclr
 }
 
 aclError aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify, aclrtStream stream, aclrtCntNotifyWaitInfo *info) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtCntNotifyWaitWithTimeout, [&](Simulator &sim, Lock &lock) {
         require(info, "info");
         CntNotify &found = require_cnt_notify(sim, cntNotify);
         if (static_cast<std::uint32_t>(info->mode) > ACL_RT_CNT_NOTIFY_WAIT_EQUAL_WITH_BITMASK_MODE) {
@@ -74,7 +74,7 @@ aclError aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify, aclrtStream str
 }
 
 aclError aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtCntNotifyReset, [&](Simulator &sim, Lock &lock) {
         CntNotify &found = require_cnt_notify(sim, cntNotify);
         const aclrtCntNotifyRecordInfo zero = {ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, 0};
         found.record(sim.core, lock, require_own_stream(sim, stream), zero);
@@ -82,7 +82,7 @@ aclError aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream) {
 }
 
 aclError aclrtCntNotifyGetId(aclrtCntNotify cntNotify, uint32_t *notifyId) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCntNotifyGetId, [&](Simulator &sim, Lock &) {
         require_not_null(notifyId, "notifyId");
         *notifyId = require_cnt_notify(sim, cntNotify).id;
     });

@@ -68,28 +68,28 @@ std::uint32_t limit_of(const ContextStream &stream, aclrtDevResLimitType type) {
 }  // namespace
 
 aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
-    return entry(__func__, [&](Simulator &, Lock &) {
+    return entry(Function::aclrtSetSysParamOpt, [&](Simulator &, Lock &) {
         const std::size_t option = require_option(opt, kOptions);
         g_options[option] = require_option_value(option, value);
     });
 }
 
 aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value) {
-    return entry(__func__, [&](Simulator &, Lock &) {
+    return entry(Function::aclrtGetSysParamOpt, [&](Simulator &, Lock &) {
         require(value, "value");
         *value = g_options[require_option(opt, kOptions)];
     });
 }
 
 aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCtxSetSysParamOpt, [&](Simulator &sim, Lock &) {
         const std::size_t option = require_option(opt, kContextOptions);
         require_context(sim).options[option] = require_option_value(option, value);
     });
 }
 
 aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCtxGetSysParamOpt, [&](Simulator &sim, Lock &) {
         require(value, "value");
         const std::size_t option = require_option(opt, kContextOptions);
         const auto &found = require_context(sim).options[option];
@@ -101,7 +101,7 @@ aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value) {
 }
 
 aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t *value) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetDeviceResLimit, [&](Simulator &sim, Lock &) {
         require(value, "value");
         const Device &device = require_open_device(sim, deviceId);
         require_limit_type(type);
@@ -110,7 +110,7 @@ aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uin
 }
 
 aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t value) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetDeviceResLimit, [&](Simulator &sim, Lock &) {
         Device &device = require_open_device(sim, deviceId);
         require_limit(type, value);
         device.core_limits[static_cast<std::size_t>(type)] = value;
@@ -118,14 +118,14 @@ aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uin
 }
 
 aclError aclrtResetDeviceResLimit(int32_t deviceId) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtResetDeviceResLimit, [&](Simulator &sim, Lock &) {
         require_open_device(sim, deviceId).core_limits = {config().product->cube_cores,
                                                              config().product->vector_cores};
     });
 }
 
 aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t *value) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetStreamResLimit, [&](Simulator &sim, Lock &) {
         require(value, "value");
         const ContextStream &found = require_stream(sim, stream);
         require_limit_type(type);
@@ -134,7 +134,7 @@ aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, u
 }
 
 aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t value) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetStreamResLimit, [&](Simulator &sim, Lock &) {
         ContextStream &found = require_stream(sim, stream);
         require_limit(type, value);
         found.core_limits[static_cast<std::size_t>(type)] = value;
@@ -142,16 +142,16 @@ aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, u
 }
 
 aclError aclrtResetStreamResLimit(aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &) { require_stream(sim, stream).core_limits = {-1, -1}; });
+    return entry(Function::aclrtResetStreamResLimit, [&](Simulator &sim, Lock &) { require_stream(sim, stream).core_limits = {-1, -1}; });
 }
 
 aclError aclrtUseStreamResInCurrentThread(aclrtStream stream) {
-    return entry(__func__,
+    return entry(Function::aclrtUseStreamResInCurrentThread,
                  [&](Simulator &sim, Lock &) { t_resource_stream = require_stream(sim, stream).handle(); });
 }
 
 aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtUnuseStreamResInCurrentThread, [&](Simulator &sim, Lock &) {
         if (require_stream(sim, stream).handle() == t_resource_stream) {
             t_resource_stream = nullptr;
         }
@@ -159,7 +159,7 @@ aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream) {
 }
 
 aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t *value) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetResInCurrentThread, [&](Simulator &sim, Lock &) {
         require(value, "value");
         require_limit_type(type);
         const ContextStream *stream = sim.core.registry().find<ContextStream>(t_resource_stream);

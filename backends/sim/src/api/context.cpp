@@ -20,7 +20,7 @@ bool is_being_destroyed(Simulator &sim, aclrtContext handle) {
 }  // namespace
 
 aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtCreateContext, [&](Simulator &sim, Lock &lock) {
         require(context, "context");
         Device &device = require_device(sim, deviceId);
         require_not_lost(device);
@@ -32,7 +32,7 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId) {
 }
 
 aclError aclrtDestroyContext(aclrtContext context) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtDestroyContext, [&](Simulator &sim, Lock &lock) {
         require(context, "context");
         auto found = Ref<Context>(sim.core.registry().find<Context>(context));
         if (!found && is_being_destroyed(sim, context)) {
@@ -47,7 +47,7 @@ aclError aclrtDestroyContext(aclrtContext context) {
 }
 
 aclError aclrtSetCurrentContext(aclrtContext context) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetCurrentContext, [&](Simulator &sim, Lock &) {
         require(context, "context");
         if (sim.core.registry().find<Context>(context) == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%p is no live context", context);
@@ -57,7 +57,7 @@ aclError aclrtSetCurrentContext(aclrtContext context) {
 }
 
 aclError aclrtGetCurrentContext(aclrtContext *context) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetCurrentContext, [&](Simulator &sim, Lock &) {
         require(context, "context");
         const Context *current = current_context(sim);
         if (current == nullptr) {
@@ -68,14 +68,14 @@ aclError aclrtGetCurrentContext(aclrtContext *context) {
 }
 
 aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCtxGetCurrentDefaultStream, [&](Simulator &sim, Lock &) {
         require(stream, "stream");
         *stream = require_context(sim).default_stream->handle();
     });
 }
 
 aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *active) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetPrimaryCtxState, [&](Simulator &sim, Lock &) {
         require(active, "active");
         if (flags != nullptr) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags must be NULL");

@@ -61,7 +61,7 @@ void copy_buffered(Simulator &sim, Lock &lock, aclrtStream stream, const Transfe
     sim.core.submit(on, BufferedCopyTask(sim.core.workers(), transfer.destination, std::move(buffer)));
 }
 
-aclError copy_async(const char *function, void *dst, std::size_t destMax, const void *src, std::size_t count,
+aclError copy_async(Function function, void *dst, std::size_t destMax, const void *src, std::size_t count,
                     aclrtMemcpyKind kind, aclrtStream stream) {
     return entry(function, [&](Simulator &sim, Lock &lock) {
         if (count == 0) {
@@ -130,7 +130,7 @@ void aclsim::copy_block_in_stream(Simulator &sim, Lock &lock, aclrtStream stream
 }
 
 aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemcpy, [&](Simulator &sim, Lock &lock) {
         if (count == 0) {
             return;
         }
@@ -143,17 +143,17 @@ aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, a
 
 aclError aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind,
                           aclrtStream stream) {
-    return copy_async(__func__, dst, destMax, src, count, kind, stream);
+    return copy_async(Function::aclrtMemcpyAsync, dst, destMax, src, count, kind, stream);
 }
 
 aclError aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind,
                                        aclrtStream stream) {
-    return copy_async(__func__, dst, destMax, src, count, kind, stream);
+    return copy_async(Function::aclrtMemcpyAsyncWithCondition, dst, destMax, src, count, kind, stream);
 }
 
 aclError aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
                        aclrtMemcpyKind kind) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemcpy2d, [&](Simulator &sim, Lock &lock) {
         const Transfer transfer{dst, dpitch, src, spitch, width, height};
         if (!check_2d(transfer, kind)) {
             return;
@@ -173,7 +173,7 @@ aclError aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch,
 
 aclError aclrtMemcpy2dAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
                             aclrtMemcpyKind kind, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemcpy2dAsync, [&](Simulator &sim, Lock &lock) {
         const Transfer transfer{dst, dpitch, src, spitch, width, height};
         if (!check_2d(transfer, kind)) {
             return;

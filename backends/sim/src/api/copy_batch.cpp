@@ -131,7 +131,7 @@ void for_each_item(Simulator &sim, const Batch &batch, std::size_t &fail_index, 
 
 // The checks that both forms make before they look at the items, then the body.
 template <class Body>
-aclError batch_entry(const char *function, const Batch &batch, std::size_t longest, std::size_t *failIndex, Body body) {
+aclError batch_entry(Function function, const Batch &batch, std::size_t longest, std::size_t *failIndex, Body body) {
     return entry(function, [&](Simulator &sim, Lock &lock) {
         require(failIndex, "failIndex");
         if (!check_arrays(batch)) {
@@ -146,7 +146,7 @@ aclError batch_entry(const char *function, const Batch &batch, std::size_t longe
 }
 
 // All items are checked before the first is copied, as one call of the driver does it.
-aclError copy_batch(const char *function, const Batch &batch, std::size_t *failIndex) {
+aclError copy_batch(Function function, const Batch &batch, std::size_t *failIndex) {
     return batch_entry(function, batch, kLongestBatch, failIndex, [&](Simulator &sim, Lock &lock) {
         std::vector<Transfer> items;
         for_each_item(sim, batch, *failIndex, [&](const Transfer &item, aclrtMemcpyKind) { items.push_back(item); });
@@ -159,7 +159,7 @@ aclError copy_batch(const char *function, const Batch &batch, std::size_t *failI
 }
 
 // Item by item: those before a failing one are queued already.
-aclError copy_batch_async(const char *function, const Batch &batch, std::size_t *failIndex, aclrtStream stream) {
+aclError copy_batch_async(Function function, const Batch &batch, std::size_t *failIndex, aclrtStream stream) {
     return batch_entry(function, batch, kNoLimit, failIndex, [&](Simulator &sim, Lock &lock) {
         require_own_stream(sim, stream);
         for_each_item(sim, batch, *failIndex, [&](const Transfer &item, aclrtMemcpyKind direction) {
@@ -173,19 +173,19 @@ aclError copy_batch_async(const char *function, const Batch &batch, std::size_t 
 
 aclError aclrtMemcpyBatch(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
                           aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs, size_t *failIndex) {
-    return copy_batch(__func__, {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs}, failIndex);
+    return copy_batch(Function::aclrtMemcpyBatch, {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs}, failIndex);
 }
 
 aclError aclrtMemcpyBatchV2(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
                             aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs) {
     size_t untold = 0;
-    return copy_batch(__func__, {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs}, &untold);
+    return copy_batch(Function::aclrtMemcpyBatchV2, {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs}, &untold);
 }
 
 aclError aclrtMemcpyBatchAsync(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
                                aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs, size_t *failIndex,
                                aclrtStream stream) {
-    return copy_batch_async(__func__, {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs},
+    return copy_batch_async(Function::aclrtMemcpyBatchAsync, {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs},
                             failIndex, stream);
 }
 
@@ -193,6 +193,6 @@ aclError aclrtMemcpyBatchAsyncV2(void **dsts, size_t *destMaxs, void **srcs, siz
                                  aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs,
                                  aclrtStream stream) {
     size_t untold = 0;
-    return copy_batch_async(__func__, {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs}, &untold,
+    return copy_batch_async(Function::aclrtMemcpyBatchAsyncV2, {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs}, &untold,
                             stream);
 }

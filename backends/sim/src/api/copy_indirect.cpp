@@ -171,7 +171,7 @@ void require_address_word(Simulator &sim, const void *word, const char *name) {
 }  // namespace
 
 aclError aclrtGetMemcpyDescSize(aclrtMemcpyKind kind, size_t *descSize) {
-    return entry(__func__, [&](Simulator &, Lock &) {
+    return entry(Function::aclrtGetMemcpyDescSize, [&](Simulator &, Lock &) {
         require(descSize, "descSize");
         check_kind(kind);
         require_described_kind(kind);
@@ -181,7 +181,7 @@ aclError aclrtGetMemcpyDescSize(aclrtMemcpyKind kind, size_t *descSize) {
 
 aclError aclrtSetMemcpyDesc(void *desc, aclrtMemcpyKind kind, void *srcAddr, void *dstAddr, size_t count,
                             void *config) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetMemcpyDesc, [&](Simulator &sim, Lock &) {
         require(desc, "desc");
         require(srcAddr, "srcAddr");
         require(dstAddr, "dstAddr");
@@ -210,7 +210,7 @@ aclError aclrtSetMemcpyDesc(void *desc, aclrtMemcpyKind kind, void *srcAddr, voi
 }
 
 aclError aclrtMemcpyAsyncWithDesc(void *desc, aclrtMemcpyKind kind, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemcpyAsyncWithDesc, [&](Simulator &sim, Lock &lock) {
         require(desc, "desc");
         require(stream, "stream");
         check_kind(kind);
@@ -225,7 +225,7 @@ aclError aclrtMemcpyAsyncWithDesc(void *desc, aclrtMemcpyKind kind, aclrtStream 
 
 aclError aclrtMemcpyAsyncWithOffset(void **dst, size_t destMax, size_t dstDataOffset, const void **src, size_t count,
                                     size_t srcDataOffset, aclrtMemcpyKind kind, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemcpyAsyncWithOffset, [&](Simulator &sim, Lock &lock) {
         if (count == 0) {
             return;
         }

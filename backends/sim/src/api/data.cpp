@@ -68,7 +68,7 @@ DataBuffer &require_buffer(Simulator &sim, const aclDataBuffer *buffer) {
 }
 
 template <class Value, class Member>
-Value ask_buffer(const char *function, const aclDataBuffer *buffer, Member member) {
+Value ask_buffer(Function function, const aclDataBuffer *buffer, Member member) {
     Value value{};
     ungated_entry(function, [&](Simulator &sim, Lock &) { value = member(require_buffer(sim, buffer)); });
     return value;
@@ -103,7 +103,7 @@ aclFloat16 aclFloatToFloat16(float value) {
 
 aclDataBuffer *aclCreateDataBuffer(void *data, size_t size) {
     void *handle = nullptr;
-    ungated_entry(__func__, [&](Simulator &sim, Lock &) {
+    ungated_entry(Function::aclCreateDataBuffer, [&](Simulator &sim, Lock &) {
         const auto buffer = make_ref<DataBuffer>(data, size);
         sim.core.registry().add(buffer);
         handle = buffer->handle();
@@ -112,12 +112,12 @@ aclDataBuffer *aclCreateDataBuffer(void *data, size_t size) {
 }
 
 aclError aclDestroyDataBuffer(const aclDataBuffer *dataBuffer) {
-    return ungated_entry(__func__,
+    return ungated_entry(Function::aclDestroyDataBuffer,
                          [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_buffer(sim, dataBuffer)); });
 }
 
 aclError aclUpdateDataBuffer(aclDataBuffer *dataBuffer, void *data, size_t size) {
-    return ungated_entry(__func__, [&](Simulator &sim, Lock &) {
+    return ungated_entry(Function::aclUpdateDataBuffer, [&](Simulator &sim, Lock &) {
         DataBuffer &buffer = require_buffer(sim, dataBuffer);
         buffer.data = data;
         buffer.size = size;
@@ -125,14 +125,14 @@ aclError aclUpdateDataBuffer(aclDataBuffer *dataBuffer, void *data, size_t size)
 }
 
 void *aclGetDataBufferAddr(const aclDataBuffer *dataBuffer) {
-    return ask_buffer<void *>(__func__, dataBuffer, [](const DataBuffer &buffer) { return buffer.data; });
+    return ask_buffer<void *>(Function::aclGetDataBufferAddr, dataBuffer, [](const DataBuffer &buffer) { return buffer.data; });
 }
 
 uint32_t aclGetDataBufferSize(const aclDataBuffer *dataBuffer) {
-    return ask_buffer<uint32_t>(__func__, dataBuffer,
+    return ask_buffer<uint32_t>(Function::aclGetDataBufferSize, dataBuffer,
                                 [](const DataBuffer &buffer) { return static_cast<uint32_t>(buffer.size); });
 }
 
 size_t aclGetDataBufferSizeV2(const aclDataBuffer *dataBuffer) {
-    return ask_buffer<size_t>(__func__, dataBuffer, [](const DataBuffer &buffer) { return buffer.size; });
+    return ask_buffer<size_t>(Function::aclGetDataBufferSizeV2, dataBuffer, [](const DataBuffer &buffer) { return buffer.size; });
 }

@@ -59,7 +59,7 @@ class Aborting {
 }  // namespace
 
 aclError aclrtSetDevice(int32_t deviceId) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtSetDevice, [&](Simulator &sim, Lock &lock) {
         Device &device = require_device(sim, deviceId);
         require_not_lost(device);
         tell_device_state(sim.machine.state_callbacks, lock, deviceId, ACL_RT_DEVICE_STATE_SET_PRE);
@@ -69,15 +69,15 @@ aclError aclrtSetDevice(int32_t deviceId) {
 }
 
 aclError aclrtResetDevice(int32_t deviceId) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) { reset_device(sim, lock, deviceId, false); });
+    return entry(Function::aclrtResetDevice, [&](Simulator &sim, Lock &lock) { reset_device(sim, lock, deviceId, false); });
 }
 
 aclError aclrtResetDeviceForce(int32_t deviceId) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) { reset_device(sim, lock, deviceId, true); });
+    return entry(Function::aclrtResetDeviceForce, [&](Simulator &sim, Lock &lock) { reset_device(sim, lock, deviceId, true); });
 }
 
 aclError aclrtGetDevice(int32_t *deviceId) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetDevice, [&](Simulator &sim, Lock &) {
         require(deviceId, "deviceId");
         const Context *context = current_context(sim);
         if (context == nullptr) {
@@ -88,7 +88,7 @@ aclError aclrtGetDevice(int32_t *deviceId) {
 }
 
 aclError aclrtSetTsDevice(aclrtTsId tsId) {
-    return entry(__func__, [&](Simulator &, Lock &) {
+    return entry(Function::aclrtSetTsDevice, [&](Simulator &, Lock &) {
         if (tsId != ACL_TS_ID_AICORE && tsId != ACL_TS_ID_AIVECTOR) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no task scheduler %d", static_cast<int>(tsId));
         }
@@ -96,11 +96,11 @@ aclError aclrtSetTsDevice(aclrtTsId tsId) {
 }
 
 aclError aclrtSynchronizeDevice() {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) { synchronize_device(sim.machine, lock, deadline_of(sim, -1)); });
+    return entry(Function::aclrtSynchronizeDevice, [&](Simulator &sim, Lock &lock) { synchronize_device(sim.machine, lock, deadline_of(sim, -1)); });
 }
 
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtSynchronizeDeviceWithTimeout, [&](Simulator &sim, Lock &lock) {
         if (timeout == 0 || timeout < -1) {
             fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is neither -1 nor positive", timeout);
         }
@@ -110,7 +110,7 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
 
 aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
     constexpr uint32_t kLongest = 36 * 60 * 1000;
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtDeviceTaskAbort, [&](Simulator &sim, Lock &lock) {
         require_supported();
         if (timeout > kLongest) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "timeout %u ms is above %u", timeout, kLongest);
@@ -129,7 +129,7 @@ aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
 }
 
 aclError aclrtSetDeviceTaskAbortCallback(const char *regName, aclrtDeviceTaskAbortCallback callback, void *args) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetDeviceTaskAbortCallback, [&](Simulator &sim, Lock &) {
         require(regName, "regName");
         require_supported();
         if (!sim.machine.state_callbacks.abort.set(regName, callback, args)) {
@@ -139,7 +139,7 @@ aclError aclrtSetDeviceTaskAbortCallback(const char *regName, aclrtDeviceTaskAbo
 }
 
 aclError aclrtRegDeviceStateCallback(const char *regName, aclrtDeviceStateCallback callback, void *args) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtRegDeviceStateCallback, [&](Simulator &sim, Lock &) {
         require(regName, "regName");
         if (!sim.machine.state_callbacks.device.set(regName, callback, args)) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "a callback is registered as \"%s\" already", regName);

@@ -14,7 +14,7 @@ namespace {
 // The six conversions between user, logic and physical ids: the simulator has no containers, so logic and physical ids
 // are the same; a user id is an index into ASCEND_RT_VISIBLE_DEVICES.
 template <class Convert>
-aclError convert_id(const char *function, std::int32_t in, std::int32_t *out, Convert convert) {
+aclError convert_id(Function function, std::int32_t in, std::int32_t *out, Convert convert) {
     return entry(function, [&](Simulator &sim, Lock &) {
         require(out, "the output id");
         if (in < 0) {
@@ -119,7 +119,7 @@ aclrtUuid uuid_of(const Device &device) {
 }  // namespace
 
 aclError aclrtGetDeviceCount(uint32_t *count) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetDeviceCount, [&](Simulator &sim, Lock &) {
         require(count, "count");
         if (!config().visible_is_valid) {
             fail(ACL_ERROR_RT_NO_DEVICE, "ASCEND_RT_VISIBLE_DEVICES selects no device");
@@ -129,7 +129,7 @@ aclError aclrtGetDeviceCount(uint32_t *count) {
 }
 
 aclError aclrtGetRunMode(aclrtRunMode *runMode) {
-    return entry(__func__, [&](Simulator &, Lock &) {
+    return entry(Function::aclrtGetRunMode, [&](Simulator &, Lock &) {
         require(runMode, "runMode");
         *runMode = ACL_HOST;
     });
@@ -138,7 +138,7 @@ aclError aclrtGetRunMode(aclrtRunMode *runMode) {
 const char *aclrtGetSocName() { return config().error.empty() ? config().product->soc_name : nullptr; }
 
 aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatus) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtQueryDeviceStatus, [&](Simulator &sim, Lock &) {
         require(deviceStatus, "deviceStatus");
         const bool is_lost = require_device(sim, deviceId).lost != ACL_SUCCESS;
         *deviceStatus = is_lost ? ACL_RT_DEVICE_STATUS_ABNORMAL : ACL_RT_DEVICE_STATUS_NORMAL;
@@ -146,7 +146,7 @@ aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatu
 }
 
 aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetDeviceInfo, [&](Simulator &sim, Lock &) {
         require(value, "value");
         if (deviceId >= sim.machine.devices.size()) {  // 107000 here, not 107001 (section 5)
             fail(ACL_ERROR_RT_PARAM_INVALID, "device %u does not exist", deviceId);
@@ -156,7 +156,7 @@ aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value
 }
 
 aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatureType, int32_t *value) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetDeviceCapability, [&](Simulator &sim, Lock &) {
         require(value, "value");
         require_device(sim, deviceId);
         if (devFeatureType != ACL_FEATURE_TSCPU_TASK_UPDATE_SUPPORT_AIC_AIV &&
@@ -168,7 +168,7 @@ aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatu
 }
 
 aclError aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority, int32_t *greatestPriority) {
-    return entry(__func__, [&](Simulator &, Lock &) {
+    return entry(Function::aclrtDeviceGetStreamPriorityRange, [&](Simulator &, Lock &) {
         if (leastPriority != nullptr) {
             *leastPriority = static_cast<int32_t>(kPriorities) - 1;
         }
@@ -179,31 +179,31 @@ aclError aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority, int32_t *grea
 }
 
 aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t *const logicDevId) {
-    return convert_id(__func__, userDevid, logicDevId, physical_of_user);
+    return convert_id(Function::aclrtGetLogicDevIdByUserDevId, userDevid, logicDevId, physical_of_user);
 }
 
 aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t *const userDevid) {
-    return convert_id(__func__, logicDevId, userDevid, user_of_physical);
+    return convert_id(Function::aclrtGetUserDevIdByLogicDevId, logicDevId, userDevid, user_of_physical);
 }
 
 aclError aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId, int32_t *const logicDevId) {
-    return convert_id(__func__, phyDevId, logicDevId, user_of_physical);  // really a user id, as documented
+    return convert_id(Function::aclrtGetLogicDevIdByPhyDevId, phyDevId, logicDevId, user_of_physical);  // really a user id, as documented
 }
 
 aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t *const phyDevId) {
-    return convert_id(__func__, logicDevId, phyDevId, physical_of_user);  // really of a user id, as documented
+    return convert_id(Function::aclrtGetPhyDevIdByLogicDevId, logicDevId, phyDevId, physical_of_user);  // really of a user id, as documented
 }
 
 aclError aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId, int32_t *const userDevId) {
-    return convert_id(__func__, phyDevId, userDevId, user_of_physical);
+    return convert_id(Function::aclrtGetUserDevIdByPhyDevId, phyDevId, userDevId, user_of_physical);
 }
 
 aclError aclrtGetPhyDevIdByUserDevId(const int32_t userDevId, int32_t *const phyDevId) {
-    return convert_id(__func__, userDevId, phyDevId, physical_of_user);
+    return convert_id(Function::aclrtGetPhyDevIdByUserDevId, userDevId, phyDevId, physical_of_user);
 }
 
 aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t *value) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclGetDeviceCapability, [&](Simulator &sim, Lock &) {
         require(value, "value");
         if (deviceId >= sim.machine.devices.size()) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "device %u does not exist", deviceId);
@@ -226,7 +226,7 @@ aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int
 }
 
 aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo *utilizationInfo) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetDeviceUtilizationRate, [&](Simulator &sim, Lock &) {
         require(utilizationInfo, "utilizationInfo");
         if (utilizationInfo->utilizationExtend != nullptr) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "utilizationExtend must be NULL");
@@ -239,7 +239,7 @@ aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo *u
 }
 
 aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtDeviceGetUuid, [&](Simulator &sim, Lock &) {
         require(uuid, "uuid");
         require_supported();
         *uuid = uuid_of(require_device(sim, deviceId));
@@ -247,7 +247,7 @@ aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid) {
 }
 
 aclError aclrtDeviceGetPCIBusId(int32_t deviceId, char *pciBusId, int32_t len) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtDeviceGetPCIBusId, [&](Simulator &sim, Lock &) {
         require(pciBusId, "pciBusId");
         require_supported();
         const Device &device = require_device(sim, deviceId);
@@ -259,7 +259,7 @@ aclError aclrtDeviceGetPCIBusId(int32_t deviceId, char *pciBusId, int32_t len) {
 }
 
 aclError aclrtDeviceGetByPCIBusId(const char *pciBusId, int32_t *deviceId) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtDeviceGetByPCIBusId, [&](Simulator &sim, Lock &) {
         require(pciBusId, "pciBusId");
         require(deviceId, "deviceId");
         require_supported();
@@ -276,14 +276,14 @@ aclError aclrtDeviceGetByPCIBusId(const char *pciBusId, int32_t *deviceId) {
 }
 
 aclError aclrtDeviceGetBareTgid(int32_t *pid) {
-    return entry(__func__, [&](Simulator &, Lock &) {
+    return entry(Function::aclrtDeviceGetBareTgid, [&](Simulator &, Lock &) {
         require(pid, "pid");
         *pid = getpid();
     });
 }
 
 aclError aclrtCheckArchCompatibility(const char *socVersion, int32_t *canCompatible) {
-    return entry(__func__, [&](Simulator &, Lock &) {
+    return entry(Function::aclrtCheckArchCompatibility, [&](Simulator &, Lock &) {
         if (socVersion == nullptr || canCompatible == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "socVersion or canCompatible is NULL");  // 107000, not 100000 (section 10)
         }

@@ -25,7 +25,7 @@ void require_limit_here(aclrtDeviceLimit limit) {
 }  // namespace
 
 aclError aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t value) {
-    return entry(__func__, [&](Simulator &, Lock &) {
+    return entry(Function::aclrtDeviceSetLimit, [&](Simulator &, Lock &) {
         require_limit(limit);
         if (value > UINT32_MAX) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu does not fit into 32 bits", value);
@@ -40,7 +40,7 @@ aclError aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t value) {
 }
 
 aclError aclrtDeviceGetLimit(aclrtDeviceLimit limit, size_t *value) {
-    return entry(__func__, [&](Simulator &, Lock &) {
+    return entry(Function::aclrtDeviceGetLimit, [&](Simulator &, Lock &) {
         require(value, "value");
         require_limit(limit);
         require_limit_here(limit);
@@ -49,7 +49,7 @@ aclError aclrtDeviceGetLimit(aclrtDeviceLimit limit, size_t *value) {
 }
 
 aclError aclrtDeviceL2CacheFlush(void *rsv) {
-    return entry(__func__, [&](Simulator &, Lock &) {
+    return entry(Function::aclrtDeviceL2CacheFlush, [&](Simulator &, Lock &) {
         if (rsv != nullptr) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "rsv must be NULL");
         }

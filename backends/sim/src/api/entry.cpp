@@ -9,11 +9,14 @@ namespace {
 
 std::atomic<bool> g_is_forked_child{false};
 
-// From loading on: a child must not touch the lock even if the parent was inside its first call.
-[[maybe_unused]] const int g_registered = pthread_atfork(
-    nullptr, nullptr, [] { g_is_forked_child.store(Simulator::was_started(), std::memory_order_relaxed); });
+// In a process forked after the simulator was started there are no threads and the lock may be held by nobody. From
+// loading on: a child must not touch the lock even if the parent was inside its first call.
+[[maybe_unused]] const int g_registered = pthread_atfork(nullptr, nullptr, [] {
+    g_is_forked_child.store(Simulator::was_started(), std::memory_order_relaxed);
+    g_looks_at_environment.store(true, std::memory_order_relaxed);
+});
 
-void check_faults(const char *function) {
+void check_faults(Function function) {
     Simulator &sim = Simulator::get();
     const Lock lock = sim.core.acquire();
     if (!sim.error.empty()) {
@@ -24,8 +27,9 @@ void check_faults(const char *function) {
 
 }  // namespace
 
-void check_environment(const char *function) {
-    if (is_forked_child()) {
+void check_environment(Function function) {
+    const bool is_forked_child = g_is_forked_child.load(std::memory_order_relaxed);
+    if (is_forked_child) {
         fail_unremembered(ACL_ERROR_RT_INTERNAL_ERROR,
                           "the process was forked after the runtime had been used; "
                           "start child processes before, or with exec");
@@ -39,8 +43,9 @@ void check_environment(const char *function) {
     if (Faults::concerns_calls() || !config().faults.empty()) {
         check_faults(function);
     }
+    if (!is_forked_child && !config().checks_memory && config().faults.empty()) {
+        g_looks_at_environment.store(false, std::memory_order_relaxed);
+    }
 }
-
-bool is_forked_child() { return g_is_forked_child.load(std::memory_order_relaxed); }
 
 }  // namespace aclsim

@@ -1,6 +1,7 @@
 // What every C entry point does around its own rules.
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <new>
 #include <optional>
@@ -12,19 +13,21 @@
 
 namespace aclsim {
 
-// In a process forked after the simulator was started there are no threads and the lock may be held by nobody.
-bool is_forked_child();
+// Whether calls must look at the environment: the first one, and all of them if there is something to see.
+inline std::atomic<bool> g_looks_at_environment{true};
 
 // Throws what the environment, or fault injection, makes the call answer.
-void check_environment(const char *function);
+void check_environment(Function function);
 
 // Runs the body of an entry point and turns what it throws into the return code: no C++ exception leaves the library.
 // The engine is not locked.
 template <class Body>
-aclError checked_entry(const char *function, Body body) noexcept {
+aclError checked_entry(Function function, Body body) noexcept {
     CurrentCall call(function);
     try {
-        check_environment(function);
+        if (g_looks_at_environment.load(std::memory_order_relaxed) || Faults::concerns_calls()) {
+            check_environment(function);
+        }
         body();
         return ACL_SUCCESS;
     } catch (const Failure &failure) {
@@ -64,7 +67,7 @@ class CallEnd {
 // The same with the engine locked, also while a snapshot keeps other calls out: for what answers without the runtime
 // layer, and for the calls that end that state.
 template <class Body>
-aclError ungated_entry(const char *function, Body body) {
+aclError ungated_entry(Function function, Body body) {
     return checked_entry(function, [&] {
         Simulator &sim = Simulator::get();
         Lock lock = sim.core.acquire();
@@ -80,7 +83,7 @@ aclError ungated_entry(const char *function, Body body) {
 // What nearly every entry point is: the engine is locked, and the process is not held by a snapshot. Argument checks of
 // the ACL layer come first in the body; they are so short that the lock does not matter.
 template <class Body>
-aclError entry(const char *function, Body body) {
+aclError entry(Function function, Body body) {
     return ungated_entry(function, [&](Simulator &sim, Lock &lock) {
         sim.machine.gate.pass(lock);
         body(sim, lock);
@@ -89,7 +92,7 @@ aclError entry(const char *function, Body body) {
 
 // The check of the chip that the runtime layer makes: after the argument checks of the ACL layer, before its own.
 inline void require_supported() {
-    if (!is_documented_for(current_function(), *config().product)) {
+    if (!is_documented_for(current_call()->function, *config().product)) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s does not have this function", config().product->name);
     }
 }

@@ -8,7 +8,7 @@ using namespace aclsim;
 
 namespace {
 
-aclError thread_error(const char *function, aclrtLastErrLevel level, bool clear) {
+aclError thread_error(Function function, aclrtLastErrLevel level, bool clear) {
     const CurrentCall call(function);
     try {
         if (level != ACL_RT_THREAD_LEVEL) {
@@ -24,6 +24,6 @@ aclError thread_error(const char *function, aclrtLastErrLevel level, bool clear)
 
 const char *aclGetRecentErrMsg() { return take_recent_text(); }
 
-aclError aclrtPeekAtLastError(aclrtLastErrLevel level) { return thread_error(__func__, level, false); }
+aclError aclrtPeekAtLastError(aclrtLastErrLevel level) { return thread_error(Function::aclrtPeekAtLastError, level, false); }
 
-aclError aclrtGetLastError(aclrtLastErrLevel level) { return thread_error(__func__, level, true); }
+aclError aclrtGetLastError(aclrtLastErrLevel level) { return thread_error(Function::aclrtGetLastError, level, true); }

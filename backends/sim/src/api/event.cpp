@@ -17,7 +17,7 @@ constexpr std::uint32_t kNewFlags = 0x4F;     // of aclrtCreateEventExWithFlag
 constexpr std::uint32_t kAloneFlags = ACL_EVENT_DEVICE_USE_ONLY | ACL_EVENT_EXTERNAL | ACL_EVENT_IPC;
 constexpr std::uint32_t kUseGlobalTimeout = 0xFFFFFFFF;  // aclrtStreamWaitEventWithFlag
 
-aclError create(const char *function, aclrtEvent *event, Event::Mode mode, std::uint32_t flag, std::uint32_t known) {
+aclError create(Function function, aclrtEvent *event, Event::Mode mode, std::uint32_t flag, std::uint32_t known) {
     return entry(function, [&](Simulator &sim, Lock &) {
         require(event, "event");
         const bool is_alone = (flag & (flag - 1)) == 0;
@@ -46,11 +46,13 @@ void require_healthy_record(const Event &event) {
     }
 }
 
-// A bad handle shows before what the kind of the event forbids, a missing context behind it.
-void require_handle_if_any(Simulator &sim, aclrtStream stream) {
-    if (stream != nullptr) {
-        require_handle<Stream>(sim, stream, "stream");
-    }
+// A bad handle shows before what the kind of the event forbids, a missing context behind it. nullptr: the default stream.
+ContextStream *require_named_stream(Simulator &sim, aclrtStream stream) {
+    return stream == nullptr ? nullptr : &require_handle<ContextStream>(sim, stream, "stream");
+}
+
+ContextStream &require_own(Simulator &sim, ContextStream *named) {
+    return named == nullptr ? *require_context(sim).default_stream : require_own(sim, *named);
 }
 
 void refuse_device_only(const Event &event) {
@@ -89,7 +91,7 @@ ContextStream &require_recordable(const Event &event, ContextStream &stream) {
     return stream;
 }
 
-aclError record(const char *function, aclrtEvent event, aclrtStream stream, std::uint32_t flag) {
+aclError record(Function function, aclrtEvent event, aclrtStream stream, std::uint32_t flag) {
     return entry(function, [&](Simulator &sim, Lock &lock) {
         if (flag > ACL_EVENT_RECORD_EXTERNAL) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no record flag %u", flag);
@@ -97,24 +99,24 @@ aclError record(const char *function, aclrtEvent event, aclrtStream stream, std:
         require(event, "event");
         require_supported();
         Event &found = require_event(sim, event);
-        require_handle_if_any(sim, stream);
+        ContextStream *const named = require_named_stream(sim, stream);
         refuse_device_only(found);
         if (flag == ACL_EVENT_RECORD_EXTERNAL) {
             refuse_external(found, found.record_flag);
         }
         associate(found.record_flag, flag);
-        found.record(sim.core, lock, require_recordable(found, require_own_stream(sim, stream)));
+        found.record(sim.core, lock, require_recordable(found, require_own(sim, named)));
     });
 }
 
 void wait(Simulator &sim, Lock &lock, aclrtStream stream, Event &event, std::uint32_t timeout_s) {
-    require_handle_if_any(sim, stream);
+    ContextStream *const named = require_named_stream(sim, stream);
     refuse_device_only(event);
     if (!event.can_be_waited_for()) {
         refuse_kind("an unsynchronized");
     }
     associate(event.wait_flag, ACL_EVENT_WAIT_DEFAULT);
-    ContextStream &on = require_recordable(event, require_own_stream(sim, stream));
+    ContextStream &on = require_recordable(event, require_own(sim, named));
     if (event.is_default() && !event.was_recorded()) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the event was never recorded");
     }
@@ -204,33 +206,33 @@ void require_time(const Event &event) {
 }  // namespace
 
 aclError aclrtCreateEvent(aclrtEvent *event) {
-    return create(__func__, event, Event::Mode::Old, kDefaultEvent, kOldFlags);
+    return create(Function::aclrtCreateEvent, event, Event::Mode::Old, kDefaultEvent, kOldFlags);
 }
 
 aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag) {
-    return create(__func__, event, Event::Mode::Old, flag, kOldFlags);
+    return create(Function::aclrtCreateEventWithFlag, event, Event::Mode::Old, flag, kOldFlags);
 }
 
 aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag) {
-    return create(__func__, event, Event::Mode::New, flag, kNewFlags);
+    return create(Function::aclrtCreateEventExWithFlag, event, Event::Mode::New, flag, kNewFlags);
 }
 
 aclError aclrtDestroyEvent(aclrtEvent event) {
-    return entry(__func__, [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_event(sim, event)); });
+    return entry(Function::aclrtDestroyEvent, [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_event(sim, event)); });
 }
 
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
-    return record(__func__, event, stream, ACL_EVENT_RECORD_DEFAULT);
+    return record(Function::aclrtRecordEvent, event, stream, ACL_EVENT_RECORD_DEFAULT);
 }
 
 aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag) {
-    return record(__func__, event, stream, flag);
+    return record(Function::aclrtRecordEventWithFlag, event, stream, flag);
 }
 
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtResetEvent, [&](Simulator &sim, Lock &lock) {
         Event &found = require_event(sim, event);
-        require_handle_if_any(sim, stream);
+        ContextStream *const named = require_named_stream(sim, stream);
         refuse_device_only(found);
         if (!found.can_be_waited_for() || found.is_ipc() || found.mode == Event::Mode::New) {
             refuse_kind("an unsynchronized, IPC or Ex");
@@ -239,12 +241,12 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
             require_context(sim);
             return;
         }
-        found.reset(sim.core, lock, require_recordable(found, require_own_stream(sim, stream)));
+        found.reset(sim.core, lock, require_recordable(found, require_own(sim, named)));
     });
 }
 
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtQueryEvent, [&](Simulator &sim, Lock &) {
         require(event, "event");
         require(status, "status");
         const Event &found = require_event(sim, event);
@@ -258,7 +260,7 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
 }
 
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtQueryEventStatus, [&](Simulator &sim, Lock &) {
         require(event, "event");
         require(status, "status");
         Event &found = require_event(sim, event);
@@ -276,7 +278,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
 }
 
 aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtQueryEventWaitStatus, [&](Simulator &sim, Lock &) {
         require(event, "event");
         require(status, "status");
         const Event &found = require_event(sim, event);
@@ -292,11 +294,11 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
 }
 
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) { synchronize(sim, lock, event, -1); });
+    return entry(Function::aclrtSynchronizeEvent, [&](Simulator &sim, Lock &lock) { synchronize(sim, lock, event, -1); });
 }
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtSynchronizeEventWithTimeout, [&](Simulator &sim, Lock &lock) {
         if (timeout < -1) {
             fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is below -1", timeout);
         }
@@ -309,13 +311,13 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
 }
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtStreamWaitEvent, [&](Simulator &sim, Lock &lock) {
         wait(sim, lock, stream, require_event(sim, event), sim.op_wait_timeout_s);
     });
 }
 
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtStreamWaitEventWithTimeout, [&](Simulator &sim, Lock &lock) {
         if (timeout < 0) {
             fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d s is negative", timeout);
         }
@@ -327,7 +329,7 @@ aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, i
 }
 
 aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout, uint32_t flag) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtStreamWaitEventWithFlag, [&](Simulator &sim, Lock &lock) {
         if (flag > ACL_EVENT_WAIT_EXTERNAL || (flag == ACL_EVENT_WAIT_EXTERNAL && timeout != 0)) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "wait flag %u with timeout %u s", flag, timeout);
         }
@@ -342,8 +344,8 @@ aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint
 }
 
 aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
-        if (!is_documented_for(current_function(), *config().product)) {
+    return entry(Function::aclrtSetOpWaitTimeout, [&](Simulator &sim, Lock &) {
+        if (!is_documented_for(current_call()->function, *config().product)) {
             require_context(sim);  // a chip without the function asks for the device before it refuses (section 2)
         }
         require_supported();
@@ -352,7 +354,7 @@ aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
 }
 
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtEventElapsedTime, [&](Simulator &sim, Lock &) {
         require(ms, "ms");
         require(startEvent, "startEvent");
         require(endEvent, "endEvent");
@@ -373,7 +375,7 @@ aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endE
 }
 
 aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtEventGetTimestamp, [&](Simulator &sim, Lock &) {
         require(event, "event");
         require(timestamp, "timestamp");
         const Event &found = require_event(sim, event);
@@ -384,7 +386,7 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp) {
 }
 
 aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetEventId, [&](Simulator &sim, Lock &) {
         require(event, "event");
         require(eventId, "eventId");
         const Event &found = require_event(sim, event);
@@ -399,14 +401,14 @@ aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId) {
 }
 
 aclError aclrtGetEventAvailNum(uint32_t *eventCount) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetEventAvailNum, [&](Simulator &sim, Lock &) {
         require(eventCount, "eventCount");
         *eventCount = require_current_device(sim).event_ids.available();
     });
 }
 
 aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtIpcGetEventHandle, [&](Simulator &sim, Lock &) {
         require(event, "event");
         require(handle, "handle");
         require_supported();
@@ -420,7 +422,7 @@ aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle) {
 }
 
 aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent *event) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtIpcOpenEventHandle, [&](Simulator &sim, Lock &) {
         require(event, "event");
         require_supported();
         Device &device = require_current_device(sim);

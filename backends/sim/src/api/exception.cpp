@@ -14,7 +14,7 @@ void require_callback(aclrtExceptionInfoCallback callback) {
 }
 
 // 0xFFFFFFFF for NULL, and for an information whose callback is over.
-std::uint32_t field(const char *function, const aclrtExceptionInfo *info, std::uint32_t rtExceptionInfo::*member) {
+std::uint32_t field(Function function, const aclrtExceptionInfo *info, std::uint32_t rtExceptionInfo::*member) {
     std::uint32_t value = Exceptions::kUnknown;
     entry(function, [&](Simulator &sim, Lock &) {
         const rtExceptionInfo *found = sim.machine.exceptions.find(info);
@@ -29,39 +29,39 @@ std::uint32_t field(const char *function, const aclrtExceptionInfo *info, std::u
 }  // namespace
 
 aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
-    return entry(__func__, [&](Simulator &sim, Lock &) { sim.machine.exceptions.set_single(callback); });
+    return entry(Function::aclrtSetExceptionInfoCallback, [&](Simulator &sim, Lock &) { sim.machine.exceptions.set_single(callback); });
 }
 
 aclError aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtExceptionInfoCallbackRegister, [&](Simulator &sim, Lock &) {
         require_callback(callback);
         sim.machine.exceptions.add(callback);
     });
 }
 
 aclError aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callback) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtExceptionInfoCallbackUnregister, [&](Simulator &sim, Lock &) {
         require_callback(callback);
         sim.machine.exceptions.remove(callback);
     });
 }
 
 uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo *info) {
-    return field(__func__, info, &rtExceptionInfo::task);
+    return field(Function::aclrtGetTaskIdFromExceptionInfo, info, &rtExceptionInfo::task);
 }
 
 uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo *info) {
-    return field(__func__, info, &rtExceptionInfo::stream);
+    return field(Function::aclrtGetStreamIdFromExceptionInfo, info, &rtExceptionInfo::stream);
 }
 
 uint32_t aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo *info) {
-    return field(__func__, info, &rtExceptionInfo::thread);
+    return field(Function::aclrtGetThreadIdFromExceptionInfo, info, &rtExceptionInfo::thread);
 }
 
 uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo *info) {
-    return field(__func__, info, &rtExceptionInfo::device);
+    return field(Function::aclrtGetDeviceIdFromExceptionInfo, info, &rtExceptionInfo::device);
 }
 
 uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo *info) {
-    return field(__func__, info, &rtExceptionInfo::code);
+    return field(Function::aclrtGetErrorCodeFromExceptionInfo, info, &rtExceptionInfo::code);
 }

@@ -47,14 +47,14 @@ class TraceTask final : public Task {
 }  // namespace
 
 aclError aclrtGetThreadLastTaskId(uint32_t *taskId) {
-    return entry(__func__, [&](Simulator &, Lock &) {
+    return entry(Function::aclrtGetThreadLastTaskId, [&](Simulator &, Lock &) {
         require(taskId, "taskId");
         *taskId = last_task_id();
     });
 }
 
 aclError aclrtGetOpTimeOutInterval(uint64_t *interval) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetOpTimeOutInterval, [&](Simulator &sim, Lock &) {
         require(interval, "interval");
         require_context(sim);
         *interval = config().product->timeout_interval_us;
@@ -62,15 +62,15 @@ aclError aclrtGetOpTimeOutInterval(uint64_t *interval) {
 }
 
 aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {
-    return entry(__func__, [&](Simulator &, Lock &) { set_timeout(timeout * 1000000ULL); });
+    return entry(Function::aclrtSetOpExecuteTimeOut, [&](Simulator &, Lock &) { set_timeout(timeout * 1000000ULL); });
 }
 
 aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout) {  // documented for no product (section 10 [obs])
-    return entry(__func__, [&](Simulator &, Lock &) { set_timeout(std::min<std::uint64_t>(timeout, kLongestMs) * 1000); });
+    return entry(Function::aclrtSetOpExecuteTimeOutWithMs, [&](Simulator &, Lock &) { set_timeout(std::min<std::uint64_t>(timeout, kLongestMs) * 1000); });
 }
 
 aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetOpExecuteTimeOutV2, [&](Simulator &sim, Lock &) {
         require(actualTimeout, "actualTimeout");
         require_context(sim);
         set_timeout(timeout);
@@ -79,7 +79,7 @@ aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout) {
 }
 
 aclError aclrtGetOpExecuteTimeout(uint32_t *timeoutMs) {
-    return entry(__func__, [&](Simulator &, Lock &) {
+    return entry(Function::aclrtGetOpExecuteTimeout, [&](Simulator &, Lock &) {
         require(timeoutMs, "timeoutMs");
         const std::uint64_t us = g_execute_timeout_us == 0 ? longest_us() : g_execute_timeout_us;
         *timeoutMs = static_cast<std::uint32_t>(us / 1000);
@@ -88,7 +88,7 @@ aclError aclrtGetOpExecuteTimeout(uint32_t *timeoutMs) {
 
 aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduceKind kind, aclDataType type,
                           aclrtStream stream, void *reserve) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtReduceAsync, [&](Simulator &sim, Lock &lock) {
         require(dst, "dst");
         require(src, "src");
         if (reserve != nullptr || !is_reducible(type)) {
@@ -114,7 +114,7 @@ aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduc
 // Tasks can be updated in the stream of a model only.
 aclError aclrtTaskUpdateAsync(aclrtStream taskStream, uint32_t taskId, aclrtTaskUpdateInfo *info,
                               aclrtStream execStream) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtTaskUpdateAsync, [&](Simulator &sim, Lock &) {
         require(info, "info");
         require_supported();
         require_own_stream(sim, execStream);
@@ -127,7 +127,7 @@ aclError aclrtTaskUpdateAsync(aclrtStream taskStream, uint32_t taskId, aclrtTask
 }
 
 aclError aclrtProfTrace(void *userdata, int32_t length, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtProfTrace, [&](Simulator &sim, Lock &lock) {
         require(userdata, "userdata");
         if (length < 1 || length > kLongestTrace) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%d bytes are not 1 to %d", length, kLongestTrace);

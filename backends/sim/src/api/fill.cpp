@@ -44,13 +44,13 @@ bool check_d32(Simulator &sim, const void *ptr, std::size_t memSize, std::size_t
     if (place != Place::Pinned && place != Place::Device) {
         fail_unremembered(ACL_ERROR_INVALID_PARAM, "%p is neither device memory nor pinned host memory", ptr);
     }
-    return is_documented_for(current_function(), *config().product);
+    return is_documented_for(current_call()->function, *config().product);
 }
 
 }  // namespace
 
 aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemset, [&](Simulator &sim, Lock &lock) {
         if (count == 0) {
             return;
         }
@@ -62,7 +62,7 @@ aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count)
 }
 
 aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemsetAsync, [&](Simulator &sim, Lock &lock) {
         if (count == 0) {
             return;
         }
@@ -77,7 +77,7 @@ aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t c
 }
 
 aclError aclrtMemsetD32(void *ptr, size_t memSize, uint32_t value, size_t N) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemsetD32, [&](Simulator &sim, Lock &lock) {
         if (check_d32(sim, ptr, memSize, N)) {
             require_working_context(sim);
             fill_now(sim, lock, {ptr, value, kWord, N});
@@ -86,7 +86,7 @@ aclError aclrtMemsetD32(void *ptr, size_t memSize, uint32_t value, size_t N) {
 }
 
 aclError aclrtMemsetD32Async(void *ptr, size_t memSize, uint32_t value, size_t N, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemsetD32Async, [&](Simulator &sim, Lock &lock) {
         if (check_d32(sim, ptr, memSize, N)) {
             require_context(sim);
             fill_in_stream(sim, lock, require_own_stream(sim, stream), {ptr, value, kWord, N});

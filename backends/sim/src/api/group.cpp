@@ -54,7 +54,7 @@ GroupList &require_list(Simulator &sim, const aclrtGroupInfo *info) {
 }  // namespace
 
 aclError aclrtGetGroupCount(uint32_t *count) {
-    return entry(__func__, [&](Simulator &, Lock &) {
+    return entry(Function::aclrtGetGroupCount, [&](Simulator &, Lock &) {
         require(count, "count");
         require_supported();
         *count = config().groups;
@@ -63,7 +63,7 @@ aclError aclrtGetGroupCount(uint32_t *count) {
 
 aclrtGroupInfo *aclrtCreateGroupInfo() {
     aclrtGroupInfo *info = nullptr;
-    entry(__func__, [&](Simulator &sim, Lock &) {
+    entry(Function::aclrtCreateGroupInfo, [&](Simulator &sim, Lock &) {
         require_supported();
         const auto list = make_ref<GroupList>();
         sim.core.registry().add(list);
@@ -73,16 +73,16 @@ aclrtGroupInfo *aclrtCreateGroupInfo() {
 }
 
 aclError aclrtDestroyGroupInfo(aclrtGroupInfo *groupInfo) {
-    return entry(__func__, [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_list(sim, groupInfo)); });
+    return entry(Function::aclrtDestroyGroupInfo, [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_list(sim, groupInfo)); });
 }
 
 aclError aclrtGetAllGroupInfo(aclrtGroupInfo *groupInfo) {
-    return entry(__func__, [&](Simulator &sim, Lock &) { require_list(sim, groupInfo).is_filled = true; });
+    return entry(Function::aclrtGetAllGroupInfo, [&](Simulator &sim, Lock &) { require_list(sim, groupInfo).is_filled = true; });
 }
 
 aclError aclrtGetGroupInfoDetail(const aclrtGroupInfo *groupInfo, int32_t groupIndex, aclrtGroupAttr attr,
                                  void *attrValue, size_t valueLen, size_t *paramRetSize) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetGroupInfoDetail, [&](Simulator &sim, Lock &) {
         require(groupInfo, "groupInfo");
         require(attrValue, "attrValue");
         require(paramRetSize, "paramRetSize");
@@ -100,7 +100,7 @@ aclError aclrtGetGroupInfoDetail(const aclrtGroupInfo *groupInfo, int32_t groupI
 }
 
 aclError aclrtSetGroup(int32_t groupId) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetGroup, [&](Simulator &sim, Lock &) {
         require_supported();
         Device &device = require_current_device(sim);
         if (groupId < 0 || groupId >= static_cast<int32_t>(config().groups)) {

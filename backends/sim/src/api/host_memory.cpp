@@ -76,13 +76,13 @@ const Range *find_registered(Simulator &sim, const void *pointer) {
 bool reaches_host(aclrtHacType type) {
     const Product &product = *config().product;
     const bool is_newest_unit = type == ACL_RT_HAC_TYPE_UDMA || type == ACL_RT_HAC_TYPE_CCU;
-    return is_documented_for("aclrtHostRegister", product) && (!is_newest_unit || product.has(kHasSimt));
+    return is_documented_for(Function::aclrtHostRegister, product) && (!is_newest_unit || product.has(kHasSimt));
 }
 
 }  // namespace
 
 aclError aclrtMallocHost(void **hostPtr, size_t size) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMallocHost, [&](Simulator &sim, Lock &lock) {
         require(hostPtr, "hostPtr");
         require_size(size);
         require_context(sim);
@@ -91,7 +91,7 @@ aclError aclrtMallocHost(void **hostPtr, size_t size) {
 }
 
 aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMallocHostWithCfg, [&](Simulator &sim, Lock &lock) {
         require(ptr, "ptr");
         require_size(size);
         require_attributes(cfg);
@@ -106,14 +106,14 @@ aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cf
 }
 
 aclError aclrtFreeHost(void *hostPtr) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtFreeHost, [&](Simulator &sim, Lock &) {
         require(hostPtr, "hostPtr");
         free_host(sim, hostPtr);
     });
 }
 
 aclError aclrtFreeHostWithDevSync(void *hostPtr) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtFreeHostWithDevSync, [&](Simulator &sim, Lock &lock) {
         require(hostPtr, "hostPtr");
         synchronize_device(sim.machine, lock, kNever);  // if it fails, nothing is freed
         free_host(sim, hostPtr);
@@ -121,7 +121,7 @@ aclError aclrtFreeHostWithDevSync(void *hostPtr) {
 }
 
 aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtHostRegister, [&](Simulator &sim, Lock &) {
         require(ptr, "ptr");
         require(devPtr, "devPtr");
         require_size(size);
@@ -136,7 +136,7 @@ aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type,
 }
 
 aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtHostRegisterV2, [&](Simulator &sim, Lock &) {
         require(ptr, "ptr");
         require_size(size);
         require_supported();
@@ -153,7 +153,7 @@ aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag) {
 }
 
 aclError aclrtHostUnregister(void *ptr) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtHostUnregister, [&](Simulator &sim, Lock &) {
         require(ptr, "ptr");
         require_supported();
         require_context(sim);
@@ -166,7 +166,7 @@ aclError aclrtHostUnregister(void *ptr) {
 }
 
 aclError aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtHostGetDevicePointer, [&](Simulator &sim, Lock &) {
         require(pHost, "pHost");
         require(pDevice, "pDevice");
         if (flag != 0) {
@@ -183,7 +183,7 @@ aclError aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag) {
 }
 
 aclError aclrtHostMemMapCapabilities(uint32_t deviceId, aclrtHacType hacType, aclrtHostMemMapCapability *capabilities) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtHostMemMapCapabilities, [&](Simulator &sim, Lock &) {
         require(capabilities, "capabilities");
         require_device(sim, deviceId);
         if (hacType < ACL_RT_HAC_TYPE_STARS || hacType > ACL_RT_HAC_TYPE_CCU) {

@@ -9,22 +9,22 @@ namespace {
 
 // The simulator is started: a process that is forked after aclInit has used the runtime.
 template <class Body>
-aclError with_initialization(const char *function, Body body) {
+aclError with_initialization(Function function, Body body) {
     return checked_entry(function, [&] {
         body(Simulator::get().initialization);
     });
 }
 
-template <class Function>
-aclError add_callback(const char *caller, aclRegisterCallbackType type, Function function, void *argument) {
+template <class Callback>
+aclError add_callback(Function caller, aclRegisterCallbackType type, Callback function, void *argument) {
     return with_initialization(caller, [&](Initialization &initialization) {
         require(reinterpret_cast<const void *>(function), "cbFunc");
         initialization.add_callback(type, function, argument);
     });
 }
 
-template <class Function>
-aclError remove_callback(const char *caller, aclRegisterCallbackType type, Function function) {
+template <class Callback>
+aclError remove_callback(Function caller, aclRegisterCallbackType type, Callback function) {
     return with_initialization(caller, [&](Initialization &initialization) {
         require(reinterpret_cast<const void *>(function), "cbFunc");
         initialization.remove_callback(type, function);
@@ -34,31 +34,31 @@ aclError remove_callback(const char *caller, aclRegisterCallbackType type, Funct
 }  // namespace
 
 aclError aclInit(const char *configPath) {
-    return with_initialization(__func__,
+    return with_initialization(Function::aclInit,
                                [&](Initialization &initialization) { initialization.initialize(configPath); });
 }
 
 aclError aclFinalize() {
-    return with_initialization(__func__, [&](Initialization &initialization) { initialization.finalize(); });
+    return with_initialization(Function::aclFinalize, [&](Initialization &initialization) { initialization.finalize(); });
 }
 
 aclError aclFinalizeReference(uint64_t *refCount) {
-    return with_initialization(__func__,
+    return with_initialization(Function::aclFinalizeReference,
                                [&](Initialization &initialization) { initialization.drop_reference(refCount); });
 }
 
 aclError aclInitCallbackRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc, void *userData) {
-    return add_callback(__func__, type, cbFunc, userData);
+    return add_callback(Function::aclInitCallbackRegister, type, cbFunc, userData);
 }
 
 aclError aclInitCallbackUnRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc) {
-    return remove_callback(__func__, type, cbFunc);
+    return remove_callback(Function::aclInitCallbackUnRegister, type, cbFunc);
 }
 
 aclError aclFinalizeCallbackRegister(aclRegisterCallbackType type, aclFinalizeCallbackFunc cbFunc, void *userData) {
-    return add_callback(__func__, type, cbFunc, userData);
+    return add_callback(Function::aclFinalizeCallbackRegister, type, cbFunc, userData);
 }
 
 aclError aclFinalizeCallbackUnRegister(aclRegisterCallbackType type, aclFinalizeCallbackFunc cbFunc) {
-    return remove_callback(__func__, type, cbFunc);
+    return remove_callback(Function::aclFinalizeCallbackUnRegister, type, cbFunc);
 }

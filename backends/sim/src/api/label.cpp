@@ -29,7 +29,7 @@ Label &require_label(Simulator &sim, aclrtLabel label) {
 }  // namespace
 
 aclError aclrtCreateLabel(aclrtLabel *label) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCreateLabel, [&](Simulator &sim, Lock &) {
         require(label, "label");
         require_current_device(sim);
         *label = sim.labels.create(require_context(sim))->handle();
@@ -37,7 +37,7 @@ aclError aclrtCreateLabel(aclrtLabel *label) {
 }
 
 aclError aclrtDestroyLabel(aclrtLabel label) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtDestroyLabel, [&](Simulator &sim, Lock &) {
         Label &found = require_label(sim, label);
         if (&found.context != &require_context(sim)) {
             fail(ACL_ERROR_RT_LABEL_CONTEXT, "the label belongs to another context than the calling thread's");
@@ -47,7 +47,7 @@ aclError aclrtDestroyLabel(aclrtLabel label) {
 }
 
 aclError aclrtCreateLabelList(aclrtLabel *labels, size_t num, aclrtLabelList *labelList) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCreateLabelList, [&](Simulator &sim, Lock &) {
         require(labels, "labels");
         require(labelList, "labelList");
         if (num == 0 || num > kLabels) {
@@ -72,14 +72,14 @@ aclError aclrtCreateLabelList(aclrtLabel *labels, size_t num, aclrtLabelList *la
 }
 
 aclError aclrtDestroyLabelList(aclrtLabelList labelList) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtDestroyLabelList, [&](Simulator &sim, Lock &) {
         require(labelList, "labelList");
         sim.core.registry().remove(require_handle<LabelList>(sim, labelList, "list of labels"));
     });
 }
 
 aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetLabel, [&](Simulator &sim, Lock &) {
         require(label, "label");
         require(stream, "stream");
         require_label(sim, label);
@@ -88,7 +88,7 @@ aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream) {
 }
 
 aclError aclrtSwitchLabelByIndex(void *ptr, uint32_t, aclrtLabelList labelList, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSwitchLabelByIndex, [&](Simulator &sim, Lock &) {
         require(ptr, "ptr");
         require(labelList, "labelList");
         require(stream, "stream");
@@ -99,7 +99,7 @@ aclError aclrtSwitchLabelByIndex(void *ptr, uint32_t, aclrtLabelList labelList, 
 
 aclError aclrtSwitchStream(void *leftValue, aclrtCondition cond, void *rightValue, aclrtCompareDataType dataType,
                            aclrtStream trueStream, aclrtStream falseStream, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSwitchStream, [&](Simulator &sim, Lock &) {
         require(leftValue, "leftValue");
         require(rightValue, "rightValue");
         require(trueStream, "trueStream");

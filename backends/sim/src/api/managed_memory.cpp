@@ -95,7 +95,7 @@ void require_rising(const std::size_t *indexes, std::size_t locations, std::size
 }  // namespace
 
 aclError aclrtMemAllocManaged(void **ptr, uint64_t size, uint32_t flag) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemAllocManaged, [&](Simulator &sim, Lock &) {
         require(ptr, "ptr");
         if (flag != ACL_RT_MEM_ATTACH_GLOBAL) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "flag %u is not ACL_RT_MEM_ATTACH_GLOBAL", flag);
@@ -116,7 +116,7 @@ aclError aclrtMemAllocManaged(void **ptr, uint64_t size, uint32_t flag) {
 
 aclError aclrtMemManagedAdvise(const void *const ptr, uint64_t size, aclrtMemManagedAdviseType advise,
                                aclrtMemManagedLocation location) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemManagedAdvise, [&](Simulator &sim, Lock &) {
         require_range(ptr, size);
         require_supported();
         if (advise < ACL_MEM_ADVISE_SET_READ_MOSTLY || advise > ACL_MEM_ADVISE_UNSET_ACCESSED_BY) {
@@ -137,7 +137,7 @@ aclError aclrtMemManagedAdvise(const void *const ptr, uint64_t size, aclrtMemMan
 
 aclError aclrtMemManagedGetAttr(aclrtMemManagedRangeAttribute attribute, const void *ptr, size_t size, void *data,
                                 size_t dataSize) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemManagedGetAttr, [&](Simulator &sim, Lock &) {
         require_range(ptr, size);
         require(data, "data");
         require_supported();
@@ -149,7 +149,7 @@ aclError aclrtMemManagedGetAttr(aclrtMemManagedRangeAttribute attribute, const v
 
 aclError aclrtMemManagedGetAttrs(aclrtMemManagedRangeAttribute *attributes, size_t numAttributes, const void *ptr,
                                  size_t size, void **data, size_t *dataSizes) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemManagedGetAttrs, [&](Simulator &sim, Lock &) {
         require(attributes, "attributes");
         require_range(ptr, size);
         require(data, "data");
@@ -173,7 +173,7 @@ aclError aclrtMemManagedGetAttrs(aclrtMemManagedRangeAttribute *attributes, size
 
 aclError aclrtMemManagedPrefetchAsync(const void *ptr, size_t size, aclrtMemManagedLocation location, uint32_t flags,
                                       aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemManagedPrefetchAsync, [&](Simulator &sim, Lock &lock) {
         require_range(ptr, size);
         require_no_flags(flags);
         require_supported();
@@ -189,7 +189,7 @@ aclError aclrtMemManagedPrefetchAsync(const void *ptr, size_t size, aclrtMemMana
 aclError aclrtMemManagedPrefetchBatchAsync(const void **ptrs, size_t *sizes, size_t count,
                                            aclrtMemManagedLocation *prefetchLocs, size_t *prefetchLocIdxs,
                                            size_t numPrefetchLocs, uint64_t flags, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemManagedPrefetchBatchAsync, [&](Simulator &sim, Lock &lock) {
         require(ptrs, "ptrs");
         require(sizes, "sizes");
         require(prefetchLocs, "prefetchLocs");

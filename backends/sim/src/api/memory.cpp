@@ -67,7 +67,7 @@ void *allocate_device(Simulator &sim, Lock &lock, std::size_t size, bool is_p2p,
     return address;
 }
 
-aclError allocate(const char *function, void **pointer, std::size_t size, bool is_padded, std::uint32_t number) {
+aclError allocate(Function function, void **pointer, std::size_t size, bool is_padded, std::uint32_t number) {
     return entry(function, [&](Simulator &sim, Lock &lock) {
         require(pointer, "devPtr");
         const Policy &policy = policy_of(number);
@@ -90,7 +90,7 @@ MallocConfig read_device_config(const Context &context, const aclrtMallocConfig 
 }
 
 // The bits above the page policy are hints for other chips.
-aclError allocate_configured(const char *function, void **pointer, std::size_t size, aclrtMemMallocPolicy policy,
+aclError allocate_configured(Function function, void **pointer, std::size_t size, aclrtMemMallocPolicy policy,
                              const aclrtMallocConfig *cfg) {
     return entry(function, [&](Simulator &sim, Lock &lock) {
         require(pointer, "devPtr");
@@ -204,36 +204,36 @@ std::uint32_t user_id_of(Simulator &sim, const Location &location, const void *a
 }  // namespace
 
 aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy) {
-    return allocate(__func__, devPtr, size, true, policy);
+    return allocate(Function::aclrtMalloc, devPtr, size, true, policy);
 }
 
 aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy) {
-    return allocate(__func__, devPtr, size, false, policy);
+    return allocate(Function::aclrtMallocAlign32, devPtr, size, false, policy);
 }
 
 // Knows neither P2P nor anything else that is new.
 aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy policy) {
     const bool is_known = policy_of(policy).is_p2p == false;
-    return allocate(__func__, devPtr, size, true, is_known ? policy : ACL_MEM_MALLOC_HUGE_FIRST);
+    return allocate(Function::aclrtMallocCached, devPtr, size, true, is_known ? policy : ACL_MEM_MALLOC_HUGE_FIRST);
 }
 
 aclError aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg) {
-    return allocate_configured(__func__, devPtr, size, policy, cfg);
+    return allocate_configured(Function::aclrtMallocWithCfg, devPtr, size, policy, cfg);
 }
 
 aclError aclrtMallocForTaskScheduler(void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg) {
-    return allocate_configured(__func__, devPtr, size, policy, cfg);
+    return allocate_configured(Function::aclrtMallocForTaskScheduler, devPtr, size, policy, cfg);
 }
 
 aclError aclrtFree(void *devPtr) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtFree, [&](Simulator &sim, Lock &) {
         require(devPtr, "devPtr");
         free_memory(sim, devPtr);
     });
 }
 
 aclError aclrtFreeWithDevSync(void *devPtr) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtFreeWithDevSync, [&](Simulator &sim, Lock &lock) {
         require(devPtr, "devPtr");
         synchronize_device(sim.machine, lock, kNever);  // if it fails, nothing is freed
         free_memory(sim, devPtr);
@@ -242,7 +242,7 @@ aclError aclrtFreeWithDevSync(void *devPtr) {
 
 // Simulated memory has no cache between host and device: flushing and invalidating are complete once they are checked.
 aclError aclrtMemFlush(void *devPtr, size_t size) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemFlush, [&](Simulator &sim, Lock &) {
         require_pair(devPtr, size);
         require_working_context(sim);
         note_use(sim.memory, devPtr, size, AccessMode::ReadWrite, "devPtr");
@@ -250,7 +250,7 @@ aclError aclrtMemFlush(void *devPtr, size_t size) {
 }
 
 aclError aclrtMemInvalidate(void *devPtr, size_t size) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemInvalidate, [&](Simulator &sim, Lock &) {
         require_pair(devPtr, size);
         require_current_device(sim);
         note_use(sim.memory, devPtr, size, AccessMode::ReadWrite, "devPtr");
@@ -258,7 +258,7 @@ aclError aclrtMemInvalidate(void *devPtr, size_t size) {
 }
 
 aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetMemInfo, [&](Simulator &sim, Lock &) {
         require(free, "free");
         require(total, "total");
         if (attr < ACL_DDR_MEM || attr > ACL_MEM_P2P_HUGE1G) {
@@ -276,7 +276,7 @@ aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total) {
 }
 
 aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo, size_t inputNum, size_t *outputNum) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetMemUsageInfo, [&](Simulator &sim, Lock &) {
         require(memUsageInfo, "memUsageInfo");
         require(outputNum, "outputNum");
         *outputNum = 0;
@@ -294,7 +294,7 @@ aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo,
 }
 
 aclError aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memType, uint32_t *checkResult, uint32_t reserve) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCheckMemType, [&](Simulator &sim, Lock &) {
         require(addrList, "addrList");
         require(checkResult, "checkResult");
         // The runtime takes ACL_RT_MEM_TYPE_RSVD for an unknown type (section 1).
@@ -311,7 +311,7 @@ aclError aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memType, uin
 }
 
 aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtPointerGetAttributes, [&](Simulator &sim, Lock &) {
         require(ptr, "ptr");
         require(attributes, "attributes");
         const Location location = sim.memory.space().locate(ptr);
@@ -325,7 +325,7 @@ aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attribut
 }
 
 aclError aclrtMemP2PMap(void *devPtr, size_t size, int32_t dstDevId, uint64_t flags) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemP2PMap, [&](Simulator &sim, Lock &) {
         require_pair(devPtr, size);
         if (flags != 0) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags must be 0");

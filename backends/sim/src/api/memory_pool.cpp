@@ -123,7 +123,7 @@ void set_attribute(MemoryPool &pool, const AttributeRule &rule, std::uint64_t va
 }  // namespace
 
 aclError aclrtMemPoolCreate(aclrtMemPool *memPool, const aclrtMemPoolProps *poolProps) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemPoolCreate, [&](Simulator &sim, Lock &) {
         require(memPool, "memPool");
         require(poolProps, "poolProps");
         require_valid(*poolProps);
@@ -137,7 +137,7 @@ aclError aclrtMemPoolCreate(aclrtMemPool *memPool, const aclrtMemPoolProps *pool
 }
 
 aclError aclrtMemPoolDestroy(const aclrtMemPool memPool) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemPoolDestroy, [&](Simulator &sim, Lock &) {
         require(memPool, "memPool");
         require_supported();
         sim.memory.pools.destroy(sim.memory, require_pool(sim, memPool, ACL_ERROR_RT_INTERNAL_ERROR));
@@ -145,7 +145,7 @@ aclError aclrtMemPoolDestroy(const aclrtMemPool memPool) {
 }
 
 aclError aclrtMemPoolSetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *value) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemPoolSetAttr, [&](Simulator &sim, Lock &) {
         MemoryPool &pool = require_attributed(sim, memPool, value);
         const AttributeRule &rule = require_attribute(attr);
         std::uint64_t number = 0;
@@ -155,7 +155,7 @@ aclError aclrtMemPoolSetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *
 }
 
 aclError aclrtMemPoolGetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *value) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemPoolGetAttr, [&](Simulator &sim, Lock &) {
         MemoryPool &pool = require_attributed(sim, memPool, value);
         const AttributeRule &rule = require_attribute(attr);
         std::memcpy(value, &pool.attribute(attr), rule.bytes);
@@ -163,7 +163,7 @@ aclError aclrtMemPoolGetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *
 }
 
 aclError aclrtMemPoolMallocAsync(void **ptr, size_t size, aclrtMemPool memPool, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemPoolMallocAsync, [&](Simulator &sim, Lock &lock) {
         require(ptr, "ptr");
         require(memPool, "memPool");
         require(stream, "stream");
@@ -187,7 +187,7 @@ aclError aclrtMemPoolMallocAsync(void **ptr, size_t size, aclrtMemPool memPool, 
 }
 
 aclError aclrtMemPoolFreeAsync(void *ptr, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemPoolFreeAsync, [&](Simulator &sim, Lock &lock) {
         require(ptr, "ptr");
         require_supported();
         if (stream == nullptr) {
@@ -200,7 +200,7 @@ aclError aclrtMemPoolFreeAsync(void *ptr, aclrtStream stream) {
 }
 
 aclError aclrtMemPoolTrimTo(aclrtMemPool memPool, size_t minBytesToKeep) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemPoolTrimTo, [&](Simulator &sim, Lock &) {
         require(memPool, "memPool");
         require_supported();
         MemoryPool &pool = require_pool(sim, memPool, ACL_ERROR_RT_INTERNAL_ERROR);

@@ -49,7 +49,7 @@ void require_not_busy(const Model &model) {
 }  // namespace
 
 aclError aclmdlRIBuildBegin(aclmdlRI *modelRI, uint32_t flag) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclmdlRIBuildBegin, [&](Simulator &sim, Lock &) {
         require(modelRI, "modelRI");
         if (flag != 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "flag must be 0");
@@ -60,7 +60,7 @@ aclError aclmdlRIBuildBegin(aclmdlRI *modelRI, uint32_t flag) {
 }
 
 aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclmdlRIBindStream, [&](Simulator &sim, Lock &) {
         require(modelRI, "modelRI");
         Model &model = require_model(sim, modelRI);
         require_stream_handle(sim, stream);
@@ -87,7 +87,7 @@ aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag)
 }
 
 aclError aclmdlRIEndTask(aclmdlRI modelRI, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclmdlRIEndTask, [&](Simulator &sim, Lock &) {
         require(modelRI, "modelRI");
         Model &model = require_model(sim, modelRI);
         const ContextStream &on = require_own_stream(sim, stream);
@@ -96,7 +96,7 @@ aclError aclmdlRIEndTask(aclmdlRI modelRI, aclrtStream stream) {
 }
 
 aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void *reserve) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclmdlRIBuildEnd, [&](Simulator &sim, Lock &) {
         require(modelRI, "modelRI");
         if (reserve != nullptr) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "reserve must be NULL");
@@ -106,7 +106,7 @@ aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void *reserve) {
 }
 
 aclError aclmdlRIUnbindStream(aclmdlRI modelRI, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclmdlRIUnbindStream, [&](Simulator &sim, Lock &) {
         require(modelRI, "modelRI");
         Model &model = require_model(sim, modelRI);
         ContextStream &bound = require_own_stream(sim, stream);
@@ -120,7 +120,7 @@ aclError aclmdlRIUnbindStream(aclmdlRI modelRI, aclrtStream stream) {
 }
 
 aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclmdlRIExecute, [&](Simulator &sim, Lock &lock) {
         require(modelRI, "modelRI");
         Model &model = require_model(sim, modelRI);
         if (timeout == 0 || timeout < -1) {
@@ -140,7 +140,7 @@ aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
 }
 
 aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclmdlRIExecuteAsync, [&](Simulator &sim, Lock &lock) {
         require(modelRI, "modelRI");
         require_supported();
         Model &model = require_model(sim, modelRI);
@@ -154,7 +154,7 @@ aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
 }
 
 aclError aclmdlRIDestroy(aclmdlRI modelRI) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclmdlRIDestroy, [&](Simulator &sim, Lock &lock) {
         require(modelRI, "modelRI");
         const Ref<Model> model(require_own_model(sim, modelRI));
         model->wait_until_idle(lock, sim.clock.now() + kLongestDestroy);
@@ -164,7 +164,7 @@ aclError aclmdlRIDestroy(aclmdlRI modelRI) {
 }
 
 aclError aclmdlRIAbort(aclmdlRI modelRI) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclmdlRIAbort, [&](Simulator &sim, Lock &) {
         if (modelRI == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "modelRI is NULL");
         }
@@ -174,7 +174,7 @@ aclError aclmdlRIAbort(aclmdlRI modelRI) {
 }
 
 aclError aclmdlRISetName(aclmdlRI modelRI, const char *name) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclmdlRISetName, [&](Simulator &sim, Lock &) {
         require(modelRI, "modelRI");
         require(name, "name");
         require_own_model(sim, modelRI).name = name;
@@ -182,7 +182,7 @@ aclError aclmdlRISetName(aclmdlRI modelRI, const char *name) {
 }
 
 aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char *name) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclmdlRIGetName, [&](Simulator &sim, Lock &) {
         require(modelRI, "modelRI");
         require(name, "name");
         const Model &model = require_model(sim, modelRI);
@@ -199,7 +199,7 @@ aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char *name) {
 }
 
 aclError aclmdlRIGetId(aclmdlRI modelRI, uint32_t *modelRIId) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclmdlRIGetId, [&](Simulator &sim, Lock &) {
         require(modelRI, "modelRI");
         require(modelRIId, "modelRIId");
         require_supported();

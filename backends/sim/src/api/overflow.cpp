@@ -22,7 +22,7 @@ class ClearStatusTask final : public Task {
 }  // namespace
 
 aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
-    return entry(__func__, [&](Simulator &, Lock &) {
+    return entry(Function::aclrtSetDeviceSatMode, [&](Simulator &, Lock &) {
         if (mode != ACL_RT_OVERFLOW_MODE_SATURATION && mode != ACL_RT_OVERFLOW_MODE_INFNAN) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no overflow mode %d", static_cast<int>(mode));
         }
@@ -31,14 +31,14 @@ aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
 }
 
 aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode) {
-    return entry(__func__, [&](Simulator &, Lock &) {
+    return entry(Function::aclrtGetDeviceSatMode, [&](Simulator &, Lock &) {
         require(mode, "mode");
         *mode = g_mode;
     });
 }
 
 aclError aclrtGetOverflowStatus(void *outputAddr, size_t outputSize, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtGetOverflowStatus, [&](Simulator &sim, Lock &lock) {
         require(outputAddr, "outputAddr");
         if (stream != nullptr) {
             require_handle<Stream>(sim, stream, "stream");
@@ -54,7 +54,7 @@ aclError aclrtGetOverflowStatus(void *outputAddr, size_t outputSize, aclrtStream
 }
 
 aclError aclrtResetOverflowStatus(aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtResetOverflowStatus, [&](Simulator &sim, Lock &lock) {
         ContextStream &on = require_own_stream(sim, stream);
         sim.core.admit(lock, on);
         sim.core.submit(on, ClearStatusTask());
@@ -62,7 +62,7 @@ aclError aclrtResetOverflowStatus(aclrtStream stream) {
 }
 
 aclError aclrtCtxGetFloatOverflowAddr(void **overflowAddr) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCtxGetFloatOverflowAddr, [&](Simulator &sim, Lock &) {
         if (overflowAddr == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "overflowAddr is NULL");  // 107000, not 100000 (section 6)
         }

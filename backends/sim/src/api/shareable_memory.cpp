@@ -33,7 +33,7 @@ void require_share_type(aclrtMemSharedHandleType type) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "there is no type %d of shared handles", static_cast<int>(type));
     }
     // Between servers, as aclrtIpcMemImportPidInterServer.
-    const bool has_fabric = is_documented_for("aclrtIpcMemImportPidInterServer", *config().product);
+    const bool has_fabric = is_documented_for(Function::aclrtIpcMemImportPidInterServer, *config().product);
     if (type == ACL_MEM_SHARE_HANDLE_TYPE_FABRIC && !has_fabric) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no fabric handles", config().product->name);
     }
@@ -95,7 +95,7 @@ aclrtDrvMemHandle import_memory(Simulator &sim, std::uint64_t number, const Devi
 
 aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclrtMemHandleType handleType, uint64_t flags,
                                          uint64_t *shareableHandle) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemExportToShareableHandle, [&](Simulator &sim, Lock &) {
         require(handle, "handle");
         if (handleType != ACL_MEM_HANDLE_TYPE_NONE) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "handle type %d is not ACL_MEM_HANDLE_TYPE_NONE",
@@ -109,7 +109,7 @@ aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclrtMemHandl
 
 aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t flags, aclrtMemSharedHandleType shareType,
                                            void *shareableHandle) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemExportToShareableHandleV2, [&](Simulator &sim, Lock &) {
         require(handle, "handle");
         require(shareableHandle, "shareableHandle");
         require_share_type(shareType);
@@ -122,7 +122,7 @@ aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t fl
 }
 
 aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t *pid, size_t pidNum) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemSetPidToShareableHandle, [&](Simulator &sim, Lock &) {
         require_processes(pid, pidNum);
         permit(sim, shareableHandle, pid, pidNum);
     });
@@ -130,7 +130,7 @@ aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t *pid,
 
 aclError aclrtMemSetPidToShareableHandleV2(void *shareableHandle, aclrtMemSharedHandleType shareType, int32_t *pid,
                                            size_t pidNum) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemSetPidToShareableHandleV2, [&](Simulator &sim, Lock &) {
         require(shareableHandle, "shareableHandle");
         require_processes(pid, pidNum);
         require_share_type(shareType);
@@ -139,7 +139,7 @@ aclError aclrtMemSetPidToShareableHandleV2(void *shareableHandle, aclrtMemShared
 }
 
 aclError aclrtMemImportFromShareableHandle(uint64_t shareableHandle, int32_t deviceId, aclrtDrvMemHandle *handle) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemImportFromShareableHandle, [&](Simulator &sim, Lock &) {
         require(handle, "handle");
         *handle = import_memory(sim, shareableHandle, require_device(sim, deviceId));
     });
@@ -147,7 +147,7 @@ aclError aclrtMemImportFromShareableHandle(uint64_t shareableHandle, int32_t dev
 
 aclError aclrtMemImportFromShareableHandleV2(void *shareableHandle, aclrtMemSharedHandleType shareType, uint64_t flags,
                                              aclrtDrvMemHandle *handle) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemImportFromShareableHandleV2, [&](Simulator &sim, Lock &) {
         require(shareableHandle, "shareableHandle");
         require(handle, "handle");
         if (flags != 0) {

@@ -3,16 +3,15 @@
 #include <cstring>
 
 #include "api/entry.h"
-#include "support/simulated.h"
 
 using namespace aclsim;
 
 int32_t aclsimHold(int32_t on) {
-    return ungated_entry(__func__, [&](Simulator &sim, Lock &) { sim.core.hold(on != 0); });
+    return ungated_entry(Function::aclsimHold, [&](Simulator &sim, Lock &) { sim.core.hold(on != 0); });
 }
 
 aclError aclsimGetInfo(aclsimInfo *info) {
-    return ungated_entry(__func__, [&](Simulator &, Lock &) {
+    return ungated_entry(Function::aclsimGetInfo, [&](Simulator &, Lock &) {
         require(info, "info");
         *info = {};
         std::strncpy(info->product, config().product->name, sizeof info->product - 1);
@@ -21,11 +20,7 @@ aclError aclsimGetInfo(aclsimInfo *info) {
     });
 }
 
-int32_t aclsimIsSimulated(const char *function) {
-    const auto less = [](const char *left, const char *right) { return std::strcmp(left, right) < 0; };
-    const char *const *end = kSimulatedFunctions + kSimulatedFunctionCount;
-    return function != nullptr && std::binary_search(kSimulatedFunctions, end, function, less) ? 1 : 0;
-}
+int32_t aclsimIsSimulated(const char *function) { return info_of(find_function(function)).is_simulated ? 1 : 0; }
 
 namespace {
 
@@ -40,37 +35,37 @@ StreamFilter filter_of(Simulator &sim, aclrtStream stream) {
 }  // namespace
 
 aclError aclsimFailCall(const char *function, uint64_t nth, aclError code) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclsimFailCall, [&](Simulator &sim, Lock &) {
         require(function, "function");
         sim.faults.fail_call(function, nth, code);
     });
 }
 
 aclError aclsimFailTask(aclrtStream stream, uint64_t nth, aclError code) {
-    return entry(__func__,
+    return entry(Function::aclsimFailTask,
                  [&](Simulator &sim, Lock &) { sim.faults.fail_task(filter_of(sim, stream), nth, code); });
 }
 
 aclError aclsimDelayTasks(aclrtStream stream, uint64_t microseconds) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclsimDelayTasks, [&](Simulator &sim, Lock &) {
         const auto delay = std::chrono::microseconds(std::min<uint64_t>(microseconds, INT64_MAX));
         sim.faults.delay_tasks(filter_of(sim, stream), delay);
     });
 }
 
 aclError aclsimLoseDevice(int32_t deviceId, aclError code) {
-    return entry(__func__,
+    return entry(Function::aclsimLoseDevice,
                  [&](Simulator &sim, Lock &) { lose_device(sim.machine, require_device(sim, deviceId), code); });
 }
 
 aclError aclsimLimitResource(int32_t deviceId, aclsimResource resource, uint64_t limit) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclsimLimitResource, [&](Simulator &sim, Lock &) {
         limit_resource(sim.memory, require_device(sim, deviceId), resource, limit);
     });
 }
 
 aclError aclsimClearFaults() {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclsimClearFaults, [&](Simulator &sim, Lock &) {
         sim.faults.clear();
         for (const auto &device : sim.machine.devices) {
             device->lost = ACL_SUCCESS;
@@ -84,7 +79,7 @@ aclError aclsimClearFaults() {
 
 uint64_t aclsimGetCheckReports(void) {
     uint64_t reports = 0;
-    ungated_entry(__func__, [&](Simulator &sim, Lock &) {
+    ungated_entry(Function::aclsimGetCheckReports, [&](Simulator &sim, Lock &) {
         reports = sim.memory_check.reports();
     });
     return reports;

@@ -9,8 +9,9 @@ std::atomic<bool> g_started{false};
 
 }  // namespace
 
-Simulator &Simulator::get() {
-    static Simulator *instance = new Simulator();
+Simulator &Simulator::start() {
+    static Simulator *const instance = new Simulator();
+    instance_.store(instance, std::memory_order_release);
     return *instance;
 }
 

@@ -1,6 +1,7 @@
 // The simulator: owns every part, and is what the entry points get. The parts know those below them, not this.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,7 +20,11 @@
 namespace aclsim {
 
 struct Simulator {
-    static Simulator &get();  // never destroyed: threads of the library may outlive main()
+    // Made at the first call, and never destroyed: threads of the library may outlive main().
+    static Simulator &get() {
+        Simulator *known = instance_.load(std::memory_order_acquire);
+        return known != nullptr ? *known : start();
+    }
     static bool was_started();
 
     SteadyClock clock;
@@ -40,6 +45,8 @@ struct Simulator {
 
   private:
     Simulator();
+    static Simulator &start();
+    static inline std::atomic<Simulator *> instance_{nullptr};
 };
 
 }  // namespace aclsim

@@ -107,7 +107,7 @@ auto find_listener(aclrtSnapShotStage stage, aclrtSnapShotCallBack callback) {
 }  // namespace
 
 aclError aclrtSnapShotProcessLock(int pid, void *reserve) {
-    return ungated_entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return ungated_entry(Function::aclrtSnapShotProcessLock, [&](Simulator &sim, Lock &lock) {
         require_own_process(pid, reserve);
         notify(sim, lock, ACL_RT_SNAPSHOT_LOCK_PRE);
         require_state(g_state == State::Running, ACL_ERROR_SNAPSHOT_LOCK_FAILED, "running");
@@ -117,7 +117,7 @@ aclError aclrtSnapShotProcessLock(int pid, void *reserve) {
 }
 
 aclError aclrtSnapShotProcessUnlock(int pid, void *reserve) {
-    return ungated_entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return ungated_entry(Function::aclrtSnapShotProcessUnlock, [&](Simulator &sim, Lock &lock) {
         require_own_process(pid, reserve);
         require_state(g_state != State::Running, ACL_ERROR_SNAPSHOT_UNLOCK_FAILED, "locked");
         g_state = State::Running;
@@ -127,7 +127,7 @@ aclError aclrtSnapShotProcessUnlock(int pid, void *reserve) {
 }
 
 aclError aclrtSnapShotProcessBackup(int pid, aclrtSnapShotBackupArgs *args) {
-    return ungated_entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return ungated_entry(Function::aclrtSnapShotProcessBackup, [&](Simulator &sim, Lock &lock) {
         require_own_process(pid, args);
         const auto require_locked = [] {
             require_state(g_state == State::Locked, ACL_ERROR_SNAPSHOT_BACKUP_FAILED, "locked");
@@ -142,7 +142,7 @@ aclError aclrtSnapShotProcessBackup(int pid, aclrtSnapShotBackupArgs *args) {
 }
 
 aclError aclrtSnapShotProcessRestore(int pid, aclrtSnapShotRestoreArgs *args) {
-    return ungated_entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return ungated_entry(Function::aclrtSnapShotProcessRestore, [&](Simulator &sim, Lock &lock) {
         require_own_process(pid, args);
         const auto require_backup = [] {
             require_state(g_state == State::BackedUp, ACL_ERROR_SNAPSHOT_RESTORE_FAILED, "backed up");
@@ -156,7 +156,7 @@ aclError aclrtSnapShotProcessRestore(int pid, aclrtSnapShotRestoreArgs *args) {
 }
 
 aclError aclrtSnapShotCallbackRegister(aclrtSnapShotStage stage, aclrtSnapShotCallBack callback, void *args) {
-    return ungated_entry(__func__, [&](Simulator &, Lock &) {
+    return ungated_entry(Function::aclrtSnapShotCallbackRegister, [&](Simulator &, Lock &) {
         require_stage(stage, callback);
         if (find_listener(stage, callback) != g_listeners.end()) {
             fail(ACL_ERROR_SNAPSHOT_REGISTER_CALLBACK_FAILED, "stage %d has this callback already",
@@ -167,7 +167,7 @@ aclError aclrtSnapShotCallbackRegister(aclrtSnapShotStage stage, aclrtSnapShotCa
 }
 
 aclError aclrtSnapShotCallbackUnregister(aclrtSnapShotStage stage, aclrtSnapShotCallBack callback) {
-    return ungated_entry(__func__, [&](Simulator &, Lock &) {
+    return ungated_entry(Function::aclrtSnapShotCallbackUnregister, [&](Simulator &, Lock &) {
         require_stage(stage, callback);
         const auto found = find_listener(stage, callback);
         if (found == g_listeners.end()) {

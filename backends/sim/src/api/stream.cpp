@@ -23,7 +23,7 @@ void require_creatable(std::uint32_t flags) {
     }
 }
 
-aclError create(const char *function, aclrtStream *stream, std::uint32_t priority, std::uint32_t flag) {
+aclError create(Function function, aclrtStream *stream, std::uint32_t priority, std::uint32_t flag) {
     return entry(function, [&](Simulator &sim, Lock &lock) {
         require(stream, "stream");
         const std::uint32_t flags = flag & kKnownFlags;  // unknown bits are silently dropped
@@ -39,7 +39,7 @@ aclError create(const char *function, aclrtStream *stream, std::uint32_t priorit
     });
 }
 
-aclError destroy(const char *function, aclrtStream stream, bool force) {
+aclError destroy(Function function, aclrtStream stream, bool force) {
     return entry(function, [&](Simulator &sim, Lock &lock) {
         require(stream, "stream");
         ContextStream &found = require_own_stream(sim, stream);
@@ -108,7 +108,7 @@ ContextStream &require_control_stream(Simulator &sim, aclrtStream stream) {
 
 // Where the chip has no overflow switch per stream, setting it does nothing, and without a hardware scheduler it is
 // always on.
-bool has_overflow_switch() { return is_documented_for("aclrtSetStreamOverflowSwitch", *config().product); }
+bool has_overflow_switch() { return is_documented_for(Function::aclrtSetStreamOverflowSwitch, *config().product); }
 
 void set_overflow_switch(ContextStream &stream, std::uint32_t value) {
     if (has_overflow_switch()) {
@@ -157,22 +157,22 @@ void require_switch(std::uint32_t value) {
 
 }  // namespace
 
-aclError aclrtCreateStream(aclrtStream *stream) { return create(__func__, stream, 0, 0); }
+aclError aclrtCreateStream(aclrtStream *stream) { return create(Function::aclrtCreateStream, stream, 0, 0); }
 
 aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uint32_t flag) {
-    return create(__func__, stream, priority, flag);
+    return create(Function::aclrtCreateStreamWithConfig, stream, priority, flag);
 }
 
-aclError aclrtDestroyStream(aclrtStream stream) { return destroy(__func__, stream, false); }
+aclError aclrtDestroyStream(aclrtStream stream) { return destroy(Function::aclrtDestroyStream, stream, false); }
 
-aclError aclrtDestroyStreamForce(aclrtStream stream) { return destroy(__func__, stream, true); }
+aclError aclrtDestroyStreamForce(aclrtStream stream) { return destroy(Function::aclrtDestroyStreamForce, stream, true); }
 
 aclError aclrtSynchronizeStream(aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) { synchronize(sim, lock, stream, -1); });
+    return entry(Function::aclrtSynchronizeStream, [&](Simulator &sim, Lock &lock) { synchronize(sim, lock, stream, -1); });
 }
 
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtSynchronizeStreamWithTimeout, [&](Simulator &sim, Lock &lock) {
         if (timeout < -1) {
             fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is below -1", timeout);
         }
@@ -184,7 +184,7 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) 
 }
 
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtStreamQuery, [&](Simulator &sim, Lock &) {
         require(status, "status");
         const ContextStream &found = require_stream(sim, stream);
         require_context(sim);
@@ -194,14 +194,14 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
 }
 
 aclError aclrtStreamGetId(aclrtStream stream, int32_t *streamId) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtStreamGetId, [&](Simulator &sim, Lock &) {
         require(streamId, "streamId");
         *streamId = static_cast<int32_t>(require_stream(sim, stream).id);
     });
 }
 
 aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtStreamGetPriority, [&](Simulator &sim, Lock &) {
         require(priority, "priority");
         const ContextStream &found = require_stream(sim, stream);
         require_context(sim);
@@ -210,7 +210,7 @@ aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority) {
 }
 
 aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtStreamGetFlags, [&](Simulator &sim, Lock &) {
         require(flags, "flags");
         const ContextStream &found = require_stream(sim, stream);
         require_context(sim);
@@ -219,19 +219,19 @@ aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags) {
 }
 
 aclError aclrtGetStreamAvailableNum(uint32_t *streamCount) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetStreamAvailableNum, [&](Simulator &sim, Lock &) {
         require(streamCount, "streamCount");
         *streamCount = require_current_device(sim).stream_ids.available();
     });
 }
 
 aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
-    return entry(__func__,
+    return entry(Function::aclrtSetStreamFailureMode,
                  [&](Simulator &sim, Lock &) { set_failure_mode(require_control_stream(sim, stream), mode); });
 }
 
 aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetStreamOverflowSwitch, [&](Simulator &sim, Lock &) {
         if (flag > 1) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "flag %u is neither 0 nor 1", flag);
         }
@@ -240,14 +240,14 @@ aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
 }
 
 aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetStreamOverflowSwitch, [&](Simulator &sim, Lock &) {
         require(flag, "flag");
         *flag = overflow_switch(require_own_stream(sim, stream));
     });
 }
 
 aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetStreamAttribute, [&](Simulator &sim, Lock &) {
         require(value, "value");
         switch (stmAttrType) {
             case ACL_STREAM_ATTR_FAILURE_MODE:
@@ -277,7 +277,7 @@ aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
 }
 
 aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetStreamAttribute, [&](Simulator &sim, Lock &) {
         require(value, "value");
         switch (stmAttrType) {
             case ACL_STREAM_ATTR_FAILURE_MODE:
@@ -305,7 +305,7 @@ aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
 
 aclError aclrtStreamAbort(aclrtStream stream) {
     constexpr std::chrono::seconds kLongest(60);
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtStreamAbort, [&](Simulator &sim, Lock &lock) {
         require_supported();
         const Ref<ContextStream> found(require_unbound(require_own_stream(sim, stream)));
         if (found->context.device.aborting) {
@@ -318,7 +318,7 @@ aclError aclrtStreamAbort(aclrtStream stream) {
 }
 
 aclError aclrtStreamStop(aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtStreamStop, [&](Simulator &sim, Lock &lock) {
         if (stream == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL");
         }
@@ -341,7 +341,7 @@ aclError aclrtStreamStop(aclrtStream stream) {
 }
 
 aclError aclrtPersistentTaskClean(aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtPersistentTaskClean, [&](Simulator &sim, Lock &) {
         if (stream == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL");
         }
@@ -357,7 +357,7 @@ aclError aclrtPersistentTaskClean(aclrtStream stream) {
 }
 
 aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtActiveStream, [&](Simulator &sim, Lock &lock) {
         require(activeStream, "activeStream");
         require(stream, "stream");
         require_supported();
@@ -371,7 +371,7 @@ aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream) {
 }
 
 aclError aclrtRegStreamStateCallback(const char *regName, aclrtStreamStateCallback callback, void *args) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtRegStreamStateCallback, [&](Simulator &sim, Lock &) {
         require(regName, "regName");
         if (!sim.machine.state_callbacks.stream.set(regName, callback, args)) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "a callback is registered as \"%s\" already", regName);

@@ -39,7 +39,7 @@ unsigned char *require_part(Simulator &sim, const Access &access) {
 
 // Checks, and does the copy in its own way: without a stream, or in the order of one.
 template <class Copy>
-aclError copy_from(const char *function, void *dst, std::size_t limit, const Access &access, Copy copy) {
+aclError copy_from(Function function, void *dst, std::size_t limit, const Access &access, Copy copy) {
     return entry(function, [&](Simulator &sim, Lock &lock) {
         if (access.count == 0) {
             return;
@@ -56,7 +56,7 @@ aclError copy_from(const char *function, void *dst, std::size_t limit, const Acc
 }
 
 template <class Copy>
-aclError copy_to(const char *function, const void *src, const Access &access, Copy copy) {
+aclError copy_to(Function function, const void *src, const Access &access, Copy copy) {
     return entry(function, [&](Simulator &sim, Lock &lock) {
         if (access.count == 0) {
             return;
@@ -78,7 +78,7 @@ auto in_order_of(aclrtStream stream, aclrtMemcpyKind direction) {
 }  // namespace
 
 aclError aclrtGetSymbolAddress(const void *symbol, void **devPtr) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetSymbolAddress, [&](Simulator &sim, Lock &) {
         require(symbol, "symbol");
         require(devPtr, "devPtr");
         require_supported();
@@ -88,7 +88,7 @@ aclError aclrtGetSymbolAddress(const void *symbol, void **devPtr) {
 }
 
 aclError aclrtGetSymbolSize(const void *symbol, size_t *size) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetSymbolSize, [&](Simulator &sim, Lock &) {
         require(symbol, "symbol");
         require(size, "size");
         require_supported();
@@ -100,27 +100,27 @@ aclError aclrtGetSymbolSize(const void *symbol, size_t *size) {
 
 aclError aclrtMemcpyFromSymbol(void *dst, size_t dstMax, const void *symbol, size_t count, size_t offset,
                                aclrtMemcpyKind kind) {
-    return copy_from(__func__, dst, dstMax, {symbol, count, offset, kind, ACL_MEMCPY_DEVICE_TO_HOST}, copy_block);
+    return copy_from(Function::aclrtMemcpyFromSymbol, dst, dstMax, {symbol, count, offset, kind, ACL_MEMCPY_DEVICE_TO_HOST}, copy_block);
 }
 
 aclError aclrtMemcpyFromSymbolAsync(void *dst, size_t dstMax, const void *symbol, size_t count, size_t offset,
                                     aclrtMemcpyKind kind, aclrtStream stream) {
-    return copy_from(__func__, dst, dstMax, {symbol, count, offset, kind, ACL_MEMCPY_DEVICE_TO_HOST},
+    return copy_from(Function::aclrtMemcpyFromSymbolAsync, dst, dstMax, {symbol, count, offset, kind, ACL_MEMCPY_DEVICE_TO_HOST},
                      in_order_of(stream, ACL_MEMCPY_DEVICE_TO_HOST));
 }
 
 aclError aclrtMemcpyToSymbol(const void *symbol, const void *src, size_t count, size_t offset, aclrtMemcpyKind kind) {
-    return copy_to(__func__, src, {symbol, count, offset, kind, ACL_MEMCPY_HOST_TO_DEVICE}, copy_block);
+    return copy_to(Function::aclrtMemcpyToSymbol, src, {symbol, count, offset, kind, ACL_MEMCPY_HOST_TO_DEVICE}, copy_block);
 }
 
 aclError aclrtMemcpyToSymbolAsync(const void *symbol, const void *src, size_t count, size_t offset,
                                   aclrtMemcpyKind kind, aclrtStream stream) {
-    return copy_to(__func__, src, {symbol, count, offset, kind, ACL_MEMCPY_HOST_TO_DEVICE},
+    return copy_to(Function::aclrtMemcpyToSymbolAsync, src, {symbol, count, offset, kind, ACL_MEMCPY_HOST_TO_DEVICE},
                    in_order_of(stream, ACL_MEMCPY_HOST_TO_DEVICE));
 }
 
 aclError aclsimRegisterSymbol(const void *symbol, const void *content, size_t size) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclsimRegisterSymbol, [&](Simulator &sim, Lock &) {
         require(symbol, "symbol");
         require(content, "content");
         if (size == 0) {
@@ -132,7 +132,7 @@ aclError aclsimRegisterSymbol(const void *symbol, const void *content, size_t si
 }
 
 aclError aclsimUnregisterSymbol(const void *symbol) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclsimUnregisterSymbol, [&](Simulator &sim, Lock &) {
         require(symbol, "symbol");
         sim.memory.symbols.remove(symbol);
     });

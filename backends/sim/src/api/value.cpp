@@ -27,7 +27,7 @@ void require_value_address(Simulator &sim, const void *address, AccessMode mode)
 }  // namespace
 
 aclError aclrtValueWrite(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtValueWrite, [&](Simulator &sim, Lock &lock) {
         require(devAddr, "devAddr");
         require_supported();
         if (flag != 0) {
@@ -41,7 +41,7 @@ aclError aclrtValueWrite(void *devAddr, uint64_t value, uint32_t flag, aclrtStre
 }
 
 aclError aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtValueWait, [&](Simulator &sim, Lock &lock) {
         require(devAddr, "devAddr");
         require_supported();
         if (flag > kHighestWaitFlag) {

@@ -316,7 +316,7 @@ const AttributeList &attributes() {
 }  // namespace
 
 aclError aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion, int32_t *patchVersion) {
-    return checked_entry(__func__, [&] {
+    return checked_entry(Function::aclrtGetVersion, [&] {
         require(majorVersion, "majorVersion");
         require(minorVersion, "minorVersion");
         require(patchVersion, "patchVersion");
@@ -327,7 +327,7 @@ aclError aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion, int32_t *
 }
 
 aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion *version) {
-    return checked_entry(__func__, [&] {
+    return checked_entry(Function::aclsysGetCANNVersion, [&] {
         require(version, "version");
         const auto index = static_cast<std::size_t>(static_cast<unsigned>(name));
         if (index >= std::size(kPackages)) {
@@ -338,7 +338,7 @@ aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion *ve
 }
 
 aclError aclsysGetVersionStr(char *pkgName, char *versionStr) {
-    return checked_entry(__func__, [&] {
+    return checked_entry(Function::aclsysGetVersionStr, [&] {
         require(versionStr, "versionStr");
         require(pkgName, "pkgName");
         const std::string version = require_version(pkgName);
@@ -351,7 +351,7 @@ aclError aclsysGetVersionStr(char *pkgName, char *versionStr) {
 }
 
 aclError aclsysGetVersionNum(char *pkgName, int32_t *versionNum) {
-    return checked_entry(__func__, [&] {
+    return checked_entry(Function::aclsysGetVersionNum, [&] {
         require(versionNum, "versionNum");
         require(pkgName, "pkgName");
         *versionNum = version_number(require_version(pkgName));
@@ -359,7 +359,7 @@ aclError aclsysGetVersionNum(char *pkgName, int32_t *versionNum) {
 }
 
 aclError aclGetCannAttributeList(const aclCannAttr **cannAttrList, size_t *num) {
-    return ungated_entry(__func__, [&](Simulator &, Lock &) {
+    return ungated_entry(Function::aclGetCannAttributeList, [&](Simulator &, Lock &) {
         require(cannAttrList, "cannAttrList");
         require(num, "num");
         const AttributeList &list = attributes();
@@ -369,7 +369,7 @@ aclError aclGetCannAttributeList(const aclCannAttr **cannAttrList, size_t *num) 
 }
 
 aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t *value) {
-    return ungated_entry(__func__, [&](Simulator &, Lock &) {
+    return ungated_entry(Function::aclGetCannAttribute, [&](Simulator &, Lock &) {
         require(value, "value");
         const AttributeList &list = attributes();
         const auto is_it = [&](const Attribute &attribute) { return attribute.id == cannAttr; };

@@ -102,7 +102,7 @@ void require_reservation(void **pointer, std::uint64_t size, std::uint64_t flags
     require_supported();
 }
 
-aclError map(const char *function, void *pointer, std::size_t size, std::size_t offset, aclrtDrvMemHandle handle,
+aclError map(Function function, void *pointer, std::size_t size, std::size_t offset, aclrtDrvMemHandle handle,
              std::uint64_t flags, bool is_accessible) {
     return entry(function, [&](Simulator &sim, Lock &) {
         require(pointer, "virPtr");
@@ -122,7 +122,7 @@ aclError map(const char *function, void *pointer, std::size_t size, std::size_t 
 }  // namespace
 
 aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrtPhysicalMemProp *prop, uint64_t flags) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMallocPhysical, [&](Simulator &sim, Lock &lock) {
         require(handle, "handle");
         require(prop, "prop");
         require_size(size);
@@ -145,7 +145,7 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrt
 }
 
 aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtFreePhysical, [&](Simulator &sim, Lock &) {
         require(handle, "handle");
         PhysicalMemory &memory = require_memory(sim, handle);
         if (--memory.references == 0) {
@@ -156,7 +156,7 @@ aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
 }
 
 aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t, void *expectPtr, uint64_t flags) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtReserveMemAddress, [&](Simulator &sim, Lock &) {
         require_reservation(virPtr, size, flags);
         if (expectPtr != nullptr && config().product->has(kHasSimt)) {
             fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s takes no wish: expectPtr must be NULL",
@@ -171,7 +171,7 @@ aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t, void *expect
 }
 
 aclError aclrtReserveMemAddressNoUCMemory(void **virPtr, size_t size, size_t, void *expectPtr, uint64_t flags) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtReserveMemAddressNoUCMemory, [&](Simulator &sim, Lock &) {
         require_reservation(virPtr, size, flags);
         if (expectPtr == nullptr) {
             fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "expectPtr is NULL: these addresses must be wished");
@@ -184,29 +184,29 @@ aclError aclrtReserveMemAddressNoUCMemory(void **virPtr, size_t size, size_t, vo
 }
 
 aclError aclrtReleaseMemAddress(void *virPtr) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtReleaseMemAddress, [&](Simulator &sim, Lock &) {
         require(virPtr, "virPtr");
         sim.memory.virtual_memory.release(virPtr);
     });
 }
 
 aclError aclrtMapMem(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle, uint64_t flags) {
-    return map(__func__, virPtr, size, offset, handle, flags, true);
+    return map(Function::aclrtMapMem, virPtr, size, offset, handle, flags, true);
 }
 
 aclError aclrtMemMapNoAccess(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle, uint64_t flags) {
-    return map(__func__, virPtr, size, offset, handle, flags, false);
+    return map(Function::aclrtMemMapNoAccess, virPtr, size, offset, handle, flags, false);
 }
 
 aclError aclrtUnmapMem(void *virPtr) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtUnmapMem, [&](Simulator &sim, Lock &) {
         require(virPtr, "virPtr");
         sim.memory.virtual_memory.unmap(virPtr);
     });
 }
 
 aclError aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc *desc, size_t count) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemSetAccess, [&](Simulator &sim, Lock &) {
         if (virPtr == nullptr || desc == nullptr || count == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "virPtr or desc is NULL, or there is no description");
         }
@@ -226,7 +226,7 @@ aclError aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc *desc, 
 
 aclError aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location, uint64_t *flag) {
     constexpr std::uint64_t kNeverGranted = 0x7FFFFFFF;  // success with a marker [drv]; its number is not documented
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemGetAccess, [&](Simulator &sim, Lock &) {
         require(virPtr, "virPtr");
         require(location, "location");
         require(flag, "flag");
@@ -236,7 +236,7 @@ aclError aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location, uint64_t *f
 }
 
 aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop, aclrtMemGranularityOptions, size_t *granularity) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemGetAllocationGranularity, [&](Simulator &sim, Lock &) {
         require(prop, "prop");
         require(granularity, "granularity");
         const Attribute &attribute = require_attribute(*prop);
@@ -248,7 +248,7 @@ aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop, aclrtMemGr
 }
 
 aclError aclrtMemRetainAllocationHandle(void *virPtr, aclrtDrvMemHandle *handle) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemRetainAllocationHandle, [&](Simulator &sim, Lock &) {
         require(virPtr, "virPtr");
         require(handle, "handle");
         const auto &memory = sim.memory.virtual_memory.memory_at(virPtr);
@@ -262,7 +262,7 @@ aclError aclrtMemRetainAllocationHandle(void *virPtr, aclrtDrvMemHandle *handle)
 }
 
 aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle, aclrtPhysicalMemProp *prop) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemGetAllocationPropertiesFromHandle, [&](Simulator &sim, Lock &) {
         require(handle, "handle");
         require(prop, "prop");
         const PhysicalMemory &memory = require_memory(sim, handle);
@@ -273,7 +273,7 @@ aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle, acl
 }
 
 aclError aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemGetAddressRange, [&](Simulator &sim, Lock &) {
         require(ptr, "ptr");
         if (pbase == nullptr && psize == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "pbase and psize are both NULL");
@@ -293,7 +293,7 @@ aclError aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize) {
 }
 
 aclError aclrtMemMapSelectedLink(void *virPtrDst, size_t size, void *virPtrSrc, uint32_t linkIdx) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemMapSelectedLink, [&](Simulator &sim, Lock &) {
         require(virPtrDst, "virPtrDst");
         require_size(size);
         require(virPtrSrc, "virPtrSrc");
@@ -306,7 +306,7 @@ aclError aclrtMemMapSelectedLink(void *virPtrDst, size_t size, void *virPtrSrc, 
 }
 
 aclError aclrtMemMapSetLink(aclrtDrvMemHandle handle, aclrtMemLinkType adviceLink) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemMapSetLink, [&](Simulator &sim, Lock &) {
         require(handle, "handle");
         if (adviceLink < ACL_RT_MEM_ACCESS_LINK_SIO || adviceLink > ACL_RT_MEM_ACCESS_UB_MULTI_PORT_PATH) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no link %d", static_cast<int>(adviceLink));

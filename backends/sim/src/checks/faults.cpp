@@ -96,10 +96,11 @@ void require_failure(aclError code) {
 
 void Faults::fail_call(const std::string &function, std::uint64_t nth, aclError code) {
     require_failure(code);
-    if (aclsimIsSimulated(function.c_str()) == 0) {
+    const Function found = find_function(function.c_str());
+    if (!info_of(found).is_simulated) {
         fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s is no simulated function", function.c_str());
     }
-    calls_.push_back({function, {nth, code}});
+    calls_.push_back({found, {nth, code}});
     concerns_calls_ = true;
 }
 
@@ -126,7 +127,7 @@ void Faults::clear() {
     core_.set_filter(nullptr);
 }
 
-void Faults::check_call(const char *function) {
+void Faults::check_call(Function function) {
     for (CallRule &rule : calls_) {
         if (rule.function == function && rule.turn.comes()) {
             fail(rule.turn.code, "call %llu fails as the fault injection demands",

@@ -37,7 +37,7 @@ class Faults final : public TaskFilter {
     void clear();
 
     static bool concerns_calls() { return concerns_calls_.load(std::memory_order_relaxed); }  // without the lock
-    void check_call(const char *function);  // throws the failure when it is its turn
+    void check_call(Function function);  // throws the failure when it is its turn
     std::unique_ptr<Task> filter(const Stream &stream, std::unique_ptr<Task> task) override;
 
   private:
@@ -50,7 +50,7 @@ class Faults final : public TaskFilter {
         bool comes() { return ++seen == nth || nth == 0; }
     };
     struct CallRule {
-        std::string function;
+        Function function;
         Turn turn;
     };
     struct TaskRule {

@@ -7,17 +7,12 @@
 namespace aclsim {
 namespace {
 
-constexpr std::uint32_t kNoTask = 0xFFFFFFFF;  // aclrtGetThreadLastTaskId before the first submission
-constexpr int kHelpDepth = 64;                 // how many streams a helper follows along causes before it gives up
+constexpr int kHelpDepth = 64;  // how many streams a helper follows along causes before it gives up
 
-thread_local std::uint32_t t_last_task_id = kNoTask;
 thread_local bool t_is_own = false;
 thread_local std::vector<Access> t_accesses;  // of the present call; only while there are observers
 
 }  // namespace
-
-std::uint32_t last_task_id() { return t_last_task_id; }
-void set_last_task_id(std::uint64_t sequence) { t_last_task_id = static_cast<std::uint32_t>(sequence); }
 
 Core::Core(Clock &clock, Scheduler &scheduler)
     : clock_(clock),
@@ -50,7 +45,7 @@ bool Core::admit(Lock &lock, Stream &stream) {
     const Ref<Stream> keep(stream);
     const std::uint64_t enough = stream.submitted + 1 - config().product->queue_depth;
     wait_for(lock, keep, enough, kNever);
-    if (stream.is_destroyed) {
+    if (stream.destroyer != std::thread::id()) {  // it waits for what has been submitted by then, and no more
         fail(ACL_ERROR_RT_INVALID_HANDLE, "the stream was destroyed while this call waited for a place in its queue");
     }
     admit(lock, stream);

@@ -164,10 +164,6 @@ class Core {
     std::uint32_t own_threads_ = 0;
 };
 
-// The task that the calling thread submitted last (aclrtGetThreadLastTaskId).
-std::uint32_t last_task_id();
-void set_last_task_id(std::uint64_t sequence);
-
 // While a call of the program runs. Calls nest: callbacks make them.
 class Core::Call {
   public:
@@ -184,8 +180,7 @@ class Core::Call {
 template <class T>
 void Core::submit(Stream &stream, T task) {
     task.sequence = ++stream.submitted;
-    task.submitter = thread_number();
-    set_last_task_id(task.sequence);
+    task.submitter = note_submission(task.sequence);
     ++changes_;
     if (is_watched()) {
         submit_watched(stream, std::make_unique<T>(std::move(task)));

@@ -17,6 +17,10 @@ class PendingTasks {
         entries_.push_back({Ref<const Stream>(stream), task.sequence});
     }
     void remove(const Stream &stream, const Task &task) {
+        if (entries_.size() == 1 && entries_[0].stream == &stream && entries_[0].sequence == task.sequence) {
+            entries_.pop_back();  // mostly
+            return;
+        }
         const auto is_it = [&](const Entry &it) { return it.stream == &stream && it.sequence == task.sequence; };
         entries_.erase(std::remove_if(entries_.begin(), entries_.end(), is_it), entries_.end());
     }

@@ -19,11 +19,32 @@ std::uint32_t ask_kernel() {
 #endif
 }
 
+constexpr std::uint32_t kNoTask = 0xFFFFFFFF;  // before the first submission
+
+struct Thread {
+    std::uint32_t number;  // 0: not asked for yet
+    std::uint32_t last_task_id;
+};
+thread_local Thread t_thread{0, kNoTask};
+
+Thread &known_thread() {
+    Thread &thread = t_thread;
+    if (thread.number == 0) {
+        thread.number = ask_kernel();
+    }
+    return thread;
+}
+
 }  // namespace
 
-std::uint32_t thread_number() {
-    thread_local const std::uint32_t number = ask_kernel();
-    return number;
+std::uint32_t thread_number() { return known_thread().number; }
+
+std::uint32_t last_task_id() { return t_thread.last_task_id; }
+
+std::uint32_t note_submission(std::uint64_t sequence) {
+    Thread &thread = known_thread();
+    thread.last_task_id = static_cast<std::uint32_t>(sequence);
+    return thread.number;
 }
 
 }  // namespace aclsim

@@ -8,4 +8,9 @@ namespace aclsim {
 // The kernel's number of it, which exception callbacks and observers are told (events_streams_sync.md section 11).
 std::uint32_t thread_number();
 
+// The task that it submitted last (aclrtGetThreadLastTaskId).
+std::uint32_t last_task_id();
+// Notes one; returns the thread's number.
+std::uint32_t note_submission(std::uint64_t sequence);
+
 }  // namespace aclsim

@@ -33,7 +33,7 @@ void read_number(Config &config, const char *name, std::uint32_t low, std::uint3
     }
 }
 
-Config read_config() {
+Config config_of_environment() {
     Config config;
     const std::uint32_t processors = std::max(1U, std::thread::hardware_concurrency());
     config.workers = std::max(2U, processors);
@@ -91,8 +91,9 @@ bool parse_visible_devices(const std::string &text, std::uint32_t devices, std::
     return !visible.empty();
 }
 
-const Config &config() {
-    static const Config *const instance = new Config(read_config());  // never destroyed, as the engine
+const Config &read_config() {
+    static const Config *const instance = new Config(config_of_environment());  // never destroyed, as the simulator
+    g_config.store(instance, std::memory_order_release);
     return *instance;
 }
 

@@ -1,6 +1,7 @@
 // What the environment says about the simulated machine; read once, at the first call.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -28,7 +29,13 @@ struct Config {
     std::string error;           // what is wrong with the environment: every call fails with this text
 };
 
-const Config &config();
+// The configuration, once it has been read; the first call reads it.
+inline std::atomic<const Config *> g_config{nullptr};
+const Config &read_config();
+inline const Config &config() {
+    const Config *known = g_config.load(std::memory_order_acquire);
+    return known != nullptr ? *known : read_config();
+}
 
 // The rules of ASCEND_RT_VISIBLE_DEVICES (device_context_init_errors.md section 5.1): parsing stops at the first token
 // that is no device; what was accepted must be strictly ascending and not empty.

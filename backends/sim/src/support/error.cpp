@@ -80,8 +80,8 @@ void fail_unremembered(aclError code, const char *format, ...) {
     raise({code, false}, format, arguments);
 }
 
-aclError unsupported(const char *function) {
-    set_recent_text(std::string(function) + ": the simulator does not simulate this function");
+aclError unsupported(Function function) {
+    set_recent_text(std::string(info_of(function).name) + ": the simulator does not simulate this function");
     return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
 }
 
@@ -106,13 +106,12 @@ KeptText::~KeptText() {
     }
 }
 
-CurrentCall::CurrentCall(const char *name) : function(name), outer_(std::exchange(t_call, this)) {}
-
-CurrentCall::~CurrentCall() { t_call = outer_; }
+CurrentCall::CurrentCall(Function called, const char *text)
+    : function(called), name(text), slot_(t_call), outer_(std::exchange(slot_, this)) {}
 
 CurrentCall *current_call() { return t_call; }
 
-const char *current_function() { return t_call == nullptr ? "" : t_call->function; }
+const char *current_function() { return t_call == nullptr ? "" : t_call->name; }
 
 void remember(aclError code) { thread_errors().last = code; }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "abi/acl.h"
+#include "support/function.h"
 
 namespace aclsim {
 
@@ -31,7 +32,7 @@ inline void require(const void *argument, const char *name) {
 }
 
 // The answer of every declared function that is not simulated.
-aclError unsupported(const char *function);
+aclError unsupported(Function function);
 // The answer when the host has no memory for the simulator itself.
 aclError out_of_memory();
 // The answer to any other exception of the C++ library, with its text.
@@ -40,15 +41,20 @@ aclError unexpected_exception(const char *what);
 // The call of the C API that the calling thread is in. Calls nest: callbacks make them.
 class CurrentCall {
   public:
-    explicit CurrentCall(const char *function);
-    ~CurrentCall();
+    explicit CurrentCall(Function called) : CurrentCall(called, info_of(called).name) {}
+    explicit CurrentCall(const char *what) : CurrentCall(Function::None, what) {}  // no function of the API
+    ~CurrentCall() { slot_ = outer_; }
     CurrentCall(const CurrentCall &) = delete;
     CurrentCall &operator=(const CurrentCall &) = delete;
 
-    const char *const function;
+    const Function function;
+    const char *const name;
     std::string place;  // in the program; empty if nobody wants to know
 
   private:
+    CurrentCall(Function called, const char *text);
+
+    CurrentCall *&slot_;  // of the thread
     CurrentCall *const outer_;
 };
 CurrentCall *current_call();     // nullptr: a thread of the simulator's own, or user code

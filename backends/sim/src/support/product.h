@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "support/function.h"
+
 namespace aclsim {
 
 // Where the chips differ in a rule, by sections of events_streams_sync.md unless another page is named.
@@ -57,14 +59,17 @@ struct Product {
     std::uint32_t host_link;      // ACL_HOST_DEVICE_CONNECT_TYPE_*
     std::uint32_t form_factor;    // ACL_DEVICE_FORM_FACTOR_*
     std::uint32_t traits;         // of enum Trait
+    ProductBit bit;
 
     bool has(Trait trait) const { return (traits & trait) != 0; }
 };
 
 // The profile of that name, or nullptr.
 const Product *find_product(const std::string &name);
-// Is the function documented for that product? (acl_api.json; what no document tells of is.)
-bool is_documented_for(const char *function, const Product &product);
+// Is the function documented for that product?
+inline bool is_documented_for(Function function, const Product &product) {
+    return (info_of(function).products & product.bit) != 0;
+}
 // The architecture of a chip by its full name, 0 for an unknown name.
 std::uint32_t npu_arch_of(const std::string &soc_name);
 // "910B, 910C, ...", for messages.
