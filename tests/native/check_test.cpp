@@ -1,12 +1,12 @@
 // The memory check under several threads: who works with memory that others free is told of, and nobody else.
-#include "api/simulator.h"
 #include "check.h"
-#include "support/error.h"
 
 #include <cstdlib>
 #include <cstring>
 
+#include "api/simulator.h"
 #include "concurrent.h"
+#include "support/error.h"
 
 using aclsim::AccessMode;
 using aclsim::Lock;

@@ -6,8 +6,8 @@
 
 #include "api/simulator.h"
 #include "check.h"
-#include "support/error.h"
 #include "concurrent.h"
+#include "support/error.h"
 
 using aclsim::Lock;
 using aclsim::Simulator;

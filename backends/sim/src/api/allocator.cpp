@@ -19,8 +19,7 @@ AllocatorDesc &require_desc(Simulator &sim, aclrtAllocatorDesc desc) {
 }
 
 template <class Value>
-aclError set_field(Function function, aclrtAllocatorDesc desc, Value Allocator::*field, Value value,
-                   const char *name) {
+aclError set_field(Function function, aclrtAllocatorDesc desc, Value Allocator::*field, Value value, const char *name) {
     return ungated_entry(function, [&](Simulator &sim, Lock &) {
         AllocatorDesc &found = require_desc(sim, desc);
         if (value == nullptr) {
@@ -57,8 +56,8 @@ aclrtAllocatorDesc aclrtAllocatorCreateDesc() {
 }
 
 aclError aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc) {
-    return ungated_entry(
-        Function::aclrtAllocatorDestroyDesc, [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_desc(sim, allocatorDesc)); });
+    return ungated_entry(Function::aclrtAllocatorDestroyDesc,
+                         [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_desc(sim, allocatorDesc)); });
 }
 
 aclError aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocator allocator) {
@@ -79,7 +78,8 @@ aclError aclrtAllocatorSetAllocAdviseFuncToDesc(aclrtAllocatorDesc allocatorDesc
 
 aclError aclrtAllocatorSetGetAddrFromBlockFuncToDesc(aclrtAllocatorDesc allocatorDesc,
                                                      aclrtAllocatorGetAddrFromBlockFunc func) {
-    return set_field(Function::aclrtAllocatorSetGetAddrFromBlockFuncToDesc, allocatorDesc, &Allocator::address_of, func, "func");
+    return set_field(Function::aclrtAllocatorSetGetAddrFromBlockFuncToDesc, allocatorDesc, &Allocator::address_of, func,
+                     "func");
 }
 
 aclError aclrtAllocatorRegister(aclrtStream stream, aclrtAllocatorDesc allocatorDesc) {

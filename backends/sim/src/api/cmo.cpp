@@ -75,7 +75,8 @@ aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream
         }
         ContextStream &on = require_own_stream(sim, stream);
         if (on.keeper != nullptr) {
-            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u is bound to a model; use aclrtCmoAsyncWithDesc", on.id);
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                              "stream %u is bound to a model; use aclrtCmoAsyncWithDesc", on.id);
         }
         note_use(sim.memory, src, size, AccessMode::Read, "src");
         sim.core.admit(lock, on);
@@ -113,7 +114,7 @@ aclError aclrtCmoWaitBarrier(aclrtBarrierTaskInfo *taskInfo, aclrtStream stream,
         require(taskInfo, "taskInfo");
         if (taskInfo->barrierNum == 0 || taskInfo->barrierNum > ACL_RT_CMO_MAX_BARRIER_NUM) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu barriers are not 1 to %d", taskInfo->barrierNum,
-                   ACL_RT_CMO_MAX_BARRIER_NUM);
+                              ACL_RT_CMO_MAX_BARRIER_NUM);
         }
         for (std::size_t i = 0; i < taskInfo->barrierNum; ++i) {
             const aclrtBarrierCmoInfo &info = taskInfo->cmoInfo[i];

@@ -119,8 +119,7 @@ aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uin
 
 aclError aclrtResetDeviceResLimit(int32_t deviceId) {
     return entry(Function::aclrtResetDeviceResLimit, [&](Simulator &sim, Lock &) {
-        require_open_device(sim, deviceId).core_limits = {config().product->cube_cores,
-                                                             config().product->vector_cores};
+        require_open_device(sim, deviceId).core_limits = {config().product->cube_cores, config().product->vector_cores};
     });
 }
 
@@ -142,7 +141,8 @@ aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, u
 }
 
 aclError aclrtResetStreamResLimit(aclrtStream stream) {
-    return entry(Function::aclrtResetStreamResLimit, [&](Simulator &sim, Lock &) { require_stream(sim, stream).core_limits = {-1, -1}; });
+    return entry(Function::aclrtResetStreamResLimit,
+                 [&](Simulator &sim, Lock &) { require_stream(sim, stream).core_limits = {-1, -1}; });
 }
 
 aclError aclrtUseStreamResInCurrentThread(aclrtStream stream) {

@@ -90,11 +90,12 @@ bool check_2d(const Transfer &transfer, aclrtMemcpyKind kind) {
     }
     require_both(transfer.destination, transfer.source);
     if (transfer.width > transfer.source_pitch || transfer.width > transfer.destination_pitch) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "width %zu exceeds a pitch (%zu, %zu)", transfer.width, transfer.source_pitch,
-               transfer.destination_pitch);
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "width %zu exceeds a pitch (%zu, %zu)", transfer.width,
+                          transfer.source_pitch, transfer.destination_pitch);
     }
     if (kind < ACL_MEMCPY_HOST_TO_DEVICE || kind > ACL_MEMCPY_DEFAULT) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no two-dimensional copy of kind %d", static_cast<int>(kind));
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no two-dimensional copy of kind %d",
+                          static_cast<int>(kind));
     }
     if (transfer.height > kLargestHeight || transfer.width > kLargestWidth) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%zu rows of %zu bytes are more than a copy can do", transfer.height,
@@ -189,7 +190,7 @@ aclError aclrtMemcpy2dAsync(void *dst, size_t dpitch, const void *src, size_t sp
         }
         if (corrected == ACL_MEMCPY_DEVICE_TO_DEVICE && !config().product->has(kCopiesRowsInDevice)) {
             fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no two-dimensional copy inside the device",
-                   config().product->name);
+                              config().product->name);
         }
         require_own(sim, on);
         require_ranges(sim.memory, transfer);

@@ -48,7 +48,7 @@ bool check_arrays(const Batch &batch) {
     for (std::size_t i = 0; i < batch.length; ++i) {
         if (batch.limits[i] < batch.sizes[i]) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "item %zu: %zu bytes do not fit into a destination of %zu", i,
-                   batch.sizes[i], batch.limits[i]);
+                              batch.sizes[i], batch.limits[i]);
         }
     }
     // More attributes than items are refused below; an array that is as long as that number says may not exist.
@@ -173,26 +173,29 @@ aclError copy_batch_async(Function function, const Batch &batch, std::size_t *fa
 
 aclError aclrtMemcpyBatch(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
                           aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs, size_t *failIndex) {
-    return copy_batch(Function::aclrtMemcpyBatch, {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs}, failIndex);
+    return copy_batch(Function::aclrtMemcpyBatch,
+                      {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs}, failIndex);
 }
 
 aclError aclrtMemcpyBatchV2(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
                             aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs) {
     size_t untold = 0;
-    return copy_batch(Function::aclrtMemcpyBatchV2, {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs}, &untold);
+    return copy_batch(Function::aclrtMemcpyBatchV2,
+                      {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs}, &untold);
 }
 
 aclError aclrtMemcpyBatchAsync(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
                                aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs, size_t *failIndex,
                                aclrtStream stream) {
-    return copy_batch_async(Function::aclrtMemcpyBatchAsync, {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs},
-                            failIndex, stream);
+    return copy_batch_async(Function::aclrtMemcpyBatchAsync,
+                            {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs}, failIndex,
+                            stream);
 }
 
 aclError aclrtMemcpyBatchAsyncV2(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
                                  aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs,
                                  aclrtStream stream) {
     size_t untold = 0;
-    return copy_batch_async(Function::aclrtMemcpyBatchAsyncV2, {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs}, &untold,
-                            stream);
+    return copy_batch_async(Function::aclrtMemcpyBatchAsyncV2,
+                            {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs}, &untold, stream);
 }

@@ -96,7 +96,7 @@ void check_kind(aclrtMemcpyKind kind) {
 void require_described_kind(aclrtMemcpyKind kind) {
     if (kind != ACL_MEMCPY_INNER_DEVICE_TO_DEVICE) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "only copies of kind %d have descriptors, not of kind %d",
-               static_cast<int>(ACL_MEMCPY_INNER_DEVICE_TO_DEVICE), static_cast<int>(kind));
+                          static_cast<int>(ACL_MEMCPY_INNER_DEVICE_TO_DEVICE), static_cast<int>(kind));
     }
     require_supported();
 }

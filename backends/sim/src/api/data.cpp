@@ -125,7 +125,8 @@ aclError aclUpdateDataBuffer(aclDataBuffer *dataBuffer, void *data, size_t size)
 }
 
 void *aclGetDataBufferAddr(const aclDataBuffer *dataBuffer) {
-    return ask_buffer<void *>(Function::aclGetDataBufferAddr, dataBuffer, [](const DataBuffer &buffer) { return buffer.data; });
+    return ask_buffer<void *>(Function::aclGetDataBufferAddr, dataBuffer,
+                              [](const DataBuffer &buffer) { return buffer.data; });
 }
 
 uint32_t aclGetDataBufferSize(const aclDataBuffer *dataBuffer) {
@@ -134,5 +135,6 @@ uint32_t aclGetDataBufferSize(const aclDataBuffer *dataBuffer) {
 }
 
 size_t aclGetDataBufferSizeV2(const aclDataBuffer *dataBuffer) {
-    return ask_buffer<size_t>(Function::aclGetDataBufferSizeV2, dataBuffer, [](const DataBuffer &buffer) { return buffer.size; });
+    return ask_buffer<size_t>(Function::aclGetDataBufferSizeV2, dataBuffer,
+                              [](const DataBuffer &buffer) { return buffer.size; });
 }

@@ -40,7 +40,8 @@ void set_device(Simulator &sim, Lock &lock, Device &device) {
     const bool is_first = device.set_count == 0;
     enter_device(sim.machine, device);
     if (is_first) {
-        tell_stream_state(sim.machine.state_callbacks, lock, device.primary->default_stream->handle(), ACL_RT_STREAM_STATE_CREATE_POST);
+        tell_stream_state(sim.machine.state_callbacks, lock, device.primary->default_stream->handle(),
+                          ACL_RT_STREAM_STATE_CREATE_POST);
     }
 }
 
@@ -69,11 +70,13 @@ aclError aclrtSetDevice(int32_t deviceId) {
 }
 
 aclError aclrtResetDevice(int32_t deviceId) {
-    return entry(Function::aclrtResetDevice, [&](Simulator &sim, Lock &lock) { reset_device(sim, lock, deviceId, false); });
+    return entry(Function::aclrtResetDevice,
+                 [&](Simulator &sim, Lock &lock) { reset_device(sim, lock, deviceId, false); });
 }
 
 aclError aclrtResetDeviceForce(int32_t deviceId) {
-    return entry(Function::aclrtResetDeviceForce, [&](Simulator &sim, Lock &lock) { reset_device(sim, lock, deviceId, true); });
+    return entry(Function::aclrtResetDeviceForce,
+                 [&](Simulator &sim, Lock &lock) { reset_device(sim, lock, deviceId, true); });
 }
 
 aclError aclrtGetDevice(int32_t *deviceId) {
@@ -96,7 +99,8 @@ aclError aclrtSetTsDevice(aclrtTsId tsId) {
 }
 
 aclError aclrtSynchronizeDevice() {
-    return entry(Function::aclrtSynchronizeDevice, [&](Simulator &sim, Lock &lock) { synchronize_device(sim.machine, lock, deadline_of(sim, -1)); });
+    return entry(Function::aclrtSynchronizeDevice,
+                 [&](Simulator &sim, Lock &lock) { synchronize_device(sim.machine, lock, deadline_of(sim, -1)); });
 }
 
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {

@@ -85,7 +85,7 @@ std::int64_t attribute_of(const Device &device, aclrtDevAttr attribute) {
         }
         if (row.needs != kNothing && !product.has(row.needs)) {
             fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no device attribute %d", product.name,
-                   static_cast<int>(attribute));
+                              static_cast<int>(attribute));
         }
         return row.value(device, product);
     }
@@ -187,11 +187,13 @@ aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t *const 
 }
 
 aclError aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId, int32_t *const logicDevId) {
-    return convert_id(Function::aclrtGetLogicDevIdByPhyDevId, phyDevId, logicDevId, user_of_physical);  // really a user id, as documented
+    return convert_id(Function::aclrtGetLogicDevIdByPhyDevId, phyDevId, logicDevId,
+                      user_of_physical);  // really a user id, as documented
 }
 
 aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t *const phyDevId) {
-    return convert_id(Function::aclrtGetPhyDevIdByLogicDevId, logicDevId, phyDevId, physical_of_user);  // really of a user id, as documented
+    return convert_id(Function::aclrtGetPhyDevIdByLogicDevId, logicDevId, phyDevId,
+                      physical_of_user);  // really of a user id, as documented
 }
 
 aclError aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId, int32_t *const userDevId) {
@@ -220,7 +222,8 @@ aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int
                 *value = static_cast<int64_t>(product.l2_bytes);
                 break;
             default:
-                fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no device information %d", static_cast<int>(deviceInfo));
+                fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no device information %d",
+                                  static_cast<int>(deviceInfo));
         }
     });
 }

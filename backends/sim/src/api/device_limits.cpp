@@ -18,7 +18,7 @@ void require_limit_here(aclrtDeviceLimit limit) {
     require_supported();
     if (!has_device_limit(limit)) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no limit %d, which is for SIMT kernels",
-               config().product->name, static_cast<int>(limit));
+                          config().product->name, static_cast<int>(limit));
     }
 }
 

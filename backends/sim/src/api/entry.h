@@ -91,11 +91,12 @@ aclError entry(Function function, Body body) {
 }
 
 // The check of the chip that the runtime layer makes: after the argument checks of the ACL layer, before its own.
-inline void require_supported() {
-    if (!is_documented_for(current_call()->function, *config().product)) {
+inline void require_supported(Function function) {
+    if (!is_documented_for(function, *config().product)) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s does not have this function", config().product->name);
     }
 }
+inline void require_supported() { require_supported(current_call()->function); }
 
 // --- handles; all with the engine lock held --------------------------------------------------------------------------
 
@@ -129,6 +130,9 @@ inline ContextStream &require_stream(Simulator &sim, aclrtStream stream) {
 
 // Most operations demand that the stream belongs to the current context.
 inline ContextStream &require_own(Simulator &sim, ContextStream &stream) {
+    if (stream.context.handle() == thread_context().current()) {
+        return stream;  // a stream that lives has a context that does
+    }
     const Context &context = require_context(sim);
     if (&stream.context != &context) {
         fail(ACL_ERROR_RT_STREAM_CONTEXT, "stream %u belongs to another context than the calling thread's", stream.id);

@@ -24,6 +24,8 @@ aclError thread_error(Function function, aclrtLastErrLevel level, bool clear) {
 
 const char *aclGetRecentErrMsg() { return take_recent_text(); }
 
-aclError aclrtPeekAtLastError(aclrtLastErrLevel level) { return thread_error(Function::aclrtPeekAtLastError, level, false); }
+aclError aclrtPeekAtLastError(aclrtLastErrLevel level) {
+    return thread_error(Function::aclrtPeekAtLastError, level, false);
+}
 
 aclError aclrtGetLastError(aclrtLastErrLevel level) { return thread_error(Function::aclrtGetLastError, level, true); }

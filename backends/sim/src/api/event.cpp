@@ -37,7 +37,9 @@ aclError create(Function function, aclrtEvent *event, Event::Mode mode, std::uin
     });
 }
 
-[[noreturn]] void refuse_kind(const char *what) { fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "not with %s event", what); }
+[[noreturn]] void refuse_kind(const char *what) {
+    fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "not with %s event", what);
+}
 
 // A query tells of a failure that stays, STOP mode or a device that is lost: of the context of the newest record.
 void require_healthy_record(const Event &event) {
@@ -46,7 +48,8 @@ void require_healthy_record(const Event &event) {
     }
 }
 
-// A bad handle shows before what the kind of the event forbids, a missing context behind it. nullptr: the default stream.
+// A bad handle shows before what the kind of the event forbids, a missing context behind it. nullptr: the default
+// stream.
 ContextStream *require_named_stream(Simulator &sim, aclrtStream stream) {
     return stream == nullptr ? nullptr : &require_handle<ContextStream>(sim, stream, "stream");
 }
@@ -85,8 +88,8 @@ void associate(std::int8_t &first, std::uint32_t flag) {
 ContextStream &require_recordable(const Event &event, ContextStream &stream) {
     if (stream.keeper != nullptr && (event.is_default() || event.is_ipc() || event.mode == Event::Mode::New)) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-               "stream %u is bound to a model; use an event of aclrtCreateEventWithFlag with ACL_EVENT_SYNC",
-               stream.id);
+                          "stream %u is bound to a model; use an event of aclrtCreateEventWithFlag with ACL_EVENT_SYNC",
+                          stream.id);
     }
     return stream;
 }
@@ -97,7 +100,7 @@ aclError record(Function function, aclrtEvent event, aclrtStream stream, std::ui
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no record flag %u", flag);
         }
         require(event, "event");
-        require_supported();
+        require_supported(function);
         Event &found = require_event(sim, event);
         ContextStream *const named = require_named_stream(sim, stream);
         refuse_device_only(found);
@@ -218,7 +221,8 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag) {
 }
 
 aclError aclrtDestroyEvent(aclrtEvent event) {
-    return entry(Function::aclrtDestroyEvent, [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_event(sim, event)); });
+    return entry(Function::aclrtDestroyEvent,
+                 [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_event(sim, event)); });
 }
 
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
@@ -294,7 +298,8 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
 }
 
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
-    return entry(Function::aclrtSynchronizeEvent, [&](Simulator &sim, Lock &lock) { synchronize(sim, lock, event, -1); });
+    return entry(Function::aclrtSynchronizeEvent,
+                 [&](Simulator &sim, Lock &lock) { synchronize(sim, lock, event, -1); });
 }
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {

@@ -29,7 +29,8 @@ std::uint32_t field(Function function, const aclrtExceptionInfo *info, std::uint
 }  // namespace
 
 aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
-    return entry(Function::aclrtSetExceptionInfoCallback, [&](Simulator &sim, Lock &) { sim.machine.exceptions.set_single(callback); });
+    return entry(Function::aclrtSetExceptionInfoCallback,
+                 [&](Simulator &sim, Lock &) { sim.machine.exceptions.set_single(callback); });
 }
 
 aclError aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback) {

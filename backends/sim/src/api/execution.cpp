@@ -66,7 +66,8 @@ aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {
 }
 
 aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout) {  // documented for no product (section 10 [obs])
-    return entry(Function::aclrtSetOpExecuteTimeOutWithMs, [&](Simulator &, Lock &) { set_timeout(std::min<std::uint64_t>(timeout, kLongestMs) * 1000); });
+    return entry(Function::aclrtSetOpExecuteTimeOutWithMs,
+                 [&](Simulator &, Lock &) { set_timeout(std::min<std::uint64_t>(timeout, kLongestMs) * 1000); });
 }
 
 aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout) {
@@ -92,8 +93,9 @@ aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduc
         require(dst, "dst");
         require(src, "src");
         if (reserve != nullptr || !is_reducible(type)) {
-            fail_unremembered(ACL_ERROR_INVALID_PARAM, "reserve must be NULL, and data type %d be one that can be reduced",
-                   static_cast<int>(type));
+            fail_unremembered(ACL_ERROR_INVALID_PARAM,
+                              "reserve must be NULL, and data type %d be one that can be reduced",
+                              static_cast<int>(type));
         }
         if (count == 0 || kind < ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM || kind > ACL_RT_MEMCPY_SDMA_AUTOMATIC_EQUAL) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes, reduction %d", static_cast<unsigned long long>(count),
@@ -101,8 +103,8 @@ aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduc
         }
         ContextStream &on = require_own_stream(sim, stream);
         if (!is_reduced_by(*config().product, type)) {
-            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s does not reduce data type %d", config().product->name,
-                   static_cast<int>(type));
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s does not reduce data type %d",
+                              config().product->name, static_cast<int>(type));
         }
         require_runtime_memory(sim, dst, count, AccessMode::ReadWrite, "dst");
         require_runtime_memory(sim, src, count, AccessMode::Read, "src");

@@ -37,8 +37,8 @@ bool check_d32(Simulator &sim, const void *ptr, std::size_t memSize, std::size_t
     }
     require(ptr, "ptr");
     if (reinterpret_cast<std::uintptr_t>(ptr) % kWord != 0 || memSize / kWord < words) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%p is not aligned to 4 bytes, or %zu words exceed %zu bytes", ptr, words,
-               memSize);
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%p is not aligned to 4 bytes, or %zu words exceed %zu bytes", ptr,
+                          words, memSize);
     }
     const Place place = sim.memory.space().locate(ptr).place;
     if (place != Place::Pinned && place != Place::Device) {

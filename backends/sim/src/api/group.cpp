@@ -46,7 +46,7 @@ GroupList &require_list(Simulator &sim, const aclrtGroupInfo *info) {
     GroupList *list = sim.core.registry().find<GroupList>(const_cast<aclrtGroupInfo *>(info));
     if (list == nullptr) {
         fail_unremembered(ACL_ERROR_INVALID_PARAM, "%p is not from aclrtCreateGroupInfo, or was destroyed",
-               static_cast<const void *>(info));
+                          static_cast<const void *>(info));
     }
     return *list;
 }
@@ -73,11 +73,13 @@ aclrtGroupInfo *aclrtCreateGroupInfo() {
 }
 
 aclError aclrtDestroyGroupInfo(aclrtGroupInfo *groupInfo) {
-    return entry(Function::aclrtDestroyGroupInfo, [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_list(sim, groupInfo)); });
+    return entry(Function::aclrtDestroyGroupInfo,
+                 [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_list(sim, groupInfo)); });
 }
 
 aclError aclrtGetAllGroupInfo(aclrtGroupInfo *groupInfo) {
-    return entry(Function::aclrtGetAllGroupInfo, [&](Simulator &sim, Lock &) { require_list(sim, groupInfo).is_filled = true; });
+    return entry(Function::aclrtGetAllGroupInfo,
+                 [&](Simulator &sim, Lock &) { require_list(sim, groupInfo).is_filled = true; });
 }
 
 aclError aclrtGetGroupInfoDetail(const aclrtGroupInfo *groupInfo, int32_t groupIndex, aclrtGroupAttr attr,
@@ -88,7 +90,8 @@ aclError aclrtGetGroupInfoDetail(const aclrtGroupInfo *groupInfo, int32_t groupI
         require(paramRetSize, "paramRetSize");
         const GroupList &list = require_list(sim, groupInfo);
         if (groupIndex < 0 || groupIndex >= static_cast<int32_t>(config().groups)) {
-            fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no group %d; there are %u", groupIndex, config().groups);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no group %d; there are %u", groupIndex,
+                              config().groups);
         }
         const std::int32_t value = attribute_of(groupIndex, attr);
         if (valueLen < sizeof value) {

@@ -99,7 +99,7 @@ aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cf
         const MallocConfig wanted = read_malloc_config(cfg, {ACL_RT_MEM_ATTR_MODULE_ID, ACL_RT_MEM_ATTR_VA_FLAG});
         if (wanted.keeps_address && !config().product->has(kKeepsHostAddress)) {
             fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s cannot show host memory at the same address",
-                   config().product->name);
+                              config().product->name);
         }
         *ptr = allocate_pinned(sim, lock, size, wanted.module);
     });
@@ -126,7 +126,8 @@ aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type,
         require(devPtr, "devPtr");
         require_size(size);
         if ((static_cast<std::uint32_t>(type) & ~kRegisterTypes) != 0) {
-            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "there is no register type %#x", static_cast<unsigned>(type));
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "there is no register type %#x",
+                              static_cast<unsigned>(type));
         }
         require_context(sim);
         require_supported();

@@ -10,9 +10,7 @@ namespace {
 // The simulator is started: a process that is forked after aclInit has used the runtime.
 template <class Body>
 aclError with_initialization(Function function, Body body) {
-    return checked_entry(function, [&] {
-        body(Simulator::get().initialization);
-    });
+    return checked_entry(function, [&] { body(Simulator::get().initialization); });
 }
 
 template <class Callback>
@@ -39,7 +37,8 @@ aclError aclInit(const char *configPath) {
 }
 
 aclError aclFinalize() {
-    return with_initialization(Function::aclFinalize, [&](Initialization &initialization) { initialization.finalize(); });
+    return with_initialization(Function::aclFinalize,
+                               [&](Initialization &initialization) { initialization.finalize(); });
 }
 
 aclError aclFinalizeReference(uint64_t *refCount) {

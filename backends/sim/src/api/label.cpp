@@ -21,7 +21,8 @@ Label &require_label(Simulator &sim, aclrtLabel label) {
 
 [[noreturn]] void fail_jump(const ContextStream &stream) {
     if (stream.keeper != nullptr) {
-        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the simulator has no labels and switches in the streams of models");
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                          "the simulator has no labels and switches in the streams of models");
     }
     fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is not bound to a model", stream.id);
 }

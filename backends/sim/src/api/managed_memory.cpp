@@ -61,8 +61,7 @@ void get_attribute(Simulator &sim, aclrtMemManagedRangeAttribute attribute, cons
 // The pages come to be, as they would where they are sent to. The memory may have been freed meanwhile.
 class PrefetchTask final : public Task {
   public:
-    PrefetchTask(Simulator &sim, const void *pointer, std::size_t size)
-        : sim_(sim), pointer_(pointer), size_(size) {}
+    PrefetchTask(Simulator &sim, const void *pointer, std::size_t size) : sim_(sim), pointer_(pointer), size_(size) {}
     TaskKind kind() const override { return TaskKind::Prefetch; }
     Start start(Stream &) override {
         return sim_.memory.managed_memory.contains(pointer_, size_) ? Start::Run : Start::Done;
@@ -210,7 +209,8 @@ aclError aclrtMemManagedPrefetchBatchAsync(const void **ptrs, size_t *sizes, siz
             require_managed(sim, ptrs[i], sizes[i]);
         }
         for (std::size_t i = 0; i < count; ++i) {
-            ContextStream &on = require_own_stream(sim, stream);  // anew: admit() may wait, and others destroy the stream
+            ContextStream &on =
+                require_own_stream(sim, stream);  // anew: admit() may wait, and others destroy the stream
             sim.core.admit(lock, on);
             note_use(sim.memory, ptrs[i], sizes[i], AccessMode::Read, "ptrs");
             sim.core.submit(on, PrefetchTask(sim, ptrs[i], sizes[i]));

@@ -47,7 +47,8 @@ std::size_t padded(std::size_t size, std::size_t padding) {
     return round_up(size, kUnit) + padding;
 }
 
-void *allocate_device(Simulator &sim, Lock &lock, std::size_t size, bool is_p2p, std::uint64_t page, std::uint16_t module) {
+void *allocate_device(Simulator &sim, Lock &lock, std::size_t size, bool is_p2p, std::uint64_t page,
+                      std::uint16_t module) {
     Device &device = require_current_device(sim);
     if (page == kGiantPage && !config().product->has_huge1g_pages) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no 1 GiB pages", config().product->name);
@@ -56,9 +57,8 @@ void *allocate_device(Simulator &sim, Lock &lock, std::size_t size, bool is_p2p,
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no P2P memory", config().product->name);
     }
     Heap &heap = sim.memory.space().device(device.physical_id);
-    void *address = allocate_patiently(sim.memory, lock, [&] {
-        return heap.allocate(size, page == 0 ? page_for(size) : page, module);
-    });
+    void *address = allocate_patiently(sim.memory, lock,
+                                       [&] { return heap.allocate(size, page == 0 ? page_for(size) : page, module); });
     if (address == nullptr) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%zu bytes do not fit: %llu of %llu bytes are free on device %u", size,
              static_cast<unsigned long long>(heap.free_bytes()), static_cast<unsigned long long>(heap.capacity()),

@@ -72,11 +72,11 @@ ContextStream &require_stream_here(Simulator &sim, aclrtStream stream) {
 void require_valid(const aclrtMemPoolProps &props) {
     if (props.allocType != ACL_MEM_ALLOCATION_TYPE_PINNED) {
         fail_unremembered(ACL_ERROR_INVALID_PARAM, "allocType is %d; pools are of ACL_MEM_ALLOCATION_TYPE_PINNED",
-               static_cast<int>(props.allocType));
+                          static_cast<int>(props.allocType));
     }
     if (props.location.type != ACL_MEM_LOCATION_TYPE_DEVICE) {
         fail_unremembered(ACL_ERROR_INVALID_PARAM, "location.type is %d; pools are on ACL_MEM_LOCATION_TYPE_DEVICE",
-               static_cast<int>(props.location.type));
+                          static_cast<int>(props.location.type));
     }
     const auto is_set = [](unsigned char byte) { return byte != 0; };
     if (std::any_of(std::begin(props.reserved), std::end(props.reserved), is_set)) {

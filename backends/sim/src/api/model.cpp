@@ -78,8 +78,8 @@ aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag)
             fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is bound to model %u", bound.id, model_of(bound)->id);
         }
         if (bound.stops_on_failure || bound.aborting > 0 || (bound.flags & ACL_STREAM_FAST_LAUNCH) != 0) {
-            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u stops on failure, is being aborted, or launches fast",
-                   bound.id);
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                              "stream %u stops on failure, is being aborted, or launches fast", bound.id);
         }
         require_own(sim, bound);
         require_own(sim, model).bind(bound, flag == kHead);

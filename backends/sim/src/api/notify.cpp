@@ -41,7 +41,8 @@ aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag) {
         }
         Context *context = current_context(sim);
         if (context == nullptr) {
-            fail_unremembered(ACL_ERROR_RT_CONTEXT_NULL, "the calling thread has no current context; call aclrtSetDevice in it");
+            fail_unremembered(ACL_ERROR_RT_CONTEXT_NULL,
+                              "the calling thread has no current context; call aclrtSetDevice in it");
         }
         require_not_lost(context->device);
         *notify = Notify::create(sim.core, context->device)->handle();

@@ -99,7 +99,7 @@ aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclrtMemHandl
         require(handle, "handle");
         if (handleType != ACL_MEM_HANDLE_TYPE_NONE) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "handle type %d is not ACL_MEM_HANDLE_TYPE_NONE",
-                   static_cast<int>(handleType));
+                              static_cast<int>(handleType));
         }
         require(shareableHandle, "shareableHandle");
         require_export_flags(flags);

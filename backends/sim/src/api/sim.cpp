@@ -79,9 +79,8 @@ aclError aclsimClearFaults() {
 
 uint64_t aclsimGetCheckReports(void) {
     uint64_t reports = 0;
-    ungated_entry(Function::aclsimGetCheckReports, [&](Simulator &sim, Lock &) {
-        reports = sim.memory_check.reports();
-    });
+    ungated_entry(Function::aclsimGetCheckReports,
+                  [&](Simulator &sim, Lock &) { reports = sim.memory_check.reports(); });
     return reports;
 }
 

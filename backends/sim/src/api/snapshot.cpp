@@ -29,7 +29,8 @@ std::vector<Listener> g_listeners;  // in the order of their registration
 
 void require_own_process(int pid, const void *reserved) {
     if (pid != getpid()) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "process %d is not the calling one, %d", pid, static_cast<int>(getpid()));
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "process %d is not the calling one, %d", pid,
+                          static_cast<int>(getpid()));
     }
     if (reserved != nullptr) {
         fail_unremembered(ACL_ERROR_INVALID_PARAM, "the second argument must be NULL");

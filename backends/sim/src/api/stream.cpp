@@ -62,7 +62,7 @@ void synchronize(Simulator &sim, Lock &lock, aclrtStream stream, std::int32_t ti
     if (found->is_always_complete()) {
         return;
     }
-    require_context(sim);                                 // not the stream's own: it is switched to (section 3)
+    require_context(sim);                        // not the stream's own: it is switched to (section 3)
     const Ref<Context> context(found->context);  // others may destroy it meanwhile
     require_not_aborting(*found);
     require_healthy(*context);
@@ -91,9 +91,9 @@ void set_failure_mode(ContextStream &stream, std::uint64_t mode) {
         return;
     }
     if (!stop || (stream.flags & ACL_STREAM_DEVICE_USE_ONLY) != 0 || stream.keeper != nullptr) {
-        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-               "stream %u cannot go back from STOP to CONTINUE, is for the device alone, or bound to a model",
-               stream.id);
+        fail_unremembered(
+            ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+            "stream %u cannot go back from STOP to CONTINUE, is for the device alone, or bound to a model", stream.id);
     }
     stream.stops_on_failure = stream.context.stops_on_failure = true;
 }
@@ -116,7 +116,9 @@ void set_overflow_switch(ContextStream &stream, std::uint32_t value) {
     }
 }
 
-std::uint32_t overflow_switch(const ContextStream &stream) { return config().product->is_stars ? stream.overflow_switch : 1; }
+std::uint32_t overflow_switch(const ContextStream &stream) {
+    return config().product->is_stars ? stream.overflow_switch : 1;
+}
 
 void set_custom_tag(ContextStream &stream, std::uint32_t tag) {
     if (config().product->has_control_queue) {  // other chips ignore it
@@ -140,7 +142,8 @@ ContextStream &require_prioritized(Simulator &sim, aclrtStream stream) {
     }
     ContextStream &found = require_handle<ContextStream>(sim, stream, "stream");
     if ((found.flags & ACL_STREAM_CPU_SCHEDULE) != 0) {
-        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u is scheduled by the AI CPU and has no priority", found.id);
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u is scheduled by the AI CPU and has no priority",
+                          found.id);
     }
     return found;
 }
@@ -165,10 +168,13 @@ aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uin
 
 aclError aclrtDestroyStream(aclrtStream stream) { return destroy(Function::aclrtDestroyStream, stream, false); }
 
-aclError aclrtDestroyStreamForce(aclrtStream stream) { return destroy(Function::aclrtDestroyStreamForce, stream, true); }
+aclError aclrtDestroyStreamForce(aclrtStream stream) {
+    return destroy(Function::aclrtDestroyStreamForce, stream, true);
+}
 
 aclError aclrtSynchronizeStream(aclrtStream stream) {
-    return entry(Function::aclrtSynchronizeStream, [&](Simulator &sim, Lock &lock) { synchronize(sim, lock, stream, -1); });
+    return entry(Function::aclrtSynchronizeStream,
+                 [&](Simulator &sim, Lock &lock) { synchronize(sim, lock, stream, -1); });
 }
 
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
@@ -326,8 +332,7 @@ aclError aclrtStreamStop(aclrtStream stream) {
         // Stopping the task that runs is waiting for its end, also when a failure has stopped the context. The queue is
         // kept.
         const Ref<ContextStream> found(require_unbound(require_own_stream(sim, stream)));
-        const bool is_running =
-            found->state == Stream::State::Running && found->runner != std::this_thread::get_id();
+        const bool is_running = found->state == Stream::State::Running && found->runner != std::this_thread::get_id();
         const std::uint64_t last = is_running ? found->queue.front()->sequence : 0;
         std::optional<HostWait> wait;
         while (!found->is_done(last)) {
@@ -352,7 +357,8 @@ aclError aclrtPersistentTaskClean(aclrtStream stream) {
             fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not a persistent stream of a loaded model that is at rest",
                  found.id);
         }
-        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the simulator does not empty the streams of a loaded model");
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                          "the simulator does not empty the streams of a loaded model");
     });
 }
 

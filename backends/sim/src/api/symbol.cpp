@@ -1,8 +1,8 @@
 // Variables of device programs (memory_cmo_allocator.md section 10).
 #include "memory/symbol.h"
 
-#include "api/entry.h"
 #include "api/copy.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 
@@ -19,7 +19,8 @@ struct Access {
 
 void require_direction(const Access &access) {
     if (access.kind != access.direction && access.kind != ACL_MEMCPY_DEFAULT) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "copy kind %d does not fit the function", static_cast<int>(access.kind));
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "copy kind %d does not fit the function",
+                          static_cast<int>(access.kind));
     }
 }
 
@@ -31,8 +32,8 @@ unsigned char *require_part(Simulator &sim, const Access &access) {
         fail_unremembered(ACL_ERROR_FAILURE, "offset %zu and count %zu wrap around", access.offset, access.count);
     }
     if (access.offset + access.count > size) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu bytes from %zu on are not inside the variable's %llu", access.count,
-               access.offset, static_cast<unsigned long long>(size));
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu bytes from %zu on are not inside the variable's %llu",
+                          access.count, access.offset, static_cast<unsigned long long>(size));
     }
     return static_cast<unsigned char *>(sim.memory.symbols.address_of(access.symbol, device)) + access.offset;
 }
@@ -48,7 +49,8 @@ aclError copy_from(Function function, void *dst, std::size_t limit, const Access
         require(dst, "dst");
         require_supported();
         if (access.count > limit) {
-            fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu bytes do not fit into a destination of %zu", access.count, limit);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu bytes do not fit into a destination of %zu", access.count,
+                              limit);
         }
         require_direction(access);
         copy(sim, lock, Transfer::plain(dst, require_part(sim, access), access.count));
@@ -100,17 +102,20 @@ aclError aclrtGetSymbolSize(const void *symbol, size_t *size) {
 
 aclError aclrtMemcpyFromSymbol(void *dst, size_t dstMax, const void *symbol, size_t count, size_t offset,
                                aclrtMemcpyKind kind) {
-    return copy_from(Function::aclrtMemcpyFromSymbol, dst, dstMax, {symbol, count, offset, kind, ACL_MEMCPY_DEVICE_TO_HOST}, copy_block);
+    return copy_from(Function::aclrtMemcpyFromSymbol, dst, dstMax,
+                     {symbol, count, offset, kind, ACL_MEMCPY_DEVICE_TO_HOST}, copy_block);
 }
 
 aclError aclrtMemcpyFromSymbolAsync(void *dst, size_t dstMax, const void *symbol, size_t count, size_t offset,
                                     aclrtMemcpyKind kind, aclrtStream stream) {
-    return copy_from(Function::aclrtMemcpyFromSymbolAsync, dst, dstMax, {symbol, count, offset, kind, ACL_MEMCPY_DEVICE_TO_HOST},
+    return copy_from(Function::aclrtMemcpyFromSymbolAsync, dst, dstMax,
+                     {symbol, count, offset, kind, ACL_MEMCPY_DEVICE_TO_HOST},
                      in_order_of(stream, ACL_MEMCPY_DEVICE_TO_HOST));
 }
 
 aclError aclrtMemcpyToSymbol(const void *symbol, const void *src, size_t count, size_t offset, aclrtMemcpyKind kind) {
-    return copy_to(Function::aclrtMemcpyToSymbol, src, {symbol, count, offset, kind, ACL_MEMCPY_HOST_TO_DEVICE}, copy_block);
+    return copy_to(Function::aclrtMemcpyToSymbol, src, {symbol, count, offset, kind, ACL_MEMCPY_HOST_TO_DEVICE},
+                   copy_block);
 }
 
 aclError aclrtMemcpyToSymbolAsync(const void *symbol, const void *src, size_t count, size_t offset,

@@ -98,8 +98,9 @@ std::string require_version(const std::string &package) {
             return version;
         }
     }
-    fail_unremembered(ACL_ERROR_INVALID_FILE, "no version of the package \"%s\" is installed where ASCEND_HOME_PATH or %s says",
-           package.c_str(), kInstallInfo);
+    fail_unremembered(ACL_ERROR_INVALID_FILE,
+                      "no version of the package \"%s\" is installed where ASCEND_HOME_PATH or %s says",
+                      package.c_str(), kInstallInfo);
 }
 
 template <std::size_t Size>
@@ -260,7 +261,7 @@ Json read_feature_list(const std::string &path) {
         return text.empty() ? Json() : parse_json(text, kJsonDepth);
     } catch (const JsonError &error) {
         fail_unremembered(ACL_ERROR_PARSE_FILE, "%s is not JSON: %s, at byte %zu", path.c_str(), error.what.c_str(),
-               error.position);
+                          error.position);
     }
 }
 
@@ -290,7 +291,8 @@ struct AttributeList {
 AttributeList read_attributes() {
     const std::string path = find_above_library("data/ascendcl_config/swFeatureList.json");
     if (path.empty()) {
-        fail_unremembered(ACL_ERROR_INVALID_FILE, "there is no data/ascendcl_config/swFeatureList.json above the library");
+        fail_unremembered(ACL_ERROR_INVALID_FILE,
+                          "there is no data/ascendcl_config/swFeatureList.json above the library");
     }
     const Json features = read_feature_list(path);
     const MajorMinor runtime =
@@ -344,7 +346,7 @@ aclError aclsysGetVersionStr(char *pkgName, char *versionStr) {
         const std::string version = require_version(pkgName);
         if (version.size() >= ACL_PKG_VERSION_MAX_SIZE) {
             fail_unremembered(ACL_ERROR_INTERNAL_ERROR, "the version of %s does not fit into %d bytes", pkgName,
-                   ACL_PKG_VERSION_MAX_SIZE);
+                              ACL_PKG_VERSION_MAX_SIZE);
         }
         std::strcpy(versionStr, version.c_str());
     });

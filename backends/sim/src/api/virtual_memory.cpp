@@ -62,7 +62,7 @@ const Attribute &require_attribute(const aclrtPhysicalMemProp &prop) {
     const Attribute *found = find_attribute(prop.memAttr);
     if (found == nullptr || (is_on_device(prop) && found->kind == Kind::Ddr)) {
         fail_unremembered(ACL_ERROR_INVALID_PARAM, "memory attribute %d cannot be allocated there",
-               static_cast<int>(prop.memAttr));
+                          static_cast<int>(prop.memAttr));
     }
     return *found;
 }
@@ -72,8 +72,8 @@ void require_available(const Attribute &attribute, const aclrtPhysicalMemProp &p
     const std::string product = " " + std::string(config().product->name) + " ";
     const bool is_there = attribute.products == nullptr || std::strstr(attribute.products, product.c_str()) != nullptr;
     if (!is_there || (attribute.page == kGiantPage && !is_on_device(prop))) {
-        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no memory of attribute %d there", config().product->name,
-               static_cast<int>(attribute.attribute));
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no memory of attribute %d there",
+                          config().product->name, static_cast<int>(attribute.attribute));
     }
 }
 
@@ -97,7 +97,8 @@ void require_reservation(void **pointer, std::uint64_t size, std::uint64_t flags
     require(pointer, "virPtr");
     require_size(size);
     if (flags > 1) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags %#llx is neither 0 nor 1", static_cast<unsigned long long>(flags));
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags %#llx is neither 0 nor 1",
+                          static_cast<unsigned long long>(flags));
     }
     require_supported();
 }
@@ -130,8 +131,9 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrt
         const aclrtMemLocationType type = prop->location.type;
         if (prop->handleType != ACL_MEM_HANDLE_TYPE_NONE || prop->allocationType != ACL_MEM_ALLOCATION_TYPE_PINNED ||
             type == ACL_MEM_LOCATION_TYPE_UNREGISTERED || type == ACL_MEM_LOCATION_TYPE_MANAGED) {
-            fail_unremembered(ACL_ERROR_INVALID_PARAM, "handle type %d, allocation type %d or location type %d cannot be had",
-                   static_cast<int>(prop->handleType), static_cast<int>(prop->allocationType), static_cast<int>(type));
+            fail_unremembered(
+                ACL_ERROR_INVALID_PARAM, "handle type %d, allocation type %d or location type %d cannot be had",
+                static_cast<int>(prop->handleType), static_cast<int>(prop->allocationType), static_cast<int>(type));
         }
         const Attribute &attribute = require_attribute(*prop);
         if (is_on_device(*prop)) {
@@ -160,7 +162,7 @@ aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t, void *expect
         require_reservation(virPtr, size, flags);
         if (expectPtr != nullptr && config().product->has(kHasSimt)) {
             fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s takes no wish: expectPtr must be NULL",
-                   config().product->name);
+                              config().product->name);
         }
         if (flags == 0 && size > kLargestOfSmallPages) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%zu bytes are more than a reservation for small pages can have: 128 GiB",
@@ -230,8 +232,9 @@ aclError aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location, uint64_t *f
         require(virPtr, "virPtr");
         require(location, "location");
         require(flag, "flag");
-        *flag = sim.memory.virtual_memory.has_access(virPtr, *location) ? std::uint64_t{ACL_RT_MEM_ACCESS_FLAGS_READWRITE}
-                                                                      : kNeverGranted;
+        *flag = sim.memory.virtual_memory.has_access(virPtr, *location)
+                    ? std::uint64_t{ACL_RT_MEM_ACCESS_FLAGS_READWRITE}
+                    : kNeverGranted;
     });
 }
 
@@ -312,7 +315,8 @@ aclError aclrtMemMapSetLink(aclrtDrvMemHandle handle, aclrtMemLinkType adviceLin
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no link %d", static_cast<int>(adviceLink));
         }
         if (!config().product->has(kHasSuperPod)) {
-            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no links to choose from", config().product->name);
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no links to choose from",
+                              config().product->name);
         }
         require_memory(sim, handle);
         const bool is_of_950 = adviceLink > ACL_RT_MEM_ACCESS_LINK_HCCS;

@@ -283,9 +283,10 @@ std::string apply_faults(Faults &faults, Memory &memory, const std::string &text
     try {
         for (const std::string &entry : split(text, ';')) {
             if (!entry.empty() && !apply_one(faults, memory, entry)) {
-                fail_unremembered(ACL_ERROR_INVALID_PARAM,
-                       "not all is one of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, "
-                       "limit:streams|events|notifies|memory=N, lose:DEVICE=CODE");
+                fail_unremembered(
+                    ACL_ERROR_INVALID_PARAM,
+                    "not all is one of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, "
+                    "limit:streams|events|notifies|memory=N, lose:DEVICE=CODE");
             }
         }
     } catch (const Failure &) {

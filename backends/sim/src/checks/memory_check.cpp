@@ -119,7 +119,8 @@ std::string native_place() {
 void find_call_place() {
     char text[256] = "";
     auto *const provider = g_provider.load(std::memory_order_acquire);
-    current_call()->place = (provider != nullptr && provider(text, sizeof text) == 0 ? std::string(text) : native_place());
+    current_call()->place =
+        (provider != nullptr && provider(text, sizeof text) == 0 ? std::string(text) : native_place());
 }
 
 void set_call_site_provider(std::int32_t (*provider)(char *, std::size_t)) {

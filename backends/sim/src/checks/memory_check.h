@@ -67,9 +67,9 @@ class MemoryCheck final : public Observer {
     std::shared_ptr<Block> retire(Live::iterator block);
 
     Live live_;
-    std::deque<std::shared_ptr<Block>> retired_;                    // the newest ones, oldest first
-    std::map<std::uint64_t, std::shared_ptr<Block>> in_stream_;     // that a stream is to come to, by number
-    std::map<const Task *, std::shared_ptr<MemoryUses>> uses_;      // of tasks that are not done
+    std::deque<std::shared_ptr<Block>> retired_;                 // the newest ones, oldest first
+    std::map<std::uint64_t, std::shared_ptr<Block>> in_stream_;  // that a stream is to come to, by number
+    std::map<const Task *, std::shared_ptr<MemoryUses>> uses_;   // of tasks that are not done
     std::uint64_t reports_ = 0;
 };
 

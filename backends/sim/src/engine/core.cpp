@@ -31,8 +31,7 @@ std::shared_ptr<Executor> Core::create_executor(std::uint32_t threads, bool can_
 
 // --- submitting ------------------------------------------------------------------------------------------------------
 
-bool Core::admit(Lock &lock, Stream &stream) {
-    stream.group.require_accepting(stream);
+bool Core::admit_slowly(Lock &lock, Stream &stream) {
     if (stream.keeper != nullptr) {
         stream.keeper->require_open(stream);
     }
@@ -57,11 +56,19 @@ void Core::submit_watched(Stream &stream, std::unique_ptr<Task> task) {
         task = filter_->filter(stream, std::move(task));
     }
     tell_submitted(stream, *task);
-    stream.queue.push(std::move(task));
+    enqueue(stream, std::move(task));
     if (stream.state == Stream::State::Idle) {
         advance(stream);
     }
     pump();
+}
+
+// What is kept for a model is queued when that executes it.
+void Core::enqueue(Stream &stream, std::unique_ptr<Task> task) {
+    if (stream.executes_tasks) {
+        task->note_queued(stream);
+    }
+    stream.queue.push(std::move(task));
 }
 
 void Core::append(Stream &stream, std::unique_ptr<Task> task) {

@@ -43,7 +43,10 @@ class Core {
     // What every submission checks; waits while the queue is full, and lets other threads in meanwhile. Fails with
     // what the stream's group says, or when the stream was destroyed meanwhile.
     // true: it waited, and what the caller has looked at before may have changed.
-    bool admit(Lock &lock, Stream &stream);
+    bool admit(Lock &lock, Stream &stream) {
+        stream.group.require_accepting(stream);
+        return must_look_closely(stream) ? admit_slowly(lock, stream) : false;
+    }
     // Starts or queues a task on a stream that has just admitted it. Never waits.
     template <class T>
     void submit(Stream &stream, T task);
@@ -108,7 +111,7 @@ class Core {
             observers_.tell(&Observer::accessed, *stream.queue.front(), access, is_there);
         }
     }
-    class Call;                    // from its begin to its end
+    class Call;  // from its begin to its end
 
     // --- host threads that wait; see HostWait --------------------------------------------------------------------
     const std::vector<HostWait *> &host_waits() const { return host_waits_; }
@@ -123,10 +126,13 @@ class Core {
     std::uint32_t own_threads() const { return own_threads_; }
 
   private:
-    bool may_start(Stream &stream) {
-        return !is_held_ && (scheduler_.takes_first() || scheduler_.may_start(stream));
+    bool may_start(Stream &stream) { return !is_held_ && (scheduler_.takes_first() || scheduler_.may_start(stream)); }
+    static bool must_look_closely(const Stream &stream) {
+        return stream.keeper != nullptr || stream.queue.size() >= config().product->queue_depth;
     }
+    bool admit_slowly(Lock &lock, Stream &stream);
     bool is_watched() const { return observers_.any() || filter_ != nullptr; }
+    void enqueue(Stream &stream, std::unique_ptr<Task> task);
     void submit_watched(Stream &stream, std::unique_ptr<Task> task);
     void tell_submitted(const Stream &stream, const Task &task);
     Stream &take(Choice choice, std::vector<Stream *> &candidates);
@@ -195,7 +201,7 @@ void Core::submit(Stream &stream, T task) {
             park(stream, start);
         }
     } else {
-        stream.queue.push(std::make_unique<T>(std::move(task)));
+        enqueue(stream, std::make_unique<T>(std::move(task)));
         if (stream.state == Stream::State::Idle) {
             advance(stream);
         }

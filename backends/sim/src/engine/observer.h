@@ -47,8 +47,8 @@ class Observer {
     // Mistakes of the program that the call itself cannot tell.
     virtual void freed_nothing(Time, const void * /*address*/) {}     // a stream is to free what is no live memory
     virtual void freed_registered(Time, const void * /*address*/) {}  // it was not unregistered before
-    // A call of the thread works on memory until it ends, is done with it, or submits a task that takes the memory over.
-    // Calls nest: callbacks make them.
+    // A call of the thread works on memory until it ends, is done with it, or submits a task that takes the memory
+    // over. Calls nest: callbacks make them.
     virtual void call_began(Time) {}
     virtual void call_accesses(Time, const Access &) {}
     virtual void call_done_with_memory(Time) {}

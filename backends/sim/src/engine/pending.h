@@ -11,12 +11,11 @@ namespace aclsim {
 // Guarded by the engine's lock.
 class PendingTasks {
   public:
-    // The next task that is submitted to the stream.
-    void add(const Stream &stream) { entries_.push_back({Ref<const Stream>(stream), stream.submitted + 1}); }
-    void add(const Stream &stream, const Task &task) {
-        entries_.push_back({Ref<const Stream>(stream), task.sequence});
-    }
+    void add(const Stream &stream, const Task &task) { entries_.push_back({Ref<const Stream>(stream), task.sequence}); }
     void remove(const Stream &stream, const Task &task) {
+        if (entries_.empty()) {
+            return;  // it was done at once
+        }
         if (entries_.size() == 1 && entries_[0].stream == &stream && entries_[0].sequence == task.sequence) {
             entries_.pop_back();  // mostly
             return;

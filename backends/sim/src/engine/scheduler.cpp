@@ -24,7 +24,8 @@ void ReadyQueue::remove(Stream &stream) {
 }
 
 Stream *ReadyQueue::front() const {
-    const auto found = std::find_if(lists_.begin(), lists_.end(), [](const List &list) { return list.head != nullptr; });
+    const auto found =
+        std::find_if(lists_.begin(), lists_.end(), [](const List &list) { return list.head != nullptr; });
     return found == lists_.end() ? nullptr : found->head;
 }
 

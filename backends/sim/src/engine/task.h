@@ -75,7 +75,7 @@ class Task {
     virtual void fail(Stream &stream) { cancel(stream); }
     // Engine lock held. The task, which is a model's and has ended, will be started again.
     virtual void rewind() {}
-    // Engine lock held. The model has queued an execution of the task, which has its sequence number from now on.
+    // Engine lock held. The task, or an execution of it by its model, waits in the queue now.
     virtual void note_queued(const Stream &) {}
     // Engine lock held. The time limit that a Blocked task has set with the timer has come; true if it wants to be
     // started again.

@@ -23,11 +23,9 @@ class Reports {
     static void require_free(const ContextStream &stream);  // for subscribe()
     void subscribe(std::uint64_t thread, ContextStream &stream);
     void unsubscribe(std::uint64_t thread, ContextStream &stream);
-    void launch(Lock &lock, ContextStream &stream, aclrtCallback function, void *argument,
-                bool blocks_stream);
+    void launch(Lock &lock, ContextStream &stream, aclrtCallback function, void *argument, bool blocks_stream);
     // Runs what is queued for the calling thread; waits until the deadline for the first callback.
-    void process(Lock &lock, std::uint64_t thread,
-                 Time deadline);
+    void process(Lock &lock, std::uint64_t thread, Time deadline);
     // The stream goes away or is unsubscribed.
     void release(ContextStream &stream);
 
@@ -51,7 +49,6 @@ class Reports {
 };
 
 // Engine lock held.
-void launch_host_function(Machine &machine, Lock &lock, ContextStream &stream, aclrtHostFunc function,
-                          void *argument);
+void launch_host_function(Machine &machine, Lock &lock, ContextStream &stream, aclrtHostFunc function, void *argument);
 
 }  // namespace aclsim

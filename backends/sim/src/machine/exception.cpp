@@ -139,7 +139,8 @@ bool Exceptions::settle(Lock &lock, const Stream &stream, Time deadline) {
     std::optional<HostWait> wait;
     while (is_open()) {
         if (!wait) {
-            wait.emplace(core_, Outside::Clock, "the end of an exception callback, which another thread runs", deadline);
+            wait.emplace(core_, Outside::Clock, "the end of an exception callback, which another thread runs",
+                         deadline);
         }
         if (!wait->sleep(lock, delivered_)) {
             return !is_open();

@@ -68,7 +68,7 @@ Json parse_configuration(const std::string &text) {
         return parse_json(text, kDeepestNesting);
     } catch (const JsonError &error) {
         fail_unremembered(ACL_ERROR_PARSE_FILE, "the configuration is not JSON: %s, at byte %zu", error.what.c_str(),
-               error.position);
+                          error.position);
     }
 }
 
@@ -220,7 +220,8 @@ void Initialization::initialize(const char *path) {
     const bool is_given = path != nullptr && *path != '\0';
     text_ = is_given ? read_file(path) : std::string();
     if (first_text_ && *first_text_ != text_) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "the configuration is not the one that the process was first initialised with");
+        fail_unremembered(ACL_ERROR_INVALID_PARAM,
+                          "the configuration is not the one that the process was first initialised with");
     }
     try {
         const Change change(*this);

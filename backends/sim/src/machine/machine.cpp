@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint32_t kPrimaryDefaultStream = 0;
 
 Ref<ContextStream> add_stream(Machine &machine, Context &context, std::uint32_t id, std::uint32_t flags,
-                                   std::uint32_t priority) {
+                              std::uint32_t priority) {
     auto stream = make_ref<ContextStream>(context, id, flags, priority);
     machine.core.registry().add(stream);
     context.streams.push_back(stream);
@@ -121,7 +121,7 @@ void synchronize_device(Machine &machine, Lock &lock, Time deadline) {
     Context &context = require_context(machine);
     require_healthy(context);
     const auto keep = Ref<Context>(context);  // others may destroy it meanwhile,
-    auto streams = context.streams;                // or create and destroy streams
+    auto streams = context.streams;           // or create and destroy streams
     const auto is_passed_over = [](const auto &stream) { return (stream->flags & flags_not_synchronized()) != 0; };
     streams.erase(std::remove_if(streams.begin(), streams.end(), is_passed_over), streams.end());
     for (const auto &stream : streams) {
@@ -178,9 +178,7 @@ void enter_device(Machine &machine, Device &device) {
 }
 
 Context *current_context(Machine &machine) {
-    const ThreadContext &current = thread_context();
-    void *handle = current.explicit_context != nullptr ? current.explicit_context : current.primary_context;
-    Context *context = machine.core.registry().find<Context>(handle);
+    Context *context = machine.core.registry().find<Context>(thread_context().current());
     if (context == nullptr && machine.default_device() != nullptr) {
         enter_device(machine, *machine.default_device());
         context = machine.default_device()->primary.get();

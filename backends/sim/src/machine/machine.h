@@ -48,10 +48,12 @@ class Machine {
     Device *default_device_ = nullptr;
 };
 
-// What the calling thread works on. An explicit context wins over a primary one (device_context_init_errors.md section 6.1).
+// What the calling thread works on. An explicit context wins over a primary one (device_context_init_errors.md
+// section 6.1).
 struct ThreadContext {
     void *explicit_context = nullptr;  // handles, because the objects may be destroyed by another thread
     void *primary_context = nullptr;
+    void *current() const { return explicit_context != nullptr ? explicit_context : primary_context; }
 };
 ThreadContext &thread_context();
 

@@ -43,7 +43,7 @@ struct StateCallbacks {
 // All are called with the engine lock held and return with it held.
 void tell_device_state(const StateCallbacks &callbacks, Lock &lock, std::int32_t device, aclrtDeviceState state);
 void tell_stream_state(const StateCallbacks &callbacks, Lock &lock, aclrtStream stream, aclrtStreamState state);
-void tell_abort_stage(const StateCallbacks &callbacks, Lock &lock, std::int32_t device,
-                      aclrtDeviceTaskAbortStage stage, std::uint32_t timeout_ms);
+void tell_abort_stage(const StateCallbacks &callbacks, Lock &lock, std::int32_t device, aclrtDeviceTaskAbortStage stage,
+                      std::uint32_t timeout_ms);
 
 }  // namespace aclsim

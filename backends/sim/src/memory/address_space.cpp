@@ -226,8 +226,8 @@ void *AddressSpace::reserve(std::uint64_t size, std::uint64_t alignment, void *w
         return has_virtual() ? virtual_->allocate(size, alignment) : nullptr;
     }
     const auto next = wished_.lower_bound(as_integer(wish));
-    const bool is_free =
-        find_span(wished_, as_integer(wish)) == nullptr && (next == wished_.end() || next->first - as_integer(wish) >= size);
+    const bool is_free = find_span(wished_, as_integer(wish)) == nullptr &&
+                         (next == wished_.end() || next->first - as_integer(wish) >= size);
     if (!is_free || !take(as_integer(wish), as_integer(wish) + size)) {
         return nullptr;
     }

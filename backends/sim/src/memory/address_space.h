@@ -118,7 +118,7 @@ class AddressSpace {
     std::vector<std::shared_ptr<PageFile>> files_;  // of the devices
     std::map<std::uintptr_t, Range> ranges_;
     std::map<std::uintptr_t, std::uint64_t> clearing_;  // begin -> size
-    std::unique_ptr<Heap> virtual_;  // addresses
+    std::unique_ptr<Heap> virtual_;                     // addresses
     std::uintptr_t virtual_begin_ = 0;
     // Addresses that users chose, begin -> end: those reserved now, and all that the host ever gave. Those stay taken,
     // because a task that uses them too late must hit no memory of others, and a crash would not tell what was wrong.

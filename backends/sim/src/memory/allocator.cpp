@@ -2,10 +2,10 @@
 
 #include <cstring>
 
-#include "memory/memory.h"
 #include "machine/context.h"
-#include "support/error.h"
 #include "memory/extent.h"
+#include "memory/memory.h"
+#include "support/error.h"
 
 namespace aclsim {
 namespace {
@@ -140,9 +140,7 @@ const Allocators::Registration *Allocators::find(aclrtStream stream) const {
 }
 
 // Only a synchronization tells the application that it may go on with the allocator; completion alone would be luck.
-bool Allocators::Use::is_settled() const {
-    return !stream || stream->is_destroyed || stream->synchronized >= sequence;
-}
+bool Allocators::Use::is_settled() const { return !stream || stream->is_destroyed || stream->synchronized >= sequence; }
 
 void Allocators::forget_settled() {
     for (auto use = uses_.begin(); use != uses_.end();) {

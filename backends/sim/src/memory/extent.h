@@ -19,8 +19,7 @@ bool is_live(Memory &memory, const void *address, std::size_t size);
 void require_allocated(Memory &memory, const void *address, std::size_t size,
                        const char *name);  // ACL_ERROR_RT_PARAM_INVALID
 // The same, and the present call, or the task that it submits, works on the memory.
-void require_live(Memory &memory, const void *address, std::size_t size, AccessMode mode,
-                  const char *name);
+void require_live(Memory &memory, const void *address, std::size_t size, AccessMode mode, const char *name);
 
 // Core::admit(), with memory that must still be live afterwards: while the call waits, others may free it.
 struct Extent {
@@ -28,7 +27,6 @@ struct Extent {
     std::size_t size;
 };
 void require_still_live(Memory &memory, std::initializer_list<Extent> extents);  // ACL_ERROR_RT_PARAM_INVALID
-void admit_with(Memory &memory, Lock &lock, Stream &stream,
-                std::initializer_list<Extent> extents);
+void admit_with(Memory &memory, Lock &lock, Stream &stream, std::initializer_list<Extent> extents);
 
 }  // namespace aclsim

@@ -64,7 +64,8 @@ bool ManagedMemory::free(void *address) {
 
 std::map<std::uintptr_t, ManagedMemory::Allocation>::const_iterator ManagedMemory::find(const void *address) const {
     const auto after = allocations_.upper_bound(as_integer(address));
-    if (after == allocations_.begin() || as_integer(address) - std::prev(after)->first >= std::prev(after)->second.size) {
+    if (after == allocations_.begin() ||
+        as_integer(address) - std::prev(after)->first >= std::prev(after)->second.size) {
         return allocations_.end();
     }
     return std::prev(after);

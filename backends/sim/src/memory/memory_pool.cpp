@@ -4,8 +4,8 @@
 #include <iterator>
 
 #include "engine/condition.h"
-#include "memory/memory.h"
 #include "machine/context.h"
+#include "memory/memory.h"
 #include "support/error.h"
 #include "support/text.h"
 

@@ -22,7 +22,7 @@ bool is_same(const aclrtMemLocation &a, const aclrtMemLocation &b) { return a.ty
 }  // namespace
 
 Ref<PhysicalMemory> PhysicalMemory::allocate(Memory &memory, Lock &lock, std::uint64_t size,
-                                                         const aclrtPhysicalMemProp &properties, std::uint64_t page) {
+                                             const aclrtPhysicalMemProp &properties, std::uint64_t page) {
     require_multiple(page, size, "the size");
     PhysicalPages pages{nullptr, 0, size, {Place::Pinned, 0}, properties.memAttr, page};
     void *block = nullptr;

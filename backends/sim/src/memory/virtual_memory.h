@@ -25,7 +25,7 @@ class PhysicalMemory final : public Object {
 
     // Fails with ACL_ERROR_RT_MEMORY_ALLOCATION.
     static Ref<PhysicalMemory> allocate(Memory &memory, Lock &lock, std::uint64_t size,
-                                                    const aclrtPhysicalMemProp &properties, std::uint64_t page);
+                                        const aclrtPhysicalMemProp &properties, std::uint64_t page);
     PhysicalMemory(Memory &memory, PhysicalPages pages, const aclrtPhysicalMemProp &properties)
         : pages_(std::move(pages)), properties_(properties), memory_(memory) {}
     ~PhysicalMemory() override;

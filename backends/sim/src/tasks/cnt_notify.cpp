@@ -107,9 +107,6 @@ Ref<CntNotify> CntNotify::create(Core &core, Device &device) {
 void CntNotify::record(Core &core, Lock &lock, Stream &stream, const aclrtCntNotifyRecordInfo &info) {
     const Ref<CntNotify> self(this);
     core.admit(lock, stream);
-    if (stream.executes_tasks) {
-        records_.add(stream);
-    }
     core.submit(stream, CntNotifyRecordTask(core, self, info));
 }
 

@@ -21,8 +21,7 @@ class CntNotify final : public Object {
     CntNotify(Device &owner, std::uint32_t notify_id) : device(owner), id(notify_id) {}
     ~CntNotify() override;
 
-    void record(Core &core, Lock &lock, Stream &stream,
-                const aclrtCntNotifyRecordInfo &info);
+    void record(Core &core, Lock &lock, Stream &stream, const aclrtCntNotifyRecordInfo &info);
     void wait(Core &core, Lock &lock, Stream &stream, const aclrtCntNotifyWaitInfo &info);
 
     Device &device;

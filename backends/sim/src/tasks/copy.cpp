@@ -145,7 +145,8 @@ aclrtMemcpyKind correct_kind(Memory &memory, aclrtMemcpyKind kind, const void *d
 }
 
 void require_ranges(Memory &memory, const Transfer &transfer) {
-    require_live(memory, transfer.destination, extent_of(transfer, transfer.destination_pitch), AccessMode::Write, "dst");
+    require_live(memory, transfer.destination, extent_of(transfer, transfer.destination_pitch), AccessMode::Write,
+                 "dst");
     require_live(memory, transfer.source, extent_of(transfer, transfer.source_pitch), AccessMode::Read, "src");
     require_access(memory, transfer);
 }

@@ -108,8 +108,7 @@ void require_ranges(Memory &memory, const Transfer &transfer);
 
 // An asynchronous copy as the runtime does it: with pageable memory on the host side it waits for the stream and
 // copies at once (the "pageable rule"), else it is a task.
-void copy_in_stream(Memory &memory, Lock &lock, Stream &stream, const Transfer &transfer,
-                    aclrtMemcpyKind corrected);
+void copy_in_stream(Memory &memory, Lock &lock, Stream &stream, const Transfer &transfer, aclrtMemcpyKind corrected);
 
 // In the calling thread, without the lock.
 void copy_now(Memory &memory, Lock &lock, const Transfer &transfer);

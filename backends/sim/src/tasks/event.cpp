@@ -180,7 +180,7 @@ void Event::give_back_id() {
 }
 
 void Event::record(Core &core, Lock &lock, Stream &stream) {
-    const Ref<Event> self(this);  // admit() may let other threads in
+    Ref<Event> self(this);  // admit() may let other threads in
     core.admit(lock, stream);
     if (ipc) {
         records_ = ipc->issue();
@@ -195,10 +195,7 @@ void Event::record(Core &core, Lock &lock, Stream &stream) {
     recorded_ = true;
     complete_ = seen_ = was_reset_ = false;
     note_record(stream);
-    if (stream.executes_tasks) {
-        signal_->records.add(stream);
-    }
-    core.submit(stream, RecordTask(core, self, signal_, records_));
+    core.submit(stream, RecordTask(core, std::move(self), signal_, records_));
 }
 
 bool Event::is_over_for(const Stream &stream) const {

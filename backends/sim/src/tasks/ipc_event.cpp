@@ -20,6 +20,7 @@ class IpcRecordTask final : public Task {
         cancel(stream);
         return Start::Done;
     }
+    void note_queued(const Stream &stream) override { records_->pending.add(stream, *this); }
     // Nobody in another process should wait for what was aborted here.
     void cancel(Stream &stream) override {
         records_->pending.remove(stream, *this);
@@ -93,7 +94,6 @@ Point IpcRecords::point_of(std::uint64_t record) const {
 }
 
 void submit_ipc_record(Core &core, Stream &stream, std::shared_ptr<IpcRecords> records, std::uint64_t record) {
-    records->pending.add(stream);
     core.submit(stream, IpcRecordTask(core, std::move(records), record));
 }
 

@@ -1,5 +1,5 @@
-// What an IPC event (K7) is made of: its records, and which of them are complete, shared by the processes that opened it
-// (events_streams_sync.md section 2, aclrtIpcGetEventHandle).
+// What an IPC event (K7) is made of: its records, and which of them are complete, shared by the processes that opened
+// it (events_streams_sync.md section 2, aclrtIpcGetEventHandle).
 #pragma once
 
 #include <atomic>

@@ -125,9 +125,7 @@ class LaunchTask final : public Task {
             }
         }
     }
-    std::vector<Ref<Stream>> parts() const override {
-        return is_executing() ? model_->streams() : Model::Streams();
-    }
+    std::vector<Ref<Stream>> parts() const override { return is_executing() ? model_->streams() : Model::Streams(); }
     std::string awaited() const override { return "model " + std::to_string(model_->id); }
 
   private:
@@ -198,8 +196,9 @@ void Model::end_task(const Stream &stream) {
 void Model::require_repeatable(const Stream &stream) const {
     for (const Task *task = stream.queue.front(); task != nullptr; task = task->next.get()) {
         if (!is_repeatable(*task)) {
-            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "task %llu of stream %u is none that model %u could execute again",
-                   static_cast<unsigned long long>(task->sequence), stream.id, id);
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                              "task %llu of stream %u is none that model %u could execute again",
+                              static_cast<unsigned long long>(task->sequence), stream.id, id);
         }
     }
 }

@@ -14,13 +14,12 @@
 #include <vector>
 
 #include "engine/registry.h"
-#include "machine/machine.h"
 #include "engine/task.h"
 #include "engine/waiters.h"
+#include "machine/machine.h"
 #include "tasks/cmo.h"
 
 namespace aclsim {
-
 
 // Guarded by the engine's lock.
 class Model final : public Object, public TaskKeeper {

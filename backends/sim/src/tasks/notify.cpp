@@ -90,9 +90,6 @@ Ref<Notify> Notify::import_key(Core &core, Device &device, const std::string &ke
 void Notify::record(Core &core, Lock &lock, Stream &stream) {
     const Ref<Notify> self(this);
     core.admit(lock, stream);
-    if (stream.executes_tasks) {
-        records_.add(stream);
-    }
     core.submit(stream, NotifyRecordTask(core, self));
 }
 

@@ -87,9 +87,6 @@ class ValueWaitTask final : public ConditionTask {
 };
 
 void Values::write(Stream &stream, void *address, std::uint64_t value) {
-    if (stream.executes_tasks) {
-        writes_.add(stream);
-    }
     core_.submit(stream, ValueWriteTask(*this, address, value));
 }
 

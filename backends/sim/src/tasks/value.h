@@ -25,8 +25,8 @@ class Values {
     friend class ValueWaitTask;
 
     Core &core_;
-    Waiters waiters_;      // a write wakes all of them
-    PendingTasks writes_;  // to any address
+    Waiters waiters_;                             // a write wakes all of them
+    PendingTasks writes_;                         // to any address
     std::map<const void *, Point> last_written_;  // by which task; only while there are observers
 };
 
