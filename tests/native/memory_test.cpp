@@ -154,10 +154,26 @@ void too_much_is_refused() {
     CHECK(space.device(0).allocate(~0ULL) == nullptr);
     void *all = space.device(0).allocate(64 * kMiB);
     CHECK(all != nullptr && space.device(0).allocate(1) == nullptr);
-    const std::uint32_t epoch = space.device(0).release_all();
+    space.device(0).release_all();
     CHECK(space.device(0).free_bytes() == 64 * kMiB && space.device(0).allocate(1) == nullptr);
-    space.device(0).reuse_all(epoch);
+    space.device(0).reuse_all();
     CHECK(space.device(0).allocate(1) != nullptr);
+}
+
+// A thread frees a block, and while the host takes its pages back another thread resets the device: what is allocated
+// then must not be in that block, or its content would go with those pages.
+void a_reset_waits_for_pages_that_are_on_their_way() {
+    Space space(1, 64 * kMiB);
+    Heap &heap = space.device(0);
+    void *freed = heap.allocate(4 * kMiB);
+    CHECK(heap.allocate(4 * kMiB) != nullptr);
+    const auto block = heap.release(freed);
+    CHECK(block);
+    heap.release_all();
+    heap.reuse_all();
+    CHECK(heap.allocate(1) == nullptr);
+    heap.reuse(*block);
+    CHECK(heap.allocate(64 * kMiB) != nullptr);
 }
 
 // device_context_init_errors.md section 5.1.
@@ -191,6 +207,7 @@ int main() {
     pages_are_shared_and_given_back();
     neighbours_are_one_piece();
     too_much_is_refused();
+    a_reset_waits_for_pages_that_are_on_their_way();
     visible_devices();
     std::puts("native memory: all passed");
     return 0;

@@ -107,6 +107,7 @@ void freed_at_once() {
     void *again = nullptr;
     const auto free_now = [](void *address) {
         const Lock lock = Simulator::get().core.acquire();
+        const aclsim::CurrentCall call("aclrtFree");  // the memory check names it
         return aclsim::free_into_pool(Simulator::get().memory, address);
     };
     const auto is_refused = [&](void *address) {

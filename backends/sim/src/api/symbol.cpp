@@ -131,6 +131,9 @@ aclError aclsimRegisterSymbol(const void *symbol, const void *content, size_t si
         if (size == 0) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "size is 0");
         }
+        if (size > config().product->memory_bytes) {
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu bytes are more than a device has", size);
+        }
         const auto *bytes = static_cast<const unsigned char *>(content);
         sim.memory.symbols.add(symbol, {bytes, bytes + size});
     });

@@ -211,9 +211,9 @@ void AddressSpace::free_internal(std::uint32_t id, const void *address) {
 
 void AddressSpace::free_all(std::uint32_t id) {
     if (device(id).live_blocks() > 0) {
-        const std::uint64_t reset = device(id).release_all();
+        device(id).release_all();
         discard_then([this, id] { files_[id]->discard(0, heaps_[id + 1].capacity()); },
-                     [this, id, reset] { device(id).reuse_all(reset); });
+                     [this, id] { device(id).reuse_all(); });
     }
 }
 

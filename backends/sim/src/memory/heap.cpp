@@ -17,7 +17,7 @@ void *Heap::allocate(std::uint64_t size, std::uint64_t page, std::uint16_t modul
     if (!address) {
         return nullptr;
     }
-    blocks_.emplace(*address, Block{*address, size, page, module, Owner::Application, epoch_});
+    blocks_.emplace(*address, Block{*address, size, page, module, Owner::Application});
     free_bytes_ -= size;
     Usage &usage = usage_[module];
     usage.current += size;
@@ -53,9 +53,19 @@ std::optional<Block> Heap::release(const void *address) {
     }
     const Block block = found->second;
     blocks_.erase(found);
+    ++returning_;
     free_bytes_ += block.size;
     usage_[block.module].current -= block.size;
     return block;
+}
+
+void Heap::reuse(const Block &block) {
+    if (is_reset_) {
+        reuse_all();
+    } else {
+        --returning_;
+        add_free(block.address, block.size);
+    }
 }
 
 std::optional<Block> Heap::find(const void *address) const {
@@ -73,13 +83,21 @@ bool Heap::contains(const void *address, std::uint64_t size) const {
            size <= block->size - (reinterpret_cast<std::uintptr_t>(address) - block->address);
 }
 
-std::uint32_t Heap::release_all() {
+void Heap::release_all() {
+    ++returning_;
+    is_reset_ = true;
     blocks_.clear();
     free_.clear();
     by_size_.clear();
     usage_.clear();
     free_bytes_ = capacity_;
-    return ++epoch_;
+}
+
+void Heap::reuse_all() {
+    if (--returning_ == 0) {
+        is_reset_ = false;
+        add_free(base_, capacity_);
+    }
 }
 
 void Heap::add_free(std::uintptr_t address, std::uint64_t size) {

@@ -34,7 +34,6 @@ struct Block {
     std::uint64_t page;    // bytes
     std::uint16_t module;  // the component that asked for it
     Owner owner = Owner::Application;
-    std::uint32_t epoch = 0;  // of its heap
 };
 
 // What one component has.
@@ -61,22 +60,15 @@ class Heap {
     // What was released; nothing, unless the address is the start of a live block. It counts as free from now on, and
     // is given out again when its pages have been dealt with and reuse() is called.
     std::optional<Block> release(const void *address);
-    void reuse(const Block &block) {
-        if (block.epoch == epoch_) {
-            add_free(block.address, block.size);
-        }
-    }
+    void reuse(const Block &block);
     // The live block that the address is in.
     std::optional<Block> find(const void *address) const;
     // Is [address, address + size) inside one live block, and may it be used there?
     bool contains(const void *address, std::uint64_t size) const;
-    // The same for all: the number is that of the epoch which begins then. What belongs to an earlier one is ignored.
-    std::uint32_t release_all();
-    void reuse_all(std::uint32_t epoch) {
-        if (epoch == epoch_) {
-            add_free(base_, capacity_);
-        }
-    }
+    // The same for all. Nothing is given out until the pages of every block that was released before, too, have been
+    // dealt with: otherwise new content would be lost with them.
+    void release_all();
+    void reuse_all();
     // Gives out no more than so many bytes at a time.
     void set_limit(std::uint64_t bytes) { may_use_ = bytes; }
     std::uint64_t free_bytes() const {
@@ -98,9 +90,10 @@ class Heap {
     std::uint64_t capacity_;
     std::uint64_t free_bytes_;
     std::uint64_t may_use_ = UINT64_MAX;
-    std::uint32_t epoch_ = 0;
-    std::map<std::uintptr_t, Block> blocks_;                      // live, by address
-    std::map<std::uintptr_t, std::uint64_t> free_;                // free: address -> size, never adjacent
+    std::uint32_t returning_ = 0;                   // releases that reuse() or reuse_all() is still to follow
+    bool is_reset_ = false;                         // all was released, and some of that is returning
+    std::map<std::uintptr_t, Block> blocks_;        // live, by address
+    std::map<std::uintptr_t, std::uint64_t> free_;  // free: address -> size, never adjacent
     std::set<std::pair<std::uint64_t, std::uintptr_t>> by_size_;  // the same free ranges, smallest first
     std::map<std::uint16_t, Usage> usage_;
 };
