@@ -40,7 +40,7 @@ _RESET, _DESTROY = "aclrtResetDevice", "aclrtDestroyContext"
 class Era:
     """The time from the first of our references to a device to the last.
 
-    Its end frees everything that was created on the device in it, so objects of an era that is over are not given back.
+    Its end frees everything that was created on the device in it, so objects of an ended era are not given back.
     """
 
     __slots__ = ("device_id", "is_over", "references")

@@ -5,7 +5,7 @@ using namespace aclsim;
 
 namespace {
 
-// It has left the registry, and waits for its work.
+// It is no longer in the registry, and waits for its work.
 bool is_being_destroyed(Simulator &sim, aclrtContext handle) {
     for (const auto &device : sim.machine.devices) {
         for (const Context *context : device->contexts) {

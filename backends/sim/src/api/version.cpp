@@ -154,7 +154,7 @@ class VersionReader {
         at_ += is_there ? 1 : 0;
         return is_there;
     }
-    bool number(std::size_t most_digits, std::int64_t &value) {
+    bool read_number(std::size_t most_digits, std::int64_t &value) {
         const std::size_t digits = std::strspn(at_, "0123456789");
         if (digits == 0 || digits > most_digits) {
             return false;
@@ -189,7 +189,7 @@ bool read_stage(VersionReader &reader, std::int64_t &offset) {
     std::int64_t number = 0;
     if (stage != nullptr && !reader.is_at_end()) {
         reader.skip_one_of(".-");
-        if (!reader.number(9, number)) {
+        if (!reader.read_number(9, number)) {
             return false;
         }
     }
@@ -204,8 +204,8 @@ std::int32_t version_number(const std::string &version) {
     std::int64_t minor = 0;
     std::int64_t patch = 0;
     std::int64_t offset = 0;
-    const bool is_release = reader.number(3, major) && reader.skip_one_of(".") && reader.number(9, minor) &&
-                            reader.skip_one_of(".") && reader.number(9, patch);
+    const bool is_release = reader.read_number(3, major) && reader.skip_one_of(".") && reader.read_number(9, minor) &&
+                            reader.skip_one_of(".") && reader.read_number(9, patch);
     if (!is_release || !read_stage(reader, offset)) {
         fail_unremembered(ACL_ERROR_INTERNAL_ERROR, "\"%s\" has no number", version.c_str());
     }

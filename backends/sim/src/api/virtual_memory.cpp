@@ -12,7 +12,7 @@ using namespace aclsim;
 namespace {
 
 constexpr std::uint64_t kLargestOfSmallPages = 128ULL << 30;  // of one reservation
-// Where a caller may wish to have addresses.
+// The range in which a caller may ask for addresses.
 constexpr AddressRange kWishes{16ULL << 40, 24ULL << 40};
 constexpr AddressRange kNoUcWishes{40ULL << 40, 224ULL << 40};
 
@@ -21,8 +21,8 @@ enum class Kind : std::uint8_t { Any, Ddr, Hbm };
 constexpr char kWithP2p[] = " 910B 910C 310P 910 950 ";
 constexpr char kWithHuge1g[] = " 910B 910C 950 ";
 
-// What can be allocated, on which products (nullptr: all), and as what aclrtMemGetAllocationPropertiesFromHandle tells
-// of it. Small pages of a device are served as huge ones.
+// What can be allocated, on which products (nullptr: all), and as what aclrtMemGetAllocationPropertiesFromHandle
+// reports it. Small pages of a device are served as huge ones.
 struct Attribute {
     aclrtMemAttr attribute;
     Kind kind;

@@ -88,7 +88,7 @@ class FaultyTask final : public Task {
 
 void require_failure(aclError code) {
     if (code == ACL_SUCCESS) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "code 0 would be no failure");
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "code 0 is not a failure");
     }
 }
 
@@ -97,7 +97,7 @@ void require_failure(aclError code) {
 void Faults::fail_call(const std::string &function, std::uint64_t nth, aclError code) {
     require_failure(code);
     if (aclsimIsSimulated(function.c_str()) == 0) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s is no simulated function", function.c_str());
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s is not a simulated function", function.c_str());
     }
     calls_.push_back({function, {nth, code}});
     concerns_calls_ = true;
@@ -129,8 +129,7 @@ void Faults::clear() {
 void Faults::check_call(const char *function) {
     for (CallRule &rule : calls_) {
         if (rule.function == function && rule.turn.comes()) {
-            fail(rule.turn.code, "call %llu fails as the fault injection demands",
-                 static_cast<unsigned long long>(rule.turn.seen));
+            fail(rule.turn.code, "call %llu fails by fault injection", static_cast<unsigned long long>(rule.turn.seen));
         }
     }
 }
@@ -157,7 +156,7 @@ void lose_device(Machine &machine, Device &device, aclError code) {
     for (Context *context : device.contexts) {
         context->failure = code;
         for (const auto &stream : context->streams) {
-            machine.core.drop_queue(*stream, code);  // what runs already ends by itself
+            machine.core.drop_queue(*stream, code);  // a task that runs already is not waited for
         }
     }
     machine.core.pump();  // streams of other devices may have waited
@@ -282,9 +281,10 @@ std::string apply_faults(Faults &faults, Memory &memory, const std::string &text
     try {
         for (const std::string &entry : split(text, ';')) {
             if (!entry.empty() && !apply_one(faults, memory, entry)) {
-                fail_unremembered(ACL_ERROR_INVALID_PARAM,
-                       "not all is one of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, "
-                       "limit:streams|events|notifies|memory=N, lose:DEVICE=CODE");
+                fail_unremembered(
+                    ACL_ERROR_INVALID_PARAM,
+                    "an entry is not one of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, "
+                    "limit:streams|events|notifies|memory=N, lose:DEVICE=CODE");
             }
         }
     } catch (const Failure &) {

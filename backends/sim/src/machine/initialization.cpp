@@ -117,7 +117,7 @@ void store_limit(Machine &machine, aclrtDeviceLimit limit, std::uint64_t value) 
     set_device_limit(limit, value);
 }
 
-// What the product cannot do, and a size that it cannot have, is passed over.
+// Limits that the product does not have, and sizes that it cannot have, are ignored.
 void apply_stack_sizes(Machine &machine, const Json &configuration) {
     const Json *sizes = configuration.find("StackSize");
     for (const LimitKey &entry : kStackKeys) {
@@ -271,7 +271,7 @@ void Initialization::drop_reference(std::uint64_t *left) {
     } else if (references_ == 1) {
         try {
             tear_down();
-        } catch (const Failure &failure) {  // the reference is still there, and the caller is told so
+        } catch (const Failure &failure) {  // the reference remains, and its number is returned
             failed = failure.code;
         }
     }

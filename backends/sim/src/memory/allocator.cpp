@@ -42,7 +42,7 @@ class OperatorTask final : public Task {
             return Start::Done;
         }
         if (!is_live_on(memory_, device_of(stream), workspace_.get(), bytes_)) {
-            result = ACL_ERROR_RT_AICORE_EXCEPTION;  // freed for good before the operator's turn came
+            result = ACL_ERROR_RT_AICORE_EXCEPTION;  // freed before the operator's turn came
             return Start::Done;
         }
         return Start::Run;
@@ -139,7 +139,8 @@ const Allocators::Registration *Allocators::find(aclrtStream stream) const {
     return found == registrations_.end() ? nullptr : &found->second;
 }
 
-// Only a synchronization tells the application that it may go on with the allocator; completion alone would be luck.
+// Only after a synchronization can the application know that the operator is done; that it happens to be complete does
+// not count.
 bool Allocators::Use::is_settled() const {
     return !stream || stream->is_destroyed || stream->synchronized >= sequence;
 }

@@ -46,7 +46,7 @@ class CurrentCall {
     CurrentCall &operator=(const CurrentCall &) = delete;
 
     const char *const function;
-    std::string place;  // in the program; empty if nobody wants to know
+    std::string place;  // in the program; empty without the memory check
 
   private:
     CurrentCall *const outer_;

@@ -20,7 +20,7 @@ class IpcRecordTask final : public Task {
         cancel(stream);
         return Start::Done;
     }
-    // Nobody in another process should wait for what was aborted here.
+    // An aborted record counts as complete, so that no other process waits for it for ever.
     void cancel(Stream &stream) override {
         records_->pending.remove(stream, *this);
         records_->complete(core_, record_, stream.point(*this));
