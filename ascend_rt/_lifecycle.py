@@ -210,7 +210,7 @@ def _finalizer() -> str | None:
 
 
 def _close_runtime(end_of_work: float, finalizer: str | None) -> Iterator[str]:
-    """Give back all that we have open; yield what could not be."""
+    """Give back all that we have open; yield what could not be given back."""
     from ascend_rt.context import open_contexts
 
     is_idle = True

@@ -62,7 +62,7 @@ DataBuffer &require_buffer(Simulator &sim, const aclDataBuffer *buffer) {
     require(buffer, "dataBuffer");
     DataBuffer *found = sim.core.registry().find<DataBuffer>(const_cast<aclDataBuffer *>(buffer));
     if (found == nullptr) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%p is no live data buffer", static_cast<const void *>(buffer));
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%p is not a live data buffer", static_cast<const void *>(buffer));
     }
     return *found;
 }

@@ -37,7 +37,9 @@ aclError create(const char *function, aclrtEvent *event, Event::Mode mode, std::
     });
 }
 
-[[noreturn]] void refuse_kind(const char *what) { fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "not with %s event", what); }
+[[noreturn]] void refuse_kind(const char *what) {
+    fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the function does not take %s event", what);
+}
 
 // A query reports a failure that stays (STOP mode, a lost device) in the context of the newest record.
 void require_healthy_record(const Event &event) {
@@ -392,7 +394,7 @@ aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId) {
             refuse_kind("an IPC");
         }
         if (!found.id()) {
-            fail(ACL_ERROR_RT_INTERNAL_ERROR, "the event holds no id now");
+            fail(ACL_ERROR_RT_INTERNAL_ERROR, "the event has no id at present");
         }
         *eventId = *found.id();
     });

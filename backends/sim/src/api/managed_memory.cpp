@@ -127,7 +127,7 @@ aclError aclrtMemManagedAdvise(const void *const ptr, uint64_t size, aclrtMemMan
         }
         require_context(sim);
         if (size % kHugePage != 0) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "size %llu is no multiple of 2 MiB",
+            fail(ACL_ERROR_RT_PARAM_INVALID, "size %llu is not a multiple of 2 MiB",
                  static_cast<unsigned long long>(size));
         }
         require_managed(sim, ptr, size);

@@ -133,7 +133,7 @@ std::string dotted(const std::string &version) {
 void fill(aclCANNPackageVersion &out, const std::string &version) {
     std::vector<std::string> parts = split(version);
     if (parts.size() < 2) {
-        fail_unremembered(ACL_ERROR_INVALID_FILE, "\"%s\" is no version", version.c_str());
+        fail_unremembered(ACL_ERROR_INVALID_FILE, "\"%s\" is not a version", version.c_str());
     }
     parts.resize(std::max<std::size_t>(parts.size(), 4), "0");
     out = {};
@@ -248,7 +248,7 @@ MajorMinor require_major_minor(const std::string &version) {
     char *end = nullptr;
     const std::int64_t major = std::strtoll(version.c_str(), &end, 10);
     if (end == version.c_str() || *end != '.') {
-        fail_unremembered(ACL_ERROR_INTERNAL_ERROR, "\"%s\" is no version", version.c_str());
+        fail_unremembered(ACL_ERROR_INTERNAL_ERROR, "\"%s\" is not a version", version.c_str());
     }
     return {major, std::strtoll(end + 1, nullptr, 10)};
 }

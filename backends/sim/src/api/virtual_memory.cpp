@@ -130,8 +130,9 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrt
         const aclrtMemLocationType type = prop->location.type;
         if (prop->handleType != ACL_MEM_HANDLE_TYPE_NONE || prop->allocationType != ACL_MEM_ALLOCATION_TYPE_PINNED ||
             type == ACL_MEM_LOCATION_TYPE_UNREGISTERED || type == ACL_MEM_LOCATION_TYPE_MANAGED) {
-            fail_unremembered(ACL_ERROR_INVALID_PARAM, "handle type %d, allocation type %d or location type %d cannot be had",
-                   static_cast<int>(prop->handleType), static_cast<int>(prop->allocationType), static_cast<int>(type));
+            fail_unremembered(
+                ACL_ERROR_INVALID_PARAM, "handle type %d, allocation type %d or location type %d is not available",
+                static_cast<int>(prop->handleType), static_cast<int>(prop->allocationType), static_cast<int>(type));
         }
         const Attribute &attribute = require_attribute(*prop);
         if (is_on_device(*prop)) {
@@ -159,8 +160,8 @@ aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t, void *expect
     return entry(__func__, [&](Simulator &sim, Lock &) {
         require_reservation(virPtr, size, flags);
         if (expectPtr != nullptr && config().product->has(kHasSimt)) {
-            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s takes no wish: expectPtr must be NULL",
-                   config().product->name);
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                              "%s chooses the addresses itself: expectPtr must be NULL", config().product->name);
         }
         if (flags == 0 && size > kLargestOfSmallPages) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%zu bytes are more than a reservation for small pages can have: 128 GiB",
@@ -174,10 +175,11 @@ aclError aclrtReserveMemAddressNoUCMemory(void **virPtr, size_t size, size_t, vo
     return entry(__func__, [&](Simulator &sim, Lock &) {
         require_reservation(virPtr, size, flags);
         if (expectPtr == nullptr) {
-            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "expectPtr is NULL: these addresses must be wished");
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                              "expectPtr is NULL: these addresses must be chosen by the caller");
         }
         if (size % kGiantPage != 0) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "size %zu is no multiple of 1 GiB", size);
+            fail(ACL_ERROR_RT_PARAM_INVALID, "size %zu is not a multiple of 1 GiB", size);
         }
         *virPtr = sim.memory.virtual_memory.reserve(size, expectPtr, kNoUcWishes);
     });

@@ -44,7 +44,7 @@ constexpr Section kProfiler = {"profiler", ACL_ERROR_INVALID_PROFILING_CONFIG};
 std::string read_file(const char *path) {
     struct stat status{};
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
-        fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s does not exist or is no regular file", path);
+        fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s does not exist or is not a regular file", path);
     }
     if (status.st_size > kLargestFile) {
         fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s is larger than 10 MB", path);

@@ -111,7 +111,7 @@ void run_on_block(Memory &memory, Lock &lock, Stream &stream, const Allocator &a
     require_alive(memory, stream);
     if (!is_live_on(memory, device_of(stream), block.address(), bytes)) {
         fail(ACL_ERROR_RT_PARAM_INVALID,
-             "the allocator %p gave %p as workspace: that is no live memory of device %u with %zu bytes",
+             "the allocator %p gave %p as workspace: that is not live memory of device %u with %zu bytes",
              allocator.object, block.address(), device_of(stream).user_id, bytes);
     }
     note_use(memory, block.address(), bytes, AccessMode::ReadWrite, "workspace");
