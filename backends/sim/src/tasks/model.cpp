@@ -103,7 +103,7 @@ class LaunchTask final : public Task {
         if (run_ == nullptr && model_->run_ == nullptr) {
             run_ = model_->begin();
         }
-        if (run_ == nullptr || !run_->is_over()) {
+        if (run_ == nullptr || !run_->has_ended()) {
             model_->waiters_.add(stream);
             return Start::Blocked;
         }
@@ -131,7 +131,7 @@ class LaunchTask final : public Task {
     std::string awaited() const override { return "model " + std::to_string(model_->id); }
 
   private:
-    bool is_executing() const { return run_ != nullptr && !run_->is_over(); }
+    bool is_executing() const { return run_ != nullptr && !run_->has_ended(); }
     void leave() {
         --model_->launches_;
         model_->idle_.notify_all();
