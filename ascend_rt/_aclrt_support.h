@@ -58,7 +58,7 @@ extern const aclrtAllocatorFreeFunc ascend_rt_free_entry;
 extern const aclrtAllocatorGetAddrFromBlockFunc ascend_rt_address_entry;
 /* Tells the simulator's memory check where in the Python program a call comes from. */
 extern const aclsimCallSiteProvider ascend_rt_call_site_entry;
-/* Closes the gate and waits for the callbacks that are inside; returns how many still are when the time is over. */
+/* Closes the gate and waits for the callbacks that are inside; returns how many still are at the time limit. */
 int ascend_rt_close_gate(int32_t timeout_ms);
 void ascend_rt_open_gate(void);
 

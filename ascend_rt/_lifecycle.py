@@ -40,7 +40,7 @@ _RESET, _DESTROY = "aclrtResetDevice", "aclrtDestroyContext"
 class Era:
     """The time from the first of our references to a device to the last.
 
-    Its end frees everything that was created on the device in it, so objects of an era that is over are not given back.
+    Its end frees everything that was created on the device in it, so objects of an ended era are not given back.
     """
 
     __slots__ = ("device_id", "is_over", "references")
@@ -210,7 +210,7 @@ def _finalizer() -> str | None:
 
 
 def _close_runtime(end_of_work: float, finalizer: str | None) -> Iterator[str]:
-    """Give back all that we have open; yield what could not be."""
+    """Give back all that we have open; yield what could not be given back."""
     from ascend_rt.context import open_contexts
 
     is_idle = True

@@ -100,7 +100,7 @@ class MemoryPool(Resource):
 
     @property
     def release_threshold(self) -> int:
-        """How many bytes that are not used the pool keeps when a stream is synchronized; at first none."""
+        """How many unused bytes the pool keeps when a stream is synchronized; initially none."""
         return self._get(lib.ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD)
 
     @release_threshold.setter

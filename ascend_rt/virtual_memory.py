@@ -43,7 +43,7 @@ class PhysicalMemory(Resource):
     OutOfMemory
         The device's memory is exhausted.
     InvalidArgument
-        The size is no multiple of the granularity, or the attribute cannot be had there.
+        The size is not a multiple of the granularity, or the location does not have the attribute.
 
     Notes
     -----

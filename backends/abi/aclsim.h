@@ -3,7 +3,7 @@
 
 #include "base.h"
 
-/* What a simulator answers to aclsimGetInfo. */
+/* The answer of aclsimGetInfo. */
 typedef struct aclsimInfo {
     char product[16];     /* product profile, for instance "910B" */
     uint32_t deviceCount; /* simulated devices, before ASCEND_RT_VISIBLE_DEVICES */
@@ -17,15 +17,16 @@ aclError aclsimGetInfo(aclsimInfo *info);
  * unknown. */
 int32_t aclsimIsSimulated(const char *function);
 
-/* ASCEND_RT_SIM_CHECK=memory. How many reports there were. */
+/* The number of reports of ASCEND_RT_SIM_CHECK=memory so far. */
 uint64_t aclsimGetCheckReports(void);
-/* Who knows the place of a call in the program: writes it, for instance "train.py:12", and returns 0, or anything else if
- * it does not know. Called on the calling thread of every function; must not call the library. NULL: nobody does. */
+/* A function that knows the place of a call in the program: it writes the place, for instance "train.py:12", and
+ * returns 0, or anything else if it does not know. Called on the calling thread of every function; must not call the
+ * library. NULL: there is none. */
 typedef int32_t (*aclsimCallSiteProvider)(char *text, size_t size);
 aclError aclsimSetCallSiteProvider(aclsimCallSiteProvider provider);
 
 /* Fault injection. nth counts from 1 and from now on; 0 is every time. A NULL stream is every stream. ASCEND_RT_SIM_FAULTS
- * asks for the same from outside: entries separated by semicolons, call:FUNCTION:N=CODE, task:STREAM_ID:N=CODE (or *),
+ * causes the same from outside: entries separated by semicolons, call:FUNCTION:N=CODE, task:STREAM_ID:N=CODE (or *),
  * delay:STREAM_ID=MICROSECONDS, limit:streams|events|notifies|memory=N, lose:DEVICE=CODE. */
 typedef enum aclsimResource {
     ACLSIM_RESOURCE_STREAMS = 0,
@@ -38,27 +39,27 @@ typedef enum aclsimResource {
 aclError aclsimFailCall(const char *function, uint64_t nth, aclError code);
 /* The nth task that is submitted to the stream fails with the code when its turn comes, instead of doing its work. */
 aclError aclsimFailTask(aclrtStream stream, uint64_t nth, aclError code);
-/* Tasks submitted from now on start so much later than they could. */
+/* Tasks submitted from now on start by this time later than they could. */
 aclError aclsimDelayTasks(aclrtStream stream, uint64_t microseconds);
 /* Everything that needs the device fails with the code from now on, aclrtSetDevice included; aclrtResetDevice ends it. */
 aclError aclsimLoseDevice(int32_t deviceId, aclError code);
-/* The device gives out no more than so many at a time, of memory so many bytes; UINT64_MAX takes the limit away. */
+/* At most that many of the resource, of memory that many bytes, may be in use on the device; UINT64_MAX: no limit. */
 aclError aclsimLimitResource(int32_t deviceId, aclsimResource resource, uint64_t limit);
-/* Takes all of this back; what has failed stays failed. */
+/* Removes all faults; what has failed stays failed. */
 aclError aclsimClearFaults(void);
 
-/* Plays an operator that needs workspace, as an executor of operators would: in the calling thread, it takes a block
- * from the allocator registered for the stream (alloc, then getAddrFromBlock; the advise callback is not used),
- * enqueues a task that overwrites the whole workspace, and gives the block back (free) before it returns. The task
- * works with the memory when its turn in the stream comes, so an allocator hands blocks out in stream order and
- * synchronizes the stream before it frees their memory; a task whose workspace is no longer live memory fails with
- * ACL_ERROR_RT_AICORE_EXCEPTION. Callbacks may call the library, but not this function (207000), and are never called
- * concurrently for one allocator object. Without an allocator the workspace is memory of the device until the task is
- * done; 0 bytes need no workspace and call nobody. A NULL stream is the default stream. Failures:
+/* Stands in for an operator that needs workspace, as an executor of operators would run it: in the calling thread, it
+ * takes a block from the allocator registered for the stream (alloc, then getAddrFromBlock; the advise callback is
+ * not used), enqueues a task that overwrites the whole workspace, and gives the block back (free) before it returns.
+ * The task works with the memory when its turn in the stream comes, so an allocator hands blocks out in stream order
+ * and synchronizes the stream before it frees their memory; a task whose workspace is no longer live memory fails
+ * with ACL_ERROR_RT_AICORE_EXCEPTION. Callbacks may call the library, but not this function (207000), and are never
+ * called concurrently for one allocator object. Without an allocator the workspace is memory of the device until the
+ * task is done; 0 bytes need no workspace and call nothing. A NULL stream is the default stream. Failures:
  *   ACL_ERROR_RT_STREAM_NOT_COMPLETE  the allocator object served another stream, which no host thread has
  *                                     synchronized since: streams that share one must not run concurrently
  *   ACL_ERROR_RT_MEMORY_ALLOCATION    alloc returned NULL, or the device has no such memory
- *   ACL_ERROR_RT_PARAM_INVALID        the block's address is no live memory of the stream's device of that size */
+ *   ACL_ERROR_RT_PARAM_INVALID        the block's address is not live memory of the stream's device of that size */
 aclError aclsimRunOperator(aclrtStream stream, size_t workspaceBytes);
 
 /* Does what a program with a variable in device memory does when it is loaded: from now on the symbol, an address of the

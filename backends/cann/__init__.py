@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finding the vendor's library and checking it before it comes into this process.
 
-`places` knows where CANN may be; `inspection` looks at a place, with the help of a child process that runs `probe`, for
-a bad copy may crash or hang whoever loads it; `installation` tells which release a library belongs to.
+`places` knows where CANN may be; `inspection` looks at a place, with the help of a child process that runs `probe`,
+because a bad copy may crash or hang the process that loads it; `installation` tells which release a library belongs to.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def find(
         Paths of the libraries that are in the process already. If there is one of the vendor, no other is looked for:
         two copies of a runtime in one process do not get along.
     verdict : callable
-        Asks these libraries themselves: whoever loaded them relies on them, so a child process would tell nothing new.
+        Asks these libraries themselves: the program already uses them, so a child process would tell nothing new.
     or_simulator : bool
         Whether a simulator that stands in such a place, for instance on ``LD_LIBRARY_PATH``, may be the one.
 

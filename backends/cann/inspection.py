@@ -66,7 +66,7 @@ def _outcome(path: str, verdict: str) -> str:
     if verdict == probe.SIMULATOR:
         return "simulator"
     if verdict == probe.ABSENT and not os.path.dirname(path):
-        return "absent"  # the dynamic loader knows none; a path that leads nowhere was given by somebody
+        return "absent"  # for the dynamic loader; a path, in contrast, was configured and should exist
     return "usable" if verdict.startswith(probe.USABLE) else "refused"
 
 

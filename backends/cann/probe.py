@@ -84,4 +84,4 @@ def _explain(path: str, text: str) -> str:
 if __name__ == "__main__":
     answer = json.dumps(examine(sys.argv[2], sys.argv[3:]))
     os.write(int(sys.argv[1]), answer.encode())
-    os._exit(0)  # whatever the libraries registered for the exit is not our business
+    os._exit(0)  # without the exit handlers that the libraries have registered

@@ -209,7 +209,7 @@ static double malloc_free_among_1000000(uint64_t loops) {
 
 static double call_floor(uint64_t loops) { RETURN_TIME_OF(loops, the.no_op(NULL, NULL)); }
 
-/* Two threads and one number: whoever sees its turn adds one. */
+/* Two threads and one number: the thread whose turn it is adds one. */
 static _Atomic uint64_t turn;
 
 static void wait_for_turn(uint64_t mine) {

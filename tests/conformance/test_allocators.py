@@ -129,7 +129,7 @@ def test_setters_check_the_descriptor_before_the_value(field: str, make: Any, li
     for desc in (*GARBAGE_HANDLES, 0, gone, stream.handle):
         assert call(ffi.cast("void *", desc), value) == INVALID_PARAM
         text = ffi.string(lib.aclGetRecentErrMsg()).decode()
-        assert "allocatorDesc is NULL" in text if desc == 0 else "no live allocator descriptor" in text
+        assert "allocatorDesc is NULL" in text if desc == 0 else "not a live allocator descriptor" in text
         assert call(ffi.cast("void *", desc), ffi.NULL) == INVALID_PARAM
     assert call(allocator.desc, ffi.NULL) == INVALID_PARAM  # nothing can be cleared, the advice neither
     assert call(allocator.desc, value) == OK
@@ -344,7 +344,7 @@ def test_a_wrong_address_is_refused_and_the_block_given_back(wrong: str, make: A
         "garbage": 0x1234567800,
     }
     allocator = make(address=lambda block: addresses[wrong]).serve(stream)
-    with pytest.raises(AclError, match="is no live memory of device 0 with 4096 bytes") as caught:
+    with pytest.raises(AclError, match="is not live memory of device 0 with 4096 bytes") as caught:
         sim.run_operator(stream, 4096)
     assert caught.value.code == RT_PARAM
     assert allocator.said == ["alloc 4096", "address 1", "free 1"]
@@ -369,7 +369,7 @@ told([lib.aclsimRunOperator(stream[0], 64), text()])
 """
     code, text = child(script, ASCEND_RT_SIM_DEVICES=2)
     assert code == RT_PARAM
-    assert "no live memory of device 0" in text
+    assert "not live memory of device 0" in text
 
 
 def test_memory_that_is_freed_before_the_operator_ran_makes_it_fail(make: Any, stream: Stream) -> None:

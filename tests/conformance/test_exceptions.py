@@ -213,7 +213,7 @@ def test_bad_arguments(lib, ffi, stream, recorder) -> None:
     with pytest.raises(AclError):
         stream.synchronize()
     garbage = ffi.cast("aclrtExceptionInfo *", 0x1234567800)
-    for info in (ffi.NULL, garbage, recorder.infos[0]):  # the last one's callback is over
+    for info in (ffi.NULL, garbage, recorder.infos[0]):  # the last one's callback has returned
         for name in FIELDS:
             assert getattr(lib, f"aclrtGet{name}FromExceptionInfo")(info) == UNKNOWN
     unknown = ffi.callback("void(aclrtExceptionInfo *)", lambda info: None)

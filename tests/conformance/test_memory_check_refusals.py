@@ -187,7 +187,7 @@ refused(lib.aclrtUnmapMem(memory))
     ),
     "a reduction in host memory": (
         "refused(lib.aclrtReduceAsync(host, malloc(8), 8, lib.ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, 0, a, ffi.NULL))",
-        "aclrtReduceAsync: dst is no memory of a device",
+        "aclrtReduceAsync: dst is not memory of a device",
     ),
     "a word fill in host memory": (
         "refused(lib.aclrtMemsetD32(host, 8, 0, 2), 100000)",

@@ -13,7 +13,7 @@ AllocatorDesc &require_desc(Simulator &sim, aclrtAllocatorDesc desc) {
     require(desc, "allocatorDesc");
     AllocatorDesc *found = sim.core.registry().find<AllocatorDesc>(desc);
     if (found == nullptr) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%p is no live allocator descriptor", desc);
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%p is not a live allocator descriptor", desc);
     }
     return *found;
 }

@@ -5,7 +5,7 @@ using namespace aclsim;
 
 namespace {
 
-// It has left the registry, and waits for its work.
+// It is no longer in the registry, and waits for its work.
 bool is_being_destroyed(Simulator &sim, aclrtContext handle) {
     for (const auto &device : sim.machine.devices) {
         for (const Context *context : device->contexts) {
@@ -40,7 +40,7 @@ aclError aclrtDestroyContext(aclrtContext context) {
             fail(ACL_ERROR_RT_CONTEXT_RELEASE_ERROR, "another thread is destroying the context %p", context);
         }
         if (!found || found->is_primary) {
-            fail(ACL_ERROR_RT_CONTEXT_NULL, "%p is no live explicit context", context);
+            fail(ACL_ERROR_RT_CONTEXT_NULL, "%p is not a live explicit context", context);
         }
         require_not_tearing_down(*found);
         destroy_context(sim.machine, lock, std::move(found), /*force=*/false);
@@ -51,7 +51,7 @@ aclError aclrtSetCurrentContext(aclrtContext context) {
     return entry(Function::aclrtSetCurrentContext, [&](Simulator &sim, Lock &) {
         require(context, "context");
         if (sim.core.registry().find<Context>(context) == nullptr) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "%p is no live context", context);
+            fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not a live context", context);
         }
         thread_context().explicit_context = context;
     });

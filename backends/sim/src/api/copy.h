@@ -1,4 +1,4 @@
-// What aclrtMemcpy and aclrtMemcpyAsync do once their arguments have been looked at; copies of symbols are such too.
+// What aclrtMemcpy, aclrtMemcpyAsync and the copies of symbols have in common after the checks of their arguments.
 #pragma once
 
 #include "api/entry.h"

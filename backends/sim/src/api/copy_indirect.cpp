@@ -17,8 +17,8 @@ bool is_live_on_device(Memory &memory, const void *address, std::size_t size) {
     return memory.space().locate(address).place == Place::Device && is_live(memory, address, size);
 }
 
-// Nobody can vouch for addresses before they are used: one that is not in the live memory of the stream's device makes
-// the task fail as the device's copy sim does.
+// The addresses are not known before the task runs: one that is not in live memory of the stream's device makes the
+// task fail, as the device's copy engine does.
 class IndirectCopyTask : public CopyTask {
   public:
     Start start(Stream &stream) final {
@@ -32,7 +32,7 @@ class IndirectCopyTask : public CopyTask {
 
   protected:
     explicit IndirectCopyTask(Memory &memory) : CopyTask(memory.core.workers(), {}), memory_(memory) {}
-    // Fills in the transfer; false if what tells about it cannot be read.
+    // Fills in the transfer; false if its description cannot be read.
     virtual bool read(const Stream &stream) = 0;
     bool is_readable(const Stream &stream, const void *address, std::size_t size, const char *name) const {
         const bool is_there = is_live_on_device(memory_, address, size);
@@ -60,7 +60,7 @@ class IndirectCopyTask : public CopyTask {
 struct Descriptor {
     std::uint64_t source;
     std::uint64_t destination;
-    std::uint32_t length;  // of 4 GiB nothing is left (aclrtSetMemcpyDesc)
+    std::uint32_t length;  // truncated: 4 GiB become 0 (aclrtSetMemcpyDesc)
 };
 
 std::size_t descriptor_size() { return config().product->has(kHasLongDescriptors) ? 64 : 32; }

@@ -19,7 +19,7 @@ constexpr TypeSize kTypeSizes[] = {
     {ACL_FLOAT8_E8M0, 1},  {ACL_INT16, 2},  {ACL_UINT16, 2},   {ACL_FLOAT16, 2},     {ACL_BF16, 2},
     {ACL_FLOAT, 4},        {ACL_INT32, 4},  {ACL_UINT32, 4},   {ACL_COMPLEX32, 4},   {ACL_COMPLEX128, 16},
 };
-constexpr std::size_t kOtherTypeSize = 8;  // the 64-bit types, and whatever else is asked for
+constexpr std::size_t kOtherTypeSize = 8;  // the 64-bit types, and every other value
 
 constexpr int kMantissaBits = 10;
 constexpr std::uint32_t kHiddenBit = 1U << kMantissaBits;
@@ -39,7 +39,7 @@ std::uint32_t rounded(double value) {
 
 // Of a number from 0 to the largest half. A mantissa that rounds up to the next power of two carries into the exponent.
 std::uint16_t encode_half(float magnitude) {
-    int exponent = kSmallestUnit;  // frexp says 0 of 0
+    int exponent = kSmallestUnit;  // frexp gives 0 for 0
     if (magnitude > 0) {
         std::frexp(magnitude, &exponent);
     }
@@ -62,7 +62,7 @@ DataBuffer &require_buffer(Simulator &sim, const aclDataBuffer *buffer) {
     require(buffer, "dataBuffer");
     DataBuffer *found = sim.core.registry().find<DataBuffer>(const_cast<aclDataBuffer *>(buffer));
     if (found == nullptr) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%p is no live data buffer", static_cast<const void *>(buffer));
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%p is not a live data buffer", static_cast<const void *>(buffer));
     }
     return *found;
 }

@@ -104,7 +104,7 @@ template <class T>
 T &require_handle(Simulator &sim, void *handle, const char *what) {
     T *object = sim.core.registry().find<T>(handle);
     if (object == nullptr) {
-        fail(ACL_ERROR_RT_INVALID_HANDLE, "%p is no live %s (destroyed, of another type, or never a handle)", handle,
+        fail(ACL_ERROR_RT_INVALID_HANDLE, "%p is not a live %s (destroyed, of another type, or never a handle)", handle,
              what);
     }
     return *object;

@@ -38,17 +38,17 @@ aclError create(Function function, aclrtEvent *event, Event::Mode mode, std::uin
 }
 
 [[noreturn]] void refuse_kind(const char *what) {
-    fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "not with %s event", what);
+    fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the function does not take %s event", what);
 }
 
-// A query tells of a failure that stays, STOP mode or a device that is lost: of the context of the newest record.
+// A query reports a failure that stays (STOP mode, a lost device) in the context of the newest record.
 void require_healthy_record(const Event &event) {
     if (const auto stream = event.record_stream()) {
         require_healthy(context_of(*stream));
     }
 }
 
-// A bad handle shows before what the kind of the event forbids, a missing context behind it. nullptr: the default
+// A bad handle is found before what the kind of the event forbids, a missing context after it. nullptr: the default
 // stream.
 ContextStream *require_named_stream(Simulator &sim, aclrtStream stream) {
     return stream == nullptr ? nullptr : &require_handle<ContextStream>(sim, stream, "stream");
@@ -130,14 +130,14 @@ void wait(Simulator &sim, Lock &lock, aclrtStream stream, Event &event, std::uin
     fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "the event was not complete within %d ms", timeout_ms);
 }
 
-// The newest record may be another process's, whose progress nobody here is told of.
+// The newest record may be another process's; then its completion must be polled.
 void synchronize_ipc(Simulator &sim, Lock &lock, const Event &event, std::int32_t timeout_ms) {
     constexpr std::chrono::microseconds kInterval{50};
     const auto records = event.ipc;
     const std::uint64_t newest = records->newest();
     const Time deadline = deadline_of(sim, timeout_ms);
     const auto stream = event.record_number() == newest ? event.record_stream() : nullptr;
-    if (stream && !records->is_complete(newest)) {  // it is ours: this thread may help to run it
+    if (stream && !records->is_complete(newest)) {  // it is of this process: this thread may help to run it
         const std::uint64_t own = event.record_sequence();
         if (sim.core.wait_for(lock, stream, own, deadline) == Core::Waited::TimedOut) {
             fail_in_time(timeout_ms);
@@ -351,7 +351,7 @@ aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint
 aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
     return entry(Function::aclrtSetOpWaitTimeout, [&](Simulator &sim, Lock &) {
         if (!is_documented_for(current_call()->function, *config().product)) {
-            require_context(sim);  // a chip without the function asks for the device before it refuses (section 2)
+            require_context(sim);  // a chip without the function checks the context before it fails (section 2)
         }
         require_supported();
         sim.op_wait_timeout_s = timeout;
@@ -399,7 +399,7 @@ aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId) {
             refuse_kind("an IPC");
         }
         if (!found.id()) {
-            fail(ACL_ERROR_RT_INTERNAL_ERROR, "the event holds no id now");
+            fail(ACL_ERROR_RT_INTERNAL_ERROR, "the event has no id at present");
         }
         *eventId = *found.id();
     });

@@ -13,13 +13,13 @@ void require_callback(aclrtExceptionInfoCallback callback) {
     }
 }
 
-// 0xFFFFFFFF for NULL, and for an information whose callback is over.
+// 0xFFFFFFFF for NULL, and for an information whose callback has returned.
 std::uint32_t field(Function function, const aclrtExceptionInfo *info, std::uint32_t rtExceptionInfo::*member) {
     std::uint32_t value = Exceptions::kUnknown;
     entry(function, [&](Simulator &sim, Lock &) {
         const rtExceptionInfo *found = sim.machine.exceptions.find(info);
         if (found == nullptr) {
-            fail_unremembered(ACL_ERROR_INVALID_PARAM, "info is NULL, or its callback is over");
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "info is NULL, or its callback has returned");
         }
         value = found->*member;
     });

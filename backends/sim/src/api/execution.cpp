@@ -33,7 +33,7 @@ void set_timeout(std::uint64_t us) { g_execute_timeout_us = rounded(us); }
 // Other memory cannot be checked, and reducing what is not there would end the process.
 void require_runtime_memory(Simulator &sim, const void *address, std::size_t size, AccessMode mode, const char *name) {
     if (sim.memory.space().locate(address).place == Place::Unregistered) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%s is no memory of a device", name);
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%s is not memory of a device", name);
     }
     require_live(sim.memory, address, size, mode, name);
 }

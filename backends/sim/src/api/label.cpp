@@ -59,7 +59,7 @@ aclError aclrtCreateLabelList(aclrtLabel *labels, size_t num, aclrtLabelList *la
         for (std::size_t i = 0; i < num; ++i) {
             const Ref<Label> label(sim.core.registry().find<Label>(labels[i]));
             if (!label) {
-                fail(ACL_ERROR_RT_INVALID_HANDLE, "element %zu is no live label", i);
+                fail(ACL_ERROR_RT_INVALID_HANDLE, "element %zu is not a live label", i);
             }
             if (label->is_in_list) {
                 fail(ACL_ERROR_RT_INTERNAL_ERROR, "element %zu is in a list already", i);

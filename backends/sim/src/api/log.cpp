@@ -1,5 +1,5 @@
 // The application's lines in the runtime's log (device_context_init_errors.md section 10). The simulator keeps no log
-// files: what is printed is what the environment asks to have printed.
+// files, and prints what the environment asks for.
 #include <unistd.h>
 
 #include <cstdarg>
@@ -42,5 +42,5 @@ void aclAppLog(aclLogLevel logLevel, const char *func, const char *file, uint32_
     va_end(arguments);
     std::printf("[%s] APP(%d): [%s:%u] %s: %s\n", kLevels[level], static_cast<int>(getpid()), or_empty(file), line,
                 or_empty(func), text);
-    std::fflush(stdout);  // in the order of what else the program prints
+    std::fflush(stdout);  // in order with the program's other output
 }

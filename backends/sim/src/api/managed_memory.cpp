@@ -58,7 +58,7 @@ void get_attribute(Simulator &sim, aclrtMemManagedRangeAttribute attribute, cons
     std::copy_n(ids.begin(), std::min(room, ids.size()), values);
 }
 
-// The pages come to be, as they would where they are sent to. The memory may have been freed meanwhile.
+// Populates the pages, as a prefetch does at its destination. The memory may have been freed meanwhile.
 class PrefetchTask final : public Task {
   public:
     PrefetchTask(Simulator &sim, const void *pointer, std::size_t size) : sim_(sim), pointer_(pointer), size_(size) {}
@@ -81,7 +81,7 @@ void require_no_flags(std::uint64_t flags) {
     }
 }
 
-// Which location an index of the list of locations covers begins at 0 and rises.
+// The indices of the ranges at which the locations begin: the first is 0, and they rise.
 void require_rising(const std::size_t *indexes, std::size_t locations, std::size_t count) {
     for (std::size_t i = 0; i < locations; ++i) {
         if (indexes[i] >= count || (i == 0 ? indexes[i] != 0 : indexes[i] <= indexes[i - 1])) {
@@ -126,7 +126,7 @@ aclError aclrtMemManagedAdvise(const void *const ptr, uint64_t size, aclrtMemMan
         }
         require_context(sim);
         if (size % kHugePage != 0) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "size %llu is no multiple of 2 MiB",
+            fail(ACL_ERROR_RT_PARAM_INVALID, "size %llu is not a multiple of 2 MiB",
                  static_cast<unsigned long long>(size));
         }
         require_managed(sim, ptr, size);
@@ -209,8 +209,7 @@ aclError aclrtMemManagedPrefetchBatchAsync(const void **ptrs, size_t *sizes, siz
             require_managed(sim, ptrs[i], sizes[i]);
         }
         for (std::size_t i = 0; i < count; ++i) {
-            ContextStream &on =
-                require_own_stream(sim, stream);  // anew: admit() may wait, and others destroy the stream
+            ContextStream &on = require_own_stream(sim, stream);  // again: admit() may have waited
             sim.core.admit(lock, on);
             note_use(sim.memory, ptrs[i], sizes[i], AccessMode::Read, "ptrs");
             sim.core.submit(on, PrefetchTask(sim, ptrs[i], sizes[i]));

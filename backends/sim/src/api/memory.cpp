@@ -211,7 +211,7 @@ aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy pol
     return allocate(Function::aclrtMallocAlign32, devPtr, size, false, policy);
 }
 
-// Knows neither P2P nor anything else that is new.
+// Knows neither P2P nor any newer policy.
 aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy policy) {
     const bool is_known = policy_of(policy).is_p2p == false;
     return allocate(Function::aclrtMallocCached, devPtr, size, true, is_known ? policy : ACL_MEM_MALLOC_HUGE_FIRST);

@@ -45,7 +45,7 @@ const AttributeRule &require_attribute(aclrtMemPoolAttr attribute) {
 MemoryPool &require_pool(Simulator &sim, aclrtMemPool pool, aclError code) {
     MemoryPool *found = sim.core.registry().find<MemoryPool>(pool);
     if (found == nullptr) {
-        fail(code, "%p is no live memory pool", pool);
+        fail(code, "%p is not a live memory pool", pool);
     }
     return *found;
 }
@@ -110,7 +110,7 @@ void set_attribute(MemoryPool &pool, const AttributeRule &rule, std::uint64_t va
             break;
         case Access::Mark:
             if (value != 0) {
-                fail(ACL_ERROR_RT_INTERNAL_ERROR, "a high mark can be set back with 0, not set to %llu",
+                fail(ACL_ERROR_RT_INTERNAL_ERROR, "a high mark can be reset with 0, not set to %llu",
                      static_cast<unsigned long long>(value));
             }
             attribute = rule.attribute == ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH ? pool.used() : pool.reserved();

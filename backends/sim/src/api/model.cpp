@@ -65,7 +65,7 @@ aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag)
         Model &model = require_model(sim, modelRI);
         require_stream_handle(sim, stream);
         if (flag != kHead && flag != kActivated) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "there is no way %#x to bind a stream", flag);
+            fail(ACL_ERROR_RT_PARAM_INVALID, "there is no bind flag %#x", flag);
         }
         if (stream == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL; the default stream belongs to no model");

@@ -19,7 +19,7 @@ Device &require_peer(Simulator &sim, std::int32_t id) {
     return require_device(sim, id);
 }
 
-// What an operation can do, if it is there at all. Which there are is made up, but for their kind: on a chip with SIMT
+// What an operation can do, if it exists. Which exist is made up, except for their kind: on a chip with SIMT
 // kernels the scalar operations, over a link that reduces the DMA operations.
 constexpr std::uint32_t kBothSigns = ACL_RT_ATOMIC_CAPABILITY_SIGNED | ACL_RT_ATOMIC_CAPABILITY_UNSIGNED;
 constexpr std::uint32_t kInteger = kBothSigns | ACL_RT_ATOMIC_CAPABILITY_SCALAR32 | ACL_RT_ATOMIC_CAPABILITY_SCALAR64;

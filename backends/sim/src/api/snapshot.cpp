@@ -54,7 +54,7 @@ std::vector<std::int32_t> open_devices(Simulator &sim) {
     return ids;
 }
 
-// Without the sim lock. While the gate is closed, a callback that calls the runtime waits like every other thread.
+// Without the engine lock. While the gate is closed, a callback that calls the runtime waits like every other thread.
 void notify(Simulator &sim, Lock &lock, aclrtSnapShotStage stage) {
     const std::vector<Listener> listeners = g_listeners;
     const std::vector<std::int32_t> devices = open_devices(sim);
@@ -75,7 +75,7 @@ void notify(Simulator &sim, Lock &lock, aclrtSnapShotStage stage) {
     }
 }
 
-// A backup is of devices that are at rest. What never runs, or has stopped for good, is.
+// A backup needs devices at rest. Streams that execute nothing, or that a failure has stopped, are at rest.
 void wait_for_devices(Simulator &sim, Lock &lock) {
     std::vector<Ref<ContextStream>> streams;
     for (const auto &device : sim.machine.devices) {

@@ -85,7 +85,7 @@ void synchronize(Simulator &sim, Lock &lock, aclrtStream stream, std::int32_t ti
 void set_failure_mode(ContextStream &stream, std::uint64_t mode) {
     const bool stop = (mode & 1) == ACL_STOP_ON_FAILURE;  // only bit 0 counts (section 3)
     if (stream.stops_on_failure && stream.context.failure != ACL_SUCCESS) {
-        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u has stopped for a failure", stream.id);
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u has stopped on a failure", stream.id);
     }
     if (stop == stream.stops_on_failure) {
         return;

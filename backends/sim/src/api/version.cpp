@@ -134,7 +134,7 @@ std::string dotted(const std::string &version) {
 void fill(aclCANNPackageVersion &out, const std::string &version) {
     std::vector<std::string> parts = split(version);
     if (parts.size() < 2) {
-        fail_unremembered(ACL_ERROR_INVALID_FILE, "\"%s\" is no version", version.c_str());
+        fail_unremembered(ACL_ERROR_INVALID_FILE, "\"%s\" is not a version", version.c_str());
     }
     parts.resize(std::max<std::size_t>(parts.size(), 4), "0");
     out = {};
@@ -155,7 +155,7 @@ class VersionReader {
         at_ += is_there ? 1 : 0;
         return is_there;
     }
-    bool number(std::size_t most_digits, std::int64_t &value) {
+    bool read_number(std::size_t most_digits, std::int64_t &value) {
         const std::size_t digits = std::strspn(at_, "0123456789");
         if (digits == 0 || digits > most_digits) {
             return false;
@@ -190,7 +190,7 @@ bool read_stage(VersionReader &reader, std::int64_t &offset) {
     std::int64_t number = 0;
     if (stage != nullptr && !reader.is_at_end()) {
         reader.skip_one_of(".-");
-        if (!reader.number(9, number)) {
+        if (!reader.read_number(9, number)) {
             return false;
         }
     }
@@ -205,8 +205,8 @@ std::int32_t version_number(const std::string &version) {
     std::int64_t minor = 0;
     std::int64_t patch = 0;
     std::int64_t offset = 0;
-    const bool is_release = reader.number(3, major) && reader.skip_one_of(".") && reader.number(9, minor) &&
-                            reader.skip_one_of(".") && reader.number(9, patch);
+    const bool is_release = reader.read_number(3, major) && reader.skip_one_of(".") && reader.read_number(9, minor) &&
+                            reader.skip_one_of(".") && reader.read_number(9, patch);
     if (!is_release || !read_stage(reader, offset)) {
         fail_unremembered(ACL_ERROR_INTERNAL_ERROR, "\"%s\" has no number", version.c_str());
     }
@@ -249,7 +249,7 @@ MajorMinor require_major_minor(const std::string &version) {
     char *end = nullptr;
     const std::int64_t major = std::strtoll(version.c_str(), &end, 10);
     if (end == version.c_str() || *end != '.') {
-        fail_unremembered(ACL_ERROR_INTERNAL_ERROR, "\"%s\" is no version", version.c_str());
+        fail_unremembered(ACL_ERROR_INTERNAL_ERROR, "\"%s\" is not a version", version.c_str());
     }
     return {major, std::strtoll(end + 1, nullptr, 10)};
 }

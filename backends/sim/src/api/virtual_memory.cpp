@@ -12,7 +12,7 @@ using namespace aclsim;
 namespace {
 
 constexpr std::uint64_t kLargestOfSmallPages = 128ULL << 30;  // of one reservation
-// Where a caller may wish to have addresses.
+// The range in which a caller may ask for addresses.
 constexpr AddressRange kWishes{16ULL << 40, 24ULL << 40};
 constexpr AddressRange kNoUcWishes{40ULL << 40, 224ULL << 40};
 
@@ -21,8 +21,8 @@ enum class Kind : std::uint8_t { Any, Ddr, Hbm };
 constexpr char kWithP2p[] = " 910B 910C 310P 910 950 ";
 constexpr char kWithHuge1g[] = " 910B 910C 950 ";
 
-// What can be allocated, on which products (nullptr: all), and as what aclrtMemGetAllocationPropertiesFromHandle tells
-// of it. Small pages of a device are served as huge ones.
+// What can be allocated, on which products (nullptr: all), and as what aclrtMemGetAllocationPropertiesFromHandle
+// reports it. Small pages of a device are served as huge ones.
 struct Attribute {
     aclrtMemAttr attribute;
     Kind kind;
@@ -132,7 +132,7 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrt
         if (prop->handleType != ACL_MEM_HANDLE_TYPE_NONE || prop->allocationType != ACL_MEM_ALLOCATION_TYPE_PINNED ||
             type == ACL_MEM_LOCATION_TYPE_UNREGISTERED || type == ACL_MEM_LOCATION_TYPE_MANAGED) {
             fail_unremembered(
-                ACL_ERROR_INVALID_PARAM, "handle type %d, allocation type %d or location type %d cannot be had",
+                ACL_ERROR_INVALID_PARAM, "handle type %d, allocation type %d or location type %d is not available",
                 static_cast<int>(prop->handleType), static_cast<int>(prop->allocationType), static_cast<int>(type));
         }
         const Attribute &attribute = require_attribute(*prop);
@@ -161,8 +161,8 @@ aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t, void *expect
     return entry(Function::aclrtReserveMemAddress, [&](Simulator &sim, Lock &) {
         require_reservation(virPtr, size, flags);
         if (expectPtr != nullptr && config().product->has(kHasSimt)) {
-            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s takes no wish: expectPtr must be NULL",
-                              config().product->name);
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                              "%s chooses the addresses itself: expectPtr must be NULL", config().product->name);
         }
         if (flags == 0 && size > kLargestOfSmallPages) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%zu bytes are more than a reservation for small pages can have: 128 GiB",
@@ -176,10 +176,11 @@ aclError aclrtReserveMemAddressNoUCMemory(void **virPtr, size_t size, size_t, vo
     return entry(Function::aclrtReserveMemAddressNoUCMemory, [&](Simulator &sim, Lock &) {
         require_reservation(virPtr, size, flags);
         if (expectPtr == nullptr) {
-            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "expectPtr is NULL: these addresses must be wished");
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                              "expectPtr is NULL: these addresses must be chosen by the caller");
         }
         if (size % kGiantPage != 0) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "size %zu is no multiple of 1 GiB", size);
+            fail(ACL_ERROR_RT_PARAM_INVALID, "size %zu is not a multiple of 1 GiB", size);
         }
         *virPtr = sim.memory.virtual_memory.reserve(size, expectPtr, kNoUcWishes);
     });

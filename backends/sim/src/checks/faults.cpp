@@ -88,7 +88,7 @@ class FaultyTask final : public Task {
 
 void require_failure(aclError code) {
     if (code == ACL_SUCCESS) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "code 0 would be no failure");
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "code 0 is not a failure");
     }
 }
 
@@ -98,7 +98,7 @@ void Faults::fail_call(const std::string &function, std::uint64_t nth, aclError 
     require_failure(code);
     const Function found = find_function(function.c_str());
     if (!info_of(found).is_simulated) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s is no simulated function", function.c_str());
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s is not a simulated function", function.c_str());
     }
     calls_.push_back({found, {nth, code}});
     concerns_calls_ = true;
@@ -130,8 +130,7 @@ void Faults::clear() {
 void Faults::check_call(Function function) {
     for (CallRule &rule : calls_) {
         if (rule.function == function && rule.turn.comes()) {
-            fail(rule.turn.code, "call %llu fails as the fault injection demands",
-                 static_cast<unsigned long long>(rule.turn.seen));
+            fail(rule.turn.code, "call %llu fails by fault injection", static_cast<unsigned long long>(rule.turn.seen));
         }
     }
 }
@@ -158,7 +157,7 @@ void lose_device(Machine &machine, Device &device, aclError code) {
     for (Context *context : device.contexts) {
         context->failure = code;
         for (const auto &stream : context->streams) {
-            machine.core.drop_queue(*stream, code);  // what runs already ends by itself
+            machine.core.drop_queue(*stream, code);  // a task that runs already is not waited for
         }
     }
     machine.core.pump();  // streams of other devices may have waited
@@ -285,7 +284,7 @@ std::string apply_faults(Faults &faults, Memory &memory, const std::string &text
             if (!entry.empty() && !apply_one(faults, memory, entry)) {
                 fail_unremembered(
                     ACL_ERROR_INVALID_PARAM,
-                    "not all is one of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, "
+                    "an entry is not one of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, "
                     "limit:streams|events|notifies|memory=N, lose:DEVICE=CODE");
             }
         }

@@ -1,5 +1,5 @@
-// Faults on demand: calls and tasks that fail, tasks that take their time, devices that are lost, resources that are
-// few (abi/aclsim.h, ASCEND_RT_SIM_FAULTS).
+// Faults on demand: calls and tasks that fail, tasks that start late, devices that are lost, resources that are scarce
+// (abi/aclsim.h, ASCEND_RT_SIM_FAULTS).
 #pragma once
 
 #include <atomic>
@@ -24,15 +24,16 @@ struct StreamFilter {
     bool matches(const Stream &stream) const;
 };
 
-// Guarded by the engine's lock. As a filter of the core it puts a task that fails, or waits first, in the place of one
-// that a rule is for.
+// Guarded by the engine's lock. As the task filter of the core it replaces a task that a rule is for by one that fails,
+// or is delayed.
 class Faults final : public TaskFilter {
   public:
     explicit Faults(Core &core) : core_(core) {}
-    // The nth call or task from now on fails, or every one if nth is 0. Each rejects what makes no sense.
+    // The nth call or task from now on fails, or every one if nth is 0. Arguments that make no
+    // sense fail with ACL_ERROR_INVALID_PARAM.
     void fail_call(const std::string &function, std::uint64_t nth, aclError code);
     void fail_task(const StreamFilter &streams, std::uint64_t nth, aclError code);
-    // A task starts so much later than it could; 0: at once, as without a rule.
+    // A task starts by the delay later than it could; 0 ends the delay.
     void delay_tasks(const StreamFilter &streams, std::chrono::microseconds delay);
     void clear();
 

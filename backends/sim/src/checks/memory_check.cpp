@@ -28,7 +28,7 @@ struct MemoryCheck::Block {
     Pages pages;
     std::string allocated;  // the call
     std::string freed{};
-    bool is_gone = false;                       // freed, and no stream is still to come to that
+    bool is_gone = false;                       // freed, in the order of streams too
     std::vector<const MemoryUses *> pending{};  // by tasks and calls that are not done
 
     std::uintptr_t end() const { return address + size; }
@@ -36,7 +36,7 @@ struct MemoryCheck::Block {
     std::string text() const;
 };
 
-// What a task or a call works on: until it is over, unless the task is kept for replays.
+// The memory that a task or a call works on, until that has ended. A task that is kept for replays does not count.
 struct MemoryUses {
     explicit MemoryUses(std::string user) : who(std::move(user)) {}
     ~MemoryUses() { end(); }
@@ -63,8 +63,8 @@ struct MemoryUses {
 namespace {
 
 constexpr std::size_t kRemembered = 4096;              // allocations that were freed
-constexpr std::uint64_t kPoisoned = 16ULL << 20;       // bytes; what is behind stays untouched, and costs nothing
-constexpr std::uint64_t kNear = 16ULL << 20;           // bytes behind an allocation that it is blamed for
+constexpr std::uint64_t kPoisoned = 16ULL << 20;       // bytes; pages behind them stay untouched, and cost nothing
+constexpr std::uint64_t kNear = 16ULL << 20;           // bytes; addresses so close behind an allocation name it
 constexpr int kNewMemory = 0xCD, kFreedMemory = 0xDD;  // patterns that no program expects
 
 std::atomic<std::int32_t (*)(char *, std::size_t)> g_provider{nullptr};
@@ -260,14 +260,15 @@ MemoryCheck::Blocks MemoryCheck::find_live(const void *address, std::uint64_t si
     return used;
 }
 
-// For a task memory is live until a stream gets to where it is freed. Of those at one address the oldest comes first.
+// For a task, memory is live until a stream reaches its free. Of several blocks at one address the oldest comes first.
 MemoryCheck::Blocks MemoryCheck::find_in_stream(const void *address, std::uint64_t size) const {
     const auto is_there = [address](const auto &it) { return !it->is_gone && it->has(as_integer(address)); };
     const auto found = std::find_if(retired_.begin(), retired_.end(), is_there);
     return found == retired_.end() ? find_live(address, size) : Blocks{*found};
 }
 
-// Whatever the runtime lets pass: behind the size that was asked for, or in what a pool or the driver keeps.
+// Reports what the runtime lets pass: uses past the size that was asked for, and of memory that a pool or the driver
+// keeps.
 void MemoryCheck::examine(const std::string &who, const Access &access, const Blocks &used) {
     if (used.empty()) {
         if (const auto gone = find_retired(access.address)) {

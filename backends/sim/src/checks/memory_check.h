@@ -1,5 +1,5 @@
-// ASCEND_RT_SIM_CHECK=memory: tells of uses of memory that the runtime itself does not notice, with the places in the
-// program that are to blame. What it keeps of an allocation outlives the allocation, so that a late use is recognised.
+// ASCEND_RT_SIM_CHECK=memory: reports wrong uses of memory that the runtime itself does not notice, with their places
+// in the program. Its record of an allocation outlives the allocation, so that a late use is recognised.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 namespace aclsim {
 
 // Notes where the calling thread's present call comes from; only with checking. Before the engine is locked, because
-// the program may be asked.
+// a function of the program may be called for it.
 void find_call_place();
 void set_call_site_provider(std::int32_t (*provider)(char *text, std::size_t size));
 
@@ -68,7 +68,7 @@ class MemoryCheck final : public Observer {
 
     Live live_;
     std::deque<std::shared_ptr<Block>> retired_;                 // the newest ones, oldest first
-    std::map<std::uint64_t, std::shared_ptr<Block>> in_stream_;  // that a stream is to come to, by number
+    std::map<std::uint64_t, std::shared_ptr<Block>> in_stream_;  // that a stream has yet to reach, by number
     std::map<const Task *, std::shared_ptr<MemoryUses>> uses_;   // of tasks that are not done
     std::uint64_t reports_ = 0;
 };

@@ -77,7 +77,7 @@ Causes causes_of(const Stream &stream) {
     return causes;
 }
 
-// How many threads the process has; 0: that cannot be found out.
+// How many threads the process has; 0: unknown.
 std::size_t count_threads() {
     std::size_t count = 0;
 #ifdef __linux__
@@ -91,9 +91,9 @@ std::size_t count_threads() {
     return count;
 }
 
-// What can still move: found from what certainly can, along what waits for it. What is left at the end waits for ever,
-// whatever happens elsewhere. A thread of the program that is not inside the simulator may do anything, but it cannot
-// make a submitted task overtake another one.
+// Which streams can still move: first those that certainly can, then those that wait for one of these, and so on. The
+// others wait for ever, whatever happens elsewhere. A thread of the program that is not inside the simulator may do
+// anything, but it cannot make a submitted task overtake another one.
 class Mobility {
   public:
     explicit Mobility(Core &core) : core_(core) {}
@@ -136,7 +136,7 @@ class Mobility {
         }
     }
 
-    // With all that it waits for, one after the other: chains are long.
+    // Adds the stream and all that it waits for; not recursively, because chains may be long.
     void add(const Stream &first) {
         std::vector<const Stream *> open{&first};
         while (!open.empty()) {
@@ -188,7 +188,7 @@ class Mobility {
     }
     bool is_mobile(const HostWait &wait) const { return wait.has_deadline() || is_mobile(wait.cause()); }
 
-    // A stream outside the picture may have tasks that nobody waits for.
+    // Streams that the wait does not depend on count too: their tasks may bring about what is awaited.
     bool has_mobile_stream() const {
         for (const auto &stream : core_.registry().all<Stream>()) {
             if (stream->queue.front() != nullptr && nodes_.count(stream.get()) == 0) {
@@ -215,13 +215,12 @@ class Mobility {
     }
 
     Core &core_;
-    mutable std::optional<bool> has_free_host_;  // known when somebody asks
+    mutable std::optional<bool> has_free_host_;  // counted when it is first needed
     std::map<const Stream *, Node> nodes_;
     std::vector<Node *> order_;  // a stream comes before what it waits for, so that one pass backwards mostly does
 };
 
-// The chain of waits, from the stream to what keeps it, several lines; only along what can never move, if there is such
-// a thing.
+// The chain of waits that begins with the stream, one per line; in a deadlock only along streams that can never move.
 std::string chain_from(const Stream &first, const Mobility *stuck) {
     std::string text;
     std::vector<const Stream *> seen;

@@ -1,5 +1,4 @@
-// What a thread is told that waits for long without a time limit, or will wait for ever: what waits for what
-// (ASCEND_RT_SIM_STALL_MS).
+// Explains waits without a time limit that take long (ASCEND_RT_SIM_STALL_MS) or can never end: what waits for what.
 #pragma once
 
 #include <string>

@@ -17,12 +17,12 @@ class Clock {
   public:
     virtual ~Clock() = default;
     virtual Time now() const = 0;
-    // Until somebody notifies, or the time has come; false in the second case. As with every condition variable the
-    // caller looks again.
+    // Until a notification, or until the time has come; false in the second case. As with every condition variable the
+    // caller checks its condition again.
     virtual bool wait_until(Lock &lock, std::condition_variable &changed, Time when) = 0;
 };
 
-// The host's clock, which nobody sets.
+// The host's monotonic clock.
 class SteadyClock final : public Clock {
   public:
     Time now() const override { return std::chrono::steady_clock::now(); }

@@ -18,8 +18,8 @@ class ConditionTask : public Task {
     bool expire() final { return has_expired_ = true; }
 
   protected:
-    // timeout_s: 0 is none. polls: the condition may come true without anybody in this process noticing, because
-    // another process or the host writes the memory that it is about.
+    // timeout_s: 0 is none. polls: the condition may come true unnoticed by the engine, because another process or the
+    // host writes the memory that it is about.
     ConditionTask(Core &core, std::uint32_t timeout_s, bool polls);
     virtual bool polls() const { return polls_; }
     // Engine lock held. Takes what the condition gives, if it holds now.

@@ -128,7 +128,7 @@ void Core::complete(Stream &stream, Task &task) {
     }
     observers_.tell(&Observer::ended, stream, task);
     if (done >= stream.wake_at) {
-        stream.wake_at = UINT64_MAX;  // a thread that is woken too early says again what it waits for
+        stream.wake_at = UINT64_MAX;  // a thread that is woken too early sets it again
         stream.progress.notify_all();
     }
 }
@@ -249,7 +249,7 @@ void Core::drop_queue(Stream &stream, aclError reason) {
 }
 
 bool Core::await_running(Lock &lock, Stream &stream, Time deadline) {
-    pump();  // others may have waited for what was dropped
+    pump();  // other streams may have waited for a task that was dropped
     if (stream.runner == std::this_thread::get_id()) {
         return true;
     }

@@ -1,9 +1,9 @@
 // The core of the engine: tasks are submitted, streams move forward, threads wait for them.
 //
 // How a task travels: an API call takes the lock and submit()s a task. If the stream is idle the task starts at once;
-// a record or a satisfied wait is then complete when the call returns. Otherwise the task is queued. Whoever completes
-// a task (the submitter, a worker, a host thread that helps) moves its stream forward, and every stream that the
-// completion released.
+// a record or a satisfied wait is then complete when the call returns. Otherwise the task is queued. The thread that
+// completes a task (the submitter, a worker, a host thread that helps) moves its stream forward, and every stream that
+// the completion released.
 #pragma once
 
 #include <condition_variable>
@@ -50,7 +50,7 @@ class Core {
     // Starts or queues a task on a stream that has just admitted it. Never waits.
     template <class T>
     void submit(Stream &stream, T task);
-    // Queues a task that a model makes for the next pump(); the stream is none that takes others.
+    // Queues a task that a model makes, for the next pump(); the stream takes tasks from the model alone.
     void append(Stream &stream, std::unique_ptr<Task> task);
     // The stream's head is to be looked at again: what it waited for has happened.
     void make_runnable(Stream &stream) { runnable_.push_back(&stream); }
@@ -86,7 +86,7 @@ class Core {
     // --- work that must not be done under the lock ---------------------------------------------------------------
     void defer(std::unique_ptr<Chore> chore) { chores_.push_back(std::move(chore)); }
     bool has_chores() const { return !chores_.empty() || chores_at_work_ > 0; }
-    void do_chores(Lock &lock);     // those that nobody does yet
+    void do_chores(Lock &lock);     // those that no thread does yet
     void await_chores(Lock &lock);  // all, also those that other threads do
 
     // --- parts ---------------------------------------------------------------------------------------------------
@@ -104,14 +104,14 @@ class Core {
 
     // --- what the present call of the calling thread works on, for observers -------------------------------------
     void note_access(const void *address, std::uint64_t size, AccessMode mode, const char *name);
-    void note_done_with_memory();  // the call is, before it ends
-    // The same of a stream's head that starts, and has read in memory what it works on.
+    void note_done_with_memory();  // the call no longer uses its memory
+    // A stream's head that starts has read in memory what it works on.
     void note_found(const Stream &stream, const Access &access, bool is_there) const {
         if (observers_.any()) {
             observers_.tell(&Observer::accessed, *stream.queue.front(), access, is_there);
         }
     }
-    class Call;  // from its begin to its end
+    class Call;  // from its beginning to its end
 
     // --- host threads that wait; see HostWait --------------------------------------------------------------------
     const std::vector<HostWait *> &host_waits() const { return host_waits_; }

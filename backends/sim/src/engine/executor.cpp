@@ -33,7 +33,7 @@ void Executor::stop() {
 
 bool Executor::start_thread() {
     try {
-        // Detached: a process may end while a user's callback still runs; nobody could join that thread.
+        // Detached: a process may end while a user's callback still runs, and that thread cannot be joined.
         std::thread([self = shared_from_this()] { self->serve(); }).detach();
         ++threads_;
     } catch (const std::system_error &) {

@@ -42,7 +42,7 @@ class Executor : public std::enable_shared_from_this<Executor> {
     std::condition_variable work_;
     std::uint32_t threads_ = 0;
     std::uint32_t sleeping_ = 0;
-    std::uint32_t wakeups_ = 0;   // sleeping threads that have been told to get up
+    std::uint32_t wakeups_ = 0;   // sleeping threads that have been notified
     std::uint32_t spinning_ = 0;  // at most one thread spins: the others would only take processors from users
     bool stopped_ = false;
 };

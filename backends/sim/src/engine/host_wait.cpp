@@ -11,7 +11,7 @@
 namespace aclsim {
 namespace {
 
-// Most waits are over before the first look.
+// Most waits end before the first look.
 constexpr std::chrono::milliseconds kFirstLook{10}, kLongestLook{1000};
 
 }  // namespace
@@ -47,7 +47,7 @@ bool HostWait::sleep(Lock &lock, std::condition_variable &changed, Time look_aga
     return core_.clock().wait_until(lock, changed, when) || when != deadline_;
 }
 
-// For a deadlock: soon, and then ever more rarely. At the end of the configured time the wait is explained anyhow.
+// Looks for a deadlock, at growing intervals. At the end of the configured time the wait is explained in any case.
 void HostWait::look() {
     const Time now = explain_at_ == kNever ? Time() : core_.clock().now();
     if (explain_at_ != kNever && now >= explain_at_) {

@@ -25,10 +25,10 @@ class HostWait {
     HostWait(const HostWait &) = delete;
     HostWait &operator=(const HostWait &) = delete;
 
-    // Sleeps until a change is notified, or it is time to look again by oneself; false: the deadline has passed.
+    // Sleeps until a change is notified, or it is time to look again; false: the deadline has passed.
     bool sleep(Lock &lock, std::condition_variable &changed, Time look_again = kNever);
     // The thread is to write the text to standard error, once per wait: without the lock, so that a slow reader holds
-    // up nobody else. Called by the thread itself.
+    // up no other thread. Called by the thread itself.
     void explain(const std::string &text);
 
     const Cause &cause() const { return cause_; }

@@ -13,7 +13,7 @@ inline void pause_processor() {
 #endif
 }
 
-// Held from its construction to its end, but between unlock() and lock().
+// Held from its construction to its destruction, except between unlock() and lock().
 class Lock {
   public:
     explicit Lock(std::mutex &mutex) : lock_(mutex, std::try_to_lock) { spin_then_lock(); }
@@ -40,7 +40,7 @@ class Lock {
     std::unique_lock<std::mutex> lock_;
 };
 
-// Gives the lock back for a while: user code, or work that grows with a size.
+// Releases the lock for a scope: for user code, or work that grows with a size.
 class Unlocked {
   public:
     explicit Unlocked(Lock &lock) : lock_(lock) { lock_.unlock(); }

@@ -44,8 +44,8 @@ class Observer {
     virtual void free_reached(Time, std::uint64_t /*number*/) {}
     virtual void free_dropped(Time, std::uint64_t /*number*/) {}
     virtual void allocation_reached(Time, std::uint64_t /*number*/) {}  // of Pages::InStream
-    // Mistakes of the program that the call itself cannot tell.
-    virtual void freed_nothing(Time, const void * /*address*/) {}     // a stream is to free what is no live memory
+    // Mistakes of the program that the call itself does not report.
+    virtual void freed_nothing(Time, const void * /*address*/) {}     // a stream is to free memory that is not live
     virtual void freed_registered(Time, const void * /*address*/) {}  // it was not unregistered before
     // A call of the thread works on memory until it ends, is done with it, or submits a task that takes the memory
     // over. Calls nest: callbacks make them.

@@ -1,4 +1,4 @@
-// The tasks that are still to bring something about: records that will set a bit, writes that will change a value.
+// Pending tasks that will make a condition true: records that will set a bit, writes that will change a value.
 #pragma once
 
 #include <algorithm>

@@ -47,7 +47,7 @@ void Registry::remove(Object &object) {
     if (slot.generation < kLastGeneration) {
         free_.push_back(number);
     }
-    const Ref<Object> last = std::exchange(slot.object, nullptr);  // destroys the object, if nobody else has it
+    const Ref<Object> last = std::exchange(slot.object, nullptr);  // destroys the object if this is the last reference
 }
 
 Object *Registry::find_object(void *handle, Kind kind) const {

@@ -51,7 +51,7 @@ class Scheduler {
     // Always the first one, and every task as soon as it can start? Then the engine need not ask.
     bool takes_first() const { return takes_first_; }
     virtual Stream &choose(Choice choice, const std::vector<Stream *> &candidates) = 0;
-    // May this stream start its head now? While the answer is no the stream waits for Core::resume().
+    // May this stream start its head now? If not, the stream is held until Core::hold(false).
     virtual bool may_start(const Stream &) { return true; }
     // A thread of the program begins to wait, and goes on.
     virtual void host_waits(const HostWait &) {}

@@ -29,7 +29,7 @@ class StreamGroup : public Object {
     aclError failure = ACL_SUCCESS;  // STOP mode: the first failure, and it stays
 };
 
-// Who keeps the tasks of a stream for executions of its own: a model.
+// Keeps the tasks of a stream for its own executions: a model.
 class TaskKeeper {
   public:
     virtual ~TaskKeeper() = default;

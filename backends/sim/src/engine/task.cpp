@@ -14,7 +14,7 @@ struct Block {
 
 constexpr std::size_t kStep = 32;
 constexpr std::size_t kLargest = 256;
-// The rest goes back to the general allocator, so that a long queue of once does not hold its memory for good.
+// The rest goes back to the general allocator, so that a queue that was long once does not keep its memory.
 constexpr std::size_t kKept = 4096;
 
 struct Returned {

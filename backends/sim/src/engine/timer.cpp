@@ -74,7 +74,7 @@ Time Timer::next_look() const {
     return std::max(std::min(limit, poll), rests_until_);
 }
 
-// However much there is to look at, the thread rests as long as it took: the lock is needed for other things too.
+// The thread rests as long as a look took, however many streams there are: other threads need the lock too.
 void Timer::look() {
     const Time begin = core_.clock().now();
     while (!limits_.empty() && limits_.begin()->first <= begin) {

@@ -1,5 +1,5 @@
-// When blocked streams are looked at again without anybody waking them: at a time limit, and every now and then those
-// whose condition may come true unnoticed. One thread, started by the first task that may need it.
+// Looks again at blocked streams that no other thread wakes: at their time limit, and at intervals those whose
+// condition may come true unnoticed. One thread, started by the first task that may need it.
 #pragma once
 
 #include <condition_variable>
@@ -16,12 +16,12 @@ class Core;
 class Timer {
   public:
     explicit Timer(Core &core) : core_(core) {}
-    // Before such a task is submitted: it would wait for good where the host has no thread left. Fails then, with
-    // ACL_ERROR_RT_RESOURCE_ALLOC_FAIL.
+    // Before such a task is submitted, because without the thread it would never be woken. Fails with
+    // ACL_ERROR_RT_RESOURCE_ALLOC_FAIL if the host has no thread left.
     void start();
     // The stream's head, which blocks, expires when the time has come.
     void arm(Stream &stream, Time when);
-    // The stream's head, which blocks, is started again every now and then.
+    // The stream's head, which blocks, is started again at intervals.
     void poll(Stream &stream);
     // The stream's head has ended.
     void disarm(Stream &stream) {

@@ -27,8 +27,8 @@ class HostFunctionTask final : public Task {
 
 }  // namespace
 
-// A callback that blocks its stream is run as the head of the stream, by the thread that processes it: whoever waits
-// for what runs on the stream waits for the callback too.
+// A callback that blocks its stream is run as the head of the stream, by the thread that processes it: a thread that
+// waits for the running task waits for the callback too.
 class CallbackTask final : public Task {
   public:
     CallbackTask(std::shared_ptr<Reports::ReportThread> thread, aclrtCallback function, void *argument,
@@ -128,7 +128,7 @@ void Reports::release(ContextStream &stream) {
         const auto found = threads_.find(stream.callback_thread);
         if (--found->second->streams == 0) {
             found->second->arrived.notify_all();
-            threads_.erase(found);  // callbacks that nobody has processed are dropped
+            threads_.erase(found);  // callbacks that were not processed are dropped
         }
     }
     stream.callback_owner = ContextStream::CallbackOwner::None;

@@ -26,7 +26,7 @@ class IdPool {
         --used_;
     }
     std::uint32_t available() const { return std::min(unused(), may_use_ > used_ ? may_use_ - used_ : 0); }
-    // Gives out no more than so many at a time, whatever the numbers allow.
+    // How many may be in use at a time, if that is less than there are numbers.
     void set_limit(std::uint32_t number) { may_use_ = number; }
     std::uint32_t in_use() const { return used_; }
 
@@ -61,7 +61,7 @@ struct Device {
     bool has_group;                            // a compute group was chosen, or need not be
 };
 
-// Each fails when the device, or the stream, is as the name says.
+// Each fails if the device is in the state that its name excludes.
 void require_not_aborting(const Device &device);
 void require_not_lost(const Device &device);  // after aclsimLoseDevice
 

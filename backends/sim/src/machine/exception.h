@@ -10,7 +10,7 @@
 #include "abi/acl.h"
 #include "engine/hooks.h"
 
-// What a callback gets to see, for the length of the call.
+// What a callback is passed; valid while it runs.
 struct rtExceptionInfo {
     std::uint32_t task;
     std::uint32_t stream;

@@ -44,7 +44,7 @@ constexpr Section kProfiler = {"profiler", ACL_ERROR_INVALID_PROFILING_CONFIG};
 std::string read_file(const char *path) {
     struct stat status{};
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
-        fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s does not exist or is no regular file", path);
+        fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s does not exist or is not a regular file", path);
     }
     if (status.st_size > kLargestFile) {
         fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s is larger than 10 MB", path);
@@ -117,7 +117,7 @@ void store_limit(Machine &machine, aclrtDeviceLimit limit, std::uint64_t value) 
     set_device_limit(limit, value);
 }
 
-// What the product cannot do, and a size that it cannot have, is passed over.
+// Limits that the product does not have, and sizes that it cannot have, are ignored.
 void apply_stack_sizes(Machine &machine, const Json &configuration) {
     const Json *sizes = configuration.find("StackSize");
     for (const LimitKey &entry : kStackKeys) {
@@ -272,7 +272,7 @@ void Initialization::drop_reference(std::uint64_t *left) {
     } else if (references_ == 1) {
         try {
             tear_down();
-        } catch (const Failure &failure) {  // the reference is still there, and the caller is told so
+        } catch (const Failure &failure) {  // the reference remains, and its number is returned
             failed = failure.code;
         }
     }

@@ -45,7 +45,7 @@ std::uint32_t flags_not_synchronized() {
 }
 
 void wait_for_stream(Machine &machine, Lock &lock, const Ref<ContextStream> &stream, Time deadline) {
-    // Another thread may destroy one of the streams meanwhile; what it drops then is nobody's failure here.
+    // Another thread may destroy one of the streams meanwhile; that it drops tasks then is no failure of this call.
     const auto is_leaving = [&] { return stream->destroyer != std::thread::id(); };
     if (!is_leaving()) {
         require_not_aborting(*stream);
@@ -128,7 +128,7 @@ void synchronize_device(Machine &machine, Lock &lock, Time deadline) {
         wait_for_stream(machine, lock, stream, deadline);
     }
     note_synchronized(machine, context.device);
-    // Taken when nothing can come between: what a wait in vain took would never be told.
+    // Cleared after all waits have succeeded: a failure that was cleared before a time-out would never be reported.
     aclError first = ACL_SUCCESS;
     for (const auto &stream : streams) {
         const aclError failure = std::exchange(stream->failure, ACL_SUCCESS);

@@ -72,7 +72,7 @@ void require_not_tearing_down(const Context &context);
 void enter_device(Machine &machine, Device &device);
 Context *current_context(Machine &machine);  // nullptr if there is none
 Context &require_context(Machine &machine);  // ACL_ERROR_RT_CONTEXT_NULL if there is none
-// Of the current context; fails also when it is lost. For what makes something on the device, or asks it.
+// Of the current context; fails also when it is lost. For calls that create something on the device, or query it.
 Device &require_current_device(Machine &machine);
 Device &require_device(Machine &machine, std::int64_t user_id);  // ACL_ERROR_RT_INVALID_DEVICEID
 

@@ -1,7 +1,7 @@
 // What users registered to be told: states of devices and streams, and the stages of a device abort.
 //
-// Callbacks run in the thread that causes the change, without the engine lock, and may call the API. Whoever tells of
-// something therefore looks at everything anew afterwards.
+// Callbacks run in the thread that causes the change, without the engine lock, and may call the API. The caller
+// therefore checks again afterwards what it has checked before.
 #pragma once
 
 #include <map>

@@ -42,7 +42,7 @@ class OperatorTask final : public Task {
             return Start::Done;
         }
         if (!is_live_on(memory_, device_of(stream), workspace_.get(), bytes_)) {
-            result = ACL_ERROR_RT_AICORE_EXCEPTION;  // freed for good before the operator's turn came
+            result = ACL_ERROR_RT_AICORE_EXCEPTION;  // freed before the operator's turn came
             return Start::Done;
         }
         return Start::Run;
@@ -111,7 +111,7 @@ void run_on_block(Memory &memory, Lock &lock, Stream &stream, const Allocator &a
     require_alive(memory, stream);
     if (!is_live_on(memory, device_of(stream), block.address(), bytes)) {
         fail(ACL_ERROR_RT_PARAM_INVALID,
-             "the allocator %p gave %p as workspace: that is no live memory of device %u with %zu bytes",
+             "the allocator %p gave %p as workspace: that is not live memory of device %u with %zu bytes",
              allocator.object, block.address(), device_of(stream).user_id, bytes);
     }
     note_use(memory, block.address(), bytes, AccessMode::ReadWrite, "workspace");
@@ -139,7 +139,8 @@ const Allocators::Registration *Allocators::find(aclrtStream stream) const {
     return found == registrations_.end() ? nullptr : &found->second;
 }
 
-// Only a synchronization tells the application that it may go on with the allocator; completion alone would be luck.
+// Only after a synchronization can the application know that the operator is done; that it happens to be complete does
+// not count.
 bool Allocators::Use::is_settled() const { return !stream || stream->is_destroyed || stream->synchronized >= sequence; }
 
 void Allocators::forget_settled() {

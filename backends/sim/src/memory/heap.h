@@ -1,4 +1,4 @@
-// Who has which part of a range of addresses.
+// Allocates parts of a range of addresses.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ struct Block {
     Owner owner = Owner::Application;
 };
 
-// What one component has.
+// What one component has allocated.
 struct Usage {
     std::uint64_t current = 0;
     std::uint64_t peak = 0;
@@ -58,7 +58,7 @@ class Heap {
         blocks_.at(reinterpret_cast<std::uintptr_t>(address)).owner = owner;
     }
     // What was released; nothing, unless the address is the start of a live block. It counts as free from now on, and
-    // is given out again when its pages have been dealt with and reuse() is called.
+    // is given out again after its pages have gone back to the host and reuse() was called.
     std::optional<Block> release(const void *address);
     void reuse(const Block &block);
     // The live block that the address is in.
@@ -69,7 +69,7 @@ class Heap {
     // dealt with: otherwise new content would be lost with them.
     void release_all();
     void reuse_all();
-    // Gives out no more than so many bytes at a time.
+    // How many bytes may be in use at a time.
     void set_limit(std::uint64_t bytes) { may_use_ = bytes; }
     std::uint64_t free_bytes() const {
         const std::uint64_t used = capacity_ - free_bytes_;

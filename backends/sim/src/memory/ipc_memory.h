@@ -26,7 +26,7 @@ class IpcMemory {
     std::pair<void *, std::uint32_t> import(const std::string &key, const Device &importer);
     // Of the oldest import, else of the export.
     void close(const std::string &key);
-    // The block was freed: nobody imports it any more.
+    // The block was freed: it can no longer be imported.
     void forget(const void *address);
     // All of the device's memory was, and what others share of it is out of reach.
     void forget_device(std::uint32_t device);

@@ -1,4 +1,4 @@
-// Simulated memory: what is at an address, and who may have what next.
+// Simulated memory: what is at an address, and every kind of allocation.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class Memory final : public Resident {
     std::unique_ptr<AddressSpace> space_;
 };
 
-// For observers: so many bytes were asked for; the memory goes back; the present call works on the memory.
+// For observers: memory was allocated, with the size that was asked for; it is freed; the present call works on it.
 inline void note_allocation(Memory &memory, void *address, std::uint64_t size, Pages pages = Pages::Own) {
     if (memory.core.observers().any()) {
         const Allocation allocation{address, size, memory.space().find(address)->size, pages};
@@ -61,7 +61,7 @@ inline void note_use(Memory &memory, const void *address, std::uint64_t size, Ac
     }
 }
 
-// Works without the lock, on memory that nobody may free meanwhile.
+// Works without the lock, on memory that must not be freed meanwhile.
 template <class Work>
 void work_unlocked(Memory &memory, Lock &lock, Work work) {
     {

@@ -12,11 +12,11 @@
 namespace aclsim {
 namespace {
 
-// A stream takes a block over: at this point of the stream everybody else must have let go of it. Mostly that is so for
-// certain; the task matters where the pool itself makes one stream wait for another.
+// A stream takes a block over: no other stream may use it from this point on. Usually the order of the streams ensures
+// that already; the task matters where the pool itself makes one stream wait for another.
 class AttachTask final : public ConditionTask {
   public:
-    // It polls because an aborted stream passes its points without telling anybody.
+    // It polls because a stream that is aborted passes its points without waking the waiters.
     AttachTask(Core &core, Ref<MemoryPool> pool, std::uint64_t number, Fence fence)
         : ConditionTask(core, /*timeout_s=*/0, /*polls=*/true),
           pool_(std::move(pool)),
@@ -42,7 +42,7 @@ class AttachTask final : public ConditionTask {
     Fence fence_;
 };
 
-// The point at which a stream lets go of a block.
+// The point in a stream at which it frees a block.
 class DetachTask final : public Task {
   public:
     DetachTask(Core &core, Ref<MemoryPool> pool, std::uint64_t number)
@@ -62,8 +62,8 @@ class DetachTask final : public Task {
     std::uint64_t number_;
 };
 
-// Frees memory of aclrtMalloc when its turn comes. Until then the block is the stream's: nobody else may free it, so
-// that it is still the same one.
+// Frees memory of aclrtMalloc when its turn comes. Until then the stream owns the block: no other call can free it, so
+// that it is still the same block.
 class FreeTask final : public Task {
   public:
     FreeTask(Memory &memory, void *address, std::uint64_t number)
@@ -92,7 +92,7 @@ class FreeTask final : public Task {
     std::uint64_t number_;
 };
 
-// Tells observers of a free that a stream is to come to; returns its number.
+// Tells observers that a free was submitted to a stream; returns its number.
 std::uint64_t note_free(Memory &memory, const void *address) {
     const std::uint64_t number = memory.pools.next_number();
     memory.core.observers().tell(&Observer::free_submitted, address, number);

@@ -1,7 +1,7 @@
 // Stream-ordered memory pools (memory_cmo_allocator.md section 9).
 //
 // A pool reserves memory from its device's heap and cuts each reservation into blocks. A block is used or cached. A
-// cached block remembers where in which streams it was freed: that is what decides who may have it next.
+// cached block remembers the points in the streams at which it was freed; they decide which stream may take it next.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,8 @@ class Memory;
 class AddressSpace;
 struct Device;
 
-// Points in streams: nobody works with a block any more once each stream has passed its own. Streams that are gone have
-// passed theirs.
+// Points in streams: a block is no longer used once each stream has passed its own. Streams that are gone have passed
+// theirs.
 class Fence {
   public:
     void add(const Ref<const Stream> &stream, std::uint64_t sequence);
@@ -69,7 +69,7 @@ class MemoryPool final : public Object {
     enum class State : std::uint8_t { Outside, Used, NotUsed };
     State state_of(const void *address) const;
     void release(const void *address, const Fence &fence);  // of a used block
-    // Gives cached reservations that nobody works with back to the device, as long as so many bytes remain.
+    // Gives cached reservations that are not used back to the device, as long as this many bytes remain.
     void trim(std::uint64_t keep);
     // The pool is destroyed: what is still used is lost, what was freed goes back when its streams are done with it.
     void abandon();
@@ -137,7 +137,7 @@ void *allocate_in_stream(Memory &memory, Stream &stream, const Ref<MemoryPool> &
 // Memory of a pool, or of aclrtMalloc. Fails with ACL_ERROR_RT_PARAM_INVALID for an address inside a pool that is not
 // the start of a used block.
 void free_in_stream(Memory &memory, Stream &stream, void *address);
-// aclrtFree: at once, without a look at what streams do with the memory. false if the address is in no pool.
+// aclrtFree: at once, whatever streams still do with the memory. false if the address is in no pool.
 bool free_into_pool(Memory &memory, void *address);
 
 }  // namespace aclsim

@@ -38,7 +38,7 @@ void clear_addresses(void *address, std::uint64_t size);
 void give_addresses_back(void *address, std::uint64_t size);
 // Is there anything behind all of the addresses?
 bool has_pages(const void *address, std::uint64_t size);
-// The pages come to be, if the host can do that without touching them.
+// Populates the pages, if the host can do that without writing to them.
 void populate_pages(const void *address, std::uint64_t size);
 
 }  // namespace aclsim

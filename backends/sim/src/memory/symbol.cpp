@@ -50,7 +50,7 @@ void Symbols::forget_device(std::uint32_t device) {
 Symbols::Variable &Symbols::require_variable(const void *symbol) {
     const auto found = variables_.find(symbol);
     if (found == variables_.end()) {
-        fail(ACL_ERROR_RT_INVALID_SYMBOL, "%p is no registered symbol of a device variable", symbol);
+        fail(ACL_ERROR_RT_INVALID_SYMBOL, "%p is not a registered symbol of a device variable", symbol);
     }
     return found->second;
 }

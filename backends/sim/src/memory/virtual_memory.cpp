@@ -12,7 +12,7 @@ namespace {
 
 void require_multiple(std::uint64_t page, std::uint64_t value, const char *what) {
     if (value % page != 0) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%s %#llx is no multiple of %llu MiB; ask aclrtMemGetAllocationGranularity",
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%s %#llx is not a multiple of %llu MiB; ask aclrtMemGetAllocationGranularity",
              what, static_cast<unsigned long long>(value), static_cast<unsigned long long>(page >> 20));
     }
 }

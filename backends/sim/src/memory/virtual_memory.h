@@ -1,4 +1,4 @@
-// Addresses and memory apart from each other: addresses are reserved, physical memory is allocated, and mapping puts
+// Addresses and memory are separate: addresses are reserved, physical memory is allocated, and mapping puts
 // one behind the other (memory_cmo_allocator.md section 4).
 #pragma once
 

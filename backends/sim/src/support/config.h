@@ -19,7 +19,7 @@ struct Config {
     // How long a thread looks for work before it sleeps; 0 on one processor. Longer than a wake-up takes: else two
     // threads that wait for each other in turn both sleep each time.
     std::chrono::nanoseconds spin{100'000};
-    // ASCEND_RT_SIM_STALL_MS, up to a day: who waits so long without a time limit says for what; 0: never.
+    // ASCEND_RT_SIM_STALL_MS, up to a day: after how long a wait without a time limit is explained; 0: never.
     std::chrono::milliseconds stall{30'000};
     std::vector<std::uint32_t> visible;  // user device id -> simulated device (ASCEND_RT_VISIBLE_DEVICES)
     bool visible_is_set = false;

@@ -49,7 +49,7 @@ class CurrentCall {
 
     const Function function;
     const char *const name;
-    std::string place;  // in the program; empty if nobody wants to know
+    std::string place;  // in the program; empty without the memory check
 
   private:
     CurrentCall(Function called, const char *text);

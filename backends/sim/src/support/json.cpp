@@ -83,7 +83,7 @@ class Reader {
 
     void enter(std::size_t &depth) {
         if (++depth > depth_) {
-            fail("nested too deep");
+            fail("nested too deeply");
         }
         ++position_;
     }

@@ -12,7 +12,7 @@ namespace aclsim {
 struct Json {
     enum class Type { Null, Boolean, Number, String, Array, Object };
 
-    // The member of an object; nullptr if this is no object or has none of that name. Of several the last counts.
+    // The member of an object; nullptr if this is not an object or has no such member. Of several the last counts.
     const Json *find(const std::string &name) const;
 
     Type type = Type::Null;

@@ -15,7 +15,7 @@ enum Trait : std::uint32_t {
     kRefusesHugeStreams = 1U << 1,         // (section 3)
     kIgnoresForeignWaits = 1U << 2,        // waiting on another device's stream does nothing (section 2)
     kForeignWaitsAreUntimed = 1U << 3,     // waiting on another device's stream has no time limit (section 2)
-    kComputesWithoutStamps = 1U << 4,      // elapsed time is computed from whatever is there, and unsigned (section 2)
+    kComputesWithoutStamps = 1U << 4,      // elapsed time is computed even without, and unsigned (section 2)
     kIgnoresDefaultReset = 1U << 5,        // resetting an event of aclrtCreateEvent does nothing (section 2)
     kDeviceSyncSkipsCpuStreams = 1U << 6,  // (section 4)
     kHasSimt = 1U << 7,                    // device_context_init_errors.md section 5
@@ -26,7 +26,7 @@ enum Trait : std::uint32_t {
     // memory_cmo_allocator.md sections 1 and 2
     kHasDdr = 1U << 12,                   // instead of HBM
     kLacksP2p = 1U << 13,                 // no memory for other devices
-    kPadsNothing = 1U << 14,              // aclrtMalloc asks for no more than aclrtMallocAlign32
+    kPadsNothing = 1U << 14,              // aclrtMalloc pads no more than aclrtMallocAlign32
     kKeepsHostAddress = 1U << 15,         // host memory can have the same address on the device
     kCopiesNeedPeerAccess = 1U << 16,     // between two devices (memory_cmo_allocator.md section 3, as the next two)
     kCopiesRowsInDevice = 1U << 17,       // two-dimensional copies whose source and destination are on the device
@@ -66,7 +66,7 @@ struct Product {
 
 // The profile of that name, or nullptr.
 const Product *find_product(const std::string &name);
-// Is the function documented for that product?
+// Is the function documented for that product? Also true if no document restricts it.
 inline bool is_documented_for(Function function, const Product &product) {
     return (info_of(function).products & product.bit) != 0;
 }

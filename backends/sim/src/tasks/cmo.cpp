@@ -17,7 +17,7 @@ constexpr CmoDescriptor kShortDescriptor{/*size=*/32, /*address=*/16, /*length=*
 constexpr CmoDescriptor kLongDescriptor{/*size=*/64, /*address=*/32, /*length=*/48, /*head=*/28};
 
 // The prefetch of the processor, like that of the device, takes any address and never faults: the range may be memory
-// that the runtime does not know, or does not exist. No more than the cache holds is worth the time.
+// that the runtime does not know, or does not exist. More than the cache holds would only displace the beginning.
 void prefetch(const CacheRange &range) {
     const auto *bytes = static_cast<const char *>(range.address);
     const std::uint64_t end = std::min<std::uint64_t>(range.length, config().product->l2_bytes);

@@ -88,7 +88,7 @@ class TaggedCmoTask final : public Task {
     }
     Executor *executor() override;
     void finish() override { barriers_.complete(core_, *operation_); }
-    void cancel(Stream &) override { finish(); }  // what will never work on the range holds nobody up
+    void cancel(Stream &) override { finish(); }  // no barrier waits for an operation that was dropped
     void rewind() override { operation_->is_done = false; }
 
   private:

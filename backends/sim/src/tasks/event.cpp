@@ -108,7 +108,7 @@ class WaitTask final : public ConditionTask {
         ++event_->outstanding_waits_;
     }
 
-    // Without a pending record a thread of the program is to record the event, if it can.
+    // Without a pending record, a thread of the program must record the event.
     void add_causes(Causes &causes) const override {
         causes.any = true;
         signal_->records.add_causes(causes);
@@ -161,7 +161,7 @@ void Event::note_record(Stream &stream) {
 }
 
 void Event::renew_signal() {
-    // One that nobody else refers to is as good as a new one.
+    // A signal without other references is used again: that saves making one per record.
     auto signal = signal_->references() == 1 ? signal_ : make_ref<Signal>(device);
     if (can_be_waited_for() || !config().product->is_stars) {
         signal->take_id();  // K4 needs none where the hardware schedules
@@ -170,11 +170,11 @@ void Event::renew_signal() {
     signal_ = std::move(signal);
 }
 
-// K3 keeps its id no longer than its record and the waits for it take, K1 until the next record (section 2,
+// K3 keeps its id until its record and the waits for it are done, K1 until the next record (section 2,
 // aclrtGetEventId).
 void Event::give_back_id() {
-    const bool is_over = recorded_ ? complete_ && mode == Mode::New : !has_fixed_signal();
-    if (is_over && outstanding_waits_ == 0) {
+    const bool is_done = recorded_ ? complete_ && mode == Mode::New : !has_fixed_signal();
+    if (is_done && outstanding_waits_ == 0) {
         signal_->give_back_id();
     }
 }
@@ -198,15 +198,15 @@ void Event::record(Core &core, Lock &lock, Stream &stream) {
     core.submit(stream, RecordTask(core, std::move(self), signal_, records_));
 }
 
-bool Event::is_over_for(const Stream &stream) const {
+bool Event::is_satisfied_for(const Stream &stream) const {
     if (ipc || has_fixed_signal()) {
         return false;  // a fixed signal may still be set by an earlier record
     }
-    // K1, K3: a reset K1 event is waited for in vain: the bit of its id was cleared and a new record takes another
+    // K1, K3: a wait for a reset K1 event never ends: the bit of its id was cleared, and a new record takes another
     // id (section 2, aclrtCreateEvent).
-    const bool is_over = !recorded_ || (complete_ && !was_reset_);
+    const bool is_satisfied = !recorded_ || (complete_ && !was_reset_);
     const bool is_own_record = mode == Mode::New && record_stream().get() == &stream;
-    return is_over || is_own_record;
+    return is_satisfied || is_own_record;
 }
 
 void Event::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s) {
@@ -214,7 +214,7 @@ void Event::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s
     const Product &product = *config().product;
     const bool is_foreign = &device_of(stream) != &device;
     const bool is_ignored = is_foreign && !ipc && product.has(kIgnoresForeignWaits);
-    if (is_ignored || is_over_for(stream)) {  // no task: it needs no place in the queue
+    if (is_ignored || is_satisfied_for(stream)) {  // no task: it needs no place in the queue
         require_not_aborting(stream);
         require_healthy(context_of(stream));
     } else {
@@ -233,7 +233,7 @@ void Event::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s
     if (recorded) {
         core.stream_order().add(stream, {recorded->serial, record_sequence_});
     }
-    if (is_over_for(stream)) {
+    if (is_satisfied_for(stream)) {
         if (recorded) {  // what follows in the stream comes after the record without a task for it
             core.observers().tell(&Observer::ordered, Point{recorded->serial, record_sequence_},
                                   Point{stream.serial, stream.submitted + 1}, Ordering::Event);
@@ -251,7 +251,7 @@ void Event::reset(Core &core, Lock &lock, Stream &stream) {
 }
 
 bool Event::was_seen_complete() const {
-    // With CAPTURE_STREAM_PROGRESS alone nothing tells the host of the completion until someone looks at the queue
+    // With CAPTURE_STREAM_PROGRESS alone the host does not learn of the completion until a call looks at the queue
     // (section 0.2 [obs]).
     const bool is_told = (flags & ~static_cast<std::uint32_t>(ACL_EVENT_CAPTURE_STREAM_PROGRESS)) != 0;
     return complete_ && (seen_ || is_told);

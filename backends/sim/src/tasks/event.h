@@ -23,7 +23,7 @@ class Signal final : public RefCounted {
   public:
     explicit Signal(Device &device) : device_(device) {}
     ~Signal() override { give_back_id(); }
-    // Fails with ACL_ERROR_RT_NO_EVENT_RESOURCE if the device has none left. One that it has it keeps.
+    // Fails with ACL_ERROR_RT_NO_EVENT_RESOURCE if the device has none left. Does nothing if there is one.
     void take_id();
     void give_back_id();
     const std::optional<std::uint32_t> &id() const { return id_; }
@@ -77,7 +77,7 @@ class Event final : public Object {
     std::uint64_t ticks() const { return ticks_; }  // of the newest record; 0 without TIME_LINE
     const std::optional<std::uint32_t> &id() const { return signal_->id(); }  // aclrtGetEventId
     void take_id() { signal_->take_id(); }
-    // The newest record, for those who wait for it: its number; its stream, nullptr when that is gone; the number of
+    // The newest record, for waiting threads: its number; its stream, nullptr when that is gone; the number of
     // the task there; and why that was aborted, if it was.
     std::uint64_t record_number() const { return records_; }
     Ref<Stream> record_stream() const;
@@ -99,7 +99,7 @@ class Event final : public Object {
     void note_record(Stream &stream);
     void renew_signal();
     void give_back_id();
-    bool is_over_for(const Stream &stream) const;  // a wait in that stream would have nothing to wait for
+    bool is_satisfied_for(const Stream &stream) const;  // a wait in that stream would have nothing to wait for
 
     Ref<Signal> signal_;
     std::uint64_t records_ = 0;  // number of the newest record: completions of older ones are ignored

@@ -21,7 +21,7 @@ class IpcRecordTask final : public Task {
         return Start::Done;
     }
     void note_queued(const Stream &stream) override { records_->pending.add(stream, *this); }
-    // Nobody in another process should wait for what was aborted here.
+    // An aborted record counts as complete, so that no other process waits for it for ever.
     void cancel(Stream &stream) override {
         records_->pending.remove(stream, *this);
         records_->complete(core_, record_, stream.point(*this));

@@ -26,7 +26,8 @@ class IpcRecords {
     explicit IpcRecords(std::shared_ptr<SharedMemory> memory) : memory_(std::move(memory)) {}
 
     const std::string &name() const { return memory_->name(); }
-    // The number of a new record. Fails with ACL_ERROR_RT_RESOURCE_ALLOC_FAIL if too many are not complete.
+    // The number of a new record. Fails with ACL_ERROR_RT_RESOURCE_ALLOC_FAIL if it would be more than kSlots behind
+    // one that is not complete.
     std::uint64_t issue();
     std::uint64_t newest() const { return shared().issued; }  // 0: never recorded, which counts as complete
     bool is_complete(std::uint64_t record) const {

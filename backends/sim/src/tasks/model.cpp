@@ -10,7 +10,7 @@
 namespace aclsim {
 namespace {
 
-// A callback waits for a thread of the user that answers once.
+// Not callbacks: the subscribed thread processes each one once.
 constexpr TaskKind kRepeatable[] = {
     TaskKind::Record,     TaskKind::Wait,         TaskKind::Reset,      TaskKind::Copy,       TaskKind::Fill,
     TaskKind::Reduce,     TaskKind::HostFunction, TaskKind::ValueWrite, TaskKind::ValueWait,  TaskKind::NotifyRecord,
@@ -28,7 +28,7 @@ aclError first_of(aclError earlier, aclError later) { return earlier != ACL_SUCC
 // One execution.
 struct Model::Run {
     explicit Run(Ref<Model> executed) : model(std::move(executed)) {}
-    bool is_over() const { return left == 0; }
+    bool has_ended() const { return left == 0; }
     void leave(aclError failure) {
         result = first_of(result, failure);
         if (--left == 0) {
@@ -38,7 +38,7 @@ struct Model::Run {
     }
 
     Ref<Model> model;
-    std::uint32_t left = 1;  // replays, and whoever starts them
+    std::uint32_t left = 1;  // replays that have not ended; 1 for the caller that is starting them
     aclError result = ACL_SUCCESS;
 };
 
@@ -103,7 +103,7 @@ class LaunchTask final : public Task {
         if (run_ == nullptr && model_->run_ == nullptr) {
             run_ = model_->begin();
         }
-        if (run_ == nullptr || !run_->is_over()) {
+        if (run_ == nullptr || !run_->has_ended()) {
             model_->waiters_.add(stream);
             return Start::Blocked;
         }
@@ -129,7 +129,7 @@ class LaunchTask final : public Task {
     std::string awaited() const override { return "model " + std::to_string(model_->id); }
 
   private:
-    bool is_executing() const { return run_ != nullptr && !run_->is_over(); }
+    bool is_executing() const { return run_ != nullptr && !run_->has_ended(); }
     void leave() {
         --model_->launches_;
         model_->idle_.notify_all();
@@ -263,7 +263,7 @@ void Model::play(Track &track) {
     }
 }
 
-// A run whose end task is in a stream that nobody activated would hang on a device.
+// On a device, a run would hang if the stream with its end task was never activated.
 void Model::end(Run &run) {
     if (end_ != nullptr && !track_of(*end_).is_started) {
         run.result = first_of(run.result, ACL_ERROR_RT_MODEL_EXECUTE);
@@ -333,7 +333,7 @@ aclError Model::execute(Lock &lock, Time deadline) {
     };
     const Launch launch{Ref<Model>(this)};
     std::shared_ptr<Run> own;
-    while (own == nullptr || !own->is_over()) {
+    while (own == nullptr || !own->has_ended()) {
         if (run_ == nullptr) {
             if (core_.registry().find<Model>(handle()) != this) {
                 return ACL_ERROR_RT_INVALID_HANDLE;  // destroyed with its context, while this waited for its turn

@@ -3,7 +3,7 @@
 //
 // Until the model is built the tasks collect in the queues of its streams, which are PERSISTENT and execute nothing. It
 // then takes them over, and each execution queues one Replay per task in the same streams: these run as any streams do,
-// each in its order and all at the same time. An execution is over when none of its replays is left.
+// each in its order and all at the same time. An execution ends when all of its replays have ended.
 #pragma once
 
 #include <condition_variable>
@@ -31,16 +31,16 @@ class Model final : public Object, public TaskKeeper {
     ~Model() override;
 
     // --- building --------------------------------------------------------------------------------------------------
-    // A stream that is no head starts when a task of the model activates it.
+    // A head starts with the execution, another stream when a task of the model activates it.
     void bind(Stream &stream, bool is_head);
     void unbind(Stream &stream);  // its tasks are dropped
     void unbind_all();
-    // The model's work is done when the stream has come this far.
+    // The point in the stream at which the model's work is done.
     void end_task(const Stream &stream);
     void build();
     // When the first stream comes to this, the second starts if it has not been started.
     void submit_activation(Lock &lock, Stream &stream, const Stream &activated);
-    // Fails unless the stream, which is bound, takes tasks still.
+    // Fails unless the stream, which is bound, still takes tasks.
     void require_open(const Stream &stream) const override;
     bool is_executable() const { return is_built_ && end_ != nullptr; }
 
@@ -49,7 +49,7 @@ class Model final : public Object, public TaskKeeper {
     void launch(Lock &lock, Stream &stream);
     // Waits for the end; answers the first failure of a task.
     aclError execute(Lock &lock, Time deadline);
-    // Drops what is left of the execution. What runs already ends by itself.
+    // Drops the queued tasks of the execution, and does not wait for those that run.
     void stop(aclError reason);
     bool is_busy() const { return launches_ > 0 || run_ != nullptr; }
     // false when the deadline has passed.
@@ -96,7 +96,7 @@ class Model final : public Object, public TaskKeeper {
 // The model that a stream is bound to, or nullptr.
 inline Model *model_of(const Stream &stream) { return static_cast<Model *>(stream.keeper); }
 
-// Models belong to a context, which destroys them if nobody else does.
+// A model belongs to a context, and ends with it.
 class Models final : public Resident {
   public:
     explicit Models(Machine &machine);

@@ -16,7 +16,7 @@ class NotifyRecordTask final : public Task {
     Start start(Stream &stream) override {
         notify_->records_.remove(stream, *this);
         notify_->set_by_ = stream.point(*this);
-        notify_->bit().store(1);  // twice before a wait is the same as once
+        notify_->bit().store(1);  // a second record before a wait has no effect
         notify_->waiters_.wake(core_);
         return Start::Done;
     }
@@ -41,7 +41,7 @@ class NotifyWaitTask final : public ConditionTask {
     std::string awaited() const override { return "notify " + std::to_string(notify_->id); }
 
   protected:
-    bool polls() const override { return notify_->is_shared(); }  // perhaps only since the task was submitted
+    bool polls() const override { return notify_->is_shared(); }  // perhaps exported after the submission
     bool try_pass() override { return notify_->bit().exchange(0) != 0; }
     Waiters &waiters() override { return notify_->waiters_; }
     void note_passed(const Stream &stream) override {
@@ -100,7 +100,7 @@ void Notify::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_
 }
 
 const std::string &Notify::export_key(Core &core, bool checks_process) {
-    core.timer().start();  // who waits already polls from now on
+    core.timer().start();  // waits that are blocked already poll from now on
     shared_ = SharedMemory::create<Shared>();
     Shared &shared = shared_->as<Shared>();
     shared.bit = local_.load();

@@ -38,7 +38,7 @@ To reinterpret(From from) {
     return to;
 }
 
-// How a stored element becomes a number to reckon with, and back.
+// Conversions between a stored element and the number that is computed with.
 template <class T>
 struct Plain {
     using Stored = T;
@@ -52,7 +52,7 @@ struct Bfloat16 {
     static Stored store(float number) {
         const auto bits = reinterpret<std::uint32_t>(number);
         if ((bits & 0x7FFFFFFF) > 0x7F800000) {
-            return static_cast<Stored>(bits >> 16 | 0x40);  // not a number stays one
+            return static_cast<Stored>(bits >> 16 | 0x40);  // a NaN stays a NaN
         }
         const std::uint32_t to_even = 0x7FFF + (bits >> 16 & 1);
         return static_cast<Stored>((bits + to_even) >> 16);

@@ -20,7 +20,7 @@ struct Reduction {
     void perform() const;
 };
 
-// Has the runtime a number for the type at all, and does the product's device reduce it?
+// The first: whether the runtime has a number for the type. The second: whether the product's device reduces it.
 bool is_reducible(aclDataType type);
 bool is_reduced_by(const Product &product, aclDataType type);
 
