@@ -300,7 +300,7 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
         }
         if (!chores_.empty()) {
             do_chores(lock);
-        } else if (!help(lock, *stream, deadline) && !watch(lock, *stream, sequence, wait, deadline) &&
+        } else if (!help(lock, *stream, wait, deadline) && !watch(lock, *stream, sequence, wait, deadline) &&
                    !stream->is_done(sequence)) {
             return Waited::TimedOut;
         }
@@ -396,15 +396,16 @@ bool Core::is_own_thread() { return t_is_own; }
 
 void Core::do_chores(Lock &lock) {
     while (!chores_.empty()) {
-        const std::unique_ptr<Chore> chore = std::move(chores_.back());
-        chores_.pop_back();
-        ++chores_at_work_;
-        lock.unlock();
-        chore->work();
-        lock.lock();
-        --chores_at_work_;
-        chore->finish();
-        chores_done_.notify_all();
+        const auto own = std::exchange(chores_, {});  // all: the call must not return while others do some of them
+        chores_at_work_ += own.size();
+        for (const auto &chore : own) {
+            lock.unlock();
+            chore->work();
+            lock.lock();
+            --chores_at_work_;
+            chore->finish();
+            chores_done_.notify_all();
+        }
     }
 }
 

@@ -83,7 +83,7 @@ class Core {
     // --- work that must not be done under the lock ---------------------------------------------------------------
     void defer(std::unique_ptr<Chore> chore) { chores_.push_back(std::move(chore)); }
     bool has_chores() const { return !chores_.empty() || chores_at_work_ > 0; }
-    void do_chores(Lock &lock);     // those that nobody does yet
+    void do_chores(Lock &lock);     // those that were deferred since; nobody else does them then
     void await_chores(Lock &lock);  // all, also those that other threads do
 
     // --- parts ---------------------------------------------------------------------------------------------------
