@@ -286,7 +286,7 @@ bool Core::drop_tasks(Lock &lock, Stream &stream, aclError reason, Time deadline
 
 Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline) {
     const std::uint64_t aborts = stream->aborts;
-    std::optional<HostWait> wait;  // of threads that really wait
+    std::optional<HostWait> wait;  // while the thread really waits
     while (!stream->is_done(sequence)) {
         if (stream->aborts != aborts || stream->aborting > 0) {
             return Waited::Aborted;
@@ -305,6 +305,7 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
             return Waited::TimedOut;
         }
     }
+    wait.reset();
     stream->synchronized = std::max(stream->synchronized, sequence);
     if (observers_.any()) {
         observers_.tell(&Observer::host_learned, thread_number(), Point{stream->serial, sequence},
@@ -317,11 +318,12 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
 }
 
 // Runs one task that the stream directly or indirectly waits for, if there is one that no thread has taken yet.
-bool Core::help(Lock &lock, Stream &stream, Time deadline) {
+bool Core::help(Lock &lock, Stream &stream, std::optional<HostWait> &wait, Time deadline) {
     Stream *helped = is_held_ ? nullptr : find_helpable(stream, deadline);
     if (helped == nullptr) {
         return false;
     }
+    wait.reset();  // a thread that works does not wait
     helped->queue.front()->executor()->remove(*helped);
     run_head(lock, *helped);
     return true;

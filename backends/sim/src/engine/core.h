@@ -135,7 +135,7 @@ class Core {
     void park(Stream &stream, Start start);
     void advance(Stream &stream);
     void end_head(Stream &stream);
-    bool help(Lock &lock, Stream &stream, Time deadline);
+    bool help(Lock &lock, Stream &stream, std::optional<HostWait> &wait, Time deadline);
     Stream *find_helpable(Stream &stream, Time deadline);
     bool watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::optional<HostWait> &wait, Time deadline);
 
