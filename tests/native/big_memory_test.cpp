@@ -196,6 +196,32 @@ void physical_memory() {
     CHECK_OK(aclrtFreePhysical(handle));
 }
 
+// With its last mapping the memory goes, too: a call that leaves two things to be done. Another thread does neither, or
+// the call would return while that thread is still at work on the addresses.
+void an_unmapped_address_is_free_at_once() {
+    const aclrtPhysicalMemProp properties = physical(ACL_MEM_LOCATION_TYPE_DEVICE);
+    aclrtDrvMemHandle handle = nullptr;
+    void *address = nullptr;
+    CHECK_OK(aclrtMallocPhysical(&handle, kLarge, &properties, 0));
+    CHECK_OK(aclrtReserveMemAddress(&address, kLarge, 0, nullptr, 1));
+    CHECK_OK(aclrtMapMem(address, kLarge, 0, handle, 0));
+    CHECK_OK(aclrtFreePhysical(handle));
+    Gate first;
+    Gate second;
+    g_gate = &first;
+    auto unmapping = begin([=] { CHECK_OK(aclrtUnmapMem(address)); });
+    CHECK(first.entered.opens());
+    g_gate = &second;
+    const auto other = begin([] { use(1); });
+    CHECK(returns(other));
+    CHECK(!second.entered.is_open());
+    second.gate.open();
+    first.gate.open();
+    unmapping.get();
+    CHECK(second.entered.is_open());
+    CHECK_OK(aclrtReleaseMemAddress(address));
+}
+
 // A pool that has kLarge in its cache.
 aclrtMemPool new_pool(aclrtStream stream, std::uint64_t threshold) {
     aclrtMemPoolProps properties{};
@@ -238,6 +264,7 @@ int main() {
     host_memory();
     managed_memory();
     physical_memory();
+    an_unmapped_address_is_free_at_once();
     pools();
     whole_device();
     CHECK_OK(aclrtResetDevice(1));

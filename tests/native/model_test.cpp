@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "concurrent.h"
+#include "observe.h"
 
 namespace {
 
@@ -148,6 +149,39 @@ void contexts_are_destroyed_under_executions() {
     }
 }
 
+// Drops what is queued in the stream of a fill that begins to run.
+struct AbortOfFills final : aclsim::Observer {
+    void started(aclsim::Time, const aclsim::Stream &stream, const aclsim::Task &task) override {
+        if (task.kind() == aclsim::TaskKind::Fill) {
+            aclsim::Simulator::get().core.drop_queue(const_cast<aclsim::Stream &>(stream),
+                                                     ACL_ERROR_RT_MODEL_ABORT_NORMAL);
+        }
+    }
+};
+
+// Nothing is left in the queue behind the task that the abort cuts short.
+void an_execution_that_is_aborted_in_its_last_task_has_not_succeeded() {
+    aclrtStream bound = nullptr;
+    aclmdlRI model = nullptr;
+    void *memory = nullptr;
+    CHECK_OK(aclrtMalloc(&memory, kBytes, ACL_MEM_MALLOC_HUGE_FIRST));
+    CHECK_OK(aclrtCreateStreamWithConfig(&bound, 0, ACL_STREAM_PERSISTENT));
+    CHECK_OK(aclmdlRIBuildBegin(&model, 0));
+    CHECK_OK(aclmdlRIBindStream(model, bound, 0));
+    CHECK_OK(aclrtMemsetAsync(memory, kBytes, 1, kBytes, bound));
+    CHECK_OK(aclmdlRIEndTask(model, bound));
+    CHECK_OK(aclmdlRIBuildEnd(model, nullptr));
+    {
+        AbortOfFills abort;
+        const Observing observing(abort);
+        CHECK_CODE(ACL_ERROR_RT_MODEL_ABORT_NORMAL, aclmdlRIExecute(model, -1));
+    }
+    CHECK_OK(aclmdlRIExecute(model, -1));
+    CHECK_OK(aclmdlRIDestroy(model));
+    CHECK_OK(aclrtDestroyStream(bound));
+    CHECK_OK(aclrtFree(memory));
+}
+
 }  // namespace
 
 int main() {
@@ -156,6 +190,7 @@ int main() {
     executions_are_aborted_in_every_way();
     contexts_are_destroyed_under_executions();
     CHECK_OK(aclrtSetDevice(0));
+    an_execution_that_is_aborted_in_its_last_task_has_not_succeeded();
     CHECK_OK(aclrtResetDeviceForce(0));
     return 0;
 }

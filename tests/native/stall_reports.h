@@ -25,7 +25,8 @@ class StallReports {
     StallReports &operator=(const StallReports &) = delete;
 
     void end_capture() { dup2(standard_error_, STDERR_FILENO); }
-    void wait_for(const std::string &wanted) {
+    // What was read to see it.
+    std::string wait_for(const std::string &wanted) {
         std::string text;
         while (text.find(wanted) == std::string::npos) {
             char part[256];
@@ -33,6 +34,7 @@ class StallReports {
             CHECK(size > 0);
             text.append(part, static_cast<std::size_t>(size));
         }
+        return text;
     }
 
   private:

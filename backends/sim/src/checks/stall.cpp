@@ -20,6 +20,8 @@ std::string running(TaskKind kind) {
     switch (kind) {
         case TaskKind::HostFunction:
             return "a host function";
+        case TaskKind::Callback:
+            return "a callback";
         case TaskKind::Reduce:
             return "a reduction";
         case TaskKind::Fill:

@@ -288,7 +288,7 @@ bool Core::drop_tasks(Lock &lock, Stream &stream, aclError reason, Time deadline
 
 Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline) {
     const std::uint64_t aborts = stream->aborts;
-    std::optional<HostWait> wait;  // of threads that really wait
+    std::optional<HostWait> wait;  // while the thread really waits
     while (!stream->is_done(sequence)) {
         if (stream->aborts != aborts || stream->aborting > 0) {
             return Waited::Aborted;
@@ -302,11 +302,12 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
         }
         if (!chores_.empty()) {
             do_chores(lock);
-        } else if (!help(lock, *stream, deadline) && !watch(lock, *stream, sequence, wait, deadline) &&
+        } else if (!help(lock, *stream, wait, deadline) && !watch(lock, *stream, sequence, wait, deadline) &&
                    !stream->is_done(sequence)) {
             return Waited::TimedOut;
         }
     }
+    wait.reset();
     stream->synchronized = std::max(stream->synchronized, sequence);
     if (observers_.any()) {
         observers_.tell(&Observer::host_learned, thread_number(), Point{stream->serial, sequence},
@@ -319,11 +320,12 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
 }
 
 // Runs one task that the stream directly or indirectly waits for, if there is one that no thread has taken yet.
-bool Core::help(Lock &lock, Stream &stream, Time deadline) {
+bool Core::help(Lock &lock, Stream &stream, std::optional<HostWait> &wait, Time deadline) {
     Stream *helped = is_held_ ? nullptr : find_helpable(stream, deadline);
     if (helped == nullptr) {
         return false;
     }
+    wait.reset();  // a thread that works does not wait
     helped->queue.front()->executor()->remove(*helped);
     run_head(lock, *helped);
     return true;
@@ -398,15 +400,16 @@ bool Core::is_own_thread() { return t_is_own; }
 
 void Core::do_chores(Lock &lock) {
     while (!chores_.empty()) {
-        const std::unique_ptr<Chore> chore = std::move(chores_.back());
-        chores_.pop_back();
-        ++chores_at_work_;
-        lock.unlock();
-        chore->work();
-        lock.lock();
-        --chores_at_work_;
-        chore->finish();
-        chores_done_.notify_all();
+        const auto own = std::exchange(chores_, {});  // all: the call must not return while others do some of them
+        chores_at_work_ += own.size();
+        for (const auto &chore : own) {
+            lock.unlock();
+            chore->work();
+            lock.lock();
+            --chores_at_work_;
+            chore->finish();
+            chores_done_.notify_all();
+        }
     }
 }
 

@@ -86,7 +86,7 @@ class Core {
     // --- work that must not be done under the lock ---------------------------------------------------------------
     void defer(std::unique_ptr<Chore> chore) { chores_.push_back(std::move(chore)); }
     bool has_chores() const { return !chores_.empty() || chores_at_work_ > 0; }
-    void do_chores(Lock &lock);     // those that no thread does yet
+    void do_chores(Lock &lock);     // those that were deferred since; no other thread does them then
     void await_chores(Lock &lock);  // all, also those that other threads do
 
     // --- parts ---------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ class Core {
     void park(Stream &stream, Start start);
     void advance(Stream &stream);
     void end_head(Stream &stream);
-    bool help(Lock &lock, Stream &stream, Time deadline);
+    bool help(Lock &lock, Stream &stream, std::optional<HostWait> &wait, Time deadline);
     Stream *find_helpable(Stream &stream, Time deadline);
     bool watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::optional<HostWait> &wait, Time deadline);
 

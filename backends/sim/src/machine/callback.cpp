@@ -1,6 +1,8 @@
 #include "machine/callback.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "machine/machine.h"
 #include "support/error.h"
@@ -152,12 +154,14 @@ void Reports::process(Lock &lock, std::uint64_t thread, Time deadline) {
         fail(ACL_ERROR_RT_CONTEXT_NULL, "the calling thread has no current context, and device %u is not set",
              entry->device->user_id);
     }
-    HostWait wait(machine_.core, Outside::Anybody, "a callback for the calling thread", deadline);
+    std::optional<HostWait> wait(std::in_place, machine_.core, Outside::Anybody, "a callback for the calling thread",
+                                 deadline);
     while (entry->queue.empty()) {
-        if (!wait.sleep(lock, entry->arrived) && entry->queue.empty()) {
+        if (!wait->sleep(lock, entry->arrived) && entry->queue.empty()) {
             fail(ACL_ERROR_RT_REPORT_TIMEOUT, "no callback arrived in time");
         }
     }
+    wait.reset();  // a thread that runs callbacks does not wait
     while (!entry->queue.empty()) {
         const Callback callback = entry->queue.front();
         entry->queue.pop_front();

@@ -60,6 +60,7 @@ class Replay final : public Task {
     void run() override {
         kept_.run();
         result = kept_.result;
+        was_cut_short = kept_.was_cut_short;
     }
     void finish() override { kept_.finish(); }
     Executor *executor() override { return kept_.executor(); }
