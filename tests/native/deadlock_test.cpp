@@ -16,8 +16,8 @@
 
 namespace {
 
-constexpr const char *kLooks = "200";      // ms after which a wait that is no deadlock is explained
-constexpr const char *kForLong = "600000"; // a text that comes sooner is that of a deadlock
+constexpr const char *kLooks = "200";       // ms after which a wait that is no deadlock is explained
+constexpr const char *kForLong = "600000";  // a text that comes sooner is that of a deadlock
 
 aclrtStream new_stream() {
     aclrtStream stream = nullptr;
@@ -38,7 +38,8 @@ aclrtNotify new_notify() {
     return notify;
 }
 
-// --- deadlocks: the calls do not return, the parent ends the process ---------------------------------------------------
+// --- deadlocks: the calls do not return, the parent ends the process
+// ---------------------------------------------------
 
 void events() {
     aclrtStream a = new_stream();
@@ -98,8 +99,7 @@ void host_function_that_waits_for_another() {
             aclrtSynchronizeStream(other);
         },
         nullptr));
-    CHECK_OK(aclrtLaunchHostFunc(
-        other, [](void *) {}, nullptr));
+    CHECK_OK(aclrtLaunchHostFunc(other, [](void *) {}, nullptr));
     submitted.set_value();
     aclrtSynchronizeStream(stream);
 }
@@ -126,7 +126,8 @@ void thread_that_ended() {
     aclrtSynchronizeStream(stream);
 }
 
-// --- no deadlocks: the wait is explained after its time, as what it is ---------------------------------------------------
+// --- no deadlocks: the wait is explained after its time, as what it is
+// ---------------------------------------------------
 
 std::function<void()> g_end;  // what another thread does when the parent has read the explanation
 
@@ -158,8 +159,7 @@ void waiting_thread_records() {
     aclrtStream busy = new_stream();
     aclrtEvent gate = new_event();
     CHECK_OK(aclrtStreamWaitEvent(stream, gate));
-    CHECK_OK(aclrtLaunchHostFunc(
-        busy, [](void *) { latch.get_future().wait(); }, nullptr));
+    CHECK_OK(aclrtLaunchHostFunc(busy, [](void *) { latch.get_future().wait(); }, nullptr));
     std::thread second([=] {
         CHECK_OK(aclrtSetDevice(0));
         CHECK_OK(aclrtSynchronizeStream(busy));
@@ -334,9 +334,9 @@ class Child {
 };
 
 void require_text(const Case &tried, const std::string &text) {
-    const bool ends_so = tried.last == nullptr || (text.size() >= std::strlen(tried.last) &&
-                                                   text.compare(text.size() - std::strlen(tried.last), std::string::npos,
-                                                                tried.last) == 0);
+    const bool ends_so = tried.last == nullptr ||
+                         (text.size() >= std::strlen(tried.last) &&
+                          text.compare(text.size() - std::strlen(tried.last), std::string::npos, tried.last) == 0);
     const bool is_deadlock = text.find("deadlock") != std::string::npos;
     const bool names_it = tried.last != nullptr && std::strstr(tried.last, "deadlock") != nullptr;
     if (text.find(tried.heading) == std::string::npos || text.find(tried.part) == std::string::npos || !ends_so ||

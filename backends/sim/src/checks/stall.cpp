@@ -73,7 +73,8 @@ std::string doing(const Core &core, const Stream &stream, const Task &head) {
             return "waits for a thread to run " + running(head.kind());
         case Stream::State::Running:
             return "runs " + running(head.kind()) +
-                   (wait == nullptr ? "" : ", where " + std::string(wait->function()) + " waits for " + awaited_by(*wait));
+                   (wait == nullptr ? ""
+                                    : ", where " + std::string(wait->function()) + " waits for " + awaited_by(*wait));
         case Stream::State::Blocked:
             break;
     }
@@ -87,7 +88,8 @@ std::string line_about(const Core &core, const Stream &stream) {
                std::to_string(stream.submitted) + ", " + doing(core, stream, *head) + "\n";
     }
     const bool is_leaving = stream.destroyer != std::thread::id();
-    return "  " + name_of(stream) + (is_leaving ? " is being destroyed by another thread" : " has done its tasks") + "\n";
+    return "  " + name_of(stream) + (is_leaving ? " is being destroyed by another thread" : " has done its tasks") +
+           "\n";
 }
 
 // How many threads the process has; 0: that cannot be found out.
@@ -253,8 +255,8 @@ class Mobility {
     std::vector<Node *> order_;  // a stream comes before what it waits for, so that one pass backwards mostly does
 };
 
-// The chain of waits, from what the thread waits for to what keeps it, several lines; only along what can never move, if
-// there is such a thing.
+// The chain of waits, from what the thread waits for to what keeps it, several lines; only along what can never move,
+// if there is such a thing.
 std::string chain_of(const Core &core, const HostWait &wait, const Mobility &mobility) {
     const bool is_stuck = !mobility.can_end();
     std::string text;

@@ -36,7 +36,7 @@ class HostWait {
     const char *function() const { return function_; }
     std::thread::id thread() const { return thread_; }
     bool has_deadline() const { return deadline_ != kNever; }
-    bool is_asleep() const { return is_asleep_; }  // else the thread helps, or runs a callback
+    bool is_asleep() const { return is_asleep_; }                // else the thread helps, or runs a callback
     bool is_of_own_thread() const { return is_of_own_thread_; }  // of the simulator
 
   private:
@@ -58,7 +58,7 @@ class HostWait {
     std::uint64_t looked_at_ = 0;  // the engine's changes at the last look
     bool looks_again_ = false;     // though there were none
     bool is_asleep_ = false;
-    std::string text_;             // to be written
+    std::string text_;  // to be written
 };
 
 }  // namespace aclsim
