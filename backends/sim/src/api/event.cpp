@@ -48,6 +48,13 @@ void require_healthy_record(const Event &event) {
     }
 }
 
+// The calling thread is told that the newest record is complete.
+void note_queried(Simulator &sim, const Event &event) {
+    if (sim.core.observers().any() && event.record_point().stream != 0) {
+        sim.core.observers().tell(&Observer::host_learned, thread_number(), event.record_point(), Learned::Queried);
+    }
+}
+
 // A bad handle is found before what the kind of the event forbids, a missing context after it. nullptr: the default
 // stream.
 ContextStream *require_named_stream(Simulator &sim, aclrtStream stream) {
@@ -260,6 +267,9 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
         require_healthy_record(found);
         const bool complete = !found.was_recorded() || found.was_seen_complete();
         *status = complete ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
+        if (complete && found.was_recorded()) {
+            note_queried(sim, found);
+        }
     });
 }
 
@@ -274,6 +284,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
         require_healthy_record(found);
         if (found.is_complete()) {
             found.see_complete();
+            note_queried(sim, found);
         }
         // Never recorded: complete in the new mode, not in the old (section 0.2).
         const bool complete = found.was_recorded() ? found.is_complete() : found.mode == Event::Mode::New;

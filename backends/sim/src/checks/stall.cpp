@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <vector>
 
 #ifdef __linux__
@@ -30,21 +29,10 @@ std::string running(TaskKind kind) {
             return "a cache operation";
         case TaskKind::Operator:
             return "an operator";
+        case TaskKind::Callback:
+            return "a callback";
         default:
             return "a copy";
-    }
-}
-
-std::string doing(const Stream &stream, const Task &head) {
-    switch (stream.state) {
-        case Stream::State::Held:
-            return "is held by aclsimHold";
-        case Stream::State::Ready:
-            return "waits for a thread to run " + running(head.kind());
-        case Stream::State::Running:
-            return "runs " + running(head.kind());
-        default:
-            return "waits for " + head.awaited();
     }
 }
 
@@ -56,27 +44,54 @@ std::string name_of(const Stream &stream, std::uint64_t sequence) {
     return "task " + std::to_string(sequence) + " of " + name_of(stream);
 }
 
-std::string line_about(const Stream &stream) {
+std::string heading(const HostWait &wait) { return "ascend_rt simulator: " + std::string(wait.function()); }
+
+std::string awaited_by(const HostWait &wait) {
+    const Cause &cause = wait.cause();
+    if (cause.stream == nullptr) {
+        return wait.awaited();
+    }
+    return cause.stream->is_done(cause.sequence) ? "the end of " + name_of(*cause.stream)
+                                                 : name_of(*cause.stream, cause.sequence);
+}
+
+// The wait of the user code that the stream runs, which moves when its wait ends; nullptr: none without a limit.
+const HostWait *wait_of_runner(const Core &core, const Stream &stream) {
+    const auto &waits = core.host_waits();
+    const auto found = std::find_if(waits.begin(), waits.end(), [&](const HostWait *wait) {
+        return wait->is_asleep() && wait->thread() == stream.runner && !wait->has_deadline();
+    });
+    return stream.state != Stream::State::Running || found == waits.end() ? nullptr : *found;
+}
+
+std::string doing(const Core &core, const Stream &stream, const Task &head) {
+    const HostWait *wait = wait_of_runner(core, stream);
+    switch (stream.state) {
+        case Stream::State::Idle:
+            return stream.is_active() ? "is stopped by a failure" : "keeps its tasks for a model";
+        case Stream::State::Held:
+            return "is held by aclsimHold";
+        case Stream::State::Ready:
+            return "waits for a thread to run " + running(head.kind());
+        case Stream::State::Running:
+            return "runs " + running(head.kind()) +
+                   (wait == nullptr ? ""
+                                    : ", where " + std::string(wait->function()) + " waits for " + awaited_by(*wait));
+        case Stream::State::Blocked:
+            break;
+    }
+    return "waits for " + head.awaited();
+}
+
+std::string line_about(const Core &core, const Stream &stream) {
     const Task *head = stream.queue.front();
     if (head != nullptr) {
         return "  " + name_of(stream) + ", at task " + std::to_string(head->sequence) + " of " +
-               std::to_string(stream.submitted) + ", " + doing(stream, *head) + "\n";
+               std::to_string(stream.submitted) + ", " + doing(core, stream, *head) + "\n";
     }
     const bool is_leaving = stream.destroyer != std::thread::id();
-    return is_leaving ? "  " + name_of(stream) + " is being destroyed by another thread\n" : "";
-}
-
-std::string heading(const HostWait &wait) { return "ascend_rt simulator: " + std::string(wait.function()); }
-
-std::string what_is_awaited(const HostWait &wait) {
-    const Cause &cause = wait.cause();
-    return cause.stream == nullptr ? wait.awaited() : name_of(*cause.stream, cause.sequence);
-}
-
-Causes causes_of(const Stream &stream) {
-    Causes causes;
-    stream.queue.front()->add_causes(causes);
-    return causes;
+    return "  " + name_of(stream) + (is_leaving ? " is being destroyed by another thread" : " has done its tasks") +
+           "\n";
 }
 
 // How many threads the process has; 0: unknown.
@@ -98,16 +113,31 @@ std::size_t count_threads() {
 // anything, but it cannot make a submitted task overtake another one.
 class Mobility {
   public:
-    explicit Mobility(Core &core) : core_(core) {}
-
-    bool can_end(const HostWait &wait) {
-        add(wait);
+    Mobility(Core &core, const HostWait &wait) : core_(core), wait_(wait) {
+        add(wait.cause());
         spread();
-        return is_mobile(wait);
+        if (!can_end() && asks_for_host_) {
+            look_at_host();
+        }
     }
+
+    bool can_end() const { return is_mobile(wait_); }
+    bool depends_on_host() const { return asks_for_host_; }
     bool is_mobile(const Stream &stream) const {
         const auto found = nodes_.find(&stream);
         return found == nodes_.end() || found->second.is_mobile;
+    }
+    // What a stream that cannot go on by itself waits for.
+    Causes causes_of(const Stream &stream) const {
+        Causes causes;
+        if (const HostWait *wait = wait_of_runner(core_, stream)) {
+            causes.list.push_back(wait->cause());
+        } else if (stream.state == Stream::State::Blocked) {
+            stream.queue.front()->add_causes(causes);
+        } else if (const Stream *ahead = ahead_of(stream)) {
+            causes.list.push_back({ahead, ahead->queue.front()->sequence});
+        }
+        return causes;
     }
 
   private:
@@ -116,25 +146,22 @@ class Mobility {
         bool is_mobile = false;
     };
 
-    // All threads of the program but those that wait here without a limit.
-    bool has_free_host() const {
-        if (!has_free_host_) {
-            has_free_host_ = find_free_host();
+    // Host functions of a context have one thread: the stream whose function it runs.
+    const Stream *ahead_of(const Stream &stream) const {
+        Executor *executor = stream.state == Stream::State::Ready ? stream.queue.front()->executor() : nullptr;
+        if (executor == nullptr || executor->can_be_helped) {
+            return nullptr;
         }
-        return *has_free_host_;
-    }
-    bool find_free_host() const {
-        const std::size_t threads = count_threads();
-        std::size_t waiting = 0;
-        for (const HostWait *wait : core_.host_waits()) {
-            waiting += wait->has_deadline() || wait->is_of_own_thread() ? 0 : 1;
-        }
-        return threads == 0 || threads > waiting + core_.own_threads();
+        const auto streams = core_.registry().all<Stream>();
+        const auto found = std::find_if(streams.begin(), streams.end(), [&](const Ref<Stream> &it) {
+            return it->state == Stream::State::Running && it->queue.front()->executor() == executor;
+        });
+        return found == streams.end() ? nullptr : found->get();
     }
 
-    void add(const HostWait &wait) {
-        if (wait.cause().stream != nullptr) {
-            add(*wait.cause().stream);
+    void add(const Cause &cause) {
+        if (cause.stream != nullptr && !cause.stream->is_done(cause.sequence)) {
+            add(*cause.stream);
         }
     }
 
@@ -149,13 +176,8 @@ class Mobility {
             }
             Node &node = nodes_[&stream];
             order_.push_back(&node);
-            if (const HostWait *wait = wait_of_runner(stream)) {
-                node.causes.list.push_back(wait->cause());
-            } else if (stream.state == Stream::State::Blocked && !core_.timer().is_armed(stream)) {
-                node.causes = causes_of(stream);
-            } else {
-                node.is_mobile = true;
-            }
+            node.causes = causes_of(stream);
+            node.is_mobile = node.causes.list.empty() || core_.timer().is_armed(stream);
             for (const Cause &cause : node.causes.list) {
                 if (cause.stream != nullptr && !cause.stream->is_done(cause.sequence)) {
                     open.push_back(cause.stream);
@@ -164,16 +186,37 @@ class Mobility {
         }
     }
 
-    // A host function that waits for the device moves when its wait ends.
-    const HostWait *wait_of_runner(const Stream &stream) const {
-        if (stream.state != Stream::State::Running) {
-            return nullptr;
+    // Can any thread of the program act? One that waits here without a limit can if its wait ends, and anything that
+    // moves may be what ends it, or run a function of the program.
+    void look_at_host() {
+        host_can_act_ = has_free_thread();
+        if (!host_can_act_) {
+            for (const HostWait *wait : core_.host_waits()) {
+                add(wait->cause());
+            }
+            for (const auto &stream : core_.registry().all<Stream>()) {
+                const bool can_run = stream->is_active() && stream->group.failure == ACL_SUCCESS;
+                if (can_run && stream->queue.front() != nullptr) {
+                    add(*stream);
+                }
+            }
+            spread();
+            const auto &waits = core_.host_waits();
+            host_can_act_ =
+                std::any_of(nodes_.begin(), nodes_.end(), [](const auto &it) { return it.second.is_mobile; }) ||
+                std::any_of(waits.begin(), waits.end(), [this](const HostWait *wait) { return is_mobile(*wait); });
         }
+        spread();
+    }
+
+    // All threads of the process but those that wait here without a limit, and the simulator's.
+    bool has_free_thread() const {
         const auto &waits = core_.host_waits();
-        const auto found = std::find_if(waits.begin(), waits.end(), [&](const HostWait *wait) {
-            return wait->thread() == stream.runner && !wait->has_deadline();
+        const auto waiting = std::count_if(waits.begin(), waits.end(), [](const HostWait *wait) {
+            return wait->is_asleep() && !wait->has_deadline() && !wait->is_of_own_thread();
         });
-        return found == waits.end() ? nullptr : *found;
+        const std::size_t threads = count_threads();
+        return threads == 0 || threads > static_cast<std::size_t>(waiting) + core_.own_threads();
     }
 
     bool is_mobile(const Cause &cause) const {
@@ -181,24 +224,14 @@ class Mobility {
             case Outside::None:
                 return cause.stream->is_done(cause.sequence) || is_mobile(*cause.stream);
             case Outside::Host:
-                return has_free_host();
             case Outside::Anybody:
-                return has_free_host() || has_mobile_stream();
+                asks_for_host_ = true;
+                return host_can_act_;
             default:
                 return true;
         }
     }
     bool is_mobile(const HostWait &wait) const { return wait.has_deadline() || is_mobile(wait.cause()); }
-
-    // Streams that the wait does not depend on count too: their tasks may bring about what is awaited.
-    bool has_mobile_stream() const {
-        for (const auto &stream : core_.registry().all<Stream>()) {
-            if (stream->queue.front() != nullptr && nodes_.count(stream.get()) == 0) {
-                return true;
-            }
-        }
-        return std::any_of(nodes_.begin(), nodes_.end(), [](const auto &it) { return it.second.is_mobile; });
-    }
 
     void spread() {
         for (bool has_changed = true; has_changed;) {
@@ -212,54 +245,55 @@ class Mobility {
     }
     bool is_enough(const Causes &causes) const {
         const auto moves = [this](const Cause &cause) { return is_mobile(cause); };
-        return causes.list.empty() || (causes.any ? std::any_of(causes.list.begin(), causes.list.end(), moves)
-                                                  : std::all_of(causes.list.begin(), causes.list.end(), moves));
+        return causes.any ? std::any_of(causes.list.begin(), causes.list.end(), moves)
+                          : std::all_of(causes.list.begin(), causes.list.end(), moves);
     }
 
     Core &core_;
-    mutable std::optional<bool> has_free_host_;  // counted when it is first needed
+    const HostWait &wait_;
+    mutable bool asks_for_host_ = false;
+    bool host_can_act_ = false;
     std::map<const Stream *, Node> nodes_;
     std::vector<Node *> order_;  // a stream comes before what it waits for, so that one pass backwards mostly does
 };
 
-// The chain of waits that begins with the stream, one per line; in a deadlock only along streams that can never move.
-std::string chain_from(const Stream &first, const Mobility *stuck) {
+// The chain of waits, from what the thread waits for to what keeps it, several lines; only along what can never move,
+// if there is such a thing.
+std::string chain_of(const Core &core, const HostWait &wait, const Mobility &mobility) {
+    const bool is_stuck = !mobility.can_end();
     std::string text;
     std::vector<const Stream *> seen;
-    for (const Stream *at = &first; at != nullptr;) {
+    for (const Stream *at = wait.cause().stream; at != nullptr;) {
         if (std::find(seen.begin(), seen.end(), at) != seen.end()) {
-            return text + (stuck == nullptr ? "" : "  which waits for itself: a deadlock\n");
+            return text + (is_stuck ? "  which waits for itself: a deadlock\n"
+                                    : "  which waits for itself, unless something else ends that\n");
         }
         seen.push_back(at);
-        text += line_about(*at);
-        const Causes causes = at->state == Stream::State::Blocked ? causes_of(*at) : Causes();
+        text += line_about(core, *at);
+        const Causes causes = mobility.causes_of(*at);
         const auto next = std::find_if(causes.list.begin(), causes.list.end(), [&](const Cause &cause) {
             return cause.stream != nullptr && !cause.stream->is_done(cause.sequence) &&
-                   (stuck == nullptr || !stuck->is_mobile(*cause.stream));
+                   (!is_stuck || !mobility.is_mobile(*cause.stream));
         });
         at = next == causes.list.end() ? nullptr : next->stream;
     }
-    return text + (stuck == nullptr ? "" : "  and nothing is left that could end that: a deadlock\n");
-}
-
-std::string chain_of(const HostWait &wait, const Mobility *stuck) {
-    return wait.cause().stream == nullptr ? "" : chain_from(*wait.cause().stream, stuck);
+    return text + (is_stuck ? "  and nothing is left that could end that: a deadlock\n" : "");
 }
 
 }  // namespace
 
 void Stall::explain_stall(HostWait &wait) {
-    Mobility mobility(core_);
-    const bool is_stuck = !mobility.can_end(wait);
     wait.explain(heading(wait) + " has waited " + std::to_string(config().stall.count()) + " ms for " +
-                 what_is_awaited(wait) + "\n" + chain_of(wait, is_stuck ? &mobility : nullptr));
+                 awaited_by(wait) + "\n" + chain_of(core_, wait, Mobility(core_, wait)));
 }
 
-void Stall::look_for_deadlock(HostWait &wait) {
-    Mobility mobility(core_);
-    if (!mobility.can_end(wait)) {
-        wait.explain(heading(wait) + " waits for ever for " + what_is_awaited(wait) + "\n" + chain_of(wait, &mobility));
+bool Stall::look_for_deadlock(HostWait &wait) {
+    const Mobility mobility(core_, wait);
+    if (!mobility.can_end()) {
+        wait.explain(heading(wait) + " waits for ever for " + awaited_by(wait) + "\n" +
+                     chain_of(core_, wait, mobility));
     }
+    return mobility.depends_on_host();
 }
 
 }  // namespace aclsim

@@ -12,7 +12,7 @@ class Stall final : public StallReporter {
   public:
     explicit Stall(Core &core) : core_(core) {}
     void explain_stall(HostWait &wait) override;
-    void look_for_deadlock(HostWait &wait) override;
+    bool look_for_deadlock(HostWait &wait) override;
 
   private:
     Core &core_;

@@ -1,6 +1,7 @@
 #include "engine/core.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "support/error.h"
 
@@ -74,7 +75,9 @@ void Core::enqueue(Stream &stream, std::unique_ptr<Task> task) {
 void Core::append(Stream &stream, std::unique_ptr<Task> task) {
     task->sequence = ++stream.submitted;
     ++changes_;
+    std::vector<Access> outer = std::exchange(t_accesses, {});  // of a call that waits, and not of this task
     tell_submitted(stream, *task);
+    t_accesses = std::move(outer);
     const bool was_empty = stream.queue.front() == nullptr;
     stream.queue.push(std::move(task));
     if (was_empty) {

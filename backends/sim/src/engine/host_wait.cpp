@@ -38,6 +38,13 @@ HostWait::HostWait(Core &core, const Cause &cause, const char *awaited, Time dea
 HostWait::~HostWait() { core_.end_wait(*this); }
 
 bool HostWait::sleep(Lock &lock, std::condition_variable &changed, Time look_again) {
+    is_asleep_ = true;
+    const bool is_in_time = look_and_sleep(lock, changed, look_again);
+    is_asleep_ = false;
+    return is_in_time;
+}
+
+bool HostWait::look_and_sleep(Lock &lock, std::condition_variable &changed, Time look_again) {
     look();
     if (!text_.empty()) {
         write(lock);
@@ -55,8 +62,9 @@ void HostWait::look() {
     } else if (look_at_ != kNever && now >= look_at_) {
         look_interval_ = std::min(2 * look_interval_, kLongestLook);
         look_at_ = now + look_interval_;
-        if (std::exchange(looked_at_, core_.changes()) != core_.changes()) {
-            core_.stall_reporter().look_for_deadlock(*this);
+        const bool has_changed = std::exchange(looked_at_, core_.changes()) != core_.changes();
+        if (has_changed || looks_again_) {
+            looks_again_ = core_.stall_reporter().look_for_deadlock(*this);
         }
     }
 }

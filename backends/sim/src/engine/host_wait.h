@@ -36,10 +36,12 @@ class HostWait {
     const char *function() const { return function_; }
     std::thread::id thread() const { return thread_; }
     bool has_deadline() const { return deadline_ != kNever; }
+    bool is_asleep() const { return is_asleep_; }                // else the thread helps, or runs a callback
     bool is_of_own_thread() const { return is_of_own_thread_; }  // of the simulator
 
   private:
     HostWait(Core &core, const Cause &cause, const char *awaited, Time deadline);
+    bool look_and_sleep(Lock &lock, std::condition_variable &changed, Time look_again);
     void look();
     void write(Lock &lock);
 
@@ -54,7 +56,9 @@ class HostWait {
     Time look_at_;  // for a deadlock; kNever: not any more
     std::chrono::milliseconds look_interval_;
     std::uint64_t looked_at_ = 0;  // the engine's changes at the last look
-    std::string text_;             // to be written
+    bool looks_again_ = false;     // though there were none
+    bool is_asleep_ = false;
+    std::string text_;  // to be written
 };
 
 }  // namespace aclsim

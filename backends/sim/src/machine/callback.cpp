@@ -41,7 +41,7 @@ class CallbackTask final : public Task {
     Start start(Stream &stream) override {
         if (!is_posted_) {
             is_posted_ = true;
-            thread_->queue.push_back({function_, argument_, blocks_stream_ ? Ref<Stream>(stream) : nullptr});
+            thread_->queue.push_back({function_, argument_, stream.point(*this), blocks_stream_ ? Ref<Stream>(stream) : nullptr});
             thread_->arrived.notify_all();
         }
         return blocks_stream_ ? Start::Blocked : Start::Done;
@@ -170,8 +170,14 @@ void Reports::process(Lock &lock, std::uint64_t thread, Time deadline) {
 }
 
 void Reports::run(Lock &lock, const Callback &callback) {
+    Core &core = machine_.core;
+    if (core.observers().any()) {
+        const std::uint64_t done = callback.task.sequence - (callback.blocked ? 1 : 0);
+        core.observers().tell(&Observer::host_learned, thread_number(), Point{callback.task.stream, done},
+                              Learned::CalledBack);
+    }
     if (callback.blocked) {
-        machine_.core.run_head(lock, *callback.blocked);
+        core.run_head(lock, *callback.blocked);
     } else {
         const Unlocked unlocked(lock);
         callback.function(callback.argument);

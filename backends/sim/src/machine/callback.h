@@ -34,6 +34,7 @@ class Reports {
     struct Callback {
         aclrtCallback function;
         void *argument;
+        Point task;           // that posted it; only its predecessors are done if it blocks the stream
         Ref<Stream> blocked;  // that waits for the callback, with the callback's task as its head
     };
     struct ReportThread {

@@ -108,9 +108,7 @@ void Exceptions::deliver_aside() {
     try {
         std::thread([this] {
             Lock lock = core_.acquire();
-            core_.begin_own_thread();
             deliver(lock, [](const Report &it) { return it.owner == std::thread::id(); });
-            core_.end_own_thread();
             has_thread_ = false;
         }).detach();
         has_thread_ = true;

@@ -108,11 +108,12 @@ class WaitTask final : public ConditionTask {
         ++event_->outstanding_waits_;
     }
 
-    // Without a pending record, a thread of the program must record the event.
+    // Without a pending record a thread of the program is to record the event, if it can; a bit that the event has for
+    // life may be set by any later record too.
     void add_causes(Causes &causes) const override {
         causes.any = true;
         signal_->records.add_causes(causes);
-        if (signal_->records.empty()) {
+        if (signal_->records.empty() || event_->has_fixed_signal()) {
             causes.list.push_back({nullptr, 0, Outside::Host});
         }
     }

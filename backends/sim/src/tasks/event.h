@@ -82,6 +82,7 @@ class Event final : public Object {
     std::uint64_t record_number() const { return records_; }
     Ref<Stream> record_stream() const;
     std::uint64_t record_sequence() const { return record_sequence_; }
+    Point record_point() const { return record_stream_ ? Point{record_stream_->serial, record_sequence_} : Point{}; }
     aclError abort_reason() const { return abort_reason_; }
 
     Device &device;

@@ -39,6 +39,7 @@ struct Model::Run {
 
     Ref<Model> model;
     std::uint32_t left = 1;  // replays that have not ended; 1 for the caller that is starting them
+    std::vector<Point> ends{};  // the last replay of each stream; only while there are observers
     aclError result = ACL_SUCCESS;
 };
 
@@ -83,8 +84,8 @@ class ActivateTask final : public Task {
   public:
     ActivateTask(Model &model, const Stream &stream) : model_(model), stream_(stream) {}
     TaskKind kind() const override { return TaskKind::Activate; }
-    Start start(Stream &) override {
-        model_.activate(stream_);
+    Start start(Stream &stream) override {
+        model_.activate(stream_, stream.point(*this));
         return Start::Done;
     }
 
@@ -102,13 +103,16 @@ class LaunchTask final : public Task {
     Start start(Stream &stream) override {
         model_->waiters_.remove(stream);
         if (run_ == nullptr && model_->run_ == nullptr) {
-            run_ = model_->begin();
+            run_ = model_->begin({stream.serial, sequence - 1});
         }
         if (run_ == nullptr || !run_->has_ended()) {
             model_->waiters_.add(stream);
             return Start::Blocked;
         }
         result = run_->result;
+        for (const Point &end : run_->ends) {
+            model_->core_.observers().tell(&Observer::ordered, end, stream.point(*this), Ordering::Model);
+        }
         leave();
         return Start::Done;
     }
@@ -231,7 +235,7 @@ void Model::require_open(const Stream &stream) const {
 
 // --- executing -------------------------------------------------------------------------------------------------------
 
-std::shared_ptr<Model::Run> Model::begin() {
+std::shared_ptr<Model::Run> Model::begin(const Point &before) {
     const auto run = run_ = std::make_shared<Run>(Ref<Model>(this));
     for (Track &track : tracks_) {
         track.is_started = false;
@@ -245,15 +249,19 @@ std::shared_ptr<Model::Run> Model::begin() {
     has_run_ = true;
     for (Track &track : tracks_) {
         if (track.is_head) {
-            play(track);
+            play(track, before);
         }
     }
     run->leave(ACL_SUCCESS);
     return run;
 }
 
-void Model::play(Track &track) {
+void Model::play(Track &track, const Point &before) {
     track.is_started = true;
+    if (before.sequence > 0 && !track.tasks.empty()) {
+        const Point first{track.stream->serial, track.stream->submitted + 1};
+        core_.observers().tell(&Observer::ordered, before, first, Ordering::Model);
+    }
     for (const auto &task : track.tasks) {
         auto replay = std::make_unique<Replay>(run_, *task);
         const Replay &queued = *replay;
@@ -269,6 +277,11 @@ void Model::end(Run &run) {
     if (end_ != nullptr && !track_of(*end_).is_started) {
         run.result = first_of(run.result, ACL_ERROR_RT_MODEL_EXECUTE);
     }
+    for (const Track &track : tracks_) {
+        if (core_.observers().any() && track.is_started && !track.tasks.empty()) {
+            run.ends.push_back(track.stream->newest());
+        }
+    }
     run_.reset();
     waiters_.wake(core_);
     idle_.notify_all();
@@ -280,10 +293,10 @@ void Model::submit_activation(Lock &lock, Stream &stream, const Stream &activate
 }
 
 // The activated stream may have been unbound since.
-void Model::activate(const Stream &stream) {
+void Model::activate(const Stream &stream, const Point &before) {
     for (Track &track : tracks_) {
         if (track.stream.get() == &stream && !track.is_started) {
-            play(track);
+            play(track, before);
         }
     }
 }
@@ -339,7 +352,7 @@ aclError Model::execute(Lock &lock, Time deadline) {
             if (core_.registry().find<Model>(handle()) != this) {
                 return ACL_ERROR_RT_INVALID_HANDLE;  // destroyed with its context, while this waited for its turn
             }
-            own = begin();
+            own = begin(Point{});
             core_.pump();
             continue;
         }

@@ -75,9 +75,10 @@ class Model final : public Object, public TaskKeeper {
     Track &track_of(const Stream &stream);
     void discard(Track &track);
     void require_repeatable(const Stream &stream) const;
-    std::shared_ptr<Run> begin();
-    void play(Track &track);
-    void activate(const Stream &stream);
+    // What the execution, or what is played of it, comes after; none if the host executes the model.
+    std::shared_ptr<Run> begin(const Point &before);
+    void play(Track &track, const Point &before);
+    void activate(const Stream &stream, const Point &before);
     void end(Run &run);
     Streams streams() const;
     Stream *first_at_work() const;

@@ -1,0 +1,366 @@
+// Deadlocks of every mixture are named at once and exactly, and what only looks like one is not. Each case runs in a
+// process of its own, whose threads are known: the answer depends on what every thread of the program does.
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <future>
+#include <string>
+#include <thread>
+
+#include "check.h"
+
+namespace {
+
+constexpr const char *kLooks = "200";       // ms after which a wait that is no deadlock is explained
+constexpr const char *kForLong = "600000";  // a text that comes sooner is that of a deadlock
+
+aclrtStream new_stream() {
+    aclrtStream stream = nullptr;
+    CHECK_OK(aclrtCreateStream(&stream));
+    return stream;
+}
+
+// With a bit of its own: may be waited for before it is recorded.
+aclrtEvent new_event() {
+    aclrtEvent event = nullptr;
+    CHECK_OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));
+    return event;
+}
+
+aclrtNotify new_notify() {
+    aclrtNotify notify = nullptr;
+    CHECK_OK(aclrtCreateNotify(&notify, 0));
+    return notify;
+}
+
+// --- deadlocks: the calls do not return, the parent ends the process
+// ---------------------------------------------------
+
+void events() {
+    aclrtStream a = new_stream();
+    aclrtStream b = new_stream();
+    aclrtEvent x = new_event();
+    aclrtEvent y = new_event();
+    CHECK_OK(aclrtStreamWaitEvent(a, x));
+    CHECK_OK(aclrtRecordEvent(y, a));
+    CHECK_OK(aclrtStreamWaitEvent(b, y));
+    CHECK_OK(aclrtRecordEvent(x, b));
+    aclrtSynchronizeStream(a);
+}
+
+void notify_and_event() {
+    aclrtStream a = new_stream();
+    aclrtStream b = new_stream();
+    aclrtEvent x = new_event();
+    aclrtNotify y = new_notify();
+    CHECK_OK(aclrtStreamWaitEvent(a, x));
+    CHECK_OK(aclrtRecordNotify(y, a));
+    CHECK_OK(aclrtWaitAndResetNotify(y, b, 0));
+    CHECK_OK(aclrtRecordEvent(x, b));
+    aclrtSynchronizeDevice();
+}
+
+void value_that_nobody_writes() {
+    void *value = nullptr;
+    CHECK_OK(aclrtMalloc(&value, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+    CHECK_OK(aclrtMemset(value, 64, 0, 64));
+    aclrtStream stream = new_stream();
+    CHECK_OK(aclrtValueWait(value, 7, ACL_STREAM_WAIT_VALUE_EQ, stream));
+    aclrtSynchronizeStream(stream);
+}
+
+void host_function_that_waits_for_its_device() {
+    aclrtStream stream = new_stream();
+    CHECK_OK(aclrtLaunchHostFunc(
+        stream,
+        [](void *) {
+            CHECK_OK(aclrtSetDevice(0));
+            aclrtSynchronizeDevice();
+        },
+        nullptr));
+    aclrtSynchronizeStream(stream);
+}
+
+// Host functions of a context have one thread.
+void host_function_that_waits_for_another() {
+    static aclrtStream other = new_stream();
+    static std::promise<void> submitted;
+    aclrtStream stream = new_stream();
+    CHECK_OK(aclrtLaunchHostFunc(
+        stream,
+        [](void *) {
+            submitted.get_future().wait();
+            CHECK_OK(aclrtSetDevice(0));
+            aclrtSynchronizeStream(other);
+        },
+        nullptr));
+    CHECK_OK(aclrtLaunchHostFunc(other, [](void *) {}, nullptr));
+    submitted.set_value();
+    aclrtSynchronizeStream(stream);
+}
+
+// The thread that would record the event waits for a place in the queue.
+void full_queue() {
+    aclrtStream stream = new_stream();
+    aclrtEvent gate = new_event();
+    CHECK_OK(aclrtStreamWaitEvent(stream, gate));
+    std::uint8_t unused = 0;
+    for (;;) {
+        CHECK_OK(aclrtProfTrace(&unused, 1, stream));
+    }
+}
+
+// The thread that would record the event has ended after the wait began.
+void thread_that_ended() {
+    aclrtStream stream = new_stream();
+    CHECK_OK(aclrtStreamWaitEvent(stream, new_event()));
+    std::thread([=] {
+        CHECK_OK(aclrtSetDevice(0));
+        CHECK_CODE(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, aclrtSynchronizeStreamWithTimeout(stream, 100));
+    }).detach();
+    aclrtSynchronizeStream(stream);
+}
+
+// --- no deadlocks: the wait is explained after its time, as what it is
+// ---------------------------------------------------
+
+std::function<void()> g_end;  // what another thread does when the parent has read the explanation
+
+void other_thread_records() {
+    aclrtStream stream = new_stream();
+    aclrtEvent gate = new_event();
+    CHECK_OK(aclrtStreamWaitEvent(stream, gate));
+    g_end = [=] { CHECK_OK(aclrtRecordEvent(gate, new_stream())); };
+    CHECK_OK(aclrtSynchronizeStream(stream));
+}
+
+void ring_without_its_first_token() {
+    aclrtStream a = new_stream();
+    aclrtStream b = new_stream();
+    aclrtNotify x = new_notify();
+    aclrtNotify y = new_notify();
+    CHECK_OK(aclrtWaitAndResetNotify(x, a, 0));
+    CHECK_OK(aclrtRecordNotify(y, a));
+    CHECK_OK(aclrtWaitAndResetNotify(y, b, 0));
+    CHECK_OK(aclrtRecordNotify(x, b));
+    g_end = [=] { CHECK_OK(aclrtRecordNotify(x, new_stream())); };
+    CHECK_OK(aclrtSynchronizeStream(b));
+}
+
+// The second thread waits too, but its wait will end: then it may record.
+void waiting_thread_records() {
+    static std::promise<void> latch;
+    aclrtStream stream = new_stream();
+    aclrtStream busy = new_stream();
+    aclrtEvent gate = new_event();
+    CHECK_OK(aclrtStreamWaitEvent(stream, gate));
+    CHECK_OK(aclrtLaunchHostFunc(busy, [](void *) { latch.get_future().wait(); }, nullptr));
+    std::thread second([=] {
+        CHECK_OK(aclrtSetDevice(0));
+        CHECK_OK(aclrtSynchronizeStream(busy));
+        CHECK_OK(aclrtRecordEvent(gate, busy));
+    });
+    g_end = [] { latch.set_value(); };
+    CHECK_OK(aclrtSynchronizeStream(stream));
+    second.join();
+}
+
+// A callback runs on the thread that takes callbacks: user code, that may record.
+void callback_records() {
+    static aclrtStream stream = new_stream();
+    static aclrtEvent gate = new_event();
+    static std::promise<void> latch;
+    std::promise<void> subscribed;
+    aclrtStream reported = new_stream();
+    std::thread second([&] {
+        CHECK_OK(aclrtSetDevice(0));
+        subscribed.get_future().wait();
+        CHECK_OK(aclrtProcessReport(-1));
+    });
+    CHECK_OK(aclrtSubscribeReport(static_cast<std::uint64_t>(second.native_handle()), reported));
+    subscribed.set_value();
+    CHECK_OK(aclrtStreamWaitEvent(stream, gate));
+    const auto callback = [](void *) {
+        latch.get_future().wait();
+        CHECK_OK(aclrtRecordEvent(gate, new_stream()));
+    };
+    CHECK_OK(aclrtLaunchCallback(callback, nullptr, ACL_CALLBACK_BLOCK, reported));
+    g_end = [] { latch.set_value(); };
+    CHECK_OK(aclrtSynchronizeStream(stream));
+    second.join();
+}
+
+void hold() {
+    aclrtStream stream = new_stream();
+    CHECK(aclsimHold(1) == 0);
+    std::uint8_t unused = 0;
+    CHECK_OK(aclrtProfTrace(&unused, 1, stream));
+    g_end = [] { CHECK(aclsimHold(0) == 0); };
+    CHECK_OK(aclrtSynchronizeStream(stream));
+}
+
+void record_of_another_process() {
+    aclrtEvent event = nullptr;
+    CHECK_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC));
+    aclrtStream a = new_stream();
+    aclrtStream b = new_stream();
+    aclrtEvent gate = new_event();
+    CHECK_OK(aclrtStreamWaitEvent(a, gate));
+    CHECK_OK(aclrtRecordEvent(event, a));
+    CHECK_OK(aclrtStreamWaitEvent(b, event));
+    g_end = [=] { CHECK_OK(aclrtRecordEvent(gate, new_stream())); };
+    CHECK_OK(aclrtSynchronizeStream(b));
+}
+
+// Ends by itself, with a failure.
+void limited_wait_in_a_cycle() {
+    aclrtStream a = new_stream();
+    aclrtStream b = new_stream();
+    aclrtEvent x = new_event();
+    aclrtEvent y = new_event();
+    CHECK_OK(aclrtStreamWaitEventWithTimeout(a, x, 1));
+    CHECK_OK(aclrtRecordEvent(y, a));
+    CHECK_OK(aclrtStreamWaitEvent(b, y));
+    CHECK_OK(aclrtRecordEvent(x, b));
+    CHECK_OK(aclrtSynchronizeStream(b));
+}
+
+struct Case {
+    const char *name;
+    void (*run)();
+    const char *heading;
+    const char *part;  // of the text
+    const char *last;  // line
+};
+constexpr const char *kCycle = "  which waits for itself: a deadlock\n";
+constexpr const char *kEnd = "  and nothing is left that could end that: a deadlock\n";
+
+const Case kDeadlocks[] = {
+    {"events", events, "aclrtSynchronizeStream waits for ever for task 2 of stream", "waits for event 0x", kCycle},
+    {"notify and event", notify_and_event, "aclrtSynchronizeDevice waits for ever for task 2", "waits for notify",
+     kCycle},
+    {"value", value_that_nobody_writes, "aclrtSynchronizeStream waits for ever for task 1", "waits for a value at 0x",
+     kEnd},
+    {"own device", host_function_that_waits_for_its_device, " waits for ever for task 1",
+     "runs a host function, where aclrtSynchronizeDevice waits for task 1", kCycle},
+    {"other host function", host_function_that_waits_for_another, " waits for ever for task 1",
+     "waits for a thread to run a host function", kCycle},
+    {"full queue", full_queue, "aclrtProfTrace waits for ever for task 1", "waits for event 0x", kEnd},
+    {"ended thread", thread_that_ended, "aclrtSynchronizeStream waits for ever for task 1", "which is not recorded",
+     kEnd},
+};
+
+const Case kOthers[] = {
+    {"other thread", other_thread_records, "aclrtSynchronizeStream has waited", "which is not recorded", nullptr},
+    {"ring", ring_without_its_first_token, "aclrtSynchronizeStream has waited", "waits for notify",
+     "  which waits for itself, unless something else ends that\n"},
+    {"waiting thread", waiting_thread_records, "aclrtSynchronizeStream has waited", "which is not recorded", nullptr},
+    {"callback", callback_records, "aclrtSynchronizeStream has waited", "waits for event", nullptr},
+    {"hold", hold, "aclrtSynchronizeStream has waited", "is held by aclsimHold", nullptr},
+    {"other process", record_of_another_process, "aclrtSynchronizeStream has waited", "of an IPC event", nullptr},
+    {"limit", limited_wait_in_a_cycle, "aclrtSynchronizeStream has waited", "waits for event", nullptr},
+};
+
+// The process of one case: what it writes to standard error, until the text is complete.
+class Child {
+  public:
+    Child(const Case &tried, const char *stall_ms, bool has_second_thread) {
+        int errors[2];
+        int orders[2];
+        CHECK(pipe(errors) == 0 && pipe(orders) == 0);
+        process_ = fork();
+        CHECK(process_ >= 0);
+        if (process_ == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);  // what never ends must not outlive a test that fails
+            dup2(errors[1], STDERR_FILENO);
+            close(orders[1]);
+            setenv("ASCEND_RT_SIM_STALL_MS", stall_ms, 1);
+            CHECK_OK(aclrtSetDevice(0));
+            if (has_second_thread) {
+                std::thread([order = orders[0]] {
+                    char byte = 0;
+                    if (read(order, &byte, 1) == 1 && g_end) {
+                        CHECK_OK(aclrtSetDevice(0));
+                        g_end();
+                    }
+                }).detach();
+            }
+            tried.run();
+            _exit(0);
+        }
+        close(errors[1]);
+        close(orders[0]);
+        errors_ = errors[0];
+        orders_ = orders[1];
+    }
+    ~Child() {
+        close(errors_);
+        close(orders_);
+    }
+    Child(const Child &) = delete;
+    Child &operator=(const Child &) = delete;
+
+    // All that it writes, until one text has the part; a text is written at once.
+    std::string text_with(const std::string &part) const {
+        std::string text;
+        while (text.find(part) == std::string::npos) {
+            char more[4096];
+            const ssize_t size = read(errors_, more, sizeof more);
+            if (size <= 0) {
+                std::fprintf(stderr, "no \"%s\" in:\n%s", part.c_str(), text.c_str());
+                std::abort();
+            }
+            text.append(more, static_cast<std::size_t>(size));
+        }
+        return text;
+    }
+    void go_on() const { CHECK(write(orders_, "x", 1) == 1); }
+    int end() const {
+        int status = 0;
+        CHECK(waitpid(process_, &status, 0) == process_);
+        return status;
+    }
+    void kill() const { CHECK(::kill(process_, SIGKILL) == 0); }
+
+  private:
+    pid_t process_;
+    int errors_ = -1;
+    int orders_ = -1;
+};
+
+void require_text(const Case &tried, const std::string &text) {
+    const bool ends_so = tried.last == nullptr ||
+                         (text.size() >= std::strlen(tried.last) &&
+                          text.compare(text.size() - std::strlen(tried.last), std::string::npos, tried.last) == 0);
+    const bool is_deadlock = text.find("deadlock") != std::string::npos;
+    const bool names_it = tried.last != nullptr && std::strstr(tried.last, "deadlock") != nullptr;
+    if (text.find(tried.heading) == std::string::npos || text.find(tried.part) == std::string::npos || !ends_so ||
+        is_deadlock != names_it) {
+        std::fprintf(stderr, "%s: unexpected text:\n%s", tried.name, text.c_str());
+        std::abort();
+    }
+}
+
+}  // namespace
+
+int main() {
+    for (const Case &tried : kDeadlocks) {
+        const Child child(tried, kForLong, /*has_second_thread=*/false);
+        require_text(tried, child.text_with(tried.part));
+        child.kill();
+        child.end();
+    }
+    for (const Case &tried : kOthers) {
+        const Child child(tried, kLooks, /*has_second_thread=*/true);
+        require_text(tried, child.text_with(tried.part));
+        child.go_on();
+        CHECK(child.end() == 0);
+    }
+    std::puts("native deadlock: all passed");
+    return 0;
+}

@@ -1,0 +1,285 @@
+// A core with a clock and a scheduler of the test's own: every choice is asked with all candidates and obeyed, facts
+// have the injected time, and the scheduler is told of threads that wait.
+#include <atomic>
+#include <map>
+#include <vector>
+
+#include "check.h"
+#include "engine/core.h"
+#include "engine/waiters.h"
+#include "latch.h"
+
+using namespace aclsim;
+
+namespace {
+
+constexpr Time kBegin{std::chrono::hours(24 * 365 * 200)};  // far from what the host's clock says
+
+// Each look at it takes a microsecond, so that whoever spins comes to an end; otherwise it stands still.
+class ManualClock final : public Clock {
+  public:
+    Time now() const override {
+        return kBegin + std::chrono::microseconds(++looks_) + std::chrono::milliseconds(advanced_ms_);
+    }
+    bool wait_until(Lock &lock, std::condition_variable &changed, Time when) override {
+        if (now() >= when) {
+            return false;
+        }
+        waiting_.push_back(&changed);
+        changed.wait(lock.native());
+        return now() < when;
+    }
+    // Engine lock held. The condition variables of threads that have gone on since are all alive in this test.
+    void advance(std::chrono::milliseconds by) {
+        advanced_ms_ += by.count();
+        for (std::condition_variable *it : waiting_) {
+            it->notify_all();
+        }
+    }
+
+  private:
+    mutable std::atomic<std::int64_t> looks_{0};
+    std::atomic<std::int64_t> advanced_ms_{0};
+    std::vector<std::condition_variable *> waiting_;
+};
+
+class LastFirst final : public Scheduler {
+  public:
+    LastFirst() : Scheduler(/*takes_first=*/false) {}
+    Stream &choose(Choice choice, const std::vector<Stream *> &candidates) override {
+        CHECK(!candidates.empty());
+        asked[choice].push_back(candidates.size());
+        return *candidates.back();
+    }
+    void host_waits(const HostWait &) override { ++waits; }
+    void host_goes_on(const HostWait &) override { ++ends; }
+
+    std::map<Choice, std::vector<std::size_t>> asked;  // with how many candidates
+    int waits = 0;
+    int ends = 0;
+};
+
+class NoFailures final : public FailureHandler {
+  public:
+    void task_failed(const Stream &, const Task &) override { CHECK(false); }
+    bool is_pending() const override { return false; }
+    bool settle(Lock &, const Stream &, Time) override { return true; }
+    void thread_sleeps() override {}
+};
+
+class NoReports final : public StallReporter {
+  public:
+    void explain_stall(HostWait &) override {}
+    bool look_for_deadlock(HostWait &) override { return false; }
+};
+
+class Group final : public StreamGroup {
+  public:
+    void require_accepting(const Stream &) const override {}
+    void stop(aclError) override {}
+};
+
+class Recorder final : public Observer {
+  public:
+    void started(Time when, const Stream &stream, const Task &) override { note(when, started_ids, stream); }
+    void ended(Time when, const Stream &stream, const Task &) override { note(when, ended_ids, stream); }
+    std::vector<std::uint32_t> started_ids;
+    std::vector<std::uint32_t> ended_ids;
+
+  private:
+    static void note(Time when, std::vector<std::uint32_t> &ids, const Stream &stream) {
+        CHECK(when >= kBegin);
+        ids.push_back(stream.id);
+    }
+};
+
+// A part of the engine is never destroyed: its threads outlive main().
+struct Bench {
+    ManualClock clock;
+    LastFirst scheduler;
+    Core core{clock, scheduler};
+    NoFailures failures;
+    NoReports reports;
+    Ref<Group> group = make_ref<Group>();
+    std::vector<Ref<Stream>> streams;
+    Recorder recorder;
+
+    Bench() {
+        core.set_failure_handler(failures);
+        core.set_stall_reporter(reports);
+        core.observers().add(recorder);
+        for (std::uint32_t id = 0; id < 4; ++id) {
+            streams.push_back(make_ref<Stream>(*group, id, /*priority_level=*/0, /*executes=*/true));
+        }
+    }
+    void forget() {
+        scheduler.asked.clear();
+        recorder.started_ids.clear();
+        recorder.ended_ids.clear();
+    }
+    void wait_for_all(Lock &lock) {
+        for (const auto &stream : streams) {
+            CHECK(core.wait_for(lock, stream, stream->submitted, kNever) == Core::Waited::Done);
+        }
+    }
+};
+
+class Work final : public Task {
+  public:
+    explicit Work(Executor &executor) : executor_(&executor) {}
+    TaskKind kind() const override { return TaskKind::Copy; }
+    Start start(Stream &) override { return Start::Run; }
+    Executor *executor() override { return executor_; }
+
+  private:
+    Executor *executor_;
+};
+
+class Gated final : public Task {
+  public:
+    Gated(Waiters &waiters, const bool &is_open) : waiters_(&waiters), is_open_(&is_open) {}
+    TaskKind kind() const override { return TaskKind::Wait; }
+    Start start(Stream &stream) override {
+        if (*is_open_ || has_expired_) {
+            waiters_->remove(stream);
+            return Start::Done;
+        }
+        waiters_->add(stream);
+        return Start::Blocked;
+    }
+    bool expire() override { return has_expired_ = true; }
+
+  private:
+    Waiters *waiters_;
+    const bool *is_open_;
+    bool has_expired_ = false;
+};
+
+// Waits for the newest tasks of two streams.
+class Join final : public Task {
+  public:
+    Join(Core &core, const Stream &left, const Stream &right) : core_(core), left_(&left), right_(&right) {}
+    TaskKind kind() const override { return TaskKind::CmoBarrier; }
+    Start start(Stream &stream) override {
+        const bool is_done = left_->is_done(left_->submitted) && right_->is_done(right_->submitted);
+        if (!is_done) {
+            core_.timer().poll(stream);
+        }
+        return is_done ? Start::Done : Start::Blocked;
+    }
+    void add_causes(Causes &causes) const override {
+        causes.list = {{left_, left_->submitted}, {right_, right_->submitted}};
+    }
+
+  private:
+    Core &core_;
+    const Stream *left_;
+    const Stream *right_;
+};
+
+using Sizes = std::vector<std::size_t>;
+using Ids = std::vector<std::uint32_t>;
+
+// aclsimHold lets all go on at once, and the workers find three ready streams when they get the lock.
+void runnable_and_ready_streams(Bench &bench) {
+    Lock lock = bench.core.acquire();
+    bench.forget();
+    bench.core.hold(true);
+    for (std::size_t i = 0; i < 3; ++i) {
+        bench.core.submit(*bench.streams[i], Work(bench.core.workers()));
+    }
+    bench.core.hold(false);
+    CHECK((bench.scheduler.asked[Choice::Runnable] == Sizes{3, 2, 1}));
+    CHECK(bench.scheduler.asked[Choice::Ready].empty());
+    {
+        // Not wait_for(): this thread would help.
+        while (bench.recorder.ended_ids.size() < 3) {
+            const Unlocked unlocked(lock);
+            std::this_thread::yield();
+        }
+    }
+    CHECK((bench.scheduler.asked[Choice::Ready] == Sizes{3, 2, 1}));
+    CHECK((bench.recorder.started_ids == Ids{0, 1, 2}));  // the last of what the last came first in
+    CHECK((bench.scheduler.asked[Choice::Ended].size() == 3));
+}
+
+void waiters(Bench &bench) {
+    const Lock lock = bench.core.acquire();
+    bench.forget();
+    bool is_open = false;
+    Waiters waiters;
+    for (std::size_t i = 0; i < 3; ++i) {
+        bench.core.submit(*bench.streams[i], Gated(waiters, is_open));
+    }
+    bench.scheduler.asked.clear();
+    is_open = true;
+    waiters.wake(bench.core);
+    CHECK((bench.scheduler.asked[Choice::Waiter] == Sizes{3, 2, 1}));
+    bench.core.pump();
+    CHECK((bench.scheduler.asked[Choice::Runnable] == Sizes{3, 2, 1}));
+    CHECK((bench.recorder.ended_ids == Ids{0, 1, 2}));
+}
+
+void time_limits(Bench &bench) {
+    Lock lock = bench.core.acquire();
+    bench.forget();
+    const bool is_open = false;
+    Waiters waiters;
+    bench.core.timer().start();
+    const Time limit = bench.clock.now() + std::chrono::minutes(30);
+    for (std::size_t i = 0; i < 3; ++i) {
+        bench.core.submit(*bench.streams[i], Gated(waiters, is_open));
+        bench.core.timer().arm(*bench.streams[i], limit);
+    }
+    const int waits = bench.scheduler.waits;
+    std::thread advance([&] {  // when the thread below waits
+        for (bool is_waiting = false; !is_waiting; std::this_thread::yield()) {
+            const Lock advancing = bench.core.acquire();
+            is_waiting = bench.scheduler.waits > waits;
+            if (is_waiting) {
+                bench.clock.advance(std::chrono::hours(1));
+            }
+        }
+    });
+    bench.wait_for_all(lock);
+    CHECK((bench.scheduler.asked[Choice::Expired] == Sizes{3, 2, 1}));
+    CHECK(bench.scheduler.waits > waits && bench.scheduler.waits == bench.scheduler.ends);
+    lock.unlock();
+    advance.join();
+}
+
+// No thread runs these tasks but the one that waits for what waits for both.
+void helpers(Bench &bench) {
+    Lock lock = bench.core.acquire();
+    bench.forget();
+    const auto nobody = bench.core.create_executor(/*threads=*/0, /*can_be_helped=*/true);
+    bench.core.submit(*bench.streams[0], Work(*nobody));
+    bench.core.submit(*bench.streams[1], Work(*nobody));
+    bench.core.submit(*bench.streams[2], Join(bench.core, *bench.streams[0], *bench.streams[1]));
+    std::thread advance([&] {  // the timer looks at the join again
+        for (bool is_done = false; !is_done; std::this_thread::yield()) {
+            const Lock advancing = bench.core.acquire();
+            is_done = bench.streams[2]->is_done(bench.streams[2]->submitted);
+            bench.clock.advance(std::chrono::milliseconds(1));
+        }
+    });
+    const Ref<Stream> joined = bench.streams[2];
+    CHECK(bench.core.wait_for(lock, joined, joined->submitted, kNever) == Core::Waited::Done);
+    CHECK((bench.scheduler.asked[Choice::Helper] == Sizes{2, 1}));
+    CHECK((bench.recorder.started_ids == Ids{1, 0, 2}));
+    lock.unlock();
+    advance.join();
+}
+
+}  // namespace
+
+int main() {
+    const Watchdog watchdog("native schedule", std::chrono::seconds(60));
+    static Bench &bench = *new Bench();
+    runnable_and_ready_streams(bench);
+    waiters(bench);
+    time_limits(bench);
+    helpers(bench);
+    std::puts("native schedule: all passed");
+    return 0;
+}
