@@ -132,6 +132,69 @@ void a_wait_is_told_with_the_record_that_it_is_for() {
     CHECK_OK(aclrtDestroyStream(b));
 }
 
+// What precedes the launch comes before the first replays, an activation before what it starts, all of it before the
+// end of the launch.
+void models_are_told_with_their_orders() {
+    constexpr std::uint32_t kActivated = 0x7FFFFFFF;
+    aclrtStream stream = new_stream();
+    aclrtStream head = nullptr;
+    aclrtStream activated = nullptr;
+    aclmdlRI model = nullptr;
+    std::uint8_t unused = 0;
+    CHECK_OK(aclrtCreateStreamWithConfig(&head, 0, ACL_STREAM_PERSISTENT));
+    CHECK_OK(aclrtCreateStreamWithConfig(&activated, 0, ACL_STREAM_PERSISTENT));
+    CHECK_OK(aclmdlRIBuildBegin(&model, 0));
+    CHECK_OK(aclmdlRIBindStream(model, head, 0));
+    CHECK_OK(aclmdlRIBindStream(model, activated, kActivated));
+    CHECK_OK(aclrtProfTrace(&unused, 1, head));
+    CHECK_OK(aclrtActiveStream(activated, head));
+    CHECK_OK(aclrtProfTrace(&unused, 1, activated));
+    CHECK_OK(aclmdlRIEndTask(model, activated));
+    CHECK_OK(aclmdlRIBuildEnd(model, nullptr));
+    Recorder recorder;
+    {
+        const Observing observing(recorder);
+        CHECK_OK(aclrtProfTrace(&unused, 1, stream));  // a1
+        CHECK_OK(aclmdlRIExecuteAsync(model, stream));
+        CHECK_OK(aclrtSynchronizeStream(stream));
+    }
+    std::vector<std::string> orders;
+    for (const std::string &line : recorder.lines) {
+        if (line.rfind("order", 0) == 0) {
+            orders.push_back(line);
+        }
+    }
+    // The head's stream is b, with its third and fourth task, the activated one c, with its second.
+    const std::vector<std::string> expected = {"order a1 b3", "order b4 c2", "order b4 a2", "order c2 a2"};
+    CHECK(orders == expected);
+    CHECK_OK(aclmdlRIDestroy(model));
+    for (aclrtStream it : {stream, head, activated}) {
+        CHECK_OK(aclrtDestroyStream(it));
+    }
+}
+
+void queries_are_told() {
+    aclrtStream stream = new_stream();
+    aclrtEvent event = new_event();
+    Recorder recorder;
+    {
+        const Observing observing(recorder);
+        CHECK(aclsimHold(1) == 0);
+        CHECK_OK(aclrtRecordEvent(event, stream));
+        aclrtStreamStatus status{};
+        aclrtEventRecordedStatus recorded{};
+        CHECK_OK(aclrtStreamQuery(stream, &status));
+        CHECK_OK(aclrtQueryEventStatus(event, &recorded));
+        CHECK(std::find(recorder.lines.begin(), recorder.lines.end(), "learn a1") == recorder.lines.end());
+        CHECK(aclsimHold(0) == 0);
+        CHECK_OK(aclrtStreamQuery(stream, &status));
+        CHECK_OK(aclrtQueryEventStatus(event, &recorded));
+    }
+    CHECK(std::count(recorder.lines.begin(), recorder.lines.end(), "learn a1") == 2);
+    CHECK_OK(aclrtDestroyEvent(event));
+    CHECK_OK(aclrtDestroyStream(stream));
+}
+
 void ready_streams_are_served_by_priority_then_age() {
     aclrtStream handles[] = {new_stream(5), new_stream(0), new_stream(5), new_stream(0)};
     {
@@ -204,6 +267,8 @@ int main() {
     CHECK_OK(aclrtSetDevice(0));
     observers_see_every_step_and_edge();
     a_wait_is_told_with_the_record_that_it_is_for();
+    models_are_told_with_their_orders();
+    queries_are_told();
     ready_streams_are_served_by_priority_then_age();
     a_destroyed_handle_is_never_another_object();
     a_long_chain_is_released_without_recursion();
