@@ -29,8 +29,6 @@ std::string running(TaskKind kind) {
             return "a cache operation";
         case TaskKind::Operator:
             return "an operator";
-        case TaskKind::Callback:
-            return "a callback";
         default:
             return "a copy";
     }
