@@ -41,7 +41,8 @@ class CallbackTask final : public Task {
     Start start(Stream &stream) override {
         if (!is_posted_) {
             is_posted_ = true;
-            thread_->queue.push_back({function_, argument_, stream.point(*this), blocks_stream_ ? Ref<Stream>(stream) : nullptr});
+            thread_->queue.push_back(
+                {function_, argument_, stream.point(*this), blocks_stream_ ? Ref<Stream>(stream) : nullptr});
             thread_->arrived.notify_all();
         }
         return blocks_stream_ ? Start::Blocked : Start::Done;

@@ -38,7 +38,7 @@ struct Model::Run {
     }
 
     Ref<Model> model;
-    std::uint32_t left = 1;  // replays that have not ended; 1 for the caller that is starting them
+    std::uint32_t left = 1;     // replays that have not ended; 1 for the caller that is starting them
     std::vector<Point> ends{};  // the last replay of each stream; only while there are observers
     aclError result = ACL_SUCCESS;
 };
