@@ -171,18 +171,27 @@ aclError aclrtMemPoolMallocAsync(void **ptr, size_t size, aclrtMemPool memPool, 
         if (size == 0) {
             return;
         }
-        ContextStream &on = require_stream_here(sim, stream);
+        require_stream_here(sim, stream);
         if (size > SIZE_MAX - MemoryPool::kGranularity) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "size %zu wraps around when it is rounded up", size);
         }
         require_pool(sim, memPool, ACL_ERROR_RT_INTERNAL_ERROR);
-        sim.core.admit(lock, on);  // may let other threads in, which may destroy the pool
-        const MemoryPool &pool = require_pool(sim, memPool, ACL_ERROR_RT_INTERNAL_ERROR);
-        if (&pool.device != &on.context.device) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "the pool is on device %u, the stream on device %u", pool.device.user_id,
-                 on.context.device.user_id);
+        void *address = nullptr;
+        Ref<MemoryPool> pool;
+        do {  // both waits let other threads in, which may destroy the stream or the pool
+            ContextStream &on = require_stream_here(sim, stream);
+            sim.core.admit(lock, on);
+            pool = Ref<MemoryPool>(require_pool(sim, memPool, ACL_ERROR_RT_INTERNAL_ERROR));
+            if (&pool->device != &on.context.device) {
+                fail(ACL_ERROR_RT_PARAM_INVALID, "the pool is on device %u, the stream on device %u",
+                     pool->device.user_id, on.context.device.user_id);
+            }
+            address = allocate_in_stream(sim.memory, on, pool, size);
+        } while (address == nullptr && await_returned_pages(sim.memory, lock));
+        if (address == nullptr) {
+            fail_exhausted(sim.memory, *pool, size);
         }
-        *ptr = allocate_in_stream(sim.memory, on, Ref<MemoryPool>(sim.core.registry().find<MemoryPool>(memPool)), size);
+        *ptr = address;
     });
 }
 

@@ -28,7 +28,7 @@ void Exceptions::remove(aclrtExceptionInfoCallback callback) {
     callbacks_.erase(std::remove(callbacks_.begin(), callbacks_.end(), callback), callbacks_.end());
 }
 
-void Exceptions::report(const rtExceptionInfo &info, const Stream *stream) {
+void Exceptions::report(const rtExceptionInfo &info, std::uint64_t stream) {
     if (single_ == nullptr && callbacks_.empty()) {
         return;
     }
@@ -43,12 +43,12 @@ void Exceptions::task_failed(const Stream &stream, const Task &task) {
     if (std::find(std::begin(kNoFailures), std::end(kNoFailures), task.result) == std::end(kNoFailures)) {
         report({static_cast<std::uint32_t>(task.sequence), stream.id, task.submitter, device_of(stream).user_id,
                 static_cast<std::uint32_t>(task.result)},
-               &stream);
+               stream.serial);
     }
 }
 
 void Exceptions::report_device(const Device &device, aclError code) {
-    report({kUnknown, kUnknown, kUnknown, device.user_id, static_cast<std::uint32_t>(code)}, nullptr);
+    report({kUnknown, kUnknown, kUnknown, device.user_id, static_cast<std::uint32_t>(code)}, 0);
 }
 
 void Exceptions::run(Lock &lock, const Report &report) {
@@ -122,14 +122,15 @@ bool Exceptions::settle(Lock &lock, const Stream &stream, Time deadline) {
         return true;
     }
     if (deadline == kNever) {
-        deliver(lock, [&](const Report &it) { return it.stream == &stream || it.owner == std::this_thread::get_id(); });
+        deliver(lock,
+                [&](const Report &it) { return it.stream == stream.serial || it.owner == std::this_thread::get_id(); });
     } else {
         for (Report &it : pending_) {
-            it.owner = it.stream == &stream ? std::thread::id() : it.owner;
+            it.owner = it.stream == stream.serial ? std::thread::id() : it.owner;
         }
         deliver_aside();
     }
-    const auto concerns = [&](const Report &it) { return it.stream == &stream; };
+    const auto concerns = [&](const Report &it) { return it.stream == stream.serial; };
     const auto is_open = [&] {
         return std::any_of(pending_.begin(), pending_.end(), concerns) ||
                std::any_of(delivering_.begin(), delivering_.end(), [&](const Report *it) { return concerns(*it); });

@@ -51,10 +51,10 @@ class Exceptions final : public FailureHandler {
   private:
     struct Report {
         rtExceptionInfo info;
-        const Stream *stream;   // nullptr: the device's
+        std::uint64_t stream;   // its serial number; 0: the device's
         std::thread::id owner;  // the thread that is to run the callbacks; none: that of their own
     };
-    void report(const rtExceptionInfo &info, const Stream *stream);
+    void report(const rtExceptionInfo &info, std::uint64_t stream);
     template <class Condition>
     void deliver(Lock &lock, Condition is_wanted);
     void run(Lock &lock, const Report &report);

@@ -71,13 +71,19 @@ void work_unlocked(Memory &memory, Lock &lock, Work work) {
     memory.core.note_done_with_memory();
 }
 
-// Calls allocate() until it gives something; while pages are on their way back to the host it waits for them instead of
-// giving up. nullptr: there is no room.
+// Waits until the pages that are on their way back to the host have arrived there; false: there are none. Lets other
+// threads in.
+inline bool await_returned_pages(Memory &memory, Lock &lock) {
+    const bool are_any = memory.core.has_chores();
+    memory.core.await_chores(lock);
+    return are_any;
+}
+
+// Calls allocate() until it gives something, or no pages are on their way back to the host. nullptr: there is no room.
 template <class Allocate>
 void *allocate_patiently(Memory &memory, Lock &lock, Allocate allocate) {
     void *address = allocate();
-    while (address == nullptr && memory.core.has_chores()) {
-        memory.core.await_chores(lock);
+    while (address == nullptr && await_returned_pages(memory, lock)) {
         address = allocate();
     }
     return address;

@@ -404,18 +404,22 @@ void *allocate_in_stream(Memory &memory, Stream &stream, const Ref<MemoryPool> &
     Fence fence;
     void *const address = pool->allocate(bytes, stream, memory.core.stream_order(), fence);
     if (address == nullptr) {
-        fail(ACL_ERROR_RT_INTERNAL_ERROR,
-             "the pool is exhausted: %llu bytes do not fit; %llu of its %llu bytes are used, %llu are reserved, and "
-             "%llu are free on device %u",
-             static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(pool->used()),
-             static_cast<unsigned long long>(pool->size), static_cast<unsigned long long>(pool->reserved()),
-             static_cast<unsigned long long>(memory.space().device(pool->device.physical_id).free_bytes()),
-             pool->device.user_id);
+        return nullptr;
     }
     const Allocation allocation{address, size, bytes, Pages::InStream, memory.pools.next_number()};
     memory.core.observers().tell(&Observer::allocated, allocation);
     memory.core.submit(stream, AttachTask(memory.core, pool, allocation.number, std::move(fence)));
     return address;
+}
+
+void fail_exhausted(Memory &memory, const MemoryPool &pool, std::uint64_t size) {
+    fail(ACL_ERROR_RT_INTERNAL_ERROR,
+         "the pool is exhausted: %llu bytes do not fit; %llu of its %llu bytes are used, %llu are reserved, and %llu "
+         "are free on device %u",
+         static_cast<unsigned long long>(size), static_cast<unsigned long long>(pool.used()),
+         static_cast<unsigned long long>(pool.size), static_cast<unsigned long long>(pool.reserved()),
+         static_cast<unsigned long long>(memory.space().device(pool.device.physical_id).free_bytes()),
+         pool.device.user_id);
 }
 
 void free_in_stream(Memory &memory, Stream &stream, void *address) {

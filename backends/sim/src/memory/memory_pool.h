@@ -132,8 +132,9 @@ class MemoryPools {
     std::uint64_t numbers_ = 0;
 };
 
-// Engine lock held. The stream has been admitted.
+// Engine lock held. The stream has been admitted. nullptr: the pool is exhausted.
 void *allocate_in_stream(Memory &memory, Stream &stream, const Ref<MemoryPool> &pool, std::uint64_t size);
+[[noreturn]] void fail_exhausted(Memory &memory, const MemoryPool &pool, std::uint64_t size);
 // Memory of a pool, or of aclrtMalloc. Fails with ACL_ERROR_RT_PARAM_INVALID for an address inside a pool that is not
 // the start of a used block.
 void free_in_stream(Memory &memory, Stream &stream, void *address);
