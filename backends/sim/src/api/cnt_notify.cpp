@@ -17,7 +17,7 @@ void require_not_null(const void *argument, const char *name) {
     }
 }
 
-CntNotify &require_cnt_notify(Simulator &sim, aclrtCntNotify notify) {
+CntNotify &require_cnt_notify(Simulator &sim, aclrtCntNotify notify) REQUIRES(engine_lock) {
     require_not_null(notify, "cntNotify");
     require_supported();
     return require_handle<CntNotify>(sim, notify, "counting notify");
@@ -33,7 +33,7 @@ void require_record_mode(aclrtCntNotifyRecordMode mode) {
 }  // namespace
 
 aclError aclrtCntNotifyCreate(aclrtCntNotify *cntNotify, uint64_t flag) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_not_null(cntNotify, "cntNotify");
         require_supported();
         if (flag != 0) {
@@ -41,7 +41,8 @@ aclError aclrtCntNotifyCreate(aclrtCntNotify *cntNotify, uint64_t flag) {
         }
         const Context *context = current_context(sim);
         if (context == nullptr) {
-            fail_unremembered(ACL_ERROR_RT_CONTEXT_NULL, "the calling thread has no current context; call aclrtSetDevice in it");
+            fail_unremembered(ACL_ERROR_RT_CONTEXT_NULL,
+                              "the calling thread has no current context; call aclrtSetDevice in it");
         }
         require_not_lost(context->device);
         *cntNotify = CntNotify::create(sim.core, context->device)->handle();
@@ -49,12 +50,13 @@ aclError aclrtCntNotifyCreate(aclrtCntNotify *cntNotify, uint64_t flag) {
 }
 
 aclError aclrtCntNotifyDestroy(aclrtCntNotify cntNotify) {
-    return entry(__func__,
-                 [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_cnt_notify(sim, cntNotify)); });
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        sim.core.registry().remove(require_cnt_notify(sim, cntNotify));
+    });
 }
 
 aclError aclrtCntNotifyRecord(aclrtCntNotify cntNotify, aclrtStream stream, aclrtCntNotifyRecordInfo *info) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(info, "info");
         CntNotify &found = require_cnt_notify(sim, cntNotify);
         require_record_mode(info->mode);
@@ -63,7 +65,7 @@ aclError aclrtCntNotifyRecord(aclrtCntNotify cntNotify, aclrtStream stream, aclr
 }
 
 aclError aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify, aclrtStream stream, aclrtCntNotifyWaitInfo *info) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(info, "info");
         CntNotify &found = require_cnt_notify(sim, cntNotify);
         if (static_cast<std::uint32_t>(info->mode) > ACL_RT_CNT_NOTIFY_WAIT_EQUAL_WITH_BITMASK_MODE) {
@@ -74,7 +76,7 @@ aclError aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify, aclrtStream str
 }
 
 aclError aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         CntNotify &found = require_cnt_notify(sim, cntNotify);
         const aclrtCntNotifyRecordInfo zero = {ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, 0};
         found.record(sim.core, lock, require_own_stream(sim, stream), zero);
@@ -82,7 +84,7 @@ aclError aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream) {
 }
 
 aclError aclrtCntNotifyGetId(aclrtCntNotify cntNotify, uint32_t *notifyId) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_not_null(notifyId, "notifyId");
         *notifyId = require_cnt_notify(sim, cntNotify).id;
     });

@@ -18,7 +18,7 @@ constexpr std::uint32_t kAloneFlags = ACL_EVENT_DEVICE_USE_ONLY | ACL_EVENT_EXTE
 constexpr std::uint32_t kUseGlobalTimeout = 0xFFFFFFFF;  // aclrtStreamWaitEventWithFlag
 
 aclError create(const char *function, aclrtEvent *event, Event::Mode mode, std::uint32_t flag, std::uint32_t known) {
-    return entry(function, [&](Simulator &sim, Lock &) {
+    return entry(function, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         const bool is_alone = (flag & (flag - 1)) == 0;
         if ((flag & known) == 0 || flag > known || ((flag & kAloneFlags) != 0 && !is_alone)) {
@@ -37,17 +37,19 @@ aclError create(const char *function, aclrtEvent *event, Event::Mode mode, std::
     });
 }
 
-[[noreturn]] void refuse_kind(const char *what) { fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "not with %s event", what); }
+[[noreturn]] void refuse_kind(const char *what) {
+    fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "not with %s event", what);
+}
 
 // A query tells of a failure that stays, STOP mode or a device that is lost: of the context of the newest record.
-void require_healthy_record(const Event &event) {
+void require_healthy_record(const Event &event) REQUIRES(engine_lock) {
     if (const auto stream = event.record_stream()) {
         require_healthy(context_of(*stream));
     }
 }
 
 // A bad handle shows before what the kind of the event forbids, a missing context behind it.
-void require_handle_if_any(Simulator &sim, aclrtStream stream) {
+void require_handle_if_any(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     if (stream != nullptr) {
         require_handle<Stream>(sim, stream, "stream");
     }
@@ -80,17 +82,17 @@ void associate(std::int8_t &first, std::uint32_t flag) {
 }
 
 // A model executes its records and waits again and again, so the event must keep its bit: K2, or none at all as K4.
-ContextStream &require_recordable(const Event &event, ContextStream &stream) {
+ContextStream &require_recordable(const Event &event, ContextStream &stream) REQUIRES(engine_lock) {
     if (stream.keeper != nullptr && (event.is_default() || event.is_ipc() || event.mode == Event::Mode::New)) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-               "stream %u is bound to a model; use an event of aclrtCreateEventWithFlag with ACL_EVENT_SYNC",
-               stream.id);
+                          "stream %u is bound to a model; use an event of aclrtCreateEventWithFlag with ACL_EVENT_SYNC",
+                          stream.id);
     }
     return stream;
 }
 
 aclError record(const char *function, aclrtEvent event, aclrtStream stream, std::uint32_t flag) {
-    return entry(function, [&](Simulator &sim, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (flag > ACL_EVENT_RECORD_EXTERNAL) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no record flag %u", flag);
         }
@@ -107,7 +109,7 @@ aclError record(const char *function, aclrtEvent event, aclrtStream stream, std:
     });
 }
 
-void wait(Simulator &sim, Lock &lock, aclrtStream stream, Event &event, std::uint32_t timeout_s) {
+void wait(Simulator &sim, Lock &lock, aclrtStream stream, Event &event, std::uint32_t timeout_s) REQUIRES(engine_lock) {
     require_handle_if_any(sim, stream);
     refuse_device_only(event);
     if (!event.can_be_waited_for()) {
@@ -126,7 +128,7 @@ void wait(Simulator &sim, Lock &lock, aclrtStream stream, Event &event, std::uin
 }
 
 // The newest record may be another process's, whose progress nobody here is told of.
-void synchronize_ipc(Simulator &sim, Lock &lock, const Event &event, std::int32_t timeout_ms) {
+void synchronize_ipc(Simulator &sim, Lock &lock, const Event &event, std::int32_t timeout_ms) REQUIRES(engine_lock) {
     constexpr std::chrono::microseconds kInterval{50};
     const auto records = event.ipc;
     const std::uint64_t newest = records->newest();
@@ -151,7 +153,7 @@ void synchronize_ipc(Simulator &sim, Lock &lock, const Event &event, std::int32_
     }
 }
 
-void synchronize(Simulator &sim, Lock &lock, aclrtEvent event, std::int32_t timeout_ms) {
+void synchronize(Simulator &sim, Lock &lock, aclrtEvent event, std::int32_t timeout_ms) REQUIRES(engine_lock) {
     Event &found = require_event(sim, event);
     if (found.is_external()) {
         refuse_kind("an external");
@@ -186,7 +188,7 @@ void synchronize(Simulator &sim, Lock &lock, aclrtEvent event, std::int32_t time
 }
 
 // What elapsed time and time stamp demand of an event.
-void require_record(const Event &event) {
+void require_record(const Event &event) REQUIRES(engine_lock) {
     if (event.is_external() || event.is_ipc()) {
         refuse_kind("an external or IPC");
     }
@@ -195,7 +197,7 @@ void require_record(const Event &event) {
     }
 }
 
-void require_time(const Event &event) {
+void require_time(const Event &event) REQUIRES(engine_lock) {
     if (!event.is_complete()) {
         fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "an event's record is not complete; synchronize it first");
     }
@@ -216,7 +218,8 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag) {
 }
 
 aclError aclrtDestroyEvent(aclrtEvent event) {
-    return entry(__func__, [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_event(sim, event)); });
+    return entry(__func__, [&](Simulator &sim, Lock &)
+                               REQUIRES(engine_lock) { sim.core.registry().remove(require_event(sim, event)); });
 }
 
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
@@ -228,7 +231,7 @@ aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t
 }
 
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         Event &found = require_event(sim, event);
         require_handle_if_any(sim, stream);
         refuse_device_only(found);
@@ -244,7 +247,7 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
 }
 
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(status, "status");
         const Event &found = require_event(sim, event);
@@ -258,7 +261,7 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
 }
 
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(status, "status");
         Event &found = require_event(sim, event);
@@ -276,7 +279,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
 }
 
 aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(status, "status");
         const Event &found = require_event(sim, event);
@@ -292,11 +295,12 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
 }
 
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) { synchronize(sim, lock, event, -1); });
+    return entry(__func__,
+                 [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) { synchronize(sim, lock, event, -1); });
 }
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (timeout < -1) {
             fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is below -1", timeout);
         }
@@ -309,13 +313,13 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
 }
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         wait(sim, lock, stream, require_event(sim, event), sim.op_wait_timeout_s);
     });
 }
 
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (timeout < 0) {
             fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d s is negative", timeout);
         }
@@ -327,7 +331,7 @@ aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, i
 }
 
 aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout, uint32_t flag) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (flag > ACL_EVENT_WAIT_EXTERNAL || (flag == ACL_EVENT_WAIT_EXTERNAL && timeout != 0)) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "wait flag %u with timeout %u s", flag, timeout);
         }
@@ -342,7 +346,7 @@ aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint
 }
 
 aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         if (!is_documented_for(current_function(), *config().product)) {
             require_context(sim);  // a chip without the function asks for the device before it refuses (section 2)
         }
@@ -352,7 +356,7 @@ aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
 }
 
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(ms, "ms");
         require(startEvent, "startEvent");
         require(endEvent, "endEvent");
@@ -373,7 +377,7 @@ aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endE
 }
 
 aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(timestamp, "timestamp");
         const Event &found = require_event(sim, event);
@@ -384,7 +388,7 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp) {
 }
 
 aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(eventId, "eventId");
         const Event &found = require_event(sim, event);
@@ -399,14 +403,14 @@ aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId) {
 }
 
 aclError aclrtGetEventAvailNum(uint32_t *eventCount) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(eventCount, "eventCount");
         *eventCount = require_current_device(sim).event_ids.available();
     });
 }
 
 aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(handle, "handle");
         require_supported();
@@ -420,7 +424,7 @@ aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle) {
 }
 
 aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent *event) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require_supported();
         Device &device = require_current_device(sim);

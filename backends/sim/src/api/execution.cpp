@@ -31,7 +31,8 @@ std::uint64_t rounded(std::uint64_t us) {
 void set_timeout(std::uint64_t us) { g_execute_timeout_us = rounded(us); }
 
 // Other memory cannot be checked, and reducing what is not there would end the process.
-void require_runtime_memory(Simulator &sim, const void *address, std::size_t size, AccessMode mode, const char *name) {
+void require_runtime_memory(Simulator &sim, const void *address, std::size_t size, AccessMode mode, const char *name)
+    REQUIRES(engine_lock) {
     if (sim.memory.space().locate(address).place == Place::Unregistered) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%s is no memory of a device", name);
     }
@@ -54,7 +55,7 @@ aclError aclrtGetThreadLastTaskId(uint32_t *taskId) {
 }
 
 aclError aclrtGetOpTimeOutInterval(uint64_t *interval) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(interval, "interval");
         require_context(sim);
         *interval = config().product->timeout_interval_us;
@@ -66,11 +67,12 @@ aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {
 }
 
 aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout) {  // documented for no product (section 10 [obs])
-    return entry(__func__, [&](Simulator &, Lock &) { set_timeout(std::min<std::uint64_t>(timeout, kLongestMs) * 1000); });
+    return entry(__func__,
+                 [&](Simulator &, Lock &) { set_timeout(std::min<std::uint64_t>(timeout, kLongestMs) * 1000); });
 }
 
 aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(actualTimeout, "actualTimeout");
         require_context(sim);
         set_timeout(timeout);
@@ -88,12 +90,13 @@ aclError aclrtGetOpExecuteTimeout(uint32_t *timeoutMs) {
 
 aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduceKind kind, aclDataType type,
                           aclrtStream stream, void *reserve) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(dst, "dst");
         require(src, "src");
         if (reserve != nullptr || !is_reducible(type)) {
-            fail_unremembered(ACL_ERROR_INVALID_PARAM, "reserve must be NULL, and data type %d be one that can be reduced",
-                   static_cast<int>(type));
+            fail_unremembered(ACL_ERROR_INVALID_PARAM,
+                              "reserve must be NULL, and data type %d be one that can be reduced",
+                              static_cast<int>(type));
         }
         if (count == 0 || kind < ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM || kind > ACL_RT_MEMCPY_SDMA_AUTOMATIC_EQUAL) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes, reduction %d", static_cast<unsigned long long>(count),
@@ -101,8 +104,8 @@ aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduc
         }
         ContextStream &on = require_own_stream(sim, stream);
         if (!is_reduced_by(*config().product, type)) {
-            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s does not reduce data type %d", config().product->name,
-                   static_cast<int>(type));
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s does not reduce data type %d",
+                              config().product->name, static_cast<int>(type));
         }
         require_runtime_memory(sim, dst, count, AccessMode::ReadWrite, "dst");
         require_runtime_memory(sim, src, count, AccessMode::Read, "src");
@@ -114,7 +117,7 @@ aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduc
 // Tasks can be updated in the stream of a model only.
 aclError aclrtTaskUpdateAsync(aclrtStream taskStream, uint32_t taskId, aclrtTaskUpdateInfo *info,
                               aclrtStream execStream) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(info, "info");
         require_supported();
         require_own_stream(sim, execStream);
@@ -127,7 +130,7 @@ aclError aclrtTaskUpdateAsync(aclrtStream taskStream, uint32_t taskId, aclrtTask
 }
 
 aclError aclrtProfTrace(void *userdata, int32_t length, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(userdata, "userdata");
         if (length < 1 || length > kLongestTrace) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%d bytes are not 1 to %d", length, kLongestTrace);

@@ -40,13 +40,13 @@ std::int32_t attribute_of(std::int32_t group, aclrtGroupAttr attribute) {
     }
 }
 
-GroupList &require_list(Simulator &sim, const aclrtGroupInfo *info) {
+GroupList &require_list(Simulator &sim, const aclrtGroupInfo *info) REQUIRES(engine_lock) {
     require(info, "groupInfo");
     require_supported();
     GroupList *list = sim.core.registry().find<GroupList>(const_cast<aclrtGroupInfo *>(info));
     if (list == nullptr) {
         fail_unremembered(ACL_ERROR_INVALID_PARAM, "%p is not from aclrtCreateGroupInfo, or was destroyed",
-               static_cast<const void *>(info));
+                          static_cast<const void *>(info));
     }
     return *list;
 }
@@ -63,7 +63,7 @@ aclError aclrtGetGroupCount(uint32_t *count) {
 
 aclrtGroupInfo *aclrtCreateGroupInfo() {
     aclrtGroupInfo *info = nullptr;
-    entry(__func__, [&](Simulator &sim, Lock &) {
+    entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_supported();
         const auto list = make_ref<GroupList>();
         sim.core.registry().add(list);
@@ -73,22 +73,25 @@ aclrtGroupInfo *aclrtCreateGroupInfo() {
 }
 
 aclError aclrtDestroyGroupInfo(aclrtGroupInfo *groupInfo) {
-    return entry(__func__, [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_list(sim, groupInfo)); });
+    return entry(__func__, [&](Simulator &sim, Lock &)
+                               REQUIRES(engine_lock) { sim.core.registry().remove(require_list(sim, groupInfo)); });
 }
 
 aclError aclrtGetAllGroupInfo(aclrtGroupInfo *groupInfo) {
-    return entry(__func__, [&](Simulator &sim, Lock &) { require_list(sim, groupInfo).is_filled = true; });
+    return entry(__func__,
+                 [&](Simulator &sim, Lock &) REQUIRES(engine_lock) { require_list(sim, groupInfo).is_filled = true; });
 }
 
 aclError aclrtGetGroupInfoDetail(const aclrtGroupInfo *groupInfo, int32_t groupIndex, aclrtGroupAttr attr,
                                  void *attrValue, size_t valueLen, size_t *paramRetSize) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(groupInfo, "groupInfo");
         require(attrValue, "attrValue");
         require(paramRetSize, "paramRetSize");
         const GroupList &list = require_list(sim, groupInfo);
         if (groupIndex < 0 || groupIndex >= static_cast<int32_t>(config().groups)) {
-            fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no group %d; there are %u", groupIndex, config().groups);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no group %d; there are %u", groupIndex,
+                              config().groups);
         }
         const std::int32_t value = attribute_of(groupIndex, attr);
         if (valueLen < sizeof value) {
@@ -100,7 +103,7 @@ aclError aclrtGetGroupInfoDetail(const aclrtGroupInfo *groupInfo, int32_t groupI
 }
 
 aclError aclrtSetGroup(int32_t groupId) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_supported();
         Device &device = require_current_device(sim);
         if (groupId < 0 || groupId >= static_cast<int32_t>(config().groups)) {

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t kUseGlobalTimeout = 0xFFFFFFFF;
 constexpr std::uint64_t kHighestImportFlag = 3;
 
-Notify &require_notify(Simulator &sim, aclrtNotify notify) {
+Notify &require_notify(Simulator &sim, aclrtNotify notify) REQUIRES(engine_lock) {
     require(notify, "notify");
     return require_handle<Notify>(sim, notify, "notify");
 }
@@ -34,14 +34,15 @@ void require_positive_count(std::size_t count) {
 }  // namespace
 
 aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(notify, "notify");
         if (flag > ACL_NOTIFY_DEVICE_USE_ONLY) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no notify flag %#llx", static_cast<unsigned long long>(flag));
         }
         Context *context = current_context(sim);
         if (context == nullptr) {
-            fail_unremembered(ACL_ERROR_RT_CONTEXT_NULL, "the calling thread has no current context; call aclrtSetDevice in it");
+            fail_unremembered(ACL_ERROR_RT_CONTEXT_NULL,
+                              "the calling thread has no current context; call aclrtSetDevice in it");
         }
         require_not_lost(context->device);
         *notify = Notify::create(sim.core, context->device)->handle();
@@ -49,7 +50,7 @@ aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag) {
 }
 
 aclError aclrtDestroyNotify(aclrtNotify notify) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         Notify &found = require_notify(sim, notify);
         require_context(sim);
         sim.core.registry().remove(found);
@@ -57,14 +58,14 @@ aclError aclrtDestroyNotify(aclrtNotify notify) {
 }
 
 aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         Notify &found = require_notify(sim, notify);
         found.record(sim.core, lock, require_own_stream(sim, stream));
     });
 }
 
 aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         Notify &found = require_notify(sim, notify);
         ContextStream &on = require_own_stream(sim, stream);
         if (found.is_shared() && on.context.device.physical_id != found.creator_device()) {
@@ -76,7 +77,7 @@ aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_
 }
 
 aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(notify, "notify");
         require(notifyId, "notifyId");
         const Notify &found = require_notify(sim, notify);
@@ -86,7 +87,7 @@ aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId) {
 }
 
 aclError aclrtNotifyBatchReset(aclrtNotify *notifies, size_t num) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(notifies, "notifies");
         require_supported();
         if (num == 0) {
@@ -103,7 +104,7 @@ aclError aclrtNotifyBatchReset(aclrtNotify *notifies, size_t num) {
 }
 
 aclError aclrtNotifyGetExportKey(aclrtNotify notify, char *key, size_t len, uint64_t flags) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(notify, "notify");
         require(key, "key");
         if (flags != ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT && flags != ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION) {
@@ -124,7 +125,7 @@ aclError aclrtNotifyGetExportKey(aclrtNotify notify, char *key, size_t len, uint
 }
 
 aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t *pid, size_t num) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(notify, "notify");
         require(pid, "pid");
         require_supported();
@@ -134,7 +135,7 @@ aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t *pid, size_t num) {
 }
 
 aclError aclrtNotifySetImportPidInterServer(aclrtNotify notify, aclrtServerPid *serverPids, size_t num) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_supported();
         if (notify == nullptr || serverPids == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "notify or serverPids is NULL");
@@ -153,7 +154,7 @@ aclError aclrtNotifySetImportPidInterServer(aclrtNotify notify, aclrtServerPid *
 }
 
 aclError aclrtNotifyImportByKey(aclrtNotify *notify, const char *key, uint64_t flags) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(notify, "notify");
         require(key, "key");
         if (flags > kHighestImportFlag) {

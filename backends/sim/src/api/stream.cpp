@@ -24,7 +24,7 @@ void require_creatable(std::uint32_t flags) {
 }
 
 aclError create(const char *function, aclrtStream *stream, std::uint32_t priority, std::uint32_t flag) {
-    return entry(function, [&](Simulator &sim, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(stream, "stream");
         const std::uint32_t flags = flag & kKnownFlags;  // unknown bits are silently dropped
         if ((flags & ACL_STREAM_DEVICE_USE_ONLY) != 0 && flags != ACL_STREAM_DEVICE_USE_ONLY) {
@@ -40,7 +40,7 @@ aclError create(const char *function, aclrtStream *stream, std::uint32_t priorit
 }
 
 aclError destroy(const char *function, aclrtStream stream, bool force) {
-    return entry(function, [&](Simulator &sim, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(stream, "stream");
         ContextStream &found = require_own_stream(sim, stream);
         if (&found == found.context.default_stream.get()) {
@@ -57,12 +57,12 @@ aclError destroy(const char *function, aclrtStream stream, bool force) {
     });
 }
 
-void synchronize(Simulator &sim, Lock &lock, aclrtStream stream, std::int32_t timeout_ms) {
+void synchronize(Simulator &sim, Lock &lock, aclrtStream stream, std::int32_t timeout_ms) REQUIRES(engine_lock) {
     const Ref<ContextStream> found(require_stream(sim, stream));
     if (found->is_always_complete()) {
         return;
     }
-    require_context(sim);                                 // not the stream's own: it is switched to (section 3)
+    require_context(sim);                        // not the stream's own: it is switched to (section 3)
     const Ref<Context> context(found->context);  // others may destroy it meanwhile
     require_not_aborting(*found);
     require_healthy(*context);
@@ -82,7 +82,7 @@ void synchronize(Simulator &sim, Lock &lock, aclrtStream stream, std::int32_t ti
 }
 
 // Sets the mode of one stream; STOP flips its whole context.
-void set_failure_mode(ContextStream &stream, std::uint64_t mode) {
+void set_failure_mode(ContextStream &stream, std::uint64_t mode) REQUIRES(engine_lock) {
     const bool stop = (mode & 1) == ACL_STOP_ON_FAILURE;  // only bit 0 counts (section 3)
     if (stream.stops_on_failure && stream.context.failure != ACL_SUCCESS) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u has stopped for a failure", stream.id);
@@ -91,15 +91,15 @@ void set_failure_mode(ContextStream &stream, std::uint64_t mode) {
         return;
     }
     if (!stop || (stream.flags & ACL_STREAM_DEVICE_USE_ONLY) != 0 || stream.keeper != nullptr) {
-        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-               "stream %u cannot go back from STOP to CONTINUE, is for the device alone, or bound to a model",
-               stream.id);
+        fail_unremembered(
+            ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+            "stream %u cannot go back from STOP to CONTINUE, is for the device alone, or bound to a model", stream.id);
     }
     stream.stops_on_failure = stream.context.stops_on_failure = true;
 }
 
 // NULL means the default stream in control calls only where the chip has a control queue (section 1, NULL stream).
-ContextStream &require_control_stream(Simulator &sim, aclrtStream stream) {
+ContextStream &require_control_stream(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     if (stream == nullptr && !config().product->has_control_queue) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL, and %s takes no default stream here", config().product->name);
     }
@@ -110,22 +110,24 @@ ContextStream &require_control_stream(Simulator &sim, aclrtStream stream) {
 // always on.
 bool has_overflow_switch() { return is_documented_for("aclrtSetStreamOverflowSwitch", *config().product); }
 
-void set_overflow_switch(ContextStream &stream, std::uint32_t value) {
+void set_overflow_switch(ContextStream &stream, std::uint32_t value) REQUIRES(engine_lock) {
     if (has_overflow_switch()) {
         stream.overflow_switch = value;
     }
 }
 
-std::uint32_t overflow_switch(const ContextStream &stream) { return config().product->is_stars ? stream.overflow_switch : 1; }
+std::uint32_t overflow_switch(const ContextStream &stream) REQUIRES(engine_lock) {
+    return config().product->is_stars ? stream.overflow_switch : 1;
+}
 
-void set_custom_tag(ContextStream &stream, std::uint32_t tag) {
+void set_custom_tag(ContextStream &stream, std::uint32_t tag) REQUIRES(engine_lock) {
     if (config().product->has_control_queue) {  // other chips ignore it
         stream.custom_tag = tag;
     }
 }
 
 // The execution of a model is stopped as a whole.
-ContextStream &require_unbound(ContextStream &stream) {
+ContextStream &require_unbound(ContextStream &stream) REQUIRES(engine_lock) {
     if (stream.keeper != nullptr) {
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is bound to model %u; see aclmdlRIAbort", stream.id,
              model_of(stream)->id);
@@ -134,13 +136,14 @@ ContextStream &require_unbound(ContextStream &stream) {
 }
 
 // The priority as an attribute is a message to the device about a stream of the user's.
-ContextStream &require_prioritized(Simulator &sim, aclrtStream stream) {
+ContextStream &require_prioritized(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     if (stream == nullptr) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL: the default stream's priority is fixed");
     }
     ContextStream &found = require_handle<ContextStream>(sim, stream, "stream");
     if ((found.flags & ACL_STREAM_CPU_SCHEDULE) != 0) {
-        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u is scheduled by the AI CPU and has no priority", found.id);
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u is scheduled by the AI CPU and has no priority",
+                          found.id);
     }
     return found;
 }
@@ -168,11 +171,12 @@ aclError aclrtDestroyStream(aclrtStream stream) { return destroy(__func__, strea
 aclError aclrtDestroyStreamForce(aclrtStream stream) { return destroy(__func__, stream, true); }
 
 aclError aclrtSynchronizeStream(aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) { synchronize(sim, lock, stream, -1); });
+    return entry(__func__,
+                 [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) { synchronize(sim, lock, stream, -1); });
 }
 
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (timeout < -1) {
             fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is below -1", timeout);
         }
@@ -184,7 +188,7 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) 
 }
 
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(status, "status");
         const ContextStream &found = require_stream(sim, stream);
         require_context(sim);
@@ -194,14 +198,14 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
 }
 
 aclError aclrtStreamGetId(aclrtStream stream, int32_t *streamId) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(streamId, "streamId");
         *streamId = static_cast<int32_t>(require_stream(sim, stream).id);
     });
 }
 
 aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(priority, "priority");
         const ContextStream &found = require_stream(sim, stream);
         require_context(sim);
@@ -210,7 +214,7 @@ aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority) {
 }
 
 aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(flags, "flags");
         const ContextStream &found = require_stream(sim, stream);
         require_context(sim);
@@ -219,19 +223,19 @@ aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags) {
 }
 
 aclError aclrtGetStreamAvailableNum(uint32_t *streamCount) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(streamCount, "streamCount");
         *streamCount = require_current_device(sim).stream_ids.available();
     });
 }
 
 aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
-    return entry(__func__,
-                 [&](Simulator &sim, Lock &) { set_failure_mode(require_control_stream(sim, stream), mode); });
+    return entry(__func__, [&](Simulator &sim, Lock &)
+                               REQUIRES(engine_lock) { set_failure_mode(require_control_stream(sim, stream), mode); });
 }
 
 aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         if (flag > 1) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "flag %u is neither 0 nor 1", flag);
         }
@@ -240,14 +244,14 @@ aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
 }
 
 aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(flag, "flag");
         *flag = overflow_switch(require_own_stream(sim, stream));
     });
 }
 
 aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(value, "value");
         switch (stmAttrType) {
             case ACL_STREAM_ATTR_FAILURE_MODE:
@@ -277,7 +281,7 @@ aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
 }
 
 aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(value, "value");
         switch (stmAttrType) {
             case ACL_STREAM_ATTR_FAILURE_MODE:
@@ -305,7 +309,7 @@ aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
 
 aclError aclrtStreamAbort(aclrtStream stream) {
     constexpr std::chrono::seconds kLongest(60);
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require_supported();
         const Ref<ContextStream> found(require_unbound(require_own_stream(sim, stream)));
         if (found->context.device.aborting) {
@@ -318,7 +322,7 @@ aclError aclrtStreamAbort(aclrtStream stream) {
 }
 
 aclError aclrtStreamStop(aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (stream == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL");
         }
@@ -326,8 +330,7 @@ aclError aclrtStreamStop(aclrtStream stream) {
         // Stopping the task that runs is waiting for its end, also when a failure has stopped the context. The queue is
         // kept.
         const Ref<ContextStream> found(require_unbound(require_own_stream(sim, stream)));
-        const bool is_running =
-            found->state == Stream::State::Running && found->runner != std::this_thread::get_id();
+        const bool is_running = found->state == Stream::State::Running && found->runner != std::this_thread::get_id();
         const std::uint64_t last = is_running ? found->queue.front()->sequence : 0;
         std::optional<HostWait> wait;
         while (!found->is_done(last)) {
@@ -341,7 +344,7 @@ aclError aclrtStreamStop(aclrtStream stream) {
 }
 
 aclError aclrtPersistentTaskClean(aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         if (stream == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL");
         }
@@ -352,12 +355,13 @@ aclError aclrtPersistentTaskClean(aclrtStream stream) {
             fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not a persistent stream of a loaded model that is at rest",
                  found.id);
         }
-        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the simulator does not empty the streams of a loaded model");
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                          "the simulator does not empty the streams of a loaded model");
     });
 }
 
 aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(activeStream, "activeStream");
         require(stream, "stream");
         require_supported();
@@ -371,7 +375,7 @@ aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream) {
 }
 
 aclError aclrtRegStreamStateCallback(const char *regName, aclrtStreamStateCallback callback, void *args) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(regName, "regName");
         if (!sim.machine.state_callbacks.stream.set(regName, callback, args)) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "a callback is registered as \"%s\" already", regName);

@@ -1,8 +1,8 @@
 // Variables of device programs (memory_cmo_allocator.md section 10).
 #include "memory/symbol.h"
 
-#include "api/entry.h"
 #include "api/copy.h"
+#include "api/entry.h"
 
 using namespace aclsim;
 
@@ -19,20 +19,21 @@ struct Access {
 
 void require_direction(const Access &access) {
     if (access.kind != access.direction && access.kind != ACL_MEMCPY_DEFAULT) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "copy kind %d does not fit the function", static_cast<int>(access.kind));
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "copy kind %d does not fit the function",
+                          static_cast<int>(access.kind));
     }
 }
 
 // Where the part is on the current device.
-unsigned char *require_part(Simulator &sim, const Access &access) {
+unsigned char *require_part(Simulator &sim, const Access &access) REQUIRES(engine_lock) {
     const std::uint64_t size = sim.memory.symbols.size_of(access.symbol);
     const Device &device = require_current_device(sim);
     if (access.count > SIZE_MAX - access.offset) {
         fail_unremembered(ACL_ERROR_FAILURE, "offset %zu and count %zu wrap around", access.offset, access.count);
     }
     if (access.offset + access.count > size) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu bytes from %zu on are not inside the variable's %llu", access.count,
-               access.offset, static_cast<unsigned long long>(size));
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu bytes from %zu on are not inside the variable's %llu",
+                          access.count, access.offset, static_cast<unsigned long long>(size));
     }
     return static_cast<unsigned char *>(sim.memory.symbols.address_of(access.symbol, device)) + access.offset;
 }
@@ -40,7 +41,7 @@ unsigned char *require_part(Simulator &sim, const Access &access) {
 // Checks, and does the copy in its own way: without a stream, or in the order of one.
 template <class Copy>
 aclError copy_from(const char *function, void *dst, std::size_t limit, const Access &access, Copy copy) {
-    return entry(function, [&](Simulator &sim, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (access.count == 0) {
             return;
         }
@@ -48,7 +49,8 @@ aclError copy_from(const char *function, void *dst, std::size_t limit, const Acc
         require(dst, "dst");
         require_supported();
         if (access.count > limit) {
-            fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu bytes do not fit into a destination of %zu", access.count, limit);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu bytes do not fit into a destination of %zu", access.count,
+                              limit);
         }
         require_direction(access);
         copy(sim, lock, Transfer::plain(dst, require_part(sim, access), access.count));
@@ -57,7 +59,7 @@ aclError copy_from(const char *function, void *dst, std::size_t limit, const Acc
 
 template <class Copy>
 aclError copy_to(const char *function, const void *src, const Access &access, Copy copy) {
-    return entry(function, [&](Simulator &sim, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (access.count == 0) {
             return;
         }
@@ -70,15 +72,14 @@ aclError copy_to(const char *function, const void *src, const Access &access, Co
 }
 
 auto in_order_of(aclrtStream stream, aclrtMemcpyKind direction) {
-    return [stream, direction](Simulator &sim, Lock &lock, const Transfer &transfer) {
-        copy_block_in_stream(sim, lock, stream, transfer, direction);
-    };
+    return [stream, direction](Simulator &sim, Lock &lock, const Transfer &transfer)
+               REQUIRES(engine_lock) { copy_block_in_stream(sim, lock, stream, transfer, direction); };
 }
 
 }  // namespace
 
 aclError aclrtGetSymbolAddress(const void *symbol, void **devPtr) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(symbol, "symbol");
         require(devPtr, "devPtr");
         require_supported();
@@ -88,7 +89,7 @@ aclError aclrtGetSymbolAddress(const void *symbol, void **devPtr) {
 }
 
 aclError aclrtGetSymbolSize(const void *symbol, size_t *size) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(symbol, "symbol");
         require(size, "size");
         require_supported();
@@ -120,7 +121,7 @@ aclError aclrtMemcpyToSymbolAsync(const void *symbol, const void *src, size_t co
 }
 
 aclError aclsimRegisterSymbol(const void *symbol, const void *content, size_t size) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(symbol, "symbol");
         require(content, "content");
         if (size == 0) {
@@ -132,7 +133,7 @@ aclError aclsimRegisterSymbol(const void *symbol, const void *content, size_t si
 }
 
 aclError aclsimUnregisterSymbol(const void *symbol) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(symbol, "symbol");
         sim.memory.symbols.remove(symbol);
     });

@@ -62,7 +62,7 @@ const Attribute &require_attribute(const aclrtPhysicalMemProp &prop) {
     const Attribute *found = find_attribute(prop.memAttr);
     if (found == nullptr || (is_on_device(prop) && found->kind == Kind::Ddr)) {
         fail_unremembered(ACL_ERROR_INVALID_PARAM, "memory attribute %d cannot be allocated there",
-               static_cast<int>(prop.memAttr));
+                          static_cast<int>(prop.memAttr));
     }
     return *found;
 }
@@ -72,8 +72,8 @@ void require_available(const Attribute &attribute, const aclrtPhysicalMemProp &p
     const std::string product = " " + std::string(config().product->name) + " ";
     const bool is_there = attribute.products == nullptr || std::strstr(attribute.products, product.c_str()) != nullptr;
     if (!is_there || (attribute.page == kGiantPage && !is_on_device(prop))) {
-        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no memory of attribute %d there", config().product->name,
-               static_cast<int>(attribute.attribute));
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no memory of attribute %d there",
+                          config().product->name, static_cast<int>(attribute.attribute));
     }
 }
 
@@ -89,7 +89,7 @@ void require_no_flags(std::uint64_t flags) {
     }
 }
 
-PhysicalMemory &require_memory(Simulator &sim, aclrtDrvMemHandle handle) {
+PhysicalMemory &require_memory(Simulator &sim, aclrtDrvMemHandle handle) REQUIRES(engine_lock) {
     return require_handle<PhysicalMemory>(sim, handle, "physical memory");
 }
 
@@ -97,14 +97,15 @@ void require_reservation(void **pointer, std::uint64_t size, std::uint64_t flags
     require(pointer, "virPtr");
     require_size(size);
     if (flags > 1) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags %#llx is neither 0 nor 1", static_cast<unsigned long long>(flags));
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags %#llx is neither 0 nor 1",
+                          static_cast<unsigned long long>(flags));
     }
     require_supported();
 }
 
 aclError map(const char *function, void *pointer, std::size_t size, std::size_t offset, aclrtDrvMemHandle handle,
              std::uint64_t flags, bool is_accessible) {
-    return entry(function, [&](Simulator &sim, Lock &) {
+    return entry(function, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(pointer, "virPtr");
         require(handle, "handle");
         require_size(size);
@@ -122,7 +123,7 @@ aclError map(const char *function, void *pointer, std::size_t size, std::size_t 
 }  // namespace
 
 aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrtPhysicalMemProp *prop, uint64_t flags) {
-    return entry(__func__, [&](Simulator &sim, Lock &lock) {
+    return entry(__func__, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(handle, "handle");
         require(prop, "prop");
         require_size(size);
@@ -130,8 +131,9 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrt
         const aclrtMemLocationType type = prop->location.type;
         if (prop->handleType != ACL_MEM_HANDLE_TYPE_NONE || prop->allocationType != ACL_MEM_ALLOCATION_TYPE_PINNED ||
             type == ACL_MEM_LOCATION_TYPE_UNREGISTERED || type == ACL_MEM_LOCATION_TYPE_MANAGED) {
-            fail_unremembered(ACL_ERROR_INVALID_PARAM, "handle type %d, allocation type %d or location type %d cannot be had",
-                   static_cast<int>(prop->handleType), static_cast<int>(prop->allocationType), static_cast<int>(type));
+            fail_unremembered(
+                ACL_ERROR_INVALID_PARAM, "handle type %d, allocation type %d or location type %d cannot be had",
+                static_cast<int>(prop->handleType), static_cast<int>(prop->allocationType), static_cast<int>(type));
         }
         const Attribute &attribute = require_attribute(*prop);
         if (is_on_device(*prop)) {
@@ -145,7 +147,7 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrt
 }
 
 aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(handle, "handle");
         PhysicalMemory &memory = require_memory(sim, handle);
         if (--memory.references == 0) {
@@ -156,11 +158,11 @@ aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
 }
 
 aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t, void *expectPtr, uint64_t flags) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_reservation(virPtr, size, flags);
         if (expectPtr != nullptr && config().product->has(kHasSimt)) {
             fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s takes no wish: expectPtr must be NULL",
-                   config().product->name);
+                              config().product->name);
         }
         if (flags == 0 && size > kLargestOfSmallPages) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%zu bytes are more than a reservation for small pages can have: 128 GiB",
@@ -171,7 +173,7 @@ aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t, void *expect
 }
 
 aclError aclrtReserveMemAddressNoUCMemory(void **virPtr, size_t size, size_t, void *expectPtr, uint64_t flags) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_reservation(virPtr, size, flags);
         if (expectPtr == nullptr) {
             fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "expectPtr is NULL: these addresses must be wished");
@@ -184,7 +186,7 @@ aclError aclrtReserveMemAddressNoUCMemory(void **virPtr, size_t size, size_t, vo
 }
 
 aclError aclrtReleaseMemAddress(void *virPtr) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(virPtr, "virPtr");
         sim.memory.virtual_memory.release(virPtr);
     });
@@ -199,14 +201,14 @@ aclError aclrtMemMapNoAccess(void *virPtr, size_t size, size_t offset, aclrtDrvM
 }
 
 aclError aclrtUnmapMem(void *virPtr) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(virPtr, "virPtr");
         sim.memory.virtual_memory.unmap(virPtr);
     });
 }
 
 aclError aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc *desc, size_t count) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         if (virPtr == nullptr || desc == nullptr || count == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "virPtr or desc is NULL, or there is no description");
         }
@@ -219,24 +221,26 @@ aclError aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc *desc, 
             }
             sim.memory.virtual_memory.require_settable(virPtr, size, desc[i]);
         }
-        std::for_each(desc, desc + count,
-                      [&](const auto &it) { sim.memory.virtual_memory.set_access(virPtr, it.location); });
+        std::for_each(desc, desc + count, [&](const auto &it) REQUIRES(engine_lock) {
+            sim.memory.virtual_memory.set_access(virPtr, it.location);
+        });
     });
 }
 
 aclError aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location, uint64_t *flag) {
     constexpr std::uint64_t kNeverGranted = 0x7FFFFFFF;  // success with a marker [drv]; its number is not documented
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(virPtr, "virPtr");
         require(location, "location");
         require(flag, "flag");
-        *flag = sim.memory.virtual_memory.has_access(virPtr, *location) ? std::uint64_t{ACL_RT_MEM_ACCESS_FLAGS_READWRITE}
-                                                                      : kNeverGranted;
+        *flag = sim.memory.virtual_memory.has_access(virPtr, *location)
+                    ? std::uint64_t{ACL_RT_MEM_ACCESS_FLAGS_READWRITE}
+                    : kNeverGranted;
     });
 }
 
 aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop, aclrtMemGranularityOptions, size_t *granularity) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(prop, "prop");
         require(granularity, "granularity");
         const Attribute &attribute = require_attribute(*prop);
@@ -248,7 +252,7 @@ aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop, aclrtMemGr
 }
 
 aclError aclrtMemRetainAllocationHandle(void *virPtr, aclrtDrvMemHandle *handle) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(virPtr, "virPtr");
         require(handle, "handle");
         const auto &memory = sim.memory.virtual_memory.memory_at(virPtr);
@@ -262,7 +266,7 @@ aclError aclrtMemRetainAllocationHandle(void *virPtr, aclrtDrvMemHandle *handle)
 }
 
 aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle, aclrtPhysicalMemProp *prop) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(handle, "handle");
         require(prop, "prop");
         const PhysicalMemory &memory = require_memory(sim, handle);
@@ -273,7 +277,7 @@ aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle, acl
 }
 
 aclError aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(ptr, "ptr");
         if (pbase == nullptr && psize == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "pbase and psize are both NULL");
@@ -293,7 +297,7 @@ aclError aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize) {
 }
 
 aclError aclrtMemMapSelectedLink(void *virPtrDst, size_t size, void *virPtrSrc, uint32_t linkIdx) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(virPtrDst, "virPtrDst");
         require_size(size);
         require(virPtrSrc, "virPtrSrc");
@@ -306,13 +310,14 @@ aclError aclrtMemMapSelectedLink(void *virPtrDst, size_t size, void *virPtrSrc, 
 }
 
 aclError aclrtMemMapSetLink(aclrtDrvMemHandle handle, aclrtMemLinkType adviceLink) {
-    return entry(__func__, [&](Simulator &sim, Lock &) {
+    return entry(__func__, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(handle, "handle");
         if (adviceLink < ACL_RT_MEM_ACCESS_LINK_SIO || adviceLink > ACL_RT_MEM_ACCESS_UB_MULTI_PORT_PATH) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no link %d", static_cast<int>(adviceLink));
         }
         if (!config().product->has(kHasSuperPod)) {
-            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no links to choose from", config().product->name);
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no links to choose from",
+                              config().product->name);
         }
         require_memory(sim, handle);
         const bool is_of_950 = adviceLink > ACL_RT_MEM_ACCESS_LINK_HCCS;

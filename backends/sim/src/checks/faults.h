@@ -21,7 +21,7 @@ struct Device;
 struct StreamFilter {
     void *handle = nullptr;
     std::int64_t id = -1;
-    bool matches(const Stream &stream) const;
+    bool matches(const Stream &stream) const REQUIRES(engine_lock);
 };
 
 // Guarded by the engine's lock. As a filter of the core it puts a task that fails, or waits first, in the place of one
@@ -30,15 +30,15 @@ class Faults final : public TaskFilter {
   public:
     explicit Faults(Core &core) : core_(core) {}
     // The nth call or task from now on fails, or every one if nth is 0. Each rejects what makes no sense.
-    void fail_call(const std::string &function, std::uint64_t nth, aclError code);
-    void fail_task(const StreamFilter &streams, std::uint64_t nth, aclError code);
+    void fail_call(const std::string &function, std::uint64_t nth, aclError code) REQUIRES(engine_lock);
+    void fail_task(const StreamFilter &streams, std::uint64_t nth, aclError code) REQUIRES(engine_lock);
     // A task starts so much later than it could; 0: at once, as without a rule.
-    void delay_tasks(const StreamFilter &streams, std::chrono::microseconds delay);
-    void clear();
+    void delay_tasks(const StreamFilter &streams, std::chrono::microseconds delay) REQUIRES(engine_lock);
+    void clear() REQUIRES(engine_lock);
 
     static bool concerns_calls() { return concerns_calls_.load(std::memory_order_relaxed); }  // without the lock
-    void check_call(const char *function);  // throws the failure when it is its turn
-    std::unique_ptr<Task> filter(const Stream &stream, std::unique_ptr<Task> task) override;
+    void check_call(const char *function) REQUIRES(engine_lock);  // throws the failure when it is its turn
+    std::unique_ptr<Task> filter(const Stream &stream, std::unique_ptr<Task> task) override REQUIRES(engine_lock);
 
   private:
     static std::atomic<bool> concerns_calls_;
@@ -62,19 +62,19 @@ class Faults final : public TaskFilter {
         std::chrono::microseconds delay;
     };
     Core &core_;
-    std::vector<CallRule> calls_;
-    std::vector<TaskRule> tasks_;
-    std::vector<DelayRule> delays_;
+    std::vector<CallRule> calls_ GUARDED_BY(engine_lock);
+    std::vector<TaskRule> tasks_ GUARDED_BY(engine_lock);
+    std::vector<DelayRule> delays_ GUARDED_BY(engine_lock);
 };
 
 // From now on everything on the device fails with the code, until the last of its contexts is gone. Engine lock held.
-void lose_device(Machine &machine, Device &device, aclError code);
+void lose_device(Machine &machine, Device &device, aclError code) REQUIRES(engine_lock);
 
 // How many of a resource a device gives out, memory in bytes.
-void limit_resource(Memory &memory, Device &device, aclsimResource resource, std::uint64_t limit);
+void limit_resource(Memory &memory, Device &device, aclsimResource resource, std::uint64_t limit) REQUIRES(engine_lock);
 constexpr std::uint64_t kNoLimit = UINT64_MAX;
 
 // Carries out what ASCEND_RT_SIM_FAULTS asks for; returns what is wrong with it, or "".
-std::string apply_faults(Faults &faults, Memory &memory, const std::string &text);
+std::string apply_faults(Faults &faults, Memory &memory, const std::string &text) REQUIRES(engine_lock);
 
 }  // namespace aclsim

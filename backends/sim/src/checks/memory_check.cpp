@@ -119,7 +119,8 @@ std::string native_place() {
 void find_call_place() {
     char text[256] = "";
     auto *const provider = g_provider.load(std::memory_order_acquire);
-    current_call()->place = (provider != nullptr && provider(text, sizeof text) == 0 ? std::string(text) : native_place());
+    current_call()->place =
+        (provider != nullptr && provider(text, sizeof text) == 0 ? std::string(text) : native_place());
 }
 
 void set_call_site_provider(std::int32_t (*provider)(char *, std::size_t)) {
@@ -249,7 +250,7 @@ MemoryCheck::Blocks MemoryCheck::find_live(const void *address, std::uint64_t si
     }
     const std::uintptr_t end = as_integer(address) + size;
     Blocks used{it->second};
-    const auto goes_on = [&](const Block &last) {
+    const auto goes_on = [&](const Block &last) REQUIRES(engine_lock) {
         return ++it != live_.end() && last.end() < end && last.end() == it->first && last.pages == Pages::Shared &&
                it->second->pages == Pages::Shared;
     };

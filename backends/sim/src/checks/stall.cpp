@@ -33,7 +33,7 @@ std::string running(TaskKind kind) {
     }
 }
 
-std::string doing(const Stream &stream, const Task &head) {
+std::string doing(const Stream &stream, const Task &head) REQUIRES(engine_lock) {
     switch (stream.state) {
         case Stream::State::Held:
             return "is held by aclsimHold";
@@ -54,7 +54,7 @@ std::string name_of(const Stream &stream, std::uint64_t sequence) {
     return "task " + std::to_string(sequence) + " of " + name_of(stream);
 }
 
-std::string line_about(const Stream &stream) {
+std::string line_about(const Stream &stream) REQUIRES(engine_lock) {
     const Task *head = stream.queue.front();
     if (head != nullptr) {
         return "  " + name_of(stream) + ", at task " + std::to_string(head->sequence) + " of " +
@@ -71,7 +71,7 @@ std::string what_is_awaited(const HostWait &wait) {
     return cause.stream == nullptr ? wait.awaited() : name_of(*cause.stream, cause.sequence);
 }
 
-Causes causes_of(const Stream &stream) {
+Causes causes_of(const Stream &stream) REQUIRES(engine_lock) {
     Causes causes;
     stream.queue.front()->add_causes(causes);
     return causes;
@@ -98,7 +98,7 @@ class Mobility {
   public:
     explicit Mobility(Core &core) : core_(core) {}
 
-    bool can_end(const HostWait &wait) {
+    bool can_end(const HostWait &wait) REQUIRES(engine_lock) {
         add(wait);
         spread();
         return is_mobile(wait);
@@ -115,13 +115,13 @@ class Mobility {
     };
 
     // All threads of the program but those that wait here without a limit.
-    bool has_free_host() const {
+    bool has_free_host() const REQUIRES(engine_lock) {
         if (!has_free_host_) {
             has_free_host_ = find_free_host();
         }
         return *has_free_host_;
     }
-    bool find_free_host() const {
+    bool find_free_host() const REQUIRES(engine_lock) {
         const std::size_t threads = count_threads();
         std::size_t waiting = 0;
         for (const HostWait *wait : core_.host_waits()) {
@@ -130,14 +130,14 @@ class Mobility {
         return threads == 0 || threads > waiting + core_.own_threads();
     }
 
-    void add(const HostWait &wait) {
+    void add(const HostWait &wait) REQUIRES(engine_lock) {
         if (wait.cause().stream != nullptr) {
             add(*wait.cause().stream);
         }
     }
 
     // With all that it waits for, one after the other: chains are long.
-    void add(const Stream &first) {
+    void add(const Stream &first) REQUIRES(engine_lock) {
         std::vector<const Stream *> open{&first};
         while (!open.empty()) {
             const Stream &stream = *open.back();
@@ -163,18 +163,18 @@ class Mobility {
     }
 
     // A host function that waits for the device moves when its wait ends.
-    const HostWait *wait_of_runner(const Stream &stream) const {
+    const HostWait *wait_of_runner(const Stream &stream) const REQUIRES(engine_lock) {
         if (stream.state != Stream::State::Running) {
             return nullptr;
         }
         const auto &waits = core_.host_waits();
-        const auto found = std::find_if(waits.begin(), waits.end(), [&](const HostWait *wait) {
+        const auto found = std::find_if(waits.begin(), waits.end(), [&](const HostWait *wait) REQUIRES(engine_lock) {
             return wait->thread() == stream.runner && !wait->has_deadline();
         });
         return found == waits.end() ? nullptr : *found;
     }
 
-    bool is_mobile(const Cause &cause) const {
+    bool is_mobile(const Cause &cause) const REQUIRES(engine_lock) {
         switch (cause.outside) {
             case Outside::None:
                 return cause.stream->is_done(cause.sequence) || is_mobile(*cause.stream);
@@ -186,10 +186,12 @@ class Mobility {
                 return true;
         }
     }
-    bool is_mobile(const HostWait &wait) const { return wait.has_deadline() || is_mobile(wait.cause()); }
+    bool is_mobile(const HostWait &wait) const REQUIRES(engine_lock) {
+        return wait.has_deadline() || is_mobile(wait.cause());
+    }
 
     // A stream outside the picture may have tasks that nobody waits for.
-    bool has_mobile_stream() const {
+    bool has_mobile_stream() const REQUIRES(engine_lock) {
         for (const auto &stream : core_.registry().all<Stream>()) {
             if (stream->queue.front() != nullptr && nodes_.count(stream.get()) == 0) {
                 return true;
@@ -209,7 +211,7 @@ class Mobility {
         }
     }
     bool is_enough(const Causes &causes) const {
-        const auto moves = [this](const Cause &cause) { return is_mobile(cause); };
+        const auto moves = [this](const Cause &cause) REQUIRES(engine_lock) { return is_mobile(cause); };
         return causes.list.empty() || (causes.any ? std::any_of(causes.list.begin(), causes.list.end(), moves)
                                                   : std::all_of(causes.list.begin(), causes.list.end(), moves));
     }
@@ -222,7 +224,7 @@ class Mobility {
 
 // The chain of waits, from the stream to what keeps it, several lines; only along what can never move, if there is such
 // a thing.
-std::string chain_from(const Stream &first, const Mobility *stuck) {
+std::string chain_from(const Stream &first, const Mobility *stuck) REQUIRES(engine_lock) {
     std::string text;
     std::vector<const Stream *> seen;
     for (const Stream *at = &first; at != nullptr;) {
@@ -241,7 +243,7 @@ std::string chain_from(const Stream &first, const Mobility *stuck) {
     return text + (stuck == nullptr ? "" : "  and nothing is left that could end that: a deadlock\n");
 }
 
-std::string chain_of(const HostWait &wait, const Mobility *stuck) {
+std::string chain_of(const HostWait &wait, const Mobility *stuck) REQUIRES(engine_lock) {
     return wait.cause().stream == nullptr ? "" : chain_from(*wait.cause().stream, stuck);
 }
 

@@ -12,8 +12,8 @@ namespace aclsim {
 class Stall final : public StallReporter {
   public:
     explicit Stall(Core &core) : core_(core) {}
-    void explain_stall(HostWait &wait) override;
-    void look_for_deadlock(HostWait &wait) override;
+    void explain_stall(HostWait &wait) override REQUIRES(engine_lock);
+    void look_for_deadlock(HostWait &wait) override REQUIRES(engine_lock);
 
   private:
     Core &core_;

@@ -132,14 +132,15 @@ bool Exceptions::settle(Lock &lock, const Stream &stream, Time deadline) {
         deliver_aside();
     }
     const auto concerns = [&](const Report &it) { return it.stream == &stream; };
-    const auto is_open = [&] {
+    const auto is_open = [&]() REQUIRES(engine_lock) {
         return std::any_of(pending_.begin(), pending_.end(), concerns) ||
                std::any_of(delivering_.begin(), delivering_.end(), [&](const Report *it) { return concerns(*it); });
     };
     std::optional<HostWait> wait;
     while (is_open()) {
         if (!wait) {
-            wait.emplace(core_, Outside::Clock, "the end of an exception callback, which another thread runs", deadline);
+            wait.emplace(core_, Outside::Clock, "the end of an exception callback, which another thread runs",
+                         deadline);
         }
         if (!wait->sleep(lock, delivered_)) {
             return !is_open();

@@ -58,13 +58,14 @@ bool ManagedMemory::free(void *address) {
         return false;
     }
     note_release(memory_, address);
-    memory_.space().clear_range(as_integer(address), [this, address] { unreserve(address); });
+    memory_.space().clear_range(as_integer(address), [this, address]() REQUIRES(engine_lock) { unreserve(address); });
     return true;
 }
 
 std::map<std::uintptr_t, ManagedMemory::Allocation>::const_iterator ManagedMemory::find(const void *address) const {
     const auto after = allocations_.upper_bound(as_integer(address));
-    if (after == allocations_.begin() || as_integer(address) - std::prev(after)->first >= std::prev(after)->second.size) {
+    if (after == allocations_.begin() ||
+        as_integer(address) - std::prev(after)->first >= std::prev(after)->second.size) {
         return allocations_.end();
     }
     return std::prev(after);

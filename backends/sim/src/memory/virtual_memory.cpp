@@ -22,14 +22,14 @@ bool is_same(const aclrtMemLocation &a, const aclrtMemLocation &b) { return a.ty
 }  // namespace
 
 Ref<PhysicalMemory> PhysicalMemory::allocate(Memory &memory, Lock &lock, std::uint64_t size,
-                                                         const aclrtPhysicalMemProp &properties, std::uint64_t page) {
+                                             const aclrtPhysicalMemProp &properties, std::uint64_t page) {
     require_multiple(page, size, "the size");
     PhysicalPages pages{nullptr, 0, size, {Place::Pinned, 0}, properties.memAttr, page};
     void *block = nullptr;
     if (properties.location.type == ACL_MEM_LOCATION_TYPE_DEVICE) {
         const Device &device = *memory.machine.devices[properties.location.id];
         const Heap &heap = memory.space().device(device.physical_id);
-        block = allocate_patiently(memory, lock, [&] {
+        block = allocate_patiently(memory, lock, [&]() REQUIRES(engine_lock) {
             return memory.space().allocate_internal(device.physical_id, size, page, Owner::Mapping);
         });
         if (block == nullptr) {
@@ -45,7 +45,7 @@ Ref<PhysicalMemory> PhysicalMemory::allocate(Memory &memory, Lock &lock, std::ui
     } else {
         Heap &heap = memory.space().pinned();
         pages.file = PageFile::create(size);
-        block = allocate_patiently(memory, lock, [&] { return heap.allocate(size, page); });
+        block = allocate_patiently(memory, lock, [&]() REQUIRES(engine_lock) { return heap.allocate(size, page); });
         if (block == nullptr) {
             fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes do not fit: %llu of %llu bytes are free on the host",
                  static_cast<unsigned long long>(size), static_cast<unsigned long long>(heap.free_bytes()),
