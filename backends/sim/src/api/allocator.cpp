@@ -9,7 +9,7 @@ using namespace aclsim;
 namespace {
 
 // The real runtime follows any pointer; here one that is no descriptor is an invalid argument.
-AllocatorDesc &require_desc(Simulator &sim, aclrtAllocatorDesc desc) {
+AllocatorDesc &require_desc(Simulator &sim, aclrtAllocatorDesc desc) REQUIRES(engine_lock) {
     require(desc, "allocatorDesc");
     AllocatorDesc *found = sim.core.registry().find<AllocatorDesc>(desc);
     if (found == nullptr) {
@@ -20,7 +20,7 @@ AllocatorDesc &require_desc(Simulator &sim, aclrtAllocatorDesc desc) {
 
 template <class Value>
 aclError set_field(Function function, aclrtAllocatorDesc desc, Value Allocator::*field, Value value, const char *name) {
-    return ungated_entry(function, [&](Simulator &sim, Lock &) {
+    return ungated_entry(function, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         AllocatorDesc &found = require_desc(sim, desc);
         if (value == nullptr) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s is NULL", name);
@@ -47,7 +47,7 @@ void give(Value *out, Value value) {
 
 aclrtAllocatorDesc aclrtAllocatorCreateDesc() {
     aclrtAllocatorDesc handle = nullptr;
-    ungated_entry(Function::aclrtAllocatorCreateDesc, [&](Simulator &sim, Lock &) {
+    ungated_entry(Function::aclrtAllocatorCreateDesc, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         const auto desc = make_ref<AllocatorDesc>();
         sim.core.registry().add(desc);
         handle = desc->handle();
@@ -56,8 +56,9 @@ aclrtAllocatorDesc aclrtAllocatorCreateDesc() {
 }
 
 aclError aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc) {
-    return ungated_entry(Function::aclrtAllocatorDestroyDesc,
-                         [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_desc(sim, allocatorDesc)); });
+    return ungated_entry(Function::aclrtAllocatorDestroyDesc, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        sim.core.registry().remove(require_desc(sim, allocatorDesc));
+    });
 }
 
 aclError aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocator allocator) {
@@ -83,7 +84,7 @@ aclError aclrtAllocatorSetGetAddrFromBlockFuncToDesc(aclrtAllocatorDesc allocato
 }
 
 aclError aclrtAllocatorRegister(aclrtStream stream, aclrtAllocatorDesc allocatorDesc) {
-    return ungated_entry(Function::aclrtAllocatorRegister, [&](Simulator &sim, Lock &) {
+    return ungated_entry(Function::aclrtAllocatorRegister, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(stream, "stream");
         const Allocator &allocator = require_desc(sim, allocatorDesc).allocator;
         require_set(allocator.object, "aclrtAllocatorSetObjToDesc");
@@ -99,7 +100,7 @@ aclError aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc *alloc
                                    aclrtAllocatorAllocFunc *allocFunc, aclrtAllocatorFreeFunc *freeFunc,
                                    aclrtAllocatorAllocAdviseFunc *allocAdviseFunc,
                                    aclrtAllocatorGetAddrFromBlockFunc *getAddrFromBlockFunc) {
-    return ungated_entry(Function::aclrtAllocatorGetByStream, [&](Simulator &sim, Lock &) {
+    return ungated_entry(Function::aclrtAllocatorGetByStream, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(allocatorDesc, "allocatorDesc");
         require(stream, "stream");
         require_supported();
@@ -117,7 +118,7 @@ aclError aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc *alloc
 }
 
 aclError aclrtAllocatorUnregister(aclrtStream stream) {
-    return ungated_entry(Function::aclrtAllocatorUnregister, [&](Simulator &sim, Lock &) {
+    return ungated_entry(Function::aclrtAllocatorUnregister, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(stream, "stream");
         require_supported();
         sim.memory.allocators.remove(stream);
@@ -125,7 +126,7 @@ aclError aclrtAllocatorUnregister(aclrtStream stream) {
 }
 
 aclError aclsimRunOperator(aclrtStream stream, size_t workspaceBytes) {
-    return entry(Function::aclsimRunOperator, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclsimRunOperator, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         run_operator(sim.memory, lock, require_own_stream(sim, stream), workspaceBytes);
     });
 }

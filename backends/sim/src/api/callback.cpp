@@ -8,7 +8,7 @@
 using namespace aclsim;
 
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
-    return entry(Function::aclrtLaunchHostFunc, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtLaunchHostFunc, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (fn == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "fn is NULL");
         }
@@ -22,7 +22,7 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
 }
 
 aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
-    return entry(Function::aclrtSubscribeReport, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSubscribeReport, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         ContextStream &on = require_stream(sim, stream);
         Reports::require_free(on);
         if (config().product->is_stars) {
@@ -33,13 +33,13 @@ aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
 }
 
 aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream) {
-    return entry(Function::aclrtUnSubscribeReport, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtUnSubscribeReport, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         sim.machine.reports.unsubscribe(threadId, require_stream(sim, stream));
     });
 }
 
 aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType, aclrtStream stream) {
-    return entry(Function::aclrtLaunchCallback, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtLaunchCallback, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (blockType != ACL_CALLBACK_NO_BLOCK && blockType != ACL_CALLBACK_BLOCK) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no block type %d", static_cast<int>(blockType));
         }
@@ -55,7 +55,7 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBloc
 }
 
 aclError aclrtProcessReport(int32_t timeout) {
-    return entry(Function::aclrtProcessReport, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtProcessReport, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (timeout == 0 || timeout < -1) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "timeout %d ms is neither -1 nor positive", timeout);
         }

@@ -19,14 +19,14 @@ bool is_type(aclrtCmoType type) { return type >= ACL_RT_CMO_TYPE_PREFETCH && typ
 
 CacheRange range_of(const void *address, std::size_t size) { return {address, static_cast<std::uint32_t>(size)}; }
 
-void require_bound(const ContextStream &stream) {
+void require_bound(const ContextStream &stream) REQUIRES(engine_lock) {
     if (stream.keeper == nullptr) {
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not bound to a model; see aclmdlRIBindStream", stream.id);
     }
 }
 
 // The runtime checks neither; the hardware needs both.
-void require_descriptor(Simulator &sim, const void *descriptor) {
+void require_descriptor(Simulator &sim, const void *descriptor) REQUIRES(engine_lock) {
     const std::size_t size = CmoDescriptor::of_product().size;
     const bool is_device = sim.memory.space().locate(descriptor).place == Place::Device;
     if (!is_device || !sim.memory.space().is_live(descriptor, size) ||
@@ -48,7 +48,8 @@ void require_tag(aclrtCmoType type, std::uint32_t id) {
 }
 
 // What the barrier waits for: the operations with its ids that the model has at the time of the call.
-CmoBarriers::Operations operations_of(const CmoBarriers &barriers, const aclrtBarrierTaskInfo &info) {
+CmoBarriers::Operations operations_of(const CmoBarriers &barriers, const aclrtBarrierTaskInfo &info)
+    REQUIRES(engine_lock) {
     CmoBarriers::Operations operations;
     for (std::size_t i = 0; i < info.barrierNum; ++i) {
         const CmoBarriers::Operations *found = barriers.find(info.cmoInfo[i].barrierId);
@@ -64,7 +65,7 @@ CmoBarriers::Operations operations_of(const CmoBarriers &barriers, const aclrtBa
 }  // namespace
 
 aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream stream) {
-    return entry(Function::aclrtCmoAsync, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtCmoAsync, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(src, "src");
         if (size == 0) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "size is 0");
@@ -86,7 +87,7 @@ aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream
 
 aclError aclrtCmoAsyncWithBarrier(void *src, size_t size, aclrtCmoType cmoType, uint32_t barrierId,
                                   aclrtStream stream) {
-    return entry(Function::aclrtCmoAsyncWithBarrier, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtCmoAsyncWithBarrier, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(src, "src");
         require_supported();
         if (size == 0) {
@@ -110,7 +111,7 @@ aclError aclrtCmoAsyncWithBarrier(void *src, size_t size, aclrtCmoType cmoType, 
 }
 
 aclError aclrtCmoWaitBarrier(aclrtBarrierTaskInfo *taskInfo, aclrtStream stream, uint32_t) {
-    return entry(Function::aclrtCmoWaitBarrier, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtCmoWaitBarrier, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(taskInfo, "taskInfo");
         if (taskInfo->barrierNum == 0 || taskInfo->barrierNum > ACL_RT_CMO_MAX_BARRIER_NUM) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu barriers are not 1 to %d", taskInfo->barrierNum,
@@ -143,7 +144,7 @@ aclError aclrtCmoGetDescSize(size_t *size) {
 }
 
 aclError aclrtCmoSetDesc(void *cmoDesc, void *src, size_t size) {
-    return entry(Function::aclrtCmoSetDesc, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCmoSetDesc, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_supported();
         if (cmoDesc == nullptr || src == nullptr || size == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "cmoDesc or src is NULL, or size is 0");
@@ -156,7 +157,7 @@ aclError aclrtCmoSetDesc(void *cmoDesc, void *src, size_t size) {
 }
 
 aclError aclrtCmoAsyncWithDesc(void *cmoDesc, aclrtCmoType cmoType, aclrtStream stream, const void *reserve) {
-    return entry(Function::aclrtCmoAsyncWithDesc, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtCmoAsyncWithDesc, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (reserve != nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "reserve must be NULL");
         }

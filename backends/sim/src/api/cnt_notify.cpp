@@ -17,7 +17,7 @@ void require_not_null(const void *argument, const char *name) {
     }
 }
 
-CntNotify &require_cnt_notify(Simulator &sim, aclrtCntNotify notify) {
+CntNotify &require_cnt_notify(Simulator &sim, aclrtCntNotify notify) REQUIRES(engine_lock) {
     require_not_null(notify, "cntNotify");
     require_supported();
     return require_handle<CntNotify>(sim, notify, "counting notify");
@@ -33,7 +33,7 @@ void require_record_mode(aclrtCntNotifyRecordMode mode) {
 }  // namespace
 
 aclError aclrtCntNotifyCreate(aclrtCntNotify *cntNotify, uint64_t flag) {
-    return entry(Function::aclrtCntNotifyCreate, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCntNotifyCreate, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_not_null(cntNotify, "cntNotify");
         require_supported();
         if (flag != 0) {
@@ -50,12 +50,13 @@ aclError aclrtCntNotifyCreate(aclrtCntNotify *cntNotify, uint64_t flag) {
 }
 
 aclError aclrtCntNotifyDestroy(aclrtCntNotify cntNotify) {
-    return entry(Function::aclrtCntNotifyDestroy,
-                 [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_cnt_notify(sim, cntNotify)); });
+    return entry(Function::aclrtCntNotifyDestroy, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        sim.core.registry().remove(require_cnt_notify(sim, cntNotify));
+    });
 }
 
 aclError aclrtCntNotifyRecord(aclrtCntNotify cntNotify, aclrtStream stream, aclrtCntNotifyRecordInfo *info) {
-    return entry(Function::aclrtCntNotifyRecord, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtCntNotifyRecord, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(info, "info");
         CntNotify &found = require_cnt_notify(sim, cntNotify);
         require_record_mode(info->mode);
@@ -64,7 +65,7 @@ aclError aclrtCntNotifyRecord(aclrtCntNotify cntNotify, aclrtStream stream, aclr
 }
 
 aclError aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify, aclrtStream stream, aclrtCntNotifyWaitInfo *info) {
-    return entry(Function::aclrtCntNotifyWaitWithTimeout, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtCntNotifyWaitWithTimeout, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(info, "info");
         CntNotify &found = require_cnt_notify(sim, cntNotify);
         if (static_cast<std::uint32_t>(info->mode) > ACL_RT_CNT_NOTIFY_WAIT_EQUAL_WITH_BITMASK_MODE) {
@@ -75,7 +76,7 @@ aclError aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify, aclrtStream str
 }
 
 aclError aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream) {
-    return entry(Function::aclrtCntNotifyReset, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtCntNotifyReset, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         CntNotify &found = require_cnt_notify(sim, cntNotify);
         const aclrtCntNotifyRecordInfo zero = {ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, 0};
         found.record(sim.core, lock, require_own_stream(sim, stream), zero);
@@ -83,7 +84,7 @@ aclError aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream) {
 }
 
 aclError aclrtCntNotifyGetId(aclrtCntNotify cntNotify, uint32_t *notifyId) {
-    return entry(Function::aclrtCntNotifyGetId, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCntNotifyGetId, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_not_null(notifyId, "notifyId");
         *notifyId = require_cnt_notify(sim, cntNotify).id;
     });

@@ -50,7 +50,7 @@ void require_limit(aclrtDevResLimitType type, std::uint32_t value) {
     }
 }
 
-Device &require_open_device(Simulator &sim, std::int32_t id) {
+Device &require_open_device(Simulator &sim, std::int32_t id) REQUIRES(engine_lock) {
     Device &device = require_device(sim, id);
     if (device.contexts.empty()) {
         fail(ACL_ERROR_RT_DEV_SETUP_ERROR, "device %d is not open in this process", id);
@@ -59,7 +59,7 @@ Device &require_open_device(Simulator &sim, std::int32_t id) {
 }
 
 // A stream's own limit, else its device's.
-std::uint32_t limit_of(const ContextStream &stream, aclrtDevResLimitType type) {
+std::uint32_t limit_of(const ContextStream &stream, aclrtDevResLimitType type) REQUIRES(engine_lock) {
     const std::int64_t own = stream.core_limits[static_cast<std::size_t>(type)];
     return own >= 0 ? static_cast<std::uint32_t>(own)
                     : stream.context.device.core_limits[static_cast<std::size_t>(type)];
@@ -82,14 +82,14 @@ aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value) {
 }
 
 aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
-    return entry(Function::aclrtCtxSetSysParamOpt, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCtxSetSysParamOpt, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         const std::size_t option = require_option(opt, kContextOptions);
         require_context(sim).options[option] = require_option_value(option, value);
     });
 }
 
 aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value) {
-    return entry(Function::aclrtCtxGetSysParamOpt, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCtxGetSysParamOpt, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(value, "value");
         const std::size_t option = require_option(opt, kContextOptions);
         const auto &found = require_context(sim).options[option];
@@ -101,7 +101,7 @@ aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value) {
 }
 
 aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t *value) {
-    return entry(Function::aclrtGetDeviceResLimit, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetDeviceResLimit, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(value, "value");
         const Device &device = require_open_device(sim, deviceId);
         require_limit_type(type);
@@ -110,7 +110,7 @@ aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uin
 }
 
 aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t value) {
-    return entry(Function::aclrtSetDeviceResLimit, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetDeviceResLimit, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         Device &device = require_open_device(sim, deviceId);
         require_limit(type, value);
         device.core_limits[static_cast<std::size_t>(type)] = value;
@@ -118,13 +118,13 @@ aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uin
 }
 
 aclError aclrtResetDeviceResLimit(int32_t deviceId) {
-    return entry(Function::aclrtResetDeviceResLimit, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtResetDeviceResLimit, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_open_device(sim, deviceId).core_limits = {config().product->cube_cores, config().product->vector_cores};
     });
 }
 
 aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t *value) {
-    return entry(Function::aclrtGetStreamResLimit, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetStreamResLimit, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(value, "value");
         const ContextStream &found = require_stream(sim, stream);
         require_limit_type(type);
@@ -133,7 +133,7 @@ aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, u
 }
 
 aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t value) {
-    return entry(Function::aclrtSetStreamResLimit, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetStreamResLimit, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         ContextStream &found = require_stream(sim, stream);
         require_limit(type, value);
         found.core_limits[static_cast<std::size_t>(type)] = value;
@@ -141,17 +141,19 @@ aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, u
 }
 
 aclError aclrtResetStreamResLimit(aclrtStream stream) {
-    return entry(Function::aclrtResetStreamResLimit,
-                 [&](Simulator &sim, Lock &) { require_stream(sim, stream).core_limits = {-1, -1}; });
+    return entry(Function::aclrtResetStreamResLimit, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        require_stream(sim, stream).core_limits = {-1, -1};
+    });
 }
 
 aclError aclrtUseStreamResInCurrentThread(aclrtStream stream) {
-    return entry(Function::aclrtUseStreamResInCurrentThread,
-                 [&](Simulator &sim, Lock &) { t_resource_stream = require_stream(sim, stream).handle(); });
+    return entry(Function::aclrtUseStreamResInCurrentThread, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        t_resource_stream = require_stream(sim, stream).handle();
+    });
 }
 
 aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream) {
-    return entry(Function::aclrtUnuseStreamResInCurrentThread, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtUnuseStreamResInCurrentThread, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         if (require_stream(sim, stream).handle() == t_resource_stream) {
             t_resource_stream = nullptr;
         }
@@ -159,7 +161,7 @@ aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream) {
 }
 
 aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t *value) {
-    return entry(Function::aclrtGetResInCurrentThread, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetResInCurrentThread, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(value, "value");
         require_limit_type(type);
         const ContextStream *stream = sim.core.registry().find<ContextStream>(t_resource_stream);

@@ -6,7 +6,7 @@ using namespace aclsim;
 namespace {
 
 // It is no longer in the registry, and waits for its work.
-bool is_being_destroyed(Simulator &sim, aclrtContext handle) {
+bool is_being_destroyed(Simulator &sim, aclrtContext handle) REQUIRES(engine_lock) {
     for (const auto &device : sim.machine.devices) {
         for (const Context *context : device->contexts) {
             if (context->handle() == handle && !context->is_primary) {
@@ -20,7 +20,7 @@ bool is_being_destroyed(Simulator &sim, aclrtContext handle) {
 }  // namespace
 
 aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId) {
-    return entry(Function::aclrtCreateContext, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtCreateContext, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(context, "context");
         Device &device = require_device(sim, deviceId);
         require_not_lost(device);
@@ -33,7 +33,7 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId) {
 }
 
 aclError aclrtDestroyContext(aclrtContext context) {
-    return entry(Function::aclrtDestroyContext, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtDestroyContext, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(context, "context");
         auto found = Ref<Context>(sim.core.registry().find<Context>(context));
         if (!found && is_being_destroyed(sim, context)) {
@@ -48,7 +48,7 @@ aclError aclrtDestroyContext(aclrtContext context) {
 }
 
 aclError aclrtSetCurrentContext(aclrtContext context) {
-    return entry(Function::aclrtSetCurrentContext, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetCurrentContext, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(context, "context");
         if (sim.core.registry().find<Context>(context) == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not a live context", context);
@@ -58,7 +58,7 @@ aclError aclrtSetCurrentContext(aclrtContext context) {
 }
 
 aclError aclrtGetCurrentContext(aclrtContext *context) {
-    return entry(Function::aclrtGetCurrentContext, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetCurrentContext, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(context, "context");
         const Context *current = current_context(sim);
         if (current == nullptr) {
@@ -69,14 +69,14 @@ aclError aclrtGetCurrentContext(aclrtContext *context) {
 }
 
 aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream) {
-    return entry(Function::aclrtCtxGetCurrentDefaultStream, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCtxGetCurrentDefaultStream, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(stream, "stream");
         *stream = require_context(sim).default_stream->handle();
     });
 }
 
 aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *active) {
-    return entry(Function::aclrtGetPrimaryCtxState, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetPrimaryCtxState, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(active, "active");
         if (flags != nullptr) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags must be NULL");

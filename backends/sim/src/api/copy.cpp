@@ -36,14 +36,14 @@ class BufferedCopyTask final : public CopyTask {
 };
 
 // What a buffer holds could be copied once only. The default stream is never bound.
-void require_unbound(Simulator &sim, aclrtStream stream) {
+void require_unbound(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     const Stream *on = sim.core.registry().find<Stream>(stream);
     if (on != nullptr && on->keeper != nullptr) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u is bound to a model, which cannot keep a buffered copy", on->id);
     }
 }
 
-void copy_buffered(Simulator &sim, Lock &lock, aclrtStream stream, const Transfer &transfer) {
+void copy_buffered(Simulator &sim, Lock &lock, aclrtStream stream, const Transfer &transfer) REQUIRES(engine_lock) {
     require_context(sim);
     const bool to_device = sim.memory.space().locate(transfer.destination).place == Place::Device;
     if (!to_device || sim.memory.space().locate(transfer.source).place == Place::Device) {
@@ -63,7 +63,7 @@ void copy_buffered(Simulator &sim, Lock &lock, aclrtStream stream, const Transfe
 
 aclError copy_async(Function function, void *dst, std::size_t destMax, const void *src, std::size_t count,
                     aclrtMemcpyKind kind, aclrtStream stream) {
-    return entry(function, [&](Simulator &sim, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (count == 0) {
             return;
         }
@@ -131,7 +131,7 @@ void aclsim::copy_block_in_stream(Simulator &sim, Lock &lock, aclrtStream stream
 }
 
 aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind) {
-    return entry(Function::aclrtMemcpy, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemcpy, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (count == 0) {
             return;
         }
@@ -154,7 +154,7 @@ aclError aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax, const void *sr
 
 aclError aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
                        aclrtMemcpyKind kind) {
-    return entry(Function::aclrtMemcpy2d, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemcpy2d, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         const Transfer transfer{dst, dpitch, src, spitch, width, height};
         if (!check_2d(transfer, kind)) {
             return;
@@ -174,7 +174,7 @@ aclError aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch,
 
 aclError aclrtMemcpy2dAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
                             aclrtMemcpyKind kind, aclrtStream stream) {
-    return entry(Function::aclrtMemcpy2dAsync, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemcpy2dAsync, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         const Transfer transfer{dst, dpitch, src, spitch, width, height};
         if (!check_2d(transfer, kind)) {
             return;

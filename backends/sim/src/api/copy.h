@@ -6,8 +6,8 @@
 
 namespace aclsim {
 
-void copy_block(Simulator &sim, Lock &lock, const Transfer &transfer);
+void copy_block(Simulator &sim, Lock &lock, const Transfer &transfer) REQUIRES(engine_lock);
 void copy_block_in_stream(Simulator &sim, Lock &lock, aclrtStream stream, const Transfer &transfer,
-                          aclrtMemcpyKind kind);
+                          aclrtMemcpyKind kind) REQUIRES(engine_lock);
 
 }  // namespace aclsim

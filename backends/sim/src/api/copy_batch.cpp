@@ -79,7 +79,7 @@ void check_attributes(const Batch &batch, std::size_t longest) {
 }
 
 // Pageable memory counts as the host's; the number of a host is ignored.
-bool is_at(Simulator &sim, const void *address, const aclrtMemLocation &declared) {
+bool is_at(Simulator &sim, const void *address, const aclrtMemLocation &declared) REQUIRES(engine_lock) {
     const Location location = sim.memory.space().locate(address);
     switch (declared.type) {
         case ACL_MEM_LOCATION_TYPE_HOST:
@@ -96,7 +96,8 @@ bool is_at(Simulator &sim, const void *address, const aclrtMemLocation &declared
 bool is_device(const aclrtMemLocation &location) { return location.type == ACL_MEM_LOCATION_TYPE_DEVICE; }
 
 // An item, after everything that the specification checks of one, and what the driver would.
-Transfer require_item(Simulator &sim, const Batch &batch, std::size_t i, const aclrtMemcpyBatchAttr &attribute) {
+Transfer require_item(Simulator &sim, const Batch &batch, std::size_t i, const aclrtMemcpyBatchAttr &attribute)
+    REQUIRES(engine_lock) {
     const Transfer item = Transfer::plain(batch.destinations[i], batch.sources[i], batch.sizes[i]);
     if (item.width == 0 || item.destination == nullptr || item.source == nullptr) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "item %zu is empty or has a NULL address", i);
@@ -114,7 +115,8 @@ Transfer require_item(Simulator &sim, const Batch &batch, std::size_t i, const a
 
 // Calls the function with every item and its direction; fail_index tells the item with which it fails.
 template <class Function>
-void for_each_item(Simulator &sim, const Batch &batch, std::size_t &fail_index, Function function) {
+void for_each_item(Simulator &sim, const Batch &batch, std::size_t &fail_index, Function function)
+    REQUIRES(engine_lock) {
     std::size_t k = 0;
     for (std::size_t i = 0; i < batch.length; ++i) {
         k += k + 1 < batch.attribute_count && batch.first_items[k + 1] == i ? 1 : 0;
@@ -132,7 +134,7 @@ void for_each_item(Simulator &sim, const Batch &batch, std::size_t &fail_index, 
 // The checks that both forms make before they look at the items, then the body.
 template <class Body>
 aclError batch_entry(Function function, const Batch &batch, std::size_t longest, std::size_t *failIndex, Body body) {
-    return entry(function, [&](Simulator &sim, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(failIndex, "failIndex");
         if (!check_arrays(batch)) {
             *failIndex = kNone;
@@ -147,25 +149,28 @@ aclError batch_entry(Function function, const Batch &batch, std::size_t longest,
 
 // All items are checked before the first is copied, as one call of the driver does it.
 aclError copy_batch(Function function, const Batch &batch, std::size_t *failIndex) {
-    return batch_entry(function, batch, kLongestBatch, failIndex, [&](Simulator &sim, Lock &lock) {
-        std::vector<Transfer> items;
-        for_each_item(sim, batch, *failIndex, [&](const Transfer &item, aclrtMemcpyKind) { items.push_back(item); });
-        work_unlocked(sim.memory, lock, [&] {
-            for (const Transfer &item : items) {
-                item.move();
-            }
-        });
-    });
+    return batch_entry(function, batch, kLongestBatch, failIndex,
+                       [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+                           std::vector<Transfer> items;
+                           for_each_item(sim, batch, *failIndex,
+                                         [&](const Transfer &item, aclrtMemcpyKind) { items.push_back(item); });
+                           work_unlocked(sim.memory, lock, [&] {
+                               for (const Transfer &item : items) {
+                                   item.move();
+                               }
+                           });
+                       });
 }
 
 // Item by item: those before a failing one are queued already.
 aclError copy_batch_async(Function function, const Batch &batch, std::size_t *failIndex, aclrtStream stream) {
-    return batch_entry(function, batch, kNoLimit, failIndex, [&](Simulator &sim, Lock &lock) {
+    return batch_entry(function, batch, kNoLimit, failIndex, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require_own_stream(sim, stream);
-        for_each_item(sim, batch, *failIndex, [&](const Transfer &item, aclrtMemcpyKind direction) {
-            // Looked up each time: while an item waits for the stream another thread may destroy it.
-            copy_in_stream(sim.memory, lock, require_own_stream(sim, stream), item, direction);
-        });
+        for_each_item(sim, batch, *failIndex,
+                      [&](const Transfer &item, aclrtMemcpyKind direction) REQUIRES(engine_lock) {
+                          // Looked up each time: while an item waits for the stream another thread may destroy it.
+                          copy_in_stream(sim.memory, lock, require_own_stream(sim, stream), item, direction);
+                      });
     });
 }
 

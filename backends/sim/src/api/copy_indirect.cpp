@@ -13,7 +13,7 @@ constexpr std::size_t kLargestCopy = 4ULL << 30;
 constexpr std::size_t kLargestOffset = 0xFFFFFFFFFFFF;
 constexpr std::uintptr_t kDescriptorAlignment = 64;
 
-bool is_live_on_device(Memory &memory, const void *address, std::size_t size) {
+bool is_live_on_device(Memory &memory, const void *address, std::size_t size) REQUIRES(engine_lock) {
     return memory.space().locate(address).place == Place::Device && is_live(memory, address, size);
 }
 
@@ -21,7 +21,7 @@ bool is_live_on_device(Memory &memory, const void *address, std::size_t size) {
 // task fail, as the device's copy engine does.
 class IndirectCopyTask : public CopyTask {
   public:
-    Start start(Stream &stream) final {
+    Start start(Stream &stream) final REQUIRES(engine_lock) {
         if (!read(stream) || !is_found(stream, transfer_.source, AccessMode::Read, "src") ||
             !is_found(stream, transfer_.destination, AccessMode::Write, "dst")) {
             result = ACL_ERROR_RT_SYS_DMA;
@@ -34,7 +34,8 @@ class IndirectCopyTask : public CopyTask {
     explicit IndirectCopyTask(Memory &memory) : CopyTask(memory.core.workers(), {}), memory_(memory) {}
     // Fills in the transfer; false if its description cannot be read.
     virtual bool read(const Stream &stream) = 0;
-    bool is_readable(const Stream &stream, const void *address, std::size_t size, const char *name) const {
+    bool is_readable(const Stream &stream, const void *address, std::size_t size, const char *name) const
+        REQUIRES(engine_lock) {
         const bool is_there = is_live_on_device(memory_, address, size);
         if (!is_there) {
             memory_.core.note_found(stream, {address, size, AccessMode::Read, name}, false);
@@ -43,7 +44,8 @@ class IndirectCopyTask : public CopyTask {
     }
 
   private:
-    bool is_found(const Stream &stream, const void *address, AccessMode mode, const char *name) const {
+    bool is_found(const Stream &stream, const void *address, AccessMode mode, const char *name) const
+        REQUIRES(engine_lock) {
         const std::size_t size = transfer_.width;
         const bool is_there = size != 0 && is_live_on_device(memory_, address, size) &&
                               memory_.space().locate(address).device == device_of(stream).physical_id;
@@ -73,7 +75,7 @@ class DescribedCopyTask final : public IndirectCopyTask {
     DescribedCopyTask(Memory &memory, const void *descriptor) : IndirectCopyTask(memory), descriptor_(descriptor) {}
 
   protected:
-    bool read(const Stream &stream) override {
+    bool read(const Stream &stream) override REQUIRES(engine_lock) {
         if (!is_readable(stream, descriptor_, descriptor_size(), "desc")) {
             return false;
         }
@@ -102,7 +104,7 @@ void require_described_kind(aclrtMemcpyKind kind) {
 }
 
 // Descriptors of 32 bytes are aligned to 64 too.
-void require_descriptor(Simulator &sim, const void *descriptor) {
+void require_descriptor(Simulator &sim, const void *descriptor) REQUIRES(engine_lock) {
     if (reinterpret_cast<std::uintptr_t>(descriptor) % kDescriptorAlignment != 0 ||
         !is_live_on_device(sim.memory, descriptor, descriptor_size())) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not %zu bytes of live device memory, aligned to 64%s", descriptor,
@@ -125,7 +127,7 @@ class OffsetCopyTask final : public IndirectCopyTask {
         : IndirectCopyTask(memory), destination_(destination), source_(source), count_(count) {}
 
   protected:
-    bool read(const Stream &stream) override {
+    bool read(const Stream &stream) override REQUIRES(engine_lock) {
         std::uint64_t to = 0;
         std::uint64_t from = 0;
         if (!read(stream, destination_, to, "dst") || !read(stream, source_, from, "src")) {
@@ -136,7 +138,8 @@ class OffsetCopyTask final : public IndirectCopyTask {
     }
 
   private:
-    bool read(const Stream &stream, const AddressWord &place, std::uint64_t &address, const char *name) const {
+    bool read(const Stream &stream, const AddressWord &place, std::uint64_t &address, const char *name) const
+        REQUIRES(engine_lock) {
         if (!is_readable(stream, place.word, sizeof address, name)) {
             return false;
         }
@@ -160,7 +163,7 @@ void check_offsets(std::size_t destMax, std::size_t count, std::size_t dstDataOf
     }
 }
 
-void require_address_word(Simulator &sim, const void *word, const char *name) {
+void require_address_word(Simulator &sim, const void *word, const char *name) REQUIRES(engine_lock) {
     if (!is_live_on_device(sim.memory, word, sizeof(std::uint64_t))) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p is not 8 bytes of live device memory%s", name, word,
              explain_address(sim.memory, word).c_str());
@@ -181,7 +184,7 @@ aclError aclrtGetMemcpyDescSize(aclrtMemcpyKind kind, size_t *descSize) {
 
 aclError aclrtSetMemcpyDesc(void *desc, aclrtMemcpyKind kind, void *srcAddr, void *dstAddr, size_t count,
                             void *config) {
-    return entry(Function::aclrtSetMemcpyDesc, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetMemcpyDesc, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(desc, "desc");
         require(srcAddr, "srcAddr");
         require(dstAddr, "dstAddr");
@@ -210,7 +213,7 @@ aclError aclrtSetMemcpyDesc(void *desc, aclrtMemcpyKind kind, void *srcAddr, voi
 }
 
 aclError aclrtMemcpyAsyncWithDesc(void *desc, aclrtMemcpyKind kind, aclrtStream stream) {
-    return entry(Function::aclrtMemcpyAsyncWithDesc, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemcpyAsyncWithDesc, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(desc, "desc");
         require(stream, "stream");
         check_kind(kind);
@@ -225,7 +228,7 @@ aclError aclrtMemcpyAsyncWithDesc(void *desc, aclrtMemcpyKind kind, aclrtStream 
 
 aclError aclrtMemcpyAsyncWithOffset(void **dst, size_t destMax, size_t dstDataOffset, const void **src, size_t count,
                                     size_t srcDataOffset, aclrtMemcpyKind kind, aclrtStream stream) {
-    return entry(Function::aclrtMemcpyAsyncWithOffset, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemcpyAsyncWithOffset, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (count == 0) {
             return;
         }

@@ -58,7 +58,7 @@ class DataBuffer final : public Object {
 };
 
 // The real runtime follows any pointer; here one that is no data buffer is an invalid argument.
-DataBuffer &require_buffer(Simulator &sim, const aclDataBuffer *buffer) {
+DataBuffer &require_buffer(Simulator &sim, const aclDataBuffer *buffer) REQUIRES(engine_lock) {
     require(buffer, "dataBuffer");
     DataBuffer *found = sim.core.registry().find<DataBuffer>(const_cast<aclDataBuffer *>(buffer));
     if (found == nullptr) {
@@ -70,7 +70,8 @@ DataBuffer &require_buffer(Simulator &sim, const aclDataBuffer *buffer) {
 template <class Value, class Member>
 Value ask_buffer(Function function, const aclDataBuffer *buffer, Member member) {
     Value value{};
-    ungated_entry(function, [&](Simulator &sim, Lock &) { value = member(require_buffer(sim, buffer)); });
+    ungated_entry(function,
+                  [&](Simulator &sim, Lock &) REQUIRES(engine_lock) { value = member(require_buffer(sim, buffer)); });
     return value;
 }
 
@@ -103,7 +104,7 @@ aclFloat16 aclFloatToFloat16(float value) {
 
 aclDataBuffer *aclCreateDataBuffer(void *data, size_t size) {
     void *handle = nullptr;
-    ungated_entry(Function::aclCreateDataBuffer, [&](Simulator &sim, Lock &) {
+    ungated_entry(Function::aclCreateDataBuffer, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         const auto buffer = make_ref<DataBuffer>(data, size);
         sim.core.registry().add(buffer);
         handle = buffer->handle();
@@ -112,12 +113,13 @@ aclDataBuffer *aclCreateDataBuffer(void *data, size_t size) {
 }
 
 aclError aclDestroyDataBuffer(const aclDataBuffer *dataBuffer) {
-    return ungated_entry(Function::aclDestroyDataBuffer,
-                         [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_buffer(sim, dataBuffer)); });
+    return ungated_entry(Function::aclDestroyDataBuffer, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        sim.core.registry().remove(require_buffer(sim, dataBuffer));
+    });
 }
 
 aclError aclUpdateDataBuffer(aclDataBuffer *dataBuffer, void *data, size_t size) {
-    return ungated_entry(Function::aclUpdateDataBuffer, [&](Simulator &sim, Lock &) {
+    return ungated_entry(Function::aclUpdateDataBuffer, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         DataBuffer &buffer = require_buffer(sim, dataBuffer);
         buffer.data = data;
         buffer.size = size;

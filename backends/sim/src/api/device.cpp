@@ -8,7 +8,7 @@ using namespace aclsim;
 
 namespace {
 
-Device &require_set_device(Simulator &sim, std::int32_t id) {
+Device &require_set_device(Simulator &sim, std::int32_t id) REQUIRES(engine_lock) {
     Device &device = require_device(sim, id);
     if (device.set_count == 0) {
         fail(ACL_ERROR_RT_CONTEXT_RELEASE_ERROR, "device %d is not set, or was reset as often as it was set", id);
@@ -16,7 +16,7 @@ Device &require_set_device(Simulator &sim, std::int32_t id) {
     return device;
 }
 
-void release_device(Simulator &sim, Lock &lock, Device &device, bool force) {
+void release_device(Simulator &sim, Lock &lock, Device &device, bool force) REQUIRES(engine_lock) {
     const std::uint32_t left = force ? 0 : device.set_count - 1;
     if (left > 0) {
         device.set_count = left;
@@ -29,14 +29,14 @@ void release_device(Simulator &sim, Lock &lock, Device &device, bool force) {
     thread_context().primary_context = nullptr;
 }
 
-void reset_device(Simulator &sim, Lock &lock, std::int32_t id, bool force) {
+void reset_device(Simulator &sim, Lock &lock, std::int32_t id, bool force) REQUIRES(engine_lock) {
     require_set_device(sim, id);
     tell_device_state(sim.machine.state_callbacks, lock, id, ACL_RT_DEVICE_STATE_RESET_PRE);
     release_device(sim, lock, require_set_device(sim, id), force);
     tell_device_state(sim.machine.state_callbacks, lock, id, ACL_RT_DEVICE_STATE_RESET_POST);
 }
 
-void set_device(Simulator &sim, Lock &lock, Device &device) {
+void set_device(Simulator &sim, Lock &lock, Device &device) REQUIRES(engine_lock) {
     const bool is_first = device.set_count == 0;
     enter_device(sim.machine, device);
     if (is_first) {
@@ -60,7 +60,7 @@ class Aborting {
 }  // namespace
 
 aclError aclrtSetDevice(int32_t deviceId) {
-    return entry(Function::aclrtSetDevice, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtSetDevice, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         Device &device = require_device(sim, deviceId);
         require_not_lost(device);
         tell_device_state(sim.machine.state_callbacks, lock, deviceId, ACL_RT_DEVICE_STATE_SET_PRE);
@@ -71,16 +71,16 @@ aclError aclrtSetDevice(int32_t deviceId) {
 
 aclError aclrtResetDevice(int32_t deviceId) {
     return entry(Function::aclrtResetDevice,
-                 [&](Simulator &sim, Lock &lock) { reset_device(sim, lock, deviceId, false); });
+                 [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) { reset_device(sim, lock, deviceId, false); });
 }
 
 aclError aclrtResetDeviceForce(int32_t deviceId) {
     return entry(Function::aclrtResetDeviceForce,
-                 [&](Simulator &sim, Lock &lock) { reset_device(sim, lock, deviceId, true); });
+                 [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) { reset_device(sim, lock, deviceId, true); });
 }
 
 aclError aclrtGetDevice(int32_t *deviceId) {
-    return entry(Function::aclrtGetDevice, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetDevice, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(deviceId, "deviceId");
         const Context *context = current_context(sim);
         if (context == nullptr) {
@@ -99,12 +99,13 @@ aclError aclrtSetTsDevice(aclrtTsId tsId) {
 }
 
 aclError aclrtSynchronizeDevice() {
-    return entry(Function::aclrtSynchronizeDevice,
-                 [&](Simulator &sim, Lock &lock) { synchronize_device(sim.machine, lock, deadline_of(sim, -1)); });
+    return entry(Function::aclrtSynchronizeDevice, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+        synchronize_device(sim.machine, lock, deadline_of(sim, -1));
+    });
 }
 
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
-    return entry(Function::aclrtSynchronizeDeviceWithTimeout, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtSynchronizeDeviceWithTimeout, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (timeout == 0 || timeout < -1) {
             fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is neither -1 nor positive", timeout);
         }
@@ -114,7 +115,7 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
 
 aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
     constexpr uint32_t kLongest = 36 * 60 * 1000;
-    return entry(Function::aclrtDeviceTaskAbort, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtDeviceTaskAbort, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require_supported();
         if (timeout > kLongest) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "timeout %u ms is above %u", timeout, kLongest);
@@ -133,7 +134,7 @@ aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
 }
 
 aclError aclrtSetDeviceTaskAbortCallback(const char *regName, aclrtDeviceTaskAbortCallback callback, void *args) {
-    return entry(Function::aclrtSetDeviceTaskAbortCallback, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetDeviceTaskAbortCallback, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(regName, "regName");
         require_supported();
         if (!sim.machine.state_callbacks.abort.set(regName, callback, args)) {
@@ -143,7 +144,7 @@ aclError aclrtSetDeviceTaskAbortCallback(const char *regName, aclrtDeviceTaskAbo
 }
 
 aclError aclrtRegDeviceStateCallback(const char *regName, aclrtDeviceStateCallback callback, void *args) {
-    return entry(Function::aclrtRegDeviceStateCallback, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtRegDeviceStateCallback, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(regName, "regName");
         if (!sim.machine.state_callbacks.device.set(regName, callback, args)) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "a callback is registered as \"%s\" already", regName);

@@ -24,7 +24,7 @@ aclError convert_id(Function function, std::int32_t in, std::int32_t *out, Conve
     });
 }
 
-std::int32_t physical_of_user(Simulator &sim, std::int32_t id) {
+std::int32_t physical_of_user(Simulator &sim, std::int32_t id) REQUIRES(engine_lock) {
     return static_cast<std::int32_t>(require_device(sim, id).physical_id);
 }
 
@@ -138,7 +138,7 @@ aclError aclrtGetRunMode(aclrtRunMode *runMode) {
 const char *aclrtGetSocName() { return config().error.empty() ? config().product->soc_name : nullptr; }
 
 aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatus) {
-    return entry(Function::aclrtQueryDeviceStatus, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtQueryDeviceStatus, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(deviceStatus, "deviceStatus");
         const bool is_lost = require_device(sim, deviceId).lost != ACL_SUCCESS;
         *deviceStatus = is_lost ? ACL_RT_DEVICE_STATUS_ABNORMAL : ACL_RT_DEVICE_STATUS_NORMAL;
@@ -156,7 +156,7 @@ aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value
 }
 
 aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatureType, int32_t *value) {
-    return entry(Function::aclrtGetDeviceCapability, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetDeviceCapability, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(value, "value");
         require_device(sim, deviceId);
         if (devFeatureType != ACL_FEATURE_TSCPU_TASK_UPDATE_SUPPORT_AIC_AIV &&
@@ -242,7 +242,7 @@ aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo *u
 }
 
 aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid) {
-    return entry(Function::aclrtDeviceGetUuid, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtDeviceGetUuid, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(uuid, "uuid");
         require_supported();
         *uuid = uuid_of(require_device(sim, deviceId));
@@ -250,7 +250,7 @@ aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid) {
 }
 
 aclError aclrtDeviceGetPCIBusId(int32_t deviceId, char *pciBusId, int32_t len) {
-    return entry(Function::aclrtDeviceGetPCIBusId, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtDeviceGetPCIBusId, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(pciBusId, "pciBusId");
         require_supported();
         const Device &device = require_device(sim, deviceId);

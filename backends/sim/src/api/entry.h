@@ -47,7 +47,7 @@ aclError checked_entry(Function function, Body body) noexcept {
 class CallEnd {
   public:
     CallEnd(Simulator &sim, Lock &lock) : sim_(sim), lock_(lock) {}
-    ~CallEnd() {
+    ~CallEnd() REQUIRES(engine_lock) {
         if (sim_.core.has_chores()) {
             sim_.core.do_chores(lock_);
         }
@@ -84,7 +84,7 @@ aclError ungated_entry(Function function, Body body) {
 // the ACL layer come first in the body; they are so short that the lock does not matter.
 template <class Body>
 aclError entry(Function function, Body body) {
-    return ungated_entry(function, [&](Simulator &sim, Lock &lock) {
+    return ungated_entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         sim.machine.gate.pass(lock);
         body(sim, lock);
     });
@@ -101,7 +101,7 @@ inline void require_supported() { require_supported(current_call()->function); }
 // --- handles; all with the engine lock held --------------------------------------------------------------------------
 
 template <class T>
-T &require_handle(Simulator &sim, void *handle, const char *what) {
+T &require_handle(Simulator &sim, void *handle, const char *what) REQUIRES(engine_lock) {
     T *object = sim.core.registry().find<T>(handle);
     if (object == nullptr) {
         fail(ACL_ERROR_RT_INVALID_HANDLE, "%p is not a live %s (destroyed, of another type, or never a handle)", handle,
@@ -110,18 +110,22 @@ T &require_handle(Simulator &sim, void *handle, const char *what) {
     return *object;
 }
 
-inline Event &require_event(Simulator &sim, aclrtEvent event) {
+inline Event &require_event(Simulator &sim, aclrtEvent event) REQUIRES(engine_lock) {
     require(event, "event");
     return require_handle<Event>(sim, event, "event");
 }
 
-inline Context &require_context(Simulator &sim) { return require_context(sim.machine); }
-inline Context *current_context(Simulator &sim) { return current_context(sim.machine); }
-inline Device &require_device(Simulator &sim, std::int64_t user_id) { return require_device(sim.machine, user_id); }
-inline Device &require_current_device(Simulator &sim) { return require_current_device(sim.machine); }
+inline Context &require_context(Simulator &sim) REQUIRES(engine_lock) { return require_context(sim.machine); }
+inline Context *current_context(Simulator &sim) REQUIRES(engine_lock) { return current_context(sim.machine); }
+inline Device &require_device(Simulator &sim, std::int64_t user_id) REQUIRES(engine_lock) {
+    return require_device(sim.machine, user_id);
+}
+inline Device &require_current_device(Simulator &sim) REQUIRES(engine_lock) {
+    return require_current_device(sim.machine);
+}
 
 // A stream that need not belong to the current context; NULL is the current context's default stream.
-inline ContextStream &require_stream(Simulator &sim, aclrtStream stream) {
+inline ContextStream &require_stream(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     if (stream == nullptr) {
         return *require_context(sim).default_stream;
     }
@@ -129,7 +133,7 @@ inline ContextStream &require_stream(Simulator &sim, aclrtStream stream) {
 }
 
 // Most operations demand that the stream belongs to the current context.
-inline ContextStream &require_own(Simulator &sim, ContextStream &stream) {
+inline ContextStream &require_own(Simulator &sim, ContextStream &stream) REQUIRES(engine_lock) {
     if (stream.context.handle() == thread_context().current()) {
         return stream;  // a stream that lives has a context that does
     }
@@ -140,12 +144,12 @@ inline ContextStream &require_own(Simulator &sim, ContextStream &stream) {
     return stream;
 }
 
-inline ContextStream &require_own_stream(Simulator &sim, aclrtStream stream) {
+inline ContextStream &require_own_stream(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     return require_own(sim, require_stream(sim, stream));
 }
 
 // What a synchronous copy or fill needs: a context, on a device that is neither lost nor being aborted.
-inline Context &require_working_context(Simulator &sim) {
+inline Context &require_working_context(Simulator &sim) REQUIRES(engine_lock) {
     require_not_aborting(require_current_device(sim));
     return require_context(sim);
 }

@@ -18,7 +18,7 @@ constexpr std::uint32_t kAloneFlags = ACL_EVENT_DEVICE_USE_ONLY | ACL_EVENT_EXTE
 constexpr std::uint32_t kUseGlobalTimeout = 0xFFFFFFFF;  // aclrtStreamWaitEventWithFlag
 
 aclError create(Function function, aclrtEvent *event, Event::Mode mode, std::uint32_t flag, std::uint32_t known) {
-    return entry(function, [&](Simulator &sim, Lock &) {
+    return entry(function, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         const bool is_alone = (flag & (flag - 1)) == 0;
         if ((flag & known) == 0 || flag > known || ((flag & kAloneFlags) != 0 && !is_alone)) {
@@ -42,14 +42,14 @@ aclError create(Function function, aclrtEvent *event, Event::Mode mode, std::uin
 }
 
 // A query reports a failure that stays (STOP mode, a lost device) in the context of the newest record.
-void require_healthy_record(const Event &event) {
+void require_healthy_record(const Event &event) REQUIRES(engine_lock) {
     if (const auto stream = event.record_stream()) {
         require_healthy(context_of(*stream));
     }
 }
 
 // The calling thread is told that the newest record is complete.
-void note_queried(Simulator &sim, const Event &event) {
+void note_queried(Simulator &sim, const Event &event) REQUIRES(engine_lock) {
     if (sim.core.observers().any() && event.record_point().stream != 0) {
         sim.core.observers().tell(&Observer::host_learned, thread_number(), event.record_point(), Learned::Queried);
     }
@@ -57,11 +57,11 @@ void note_queried(Simulator &sim, const Event &event) {
 
 // A bad handle is found before what the kind of the event forbids, a missing context after it. nullptr: the default
 // stream.
-ContextStream *require_named_stream(Simulator &sim, aclrtStream stream) {
+ContextStream *require_named_stream(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     return stream == nullptr ? nullptr : &require_handle<ContextStream>(sim, stream, "stream");
 }
 
-ContextStream &require_own(Simulator &sim, ContextStream *named) {
+ContextStream &require_own(Simulator &sim, ContextStream *named) REQUIRES(engine_lock) {
     return named == nullptr ? *require_context(sim).default_stream : require_own(sim, *named);
 }
 
@@ -92,7 +92,7 @@ void associate(std::int8_t &first, std::uint32_t flag) {
 }
 
 // A model executes its records and waits again and again, so the event must keep its bit: K2, or none at all as K4.
-ContextStream &require_recordable(const Event &event, ContextStream &stream) {
+ContextStream &require_recordable(const Event &event, ContextStream &stream) REQUIRES(engine_lock) {
     if (stream.keeper != nullptr && (event.is_default() || event.is_ipc() || event.mode == Event::Mode::New)) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                           "stream %u is bound to a model; use an event of aclrtCreateEventWithFlag with ACL_EVENT_SYNC",
@@ -102,7 +102,7 @@ ContextStream &require_recordable(const Event &event, ContextStream &stream) {
 }
 
 aclError record(Function function, aclrtEvent event, aclrtStream stream, std::uint32_t flag) {
-    return entry(function, [&](Simulator &sim, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (flag > ACL_EVENT_RECORD_EXTERNAL) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no record flag %u", flag);
         }
@@ -119,7 +119,7 @@ aclError record(Function function, aclrtEvent event, aclrtStream stream, std::ui
     });
 }
 
-void wait(Simulator &sim, Lock &lock, aclrtStream stream, Event &event, std::uint32_t timeout_s) {
+void wait(Simulator &sim, Lock &lock, aclrtStream stream, Event &event, std::uint32_t timeout_s) REQUIRES(engine_lock) {
     ContextStream *const named = require_named_stream(sim, stream);
     refuse_device_only(event);
     if (!event.can_be_waited_for()) {
@@ -138,7 +138,7 @@ void wait(Simulator &sim, Lock &lock, aclrtStream stream, Event &event, std::uin
 }
 
 // The newest record may be another process's; then its completion must be polled.
-void synchronize_ipc(Simulator &sim, Lock &lock, const Event &event, std::int32_t timeout_ms) {
+void synchronize_ipc(Simulator &sim, Lock &lock, const Event &event, std::int32_t timeout_ms) REQUIRES(engine_lock) {
     constexpr std::chrono::microseconds kInterval{50};
     const auto records = event.ipc;
     const std::uint64_t newest = records->newest();
@@ -163,7 +163,7 @@ void synchronize_ipc(Simulator &sim, Lock &lock, const Event &event, std::int32_
     }
 }
 
-void synchronize(Simulator &sim, Lock &lock, aclrtEvent event, std::int32_t timeout_ms) {
+void synchronize(Simulator &sim, Lock &lock, aclrtEvent event, std::int32_t timeout_ms) REQUIRES(engine_lock) {
     Event &found = require_event(sim, event);
     if (found.is_external()) {
         refuse_kind("an external");
@@ -198,7 +198,7 @@ void synchronize(Simulator &sim, Lock &lock, aclrtEvent event, std::int32_t time
 }
 
 // What elapsed time and time stamp demand of an event.
-void require_record(const Event &event) {
+void require_record(const Event &event) REQUIRES(engine_lock) {
     if (event.is_external() || event.is_ipc()) {
         refuse_kind("an external or IPC");
     }
@@ -207,7 +207,7 @@ void require_record(const Event &event) {
     }
 }
 
-void require_time(const Event &event) {
+void require_time(const Event &event) REQUIRES(engine_lock) {
     if (!event.is_complete()) {
         fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "an event's record is not complete; synchronize it first");
     }
@@ -228,8 +228,9 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag) {
 }
 
 aclError aclrtDestroyEvent(aclrtEvent event) {
-    return entry(Function::aclrtDestroyEvent,
-                 [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_event(sim, event)); });
+    return entry(Function::aclrtDestroyEvent, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        sim.core.registry().remove(require_event(sim, event));
+    });
 }
 
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
@@ -241,7 +242,7 @@ aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t
 }
 
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
-    return entry(Function::aclrtResetEvent, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtResetEvent, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         Event &found = require_event(sim, event);
         ContextStream *const named = require_named_stream(sim, stream);
         refuse_device_only(found);
@@ -257,7 +258,7 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
 }
 
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
-    return entry(Function::aclrtQueryEvent, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtQueryEvent, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(status, "status");
         const Event &found = require_event(sim, event);
@@ -274,7 +275,7 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
 }
 
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status) {
-    return entry(Function::aclrtQueryEventStatus, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtQueryEventStatus, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(status, "status");
         Event &found = require_event(sim, event);
@@ -293,7 +294,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
 }
 
 aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status) {
-    return entry(Function::aclrtQueryEventWaitStatus, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtQueryEventWaitStatus, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(status, "status");
         const Event &found = require_event(sim, event);
@@ -310,11 +311,11 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
 
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
     return entry(Function::aclrtSynchronizeEvent,
-                 [&](Simulator &sim, Lock &lock) { synchronize(sim, lock, event, -1); });
+                 [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) { synchronize(sim, lock, event, -1); });
 }
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
-    return entry(Function::aclrtSynchronizeEventWithTimeout, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtSynchronizeEventWithTimeout, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (timeout < -1) {
             fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is below -1", timeout);
         }
@@ -327,13 +328,13 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
 }
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
-    return entry(Function::aclrtStreamWaitEvent, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtStreamWaitEvent, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         wait(sim, lock, stream, require_event(sim, event), sim.op_wait_timeout_s);
     });
 }
 
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
-    return entry(Function::aclrtStreamWaitEventWithTimeout, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtStreamWaitEventWithTimeout, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (timeout < 0) {
             fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d s is negative", timeout);
         }
@@ -345,7 +346,7 @@ aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, i
 }
 
 aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout, uint32_t flag) {
-    return entry(Function::aclrtStreamWaitEventWithFlag, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtStreamWaitEventWithFlag, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (flag > ACL_EVENT_WAIT_EXTERNAL || (flag == ACL_EVENT_WAIT_EXTERNAL && timeout != 0)) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "wait flag %u with timeout %u s", flag, timeout);
         }
@@ -360,7 +361,7 @@ aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint
 }
 
 aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
-    return entry(Function::aclrtSetOpWaitTimeout, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetOpWaitTimeout, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         if (!is_documented_for(current_call()->function, *config().product)) {
             require_context(sim);  // a chip without the function checks the context before it fails (section 2)
         }
@@ -370,7 +371,7 @@ aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
 }
 
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent) {
-    return entry(Function::aclrtEventElapsedTime, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtEventElapsedTime, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(ms, "ms");
         require(startEvent, "startEvent");
         require(endEvent, "endEvent");
@@ -391,7 +392,7 @@ aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endE
 }
 
 aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp) {
-    return entry(Function::aclrtEventGetTimestamp, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtEventGetTimestamp, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(timestamp, "timestamp");
         const Event &found = require_event(sim, event);
@@ -402,7 +403,7 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp) {
 }
 
 aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId) {
-    return entry(Function::aclrtGetEventId, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetEventId, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(eventId, "eventId");
         const Event &found = require_event(sim, event);
@@ -417,14 +418,14 @@ aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId) {
 }
 
 aclError aclrtGetEventAvailNum(uint32_t *eventCount) {
-    return entry(Function::aclrtGetEventAvailNum, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetEventAvailNum, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(eventCount, "eventCount");
         *eventCount = require_current_device(sim).event_ids.available();
     });
 }
 
 aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle) {
-    return entry(Function::aclrtIpcGetEventHandle, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtIpcGetEventHandle, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(handle, "handle");
         require_supported();
@@ -438,7 +439,7 @@ aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle) {
 }
 
 aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent *event) {
-    return entry(Function::aclrtIpcOpenEventHandle, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtIpcOpenEventHandle, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require_supported();
         Device &device = require_current_device(sim);

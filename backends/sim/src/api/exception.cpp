@@ -16,7 +16,7 @@ void require_callback(aclrtExceptionInfoCallback callback) {
 // 0xFFFFFFFF for NULL, and for an information whose callback has returned.
 std::uint32_t field(Function function, const aclrtExceptionInfo *info, std::uint32_t rtExceptionInfo::*member) {
     std::uint32_t value = Exceptions::kUnknown;
-    entry(function, [&](Simulator &sim, Lock &) {
+    entry(function, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         const rtExceptionInfo *found = sim.machine.exceptions.find(info);
         if (found == nullptr) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "info is NULL, or its callback has returned");
@@ -30,18 +30,18 @@ std::uint32_t field(Function function, const aclrtExceptionInfo *info, std::uint
 
 aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
     return entry(Function::aclrtSetExceptionInfoCallback,
-                 [&](Simulator &sim, Lock &) { sim.machine.exceptions.set_single(callback); });
+                 [&](Simulator &sim, Lock &) REQUIRES(engine_lock) { sim.machine.exceptions.set_single(callback); });
 }
 
 aclError aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback) {
-    return entry(Function::aclrtExceptionInfoCallbackRegister, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtExceptionInfoCallbackRegister, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_callback(callback);
         sim.machine.exceptions.add(callback);
     });
 }
 
 aclError aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callback) {
-    return entry(Function::aclrtExceptionInfoCallbackUnregister, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtExceptionInfoCallbackUnregister, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_callback(callback);
         sim.machine.exceptions.remove(callback);
     });

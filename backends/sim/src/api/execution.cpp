@@ -31,7 +31,8 @@ std::uint64_t rounded(std::uint64_t us) {
 void set_timeout(std::uint64_t us) { g_execute_timeout_us = rounded(us); }
 
 // Other memory cannot be checked, and reducing what is not there would end the process.
-void require_runtime_memory(Simulator &sim, const void *address, std::size_t size, AccessMode mode, const char *name) {
+void require_runtime_memory(Simulator &sim, const void *address, std::size_t size, AccessMode mode, const char *name)
+    REQUIRES(engine_lock) {
     if (sim.memory.space().locate(address).place == Place::Unregistered) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%s is not memory of a device", name);
     }
@@ -54,7 +55,7 @@ aclError aclrtGetThreadLastTaskId(uint32_t *taskId) {
 }
 
 aclError aclrtGetOpTimeOutInterval(uint64_t *interval) {
-    return entry(Function::aclrtGetOpTimeOutInterval, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetOpTimeOutInterval, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(interval, "interval");
         require_context(sim);
         *interval = config().product->timeout_interval_us;
@@ -71,7 +72,7 @@ aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout) {  // documented for n
 }
 
 aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout) {
-    return entry(Function::aclrtSetOpExecuteTimeOutV2, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetOpExecuteTimeOutV2, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(actualTimeout, "actualTimeout");
         require_context(sim);
         set_timeout(timeout);
@@ -89,7 +90,7 @@ aclError aclrtGetOpExecuteTimeout(uint32_t *timeoutMs) {
 
 aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduceKind kind, aclDataType type,
                           aclrtStream stream, void *reserve) {
-    return entry(Function::aclrtReduceAsync, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtReduceAsync, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(dst, "dst");
         require(src, "src");
         if (reserve != nullptr || !is_reducible(type)) {
@@ -116,7 +117,7 @@ aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduc
 // Tasks can be updated in the stream of a model only.
 aclError aclrtTaskUpdateAsync(aclrtStream taskStream, uint32_t taskId, aclrtTaskUpdateInfo *info,
                               aclrtStream execStream) {
-    return entry(Function::aclrtTaskUpdateAsync, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtTaskUpdateAsync, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(info, "info");
         require_supported();
         require_own_stream(sim, execStream);
@@ -129,7 +130,7 @@ aclError aclrtTaskUpdateAsync(aclrtStream taskStream, uint32_t taskId, aclrtTask
 }
 
 aclError aclrtProfTrace(void *userdata, int32_t length, aclrtStream stream) {
-    return entry(Function::aclrtProfTrace, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtProfTrace, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(userdata, "userdata");
         if (length < 1 || length > kLongestTrace) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%d bytes are not 1 to %d", length, kLongestTrace);

@@ -16,7 +16,7 @@ bool has_reserved(const aclrtMemUceInfo &info) {
 }  // namespace
 
 aclError aclrtGetMemUceInfo(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray, size_t, size_t *retSize) {
-    return entry(Function::aclrtGetMemUceInfo, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetMemUceInfo, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(memUceInfoArray, "memUceInfoArray");
         require(retSize, "retSize");
         require_supported();
@@ -26,7 +26,7 @@ aclError aclrtGetMemUceInfo(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray, 
 }
 
 aclError aclrtMemUceRepair(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray, size_t arraySize) {
-    return entry(Function::aclrtMemUceRepair, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemUceRepair, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(memUceInfoArray, "memUceInfoArray");
         if (arraySize > kMostRepairs) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu ranges are more than %zu", arraySize, kMostRepairs);
@@ -40,7 +40,7 @@ aclError aclrtMemUceRepair(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray, s
 }
 
 aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo *errorInfo) {
-    return entry(Function::aclrtGetErrorVerbose, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetErrorVerbose, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(errorInfo, "errorInfo");
         require_supported();
         require_device(sim, deviceId);
@@ -50,7 +50,7 @@ aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo *errorInfo) {
 }
 
 aclError aclrtRepairError(int32_t deviceId, const aclrtErrorInfo *errorInfo) {
-    return entry(Function::aclrtRepairError, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtRepairError, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(errorInfo, "errorInfo");
         require_supported();
         require_device(sim, deviceId);

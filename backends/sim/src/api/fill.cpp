@@ -10,13 +10,13 @@ namespace {
 
 constexpr std::size_t kWord = sizeof(std::uint32_t);
 
-void fill_now(Simulator &sim, Lock &lock, const Pattern &pattern) {
+void fill_now(Simulator &sim, Lock &lock, const Pattern &pattern) REQUIRES(engine_lock) {
     require_live(sim.memory, pattern.destination, pattern.unit * pattern.count, AccessMode::Write, "dst");
     work_unlocked(sim.memory, lock, [&] { pattern.write(); });
 }
 
 // Host memory is filled in the calling thread at once, whatever the stream is doing (aclrtMemsetAsync).
-void fill_in_stream(Simulator &sim, Lock &lock, ContextStream &stream, const Pattern &pattern) {
+void fill_in_stream(Simulator &sim, Lock &lock, ContextStream &stream, const Pattern &pattern) REQUIRES(engine_lock) {
     const Place place = sim.memory.space().locate(pattern.destination).place;
     if (place == Place::Unregistered || place == Place::Pinned) {
         require_healthy(stream.context);
@@ -31,7 +31,7 @@ void fill_in_stream(Simulator &sim, Lock &lock, ContextStream &stream, const Pat
 
 // false when there is nothing to do: no words, or a chip without 32-bit fills. There the runtime layer refuses, which
 // the ACL layer turns into success.
-bool check_d32(Simulator &sim, const void *ptr, std::size_t memSize, std::size_t words) {
+bool check_d32(Simulator &sim, const void *ptr, std::size_t memSize, std::size_t words) REQUIRES(engine_lock) {
     if (words == 0) {
         return false;
     }
@@ -50,7 +50,7 @@ bool check_d32(Simulator &sim, const void *ptr, std::size_t memSize, std::size_t
 }  // namespace
 
 aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count) {
-    return entry(Function::aclrtMemset, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemset, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (count == 0) {
             return;
         }
@@ -62,7 +62,7 @@ aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count)
 }
 
 aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream) {
-    return entry(Function::aclrtMemsetAsync, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemsetAsync, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (count == 0) {
             return;
         }
@@ -77,7 +77,7 @@ aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t c
 }
 
 aclError aclrtMemsetD32(void *ptr, size_t memSize, uint32_t value, size_t N) {
-    return entry(Function::aclrtMemsetD32, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemsetD32, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (check_d32(sim, ptr, memSize, N)) {
             require_working_context(sim);
             fill_now(sim, lock, {ptr, value, kWord, N});
@@ -86,7 +86,7 @@ aclError aclrtMemsetD32(void *ptr, size_t memSize, uint32_t value, size_t N) {
 }
 
 aclError aclrtMemsetD32Async(void *ptr, size_t memSize, uint32_t value, size_t N, aclrtStream stream) {
-    return entry(Function::aclrtMemsetD32Async, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemsetD32Async, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (check_d32(sim, ptr, memSize, N)) {
             require_context(sim);
             fill_in_stream(sim, lock, require_own_stream(sim, stream), {ptr, value, kWord, N});

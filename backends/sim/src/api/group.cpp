@@ -40,7 +40,7 @@ std::int32_t attribute_of(std::int32_t group, aclrtGroupAttr attribute) {
     }
 }
 
-GroupList &require_list(Simulator &sim, const aclrtGroupInfo *info) {
+GroupList &require_list(Simulator &sim, const aclrtGroupInfo *info) REQUIRES(engine_lock) {
     require(info, "groupInfo");
     require_supported();
     GroupList *list = sim.core.registry().find<GroupList>(const_cast<aclrtGroupInfo *>(info));
@@ -63,7 +63,7 @@ aclError aclrtGetGroupCount(uint32_t *count) {
 
 aclrtGroupInfo *aclrtCreateGroupInfo() {
     aclrtGroupInfo *info = nullptr;
-    entry(Function::aclrtCreateGroupInfo, [&](Simulator &sim, Lock &) {
+    entry(Function::aclrtCreateGroupInfo, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_supported();
         const auto list = make_ref<GroupList>();
         sim.core.registry().add(list);
@@ -73,18 +73,19 @@ aclrtGroupInfo *aclrtCreateGroupInfo() {
 }
 
 aclError aclrtDestroyGroupInfo(aclrtGroupInfo *groupInfo) {
-    return entry(Function::aclrtDestroyGroupInfo,
-                 [&](Simulator &sim, Lock &) { sim.core.registry().remove(require_list(sim, groupInfo)); });
+    return entry(Function::aclrtDestroyGroupInfo, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        sim.core.registry().remove(require_list(sim, groupInfo));
+    });
 }
 
 aclError aclrtGetAllGroupInfo(aclrtGroupInfo *groupInfo) {
     return entry(Function::aclrtGetAllGroupInfo,
-                 [&](Simulator &sim, Lock &) { require_list(sim, groupInfo).is_filled = true; });
+                 [&](Simulator &sim, Lock &) REQUIRES(engine_lock) { require_list(sim, groupInfo).is_filled = true; });
 }
 
 aclError aclrtGetGroupInfoDetail(const aclrtGroupInfo *groupInfo, int32_t groupIndex, aclrtGroupAttr attr,
                                  void *attrValue, size_t valueLen, size_t *paramRetSize) {
-    return entry(Function::aclrtGetGroupInfoDetail, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetGroupInfoDetail, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(groupInfo, "groupInfo");
         require(attrValue, "attrValue");
         require(paramRetSize, "paramRetSize");
@@ -103,7 +104,7 @@ aclError aclrtGetGroupInfoDetail(const aclrtGroupInfo *groupInfo, int32_t groupI
 }
 
 aclError aclrtSetGroup(int32_t groupId) {
-    return entry(Function::aclrtSetGroup, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetGroup, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_supported();
         Device &device = require_current_device(sim);
         if (groupId < 0 || groupId >= static_cast<int32_t>(config().groups)) {

@@ -11,10 +11,10 @@ constexpr std::uint32_t kRegisterTypes = ACL_HOST_REGISTER_IOMEMORY | ACL_HOST_R
 constexpr std::uint32_t kRegisterFlags =
     ACL_HOST_REG_MAPPED | ACL_HOST_REG_IOMEMORY | ACL_HOST_REG_READONLY | ACL_HOST_REG_PINNED;
 
-void *allocate_pinned(Simulator &sim, Lock &lock, std::uint64_t size, std::uint16_t module) {
+void *allocate_pinned(Simulator &sim, Lock &lock, std::uint64_t size, std::uint16_t module) REQUIRES(engine_lock) {
     constexpr std::uint64_t kUnit = 32;
     const std::uint64_t bytes = round_up(size, kUnit);
-    void *address = allocate_patiently(sim.memory, lock, [&] {
+    void *address = allocate_patiently(sim.memory, lock, [&]() REQUIRES(engine_lock) {
         return bytes < size ? nullptr : sim.memory.space().pinned().allocate(bytes, page_for(bytes), module);
     });
     if (address == nullptr) {
@@ -25,7 +25,7 @@ void *allocate_pinned(Simulator &sim, Lock &lock, std::uint64_t size, std::uint1
     return address;
 }
 
-void free_host(Simulator &sim, void *pointer) {
+void free_host(Simulator &sim, void *pointer) REQUIRES(engine_lock) {
     if (!sim.memory.space().is_pinned_block(pointer)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live pinned host memory%s", pointer,
              explain_address(sim.memory, pointer).c_str());
@@ -45,7 +45,7 @@ void require_size(std::uint64_t size) {
 }
 
 // What is registered counts as pinned, and the device sees it at the same address.
-void register_host(Simulator &sim, void *pointer, std::uint64_t size, bool is_mapped) {
+void register_host(Simulator &sim, void *pointer, std::uint64_t size, bool is_mapped) REQUIRES(engine_lock) {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
     if (address % kSmallPage != 0 || size > UINTPTR_MAX - address) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not aligned to 4 KiB, or has no %llu bytes behind it", pointer,
@@ -66,7 +66,7 @@ void register_host(Simulator &sim, void *pointer, std::uint64_t size, bool is_ma
     sim.memory.space().add_range(range);
 }
 
-const Range *find_registered(Simulator &sim, const void *pointer) {
+const Range *find_registered(Simulator &sim, const void *pointer) REQUIRES(engine_lock) {
     const Range *range = sim.memory.space().find_range(pointer);
     return range != nullptr && range->registration != Registration::None ? range : nullptr;
 }
@@ -82,7 +82,7 @@ bool reaches_host(aclrtHacType type) {
 }  // namespace
 
 aclError aclrtMallocHost(void **hostPtr, size_t size) {
-    return entry(Function::aclrtMallocHost, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMallocHost, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(hostPtr, "hostPtr");
         require_size(size);
         require_context(sim);
@@ -91,7 +91,7 @@ aclError aclrtMallocHost(void **hostPtr, size_t size) {
 }
 
 aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg) {
-    return entry(Function::aclrtMallocHostWithCfg, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMallocHostWithCfg, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(ptr, "ptr");
         require_size(size);
         require_attributes(cfg);
@@ -106,14 +106,14 @@ aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cf
 }
 
 aclError aclrtFreeHost(void *hostPtr) {
-    return entry(Function::aclrtFreeHost, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtFreeHost, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(hostPtr, "hostPtr");
         free_host(sim, hostPtr);
     });
 }
 
 aclError aclrtFreeHostWithDevSync(void *hostPtr) {
-    return entry(Function::aclrtFreeHostWithDevSync, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtFreeHostWithDevSync, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(hostPtr, "hostPtr");
         synchronize_device(sim.machine, lock, kNever);  // if it fails, nothing is freed
         free_host(sim, hostPtr);
@@ -121,7 +121,7 @@ aclError aclrtFreeHostWithDevSync(void *hostPtr) {
 }
 
 aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr) {
-    return entry(Function::aclrtHostRegister, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtHostRegister, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(ptr, "ptr");
         require(devPtr, "devPtr");
         require_size(size);
@@ -137,7 +137,7 @@ aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type,
 }
 
 aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag) {
-    return entry(Function::aclrtHostRegisterV2, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtHostRegisterV2, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(ptr, "ptr");
         require_size(size);
         require_supported();
@@ -154,7 +154,7 @@ aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag) {
 }
 
 aclError aclrtHostUnregister(void *ptr) {
-    return entry(Function::aclrtHostUnregister, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtHostUnregister, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(ptr, "ptr");
         require_supported();
         require_context(sim);
@@ -167,7 +167,7 @@ aclError aclrtHostUnregister(void *ptr) {
 }
 
 aclError aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag) {
-    return entry(Function::aclrtHostGetDevicePointer, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtHostGetDevicePointer, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(pHost, "pHost");
         require(pDevice, "pDevice");
         if (flag != 0) {
@@ -184,7 +184,7 @@ aclError aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag) {
 }
 
 aclError aclrtHostMemMapCapabilities(uint32_t deviceId, aclrtHacType hacType, aclrtHostMemMapCapability *capabilities) {
-    return entry(Function::aclrtHostMemMapCapabilities, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtHostMemMapCapabilities, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(capabilities, "capabilities");
         require_device(sim, deviceId);
         if (hacType < ACL_RT_HAC_TYPE_STARS || hacType > ACL_RT_HAC_TYPE_CCU) {

@@ -24,7 +24,7 @@ std::string text_of_key(const char *key) { return std::string(key, strnlen(key, 
 }  // namespace
 
 aclError aclrtIpcMemGetExportKey(void *devPtr, size_t size, char *key, size_t len, uint64_t flags) {
-    return entry(Function::aclrtIpcMemGetExportKey, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtIpcMemGetExportKey, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(devPtr, "devPtr");
         require(key, "key");
         if (size == 0 || len == 0) {
@@ -43,7 +43,7 @@ aclError aclrtIpcMemGetExportKey(void *devPtr, size_t size, char *key, size_t le
 }
 
 aclError aclrtIpcMemSetImportPid(const char *key, int32_t *pid, size_t num) {
-    return entry(Function::aclrtIpcMemSetImportPid, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtIpcMemSetImportPid, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(key, "key");
         require(pid, "pid");
         require_supported();
@@ -56,7 +56,7 @@ aclError aclrtIpcMemSetImportPid(const char *key, int32_t *pid, size_t num) {
 }
 
 aclError aclrtIpcMemImportPidInterServer(const char *key, aclrtServerPid *serverPids, size_t num) {
-    return entry(Function::aclrtIpcMemImportPidInterServer, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtIpcMemImportPidInterServer, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_supported();
         if (key == nullptr || serverPids == nullptr || num == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "key or serverPids is NULL, or num is 0");
@@ -74,7 +74,7 @@ aclError aclrtIpcMemImportPidInterServer(const char *key, aclrtServerPid *server
 }
 
 aclError aclrtIpcMemImportByKey(void **devPtr, const char *key, uint64_t flags) {
-    return entry(Function::aclrtIpcMemImportByKey, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtIpcMemImportByKey, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(devPtr, "devPtr");
         require(key, "key");
         require_flags(flags);
@@ -89,7 +89,7 @@ aclError aclrtIpcMemImportByKey(void **devPtr, const char *key, uint64_t flags) 
 }
 
 aclError aclrtIpcMemSetAttr(const char *key, aclrtIpcMemAttrType type, uint64_t attr) {
-    return entry(Function::aclrtIpcMemSetAttr, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtIpcMemSetAttr, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_supported();
         if (key == nullptr || type != ACL_RT_IPC_MEM_ATTR_ACCESS_LINK ||
             attr > ACL_RT_IPC_MEM_ATTR_ACCESS_LINK_UB_MULTI_PORT_PATH) {
@@ -105,7 +105,7 @@ aclError aclrtIpcMemSetAttr(const char *key, aclrtIpcMemAttrType type, uint64_t 
 }
 
 aclError aclrtIpcMemClose(const char *key) {
-    return entry(Function::aclrtIpcMemClose, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtIpcMemClose, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(key, "key");
         require_supported();
         require_context(sim);

@@ -14,12 +14,12 @@ constexpr std::size_t kLabels = 65535;
 constexpr std::int32_t kHighestCondition = ACL_RT_LESS_OR_EQUAL;
 constexpr std::int32_t kHighestCompareType = ACL_RT_SWITCH_INT64;
 
-Label &require_label(Simulator &sim, aclrtLabel label) {
+Label &require_label(Simulator &sim, aclrtLabel label) REQUIRES(engine_lock) {
     require(label, "label");
     return require_handle<Label>(sim, label, "label");
 }
 
-[[noreturn]] void fail_jump(const ContextStream &stream) {
+[[noreturn]] void fail_jump(const ContextStream &stream) REQUIRES(engine_lock) {
     if (stream.keeper != nullptr) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                           "the simulator has no labels and switches in the streams of models");
@@ -30,7 +30,7 @@ Label &require_label(Simulator &sim, aclrtLabel label) {
 }  // namespace
 
 aclError aclrtCreateLabel(aclrtLabel *label) {
-    return entry(Function::aclrtCreateLabel, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCreateLabel, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(label, "label");
         require_current_device(sim);
         *label = sim.labels.create(require_context(sim))->handle();
@@ -38,7 +38,7 @@ aclError aclrtCreateLabel(aclrtLabel *label) {
 }
 
 aclError aclrtDestroyLabel(aclrtLabel label) {
-    return entry(Function::aclrtDestroyLabel, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtDestroyLabel, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         Label &found = require_label(sim, label);
         if (&found.context != &require_context(sim)) {
             fail(ACL_ERROR_RT_LABEL_CONTEXT, "the label belongs to another context than the calling thread's");
@@ -48,7 +48,7 @@ aclError aclrtDestroyLabel(aclrtLabel label) {
 }
 
 aclError aclrtCreateLabelList(aclrtLabel *labels, size_t num, aclrtLabelList *labelList) {
-    return entry(Function::aclrtCreateLabelList, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCreateLabelList, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(labels, "labels");
         require(labelList, "labelList");
         if (num == 0 || num > kLabels) {
@@ -73,14 +73,14 @@ aclError aclrtCreateLabelList(aclrtLabel *labels, size_t num, aclrtLabelList *la
 }
 
 aclError aclrtDestroyLabelList(aclrtLabelList labelList) {
-    return entry(Function::aclrtDestroyLabelList, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtDestroyLabelList, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(labelList, "labelList");
         sim.core.registry().remove(require_handle<LabelList>(sim, labelList, "list of labels"));
     });
 }
 
 aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream) {
-    return entry(Function::aclrtSetLabel, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetLabel, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(label, "label");
         require(stream, "stream");
         require_label(sim, label);
@@ -89,7 +89,7 @@ aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream) {
 }
 
 aclError aclrtSwitchLabelByIndex(void *ptr, uint32_t, aclrtLabelList labelList, aclrtStream stream) {
-    return entry(Function::aclrtSwitchLabelByIndex, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSwitchLabelByIndex, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(ptr, "ptr");
         require(labelList, "labelList");
         require(stream, "stream");
@@ -100,7 +100,7 @@ aclError aclrtSwitchLabelByIndex(void *ptr, uint32_t, aclrtLabelList labelList, 
 
 aclError aclrtSwitchStream(void *leftValue, aclrtCondition cond, void *rightValue, aclrtCompareDataType dataType,
                            aclrtStream trueStream, aclrtStream falseStream, aclrtStream stream) {
-    return entry(Function::aclrtSwitchStream, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSwitchStream, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(leftValue, "leftValue");
         require(rightValue, "rightValue");
         require(trueStream, "trueStream");

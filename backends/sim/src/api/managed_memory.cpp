@@ -16,7 +16,7 @@ void require_range(const void *pointer, std::uint64_t size) {
     }
 }
 
-void require_managed(Simulator &sim, const void *pointer, std::uint64_t size) {
+void require_managed(Simulator &sim, const void *pointer, std::uint64_t size) REQUIRES(engine_lock) {
     if (!sim.memory.managed_memory.contains(pointer, size)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes at %p are not inside one piece of managed memory%s",
              static_cast<unsigned long long>(size), pointer, explain_address(sim.memory, pointer).c_str());
@@ -46,7 +46,7 @@ void require_attribute(aclrtMemManagedRangeAttribute attribute, std::size_t size
 }
 
 void get_attribute(Simulator &sim, aclrtMemManagedRangeAttribute attribute, const void *pointer, std::size_t size,
-                   void *data, std::size_t data_size) {
+                   void *data, std::size_t data_size) REQUIRES(engine_lock) {
     auto *values = static_cast<std::int32_t *>(data);
     if (attribute != ACL_MEM_RANGE_ATTRIBUTE_ACCESSED_BY) {
         *values = sim.memory.managed_memory.attribute(attribute, pointer, size);
@@ -63,7 +63,7 @@ class PrefetchTask final : public Task {
   public:
     PrefetchTask(Simulator &sim, const void *pointer, std::size_t size) : sim_(sim), pointer_(pointer), size_(size) {}
     TaskKind kind() const override { return TaskKind::Prefetch; }
-    Start start(Stream &) override {
+    Start start(Stream &) override REQUIRES(engine_lock) {
         return sim_.memory.managed_memory.contains(pointer_, size_) ? Start::Run : Start::Done;
     }
     void run() override { populate_pages(pointer_, size_); }
@@ -94,7 +94,7 @@ void require_rising(const std::size_t *indexes, std::size_t locations, std::size
 }  // namespace
 
 aclError aclrtMemAllocManaged(void **ptr, uint64_t size, uint32_t flag) {
-    return entry(Function::aclrtMemAllocManaged, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemAllocManaged, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(ptr, "ptr");
         if (flag != ACL_RT_MEM_ATTACH_GLOBAL) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "flag %u is not ACL_RT_MEM_ATTACH_GLOBAL", flag);
@@ -115,7 +115,7 @@ aclError aclrtMemAllocManaged(void **ptr, uint64_t size, uint32_t flag) {
 
 aclError aclrtMemManagedAdvise(const void *const ptr, uint64_t size, aclrtMemManagedAdviseType advise,
                                aclrtMemManagedLocation location) {
-    return entry(Function::aclrtMemManagedAdvise, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemManagedAdvise, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_range(ptr, size);
         require_supported();
         if (advise < ACL_MEM_ADVISE_SET_READ_MOSTLY || advise > ACL_MEM_ADVISE_UNSET_ACCESSED_BY) {
@@ -136,7 +136,7 @@ aclError aclrtMemManagedAdvise(const void *const ptr, uint64_t size, aclrtMemMan
 
 aclError aclrtMemManagedGetAttr(aclrtMemManagedRangeAttribute attribute, const void *ptr, size_t size, void *data,
                                 size_t dataSize) {
-    return entry(Function::aclrtMemManagedGetAttr, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemManagedGetAttr, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_range(ptr, size);
         require(data, "data");
         require_supported();
@@ -148,7 +148,7 @@ aclError aclrtMemManagedGetAttr(aclrtMemManagedRangeAttribute attribute, const v
 
 aclError aclrtMemManagedGetAttrs(aclrtMemManagedRangeAttribute *attributes, size_t numAttributes, const void *ptr,
                                  size_t size, void **data, size_t *dataSizes) {
-    return entry(Function::aclrtMemManagedGetAttrs, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemManagedGetAttrs, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(attributes, "attributes");
         require_range(ptr, size);
         require(data, "data");
@@ -172,7 +172,7 @@ aclError aclrtMemManagedGetAttrs(aclrtMemManagedRangeAttribute *attributes, size
 
 aclError aclrtMemManagedPrefetchAsync(const void *ptr, size_t size, aclrtMemManagedLocation location, uint32_t flags,
                                       aclrtStream stream) {
-    return entry(Function::aclrtMemManagedPrefetchAsync, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemManagedPrefetchAsync, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require_range(ptr, size);
         require_no_flags(flags);
         require_supported();
@@ -188,7 +188,7 @@ aclError aclrtMemManagedPrefetchAsync(const void *ptr, size_t size, aclrtMemMana
 aclError aclrtMemManagedPrefetchBatchAsync(const void **ptrs, size_t *sizes, size_t count,
                                            aclrtMemManagedLocation *prefetchLocs, size_t *prefetchLocIdxs,
                                            size_t numPrefetchLocs, uint64_t flags, aclrtStream stream) {
-    return entry(Function::aclrtMemManagedPrefetchBatchAsync, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemManagedPrefetchBatchAsync, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(ptrs, "ptrs");
         require(sizes, "sizes");
         require(prefetchLocs, "prefetchLocs");

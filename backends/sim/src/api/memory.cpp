@@ -48,7 +48,7 @@ std::size_t padded(std::size_t size, std::size_t padding) {
 }
 
 void *allocate_device(Simulator &sim, Lock &lock, std::size_t size, bool is_p2p, std::uint64_t page,
-                      std::uint16_t module) {
+                      std::uint16_t module) REQUIRES(engine_lock) {
     Device &device = require_current_device(sim);
     if (page == kGiantPage && !config().product->has_huge1g_pages) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no 1 GiB pages", config().product->name);
@@ -57,8 +57,9 @@ void *allocate_device(Simulator &sim, Lock &lock, std::size_t size, bool is_p2p,
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no P2P memory", config().product->name);
     }
     Heap &heap = sim.memory.space().device(device.physical_id);
-    void *address = allocate_patiently(sim.memory, lock,
-                                       [&] { return heap.allocate(size, page == 0 ? page_for(size) : page, module); });
+    void *address = allocate_patiently(sim.memory, lock, [&]() REQUIRES(engine_lock) {
+        return heap.allocate(size, page == 0 ? page_for(size) : page, module);
+    });
     if (address == nullptr) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%zu bytes do not fit: %llu of %llu bytes are free on device %u", size,
              static_cast<unsigned long long>(heap.free_bytes()), static_cast<unsigned long long>(heap.capacity()),
@@ -68,7 +69,7 @@ void *allocate_device(Simulator &sim, Lock &lock, std::size_t size, bool is_p2p,
 }
 
 aclError allocate(Function function, void **pointer, std::size_t size, bool is_padded, std::uint32_t number) {
-    return entry(function, [&](Simulator &sim, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(pointer, "devPtr");
         const Policy &policy = policy_of(number);
         const bool takes_padding = is_padded && policy.page != kGiantPage && !config().product->has(kPadsNothing);
@@ -92,7 +93,7 @@ MallocConfig read_device_config(const Context &context, const aclrtMallocConfig 
 // The bits above the page policy are hints for other chips.
 aclError allocate_configured(Function function, void **pointer, std::size_t size, aclrtMemMallocPolicy policy,
                              const aclrtMallocConfig *cfg) {
-    return entry(function, [&](Simulator &sim, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(pointer, "devPtr");
         if (cfg != nullptr && cfg->numAttrs != 0) {
             require(cfg->attrs, "cfg->attrs");
@@ -108,7 +109,7 @@ aclError allocate_configured(Function function, void **pointer, std::size_t size
 
 // --- freeing ---------------------------------------------------------------------------------------------------------
 
-void free_memory(Simulator &sim, void *pointer) {
+void free_memory(Simulator &sim, void *pointer) REQUIRES(engine_lock) {
     if (!sim.memory.managed_memory.free(pointer) && !free_into_pool(sim.memory, pointer) &&
         !sim.memory.free_device_block(pointer)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of live device memory%s", pointer,
@@ -164,7 +165,7 @@ std::string module_name(std::uint16_t module) {
     return module == Heap::kApplication ? "APP" : "MODULE_" + std::to_string(module);
 }
 
-std::vector<aclrtMemUsageInfo> usage_of(const Heap &heap) {
+std::vector<aclrtMemUsageInfo> usage_of(const Heap &heap) REQUIRES(engine_lock) {
     std::vector<aclrtMemUsageInfo> all;
     for (const auto &[module, usage] : heap.usage()) {
         aclrtMemUsageInfo info = {};
@@ -192,7 +193,7 @@ constexpr aclrtMemLocationType location_type(Place place) {
 }
 
 // Memory of a device that this process does not see was imported.
-std::uint32_t user_id_of(Simulator &sim, const Location &location, const void *address) {
+std::uint32_t user_id_of(Simulator &sim, const Location &location, const void *address) REQUIRES(engine_lock) {
     for (const auto &device : sim.machine.devices) {
         if (device->physical_id == location.device) {
             return device->user_id;
@@ -226,14 +227,14 @@ aclError aclrtMallocForTaskScheduler(void **devPtr, size_t size, aclrtMemMallocP
 }
 
 aclError aclrtFree(void *devPtr) {
-    return entry(Function::aclrtFree, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtFree, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(devPtr, "devPtr");
         free_memory(sim, devPtr);
     });
 }
 
 aclError aclrtFreeWithDevSync(void *devPtr) {
-    return entry(Function::aclrtFreeWithDevSync, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtFreeWithDevSync, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(devPtr, "devPtr");
         synchronize_device(sim.machine, lock, kNever);  // if it fails, nothing is freed
         free_memory(sim, devPtr);
@@ -242,7 +243,7 @@ aclError aclrtFreeWithDevSync(void *devPtr) {
 
 // Simulated memory has no cache between host and device: flushing and invalidating are complete once they are checked.
 aclError aclrtMemFlush(void *devPtr, size_t size) {
-    return entry(Function::aclrtMemFlush, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemFlush, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_pair(devPtr, size);
         require_working_context(sim);
         note_use(sim.memory, devPtr, size, AccessMode::ReadWrite, "devPtr");
@@ -250,7 +251,7 @@ aclError aclrtMemFlush(void *devPtr, size_t size) {
 }
 
 aclError aclrtMemInvalidate(void *devPtr, size_t size) {
-    return entry(Function::aclrtMemInvalidate, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemInvalidate, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_pair(devPtr, size);
         require_current_device(sim);
         note_use(sim.memory, devPtr, size, AccessMode::ReadWrite, "devPtr");
@@ -258,7 +259,7 @@ aclError aclrtMemInvalidate(void *devPtr, size_t size) {
 }
 
 aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total) {
-    return entry(Function::aclrtGetMemInfo, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetMemInfo, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(free, "free");
         require(total, "total");
         if (attr < ACL_DDR_MEM || attr > ACL_MEM_P2P_HUGE1G) {
@@ -276,7 +277,7 @@ aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total) {
 }
 
 aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo, size_t inputNum, size_t *outputNum) {
-    return entry(Function::aclrtGetMemUsageInfo, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetMemUsageInfo, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(memUsageInfo, "memUsageInfo");
         require(outputNum, "outputNum");
         *outputNum = 0;
@@ -294,7 +295,7 @@ aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo,
 }
 
 aclError aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memType, uint32_t *checkResult, uint32_t reserve) {
-    return entry(Function::aclrtCheckMemType, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCheckMemType, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(addrList, "addrList");
         require(checkResult, "checkResult");
         // The runtime takes ACL_RT_MEM_TYPE_RSVD for an unknown type (section 1).
@@ -303,7 +304,7 @@ aclError aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memType, uin
                  reserve, memType);
         }
         require_context(sim);
-        *checkResult = std::all_of(addrList, addrList + size, [&](const void *address) {
+        *checkResult = std::all_of(addrList, addrList + size, [&](const void *address) REQUIRES(engine_lock) {
             return (memType & ACL_RT_MEM_TYPE_DEV) != 0 && sim.memory.space().locate(address).place == Place::Device &&
                    sim.memory.space().is_live(address, 1);
         });
@@ -311,7 +312,7 @@ aclError aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memType, uin
 }
 
 aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes) {
-    return entry(Function::aclrtPointerGetAttributes, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtPointerGetAttributes, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(ptr, "ptr");
         require(attributes, "attributes");
         const Location location = sim.memory.space().locate(ptr);
@@ -325,7 +326,7 @@ aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attribut
 }
 
 aclError aclrtMemP2PMap(void *devPtr, size_t size, int32_t dstDevId, uint64_t flags) {
-    return entry(Function::aclrtMemP2PMap, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemP2PMap, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_pair(devPtr, size);
         if (flags != 0) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags must be 0");

@@ -42,7 +42,7 @@ const AttributeRule &require_attribute(aclrtMemPoolAttr attribute) {
 }
 
 // The code of an unknown pool differs from function to function.
-MemoryPool &require_pool(Simulator &sim, aclrtMemPool pool, aclError code) {
+MemoryPool &require_pool(Simulator &sim, aclrtMemPool pool, aclError code) REQUIRES(engine_lock) {
     MemoryPool *found = sim.core.registry().find<MemoryPool>(pool);
     if (found == nullptr) {
         fail(code, "%p is not a live memory pool", pool);
@@ -51,7 +51,7 @@ MemoryPool &require_pool(Simulator &sim, aclrtMemPool pool, aclError code) {
 }
 
 // Both attribute functions: what they check before the attribute's own rules.
-MemoryPool &require_attributed(Simulator &sim, aclrtMemPool pool, const void *value) {
+MemoryPool &require_attributed(Simulator &sim, aclrtMemPool pool, const void *value) REQUIRES(engine_lock) {
     require(pool, "memPool");
     require_supported();
     if (value == nullptr) {
@@ -61,7 +61,7 @@ MemoryPool &require_attributed(Simulator &sim, aclrtMemPool pool, const void *va
 }
 
 // No context at all is another context than the stream's.
-ContextStream &require_stream_here(Simulator &sim, aclrtStream stream) {
+ContextStream &require_stream_here(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     ContextStream &found = require_handle<ContextStream>(sim, stream, "stream");
     if (current_context(sim) != &found.context) {
         fail(ACL_ERROR_RT_STREAM_CONTEXT, "stream %u belongs to another context than the calling thread's", found.id);
@@ -95,7 +95,7 @@ std::uint64_t pool_size(const Heap &heap, std::uint64_t asked) {
     return size;
 }
 
-void set_attribute(MemoryPool &pool, const AttributeRule &rule, std::uint64_t value) {
+void set_attribute(MemoryPool &pool, const AttributeRule &rule, std::uint64_t value) REQUIRES(engine_lock) {
     std::uint64_t &attribute = pool.attribute(rule.attribute);
     switch (rule.access) {
         case Access::Flag:
@@ -123,7 +123,7 @@ void set_attribute(MemoryPool &pool, const AttributeRule &rule, std::uint64_t va
 }  // namespace
 
 aclError aclrtMemPoolCreate(aclrtMemPool *memPool, const aclrtMemPoolProps *poolProps) {
-    return entry(Function::aclrtMemPoolCreate, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemPoolCreate, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(memPool, "memPool");
         require(poolProps, "poolProps");
         require_valid(*poolProps);
@@ -137,7 +137,7 @@ aclError aclrtMemPoolCreate(aclrtMemPool *memPool, const aclrtMemPoolProps *pool
 }
 
 aclError aclrtMemPoolDestroy(const aclrtMemPool memPool) {
-    return entry(Function::aclrtMemPoolDestroy, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemPoolDestroy, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(memPool, "memPool");
         require_supported();
         sim.memory.pools.destroy(sim.memory, require_pool(sim, memPool, ACL_ERROR_RT_INTERNAL_ERROR));
@@ -145,7 +145,7 @@ aclError aclrtMemPoolDestroy(const aclrtMemPool memPool) {
 }
 
 aclError aclrtMemPoolSetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *value) {
-    return entry(Function::aclrtMemPoolSetAttr, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemPoolSetAttr, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         MemoryPool &pool = require_attributed(sim, memPool, value);
         const AttributeRule &rule = require_attribute(attr);
         std::uint64_t number = 0;
@@ -155,7 +155,7 @@ aclError aclrtMemPoolSetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *
 }
 
 aclError aclrtMemPoolGetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *value) {
-    return entry(Function::aclrtMemPoolGetAttr, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemPoolGetAttr, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         MemoryPool &pool = require_attributed(sim, memPool, value);
         const AttributeRule &rule = require_attribute(attr);
         std::memcpy(value, &pool.attribute(attr), rule.bytes);
@@ -163,7 +163,7 @@ aclError aclrtMemPoolGetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *
 }
 
 aclError aclrtMemPoolMallocAsync(void **ptr, size_t size, aclrtMemPool memPool, aclrtStream stream) {
-    return entry(Function::aclrtMemPoolMallocAsync, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemPoolMallocAsync, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(ptr, "ptr");
         require(memPool, "memPool");
         require(stream, "stream");
@@ -196,7 +196,7 @@ aclError aclrtMemPoolMallocAsync(void **ptr, size_t size, aclrtMemPool memPool, 
 }
 
 aclError aclrtMemPoolFreeAsync(void *ptr, aclrtStream stream) {
-    return entry(Function::aclrtMemPoolFreeAsync, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMemPoolFreeAsync, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(ptr, "ptr");
         require_supported();
         if (stream == nullptr) {
@@ -209,7 +209,7 @@ aclError aclrtMemPoolFreeAsync(void *ptr, aclrtStream stream) {
 }
 
 aclError aclrtMemPoolTrimTo(aclrtMemPool memPool, size_t minBytesToKeep) {
-    return entry(Function::aclrtMemPoolTrimTo, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemPoolTrimTo, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(memPool, "memPool");
         require_supported();
         MemoryPool &pool = require_pool(sim, memPool, ACL_ERROR_RT_INTERNAL_ERROR);

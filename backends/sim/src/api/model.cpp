@@ -15,32 +15,36 @@ constexpr std::uint32_t kHead = 0;
 constexpr std::uint32_t kActivated = 0x7FFFFFFF;
 constexpr std::chrono::seconds kLongestDestroy(10);  // a model that executes is waited for that long
 
-Model &require_model(Simulator &sim, aclmdlRI model) { return require_handle<Model>(sim, model, "model"); }
+Model &require_model(Simulator &sim, aclmdlRI model) REQUIRES(engine_lock) {
+    return require_handle<Model>(sim, model, "model");
+}
 
-Model &require_own(Simulator &sim, Model &model) {
+Model &require_own(Simulator &sim, Model &model) REQUIRES(engine_lock) {
     if (&model.context != &require_context(sim)) {
         fail(ACL_ERROR_RT_MODEL_CONTEXT, "model %u belongs to another context than the calling thread's", model.id);
     }
     return model;
 }
 
-Model &require_own_model(Simulator &sim, aclmdlRI model) { return require_own(sim, require_model(sim, model)); }
+Model &require_own_model(Simulator &sim, aclmdlRI model) REQUIRES(engine_lock) {
+    return require_own(sim, require_model(sim, model));
+}
 
 // NULL is the default stream, which no model has.
-void require_stream_handle(Simulator &sim, aclrtStream stream) {
+void require_stream_handle(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     if (stream != nullptr) {
         require_handle<Stream>(sim, stream, "stream");
     }
 }
 
-void require_executable(const Model &model) {
+void require_executable(const Model &model) REQUIRES(engine_lock) {
     if (!model.is_executable()) {
         fail(ACL_ERROR_RT_MODEL_EXECUTE, "model %u cannot be executed before aclmdlRIEndTask and aclmdlRIBuildEnd",
              model.id);
     }
 }
 
-void require_not_busy(const Model &model) {
+void require_not_busy(const Model &model) REQUIRES(engine_lock) {
     if (model.is_busy()) {
         fail(ACL_ERROR_RT_MODEL_RUNNING, "model %u executes, or is to be executed by a stream", model.id);
     }
@@ -49,7 +53,7 @@ void require_not_busy(const Model &model) {
 }  // namespace
 
 aclError aclmdlRIBuildBegin(aclmdlRI *modelRI, uint32_t flag) {
-    return entry(Function::aclmdlRIBuildBegin, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclmdlRIBuildBegin, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(modelRI, "modelRI");
         if (flag != 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "flag must be 0");
@@ -60,7 +64,7 @@ aclError aclmdlRIBuildBegin(aclmdlRI *modelRI, uint32_t flag) {
 }
 
 aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag) {
-    return entry(Function::aclmdlRIBindStream, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclmdlRIBindStream, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(modelRI, "modelRI");
         Model &model = require_model(sim, modelRI);
         require_stream_handle(sim, stream);
@@ -87,7 +91,7 @@ aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag)
 }
 
 aclError aclmdlRIEndTask(aclmdlRI modelRI, aclrtStream stream) {
-    return entry(Function::aclmdlRIEndTask, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclmdlRIEndTask, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(modelRI, "modelRI");
         Model &model = require_model(sim, modelRI);
         const ContextStream &on = require_own_stream(sim, stream);
@@ -96,7 +100,7 @@ aclError aclmdlRIEndTask(aclmdlRI modelRI, aclrtStream stream) {
 }
 
 aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void *reserve) {
-    return entry(Function::aclmdlRIBuildEnd, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclmdlRIBuildEnd, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(modelRI, "modelRI");
         if (reserve != nullptr) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "reserve must be NULL");
@@ -106,7 +110,7 @@ aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void *reserve) {
 }
 
 aclError aclmdlRIUnbindStream(aclmdlRI modelRI, aclrtStream stream) {
-    return entry(Function::aclmdlRIUnbindStream, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclmdlRIUnbindStream, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(modelRI, "modelRI");
         Model &model = require_model(sim, modelRI);
         ContextStream &bound = require_own_stream(sim, stream);
@@ -120,7 +124,7 @@ aclError aclmdlRIUnbindStream(aclmdlRI modelRI, aclrtStream stream) {
 }
 
 aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
-    return entry(Function::aclmdlRIExecute, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclmdlRIExecute, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(modelRI, "modelRI");
         Model &model = require_model(sim, modelRI);
         if (timeout == 0 || timeout < -1) {
@@ -140,7 +144,7 @@ aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
 }
 
 aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
-    return entry(Function::aclmdlRIExecuteAsync, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclmdlRIExecuteAsync, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(modelRI, "modelRI");
         require_supported();
         Model &model = require_model(sim, modelRI);
@@ -154,7 +158,7 @@ aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
 }
 
 aclError aclmdlRIDestroy(aclmdlRI modelRI) {
-    return entry(Function::aclmdlRIDestroy, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclmdlRIDestroy, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(modelRI, "modelRI");
         const Ref<Model> model(require_own_model(sim, modelRI));
         model->wait_until_idle(lock, sim.clock.now() + kLongestDestroy);
@@ -164,7 +168,7 @@ aclError aclmdlRIDestroy(aclmdlRI modelRI) {
 }
 
 aclError aclmdlRIAbort(aclmdlRI modelRI) {
-    return entry(Function::aclmdlRIAbort, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclmdlRIAbort, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         if (modelRI == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "modelRI is NULL");
         }
@@ -174,7 +178,7 @@ aclError aclmdlRIAbort(aclmdlRI modelRI) {
 }
 
 aclError aclmdlRISetName(aclmdlRI modelRI, const char *name) {
-    return entry(Function::aclmdlRISetName, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclmdlRISetName, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(modelRI, "modelRI");
         require(name, "name");
         require_own_model(sim, modelRI).name = name;
@@ -182,7 +186,7 @@ aclError aclmdlRISetName(aclmdlRI modelRI, const char *name) {
 }
 
 aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char *name) {
-    return entry(Function::aclmdlRIGetName, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclmdlRIGetName, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(modelRI, "modelRI");
         require(name, "name");
         const Model &model = require_model(sim, modelRI);
@@ -199,7 +203,7 @@ aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char *name) {
 }
 
 aclError aclmdlRIGetId(aclmdlRI modelRI, uint32_t *modelRIId) {
-    return entry(Function::aclmdlRIGetId, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclmdlRIGetId, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(modelRI, "modelRI");
         require(modelRIId, "modelRIId");
         require_supported();

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t kUseGlobalTimeout = 0xFFFFFFFF;
 constexpr std::uint64_t kHighestImportFlag = 3;
 
-Notify &require_notify(Simulator &sim, aclrtNotify notify) {
+Notify &require_notify(Simulator &sim, aclrtNotify notify) REQUIRES(engine_lock) {
     require(notify, "notify");
     return require_handle<Notify>(sim, notify, "notify");
 }
@@ -34,7 +34,7 @@ void require_positive_count(std::size_t count) {
 }  // namespace
 
 aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag) {
-    return entry(Function::aclrtCreateNotify, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCreateNotify, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(notify, "notify");
         if (flag > ACL_NOTIFY_DEVICE_USE_ONLY) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no notify flag %#llx", static_cast<unsigned long long>(flag));
@@ -50,7 +50,7 @@ aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag) {
 }
 
 aclError aclrtDestroyNotify(aclrtNotify notify) {
-    return entry(Function::aclrtDestroyNotify, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtDestroyNotify, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         Notify &found = require_notify(sim, notify);
         require_context(sim);
         sim.core.registry().remove(found);
@@ -58,14 +58,14 @@ aclError aclrtDestroyNotify(aclrtNotify notify) {
 }
 
 aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream) {
-    return entry(Function::aclrtRecordNotify, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtRecordNotify, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         Notify &found = require_notify(sim, notify);
         found.record(sim.core, lock, require_own_stream(sim, stream));
     });
 }
 
 aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout) {
-    return entry(Function::aclrtWaitAndResetNotify, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtWaitAndResetNotify, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         Notify &found = require_notify(sim, notify);
         ContextStream &on = require_own_stream(sim, stream);
         if (found.is_shared() && on.context.device.physical_id != found.creator_device()) {
@@ -77,7 +77,7 @@ aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_
 }
 
 aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId) {
-    return entry(Function::aclrtGetNotifyId, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetNotifyId, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(notify, "notify");
         require(notifyId, "notifyId");
         const Notify &found = require_notify(sim, notify);
@@ -87,7 +87,7 @@ aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId) {
 }
 
 aclError aclrtNotifyBatchReset(aclrtNotify *notifies, size_t num) {
-    return entry(Function::aclrtNotifyBatchReset, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtNotifyBatchReset, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(notifies, "notifies");
         require_supported();
         if (num == 0) {
@@ -104,7 +104,7 @@ aclError aclrtNotifyBatchReset(aclrtNotify *notifies, size_t num) {
 }
 
 aclError aclrtNotifyGetExportKey(aclrtNotify notify, char *key, size_t len, uint64_t flags) {
-    return entry(Function::aclrtNotifyGetExportKey, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtNotifyGetExportKey, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(notify, "notify");
         require(key, "key");
         if (flags != ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT && flags != ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION) {
@@ -125,7 +125,7 @@ aclError aclrtNotifyGetExportKey(aclrtNotify notify, char *key, size_t len, uint
 }
 
 aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t *pid, size_t num) {
-    return entry(Function::aclrtNotifySetImportPid, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtNotifySetImportPid, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(notify, "notify");
         require(pid, "pid");
         require_supported();
@@ -135,7 +135,7 @@ aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t *pid, size_t num) {
 }
 
 aclError aclrtNotifySetImportPidInterServer(aclrtNotify notify, aclrtServerPid *serverPids, size_t num) {
-    return entry(Function::aclrtNotifySetImportPidInterServer, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtNotifySetImportPidInterServer, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_supported();
         if (notify == nullptr || serverPids == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "notify or serverPids is NULL");
@@ -154,7 +154,7 @@ aclError aclrtNotifySetImportPidInterServer(aclrtNotify notify, aclrtServerPid *
 }
 
 aclError aclrtNotifyImportByKey(aclrtNotify *notify, const char *key, uint64_t flags) {
-    return entry(Function::aclrtNotifyImportByKey, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtNotifyImportByKey, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(notify, "notify");
         require(key, "key");
         if (flags > kHighestImportFlag) {

@@ -38,7 +38,7 @@ aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode) {
 }
 
 aclError aclrtGetOverflowStatus(void *outputAddr, size_t outputSize, aclrtStream stream) {
-    return entry(Function::aclrtGetOverflowStatus, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtGetOverflowStatus, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(outputAddr, "outputAddr");
         if (stream != nullptr) {
             require_handle<Stream>(sim, stream, "stream");
@@ -54,7 +54,7 @@ aclError aclrtGetOverflowStatus(void *outputAddr, size_t outputSize, aclrtStream
 }
 
 aclError aclrtResetOverflowStatus(aclrtStream stream) {
-    return entry(Function::aclrtResetOverflowStatus, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtResetOverflowStatus, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         ContextStream &on = require_own_stream(sim, stream);
         sim.core.admit(lock, on);
         sim.core.submit(on, ClearStatusTask());
@@ -62,7 +62,7 @@ aclError aclrtResetOverflowStatus(aclrtStream stream) {
 }
 
 aclError aclrtCtxGetFloatOverflowAddr(void **overflowAddr) {
-    return entry(Function::aclrtCtxGetFloatOverflowAddr, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtCtxGetFloatOverflowAddr, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         if (overflowAddr == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "overflowAddr is NULL");  // 107000, not 100000 (section 6)
         }

@@ -10,7 +10,7 @@ bool exists(Simulator &sim, std::int64_t id) {
 }
 
 // The device that access from the current one is about.
-Device &require_peer(Simulator &sim, std::int32_t id) {
+Device &require_peer(Simulator &sim, std::int32_t id) REQUIRES(engine_lock) {
     const Device &own = require_current_device(sim);
     if (static_cast<std::int32_t>(own.user_id) == id) {
         fail_unremembered(ACL_ERROR_INVALID_PARAM, "device %d is the current one", id);
@@ -94,7 +94,7 @@ void write_capabilities(std::uint32_t *capabilities, const aclrtAtomicOperation 
 }  // namespace
 
 aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int32_t peerDeviceId) {
-    return entry(Function::aclrtDeviceCanAccessPeer, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtDeviceCanAccessPeer, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         if (deviceId == peerDeviceId) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "device %d and its peer are the same", deviceId);
         }
@@ -109,7 +109,7 @@ aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int3
 }
 
 aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
-    return entry(Function::aclrtDeviceEnablePeerAccess, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtDeviceEnablePeerAccess, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         if (flags != 0) {
             fail_unremembered(ACL_ERROR_FEATURE_UNSUPPORTED, "flags must be 0, not %u", flags);
         }
@@ -119,14 +119,14 @@ aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
 }
 
 aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
-    return entry(Function::aclrtDeviceDisablePeerAccess, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtDeviceDisablePeerAccess, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         const Device &peer = require_peer(sim, peerDeviceId);
         require_current_device(sim).accessible_peers.erase(peer.physical_id);
     });
 }
 
 aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int32_t *status) {
-    return entry(Function::aclrtDevicePeerAccessStatus, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtDevicePeerAccessStatus, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(status, "status");
         if (!exists(sim, deviceId) || !exists(sim, peerDeviceId)) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "device %d or %d does not exist", deviceId, peerDeviceId);
@@ -137,7 +137,7 @@ aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int
 }
 
 aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t *value) {
-    return entry(Function::aclrtGetDevicesTopo, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetDevicesTopo, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(value, "value");
         if (config().visible_is_set) {  // else the ids go to the driver unchecked (section 5 [obs])
             require_device(sim, deviceId);
@@ -149,7 +149,7 @@ aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t
 
 aclError aclrtDeviceGetHostAtomicCapabilities(uint32_t *capabilities, const aclrtAtomicOperation *operations,
                                               const uint32_t count, int32_t deviceId) {
-    return entry(Function::aclrtDeviceGetHostAtomicCapabilities, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtDeviceGetHostAtomicCapabilities, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_operations(capabilities, operations, count);
         require_device(sim, deviceId);
         write_capabilities(capabilities, operations, count, /*reduces=*/false);
@@ -158,7 +158,7 @@ aclError aclrtDeviceGetHostAtomicCapabilities(uint32_t *capabilities, const aclr
 
 aclError aclrtDeviceGetP2PAtomicCapabilities(uint32_t *capabilities, const aclrtAtomicOperation *operations,
                                              const uint32_t count, int32_t srcDeviceId, int32_t dstDeviceId) {
-    return entry(Function::aclrtDeviceGetP2PAtomicCapabilities, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtDeviceGetP2PAtomicCapabilities, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_operations(capabilities, operations, count);
         if (srcDeviceId == dstDeviceId) {
             fail(ACL_ERROR_RT_INVALID_DEVICEID, "source and destination are both device %d", srcDeviceId);

@@ -18,7 +18,8 @@ void require_export_flags(std::uint64_t flags) {
     }
 }
 
-const ExportedPages &export_memory(Simulator &sim, aclrtDrvMemHandle handle, std::uint64_t flags) {
+const ExportedPages &export_memory(Simulator &sim, aclrtDrvMemHandle handle, std::uint64_t flags)
+    REQUIRES(engine_lock) {
     PhysicalMemory &memory = require_handle<PhysicalMemory>(sim, handle, "physical memory");
     if (memory.exported || memory.is_imported()) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the memory was exported already, or is another process's");
@@ -53,7 +54,8 @@ void write_number(aclrtMemSharedHandleType type, std::uint64_t number, void *han
     std::memcpy(handle, &number, sizeof number);
 }
 
-void permit(Simulator &sim, std::uint64_t number, const std::int32_t *processes, std::size_t count) {
+void permit(Simulator &sim, std::uint64_t number, const std::int32_t *processes, std::size_t count)
+    REQUIRES(engine_lock) {
     for (const auto &memory : sim.core.registry().all<PhysicalMemory>()) {
         if (memory->exported && memory->exported->number() == number) {
             memory->exported->permit(processes, count);
@@ -71,7 +73,7 @@ void require_processes(const std::int32_t *processes, std::size_t count) {
     }
 }
 
-aclrtDrvMemHandle import_memory(Simulator &sim, std::uint64_t number, const Device &device) {
+aclrtDrvMemHandle import_memory(Simulator &sim, std::uint64_t number, const Device &device) REQUIRES(engine_lock) {
     auto pages = ExportedPages::open(SharedMemory::name_of(number));
     if (!pages) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "no other process that lives exports memory as %#llx",
@@ -95,7 +97,7 @@ aclrtDrvMemHandle import_memory(Simulator &sim, std::uint64_t number, const Devi
 
 aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclrtMemHandleType handleType, uint64_t flags,
                                          uint64_t *shareableHandle) {
-    return entry(Function::aclrtMemExportToShareableHandle, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemExportToShareableHandle, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(handle, "handle");
         if (handleType != ACL_MEM_HANDLE_TYPE_NONE) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "handle type %d is not ACL_MEM_HANDLE_TYPE_NONE",
@@ -109,7 +111,7 @@ aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclrtMemHandl
 
 aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t flags, aclrtMemSharedHandleType shareType,
                                            void *shareableHandle) {
-    return entry(Function::aclrtMemExportToShareableHandleV2, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemExportToShareableHandleV2, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(handle, "handle");
         require(shareableHandle, "shareableHandle");
         require_share_type(shareType);
@@ -122,7 +124,7 @@ aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t fl
 }
 
 aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t *pid, size_t pidNum) {
-    return entry(Function::aclrtMemSetPidToShareableHandle, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemSetPidToShareableHandle, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_processes(pid, pidNum);
         permit(sim, shareableHandle, pid, pidNum);
     });
@@ -130,7 +132,7 @@ aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t *pid,
 
 aclError aclrtMemSetPidToShareableHandleV2(void *shareableHandle, aclrtMemSharedHandleType shareType, int32_t *pid,
                                            size_t pidNum) {
-    return entry(Function::aclrtMemSetPidToShareableHandleV2, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemSetPidToShareableHandleV2, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(shareableHandle, "shareableHandle");
         require_processes(pid, pidNum);
         require_share_type(shareType);
@@ -139,7 +141,7 @@ aclError aclrtMemSetPidToShareableHandleV2(void *shareableHandle, aclrtMemShared
 }
 
 aclError aclrtMemImportFromShareableHandle(uint64_t shareableHandle, int32_t deviceId, aclrtDrvMemHandle *handle) {
-    return entry(Function::aclrtMemImportFromShareableHandle, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemImportFromShareableHandle, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(handle, "handle");
         *handle = import_memory(sim, shareableHandle, require_device(sim, deviceId));
     });
@@ -147,7 +149,7 @@ aclError aclrtMemImportFromShareableHandle(uint64_t shareableHandle, int32_t dev
 
 aclError aclrtMemImportFromShareableHandleV2(void *shareableHandle, aclrtMemSharedHandleType shareType, uint64_t flags,
                                              aclrtDrvMemHandle *handle) {
-    return entry(Function::aclrtMemImportFromShareableHandleV2, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemImportFromShareableHandleV2, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(shareableHandle, "shareableHandle");
         require(handle, "handle");
         if (flags != 0) {

@@ -7,7 +7,8 @@
 using namespace aclsim;
 
 int32_t aclsimHold(int32_t on) {
-    return ungated_entry(Function::aclsimHold, [&](Simulator &sim, Lock &) { sim.core.hold(on != 0); });
+    return ungated_entry(Function::aclsimHold,
+                         [&](Simulator &sim, Lock &) REQUIRES(engine_lock) { sim.core.hold(on != 0); });
 }
 
 aclError aclsimGetInfo(aclsimInfo *info) {
@@ -25,7 +26,7 @@ int32_t aclsimIsSimulated(const char *function) { return info_of(find_function(f
 namespace {
 
 // A handle that is no live stream would never match a task.
-StreamFilter filter_of(Simulator &sim, aclrtStream stream) {
+StreamFilter filter_of(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     if (stream != nullptr) {
         require_handle<Stream>(sim, stream, "stream");
     }
@@ -35,37 +36,39 @@ StreamFilter filter_of(Simulator &sim, aclrtStream stream) {
 }  // namespace
 
 aclError aclsimFailCall(const char *function, uint64_t nth, aclError code) {
-    return entry(Function::aclsimFailCall, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclsimFailCall, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(function, "function");
         sim.faults.fail_call(function, nth, code);
     });
 }
 
 aclError aclsimFailTask(aclrtStream stream, uint64_t nth, aclError code) {
-    return entry(Function::aclsimFailTask,
-                 [&](Simulator &sim, Lock &) { sim.faults.fail_task(filter_of(sim, stream), nth, code); });
+    return entry(Function::aclsimFailTask, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        sim.faults.fail_task(filter_of(sim, stream), nth, code);
+    });
 }
 
 aclError aclsimDelayTasks(aclrtStream stream, uint64_t microseconds) {
-    return entry(Function::aclsimDelayTasks, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclsimDelayTasks, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         const auto delay = std::chrono::microseconds(std::min<uint64_t>(microseconds, INT64_MAX));
         sim.faults.delay_tasks(filter_of(sim, stream), delay);
     });
 }
 
 aclError aclsimLoseDevice(int32_t deviceId, aclError code) {
-    return entry(Function::aclsimLoseDevice,
-                 [&](Simulator &sim, Lock &) { lose_device(sim.machine, require_device(sim, deviceId), code); });
+    return entry(Function::aclsimLoseDevice, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        lose_device(sim.machine, require_device(sim, deviceId), code);
+    });
 }
 
 aclError aclsimLimitResource(int32_t deviceId, aclsimResource resource, uint64_t limit) {
-    return entry(Function::aclsimLimitResource, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclsimLimitResource, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         limit_resource(sim.memory, require_device(sim, deviceId), resource, limit);
     });
 }
 
 aclError aclsimClearFaults() {
-    return entry(Function::aclsimClearFaults, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclsimClearFaults, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         sim.faults.clear();
         for (const auto &device : sim.machine.devices) {
             device->lost = ACL_SUCCESS;
@@ -80,7 +83,7 @@ aclError aclsimClearFaults() {
 uint64_t aclsimGetCheckReports(void) {
     uint64_t reports = 0;
     ungated_entry(Function::aclsimGetCheckReports,
-                  [&](Simulator &sim, Lock &) { reports = sim.memory_check.reports(); });
+                  [&](Simulator &sim, Lock &) REQUIRES(engine_lock) { reports = sim.memory_check.reports(); });
     return reports;
 }
 

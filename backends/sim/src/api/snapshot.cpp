@@ -44,7 +44,7 @@ void require_state(bool is_right, aclError code, const char *needed) {
     }
 }
 
-std::vector<std::int32_t> open_devices(Simulator &sim) {
+std::vector<std::int32_t> open_devices(Simulator &sim) REQUIRES(engine_lock) {
     std::vector<std::int32_t> ids;
     for (const auto &device : sim.machine.devices) {
         if (!device->contexts.empty()) {
@@ -55,7 +55,7 @@ std::vector<std::int32_t> open_devices(Simulator &sim) {
 }
 
 // Without the engine lock. While the gate is closed, a callback that calls the runtime waits like every other thread.
-void notify(Simulator &sim, Lock &lock, aclrtSnapShotStage stage) {
+void notify(Simulator &sim, Lock &lock, aclrtSnapShotStage stage) REQUIRES(engine_lock) {
     const std::vector<Listener> listeners = g_listeners;
     const std::vector<std::int32_t> devices = open_devices(sim);
     std::uint32_t failure = 0;
@@ -76,7 +76,7 @@ void notify(Simulator &sim, Lock &lock, aclrtSnapShotStage stage) {
 }
 
 // A backup needs devices at rest. Streams that execute nothing, or that a failure has stopped, are at rest.
-void wait_for_devices(Simulator &sim, Lock &lock) {
+void wait_for_devices(Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
     std::vector<Ref<ContextStream>> streams;
     for (const auto &device : sim.machine.devices) {
         for (const Context *context : device->contexts) {
@@ -108,7 +108,7 @@ auto find_listener(aclrtSnapShotStage stage, aclrtSnapShotCallBack callback) {
 }  // namespace
 
 aclError aclrtSnapShotProcessLock(int pid, void *reserve) {
-    return ungated_entry(Function::aclrtSnapShotProcessLock, [&](Simulator &sim, Lock &lock) {
+    return ungated_entry(Function::aclrtSnapShotProcessLock, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require_own_process(pid, reserve);
         notify(sim, lock, ACL_RT_SNAPSHOT_LOCK_PRE);
         require_state(g_state == State::Running, ACL_ERROR_SNAPSHOT_LOCK_FAILED, "running");
@@ -118,7 +118,7 @@ aclError aclrtSnapShotProcessLock(int pid, void *reserve) {
 }
 
 aclError aclrtSnapShotProcessUnlock(int pid, void *reserve) {
-    return ungated_entry(Function::aclrtSnapShotProcessUnlock, [&](Simulator &sim, Lock &lock) {
+    return ungated_entry(Function::aclrtSnapShotProcessUnlock, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require_own_process(pid, reserve);
         require_state(g_state != State::Running, ACL_ERROR_SNAPSHOT_UNLOCK_FAILED, "locked");
         g_state = State::Running;
@@ -128,7 +128,7 @@ aclError aclrtSnapShotProcessUnlock(int pid, void *reserve) {
 }
 
 aclError aclrtSnapShotProcessBackup(int pid, aclrtSnapShotBackupArgs *args) {
-    return ungated_entry(Function::aclrtSnapShotProcessBackup, [&](Simulator &sim, Lock &lock) {
+    return ungated_entry(Function::aclrtSnapShotProcessBackup, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require_own_process(pid, args);
         const auto require_locked = [] {
             require_state(g_state == State::Locked, ACL_ERROR_SNAPSHOT_BACKUP_FAILED, "locked");
@@ -143,7 +143,7 @@ aclError aclrtSnapShotProcessBackup(int pid, aclrtSnapShotBackupArgs *args) {
 }
 
 aclError aclrtSnapShotProcessRestore(int pid, aclrtSnapShotRestoreArgs *args) {
-    return ungated_entry(Function::aclrtSnapShotProcessRestore, [&](Simulator &sim, Lock &lock) {
+    return ungated_entry(Function::aclrtSnapShotProcessRestore, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require_own_process(pid, args);
         const auto require_backup = [] {
             require_state(g_state == State::BackedUp, ACL_ERROR_SNAPSHOT_RESTORE_FAILED, "backed up");

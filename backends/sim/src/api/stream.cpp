@@ -24,7 +24,7 @@ void require_creatable(std::uint32_t flags) {
 }
 
 aclError create(Function function, aclrtStream *stream, std::uint32_t priority, std::uint32_t flag) {
-    return entry(function, [&](Simulator &sim, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(stream, "stream");
         const std::uint32_t flags = flag & kKnownFlags;  // unknown bits are silently dropped
         if ((flags & ACL_STREAM_DEVICE_USE_ONLY) != 0 && flags != ACL_STREAM_DEVICE_USE_ONLY) {
@@ -40,7 +40,7 @@ aclError create(Function function, aclrtStream *stream, std::uint32_t priority, 
 }
 
 aclError destroy(Function function, aclrtStream stream, bool force) {
-    return entry(function, [&](Simulator &sim, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(stream, "stream");
         ContextStream &found = require_own_stream(sim, stream);
         if (&found == found.context.default_stream.get()) {
@@ -57,7 +57,7 @@ aclError destroy(Function function, aclrtStream stream, bool force) {
     });
 }
 
-void synchronize(Simulator &sim, Lock &lock, aclrtStream stream, std::int32_t timeout_ms) {
+void synchronize(Simulator &sim, Lock &lock, aclrtStream stream, std::int32_t timeout_ms) REQUIRES(engine_lock) {
     const Ref<ContextStream> found(require_stream(sim, stream));
     if (found->is_always_complete()) {
         return;
@@ -82,7 +82,7 @@ void synchronize(Simulator &sim, Lock &lock, aclrtStream stream, std::int32_t ti
 }
 
 // Sets the mode of one stream; STOP flips its whole context.
-void set_failure_mode(ContextStream &stream, std::uint64_t mode) {
+void set_failure_mode(ContextStream &stream, std::uint64_t mode) REQUIRES(engine_lock) {
     const bool stop = (mode & 1) == ACL_STOP_ON_FAILURE;  // only bit 0 counts (section 3)
     if (stream.stops_on_failure && stream.context.failure != ACL_SUCCESS) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u has stopped on a failure", stream.id);
@@ -99,7 +99,7 @@ void set_failure_mode(ContextStream &stream, std::uint64_t mode) {
 }
 
 // NULL means the default stream in control calls only where the chip has a control queue (section 1, NULL stream).
-ContextStream &require_control_stream(Simulator &sim, aclrtStream stream) {
+ContextStream &require_control_stream(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     if (stream == nullptr && !config().product->has_control_queue) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL, and %s takes no default stream here", config().product->name);
     }
@@ -110,24 +110,24 @@ ContextStream &require_control_stream(Simulator &sim, aclrtStream stream) {
 // always on.
 bool has_overflow_switch() { return is_documented_for(Function::aclrtSetStreamOverflowSwitch, *config().product); }
 
-void set_overflow_switch(ContextStream &stream, std::uint32_t value) {
+void set_overflow_switch(ContextStream &stream, std::uint32_t value) REQUIRES(engine_lock) {
     if (has_overflow_switch()) {
         stream.overflow_switch = value;
     }
 }
 
-std::uint32_t overflow_switch(const ContextStream &stream) {
+std::uint32_t overflow_switch(const ContextStream &stream) REQUIRES(engine_lock) {
     return config().product->is_stars ? stream.overflow_switch : 1;
 }
 
-void set_custom_tag(ContextStream &stream, std::uint32_t tag) {
+void set_custom_tag(ContextStream &stream, std::uint32_t tag) REQUIRES(engine_lock) {
     if (config().product->has_control_queue) {  // other chips ignore it
         stream.custom_tag = tag;
     }
 }
 
 // The execution of a model is stopped as a whole.
-ContextStream &require_unbound(ContextStream &stream) {
+ContextStream &require_unbound(ContextStream &stream) REQUIRES(engine_lock) {
     if (stream.keeper != nullptr) {
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is bound to model %u; see aclmdlRIAbort", stream.id,
              model_of(stream)->id);
@@ -136,7 +136,7 @@ ContextStream &require_unbound(ContextStream &stream) {
 }
 
 // The priority as an attribute is a message to the device about a stream of the user's.
-ContextStream &require_prioritized(Simulator &sim, aclrtStream stream) {
+ContextStream &require_prioritized(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     if (stream == nullptr) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL: the default stream's priority is fixed");
     }
@@ -174,11 +174,11 @@ aclError aclrtDestroyStreamForce(aclrtStream stream) {
 
 aclError aclrtSynchronizeStream(aclrtStream stream) {
     return entry(Function::aclrtSynchronizeStream,
-                 [&](Simulator &sim, Lock &lock) { synchronize(sim, lock, stream, -1); });
+                 [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) { synchronize(sim, lock, stream, -1); });
 }
 
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
-    return entry(Function::aclrtSynchronizeStreamWithTimeout, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtSynchronizeStreamWithTimeout, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (timeout < -1) {
             fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is below -1", timeout);
         }
@@ -190,7 +190,7 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) 
 }
 
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
-    return entry(Function::aclrtStreamQuery, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtStreamQuery, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(status, "status");
         const ContextStream &found = require_stream(sim, stream);
         require_context(sim);
@@ -203,14 +203,14 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
 }
 
 aclError aclrtStreamGetId(aclrtStream stream, int32_t *streamId) {
-    return entry(Function::aclrtStreamGetId, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtStreamGetId, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(streamId, "streamId");
         *streamId = static_cast<int32_t>(require_stream(sim, stream).id);
     });
 }
 
 aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority) {
-    return entry(Function::aclrtStreamGetPriority, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtStreamGetPriority, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(priority, "priority");
         const ContextStream &found = require_stream(sim, stream);
         require_context(sim);
@@ -219,7 +219,7 @@ aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority) {
 }
 
 aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags) {
-    return entry(Function::aclrtStreamGetFlags, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtStreamGetFlags, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(flags, "flags");
         const ContextStream &found = require_stream(sim, stream);
         require_context(sim);
@@ -228,19 +228,20 @@ aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags) {
 }
 
 aclError aclrtGetStreamAvailableNum(uint32_t *streamCount) {
-    return entry(Function::aclrtGetStreamAvailableNum, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetStreamAvailableNum, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(streamCount, "streamCount");
         *streamCount = require_current_device(sim).stream_ids.available();
     });
 }
 
 aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
-    return entry(Function::aclrtSetStreamFailureMode,
-                 [&](Simulator &sim, Lock &) { set_failure_mode(require_control_stream(sim, stream), mode); });
+    return entry(Function::aclrtSetStreamFailureMode, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        set_failure_mode(require_control_stream(sim, stream), mode);
+    });
 }
 
 aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
-    return entry(Function::aclrtSetStreamOverflowSwitch, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetStreamOverflowSwitch, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         if (flag > 1) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "flag %u is neither 0 nor 1", flag);
         }
@@ -249,14 +250,14 @@ aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
 }
 
 aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag) {
-    return entry(Function::aclrtGetStreamOverflowSwitch, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetStreamOverflowSwitch, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(flag, "flag");
         *flag = overflow_switch(require_own_stream(sim, stream));
     });
 }
 
 aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value) {
-    return entry(Function::aclrtSetStreamAttribute, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtSetStreamAttribute, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(value, "value");
         switch (stmAttrType) {
             case ACL_STREAM_ATTR_FAILURE_MODE:
@@ -286,7 +287,7 @@ aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
 }
 
 aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value) {
-    return entry(Function::aclrtGetStreamAttribute, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetStreamAttribute, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(value, "value");
         switch (stmAttrType) {
             case ACL_STREAM_ATTR_FAILURE_MODE:
@@ -314,7 +315,7 @@ aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
 
 aclError aclrtStreamAbort(aclrtStream stream) {
     constexpr std::chrono::seconds kLongest(60);
-    return entry(Function::aclrtStreamAbort, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtStreamAbort, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require_supported();
         const Ref<ContextStream> found(require_unbound(require_own_stream(sim, stream)));
         if (found->context.device.aborting) {
@@ -327,7 +328,7 @@ aclError aclrtStreamAbort(aclrtStream stream) {
 }
 
 aclError aclrtStreamStop(aclrtStream stream) {
-    return entry(Function::aclrtStreamStop, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtStreamStop, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (stream == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL");
         }
@@ -349,7 +350,7 @@ aclError aclrtStreamStop(aclrtStream stream) {
 }
 
 aclError aclrtPersistentTaskClean(aclrtStream stream) {
-    return entry(Function::aclrtPersistentTaskClean, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtPersistentTaskClean, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         if (stream == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL");
         }
@@ -366,7 +367,7 @@ aclError aclrtPersistentTaskClean(aclrtStream stream) {
 }
 
 aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream) {
-    return entry(Function::aclrtActiveStream, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtActiveStream, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(activeStream, "activeStream");
         require(stream, "stream");
         require_supported();
@@ -380,7 +381,7 @@ aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream) {
 }
 
 aclError aclrtRegStreamStateCallback(const char *regName, aclrtStreamStateCallback callback, void *args) {
-    return entry(Function::aclrtRegStreamStateCallback, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtRegStreamStateCallback, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(regName, "regName");
         if (!sim.machine.state_callbacks.stream.set(regName, callback, args)) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "a callback is registered as \"%s\" already", regName);

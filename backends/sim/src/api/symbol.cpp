@@ -25,7 +25,7 @@ void require_direction(const Access &access) {
 }
 
 // Where the part is on the current device.
-unsigned char *require_part(Simulator &sim, const Access &access) {
+unsigned char *require_part(Simulator &sim, const Access &access) REQUIRES(engine_lock) {
     const std::uint64_t size = sim.memory.symbols.size_of(access.symbol);
     const Device &device = require_current_device(sim);
     if (access.count > SIZE_MAX - access.offset) {
@@ -41,7 +41,7 @@ unsigned char *require_part(Simulator &sim, const Access &access) {
 // Checks, and does the copy in its own way: without a stream, or in the order of one.
 template <class Copy>
 aclError copy_from(Function function, void *dst, std::size_t limit, const Access &access, Copy copy) {
-    return entry(function, [&](Simulator &sim, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (access.count == 0) {
             return;
         }
@@ -59,7 +59,7 @@ aclError copy_from(Function function, void *dst, std::size_t limit, const Access
 
 template <class Copy>
 aclError copy_to(Function function, const void *src, const Access &access, Copy copy) {
-    return entry(function, [&](Simulator &sim, Lock &lock) {
+    return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (access.count == 0) {
             return;
         }
@@ -72,15 +72,14 @@ aclError copy_to(Function function, const void *src, const Access &access, Copy 
 }
 
 auto in_order_of(aclrtStream stream, aclrtMemcpyKind direction) {
-    return [stream, direction](Simulator &sim, Lock &lock, const Transfer &transfer) {
-        copy_block_in_stream(sim, lock, stream, transfer, direction);
-    };
+    return [stream, direction](Simulator &sim, Lock &lock, const Transfer &transfer)
+               REQUIRES(engine_lock) { copy_block_in_stream(sim, lock, stream, transfer, direction); };
 }
 
 }  // namespace
 
 aclError aclrtGetSymbolAddress(const void *symbol, void **devPtr) {
-    return entry(Function::aclrtGetSymbolAddress, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetSymbolAddress, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(symbol, "symbol");
         require(devPtr, "devPtr");
         require_supported();
@@ -90,7 +89,7 @@ aclError aclrtGetSymbolAddress(const void *symbol, void **devPtr) {
 }
 
 aclError aclrtGetSymbolSize(const void *symbol, size_t *size) {
-    return entry(Function::aclrtGetSymbolSize, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtGetSymbolSize, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(symbol, "symbol");
         require(size, "size");
         require_supported();
@@ -125,7 +124,7 @@ aclError aclrtMemcpyToSymbolAsync(const void *symbol, const void *src, size_t co
 }
 
 aclError aclsimRegisterSymbol(const void *symbol, const void *content, size_t size) {
-    return entry(Function::aclsimRegisterSymbol, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclsimRegisterSymbol, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(symbol, "symbol");
         require(content, "content");
         if (size == 0) {
@@ -140,7 +139,7 @@ aclError aclsimRegisterSymbol(const void *symbol, const void *content, size_t si
 }
 
 aclError aclsimUnregisterSymbol(const void *symbol) {
-    return entry(Function::aclsimUnregisterSymbol, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclsimUnregisterSymbol, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(symbol, "symbol");
         sim.memory.symbols.remove(symbol);
     });

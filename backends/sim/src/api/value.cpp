@@ -14,7 +14,7 @@ constexpr std::uint32_t kHighestWaitFlag = ACL_STREAM_WAIT_VALUE_NOR;
 
 // The documents demand 8-byte alignment, which the runtime does not check; here it is an error rather than a torn
 // value.
-void require_value_address(Simulator &sim, const void *address, AccessMode mode) {
+void require_value_address(Simulator &sim, const void *address, AccessMode mode) REQUIRES(engine_lock) {
     const bool is_device = sim.memory.space().locate(address).place == Place::Device;
     const bool is_aligned = reinterpret_cast<std::uintptr_t>(address) % sizeof(std::uint64_t) == 0;
     if (!is_device || !is_aligned || !sim.memory.space().is_live(address, sizeof(std::uint64_t))) {
@@ -27,7 +27,7 @@ void require_value_address(Simulator &sim, const void *address, AccessMode mode)
 }  // namespace
 
 aclError aclrtValueWrite(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
-    return entry(Function::aclrtValueWrite, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtValueWrite, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(devAddr, "devAddr");
         require_supported();
         if (flag != 0) {
@@ -41,7 +41,7 @@ aclError aclrtValueWrite(void *devAddr, uint64_t value, uint32_t flag, aclrtStre
 }
 
 aclError aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
-    return entry(Function::aclrtValueWait, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtValueWait, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(devAddr, "devAddr");
         require_supported();
         if (flag > kHighestWaitFlag) {

@@ -89,7 +89,7 @@ void require_no_flags(std::uint64_t flags) {
     }
 }
 
-PhysicalMemory &require_memory(Simulator &sim, aclrtDrvMemHandle handle) {
+PhysicalMemory &require_memory(Simulator &sim, aclrtDrvMemHandle handle) REQUIRES(engine_lock) {
     return require_handle<PhysicalMemory>(sim, handle, "physical memory");
 }
 
@@ -105,7 +105,7 @@ void require_reservation(void **pointer, std::uint64_t size, std::uint64_t flags
 
 aclError map(Function function, void *pointer, std::size_t size, std::size_t offset, aclrtDrvMemHandle handle,
              std::uint64_t flags, bool is_accessible) {
-    return entry(function, [&](Simulator &sim, Lock &) {
+    return entry(function, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(pointer, "virPtr");
         require(handle, "handle");
         require_size(size);
@@ -123,7 +123,7 @@ aclError map(Function function, void *pointer, std::size_t size, std::size_t off
 }  // namespace
 
 aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrtPhysicalMemProp *prop, uint64_t flags) {
-    return entry(Function::aclrtMallocPhysical, [&](Simulator &sim, Lock &lock) {
+    return entry(Function::aclrtMallocPhysical, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(handle, "handle");
         require(prop, "prop");
         require_size(size);
@@ -147,7 +147,7 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrt
 }
 
 aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
-    return entry(Function::aclrtFreePhysical, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtFreePhysical, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(handle, "handle");
         PhysicalMemory &memory = require_memory(sim, handle);
         if (--memory.references == 0) {
@@ -158,7 +158,7 @@ aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
 }
 
 aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t, void *expectPtr, uint64_t flags) {
-    return entry(Function::aclrtReserveMemAddress, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtReserveMemAddress, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_reservation(virPtr, size, flags);
         if (expectPtr != nullptr && config().product->has(kHasSimt)) {
             fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
@@ -173,7 +173,7 @@ aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t, void *expect
 }
 
 aclError aclrtReserveMemAddressNoUCMemory(void **virPtr, size_t size, size_t, void *expectPtr, uint64_t flags) {
-    return entry(Function::aclrtReserveMemAddressNoUCMemory, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtReserveMemAddressNoUCMemory, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_reservation(virPtr, size, flags);
         if (expectPtr == nullptr) {
             fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
@@ -187,7 +187,7 @@ aclError aclrtReserveMemAddressNoUCMemory(void **virPtr, size_t size, size_t, vo
 }
 
 aclError aclrtReleaseMemAddress(void *virPtr) {
-    return entry(Function::aclrtReleaseMemAddress, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtReleaseMemAddress, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(virPtr, "virPtr");
         sim.memory.virtual_memory.release(virPtr);
     });
@@ -202,14 +202,14 @@ aclError aclrtMemMapNoAccess(void *virPtr, size_t size, size_t offset, aclrtDrvM
 }
 
 aclError aclrtUnmapMem(void *virPtr) {
-    return entry(Function::aclrtUnmapMem, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtUnmapMem, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(virPtr, "virPtr");
         sim.memory.virtual_memory.unmap(virPtr);
     });
 }
 
 aclError aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc *desc, size_t count) {
-    return entry(Function::aclrtMemSetAccess, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemSetAccess, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         if (virPtr == nullptr || desc == nullptr || count == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "virPtr or desc is NULL, or there is no description");
         }
@@ -222,14 +222,15 @@ aclError aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc *desc, 
             }
             sim.memory.virtual_memory.require_settable(virPtr, size, desc[i]);
         }
-        std::for_each(desc, desc + count,
-                      [&](const auto &it) { sim.memory.virtual_memory.set_access(virPtr, it.location); });
+        std::for_each(desc, desc + count, [&](const auto &it) REQUIRES(engine_lock) {
+            sim.memory.virtual_memory.set_access(virPtr, it.location);
+        });
     });
 }
 
 aclError aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location, uint64_t *flag) {
     constexpr std::uint64_t kNeverGranted = 0x7FFFFFFF;  // success with a marker [drv]; its number is not documented
-    return entry(Function::aclrtMemGetAccess, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemGetAccess, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(virPtr, "virPtr");
         require(location, "location");
         require(flag, "flag");
@@ -240,7 +241,7 @@ aclError aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location, uint64_t *f
 }
 
 aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop, aclrtMemGranularityOptions, size_t *granularity) {
-    return entry(Function::aclrtMemGetAllocationGranularity, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemGetAllocationGranularity, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(prop, "prop");
         require(granularity, "granularity");
         const Attribute &attribute = require_attribute(*prop);
@@ -252,7 +253,7 @@ aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop, aclrtMemGr
 }
 
 aclError aclrtMemRetainAllocationHandle(void *virPtr, aclrtDrvMemHandle *handle) {
-    return entry(Function::aclrtMemRetainAllocationHandle, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemRetainAllocationHandle, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(virPtr, "virPtr");
         require(handle, "handle");
         const auto &memory = sim.memory.virtual_memory.memory_at(virPtr);
@@ -266,18 +267,19 @@ aclError aclrtMemRetainAllocationHandle(void *virPtr, aclrtDrvMemHandle *handle)
 }
 
 aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle, aclrtPhysicalMemProp *prop) {
-    return entry(Function::aclrtMemGetAllocationPropertiesFromHandle, [&](Simulator &sim, Lock &) {
-        require(handle, "handle");
-        require(prop, "prop");
-        const PhysicalMemory &memory = require_memory(sim, handle);
-        *prop = memory.properties();
-        const Attribute *found = find_attribute(prop->memAttr);
-        prop->memAttr = is_on_device(*prop) ? found->on_device : found->on_host;
-    });
+    return entry(Function::aclrtMemGetAllocationPropertiesFromHandle,
+                 [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+                     require(handle, "handle");
+                     require(prop, "prop");
+                     const PhysicalMemory &memory = require_memory(sim, handle);
+                     *prop = memory.properties();
+                     const Attribute *found = find_attribute(prop->memAttr);
+                     prop->memAttr = is_on_device(*prop) ? found->on_device : found->on_host;
+                 });
 }
 
 aclError aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize) {
-    return entry(Function::aclrtMemGetAddressRange, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemGetAddressRange, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(ptr, "ptr");
         if (pbase == nullptr && psize == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "pbase and psize are both NULL");
@@ -297,7 +299,7 @@ aclError aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize) {
 }
 
 aclError aclrtMemMapSelectedLink(void *virPtrDst, size_t size, void *virPtrSrc, uint32_t linkIdx) {
-    return entry(Function::aclrtMemMapSelectedLink, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemMapSelectedLink, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(virPtrDst, "virPtrDst");
         require_size(size);
         require(virPtrSrc, "virPtrSrc");
@@ -310,7 +312,7 @@ aclError aclrtMemMapSelectedLink(void *virPtrDst, size_t size, void *virPtrSrc, 
 }
 
 aclError aclrtMemMapSetLink(aclrtDrvMemHandle handle, aclrtMemLinkType adviceLink) {
-    return entry(Function::aclrtMemMapSetLink, [&](Simulator &sim, Lock &) {
+    return entry(Function::aclrtMemMapSetLink, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(handle, "handle");
         if (adviceLink < ACL_RT_MEM_ACCESS_LINK_SIO || adviceLink > ACL_RT_MEM_ACCESS_UB_MULTI_PORT_PATH) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no link %d", static_cast<int>(adviceLink));

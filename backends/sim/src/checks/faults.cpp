@@ -30,7 +30,7 @@ class FaultyTask final : public Task {
     }
     TaskKind kind() const override { return task_->kind(); }
 
-    Start start(Stream &stream) override {
+    Start start(Stream &stream) override REQUIRES(engine_lock) {
         if (delay_.count() > 0 && !has_waited_) {
             if (!core_.timer().is_armed(stream)) {
                 core_.timer().arm(stream, core_.clock().now() + delay_);
@@ -51,30 +51,30 @@ class FaultyTask final : public Task {
         result = task_->result;
         was_cut_short = task_->was_cut_short;
     }
-    void finish() override { task_->finish(); }
+    void finish() override REQUIRES(engine_lock) { task_->finish(); }
     Executor *executor() override { return task_->executor(); }
-    void cancel(Stream &stream) override { task_->cancel(stream); }
-    void rewind() override {
+    void cancel(Stream &stream) override REQUIRES(engine_lock) { task_->cancel(stream); }
+    void rewind() override REQUIRES(engine_lock) {
         has_waited_ = false;
         task_->rewind();
     }
-    void note_queued(const Stream &stream) override {
+    void note_queued(const Stream &stream) override REQUIRES(engine_lock) {
         task_->sequence = sequence;
         task_->note_queued(stream);
     }
-    bool expire() override { return is_delayed() ? (has_waited_ = true) : task_->expire(); }
-    void add_causes(Causes &causes) const override {
+    bool expire() override REQUIRES(engine_lock) { return is_delayed() ? (has_waited_ = true) : task_->expire(); }
+    void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
         if (is_delayed()) {
             causes.list.push_back({nullptr, 0, Outside::Clock});
         } else {
             task_->add_causes(causes);
         }
     }
-    std::string awaited() const override {
+    std::string awaited() const override REQUIRES(engine_lock) {
         return is_delayed() ? "the end of a delay by aclsimDelayTasks" : task_->awaited();
     }
-    std::vector<Ref<Stream>> parts() const override { return task_->parts(); }
-    bool blocks_for_callback() const override { return task_->blocks_for_callback(); }
+    std::vector<Ref<Stream>> parts() const override REQUIRES(engine_lock) { return task_->parts(); }
+    bool blocks_for_callback() const override REQUIRES(engine_lock) { return task_->blocks_for_callback(); }
 
   private:
     bool is_delayed() const { return delay_.count() > 0 && !has_waited_; }
@@ -215,7 +215,7 @@ constexpr ResourceName kResources[] = {
     {"memory", ACLSIM_RESOURCE_MEMORY},
 };
 
-bool apply_limit(Memory &memory, const std::string &name, std::uint64_t limit) {
+bool apply_limit(Memory &memory, const std::string &name, std::uint64_t limit) REQUIRES(engine_lock) {
     for (const ResourceName &known : kResources) {
         if (name == known.name) {
             for (const auto &device : memory.machine.devices) {
@@ -237,7 +237,7 @@ bool parse_stream(const std::string &text, StreamFilter &streams) {
 }
 
 // One of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, limit:RESOURCE=N, lose:DEVICE=CODE.
-bool apply_one(Faults &faults, Memory &memory, const std::string &entry) {
+bool apply_one(Faults &faults, Memory &memory, const std::string &entry) REQUIRES(engine_lock) {
     const std::size_t equals = entry.find('=');
     std::uint64_t value = 0;
     if (equals == std::string::npos || !parse_number(entry.substr(equals + 1), value)) {

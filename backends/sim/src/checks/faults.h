@@ -21,7 +21,7 @@ struct Device;
 struct StreamFilter {
     void *handle = nullptr;
     std::int64_t id = -1;
-    bool matches(const Stream &stream) const;
+    bool matches(const Stream &stream) const REQUIRES(engine_lock);
 };
 
 // Guarded by the engine's lock. As the task filter of the core it replaces a task that a rule is for by one that fails,
@@ -31,15 +31,15 @@ class Faults final : public TaskFilter {
     explicit Faults(Core &core) : core_(core) {}
     // The nth call or task from now on fails, or every one if nth is 0. Arguments that make no
     // sense fail with ACL_ERROR_INVALID_PARAM.
-    void fail_call(const std::string &function, std::uint64_t nth, aclError code);
-    void fail_task(const StreamFilter &streams, std::uint64_t nth, aclError code);
+    void fail_call(const std::string &function, std::uint64_t nth, aclError code) REQUIRES(engine_lock);
+    void fail_task(const StreamFilter &streams, std::uint64_t nth, aclError code) REQUIRES(engine_lock);
     // A task starts by the delay later than it could; 0 ends the delay.
-    void delay_tasks(const StreamFilter &streams, std::chrono::microseconds delay);
-    void clear();
+    void delay_tasks(const StreamFilter &streams, std::chrono::microseconds delay) REQUIRES(engine_lock);
+    void clear() REQUIRES(engine_lock);
 
     static bool concerns_calls() { return concerns_calls_.load(std::memory_order_relaxed); }  // without the lock
-    void check_call(Function function);  // throws the failure when it is its turn
-    std::unique_ptr<Task> filter(const Stream &stream, std::unique_ptr<Task> task) override;
+    void check_call(Function function) REQUIRES(engine_lock);  // throws the failure when it is its turn
+    std::unique_ptr<Task> filter(const Stream &stream, std::unique_ptr<Task> task) override REQUIRES(engine_lock);
 
   private:
     static std::atomic<bool> concerns_calls_;
@@ -63,19 +63,19 @@ class Faults final : public TaskFilter {
         std::chrono::microseconds delay;
     };
     Core &core_;
-    std::vector<CallRule> calls_;
-    std::vector<TaskRule> tasks_;
-    std::vector<DelayRule> delays_;
+    std::vector<CallRule> calls_ GUARDED_BY(engine_lock);
+    std::vector<TaskRule> tasks_ GUARDED_BY(engine_lock);
+    std::vector<DelayRule> delays_ GUARDED_BY(engine_lock);
 };
 
 // From now on everything on the device fails with the code, until the last of its contexts is gone. Engine lock held.
-void lose_device(Machine &machine, Device &device, aclError code);
+void lose_device(Machine &machine, Device &device, aclError code) REQUIRES(engine_lock);
 
 // How many of a resource a device gives out, memory in bytes.
-void limit_resource(Memory &memory, Device &device, aclsimResource resource, std::uint64_t limit);
+void limit_resource(Memory &memory, Device &device, aclsimResource resource, std::uint64_t limit) REQUIRES(engine_lock);
 constexpr std::uint64_t kNoLimit = UINT64_MAX;
 
 // Carries out what ASCEND_RT_SIM_FAULTS asks for; returns what is wrong with it, or "".
-std::string apply_faults(Faults &faults, Memory &memory, const std::string &text);
+std::string apply_faults(Faults &faults, Memory &memory, const std::string &text) REQUIRES(engine_lock);
 
 }  // namespace aclsim

@@ -250,7 +250,7 @@ MemoryCheck::Blocks MemoryCheck::find_live(const void *address, std::uint64_t si
     }
     const std::uintptr_t end = as_integer(address) + size;
     Blocks used{it->second};
-    const auto goes_on = [&](const Block &last) {
+    const auto goes_on = [&](const Block &last) REQUIRES(engine_lock) {
         return ++it != live_.end() && last.end() < end && last.end() == it->first && last.pages == Pages::Shared &&
                it->second->pages == Pages::Shared;
     };

@@ -24,53 +24,57 @@ struct MemoryUses;
 // Guarded by the engine's lock.
 class MemoryCheck final : public Observer {
   public:
-    std::uint64_t reports() const { return reports_; }
+    std::uint64_t reports() const REQUIRES(engine_lock) { return reports_; }
 
-    void submitted(Time, const Stream &stream, const Task &task, const Submission &submission) override;
-    void ended(Time, const Stream &, const Task &task) override { uses_.erase(&task); }
-    void dropped(Time, const Stream &, const Task &task, aclError) override { uses_.erase(&task); }
+    void submitted(Time, const Stream &stream, const Task &task, const Submission &submission) override
+        REQUIRES(engine_lock);
+    void ended(Time, const Stream &, const Task &task) override REQUIRES(engine_lock) { uses_.erase(&task); }
+    void dropped(Time, const Stream &, const Task &task, aclError) override REQUIRES(engine_lock) {
+        uses_.erase(&task);
+    }
 
-    void allocated(Time, const Allocation &allocation) override;
-    void freed(Time, const void *address) override;
-    void freed_all(Time, std::uintptr_t begin, std::uint64_t size) override;
-    void free_submitted(Time, const void *address, std::uint64_t number) override;
-    void free_reached(Time, std::uint64_t number) override;
-    void free_dropped(Time, std::uint64_t number) override;
-    void allocation_reached(Time, std::uint64_t number) override;
-    void freed_nothing(Time, const void *address) override;
-    void freed_registered(Time, const void *address) override;
+    void allocated(Time, const Allocation &allocation) override REQUIRES(engine_lock);
+    void freed(Time, const void *address) override REQUIRES(engine_lock);
+    void freed_all(Time, std::uintptr_t begin, std::uint64_t size) override REQUIRES(engine_lock);
+    void free_submitted(Time, const void *address, std::uint64_t number) override REQUIRES(engine_lock);
+    void free_reached(Time, std::uint64_t number) override REQUIRES(engine_lock);
+    void free_dropped(Time, std::uint64_t number) override REQUIRES(engine_lock);
+    void allocation_reached(Time, std::uint64_t number) override REQUIRES(engine_lock);
+    void freed_nothing(Time, const void *address) override REQUIRES(engine_lock);
+    void freed_registered(Time, const void *address) override REQUIRES(engine_lock);
 
     // What the present call works on stays in use until the call ends; before, the task that it submits takes the use
     // over.
-    void call_began(Time) override;
-    void call_accesses(Time, const Access &access) override;
-    void call_done_with_memory(Time) override;
-    void call_ended(Time) override;
-    void accessed(Time, const Task &task, const Access &access, bool is_there) override;
-    void replayed(Time, const Task &kept, const Task &replay) override;
-    void explain(const void *address, std::string &text) const override;
+    void call_began(Time) override REQUIRES(engine_lock);
+    void call_accesses(Time, const Access &access) override REQUIRES(engine_lock);
+    void call_done_with_memory(Time) override REQUIRES(engine_lock);
+    void call_ended(Time) override REQUIRES(engine_lock);
+    void accessed(Time, const Task &task, const Access &access, bool is_there) override REQUIRES(engine_lock);
+    void replayed(Time, const Task &kept, const Task &replay) override REQUIRES(engine_lock);
+    void explain(const void *address, std::string &text) const override REQUIRES(engine_lock);
 
     struct Block;
     using Blocks = std::vector<std::shared_ptr<Block>>;
 
   private:
     using Live = std::map<std::uintptr_t, std::shared_ptr<Block>>;
-    void report(const std::string &text);
-    std::string words_for(const void *address) const;
-    void examine(const std::string &who, const Access &access, const Blocks &used);
-    void report_uses(const Block &block);
-    void reach_free(Block &block);
-    Blocks find_live(const void *address, std::uint64_t size) const;
-    Blocks find_in_stream(const void *address, std::uint64_t size) const;
-    Live::const_iterator find_before(const void *address) const;
-    std::shared_ptr<Block> find_retired(const void *address) const;
-    std::shared_ptr<Block> retire(Live::iterator block);
+    void report(const std::string &text) REQUIRES(engine_lock);
+    std::string words_for(const void *address) const REQUIRES(engine_lock);
+    void examine(const std::string &who, const Access &access, const Blocks &used) REQUIRES(engine_lock);
+    void report_uses(const Block &block) REQUIRES(engine_lock);
+    void reach_free(Block &block) REQUIRES(engine_lock);
+    Blocks find_live(const void *address, std::uint64_t size) const REQUIRES(engine_lock);
+    Blocks find_in_stream(const void *address, std::uint64_t size) const REQUIRES(engine_lock);
+    Live::const_iterator find_before(const void *address) const REQUIRES(engine_lock);
+    std::shared_ptr<Block> find_retired(const void *address) const REQUIRES(engine_lock);
+    std::shared_ptr<Block> retire(Live::iterator block) REQUIRES(engine_lock);
 
-    Live live_;
-    std::deque<std::shared_ptr<Block>> retired_;                 // the newest ones, oldest first
-    std::map<std::uint64_t, std::shared_ptr<Block>> in_stream_;  // that a stream has yet to reach, by number
-    std::map<const Task *, std::shared_ptr<MemoryUses>> uses_;   // of tasks that are not done
-    std::uint64_t reports_ = 0;
+    Live live_ GUARDED_BY(engine_lock);
+    std::deque<std::shared_ptr<Block>> retired_ GUARDED_BY(engine_lock);  // the newest ones, oldest first
+    // That a stream has yet to reach, by number.
+    std::map<std::uint64_t, std::shared_ptr<Block>> in_stream_ GUARDED_BY(engine_lock);
+    std::map<const Task *, std::shared_ptr<MemoryUses>> uses_ GUARDED_BY(engine_lock);  // of tasks that are not done
+    std::uint64_t reports_ GUARDED_BY(engine_lock) = 0;
 };
 
 }  // namespace aclsim

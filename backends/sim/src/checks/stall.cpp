@@ -44,7 +44,7 @@ std::string name_of(const Stream &stream, std::uint64_t sequence) {
 
 std::string heading(const HostWait &wait) { return "ascend_rt simulator: " + std::string(wait.function()); }
 
-std::string awaited_by(const HostWait &wait) {
+std::string awaited_by(const HostWait &wait) REQUIRES(engine_lock) {
     const Cause &cause = wait.cause();
     if (cause.stream == nullptr) {
         return wait.awaited();
@@ -54,15 +54,15 @@ std::string awaited_by(const HostWait &wait) {
 }
 
 // The wait of the user code that the stream runs, which moves when its wait ends; nullptr: none without a limit.
-const HostWait *wait_of_runner(const Core &core, const Stream &stream) {
+const HostWait *wait_of_runner(const Core &core, const Stream &stream) REQUIRES(engine_lock) {
     const auto &waits = core.host_waits();
-    const auto found = std::find_if(waits.begin(), waits.end(), [&](const HostWait *wait) {
+    const auto found = std::find_if(waits.begin(), waits.end(), [&](const HostWait *wait) REQUIRES(engine_lock) {
         return wait->is_asleep() && wait->thread() == stream.runner && !wait->has_deadline();
     });
     return stream.state != Stream::State::Running || found == waits.end() ? nullptr : *found;
 }
 
-std::string doing(const Core &core, const Stream &stream, const Task &head) {
+std::string doing(const Core &core, const Stream &stream, const Task &head) REQUIRES(engine_lock) {
     const HostWait *wait = wait_of_runner(core, stream);
     switch (stream.state) {
         case Stream::State::Idle:
@@ -81,7 +81,7 @@ std::string doing(const Core &core, const Stream &stream, const Task &head) {
     return "waits for " + head.awaited();
 }
 
-std::string line_about(const Core &core, const Stream &stream) {
+std::string line_about(const Core &core, const Stream &stream) REQUIRES(engine_lock) {
     const Task *head = stream.queue.front();
     if (head != nullptr) {
         return "  " + name_of(stream) + ", at task " + std::to_string(head->sequence) + " of " +
@@ -111,7 +111,7 @@ std::size_t count_threads() {
 // anything, but it cannot make a submitted task overtake another one.
 class Mobility {
   public:
-    Mobility(Core &core, const HostWait &wait) : core_(core), wait_(wait) {
+    Mobility(Core &core, const HostWait &wait) REQUIRES(engine_lock) : core_(core), wait_(wait) {
         add(wait.cause());
         spread();
         if (!can_end() && asks_for_host_) {
@@ -119,14 +119,14 @@ class Mobility {
         }
     }
 
-    bool can_end() const { return is_mobile(wait_); }
+    bool can_end() const REQUIRES(engine_lock) { return is_mobile(wait_); }
     bool depends_on_host() const { return asks_for_host_; }
-    bool is_mobile(const Stream &stream) const {
+    bool is_mobile(const Stream &stream) const REQUIRES(engine_lock) {
         const auto found = nodes_.find(&stream);
         return found == nodes_.end() || found->second.is_mobile;
     }
     // What a stream that cannot go on by itself waits for.
-    Causes causes_of(const Stream &stream) const {
+    Causes causes_of(const Stream &stream) const REQUIRES(engine_lock) {
         Causes causes;
         if (const HostWait *wait = wait_of_runner(core_, stream)) {
             causes.list.push_back(wait->cause());
@@ -145,26 +145,27 @@ class Mobility {
     };
 
     // Host functions of a context have one thread: the stream whose function it runs.
-    const Stream *ahead_of(const Stream &stream) const {
+    const Stream *ahead_of(const Stream &stream) const REQUIRES(engine_lock) {
         Executor *executor = stream.state == Stream::State::Ready ? stream.queue.front()->executor() : nullptr;
         if (executor == nullptr || executor->can_be_helped) {
             return nullptr;
         }
         const auto streams = core_.registry().all<Stream>();
-        const auto found = std::find_if(streams.begin(), streams.end(), [&](const Ref<Stream> &it) {
-            return it->state == Stream::State::Running && it->queue.front()->executor() == executor;
-        });
+        const REQUIRES(engine_lock) auto found =
+            std::find_if(streams.begin(), streams.end(), [&](const Ref<Stream> &it) REQUIRES(engine_lock) {
+                return it->state == Stream::State::Running && it->queue.front()->executor() == executor;
+            });
         return found == streams.end() ? nullptr : found->get();
     }
 
-    void add(const Cause &cause) {
+    void add(const Cause &cause) REQUIRES(engine_lock) {
         if (cause.stream != nullptr && !cause.stream->is_done(cause.sequence)) {
             add(*cause.stream);
         }
     }
 
     // Adds the stream and all that it waits for; not recursively, because chains may be long.
-    void add(const Stream &first) {
+    void add(const Stream &first) REQUIRES(engine_lock) {
         std::vector<const Stream *> open{&first};
         while (!open.empty()) {
             const Stream &stream = *open.back();
@@ -186,14 +187,14 @@ class Mobility {
 
     // Can any thread of the program act? One that waits here without a limit can if its wait ends, and anything that
     // moves may be what ends it, or run a function of the program.
-    void look_at_host() {
+    void look_at_host() REQUIRES(engine_lock) {
         host_can_act_ = has_free_thread();
         if (!host_can_act_) {
             for (const HostWait *wait : core_.host_waits()) {
                 add(wait->cause());
             }
             for (const auto &stream : core_.registry().all<Stream>()) {
-                const bool can_run = stream->is_active() && stream->group.failure == ACL_SUCCESS;
+                const REQUIRES(engine_lock) bool can_run = stream->is_active() && stream->group.failure == ACL_SUCCESS;
                 if (can_run && stream->queue.front() != nullptr) {
                     add(*stream);
                 }
@@ -202,22 +203,23 @@ class Mobility {
             const auto &waits = core_.host_waits();
             host_can_act_ =
                 std::any_of(nodes_.begin(), nodes_.end(), [](const auto &it) { return it.second.is_mobile; }) ||
-                std::any_of(waits.begin(), waits.end(), [this](const HostWait *wait) { return is_mobile(*wait); });
+                std::any_of(waits.begin(), waits.end(),
+                            [this](const HostWait *wait) REQUIRES(engine_lock) { return is_mobile(*wait); });
         }
         spread();
     }
 
     // All threads of the process but those that wait here without a limit, and the simulator's.
-    bool has_free_thread() const {
+    bool has_free_thread() const REQUIRES(engine_lock) {
         const auto &waits = core_.host_waits();
-        const auto waiting = std::count_if(waits.begin(), waits.end(), [](const HostWait *wait) {
+        const auto waiting = std::count_if(waits.begin(), waits.end(), [](const HostWait *wait) REQUIRES(engine_lock) {
             return wait->is_asleep() && !wait->has_deadline() && !wait->is_of_own_thread();
         });
         const std::size_t threads = count_threads();
         return threads == 0 || threads > static_cast<std::size_t>(waiting) + core_.own_threads();
     }
 
-    bool is_mobile(const Cause &cause) const {
+    bool is_mobile(const Cause &cause) const REQUIRES(engine_lock) {
         switch (cause.outside) {
             case Outside::None:
                 return cause.stream->is_done(cause.sequence) || is_mobile(*cause.stream);
@@ -229,9 +231,11 @@ class Mobility {
                 return true;
         }
     }
-    bool is_mobile(const HostWait &wait) const { return wait.has_deadline() || is_mobile(wait.cause()); }
+    bool is_mobile(const HostWait &wait) const REQUIRES(engine_lock) {
+        return wait.has_deadline() || is_mobile(wait.cause());
+    }
 
-    void spread() {
+    void spread() REQUIRES(engine_lock) {
         for (bool has_changed = true; has_changed;) {
             has_changed = false;
             for (auto node = order_.rbegin(); node != order_.rend(); ++node) {
@@ -241,8 +245,8 @@ class Mobility {
             }
         }
     }
-    bool is_enough(const Causes &causes) const {
-        const auto moves = [this](const Cause &cause) { return is_mobile(cause); };
+    bool is_enough(const Causes &causes) const REQUIRES(engine_lock) {
+        const auto moves = [this](const Cause &cause) REQUIRES(engine_lock) { return is_mobile(cause); };
         return causes.any ? std::any_of(causes.list.begin(), causes.list.end(), moves)
                           : std::all_of(causes.list.begin(), causes.list.end(), moves);
     }
@@ -257,7 +261,7 @@ class Mobility {
 
 // The chain of waits, from what the thread waits for to what keeps it, several lines; only along what can never move,
 // if there is such a thing.
-std::string chain_of(const Core &core, const HostWait &wait, const Mobility &mobility) {
+std::string chain_of(const Core &core, const HostWait &wait, const Mobility &mobility) REQUIRES(engine_lock) {
     const bool is_stuck = !mobility.can_end();
     std::string text;
     std::vector<const Stream *> seen;
@@ -269,10 +273,11 @@ std::string chain_of(const Core &core, const HostWait &wait, const Mobility &mob
         seen.push_back(at);
         text += line_about(core, *at);
         const Causes causes = mobility.causes_of(*at);
-        const auto next = std::find_if(causes.list.begin(), causes.list.end(), [&](const Cause &cause) {
-            return cause.stream != nullptr && !cause.stream->is_done(cause.sequence) &&
-                   (!is_stuck || !mobility.is_mobile(*cause.stream));
-        });
+        const auto next =
+            std::find_if(causes.list.begin(), causes.list.end(), [&](const Cause &cause) REQUIRES(engine_lock) {
+                return cause.stream != nullptr && !cause.stream->is_done(cause.sequence) &&
+                       (!is_stuck || !mobility.is_mobile(*cause.stream));
+            });
         at = next == causes.list.end() ? nullptr : next->stream;
     }
     return text + (is_stuck ? "  and nothing is left that could end that: a deadlock\n" : "");

@@ -11,8 +11,8 @@ namespace aclsim {
 class Stall final : public StallReporter {
   public:
     explicit Stall(Core &core) : core_(core) {}
-    void explain_stall(HostWait &wait) override;
-    bool look_for_deadlock(HostWait &wait) override;
+    void explain_stall(HostWait &wait) override REQUIRES(engine_lock);
+    bool look_for_deadlock(HostWait &wait) override REQUIRES(engine_lock);
 
   private:
     Core &core_;

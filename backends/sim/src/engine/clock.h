@@ -19,14 +19,14 @@ class Clock {
     virtual Time now() const = 0;
     // Until a notification, or until the time has come; false in the second case. As with every condition variable the
     // caller checks its condition again.
-    virtual bool wait_until(Lock &lock, std::condition_variable &changed, Time when) = 0;
+    virtual bool wait_until(Lock &lock, std::condition_variable &changed, Time when) REQUIRES(engine_lock) = 0;
 };
 
 // The host's monotonic clock.
 class SteadyClock final : public Clock {
   public:
     Time now() const override { return std::chrono::steady_clock::now(); }
-    bool wait_until(Lock &lock, std::condition_variable &changed, Time when) override {
+    bool wait_until(Lock &lock, std::condition_variable &changed, Time when) override REQUIRES(engine_lock) {
         if (when == kNever) {
             changed.wait(lock.native());
             return true;

@@ -12,32 +12,32 @@ class Core;
 
 class ConditionTask : public Task {
   public:
-    Start start(Stream &stream) final;
-    void cancel(Stream &stream) override { leave(stream); }
-    void rewind() override { is_armed_ = has_expired_ = false; }
-    bool expire() final { return has_expired_ = true; }
+    Start start(Stream &stream) final REQUIRES(engine_lock);
+    void cancel(Stream &stream) override REQUIRES(engine_lock) { leave(stream); }
+    void rewind() override REQUIRES(engine_lock) { is_armed_ = has_expired_ = false; }
+    bool expire() final REQUIRES(engine_lock) { return has_expired_ = true; }
 
   protected:
     // timeout_s: 0 is none. polls: the condition may come true unnoticed by the engine, because another process or the
     // host writes the memory that it is about.
     ConditionTask(Core &core, std::uint32_t timeout_s, bool polls);
-    virtual bool polls() const { return polls_; }
+    virtual bool polls() const REQUIRES(engine_lock) { return polls_; }
     // Engine lock held. Takes what the condition gives, if it holds now.
-    virtual bool try_pass() = 0;
+    virtual bool try_pass() REQUIRES(engine_lock) = 0;
     // The condition has been passed: tells observers which task made it true, if that is known.
-    virtual void note_passed(const Stream &) {}
+    virtual void note_passed(const Stream &) REQUIRES(engine_lock) {}
     // The wait has ended, in whatever way.
-    virtual void leave(Stream &stream) { waiters().remove(stream); }
+    virtual void leave(Stream &stream) REQUIRES(engine_lock) { waiters().remove(stream); }
     // A task that changes the condition wakes these.
-    virtual Waiters &waiters() = 0;
+    virtual Waiters &waiters() REQUIRES(engine_lock) = 0;
 
     Core &core_;
 
   private:
     std::uint32_t timeout_s_;
     bool polls_;
-    bool is_armed_ = false;
-    bool has_expired_ = false;
+    bool is_armed_ GUARDED_BY(engine_lock) = false;
+    bool has_expired_ GUARDED_BY(engine_lock) = false;
 };
 
 }  // namespace aclsim

@@ -146,7 +146,9 @@ void Core::park(Stream &stream, Start start) {
 
 void Core::advance(Stream &stream) {
     stream.state = Stream::State::Idle;
-    const auto may_go_on = [&] { return stream.is_active() && stream.group.failure == ACL_SUCCESS; };
+    const auto may_go_on = [&]() REQUIRES(engine_lock) {
+        return stream.is_active() && stream.group.failure == ACL_SUCCESS;
+    };
     while (Task *head = may_go_on() ? stream.queue.front() : nullptr) {
         if (!may_start(stream)) {
             stream.state = Stream::State::Held;
@@ -166,7 +168,7 @@ void Core::pump() {
     if (runnable_.empty()) {
         return;
     }
-    const auto look_at = [this](Stream &stream) {
+    const auto look_at = [this](Stream &stream) REQUIRES(engine_lock) {
         if (stream.state != Stream::State::Ready && stream.state != Stream::State::Running) {  // it may be there twice
             advance(stream);
         }

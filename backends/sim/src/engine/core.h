@@ -37,37 +37,37 @@ class Core {
     Core(const Core &) = delete;
     Core &operator=(const Core &) = delete;
 
-    Lock acquire() { return Lock(mutex_); }
+    Lock acquire() ACQUIRE(engine_lock) { return Lock(mutex_); }
 
     // --- submitting and moving streams forward; lock held --------------------------------------------------------
     // What every submission checks; waits while the queue is full, and lets other threads in meanwhile. Fails with
     // what the stream's group says, or when the stream was destroyed meanwhile.
     // true: it waited, and what the caller has looked at before may have changed.
-    bool admit(Lock &lock, Stream &stream) {
+    bool admit(Lock &lock, Stream &stream) REQUIRES(engine_lock) {
         stream.group.require_accepting(stream);
         return must_look_closely(stream) ? admit_slowly(lock, stream) : false;
     }
     // Starts or queues a task on a stream that has just admitted it. Never waits.
     template <class T>
-    void submit(Stream &stream, T task);
+    void submit(Stream &stream, T task) REQUIRES(engine_lock);
     // Queues a task that a model makes, for the next pump(); the stream takes tasks from the model alone.
-    void append(Stream &stream, std::unique_ptr<Task> task);
+    void append(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);
     // The stream's head is to be looked at again: what it waited for has happened.
-    void make_runnable(Stream &stream) { runnable_.push_back(&stream); }
+    void make_runnable(Stream &stream) REQUIRES(engine_lock) { runnable_.push_back(&stream); }
     // Moves all runnable streams forward. The worklist is empty whenever the lock is free.
-    void pump();
+    void pump() REQUIRES(engine_lock);
     // Runs the head of a stream, which is in no ready queue, on the calling thread, without the lock.
-    void run_head(Lock &lock, Stream &stream);
+    void run_head(Lock &lock, Stream &stream) REQUIRES(engine_lock);
     // Drops what is queued. Threads that wait for the stream fail with the reason.
-    void drop_queue(Stream &stream, aclError reason);
+    void drop_queue(Stream &stream, aclError reason) REQUIRES(engine_lock);
     // Waits for the task that runs; the stream takes no tasks meanwhile. false when the deadline has passed. A task
     // that the calling thread runs itself is not waited for.
-    bool await_running(Lock &lock, Stream &stream, Time deadline);
+    bool await_running(Lock &lock, Stream &stream, Time deadline) REQUIRES(engine_lock);
     // Both: the stream is empty afterwards.
-    bool drop_tasks(Lock &lock, Stream &stream, aclError reason, Time deadline);
+    bool drop_tasks(Lock &lock, Stream &stream, aclError reason, Time deadline) REQUIRES(engine_lock);
     // aclsimHold.
-    void hold(bool on);
-    bool is_held() const { return is_held_; }
+    void hold(bool on) REQUIRES(engine_lock);
+    bool is_held() const REQUIRES(engine_lock) { return is_held_; }
 
     // --- waiting -------------------------------------------------------------------------------------------------
     enum class Waited : std::uint8_t {
@@ -78,16 +78,16 @@ class Core {
     };
     // Until the task of that sequence number is done, and what follows from its failure. Without a deadline the calling
     // thread helps to run what it waits for; with one it does not, because nobody knows how long a task takes.
-    Waited wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline);
+    Waited wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline) REQUIRES(engine_lock);
     // Polls for at most config().spin; true when the condition came true.
     template <class Condition>
     bool spin_until(Condition condition) const;
 
     // --- work that must not be done under the lock ---------------------------------------------------------------
-    void defer(std::unique_ptr<Chore> chore) { chores_.push_back(std::move(chore)); }
-    bool has_chores() const { return !chores_.empty() || chores_at_work_ > 0; }
-    void do_chores(Lock &lock);     // those that were deferred since; no other thread does them then
-    void await_chores(Lock &lock);  // all, also those that other threads do
+    void defer(std::unique_ptr<Chore> chore) REQUIRES(engine_lock) { chores_.push_back(std::move(chore)); }
+    bool has_chores() const REQUIRES(engine_lock) { return !chores_.empty() || chores_at_work_ > 0; }
+    void do_chores(Lock &lock) REQUIRES(engine_lock);  // those that were deferred since; no other thread does them then
+    void await_chores(Lock &lock) REQUIRES(engine_lock);  // all, also those that other threads do
 
     // --- parts ---------------------------------------------------------------------------------------------------
     Clock &clock() { return clock_; }
@@ -97,16 +97,16 @@ class Core {
     StreamOrder &stream_order() { return stream_order_; }
     Timer &timer() { return timer_; }
     Executor &workers() { return *workers_; }
-    std::shared_ptr<Executor> create_executor(std::uint32_t threads, bool can_be_helped);
-    void set_filter(TaskFilter *filter) { filter_ = filter; }  // nullptr: none
-    void set_failure_handler(FailureHandler &handler) { failure_handler_ = &handler; }
-    void set_stall_reporter(StallReporter &reporter) { stall_reporter_ = &reporter; }
+    std::shared_ptr<Executor> create_executor(std::uint32_t threads, bool can_be_helped) REQUIRES(engine_lock);
+    void set_filter(TaskFilter *filter) REQUIRES(engine_lock) { filter_ = filter; }  // nullptr: none
+    void set_failure_handler(FailureHandler &handler) REQUIRES(engine_lock) { failure_handler_ = &handler; }
+    void set_stall_reporter(StallReporter &reporter) REQUIRES(engine_lock) { stall_reporter_ = &reporter; }
 
     // --- what the present call of the calling thread works on, for observers -------------------------------------
-    void note_access(const void *address, std::uint64_t size, AccessMode mode, const char *name);
-    void note_done_with_memory();  // the call no longer uses its memory
+    void note_access(const void *address, std::uint64_t size, AccessMode mode, const char *name) REQUIRES(engine_lock);
+    void note_done_with_memory() REQUIRES(engine_lock);  // the call no longer uses its memory
     // A stream's head that starts has read in memory what it works on.
-    void note_found(const Stream &stream, const Access &access, bool is_there) const {
+    void note_found(const Stream &stream, const Access &access, bool is_there) const REQUIRES(engine_lock) {
         if (observers_.any()) {
             observers_.tell(&Observer::accessed, *stream.queue.front(), access, is_there);
         }
@@ -114,36 +114,41 @@ class Core {
     class Call;  // from its beginning to its end
 
     // --- host threads that wait; see HostWait --------------------------------------------------------------------
-    const std::vector<HostWait *> &host_waits() const { return host_waits_; }
-    void begin_wait(HostWait &wait);
-    void end_wait(HostWait &wait);
-    StallReporter &stall_reporter() { return *stall_reporter_; }
-    std::uint64_t changes() const { return changes_; }  // grows with every step that may end or begin a deadlock
+    const std::vector<HostWait *> &host_waits() const REQUIRES(engine_lock) { return host_waits_; }
+    void begin_wait(HostWait &wait) REQUIRES(engine_lock);
+    void end_wait(HostWait &wait) REQUIRES(engine_lock);
+    StallReporter &stall_reporter() REQUIRES(engine_lock) { return *stall_reporter_; }
+    std::uint64_t changes() const REQUIRES(engine_lock) {
+        return changes_;
+    }  // grows with every step that may end or begin a deadlock
     // Threads of the simulator's own: they count themselves.
-    void begin_own_thread();
-    void end_own_thread() { --own_threads_; }
+    void begin_own_thread() REQUIRES(engine_lock);
+    void end_own_thread() REQUIRES(engine_lock) { --own_threads_; }
     static bool is_own_thread();
-    std::uint32_t own_threads() const { return own_threads_; }
+    std::uint32_t own_threads() const REQUIRES(engine_lock) { return own_threads_; }
 
   private:
-    bool may_start(Stream &stream) { return !is_held_ && (scheduler_.takes_first() || scheduler_.may_start(stream)); }
-    static bool must_look_closely(const Stream &stream) {
+    bool may_start(Stream &stream) REQUIRES(engine_lock) {
+        return !is_held_ && (scheduler_.takes_first() || scheduler_.may_start(stream));
+    }
+    static bool must_look_closely(const Stream &stream) REQUIRES(engine_lock) {
         return stream.keeper != nullptr || stream.queue.size() >= config().product->queue_depth;
     }
-    bool admit_slowly(Lock &lock, Stream &stream);
-    bool is_watched() const { return observers_.any() || filter_ != nullptr; }
-    void enqueue(Stream &stream, std::unique_ptr<Task> task);
-    void submit_watched(Stream &stream, std::unique_ptr<Task> task);
-    void tell_submitted(const Stream &stream, const Task &task);
-    Stream &take(Choice choice, std::vector<Stream *> &candidates);
-    Start start_task(Stream &stream, Task &task);
-    void complete(Stream &stream, Task &task);
-    void park(Stream &stream, Start start);
-    void advance(Stream &stream);
-    void end_head(Stream &stream);
-    bool help(Lock &lock, Stream &stream, std::optional<HostWait> &wait, Time deadline);
-    Stream *find_helpable(Stream &stream, Time deadline);
-    bool watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::optional<HostWait> &wait, Time deadline);
+    bool admit_slowly(Lock &lock, Stream &stream) REQUIRES(engine_lock);
+    bool is_watched() const REQUIRES(engine_lock) { return observers_.any() || filter_ != nullptr; }
+    void enqueue(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);
+    void submit_watched(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);
+    void tell_submitted(const Stream &stream, const Task &task) REQUIRES(engine_lock);
+    Stream &take(Choice choice, std::vector<Stream *> &candidates) REQUIRES(engine_lock);
+    Start start_task(Stream &stream, Task &task) REQUIRES(engine_lock);
+    void complete(Stream &stream, Task &task) REQUIRES(engine_lock);
+    void park(Stream &stream, Start start) REQUIRES(engine_lock);
+    void advance(Stream &stream) REQUIRES(engine_lock);
+    void end_head(Stream &stream) REQUIRES(engine_lock);
+    bool help(Lock &lock, Stream &stream, std::optional<HostWait> &wait, Time deadline) REQUIRES(engine_lock);
+    Stream *find_helpable(Stream &stream, Time deadline) REQUIRES(engine_lock);
+    bool watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::optional<HostWait> &wait, Time deadline)
+        REQUIRES(engine_lock);
 
     std::mutex mutex_;
     Clock &clock_;
@@ -152,29 +157,29 @@ class Core {
     Observers observers_;
     StreamOrder stream_order_;
     Timer timer_;
-    std::vector<std::weak_ptr<Executor>> executors_;
+    std::vector<std::weak_ptr<Executor>> executors_ GUARDED_BY(engine_lock);
     std::shared_ptr<Executor> workers_;
-    TaskFilter *filter_ = nullptr;
-    FailureHandler *failure_handler_ = nullptr;
-    StallReporter *stall_reporter_ = nullptr;
+    TaskFilter *filter_ GUARDED_BY(engine_lock) = nullptr;
+    FailureHandler *failure_handler_ GUARDED_BY(engine_lock) = nullptr;
+    StallReporter *stall_reporter_ GUARDED_BY(engine_lock) = nullptr;
 
-    std::vector<Stream *> runnable_;
-    std::vector<Stream *> ended_;  // whose head has run
-    std::vector<Ref<Stream>> held_;
-    bool is_held_ = false;
-    std::vector<std::unique_ptr<Chore>> chores_;
-    std::size_t chores_at_work_ = 0;
+    std::vector<Stream *> runnable_ GUARDED_BY(engine_lock);
+    std::vector<Stream *> ended_ GUARDED_BY(engine_lock);  // whose head has run
+    std::vector<Ref<Stream>> held_ GUARDED_BY(engine_lock);
+    bool is_held_ GUARDED_BY(engine_lock) = false;
+    std::vector<std::unique_ptr<Chore>> chores_ GUARDED_BY(engine_lock);
+    std::size_t chores_at_work_ GUARDED_BY(engine_lock) = 0;
     std::condition_variable chores_done_;
-    std::vector<HostWait *> host_waits_;
-    std::uint64_t changes_ = 0;
-    std::uint32_t own_threads_ = 0;
+    std::vector<HostWait *> host_waits_ GUARDED_BY(engine_lock);
+    std::uint64_t changes_ GUARDED_BY(engine_lock) = 0;
+    std::uint32_t own_threads_ GUARDED_BY(engine_lock) = 0;
 };
 
 // While a call of the program runs. Calls nest: callbacks make them.
 class Core::Call {
   public:
-    explicit Call(Core &core);
-    ~Call();
+    explicit Call(Core &core) REQUIRES(engine_lock);
+    ~Call() REQUIRES(engine_lock);
     Call(const Call &) = delete;
     Call &operator=(const Call &) = delete;
 

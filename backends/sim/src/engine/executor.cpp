@@ -63,22 +63,26 @@ void Executor::serve() {
     --threads_;
 }
 
+void Executor::spin(Lock &lock) {
+    lock.unlock();
+    // Not lock(): the thread that made a stream ready mostly serves it itself, and queueing for the lock behind it
+    // would only make its next unlock expensive.
+    if (!core_.spin_until([&] { return ready_.size() > 0 && lock.try_lock(); })) {
+        lock.lock();
+    }
+}
+
 void Executor::idle(Lock &lock) {
     if (spinning_ == 0 && !core_.is_held()) {
         ++spinning_;
-        lock.unlock();
-        // Not lock(): the thread that made a stream ready mostly serves it itself, and queueing for the lock behind
-        // it would only make its next unlock expensive.
-        if (!core_.spin_until([&] { return ready_.size() > 0 && lock.try_lock(); })) {
-            lock.lock();
-        }
+        spin(lock);
         --spinning_;
         if (ready_.size() > 0 && !core_.is_held()) {
             return;
         }
     }
     ++sleeping_;
-    work_.wait(lock.native(), [this] { return wakeups_ > 0 || stopped_; });
+    work_.wait(lock.native(), [this]() REQUIRES(engine_lock) { return wakeups_ > 0 || stopped_; });
     wakeups_ -= wakeups_ > 0 ? 1 : 0;
     --sleeping_;
 }

@@ -20,11 +20,11 @@ class Executor : public std::enable_shared_from_this<Executor> {
         : can_be_helped(accepts_help), core_(core), thread_limit_(thread_limit) {}
 
     // All with the engine lock held.
-    void enqueue(Stream &stream);
-    void remove(Stream &stream) { ready_.remove(stream); }
-    void wake();  // streams may start again
-    void stop();  // threads end when they are done with what they run
-    bool has_thread() { return threads_ > 0 || start_thread(); }
+    void enqueue(Stream &stream) REQUIRES(engine_lock);
+    void remove(Stream &stream) REQUIRES(engine_lock) { ready_.remove(stream); }
+    void wake() REQUIRES(engine_lock);  // streams may start again
+    void stop() REQUIRES(engine_lock);  // threads end when they are done with what they run
+    bool has_thread() REQUIRES(engine_lock) { return threads_ > 0 || start_thread(); }
 
     // May a thread that waits for a stream run its task itself? Not with host functions: they have a thread of their
     // own (events_streams_sync.md section 9, aclrtLaunchHostFunc).
@@ -32,19 +32,22 @@ class Executor : public std::enable_shared_from_this<Executor> {
 
   private:
     void serve();
-    Stream &next() const;
-    void idle(Lock &lock);
-    bool start_thread();  // is there one now?
+    Stream &next() const REQUIRES(engine_lock);
+    // Without the lock, until a stream is ready or it was long enough. Not analysed: it takes the lock on a condition.
+    void spin(Lock &lock) REQUIRES(engine_lock) NO_THREAD_SAFETY_ANALYSIS;
+    void idle(Lock &lock) REQUIRES(engine_lock);
+    bool start_thread() REQUIRES(engine_lock);  // is there one now?
 
     Core &core_;
     const std::uint32_t thread_limit_;
     ReadyQueue ready_;
     std::condition_variable work_;
-    std::uint32_t threads_ = 0;
-    std::uint32_t sleeping_ = 0;
-    std::uint32_t wakeups_ = 0;   // sleeping threads that have been notified
-    std::uint32_t spinning_ = 0;  // at most one thread spins: the others would only take processors from users
-    bool stopped_ = false;
+    std::uint32_t threads_ GUARDED_BY(engine_lock) = 0;
+    std::uint32_t sleeping_ GUARDED_BY(engine_lock) = 0;
+    std::uint32_t wakeups_ GUARDED_BY(engine_lock) = 0;  // sleeping threads that have been notified
+    // At most one thread spins: the others would only take processors from users.
+    std::uint32_t spinning_ GUARDED_BY(engine_lock) = 0;
+    bool stopped_ GUARDED_BY(engine_lock) = false;
 };
 
 }  // namespace aclsim

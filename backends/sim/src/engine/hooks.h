@@ -15,19 +15,19 @@ class HostWait;
 class TaskFilter {
   public:
     virtual ~TaskFilter() = default;
-    virtual std::unique_ptr<Task> filter(const Stream &stream, std::unique_ptr<Task> task) = 0;
+    virtual std::unique_ptr<Task> filter(const Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock) = 0;
 };
 
 // Is told of failed tasks, and lets threads that have waited for a stream wait for what follows from a failure.
 class FailureHandler {
   public:
     virtual ~FailureHandler() = default;
-    virtual void task_failed(const Stream &stream, const Task &task) = 0;
-    virtual bool is_pending() const = 0;
+    virtual void task_failed(const Stream &stream, const Task &task) REQUIRES(engine_lock) = 0;
+    virtual bool is_pending() const REQUIRES(engine_lock) = 0;
     // May release the lock. false: the deadline has passed.
-    virtual bool settle(Lock &lock, const Stream &stream, Time deadline) = 0;
+    virtual bool settle(Lock &lock, const Stream &stream, Time deadline) REQUIRES(engine_lock) = 0;
     // The calling thread is about to sleep, and cannot deal with what its call has made fail.
-    virtual void thread_sleeps() = 0;
+    virtual void thread_sleeps() REQUIRES(engine_lock) = 0;
 };
 
 // Explains waits that take long, or will never end.
@@ -35,10 +35,10 @@ class StallReporter {
   public:
     virtual ~StallReporter() = default;
     // The thread has waited for the time that the configuration names.
-    virtual void explain_stall(HostWait &wait) = 0;
+    virtual void explain_stall(HostWait &wait) REQUIRES(engine_lock) = 0;
     // Explains the wait if it can never end. true: look again although the engine does not change, because only the
     // threads of the program, which come and go unnoticed, keep it from being a deadlock.
-    virtual bool look_for_deadlock(HostWait &wait) = 0;
+    virtual bool look_for_deadlock(HostWait &wait) REQUIRES(engine_lock) = 0;
 };
 
 // Work that grows with a size, or may block, and is therefore done without the lock: by the thread whose call, or whose
@@ -46,8 +46,8 @@ class StallReporter {
 class Chore {
   public:
     virtual ~Chore() = default;
-    virtual void work() noexcept = 0;  // lock not held
-    virtual void finish() {}           // lock held
+    virtual void work() noexcept EXCLUDES(engine_lock) = 0;  // lock not held
+    virtual void finish() REQUIRES(engine_lock) {}           // lock held
 };
 
 }  // namespace aclsim

@@ -19,17 +19,17 @@ class Stream;
 class HostWait {
   public:
     // For a task of a stream, or for something else, which the text names.
-    HostWait(Core &core, const Stream &stream, std::uint64_t sequence, Time deadline);
-    HostWait(Core &core, Outside outside, const char *awaited, Time deadline);
-    ~HostWait();
+    HostWait(Core &core, const Stream &stream, std::uint64_t sequence, Time deadline) REQUIRES(engine_lock);
+    HostWait(Core &core, Outside outside, const char *awaited, Time deadline) REQUIRES(engine_lock);
+    ~HostWait() REQUIRES(engine_lock);
     HostWait(const HostWait &) = delete;
     HostWait &operator=(const HostWait &) = delete;
 
     // Sleeps until a change is notified, or it is time to look again; false: the deadline has passed.
-    bool sleep(Lock &lock, std::condition_variable &changed, Time look_again = kNever);
+    bool sleep(Lock &lock, std::condition_variable &changed, Time look_again = kNever) REQUIRES(engine_lock);
     // The thread is to write the text to standard error, once per wait: without the lock, so that a slow reader holds
     // up no other thread. Called by the thread itself.
-    void explain(const std::string &text);
+    void explain(const std::string &text) REQUIRES(engine_lock);
 
     const Cause &cause() const { return cause_; }
     const char *awaited() const { return awaited_; }  // nullptr: a task
@@ -40,10 +40,10 @@ class HostWait {
     bool is_of_own_thread() const { return is_of_own_thread_; }  // of the simulator
 
   private:
-    HostWait(Core &core, const Cause &cause, const char *awaited, Time deadline);
-    bool look_and_sleep(Lock &lock, std::condition_variable &changed, Time look_again);
-    void look();
-    void write(Lock &lock);
+    HostWait(Core &core, const Cause &cause, const char *awaited, Time deadline) REQUIRES(engine_lock);
+    bool look_and_sleep(Lock &lock, std::condition_variable &changed, Time look_again) REQUIRES(engine_lock);
+    void look() REQUIRES(engine_lock);
+    void write(Lock &lock) REQUIRES(engine_lock);
 
     Core &core_;
     const Cause cause_;

@@ -3,7 +3,13 @@
 
 #include <mutex>
 
+#include "support/thread_annotations.h"
+
 namespace aclsim {
+
+// Stands for the lock in annotations: whoever has a Lock, which is passed on by reference, has this.
+class CAPABILITY("engine lock") EngineLock {};
+inline EngineLock engine_lock;
 
 inline void pause_processor() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -14,15 +20,18 @@ inline void pause_processor() {
 }
 
 // Held from its construction to its destruction, except between unlock() and lock().
-class Lock {
+class SCOPED_CAPABILITY Lock {
   public:
-    explicit Lock(std::mutex &mutex) : lock_(mutex, std::try_to_lock) { spin_then_lock(); }
-    void lock() {
+    explicit Lock(std::mutex &mutex) ACQUIRE(engine_lock) : lock_(mutex, std::try_to_lock) { spin_then_lock(); }
+    ~Lock() RELEASE() = default;
+    Lock(const Lock &) = delete;
+    Lock &operator=(const Lock &) = delete;
+    void lock() ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
         static_cast<void>(lock_.try_lock());
         spin_then_lock();
     }
-    void unlock() { lock_.unlock(); }
-    bool try_lock() { return lock_.try_lock(); }
+    void unlock() RELEASE(engine_lock) NO_THREAD_SAFETY_ANALYSIS { lock_.unlock(); }
+    bool try_lock() { return lock_.try_lock(); }              // the analysis does not know of it
     std::unique_lock<std::mutex> &native() { return lock_; }  // for condition variables
 
   private:
@@ -41,10 +50,10 @@ class Lock {
 };
 
 // Releases the lock for a scope: for user code, or work that grows with a size.
-class Unlocked {
+class SCOPED_CAPABILITY Unlocked {
   public:
-    explicit Unlocked(Lock &lock) : lock_(lock) { lock_.unlock(); }
-    ~Unlocked() { lock_.lock(); }
+    explicit Unlocked(Lock &lock) RELEASE(engine_lock) : lock_(lock) { lock_.unlock(); }
+    ~Unlocked() RELEASE() { lock_.lock(); }
     Unlocked(const Unlocked &) = delete;
     Unlocked &operator=(const Unlocked &) = delete;
 

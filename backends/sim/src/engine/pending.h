@@ -11,8 +11,10 @@ namespace aclsim {
 // Guarded by the engine's lock.
 class PendingTasks {
   public:
-    void add(const Stream &stream, const Task &task) { entries_.push_back({Ref<const Stream>(stream), task.sequence}); }
-    void remove(const Stream &stream, const Task &task) {
+    void add(const Stream &stream, const Task &task) REQUIRES(engine_lock) {
+        entries_.push_back({Ref<const Stream>(stream), task.sequence});
+    }
+    void remove(const Stream &stream, const Task &task) REQUIRES(engine_lock) {
         if (entries_.empty()) {
             return;  // it was done at once
         }
@@ -23,8 +25,8 @@ class PendingTasks {
         const auto is_it = [&](const Entry &it) { return it.stream == &stream && it.sequence == task.sequence; };
         entries_.erase(std::remove_if(entries_.begin(), entries_.end(), is_it), entries_.end());
     }
-    bool empty() const { return entries_.empty(); }
-    void add_causes(Causes &causes) const {
+    bool empty() const REQUIRES(engine_lock) { return entries_.empty(); }
+    void add_causes(Causes &causes) const REQUIRES(engine_lock) {
         for (const Entry &entry : entries_) {
             causes.list.push_back({entry.stream.get(), entry.sequence});
         }
@@ -35,7 +37,7 @@ class PendingTasks {
         Ref<const Stream> stream;
         std::uint64_t sequence;
     };
-    std::vector<Entry> entries_;
+    std::vector<Entry> entries_ GUARDED_BY(engine_lock);
 };
 
 }  // namespace aclsim

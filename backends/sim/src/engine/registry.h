@@ -13,6 +13,7 @@
 #include <deque>
 #include <vector>
 
+#include "engine/lock.h"
 #include "support/ref.h"
 
 namespace aclsim {
@@ -55,20 +56,20 @@ class Registry {
 
     // T::kKind tells what the handle names. The registry keeps the object alive until remove().
     template <class T>
-    void add(const Ref<T> &object) {
+    void add(const Ref<T> &object) REQUIRES(engine_lock) {
         insert(object, T::kKind);
     }
-    void remove(Object &object);
+    void remove(Object &object) REQUIRES(engine_lock);
 
     // The live object of that handle and type, or nullptr for NULL, garbage, destroyed and foreign handles.
     template <class T>
-    T *find(void *handle) const {
+    T *find(void *handle) const REQUIRES(engine_lock) {
         return static_cast<T *>(find_object(handle, T::kKind));
     }
 
     // All live objects of that type.
     template <class T>
-    std::vector<Ref<T>> all() const {
+    std::vector<Ref<T>> all() const REQUIRES(engine_lock) {
         std::vector<Ref<T>> found;
         for (const Slot &slot : slots_) {
             if (slot.object && slot.object->kind() == T::kKind) {
@@ -83,11 +84,12 @@ class Registry {
         Ref<Object> object;
         std::uint32_t generation = 0;
     };
-    void insert(Ref<Object> object, Kind kind);
-    Object *find_object(void *handle, Kind kind) const;
+    void insert(Ref<Object> object, Kind kind) REQUIRES(engine_lock);
+    Object *find_object(void *handle, Kind kind) const REQUIRES(engine_lock);
 
-    std::vector<Slot> slots_;
-    std::deque<std::uint32_t> free_;  // first in, first out: a slot rests as long as possible before it is reused
+    std::vector<Slot> slots_ GUARDED_BY(engine_lock);
+    // First in, first out: a slot rests as long as possible before it is reused.
+    std::deque<std::uint32_t> free_ GUARDED_BY(engine_lock);
 };
 
 }  // namespace aclsim

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/lock.h"
+
 namespace aclsim {
 
 class HostWait;
@@ -17,10 +19,10 @@ constexpr std::size_t kPriorities = 8;  // 0 is the highest (events_streams_sync
 // The streams whose head waits for a thread of one executor: first in, first out within each priority.
 class ReadyQueue {
   public:
-    void push(Stream &stream);
-    void remove(Stream &stream);
-    Stream *front() const;  // of the highest priority that has one
-    std::vector<Stream *> all() const;
+    void push(Stream &stream) REQUIRES(engine_lock);
+    void remove(Stream &stream) REQUIRES(engine_lock);
+    Stream *front() const REQUIRES(engine_lock);  // of the highest priority that has one
+    std::vector<Stream *> all() const REQUIRES(engine_lock);
     // May be read without the engine lock, by threads that look for work before they sleep.
     std::size_t size() const { return size_.load(std::memory_order_acquire); }
 
@@ -29,7 +31,7 @@ class ReadyQueue {
         Stream *head = nullptr;
         Stream *tail = nullptr;
     };
-    std::array<List, kPriorities> lists_;
+    std::array<List, kPriorities> lists_ GUARDED_BY(engine_lock);
     std::atomic<std::size_t> size_{0};
 };
 
@@ -50,12 +52,12 @@ class Scheduler {
     virtual ~Scheduler() = default;
     // Always the first one, and every task as soon as it can start? Then the engine need not ask.
     bool takes_first() const { return takes_first_; }
-    virtual Stream &choose(Choice choice, const std::vector<Stream *> &candidates) = 0;
+    virtual Stream &choose(Choice choice, const std::vector<Stream *> &candidates) REQUIRES(engine_lock) = 0;
     // May this stream start its head now? If not, the stream is held until Core::hold(false).
-    virtual bool may_start(const Stream &) { return true; }
+    virtual bool may_start(const Stream &) REQUIRES(engine_lock) { return true; }
     // A thread of the program begins to wait, and goes on.
-    virtual void host_waits(const HostWait &) {}
-    virtual void host_goes_on(const HostWait &) {}
+    virtual void host_waits(const HostWait &) REQUIRES(engine_lock) {}
+    virtual void host_goes_on(const HostWait &) REQUIRES(engine_lock) {}
 
   protected:
     explicit Scheduler(bool takes_first) : takes_first_(takes_first) {}
@@ -68,7 +70,9 @@ class Scheduler {
 class EagerScheduler final : public Scheduler {
   public:
     EagerScheduler() : Scheduler(/*takes_first=*/true) {}
-    Stream &choose(Choice, const std::vector<Stream *> &candidates) override { return *candidates.front(); }
+    Stream &choose(Choice, const std::vector<Stream *> &candidates) override REQUIRES(engine_lock) {
+        return *candidates.front();
+    }
 };
 
 }  // namespace aclsim

@@ -20,13 +20,13 @@ class Waiters;
 class StreamGroup : public Object {
   public:
     // What every submission to one of its streams checks; throws a Failure.
-    virtual void require_accepting(const Stream &stream) const = 0;
+    virtual void require_accepting(const Stream &stream) const REQUIRES(engine_lock) = 0;
     // A task failed in a group that stops on failures: nothing more of it is started, and every thread that waits for
     // one of its streams is woken.
-    virtual void stop(aclError reason) = 0;
+    virtual void stop(aclError reason) REQUIRES(engine_lock) = 0;
 
-    bool stops_on_failure = false;   // some stream of it is in STOP mode
-    aclError failure = ACL_SUCCESS;  // STOP mode: the first failure, and it stays
+    bool stops_on_failure GUARDED_BY(engine_lock) = false;   // some stream of it is in STOP mode
+    aclError failure GUARDED_BY(engine_lock) = ACL_SUCCESS;  // STOP mode: the first failure, and it stays
 };
 
 // Keeps the tasks of a stream for its own executions: a model.
@@ -34,7 +34,7 @@ class TaskKeeper {
   public:
     virtual ~TaskKeeper() = default;
     // Throws a Failure unless the stream still takes tasks.
-    virtual void require_open(const Stream &stream) const = 0;
+    virtual void require_open(const Stream &stream) const REQUIRES(engine_lock) = 0;
 };
 
 class Stream : public Object {
@@ -53,10 +53,10 @@ class Stream : public Object {
     Stream(StreamGroup &owner, std::uint32_t stream_id, std::uint32_t priority_level, bool executes);
 
     // Is what it has in its queue to be executed?
-    bool is_active() const { return executes_tasks || is_replaying; }
+    bool is_active() const REQUIRES(engine_lock) { return executes_tasks || is_replaying; }
     bool is_done(std::uint64_t sequence) const { return completed.load(std::memory_order_acquire) >= sequence; }
-    Point newest() const { return {serial, submitted}; }
-    Point point(const Task &task) const { return {serial, task.sequence}; }
+    Point newest() const REQUIRES(engine_lock) { return {serial, submitted}; }
+    Point point(const Task &task) const REQUIRES(engine_lock) { return {serial, task.sequence}; }
 
     StreamGroup &group;
     const std::uint64_t serial;  // no other stream of the process has it, ever
@@ -66,35 +66,37 @@ class Stream : public Object {
 
     // The actor. Guarded by the engine's lock, but for `completed`, which waiting threads poll, and `dropped`, which
     // long tasks poll.
-    TaskQueue queue;
-    State state = State::Idle;
-    std::uint64_t submitted = 0;              // sequence number of the newest task
-    std::atomic<std::uint64_t> completed{0};  // sequence number of the newest task that is done
-    std::uint64_t synchronized = 0;           // ... that a host thread knows to be done, because it has waited for it
-    std::uint64_t aborts = 0;                 // how often the queue was dropped: a wait across one was aborted
-    std::atomic<std::uint64_t> dropped{0};    // sequence number of the newest task when the queue was dropped
-    aclError abort_reason = ACL_ERROR_RT_STREAM_ABORT;  // of the newest abort
-    std::uint32_t aborting = 0;                         // threads that abort it now
-    aclError failure = ACL_SUCCESS;                     // of a task, since the last synchronization
-    std::thread::id runner;                             // the thread that runs the head
-    std::thread::id destroyer;                          // the thread that tears the stream down
-    bool is_destroyed = false;
-    std::condition_variable progress;    // `completed` reached `wake_at`, or the queue was dropped
-    std::uint64_t wake_at = UINT64_MAX;  // the smallest sequence number that a sleeping thread waits for
-    TaskKeeper *keeper = nullptr;        // the model that it is bound to
-    bool is_replaying = false;           // its queue holds an execution of the model
+    TaskQueue queue GUARDED_BY(engine_lock);
+    State state GUARDED_BY(engine_lock) = State::Idle;
+    std::uint64_t submitted GUARDED_BY(engine_lock) = 0;  // sequence number of the newest task
+    std::atomic<std::uint64_t> completed{0};              // sequence number of the newest task that is done
+    // Sequence number of the newest task that a host thread knows to be done, because it has waited for it.
+    std::uint64_t synchronized GUARDED_BY(engine_lock) = 0;
+    std::uint64_t aborts GUARDED_BY(engine_lock) = 0;  // how often the queue was dropped: a wait across one was aborted
+    std::atomic<std::uint64_t> dropped{0};             // sequence number of the newest task when the queue was dropped
+    aclError abort_reason GUARDED_BY(engine_lock) = ACL_ERROR_RT_STREAM_ABORT;  // of the newest abort
+    std::uint32_t aborting GUARDED_BY(engine_lock) = 0;                         // threads that abort it now
+    aclError failure GUARDED_BY(engine_lock) = ACL_SUCCESS;  // of a task, since the last synchronization
+    std::thread::id runner GUARDED_BY(engine_lock);          // the thread that runs the head
+    std::thread::id destroyer GUARDED_BY(engine_lock);       // the thread that tears the stream down
+    bool is_destroyed GUARDED_BY(engine_lock) = false;
+    std::condition_variable progress;  // `completed` reached `wake_at`, or the queue was dropped
+    // The smallest sequence number that a sleeping thread waits for.
+    std::uint64_t wake_at GUARDED_BY(engine_lock) = UINT64_MAX;
+    TaskKeeper *keeper GUARDED_BY(engine_lock) = nullptr;  // the model that it is bound to
+    bool is_replaying GUARDED_BY(engine_lock) = false;     // its queue holds an execution of the model
 
   private:
     friend class ReadyQueue;
     friend class Timer;
     friend class Waiters;
-    Stream *ready_previous_ = nullptr;
-    Stream *ready_next_ = nullptr;
-    Waiters *waits_in_ = nullptr;
-    Stream *waits_behind_ = nullptr;
-    Stream *waits_before_ = nullptr;
-    Time expires_at_ = kNever;  // of the head
-    Time polled_since_ = kNever;
+    Stream *ready_previous_ GUARDED_BY(engine_lock) = nullptr;
+    Stream *ready_next_ GUARDED_BY(engine_lock) = nullptr;
+    Waiters *waits_in_ GUARDED_BY(engine_lock) = nullptr;
+    Stream *waits_behind_ GUARDED_BY(engine_lock) = nullptr;
+    Stream *waits_before_ GUARDED_BY(engine_lock) = nullptr;
+    Time expires_at_ GUARDED_BY(engine_lock) = kNever;  // of the head
+    Time polled_since_ GUARDED_BY(engine_lock) = kNever;
 };
 
 }  // namespace aclsim

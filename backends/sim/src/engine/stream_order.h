@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/facts.h"
+#include "engine/lock.h"
 
 namespace aclsim {
 
@@ -16,14 +17,15 @@ class Stream;
 // Guarded by the engine's lock. Memory pools ask; until the first one does, nothing is noted.
 class StreamOrder {
   public:
-    void start() { is_noting_ = true; }
-    void add(const Stream &waiting, const Point &recorded);
-    bool has(const Stream &waiting, const Point &recorded) const;
-    void forget(const Stream &gone);
+    void start() REQUIRES(engine_lock) { is_noting_ = true; }
+    void add(const Stream &waiting, const Point &recorded) REQUIRES(engine_lock);
+    bool has(const Stream &waiting, const Point &recorded) const REQUIRES(engine_lock);
+    void forget(const Stream &gone) REQUIRES(engine_lock);
 
   private:
-    bool is_noting_ = false;
-    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> links_;  // (waiting, recorded) -> sequence
+    bool is_noting_ GUARDED_BY(engine_lock) = false;
+    // (waiting, recorded) -> sequence.
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> links_ GUARDED_BY(engine_lock);
 };
 
 }  // namespace aclsim

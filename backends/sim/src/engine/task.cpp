@@ -21,7 +21,7 @@ struct Returned {
     Block *first = nullptr;
     std::size_t count = 0;
 };
-Returned g_returned[kLargest / kStep + 1];  // by size; guarded by the engine's lock
+Returned g_returned[kLargest / kStep + 1] GUARDED_BY(engine_lock);  // by size
 
 constexpr std::size_t size_class(std::size_t size) { return (size + kStep - 1) / kStep; }
 

@@ -9,6 +9,7 @@
 
 #include "abi/acl.h"
 #include "engine/facts.h"
+#include "engine/lock.h"
 #include "support/ref.h"
 
 namespace aclsim {
@@ -56,37 +57,37 @@ class Task {
     virtual ~Task() = default;
     // Tasks come and go with the engine lock held, often on different threads: a list of returned blocks under that
     // lock is much cheaper than the general allocator.
-    static void *operator new(std::size_t size);
-    static void operator delete(void *block, std::size_t size);
+    static void *operator new(std::size_t size) REQUIRES(engine_lock);
+    static void operator delete(void *block, std::size_t size) REQUIRES(engine_lock);
 
     virtual TaskKind kind() const = 0;
 
     // Engine lock held. Called again each time the stream is woken, until it does not answer Blocked.
-    virtual Start start(Stream &stream) = 0;
+    virtual Start start(Stream &stream) REQUIRES(engine_lock) = 0;
     // Engine lock not held; only after Start::Run.
-    virtual void run() {}
+    virtual void run() EXCLUDES(engine_lock) {}
     // Engine lock held; run() has returned.
-    virtual void finish() {}
+    virtual void finish() REQUIRES(engine_lock) {}
     // Where run() is to be called; only after Start::Run.
     virtual Executor *executor() { return nullptr; }
     // Engine lock held. The task leaves the queue without having completed (abort, forced destruction).
-    virtual void cancel(Stream &) {}
+    virtual void cancel(Stream &) REQUIRES(engine_lock) {}
     // Engine lock held. The task fails instead of doing its work (fault injection).
-    virtual void fail(Stream &stream) { cancel(stream); }
+    virtual void fail(Stream &stream) REQUIRES(engine_lock) { cancel(stream); }
     // Engine lock held. The task, which is a model's and has ended, will be started again.
-    virtual void rewind() {}
+    virtual void rewind() REQUIRES(engine_lock) {}
     // Engine lock held. The task, or an execution of it by its model, waits in the queue now.
-    virtual void note_queued(const Stream &) {}
+    virtual void note_queued(const Stream &) REQUIRES(engine_lock) {}
     // Engine lock held. The time limit that a Blocked task has set with the timer has come; true if it wants to be
     // started again.
-    virtual bool expire() { return false; }
+    virtual bool expire() REQUIRES(engine_lock) { return false; }
     // What a Blocked task waits for: as facts, and in words.
-    virtual void add_causes(Causes &) const {}
-    virtual std::string awaited() const { return "nothing"; }
+    virtual void add_causes(Causes &) const REQUIRES(engine_lock) {}
+    virtual std::string awaited() const REQUIRES(engine_lock) { return "nothing"; }
     // The streams that do a Blocked task's work.
-    virtual std::vector<Ref<Stream>> parts() const;
+    virtual std::vector<Ref<Stream>> parts() const REQUIRES(engine_lock);
     // Does its stream wait for a callback that another thread is to process?
-    virtual bool blocks_for_callback() const { return false; }
+    virtual bool blocks_for_callback() const REQUIRES(engine_lock) { return false; }
 
     std::uint64_t sequence = 0;     // position in its stream, from 1
     aclError result = ACL_SUCCESS;  // set by start() or run(); a failure shows at the next synchronization

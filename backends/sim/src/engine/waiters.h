@@ -1,6 +1,8 @@
 // The streams that are blocked on one thing.
 #pragma once
 
+#include "engine/lock.h"
+
 namespace aclsim {
 
 class Core;
@@ -13,14 +15,14 @@ class Waiters {
     Waiters() = default;
     Waiters(const Waiters &) = delete;
     Waiters &operator=(const Waiters &) = delete;
-    void add(Stream &stream);     // one that waits here already keeps its place
-    void remove(Stream &stream);  // does nothing if it does not wait here
+    void add(Stream &stream) REQUIRES(engine_lock);     // one that waits here already keeps its place
+    void remove(Stream &stream) REQUIRES(engine_lock);  // does nothing if it does not wait here
     // Lets each of them look again at what it waits for, in the order that the scheduler chooses.
-    void wake(Core &core);
+    void wake(Core &core) REQUIRES(engine_lock);
 
   private:
-    Stream *first_ = nullptr;
-    Stream *last_ = nullptr;
+    Stream *first_ GUARDED_BY(engine_lock) = nullptr;
+    Stream *last_ GUARDED_BY(engine_lock) = nullptr;
 };
 
 }  // namespace aclsim

@@ -38,7 +38,7 @@ class CallbackTask final : public Task {
         : thread_(std::move(thread)), function_(function), argument_(argument), blocks_stream_(blocks_stream) {}
     TaskKind kind() const override { return TaskKind::Callback; }
 
-    Start start(Stream &stream) override {
+    Start start(Stream &stream) override REQUIRES(engine_lock) {
         if (!is_posted_) {
             is_posted_ = true;
             thread_->queue.push_back(
@@ -48,7 +48,7 @@ class CallbackTask final : public Task {
         return blocks_stream_ ? Start::Blocked : Start::Done;
     }
     void run() override { function_(argument_); }
-    void cancel(Stream &stream) override {
+    void cancel(Stream &stream) override REQUIRES(engine_lock) {
         auto &queue = thread_->queue;
         const auto is_own = [&](const Reports::Callback &it) { return it.blocked == &stream; };
         queue.erase(std::remove_if(queue.begin(), queue.end(), is_own), queue.end());
@@ -68,7 +68,7 @@ class CallbackTask final : public Task {
 namespace {
 
 // Also the callback that runs now is still in the queue.
-bool has_blocking_callback(const Stream &stream) {
+bool has_blocking_callback(const Stream &stream) REQUIRES(engine_lock) {
     for (const Task *task = stream.queue.front(); task != nullptr; task = task->next.get()) {
         if (task->blocks_for_callback()) {
             return true;
@@ -77,7 +77,7 @@ bool has_blocking_callback(const Stream &stream) {
     return false;
 }
 
-void require_subscribed(const ContextStream &stream) {
+void require_subscribed(const ContextStream &stream) REQUIRES(engine_lock) {
     if (stream.callback_owner != ContextStream::CallbackOwner::User) {
         fail(ACL_ERROR_RT_STREAM_NO_CB_REG, "stream %u is not subscribed to a callback thread", stream.id);
     }

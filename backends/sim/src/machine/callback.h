@@ -20,14 +20,15 @@ class Machine;
 class Reports {
   public:
     explicit Reports(Machine &machine) : machine_(machine) {}
-    static void require_free(const ContextStream &stream);  // for subscribe()
-    void subscribe(std::uint64_t thread, ContextStream &stream);
-    void unsubscribe(std::uint64_t thread, ContextStream &stream);
-    void launch(Lock &lock, ContextStream &stream, aclrtCallback function, void *argument, bool blocks_stream);
+    static void require_free(const ContextStream &stream) REQUIRES(engine_lock);  // for subscribe()
+    void subscribe(std::uint64_t thread, ContextStream &stream) REQUIRES(engine_lock);
+    void unsubscribe(std::uint64_t thread, ContextStream &stream) REQUIRES(engine_lock);
+    void launch(Lock &lock, ContextStream &stream, aclrtCallback function, void *argument, bool blocks_stream)
+        REQUIRES(engine_lock);
     // Runs what is queued for the calling thread; waits until the deadline for the first callback.
-    void process(Lock &lock, std::uint64_t thread, Time deadline);
+    void process(Lock &lock, std::uint64_t thread, Time deadline) REQUIRES(engine_lock);
     // The stream goes away or is unsubscribed.
-    void release(ContextStream &stream);
+    void release(ContextStream &stream) REQUIRES(engine_lock);
 
   private:
     friend class CallbackTask;
@@ -38,18 +39,19 @@ class Reports {
         Ref<Stream> blocked;  // that waits for the callback, with the callback's task as its head
     };
     struct ReportThread {
-        Device *device = nullptr;
-        std::uint32_t streams = 0;
-        std::deque<Callback> queue;
+        Device *device GUARDED_BY(engine_lock) = nullptr;
+        std::uint32_t streams GUARDED_BY(engine_lock) = 0;
+        std::deque<Callback> queue GUARDED_BY(engine_lock);
         std::condition_variable arrived;
     };
-    void run(Lock &lock, const Callback &callback);
+    void run(Lock &lock, const Callback &callback) REQUIRES(engine_lock);
 
     Machine &machine_;
-    std::map<std::uint64_t, std::shared_ptr<ReportThread>> threads_;
+    std::map<std::uint64_t, std::shared_ptr<ReportThread>> threads_ GUARDED_BY(engine_lock);
 };
 
 // Engine lock held.
-void launch_host_function(Machine &machine, Lock &lock, ContextStream &stream, aclrtHostFunc function, void *argument);
+void launch_host_function(Machine &machine, Lock &lock, ContextStream &stream, aclrtHostFunc function, void *argument)
+    REQUIRES(engine_lock);
 
 }  // namespace aclsim

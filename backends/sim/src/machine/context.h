@@ -25,19 +25,19 @@ class ContextStream final : public Stream {
     bool is_always_complete() const {
         return (flags & (ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY)) != 0;
     }
-    bool is_complete() const { return is_always_complete() || is_done(submitted); }
+    bool is_complete() const REQUIRES(engine_lock) { return is_always_complete() || is_done(submitted); }
 
     Context &context;
     const std::uint32_t flags;
-    bool stops_on_failure = false;
-    std::uint32_t overflow_switch = 0;
-    std::uint32_t custom_tag = 0xFFFFFFFF;            // until set (section 3 [obs])
-    std::array<std::int64_t, 2> core_limits{-1, -1};  // cube, vector; -1: the device's limit
+    bool stops_on_failure GUARDED_BY(engine_lock) = false;
+    std::uint32_t overflow_switch GUARDED_BY(engine_lock) = 0;
+    std::uint32_t custom_tag GUARDED_BY(engine_lock) = 0xFFFFFFFF;            // until set (section 3 [obs])
+    std::array<std::int64_t, 2> core_limits GUARDED_BY(engine_lock){-1, -1};  // cube, vector; -1: the device's limit
 
     // Who runs callbacks of this stream (events_streams_sync.md section 0.3).
     enum class CallbackOwner : std::uint8_t { None, User, Runtime };
-    CallbackOwner callback_owner = CallbackOwner::None;
-    std::uint64_t callback_thread = 0;  // of CallbackOwner::User
+    CallbackOwner callback_owner GUARDED_BY(engine_lock) = CallbackOwner::None;
+    std::uint64_t callback_thread GUARDED_BY(engine_lock) = 0;  // of CallbackOwner::User
 };
 
 class Context final : public StreamGroup {
@@ -45,16 +45,16 @@ class Context final : public StreamGroup {
     static constexpr Kind kKind = Kind::Context;
     Context(Device &owner, bool primary) : device(owner), is_primary(primary) {}
 
-    void require_accepting(const Stream &stream) const override;
-    void stop(aclError reason) override;
+    void require_accepting(const Stream &stream) const override REQUIRES(engine_lock);
+    void stop(aclError reason) override REQUIRES(engine_lock);
 
     Device &device;
     const bool is_primary;
-    Ref<ContextStream> default_stream;
-    std::vector<Ref<ContextStream>> streams;             // the default stream included
-    std::shared_ptr<Executor> host_functions;            // one thread, at the first host function
-    std::array<std::optional<std::int64_t>, 3> options;  // aclrtCtxSetSysParamOpt
-    void *overflow_address = nullptr;                    // aclrtCtxGetFloatOverflowAddr, at the first call
+    Ref<ContextStream> default_stream GUARDED_BY(engine_lock);
+    std::vector<Ref<ContextStream>> streams GUARDED_BY(engine_lock);   // the default stream included
+    std::shared_ptr<Executor> host_functions GUARDED_BY(engine_lock);  // one thread, at the first host function
+    std::array<std::optional<std::int64_t>, 3> options GUARDED_BY(engine_lock);  // aclrtCtxSetSysParamOpt
+    void *overflow_address GUARDED_BY(engine_lock) = nullptr;  // aclrtCtxGetFloatOverflowAddr, at the first call
 };
 
 // Every stream of the engine is one of a context.
@@ -62,15 +62,15 @@ inline Context &context_of(const Stream &stream) { return static_cast<Context &>
 inline Device &device_of(const Stream &stream) { return context_of(stream).device; }
 
 // What submissions and synchronizations check: the device or the stream is being aborted.
-void require_not_aborting(const Stream &stream);
+void require_not_aborting(const Stream &stream) REQUIRES(engine_lock);
 // What submissions, synchronizations and queries check: the device is lost, or a task failed in STOP mode.
-void require_healthy(const Context &context);
+void require_healthy(const Context &context) REQUIRES(engine_lock);
 // The failure of a wait that an abort ended.
-[[noreturn]] void fail_aborted(const Stream &stream);
+[[noreturn]] void fail_aborted(const Stream &stream) REQUIRES(engine_lock);
 // Throws a task's failure; does nothing for ACL_SUCCESS. What the runtime logs as success while it answers the code is
 // not remembered (events_streams_sync.md section 1).
 void raise_failure(aclError failure, const char *text, std::uint32_t id = 0);
 // What a synchronization answers when it has waited: the failure of a task, once.
-void raise_stream_failure(Stream &stream);
+void raise_stream_failure(Stream &stream) REQUIRES(engine_lock);
 
 }  // namespace aclsim

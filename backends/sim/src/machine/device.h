@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "abi/acl.h"
+#include "engine/lock.h"
 #include "support/ref.h"
 
 namespace aclsim {
@@ -20,24 +21,28 @@ class Context;
 class IdPool {
   public:
     IdPool(std::uint32_t first, std::uint32_t limit) : next_(first), limit_(limit) {}
-    bool acquire(std::uint32_t &id);
-    void release(std::uint32_t id) {
+    bool acquire(std::uint32_t &id) REQUIRES(engine_lock);
+    void release(std::uint32_t id) REQUIRES(engine_lock) {
         returned_.push(id);
         --used_;
     }
-    std::uint32_t available() const { return std::min(unused(), may_use_ > used_ ? may_use_ - used_ : 0); }
+    std::uint32_t available() const REQUIRES(engine_lock) {
+        return std::min(unused(), may_use_ > used_ ? may_use_ - used_ : 0);
+    }
     // How many may be in use at a time, if that is less than there are numbers.
-    void set_limit(std::uint32_t number) { may_use_ = number; }
-    std::uint32_t in_use() const { return used_; }
+    void set_limit(std::uint32_t number) REQUIRES(engine_lock) { may_use_ = number; }
+    std::uint32_t in_use() const REQUIRES(engine_lock) { return used_; }
 
   private:
-    std::uint32_t unused() const { return limit_ - next_ + static_cast<std::uint32_t>(returned_.size()); }
+    std::uint32_t unused() const REQUIRES(engine_lock) {
+        return limit_ - next_ + static_cast<std::uint32_t>(returned_.size());
+    }
 
-    std::uint32_t next_;
+    std::uint32_t next_ GUARDED_BY(engine_lock);
     const std::uint32_t limit_;
-    std::uint32_t used_ = 0;
-    std::uint32_t may_use_ = UINT32_MAX;
-    std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> returned_;
+    std::uint32_t used_ GUARDED_BY(engine_lock) = 0;
+    std::uint32_t may_use_ GUARDED_BY(engine_lock) = UINT32_MAX;
+    std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> returned_ GUARDED_BY(engine_lock);
 };
 
 struct Device {
@@ -51,18 +56,19 @@ struct Device {
     IdPool stream_ids;
     IdPool event_ids;
     IdPool notify_ids;
-    std::array<std::uint32_t, 2> core_limits;  // cube, vector
-    Ref<Context> primary;                      // while set_count > 0
-    aclError lost = ACL_SUCCESS;               // what everything on it fails with: aclsimLoseDevice
-    std::uint32_t set_count = 0;               // aclrtSetDevice minus aclrtResetDevice
-    std::vector<Context *> contexts;           // all live ones, the primary included
-    std::set<std::uint32_t> accessible_peers;  // physical ids: the process need not see those whose memory it imports
-    bool aborting = false;                     // aclrtDeviceTaskAbort runs
-    bool has_group;                            // a compute group was chosen, or need not be
+    std::array<std::uint32_t, 2> core_limits GUARDED_BY(engine_lock);  // cube, vector
+    Ref<Context> primary GUARDED_BY(engine_lock);                      // while set_count > 0
+    aclError lost GUARDED_BY(engine_lock) = ACL_SUCCESS;      // what everything on it fails with: aclsimLoseDevice
+    std::uint32_t set_count GUARDED_BY(engine_lock) = 0;      // aclrtSetDevice minus aclrtResetDevice
+    std::vector<Context *> contexts GUARDED_BY(engine_lock);  // all live ones, the primary included
+    // Physical ids: the process need not see those whose memory it imports.
+    std::set<std::uint32_t> accessible_peers GUARDED_BY(engine_lock);
+    bool aborting GUARDED_BY(engine_lock) = false;  // aclrtDeviceTaskAbort runs
+    bool has_group GUARDED_BY(engine_lock);         // a compute group was chosen, or need not be
 };
 
 // Each fails if the device is in the state that its name excludes.
-void require_not_aborting(const Device &device);
-void require_not_lost(const Device &device);  // after aclsimLoseDevice
+void require_not_aborting(const Device &device) REQUIRES(engine_lock);
+void require_not_lost(const Device &device) REQUIRES(engine_lock);  // after aclsimLoseDevice
 
 }  // namespace aclsim

@@ -131,7 +131,7 @@ bool Exceptions::settle(Lock &lock, const Stream &stream, Time deadline) {
         deliver_aside();
     }
     const auto concerns = [&](const Report &it) { return it.stream == stream.serial; };
-    const auto is_open = [&] {
+    const auto is_open = [&]() REQUIRES(engine_lock) {
         return std::any_of(pending_.begin(), pending_.end(), concerns) ||
                std::any_of(delivering_.begin(), delivering_.end(), [&](const Report *it) { return concerns(*it); });
     };

@@ -31,22 +31,22 @@ class Exceptions final : public FailureHandler {
     static constexpr std::uint32_t kUnknown = 0xFFFFFFFF;
 
     explicit Exceptions(Core &core) : core_(core) {}
-    void set_single(aclrtExceptionInfoCallback callback) { single_ = callback; }
-    void add(aclrtExceptionInfoCallback callback);
-    void remove(aclrtExceptionInfoCallback callback);
+    void set_single(aclrtExceptionInfoCallback callback) REQUIRES(engine_lock) { single_ = callback; }
+    void add(aclrtExceptionInfoCallback callback) REQUIRES(engine_lock);
+    void remove(aclrtExceptionInfoCallback callback) REQUIRES(engine_lock);
 
-    void report_device(const Device &device, aclError code);
-    void task_failed(const Stream &stream, const Task &task) override;
-    bool is_pending() const override { return !pending_.empty() || !delivering_.empty(); }
+    void report_device(const Device &device, aclError code) REQUIRES(engine_lock);
+    void task_failed(const Stream &stream, const Task &task) override REQUIRES(engine_lock);
+    bool is_pending() const override REQUIRES(engine_lock) { return !pending_.empty() || !delivering_.empty(); }
     // A thread that learns of a failure by synchronizing knows that its callbacks have returned. Without a deadline it
     // runs them itself; with one it waits for them at most that long.
-    bool settle(Lock &lock, const Stream &stream, Time deadline) override;
-    void thread_sleeps() override;
+    bool settle(Lock &lock, const Stream &stream, Time deadline) override REQUIRES(engine_lock);
+    void thread_sleeps() override REQUIRES(engine_lock);
     // At the end of a call: runs the callbacks for what it made fail.
-    void deliver_own(Lock &lock);
+    void deliver_own(Lock &lock) REQUIRES(engine_lock);
 
     // Of an information that is being delivered, else nullptr.
-    const rtExceptionInfo *find(const rtExceptionInfo *info) const;
+    const rtExceptionInfo *find(const rtExceptionInfo *info) const REQUIRES(engine_lock);
 
   private:
     struct Report {
@@ -54,19 +54,19 @@ class Exceptions final : public FailureHandler {
         std::uint64_t stream;   // its serial number; 0: the device's
         std::thread::id owner;  // the thread that is to run the callbacks; none: that of their own
     };
-    void report(const rtExceptionInfo &info, std::uint64_t stream);
+    void report(const rtExceptionInfo &info, std::uint64_t stream) REQUIRES(engine_lock);
     template <class Condition>
-    void deliver(Lock &lock, Condition is_wanted);
-    void run(Lock &lock, const Report &report);
-    void deliver_aside();
+    void deliver(Lock &lock, Condition is_wanted) REQUIRES(engine_lock);
+    void run(Lock &lock, const Report &report) REQUIRES(engine_lock);
+    void deliver_aside() REQUIRES(engine_lock);
 
     Core &core_;
-    aclrtExceptionInfoCallback single_ = nullptr;
-    std::vector<aclrtExceptionInfoCallback> callbacks_;
-    std::deque<Report> pending_;
-    std::vector<const Report *> delivering_;
+    aclrtExceptionInfoCallback single_ GUARDED_BY(engine_lock) = nullptr;
+    std::vector<aclrtExceptionInfoCallback> callbacks_ GUARDED_BY(engine_lock);
+    std::deque<Report> pending_ GUARDED_BY(engine_lock);
+    std::vector<const Report *> delivering_ GUARDED_BY(engine_lock);
     std::condition_variable delivered_;
-    bool has_thread_ = false;
+    bool has_thread_ GUARDED_BY(engine_lock) = false;
 };
 
 }  // namespace aclsim

@@ -14,19 +14,19 @@ namespace aclsim {
 class Gate {
   public:
     explicit Gate(Core &core) : core_(core) {}
-    void close() { is_closed_ = true; }
-    void open() {
+    void close() REQUIRES(engine_lock) { is_closed_ = true; }
+    void open() REQUIRES(engine_lock) {
         is_closed_ = false;
         opened_.notify_all();
     }
-    void pass(Lock &lock) {
+    void pass(Lock &lock) REQUIRES(engine_lock) {
         if (is_closed_) {
             wait(lock);
         }
     }
 
   private:
-    void wait(Lock &lock) {
+    void wait(Lock &lock) REQUIRES(engine_lock) {
         HostWait wait(core_, Outside::Host, "aclrtSnapShotProcessUnlock: the process is locked", kNever);
         while (is_closed_) {
             wait.sleep(lock, opened_);
@@ -34,7 +34,7 @@ class Gate {
     }
 
     Core &core_;
-    bool is_closed_ = false;
+    bool is_closed_ GUARDED_BY(engine_lock) = false;
     std::condition_variable opened_;
 };
 

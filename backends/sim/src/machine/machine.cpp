@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint32_t kPrimaryDefaultStream = 0;
 
 Ref<ContextStream> add_stream(Machine &machine, Context &context, std::uint32_t id, std::uint32_t flags,
-                              std::uint32_t priority) {
+                              std::uint32_t priority) REQUIRES(engine_lock) {
     auto stream = make_ref<ContextStream>(context, id, flags, priority);
     machine.core.registry().add(stream);
     context.streams.push_back(stream);
@@ -28,7 +28,7 @@ void erase(Container &container, const Value &value) {
     container.erase(std::remove(container.begin(), container.end(), value), container.end());
 }
 
-std::uint32_t new_stream_id(Device &device) {
+std::uint32_t new_stream_id(Device &device) REQUIRES(engine_lock) {
     std::uint32_t id = 0;
     if (!device.stream_ids.acquire(id)) {
         fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "device %u gives out no more streams; %u are in use", device.user_id,
@@ -44,9 +44,10 @@ std::uint32_t flags_not_synchronized() {
     return ACL_STREAM_DEVICE_USE_ONLY | ACL_STREAM_PERSISTENT | cpu;
 }
 
-void wait_for_stream(Machine &machine, Lock &lock, const Ref<ContextStream> &stream, Time deadline) {
+void wait_for_stream(Machine &machine, Lock &lock, const Ref<ContextStream> &stream, Time deadline)
+    REQUIRES(engine_lock) {
     // Another thread may destroy one of the streams meanwhile; that it drops tasks then is no failure of this call.
-    const auto is_leaving = [&] { return stream->destroyer != std::thread::id(); };
+    const auto is_leaving = [&]() REQUIRES(engine_lock) { return stream->destroyer != std::thread::id(); };
     if (!is_leaving()) {
         require_not_aborting(*stream);
     }

@@ -19,22 +19,23 @@ namespace aclsim {
 class Resident {
   public:
     virtual ~Resident() = default;
-    virtual void context_closes(Context &) {}      // no thread finds it any more; its streams are still there
-    virtual void context_closed(Context &) {}      // its streams are gone
-    virtual void device_closed(Device &) {}        // its last context is gone
-    virtual void device_synchronized(Device &) {}  // or one of its streams
+    // No thread finds it any more; its streams are still there.
+    virtual void context_closes(Context &) REQUIRES(engine_lock) {}
+    virtual void context_closed(Context &) REQUIRES(engine_lock) {}      // its streams are gone
+    virtual void device_closed(Device &) REQUIRES(engine_lock) {}        // its last context is gone
+    virtual void device_synchronized(Device &) REQUIRES(engine_lock) {}  // or one of its streams
 };
 
 // Engine lock held, as for all functions below.
 class Machine {
   public:
     explicit Machine(Core &core_of_all);
-    void add(Resident &resident) { residents_.push_back(&resident); }
-    const std::vector<Resident *> &residents() const { return residents_; }
+    void add(Resident &resident) REQUIRES(engine_lock) { residents_.push_back(&resident); }
+    const std::vector<Resident *> &residents() const REQUIRES(engine_lock) { return residents_; }
     // Default-device mode of aclInit: a thread without a context gets the primary one of that device when it asks for
     // its context (device_context_init_errors.md section 6.1). nullptr ends the mode.
-    void set_default_device(Device *device) { default_device_ = device; }
-    Device *default_device() const { return default_device_; }
+    void set_default_device(Device *device) REQUIRES(engine_lock) { default_device_ = device; }
+    Device *default_device() const REQUIRES(engine_lock) { return default_device_; }
 
     Core &core;
     std::vector<std::unique_ptr<Device>> devices;
@@ -44,8 +45,8 @@ class Machine {
     Gate gate;
 
   private:
-    std::vector<Resident *> residents_;
-    Device *default_device_ = nullptr;
+    std::vector<Resident *> residents_ GUARDED_BY(engine_lock);
+    Device *default_device_ GUARDED_BY(engine_lock) = nullptr;
 };
 
 // What the calling thread works on. An explicit context wins over a primary one (device_context_init_errors.md
@@ -57,28 +58,29 @@ struct ThreadContext {
 };
 ThreadContext &thread_context();
 
-Ref<Context> create_context(Machine &machine, Device &device, bool primary);
+Ref<Context> create_context(Machine &machine, Device &device, bool primary) REQUIRES(engine_lock);
 // Waits for the streams' work, or drops it; then everything in the context is gone.
-void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool force);
+void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool force) REQUIRES(engine_lock);
 // aclrtSynchronizeDevice: waits for the streams of the calling thread's context. Fails if a task failed, an abort ended
 // the wait, or the deadline has passed.
-void synchronize_device(Machine &machine, Lock &lock, Time deadline);
+void synchronize_device(Machine &machine, Lock &lock, Time deadline) REQUIRES(engine_lock);
 // aclrtDeviceTaskAbort: drops all tasks of the device and clears the failures of its contexts. Fails if a task does
 // not end in time.
-void abort_device(Machine &machine, Lock &lock, Device &device, Time deadline);
+void abort_device(Machine &machine, Lock &lock, Device &device, Time deadline) REQUIRES(engine_lock);
 // Fails when the calling thread, in a callback, would tear down what it is tearing down already.
-void require_not_tearing_down(const Context &context);
+void require_not_tearing_down(const Context &context) REQUIRES(engine_lock);
 // Makes the device's primary context current, as aclrtSetDevice does.
-void enter_device(Machine &machine, Device &device);
-Context *current_context(Machine &machine);  // nullptr if there is none
-Context &require_context(Machine &machine);  // ACL_ERROR_RT_CONTEXT_NULL if there is none
+void enter_device(Machine &machine, Device &device) REQUIRES(engine_lock);
+Context *current_context(Machine &machine) REQUIRES(engine_lock);  // nullptr if there is none
+Context &require_context(Machine &machine) REQUIRES(engine_lock);  // ACL_ERROR_RT_CONTEXT_NULL if there is none
 // Of the current context; fails also when it is lost. For calls that create something on the device, or query it.
-Device &require_current_device(Machine &machine);
-Device &require_device(Machine &machine, std::int64_t user_id);  // ACL_ERROR_RT_INVALID_DEVICEID
+Device &require_current_device(Machine &machine) REQUIRES(engine_lock);
+Device &require_device(Machine &machine, std::int64_t user_id) REQUIRES(engine_lock);  // ACL_ERROR_RT_INVALID_DEVICEID
 
-Ref<ContextStream> create_stream(Machine &machine, Context &context, std::uint32_t flags, std::uint32_t priority);
-void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, bool force);
+Ref<ContextStream> create_stream(Machine &machine, Context &context, std::uint32_t flags, std::uint32_t priority)
+    REQUIRES(engine_lock);
+void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, bool force) REQUIRES(engine_lock);
 // A stream, or the device as a whole, was synchronized.
-void note_synchronized(Machine &machine, Device &device);
+void note_synchronized(Machine &machine, Device &device) REQUIRES(engine_lock);
 
 }  // namespace aclsim

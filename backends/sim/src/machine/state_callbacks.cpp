@@ -4,7 +4,7 @@ namespace aclsim {
 namespace {
 
 template <class Function, class Call>
-void tell(Lock &lock, const NamedCallbacks<Function> &callbacks, Call call) {
+void tell(Lock &lock, const NamedCallbacks<Function> &callbacks, Call call) REQUIRES(engine_lock) {
     if (callbacks.all().empty()) {
         return;
     }

@@ -21,17 +21,17 @@ class NamedCallbacks {
         void *argument;
     };
     // Without a function the name is removed. false if the name is in use.
-    bool set(const char *name, Function function, void *argument) {
+    bool set(const char *name, Function function, void *argument) REQUIRES(engine_lock) {
         if (function == nullptr) {
             callbacks_.erase(name);
             return true;
         }
         return callbacks_.emplace(name, Callback{function, argument}).second;
     }
-    const std::map<std::string, Callback> &all() const { return callbacks_; }
+    const std::map<std::string, Callback> &all() const REQUIRES(engine_lock) { return callbacks_; }
 
   private:
-    std::map<std::string, Callback> callbacks_;
+    std::map<std::string, Callback> callbacks_ GUARDED_BY(engine_lock);
 };
 
 struct StateCallbacks {
@@ -41,9 +41,11 @@ struct StateCallbacks {
 };
 
 // All are called with the engine lock held and return with it held.
-void tell_device_state(const StateCallbacks &callbacks, Lock &lock, std::int32_t device, aclrtDeviceState state);
-void tell_stream_state(const StateCallbacks &callbacks, Lock &lock, aclrtStream stream, aclrtStreamState state);
+void tell_device_state(const StateCallbacks &callbacks, Lock &lock, std::int32_t device, aclrtDeviceState state)
+    REQUIRES(engine_lock);
+void tell_stream_state(const StateCallbacks &callbacks, Lock &lock, aclrtStream stream, aclrtStreamState state)
+    REQUIRES(engine_lock);
 void tell_abort_stage(const StateCallbacks &callbacks, Lock &lock, std::int32_t device, aclrtDeviceTaskAbortStage stage,
-                      std::uint32_t timeout_ms);
+                      std::uint32_t timeout_ms) REQUIRES(engine_lock);
 
 }  // namespace aclsim

@@ -145,7 +145,7 @@ void AddressSpace::free_pinned(const void *address) {
         return;
     }
     discard_then([=] { discard_pages(reinterpret_cast<void *>(block->address), block->size); },
-                 [=] { pinned().reuse(*block); });
+                 [=]() REQUIRES(engine_lock) { pinned().reuse(*block); });
 }
 
 void AddressSpace::release_counted(const void *address) {
@@ -206,14 +206,14 @@ void AddressSpace::free_internal(std::uint32_t id, const void *address) {
         return;
     }
     discard_then([this, id, block] { files_[id]->discard(block->address - heaps_[id + 1].base(), block->size); },
-                 [this, id, block] { device(id).reuse(*block); });
+                 [this, id, block]() REQUIRES(engine_lock) { device(id).reuse(*block); });
 }
 
 void AddressSpace::free_all(std::uint32_t id) {
     if (device(id).live_blocks() > 0) {
         device(id).release_all();
         discard_then([this, id] { files_[id]->discard(0, heaps_[id + 1].capacity()); },
-                     [this, id] { device(id).reuse_all(); });
+                     [this, id]() REQUIRES(engine_lock) { device(id).reuse_all(); });
     }
 }
 
@@ -276,7 +276,7 @@ void AddressSpace::clear_range(std::uintptr_t address, std::function<void()> the
     ranges_.erase(address);
     clearing_[address] = size;
     discard_then([=] { clear_addresses(reinterpret_cast<void *>(address), size); },
-                 [this, address, then = std::move(then)] {
+                 [this, address, then = std::move(then)]() REQUIRES(engine_lock) {
                      clearing_.erase(address);
                      if (then) {
                          then();

@@ -56,58 +56,62 @@ class AddressSpace {
     AddressSpace(const AddressSpace &) = delete;
     AddressSpace &operator=(const AddressSpace &) = delete;
 
-    Location locate(const void *address) const;
+    Location locate(const void *address) const REQUIRES(engine_lock);
     // The live block or the range that the address is in; nothing for other memory of the user.
-    std::optional<Block> find(const void *address) const;
+    std::optional<Block> find(const void *address) const REQUIRES(engine_lock);
     // May [address, address + size) be read and written? Memory that the runtime knows nothing of counts as live.
-    bool is_live(const void *address, std::uint64_t size) const;
+    bool is_live(const void *address, std::uint64_t size) const REQUIRES(engine_lock);
 
-    Heap &pinned() { return heaps_[0]; }
-    Heap &device(std::uint32_t device) { return heaps_[device + 1]; }
-    bool is_pinned_block(const void *address) const;  // that starts there
+    Heap &pinned() REQUIRES(engine_lock) { return heaps_[0]; }
+    Heap &device(std::uint32_t device) REQUIRES(engine_lock) { return heaps_[device + 1]; }
+    bool is_pinned_block(const void *address) const REQUIRES(engine_lock);  // that starts there
     // Nothing happens unless the address is the start of a live block there. What was registered in it is so no longer.
     // The host gets the pages of large blocks back, as a chore: until that is done their addresses are not given out
     // again. Small blocks keep their pages, because they are likely to be used again.
-    void free_pinned(const void *address);
-    void release_counted(const void *address);  // of Owner::Mapping: the pages are somewhere else
-    bool free_device(const void *address);
-    bool is_device_block(const void *address, Owner owner = Owner::Application) const;  // that starts there
+    void free_pinned(const void *address) REQUIRES(engine_lock);
+    void release_counted(const void *address) REQUIRES(engine_lock);  // of Owner::Mapping: the pages are somewhere else
+    bool free_device(const void *address) REQUIRES(engine_lock);
+    bool is_device_block(const void *address, Owner owner = Owner::Application) const
+        REQUIRES(engine_lock);  // that starts there
     // Of a block that starts there; false: the owner from has none.
-    bool change_owner(const void *address, Owner from, Owner to);
+    bool change_owner(const void *address, Owner from, Owner to) REQUIRES(engine_lock);
     // What aclrtFree does not free; nullptr: no room. Memory for mappings has no address of its own: what it answers is
     // only for these calls.
-    void *allocate_internal(std::uint32_t device, std::uint64_t size) {
+    void *allocate_internal(std::uint32_t device, std::uint64_t size) REQUIRES(engine_lock) {
         return allocate_internal(device, size, page_for(size), Owner::Runtime);
     }
-    void *allocate_internal(std::uint32_t device, std::uint64_t size, std::uint64_t page, Owner owner);
-    void free_internal(std::uint32_t device, const void *address);
-    void free_all(std::uint32_t device);
-    const std::shared_ptr<PageFile> &pages(std::uint32_t device) const { return files_[device]; }
+    void *allocate_internal(std::uint32_t device, std::uint64_t size, std::uint64_t page, Owner owner)
+        REQUIRES(engine_lock);
+    void free_internal(std::uint32_t device, const void *address) REQUIRES(engine_lock);
+    void free_all(std::uint32_t device) REQUIRES(engine_lock);
+    const std::shared_ptr<PageFile> &pages(std::uint32_t device) const REQUIRES(engine_lock) { return files_[device]; }
     // As chores: a file whose last reference this may be, and pages of one, go back to the host.
-    void drop_file(std::shared_ptr<PageFile> file);
-    void discard(std::shared_ptr<PageFile> file, std::uint64_t offset, std::uint64_t size);
+    void drop_file(std::shared_ptr<PageFile> file) REQUIRES(engine_lock);
+    void discard(std::shared_ptr<PageFile> file, std::uint64_t offset, std::uint64_t size) REQUIRES(engine_lock);
     // Where in the device's pages the block is.
-    std::uint64_t offset_of(std::uint32_t device, const void *address) const;
+    std::uint64_t offset_of(std::uint32_t device, const void *address) const REQUIRES(engine_lock);
 
     // --- virtual addresses; sizes are multiples of huge pages ------------------------------------------------------
     // nullptr: there is no room, or something else is at the wished address.
-    void *reserve(std::uint64_t size, std::uint64_t alignment, void *wish = nullptr);
-    void unreserve(void *address);
-    void add_range(const Range &range) { ranges_[range.address] = range; }
+    void *reserve(std::uint64_t size, std::uint64_t alignment, void *wish = nullptr) REQUIRES(engine_lock);
+    void unreserve(void *address) REQUIRES(engine_lock);
+    void add_range(const Range &range) REQUIRES(engine_lock) { ranges_[range.address] = range; }
     // What was at these addresses is gone; they stay reserved. A chore: until it is done the addresses count as in use,
     // and then() is called when it is.
-    void clear_range(std::uintptr_t address, std::function<void()> then = {});
-    void forget_range(std::uintptr_t address) { ranges_.erase(address); }  // of registered host memory
-    const Range *find_range(const void *address) const;
-    bool overlaps_range(const void *address, std::uint64_t size) const;
+    void clear_range(std::uintptr_t address, std::function<void()> then = {}) REQUIRES(engine_lock);
+    void forget_range(std::uintptr_t address) REQUIRES(engine_lock) {
+        ranges_.erase(address);
+    }  // of registered host memory
+    const Range *find_range(const void *address) const REQUIRES(engine_lock);
+    bool overlaps_range(const void *address, std::uint64_t size) const REQUIRES(engine_lock);
 
   private:
-    const Heap *slot_of(const void *address) const;
-    bool has_virtual();  // takes the addresses from the host at the first use
-    bool take(std::uintptr_t begin, std::uintptr_t end);
-    bool is_virtual(std::uintptr_t address) const;
+    const Heap *slot_of(const void *address) const REQUIRES(engine_lock);
+    bool has_virtual() REQUIRES(engine_lock);  // takes the addresses from the host at the first use
+    bool take(std::uintptr_t begin, std::uintptr_t end) REQUIRES(engine_lock);
+    bool is_virtual(std::uintptr_t address) const REQUIRES(engine_lock);
 
-    void discard_then(std::function<void()> discard, std::function<void()> then);
+    void discard_then(std::function<void()> discard, std::function<void()> then) REQUIRES(engine_lock);
 
     Core &core_;
     std::uintptr_t range_ = 0;  // what was reserved for the slots: base_ is aligned
@@ -116,14 +120,14 @@ class AddressSpace {
     std::uint64_t stride_ = 0;
     std::vector<Heap> heaps_;
     std::vector<std::shared_ptr<PageFile>> files_;  // of the devices
-    std::map<std::uintptr_t, Range> ranges_;
-    std::map<std::uintptr_t, std::uint64_t> clearing_;  // begin -> size
-    std::unique_ptr<Heap> virtual_;                     // addresses
-    std::uintptr_t virtual_begin_ = 0;
+    std::map<std::uintptr_t, Range> ranges_ GUARDED_BY(engine_lock);
+    std::map<std::uintptr_t, std::uint64_t> clearing_ GUARDED_BY(engine_lock);  // begin -> size
+    std::unique_ptr<Heap> virtual_ GUARDED_BY(engine_lock);                     // addresses
+    std::uintptr_t virtual_begin_ GUARDED_BY(engine_lock) = 0;
     // Addresses that users chose, begin -> end: those reserved now, and all that the host ever gave. Those stay taken,
     // because a task that uses them too late must hit no memory of others, and a crash would not tell what was wrong.
-    std::map<std::uintptr_t, std::uintptr_t> wished_;
-    std::map<std::uintptr_t, std::uintptr_t> taken_;
+    std::map<std::uintptr_t, std::uintptr_t> wished_ GUARDED_BY(engine_lock);
+    std::map<std::uintptr_t, std::uintptr_t> taken_ GUARDED_BY(engine_lock);
 };
 
 }  // namespace aclsim

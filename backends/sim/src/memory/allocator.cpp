@@ -18,7 +18,7 @@ thread_local bool t_is_in_callback = false;
 struct Release {
     AddressSpace *memory;
     std::uint32_t device;
-    void operator()(void *address) const {
+    void operator()(void *address) const REQUIRES(engine_lock) {
         if (memory != nullptr) {
             memory->free_internal(device, address);
         }
@@ -26,7 +26,7 @@ struct Release {
 };
 using Workspace = std::unique_ptr<void, Release>;
 
-bool is_live_on(Memory &memory, const Device &device, const void *address, std::size_t bytes) {
+bool is_live_on(Memory &memory, const Device &device, const void *address, std::size_t bytes) REQUIRES(engine_lock) {
     const Location location = memory.space().locate(address);
     return location.place == Place::Device && location.device == device.physical_id &&
            memory.space().is_live(address, bytes);
@@ -37,7 +37,7 @@ class OperatorTask final : public Task {
     OperatorTask(Memory &memory, Workspace workspace, std::size_t bytes)
         : memory_(memory), workspace_(std::move(workspace)), bytes_(bytes) {}
     TaskKind kind() const override { return TaskKind::Operator; }
-    Start start(Stream &stream) override {
+    Start start(Stream &stream) override REQUIRES(engine_lock) {
         if (bytes_ == 0) {
             return Start::Done;
         }
@@ -58,7 +58,7 @@ class OperatorTask final : public Task {
 
 // Calls user code: without the engine's lock.
 template <class Callback>
-void call_unlocked(Lock &lock, Callback callback) {
+void call_unlocked(Lock &lock, Callback callback) REQUIRES(engine_lock) {
     const Unlocked unlocked(lock);
     t_is_in_callback = true;
     callback();
@@ -97,13 +97,14 @@ class Block {
     void *address_ = nullptr;
 };
 
-void require_alive(Memory &memory, const Stream &stream) {
+void require_alive(Memory &memory, const Stream &stream) REQUIRES(engine_lock) {
     if (memory.core.registry().find<Stream>(stream.handle()) != &stream) {
         fail(ACL_ERROR_RT_INVALID_HANDLE, "stream %u was destroyed while its allocator was at work", stream.id);
     }
 }
 
-void run_on_block(Memory &memory, Lock &lock, Stream &stream, const Allocator &allocator, std::size_t bytes) {
+void run_on_block(Memory &memory, Lock &lock, Stream &stream, const Allocator &allocator, std::size_t bytes)
+    REQUIRES(engine_lock) {
     const Ref<Stream> keep(stream);
     Allocators::Turn turn(memory.allocators, lock, allocator.object, stream);
     require_alive(memory, stream);
@@ -120,7 +121,7 @@ void run_on_block(Memory &memory, Lock &lock, Stream &stream, const Allocator &a
     turn.note_use(stream);
 }
 
-void run_on_heap(Memory &memory, Stream &stream, std::size_t bytes) {
+void run_on_heap(Memory &memory, Stream &stream, std::size_t bytes) REQUIRES(engine_lock) {
     Device &device = device_of(stream);
     AddressSpace &space = memory.space();
     Workspace workspace(bytes == 0 ? nullptr : space.allocate_internal(device.physical_id, bytes),
@@ -151,7 +152,7 @@ void Allocators::forget_settled() {
 
 Allocators::Turn::Turn(Allocators &allocators, Lock &lock, aclrtAllocator object, const Stream &stream)
     : allocators_(allocators), object_(object) {
-    const auto is_in_turn = [&] {
+    const auto is_in_turn = [&]() REQUIRES(engine_lock) {
         const auto use = allocators_.uses_.find(object_);
         return use != allocators_.uses_.end() && use->second.is_in_turn;
     };
@@ -182,7 +183,7 @@ void Allocators::Turn::note_use(const Stream &stream) {
     use.sequence = stream.submitted;
 }
 
-void run_operator(Memory &memory, Lock &lock, Stream &stream, std::size_t workspace_bytes) {
+void run_operator(Memory &memory, Lock &lock, Stream &stream, std::size_t workspace_bytes) REQUIRES(engine_lock) {
     if (t_is_in_callback) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "an allocator's callback cannot run an operator");
     }

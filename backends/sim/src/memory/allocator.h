@@ -38,9 +38,11 @@ class Allocators {
     };
     // Streams are keys by their value alone: a registration outlives its stream, and no other stream ever has its
     // value.
-    void add(aclrtStream stream, const Registration &registration) { registrations_[stream] = registration; }
-    void remove(aclrtStream stream) { registrations_.erase(stream); }
-    const Registration *find(aclrtStream stream) const;
+    void add(aclrtStream stream, const Registration &registration) REQUIRES(engine_lock) {
+        registrations_[stream] = registration;
+    }
+    void remove(aclrtStream stream) REQUIRES(engine_lock) { registrations_.erase(stream); }
+    const Registration *find(aclrtStream stream) const REQUIRES(engine_lock);
 
     // One operator at a time works with an allocator, so that its callbacks are never called concurrently.
     class Turn {
@@ -51,7 +53,8 @@ class Allocators {
         ~Turn();
         Turn(const Turn &) = delete;
         Turn &operator=(const Turn &) = delete;
-        void note_use(const Stream &stream);  // its newest task works with memory of the allocator
+        void note_use(const Stream &stream)
+            REQUIRES(engine_lock);  // its newest task works with memory of the allocator
 
       private:
         Allocators &allocators_;
@@ -63,12 +66,12 @@ class Allocators {
         bool is_in_turn = false;
         Ref<const Stream> stream;
         std::uint64_t sequence = 0;
-        bool is_settled() const;
+        bool is_settled() const REQUIRES(engine_lock);
     };
-    void forget_settled();
+    void forget_settled() REQUIRES(engine_lock);
 
-    std::map<aclrtStream, Registration> registrations_;
-    std::map<aclrtAllocator, Use> uses_;  // by allocator: the operator that was served last
+    std::map<aclrtStream, Registration> registrations_ GUARDED_BY(engine_lock);
+    std::map<aclrtAllocator, Use> uses_ GUARDED_BY(engine_lock);  // by allocator: the operator that was served last
     std::condition_variable turn_over_;
 };
 

@@ -15,18 +15,21 @@ class Stream;
 // All with the engine lock held.
 
 // Memory that the runtime allocated must be live over the whole range; other addresses cannot be checked.
-bool is_live(Memory &memory, const void *address, std::size_t size);
+bool is_live(Memory &memory, const void *address, std::size_t size) REQUIRES(engine_lock);
 void require_allocated(Memory &memory, const void *address, std::size_t size,
-                       const char *name);  // ACL_ERROR_RT_PARAM_INVALID
+                       const char *name) REQUIRES(engine_lock);  // ACL_ERROR_RT_PARAM_INVALID
 // The same, and the present call, or the task that it submits, works on the memory.
-void require_live(Memory &memory, const void *address, std::size_t size, AccessMode mode, const char *name);
+void require_live(Memory &memory, const void *address, std::size_t size, AccessMode mode, const char *name)
+    REQUIRES(engine_lock);
 
 // Core::admit(), with memory that must still be live afterwards: while the call waits, others may free it.
 struct Extent {
     const void *address;
     std::size_t size;
 };
-void require_still_live(Memory &memory, std::initializer_list<Extent> extents);  // ACL_ERROR_RT_PARAM_INVALID
-void admit_with(Memory &memory, Lock &lock, Stream &stream, std::initializer_list<Extent> extents);
+void require_still_live(Memory &memory, std::initializer_list<Extent> extents)
+    REQUIRES(engine_lock);  // ACL_ERROR_RT_PARAM_INVALID
+void admit_with(Memory &memory, Lock &lock, Stream &stream, std::initializer_list<Extent> extents)
+    REQUIRES(engine_lock);
 
 }  // namespace aclsim

@@ -9,6 +9,8 @@
 #include <set>
 #include <utility>
 
+#include "engine/lock.h"
+
 namespace aclsim {
 
 constexpr std::uint64_t kSmallPage = 4096;
@@ -51,51 +53,52 @@ class Heap {
         add_free(base, capacity);
     }
     // Rounded up to the page and aligned to it; small pages are shared by blocks of 512 bytes. nullptr: no room.
-    void *allocate(std::uint64_t size, std::uint64_t page, std::uint16_t module = kApplication);
-    void *allocate(std::uint64_t size) { return allocate(size, page_for(size)); }
+    void *allocate(std::uint64_t size, std::uint64_t page, std::uint16_t module = kApplication) REQUIRES(engine_lock);
+    void *allocate(std::uint64_t size) REQUIRES(engine_lock) { return allocate(size, page_for(size)); }
     // Of the block that starts there.
-    void set_owner(const void *address, Owner owner) {
+    void set_owner(const void *address, Owner owner) REQUIRES(engine_lock) {
         blocks_.at(reinterpret_cast<std::uintptr_t>(address)).owner = owner;
     }
     // What was released; nothing, unless the address is the start of a live block. It counts as free from now on, and
     // is given out again after its pages have gone back to the host and reuse() was called.
-    std::optional<Block> release(const void *address);
-    void reuse(const Block &block);
+    std::optional<Block> release(const void *address) REQUIRES(engine_lock);
+    void reuse(const Block &block) REQUIRES(engine_lock);
     // The live block that the address is in.
-    std::optional<Block> find(const void *address) const;
+    std::optional<Block> find(const void *address) const REQUIRES(engine_lock);
     // Is [address, address + size) inside one live block, and may it be used there?
-    bool contains(const void *address, std::uint64_t size) const;
+    bool contains(const void *address, std::uint64_t size) const REQUIRES(engine_lock);
     // The same for all. Nothing is given out until the pages of every block that was released before, too, have been
     // dealt with: otherwise new content would be lost with them.
-    void release_all();
-    void reuse_all();
+    void release_all() REQUIRES(engine_lock);
+    void reuse_all() REQUIRES(engine_lock);
     // How many bytes may be in use at a time.
-    void set_limit(std::uint64_t bytes) { may_use_ = bytes; }
-    std::uint64_t free_bytes() const {
+    void set_limit(std::uint64_t bytes) REQUIRES(engine_lock) { may_use_ = bytes; }
+    std::uint64_t free_bytes() const REQUIRES(engine_lock) {
         const std::uint64_t used = capacity_ - free_bytes_;
         return std::min(free_bytes_, may_use_ > used ? may_use_ - used : 0);
     }
     std::uint64_t capacity() const { return capacity_; }
     std::uintptr_t base() const { return base_; }
-    std::size_t live_blocks() const { return blocks_.size(); }
-    const std::map<std::uint16_t, Usage> &usage() const { return usage_; }
+    std::size_t live_blocks() const REQUIRES(engine_lock) { return blocks_.size(); }
+    const std::map<std::uint16_t, Usage> &usage() const REQUIRES(engine_lock) { return usage_; }
 
   private:
     using FreeRange = std::map<std::uintptr_t, std::uint64_t>::iterator;
-    std::optional<std::uintptr_t> take(std::uint64_t size, std::uint64_t alignment);
-    void add_free(std::uintptr_t address, std::uint64_t size);
-    void remove_free(FreeRange range);
+    std::optional<std::uintptr_t> take(std::uint64_t size, std::uint64_t alignment) REQUIRES(engine_lock);
+    void add_free(std::uintptr_t address, std::uint64_t size) REQUIRES(engine_lock);
+    void remove_free(FreeRange range) REQUIRES(engine_lock);
 
     std::uintptr_t base_;
     std::uint64_t capacity_;
-    std::uint64_t free_bytes_;
-    std::uint64_t may_use_ = UINT64_MAX;
-    std::uint32_t returning_ = 0;                   // releases that reuse() or reuse_all() is still to follow
-    bool is_reset_ = false;                         // all was released, and some of that is returning
-    std::map<std::uintptr_t, Block> blocks_;        // live, by address
-    std::map<std::uintptr_t, std::uint64_t> free_;  // free: address -> size, never adjacent
-    std::set<std::pair<std::uint64_t, std::uintptr_t>> by_size_;  // the same free ranges, smallest first
-    std::map<std::uint16_t, Usage> usage_;
+    std::uint64_t free_bytes_ GUARDED_BY(engine_lock);
+    std::uint64_t may_use_ GUARDED_BY(engine_lock) = UINT64_MAX;
+    std::uint32_t returning_ GUARDED_BY(engine_lock) = 0;  // releases that reuse() or reuse_all() is still to follow
+    bool is_reset_ = false;                                // all was released, and some of that is returning
+    std::map<std::uintptr_t, Block> blocks_ GUARDED_BY(engine_lock);        // live, by address
+    std::map<std::uintptr_t, std::uint64_t> free_ GUARDED_BY(engine_lock);  // free: address -> size, never adjacent
+    // The same free ranges, smallest first.
+    std::set<std::pair<std::uint64_t, std::uintptr_t>> by_size_ GUARDED_BY(engine_lock);
+    std::map<std::uint16_t, Usage> usage_ GUARDED_BY(engine_lock);
 };
 
 }  // namespace aclsim

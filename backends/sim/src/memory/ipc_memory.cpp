@@ -105,7 +105,7 @@ void IpcMemory::forget_device(std::uint32_t device) {
         if (of_key.front().device != device) {
             return false;
         }
-        std::for_each(of_key.begin(), of_key.end(), [this](const Import &it) { unmap(it); });
+        std::for_each(of_key.begin(), of_key.end(), [this](const Import &it) REQUIRES(engine_lock) { unmap(it); });
         return true;
     });
 }
@@ -113,7 +113,8 @@ void IpcMemory::forget_device(std::uint32_t device) {
 void IpcMemory::unmap(const Import &import) {
     note_release(memory_, import.address);
     memory_.space().clear_range(reinterpret_cast<std::uintptr_t>(import.address),
-                                [this, address = import.address] { memory_.space().unreserve(address); });
+                                [this, address = import.address]()
+                                    REQUIRES(engine_lock) { memory_.space().unreserve(address); });
 }
 
 }  // namespace aclsim

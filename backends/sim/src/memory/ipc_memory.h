@@ -19,17 +19,17 @@ class IpcMemory {
   public:
     explicit IpcMemory(Memory &memory) : memory_(memory) {}
     // Returns the key.
-    const std::string &export_block(const void *address, std::uint64_t size, bool checks_process);
-    void permit(const std::string &key, const std::int32_t *processes, std::size_t count);
-    void set_attribute(const std::string &key) { attributed_.insert(key); }
+    const std::string &export_block(const void *address, std::uint64_t size, bool checks_process) REQUIRES(engine_lock);
+    void permit(const std::string &key, const std::int32_t *processes, std::size_t count) REQUIRES(engine_lock);
+    void set_attribute(const std::string &key) REQUIRES(engine_lock) { attributed_.insert(key); }
     // The address here, and the device that the memory is of.
-    std::pair<void *, std::uint32_t> import(const std::string &key, const Device &importer);
+    std::pair<void *, std::uint32_t> import(const std::string &key, const Device &importer) REQUIRES(engine_lock);
     // Of the oldest import, else of the export.
-    void close(const std::string &key);
+    void close(const std::string &key) REQUIRES(engine_lock);
     // The block was freed: it can no longer be imported.
-    void forget(const void *address);
+    void forget(const void *address) REQUIRES(engine_lock);
     // All of the device's memory was, and what others share of it is out of reach.
-    void forget_device(std::uint32_t device);
+    void forget_device(std::uint32_t device) REQUIRES(engine_lock);
 
   private:
     struct Import {
@@ -41,12 +41,12 @@ class IpcMemory {
         std::uint32_t device;
         ExportedPages pages;
     };
-    void unmap(const Import &import);
+    void unmap(const Import &import) REQUIRES(engine_lock);
 
     Memory &memory_;
-    std::map<std::string, Export> exports_;
-    std::map<std::string, std::deque<Import>> imports_;
-    std::set<std::string> attributed_;
+    std::map<std::string, Export> exports_ GUARDED_BY(engine_lock);
+    std::map<std::string, std::deque<Import>> imports_ GUARDED_BY(engine_lock);
+    std::set<std::string> attributed_ GUARDED_BY(engine_lock);
 };
 
 }  // namespace aclsim

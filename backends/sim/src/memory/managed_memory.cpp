@@ -58,7 +58,7 @@ bool ManagedMemory::free(void *address) {
         return false;
     }
     note_release(memory_, address);
-    memory_.space().clear_range(as_integer(address), [this, address] { unreserve(address); });
+    memory_.space().clear_range(as_integer(address), [this, address]() REQUIRES(engine_lock) { unreserve(address); });
     return true;
 }
 

@@ -22,16 +22,18 @@ class ManagedMemory {
     static constexpr std::int32_t kNoLocation = -2;  // none was set, or the pages differ
 
     explicit ManagedMemory(Memory &memory) : memory_(memory) {}
-    void *allocate(std::uint64_t size, std::uint32_t device);  // nullptr: there are no addresses left
-    bool free(void *address);                                  // false unless it is the start of managed memory
+    void *allocate(std::uint64_t size, std::uint32_t device)
+        REQUIRES(engine_lock);                       // nullptr: there are no addresses left
+    bool free(void *address) REQUIRES(engine_lock);  // false unless it is the start of managed memory
     // Is [address, address + size) inside one allocation?
-    bool contains(const void *address, std::uint64_t size) const;
+    bool contains(const void *address, std::uint64_t size) const REQUIRES(engine_lock);
     void advise(const void *address, std::uint64_t size, aclrtMemManagedAdviseType advice,
-                const aclrtMemManagedLocation &location);
+                const aclrtMemManagedLocation &location) REQUIRES(engine_lock);
     // The value that all pages share; for ACL_MEM_RANGE_ATTRIBUTE_ACCESSED_BY see accessed_by().
-    std::int32_t attribute(aclrtMemManagedRangeAttribute attribute, const void *address, std::uint64_t size);
+    std::int32_t attribute(aclrtMemManagedRangeAttribute attribute, const void *address, std::uint64_t size)
+        REQUIRES(engine_lock);
     // The locations that are set for all pages.
-    std::set<std::int32_t> accessed_by(const void *address, std::uint64_t size);
+    std::set<std::int32_t> accessed_by(const void *address, std::uint64_t size) REQUIRES(engine_lock);
 
   private:
     struct Page {
@@ -43,16 +45,16 @@ class ManagedMemory {
         std::uint64_t size;
         std::vector<Page> pages;
     };
-    void *reserve(std::uint64_t size);
-    void unreserve(void *address);
-    std::map<std::uintptr_t, Allocation>::const_iterator find(const void *address) const;
+    void *reserve(std::uint64_t size) REQUIRES(engine_lock);
+    void unreserve(void *address) REQUIRES(engine_lock);
+    std::map<std::uintptr_t, Allocation>::const_iterator find(const void *address) const REQUIRES(engine_lock);
     // The pages that a range touches; it must be inside one allocation.
-    std::vector<Page *> pages(const void *address, std::uint64_t size);
+    std::vector<Page *> pages(const void *address, std::uint64_t size) REQUIRES(engine_lock);
 
     Memory &memory_;
-    std::unique_ptr<Heap> window_;  // addresses
-    bool has_looked_ = false;       // for the window, at the first use
-    std::map<std::uintptr_t, Allocation> allocations_;
+    std::unique_ptr<Heap> window_ GUARDED_BY(engine_lock);  // addresses
+    bool has_looked_ GUARDED_BY(engine_lock) = false;       // for the window, at the first use
+    std::map<std::uintptr_t, Allocation> allocations_ GUARDED_BY(engine_lock);
 };
 
 // The number that stands for a location in answers: a device's or a node's id, or kHost.

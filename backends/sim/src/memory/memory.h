@@ -21,13 +21,13 @@ namespace aclsim {
 class Memory final : public Resident {
   public:
     explicit Memory(Machine &machine_of_all);
-    AddressSpace &space();  // reserved at the first use
+    AddressSpace &space() REQUIRES(engine_lock);  // reserved at the first use
     // A block of aclrtMalloc; false: there is none that starts there.
-    bool free_device_block(const void *address);
+    bool free_device_block(const void *address) REQUIRES(engine_lock);
 
-    void context_closed(Context &context) override;
-    void device_closed(Device &device) override;
-    void device_synchronized(Device &device) override { pools.trim(device); }
+    void context_closed(Context &context) override REQUIRES(engine_lock);
+    void device_closed(Device &device) override REQUIRES(engine_lock);
+    void device_synchronized(Device &device) override REQUIRES(engine_lock) { pools.trim(device); }
 
     Core &core;
     Machine &machine;
@@ -39,23 +39,25 @@ class Memory final : public Resident {
     Allocators allocators;
 
   private:
-    std::unique_ptr<AddressSpace> space_;
+    std::unique_ptr<AddressSpace> space_ GUARDED_BY(engine_lock);
 };
 
 // For observers: memory was allocated, with the size that was asked for; it is freed; the present call works on it.
-inline void note_allocation(Memory &memory, void *address, std::uint64_t size, Pages pages = Pages::Own) {
+inline void note_allocation(Memory &memory, void *address, std::uint64_t size, Pages pages = Pages::Own)
+    REQUIRES(engine_lock) {
     if (memory.core.observers().any()) {
         const Allocation allocation{address, size, memory.space().find(address)->size, pages};
         memory.core.observers().tell(&Observer::allocated, allocation);
     }
 }
 
-inline void note_release(Memory &memory, const void *address) {
+inline void note_release(Memory &memory, const void *address) REQUIRES(engine_lock) {
     memory.core.observers().tell(&Observer::freed, address);
 }
 
 // Memory of the user's own is not known, whatever was at its addresses before.
-inline void note_use(Memory &memory, const void *address, std::uint64_t size, AccessMode mode, const char *name) {
+inline void note_use(Memory &memory, const void *address, std::uint64_t size, AccessMode mode, const char *name)
+    REQUIRES(engine_lock) {
     if (memory.core.observers().any() && memory.space().locate(address).place != Place::Unregistered) {
         memory.core.note_access(address, size, mode, name);
     }
@@ -63,7 +65,7 @@ inline void note_use(Memory &memory, const void *address, std::uint64_t size, Ac
 
 // Works without the lock, on memory that must not be freed meanwhile.
 template <class Work>
-void work_unlocked(Memory &memory, Lock &lock, Work work) {
+void work_unlocked(Memory &memory, Lock &lock, Work work) REQUIRES(engine_lock) {
     {
         const Unlocked unlocked(lock);
         work();
@@ -73,7 +75,7 @@ void work_unlocked(Memory &memory, Lock &lock, Work work) {
 
 // Waits until the pages that are on their way back to the host have arrived there; false: there are none. Lets other
 // threads in.
-inline bool await_returned_pages(Memory &memory, Lock &lock) {
+inline bool await_returned_pages(Memory &memory, Lock &lock) REQUIRES(engine_lock) {
     const bool are_any = memory.core.has_chores();
     memory.core.await_chores(lock);
     return are_any;
@@ -81,7 +83,7 @@ inline bool await_returned_pages(Memory &memory, Lock &lock) {
 
 // Calls allocate() until it gives something, or no pages are on their way back to the host. nullptr: there is no room.
 template <class Allocate>
-void *allocate_patiently(Memory &memory, Lock &lock, Allocate allocate) {
+void *allocate_patiently(Memory &memory, Lock &lock, Allocate allocate) REQUIRES(engine_lock) {
     void *address = allocate();
     while (address == nullptr && await_returned_pages(memory, lock)) {
         address = allocate();
@@ -90,7 +92,7 @@ void *allocate_patiently(Memory &memory, Lock &lock, Allocate allocate) {
 }
 
 // What observers know of an address that is not live, to be put behind the text of a failure.
-inline std::string explain_address(Memory &memory, const void *address) {
+inline std::string explain_address(Memory &memory, const void *address) REQUIRES(engine_lock) {
     return memory.core.observers().explain(address);
 }
 

@@ -23,13 +23,13 @@ class AttachTask final : public ConditionTask {
           number_(number),
           fence_(std::move(fence)) {}
     TaskKind kind() const override { return TaskKind::Attach; }
-    void add_causes(Causes &causes) const override { fence_.add_causes(causes); }
+    void add_causes(Causes &causes) const override REQUIRES(engine_lock) { fence_.add_causes(causes); }
     std::string awaited() const override { return "memory of a pool that was freed in another stream"; }
 
   protected:
-    bool try_pass() override { return fence_.has_passed(); }
-    void note_passed(const Stream &stream) override {
-        fence_.for_each([&](const Point &freed) {
+    bool try_pass() override REQUIRES(engine_lock) { return fence_.has_passed(); }
+    void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
+        fence_.for_each([&](const Point &freed) REQUIRES(engine_lock) {
             core_.observers().tell(&Observer::ordered, freed, stream.point(*this), Ordering::PoolReuse);
         });
         core_.observers().tell(&Observer::allocation_reached, number_);
@@ -48,13 +48,13 @@ class DetachTask final : public Task {
     DetachTask(Core &core, Ref<MemoryPool> pool, std::uint64_t number)
         : core_(core), pool_(std::move(pool)), number_(number) {}
     TaskKind kind() const override { return TaskKind::Detach; }
-    Start start(Stream &stream) override {
+    Start start(Stream &stream) override REQUIRES(engine_lock) {
         cancel(stream);
         pool_->waiters.wake(core_);
         return Start::Done;
     }
     // The pool has the block back since the submission.
-    void cancel(Stream &) override { core_.observers().tell(&Observer::free_reached, number_); }
+    void cancel(Stream &) override REQUIRES(engine_lock) { core_.observers().tell(&Observer::free_reached, number_); }
 
   private:
     Core &core_;
@@ -69,7 +69,7 @@ class FreeTask final : public Task {
     FreeTask(Memory &memory, void *address, std::uint64_t number)
         : memory_(memory), address_(address), number_(number) {}
     TaskKind kind() const override { return TaskKind::Free; }
-    Start start(Stream &) override {
+    Start start(Stream &) override REQUIRES(engine_lock) {
         if (!take_back()) {  // it never was one, or went with its device
             result = ACL_ERROR_RT_PARAM_INVALID;
             return Start::Done;
@@ -78,14 +78,16 @@ class FreeTask final : public Task {
         memory_.free_device_block(address_);
         return Start::Done;
     }
-    void cancel(Stream &) override {
+    void cancel(Stream &) override REQUIRES(engine_lock) {
         if (take_back()) {
             memory_.core.observers().tell(&Observer::free_dropped, number_);
         }
     }
 
   private:
-    bool take_back() { return memory_.space().change_owner(address_, Owner::Stream, Owner::Application); }
+    bool take_back() REQUIRES(engine_lock) {
+        return memory_.space().change_owner(address_, Owner::Stream, Owner::Application);
+    }
 
     Memory &memory_;
     void *address_;
@@ -93,13 +95,13 @@ class FreeTask final : public Task {
 };
 
 // Tells observers that a free was submitted to a stream; returns its number.
-std::uint64_t note_free(Memory &memory, const void *address) {
+std::uint64_t note_free(Memory &memory, const void *address) REQUIRES(engine_lock) {
     const std::uint64_t number = memory.pools.next_number();
     memory.core.observers().tell(&Observer::free_submitted, address, number);
     return number;
 }
 
-void require_used(Memory &memory, const MemoryPool &pool, const void *address) {
+void require_used(Memory &memory, const MemoryPool &pool, const void *address) REQUIRES(engine_lock) {
     if (pool.state_of(address) != MemoryPool::State::Used) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is inside a pool and not the start of a block that is in use%s", address,
              explain_address(memory, address).c_str());
@@ -107,7 +109,7 @@ void require_used(Memory &memory, const MemoryPool &pool, const void *address) {
 }
 
 // What is no block is found out by the task (memory_cmo_allocator.md section 9).
-void free_block_in_stream(Memory &memory, Stream &stream, void *address) {
+void free_block_in_stream(Memory &memory, Stream &stream, void *address) REQUIRES(engine_lock) {
     if (memory.space().is_device_block(address, Owner::Stream)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p was given to a stream to free already%s", address,
              explain_address(memory, address).c_str());
@@ -144,18 +146,20 @@ void Fence::merge(const Fence &other) {
 }
 
 bool Fence::has_same_streams(const Fence &other) const {
-    const auto has = [](const Fence &fence, const Entry &wanted) {
+    const auto has = [](const Fence &fence, const Entry &wanted) REQUIRES(engine_lock) {
         return std::any_of(fence.entries_.begin(), fence.entries_.end(),
                            [&](const Entry &entry) { return entry.stream == wanted.stream; });
     };
-    const auto has_all = [&](const Fence &of, const Fence &in) {
-        return std::all_of(of.entries_.begin(), of.entries_.end(), [&](const Entry &entry) { return has(in, entry); });
+    const auto has_all = [&](const Fence &of, const Fence &in) REQUIRES(engine_lock) {
+        return std::all_of(of.entries_.begin(), of.entries_.end(),
+                           [&](const Entry &entry) REQUIRES(engine_lock) { return has(in, entry); });
     };
     return has_all(*this, other) && has_all(other, *this);
 }
 
 bool Fence::has_passed() const {
-    return std::all_of(entries_.begin(), entries_.end(), [](const Entry &entry) { return entry.has_passed(); });
+    return std::all_of(entries_.begin(), entries_.end(),
+                       [](const Entry &entry) REQUIRES(engine_lock) { return entry.has_passed(); });
 }
 
 void Fence::add_causes(Causes &causes) const {
@@ -179,8 +183,8 @@ MemoryPool::MemoryPool(Device &owner, AddressSpace &memory, std::uint64_t bytes)
 void *MemoryPool::allocate(std::uint64_t bytes, const Stream &stream, const StreamOrder &order, Fence &fence) {
     const bool follows_events = attribute(ACL_RT_MEM_POOL_REUSE_FOLLOW_EVENT_DEPENDENCIES) != 0;
     const bool is_opportunistic = attribute(ACL_RT_MEM_POOL_REUSE_ALLOW_OPPORTUNISTIC) != 0;
-    const auto comes_after = [&](const Fence &freed) {
-        return freed.all_of([&](const Stream &other, std::uint64_t sequence) {
+    const auto comes_after = [&](const Fence &freed) REQUIRES(engine_lock) {
+        return freed.all_of([&](const Stream &other, std::uint64_t sequence) REQUIRES(engine_lock) {
             return &other == &stream || other.synchronized >= sequence ||
                    (follows_events && order.has(stream, {other.serial, sequence})) ||
                    (is_opportunistic && other.is_done(sequence));
@@ -368,7 +372,8 @@ void MemoryPools::destroy(Memory &memory, MemoryPool &pool) {
 }
 
 Ref<MemoryPool> MemoryPools::pool_of(const void *address) const {
-    const auto holds = [&](const auto &pool) { return pool->state_of(address) != MemoryPool::State::Outside; };
+    const auto holds = [&](const auto &pool)
+                           REQUIRES(engine_lock) { return pool->state_of(address) != MemoryPool::State::Outside; };
     const auto found = std::find_if(pools_.begin(), pools_.end(), holds);
     return found == pools_.end() ? nullptr : *found;
 }
@@ -379,7 +384,8 @@ void MemoryPools::trim(const Device &device) {
             pool->trim(pool->is_abandoned() ? 0 : pool->attribute(ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD));
         }
     }
-    const auto is_gone = [](const auto &pool) { return pool->is_abandoned() && pool->reserved() == 0; };
+    const auto is_gone = [](const auto &pool)
+                             REQUIRES(engine_lock) { return pool->is_abandoned() && pool->reserved() == 0; };
     pools_.erase(std::remove_if(pools_.begin(), pools_.end(), is_gone), pools_.end());
 }
 

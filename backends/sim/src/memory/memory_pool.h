@@ -28,19 +28,19 @@ struct Device;
 // theirs.
 class Fence {
   public:
-    void add(const Ref<const Stream> &stream, std::uint64_t sequence);
-    void merge(const Fence &other);
-    bool has_same_streams(const Fence &other) const;
-    bool has_passed() const;
-    void add_causes(Causes &causes) const;  // the points that are not passed
-    template <class Predicate>              // of a stream that is not gone, and a sequence number
-    bool all_of(Predicate predicate) const {
-        return std::all_of(entries_.begin(), entries_.end(), [&](const Entry &entry) {
+    void add(const Ref<const Stream> &stream, std::uint64_t sequence) REQUIRES(engine_lock);
+    void merge(const Fence &other) REQUIRES(engine_lock);
+    bool has_same_streams(const Fence &other) const REQUIRES(engine_lock);
+    bool has_passed() const REQUIRES(engine_lock);
+    void add_causes(Causes &causes) const REQUIRES(engine_lock);  // the points that are not passed
+    template <class Predicate>                                    // of a stream that is not gone, and a sequence number
+    bool all_of(Predicate predicate) const REQUIRES(engine_lock) {
+        return std::all_of(entries_.begin(), entries_.end(), [&](const Entry &entry) REQUIRES(engine_lock) {
             return entry.stream->is_destroyed || predicate(*entry.stream, entry.sequence);
         });
     }
     template <class Function>
-    void for_each(Function function) const {
+    void for_each(Function function) const REQUIRES(engine_lock) {
         for (const Entry &entry : entries_) {
             function(Point{entry.stream->serial, entry.sequence});
         }
@@ -50,9 +50,9 @@ class Fence {
     struct Entry {
         Ref<const Stream> stream;
         std::uint64_t sequence;
-        bool has_passed() const { return stream->is_destroyed || stream->is_done(sequence); }
+        bool has_passed() const REQUIRES(engine_lock) { return stream->is_destroyed || stream->is_done(sequence); }
     };
-    std::vector<Entry> entries_;
+    std::vector<Entry> entries_ GUARDED_BY(engine_lock);
 };
 
 // Guarded by the engine's lock.
@@ -65,22 +65,25 @@ class MemoryPool final : public Object {
 
     // The address of a block of so many bytes, a multiple of the granularity; nullptr when the pool is exhausted. The
     // stream must not touch it before the fence.
-    void *allocate(std::uint64_t bytes, const Stream &stream, const StreamOrder &order, Fence &fence);
+    void *allocate(std::uint64_t bytes, const Stream &stream, const StreamOrder &order, Fence &fence)
+        REQUIRES(engine_lock);
     enum class State : std::uint8_t { Outside, Used, NotUsed };
-    State state_of(const void *address) const;
-    void release(const void *address, const Fence &fence);  // of a used block
+    State state_of(const void *address) const REQUIRES(engine_lock);
+    void release(const void *address, const Fence &fence) REQUIRES(engine_lock);  // of a used block
     // Gives cached reservations that are not used back to the device, as long as this many bytes remain.
-    void trim(std::uint64_t keep);
+    void trim(std::uint64_t keep) REQUIRES(engine_lock);
     // The pool is destroyed: what is still used is lost, what was freed goes back when its streams are done with it.
-    void abandon();
-    const std::map<std::uintptr_t, std::uint64_t> &reservations() const { return reservations_; }
-    bool is_abandoned() const { return is_abandoned_; }
+    void abandon() REQUIRES(engine_lock);
+    const std::map<std::uintptr_t, std::uint64_t> &reservations() const REQUIRES(engine_lock) { return reservations_; }
+    bool is_abandoned() const REQUIRES(engine_lock) { return is_abandoned_; }
     // The device's memory is gone.
-    void forget();
+    void forget() REQUIRES(engine_lock);
 
-    std::uint64_t &attribute(aclrtMemPoolAttr attribute) { return attributes_[attribute]; }
-    std::uint64_t used() const { return attributes_[ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT]; }
-    std::uint64_t reserved() const { return attributes_[ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT]; }
+    std::uint64_t &attribute(aclrtMemPoolAttr attribute) REQUIRES(engine_lock) { return attributes_[attribute]; }
+    std::uint64_t used() const REQUIRES(engine_lock) { return attributes_[ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT]; }
+    std::uint64_t reserved() const REQUIRES(engine_lock) {
+        return attributes_[ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT];
+    }
 
     Device &device;
     const std::uint64_t size;
@@ -95,50 +98,53 @@ class MemoryPool final : public Object {
     using Blocks = std::map<std::uintptr_t, Block>;
 
     template <class Predicate>
-    Blocks::iterator find_cached(std::uint64_t bytes, Predicate may_have);
-    Blocks::iterator reserve(std::uint64_t bytes);
-    void *take(Blocks::iterator block, std::uint64_t bytes, Fence &fence);
-    void cache(Blocks::iterator block);
-    void uncache(Blocks::iterator block) { cached_.erase({block->second.size, block->first}); }
-    bool can_join(Blocks::iterator block, Blocks::iterator next) const;
-    bool join(Blocks::iterator block);  // with the next one
-    void join_all();
-    void count(aclrtMemPoolAttr current, aclrtMemPoolAttr high, std::uint64_t bytes);
+    Blocks::iterator find_cached(std::uint64_t bytes, Predicate may_have) REQUIRES(engine_lock);
+    Blocks::iterator reserve(std::uint64_t bytes) REQUIRES(engine_lock);
+    void *take(Blocks::iterator block, std::uint64_t bytes, Fence &fence) REQUIRES(engine_lock);
+    void cache(Blocks::iterator block) REQUIRES(engine_lock);
+    void uncache(Blocks::iterator block) REQUIRES(engine_lock) { cached_.erase({block->second.size, block->first}); }
+    bool can_join(Blocks::iterator block, Blocks::iterator next) const REQUIRES(engine_lock);
+    bool join(Blocks::iterator block) REQUIRES(engine_lock);  // with the next one
+    void join_all() REQUIRES(engine_lock);
+    void count(aclrtMemPoolAttr current, aclrtMemPoolAttr high, std::uint64_t bytes) REQUIRES(engine_lock);
 
     AddressSpace &memory_;
-    bool is_abandoned_ = false;
+    bool is_abandoned_ GUARDED_BY(engine_lock) = false;
     std::uint64_t attributes_[ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH + 1] = {};
-    std::map<std::uintptr_t, std::uint64_t> reservations_;       // address -> size
-    Blocks blocks_;                                              // the reservations, without gaps
-    std::set<std::pair<std::uint64_t, std::uintptr_t>> cached_;  // smallest first, then lowest address
+    std::map<std::uintptr_t, std::uint64_t> reservations_ GUARDED_BY(engine_lock);  // address -> size
+    Blocks blocks_ GUARDED_BY(engine_lock);                                         // the reservations, without gaps
+    // Smallest first, then lowest address.
+    std::set<std::pair<std::uint64_t, std::uintptr_t>> cached_ GUARDED_BY(engine_lock);
 };
 
 // The pools of all devices.
 class MemoryPools {
   public:
     // Of an allocation or a free that a stream comes to: observers know it by that.
-    std::uint64_t next_number() { return ++numbers_; }
-    Ref<MemoryPool> create(Memory &memory, Device &device, std::uint64_t size);
-    void destroy(Memory &memory, MemoryPool &pool);
+    std::uint64_t next_number() REQUIRES(engine_lock) { return ++numbers_; }
+    Ref<MemoryPool> create(Memory &memory, Device &device, std::uint64_t size) REQUIRES(engine_lock);
+    void destroy(Memory &memory, MemoryPool &pool) REQUIRES(engine_lock);
     // The pool that the address lies in, or nullptr.
-    Ref<MemoryPool> pool_of(const void *address) const;
+    Ref<MemoryPool> pool_of(const void *address) const REQUIRES(engine_lock);
     // A stream of the device was synchronized: releases what the pools hold above their thresholds.
-    void trim(const Device &device);
+    void trim(const Device &device) REQUIRES(engine_lock);
     // The device is reset: its pools are gone, with all their memory.
-    void close(Memory &memory, const Device &device);
+    void close(Memory &memory, const Device &device) REQUIRES(engine_lock);
 
   private:
-    std::vector<Ref<MemoryPool>> pools_;  // those that are destroyed stay while they hold memory
-    std::uint64_t numbers_ = 0;
+    // Those that are destroyed stay while they hold memory.
+    std::vector<Ref<MemoryPool>> pools_ GUARDED_BY(engine_lock);
+    std::uint64_t numbers_ GUARDED_BY(engine_lock) = 0;
 };
 
 // Engine lock held. The stream has been admitted. nullptr: the pool is exhausted.
-void *allocate_in_stream(Memory &memory, Stream &stream, const Ref<MemoryPool> &pool, std::uint64_t size);
-[[noreturn]] void fail_exhausted(Memory &memory, const MemoryPool &pool, std::uint64_t size);
+void *allocate_in_stream(Memory &memory, Stream &stream, const Ref<MemoryPool> &pool, std::uint64_t size)
+    REQUIRES(engine_lock);
+[[noreturn]] void fail_exhausted(Memory &memory, const MemoryPool &pool, std::uint64_t size) REQUIRES(engine_lock);
 // Memory of a pool, or of aclrtMalloc. Fails with ACL_ERROR_RT_PARAM_INVALID for an address inside a pool that is not
 // the start of a used block.
-void free_in_stream(Memory &memory, Stream &stream, void *address);
+void free_in_stream(Memory &memory, Stream &stream, void *address) REQUIRES(engine_lock);
 // aclrtFree: at once, whatever streams still do with the memory. false if the address is in no pool.
-bool free_into_pool(Memory &memory, void *address);
+bool free_into_pool(Memory &memory, void *address) REQUIRES(engine_lock);
 
 }  // namespace aclsim

@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "engine/lock.h"
+
 namespace aclsim {
 
 class Memory;
@@ -18,23 +20,23 @@ class Symbols {
 
     // What the program that has the variable does when it is loaded. The content is what each device begins with; a
     // symbol that is registered already fails with ACL_ERROR_RT_INVALID_SYMBOL, as does one that is not to remove().
-    void add(const void *symbol, std::vector<unsigned char> content);
-    void remove(const void *symbol);
+    void add(const void *symbol, std::vector<unsigned char> content) REQUIRES(engine_lock);
+    void remove(const void *symbol) REQUIRES(engine_lock);
     // Fails with ACL_ERROR_RT_INVALID_SYMBOL.
-    std::uint64_t size_of(const void *symbol);
+    std::uint64_t size_of(const void *symbol) REQUIRES(engine_lock);
     // On that device; the first call puts the variable there. Fails with ACL_ERROR_RT_MEMORY_ALLOCATION too.
-    void *address_of(const void *symbol, const Device &device);
-    void forget_device(std::uint32_t device);  // its memory is gone
+    void *address_of(const void *symbol, const Device &device) REQUIRES(engine_lock);
+    void forget_device(std::uint32_t device) REQUIRES(engine_lock);  // its memory is gone
 
   private:
     struct Variable {
         std::vector<unsigned char> content;
         std::map<std::uint32_t, void *> addresses;  // by device, its number before ASCEND_RT_VISIBLE_DEVICES
     };
-    Variable &require_variable(const void *symbol);
+    Variable &require_variable(const void *symbol) REQUIRES(engine_lock);
 
     Memory &memory_;
-    std::map<const void *, Variable> variables_;
+    std::map<const void *, Variable> variables_ GUARDED_BY(engine_lock);
 };
 
 }  // namespace aclsim

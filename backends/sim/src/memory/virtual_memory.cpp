@@ -29,7 +29,7 @@ Ref<PhysicalMemory> PhysicalMemory::allocate(Memory &memory, Lock &lock, std::ui
     if (properties.location.type == ACL_MEM_LOCATION_TYPE_DEVICE) {
         const Device &device = *memory.machine.devices[properties.location.id];
         const Heap &heap = memory.space().device(device.physical_id);
-        block = allocate_patiently(memory, lock, [&] {
+        block = allocate_patiently(memory, lock, [&]() REQUIRES(engine_lock) {
             return memory.space().allocate_internal(device.physical_id, size, page, Owner::Mapping);
         });
         if (block == nullptr) {
@@ -45,7 +45,7 @@ Ref<PhysicalMemory> PhysicalMemory::allocate(Memory &memory, Lock &lock, std::ui
     } else {
         Heap &heap = memory.space().pinned();
         pages.file = PageFile::create(size);
-        block = allocate_patiently(memory, lock, [&] { return heap.allocate(size, page); });
+        block = allocate_patiently(memory, lock, [&]() REQUIRES(engine_lock) { return heap.allocate(size, page); });
         if (block == nullptr) {
             fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes do not fit: %llu of %llu bytes are free on the host",
                  static_cast<unsigned long long>(size), static_cast<unsigned long long>(heap.free_bytes()),

@@ -25,25 +25,26 @@ class PhysicalMemory final : public Object {
 
     // Fails with ACL_ERROR_RT_MEMORY_ALLOCATION.
     static Ref<PhysicalMemory> allocate(Memory &memory, Lock &lock, std::uint64_t size,
-                                        const aclrtPhysicalMemProp &properties, std::uint64_t page);
+                                        const aclrtPhysicalMemProp &properties, std::uint64_t page)
+        REQUIRES(engine_lock);
     PhysicalMemory(Memory &memory, PhysicalPages pages, const aclrtPhysicalMemProp &properties)
         : pages_(std::move(pages)), properties_(properties), memory_(memory) {}
     ~PhysicalMemory() override;
 
     const PhysicalPages &pages() const { return pages_; }
     const aclrtPhysicalMemProp &properties() const { return properties_; }
-    bool is_imported() const { return is_imported_; }
-    void mark_imported() { is_imported_ = true; }
-    std::unique_ptr<ExportedPages> exported;
-    std::uint32_t references = 1;  // handles: aclrtMemRetainAllocationHandle
+    bool is_imported() const REQUIRES(engine_lock) { return is_imported_; }
+    void mark_imported() REQUIRES(engine_lock) { is_imported_ = true; }
+    std::unique_ptr<ExportedPages> exported GUARDED_BY(engine_lock);
+    std::uint32_t references GUARDED_BY(engine_lock) = 1;  // handles: aclrtMemRetainAllocationHandle
 
   private:
     friend class VirtualMemory;
     PhysicalPages pages_;
     aclrtPhysicalMemProp properties_;
     Memory &memory_;
-    void *block_ = nullptr;  // of the device's heap or, only to count it, of the host's
-    bool is_imported_ = false;
+    void *block_ GUARDED_BY(engine_lock) = nullptr;  // of the device's heap or, only to count it, of the host's
+    bool is_imported_ GUARDED_BY(engine_lock) = false;
 };
 
 struct AddressRange {
@@ -58,19 +59,21 @@ class VirtualMemory {
     explicit VirtualMemory(Memory &memory) : memory_(memory) {}
 
     // The wish is NULL or among the addresses that may be wished.
-    void *reserve(std::uint64_t size, void *wish, const AddressRange &wishes);
-    void release(void *address);
-    void map(void *address, std::uint64_t size, Ref<PhysicalMemory> memory, bool is_accessible);
+    void *reserve(std::uint64_t size, void *wish, const AddressRange &wishes) REQUIRES(engine_lock);
+    void release(void *address) REQUIRES(engine_lock);
+    void map(void *address, std::uint64_t size, Ref<PhysicalMemory> memory, bool is_accessible) REQUIRES(engine_lock);
     // Maps what is behind the blocks that begin at the source, block by block.
-    void map_like(void *address, std::uint64_t size, void *source);
-    void unmap(void *address);
-    void require_settable(void *address, std::uint64_t size, const aclrtMemAccessDesc &access) const;
-    void set_access(void *address, const aclrtMemLocation &location);  // of a mapping that starts there
+    void map_like(void *address, std::uint64_t size, void *source) REQUIRES(engine_lock);
+    void unmap(void *address) REQUIRES(engine_lock);
+    void require_settable(void *address, std::uint64_t size, const aclrtMemAccessDesc &access) const
+        REQUIRES(engine_lock);
+    void set_access(void *address, const aclrtMemLocation &location)
+        REQUIRES(engine_lock);  // of a mapping that starts there
     // Whether the location was ever granted access.
-    bool has_access(void *address, const aclrtMemLocation &location) const;
-    const Ref<PhysicalMemory> &memory_at(void *address) const;
+    bool has_access(void *address, const aclrtMemLocation &location) const REQUIRES(engine_lock);
+    const Ref<PhysicalMemory> &memory_at(void *address) const REQUIRES(engine_lock);
     // The device is reset: its memory is gone, with all that was mapped from it.
-    void drop(std::uint32_t device);
+    void drop(std::uint32_t device) REQUIRES(engine_lock);
 
   private:
     struct Reservation {
@@ -84,15 +87,16 @@ class VirtualMemory {
         std::uintptr_t reservation;
     };
     using Mappings = std::map<std::uintptr_t, Mapping>;
-    std::map<std::uintptr_t, Reservation>::iterator reservation_of(void *address, std::uint64_t size);
-    void require_alike(std::uintptr_t reservation, const PhysicalMemory &memory) const;
-    Mapping &require_mapping(void *address);
-    const Mapping &require_mapping(void *address) const;
-    Mappings::iterator unmap(Mappings::iterator mapping);
+    std::map<std::uintptr_t, Reservation>::iterator reservation_of(void *address, std::uint64_t size)
+        REQUIRES(engine_lock);
+    void require_alike(std::uintptr_t reservation, const PhysicalMemory &memory) const REQUIRES(engine_lock);
+    Mapping &require_mapping(void *address) REQUIRES(engine_lock);
+    const Mapping &require_mapping(void *address) const REQUIRES(engine_lock);
+    Mappings::iterator unmap(Mappings::iterator mapping) REQUIRES(engine_lock);
 
     Memory &memory_;
-    std::map<std::uintptr_t, Reservation> reservations_;
-    Mappings mappings_;
+    std::map<std::uintptr_t, Reservation> reservations_ GUARDED_BY(engine_lock);
+    Mappings mappings_ GUARDED_BY(engine_lock);
 };
 
 }  // namespace aclsim

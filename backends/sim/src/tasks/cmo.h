@@ -49,14 +49,14 @@ class CmoBarriers {
     };
     using Operations = std::vector<std::shared_ptr<Operation>>;
 
-    std::shared_ptr<Operation> add(std::uint32_t id, const Stream &stream);
+    std::shared_ptr<Operation> add(std::uint32_t id, const Stream &stream) REQUIRES(engine_lock);
     // Those that were submitted so far; nullptr if the id was never used.
-    const Operations *find(std::uint32_t id) const;
-    void complete(Core &core, Operation &operation);
+    const Operations *find(std::uint32_t id) const REQUIRES(engine_lock);
+    void complete(Core &core, Operation &operation) REQUIRES(engine_lock);
     Waiters &waiters() { return waiters_; }
 
   private:
-    std::map<std::uint32_t, Operations> operations_;
+    std::map<std::uint32_t, Operations> operations_ GUARDED_BY(engine_lock);
     Waiters waiters_;
 };
 
@@ -66,7 +66,7 @@ class CmoTask final : public Task {
     CmoTask(Executor &workers, aclrtCmoType type, const CacheRange &range)
         : workers_(&workers), type_(type), range_(range) {}
     TaskKind kind() const override { return TaskKind::Cmo; }
-    Start start(Stream &) override { return Start::Run; }
+    Start start(Stream &) override REQUIRES(engine_lock) { return Start::Run; }
     void run() override;
     Executor *executor() override { return workers_; }
 
@@ -82,14 +82,16 @@ class TaggedCmoTask final : public Task {
     TaggedCmoTask(Core &core, CmoBarriers &barriers, std::shared_ptr<CmoBarriers::Operation> operation)
         : core_(core), barriers_(barriers), operation_(std::move(operation)) {}
     TaskKind kind() const override { return TaskKind::Cmo; }
-    Start start(Stream &stream) override {
+    Start start(Stream &stream) override REQUIRES(engine_lock) {
         operation_->task = stream.point(*this);
         return Start::Run;
     }
     Executor *executor() override;
-    void finish() override { barriers_.complete(core_, *operation_); }
-    void cancel(Stream &) override { finish(); }  // no barrier waits for an operation that was dropped
-    void rewind() override { operation_->is_done = false; }
+    void finish() override REQUIRES(engine_lock) { barriers_.complete(core_, *operation_); }
+    void cancel(Stream &) override REQUIRES(engine_lock) {
+        finish();
+    }  // no barrier waits for an operation that was dropped
+    void rewind() override REQUIRES(engine_lock) { operation_->is_done = false; }
 
   private:
     Core &core_;
@@ -103,7 +105,7 @@ class DescribedCmoTask final : public Task {
     DescribedCmoTask(Memory &memory, aclrtCmoType type, const void *descriptor)
         : memory_(memory), type_(type), descriptor_(descriptor) {}
     TaskKind kind() const override { return TaskKind::Cmo; }
-    Start start(Stream &) override;
+    Start start(Stream &) override REQUIRES(engine_lock);
     void run() override;
     Executor *executor() override;
 
@@ -122,13 +124,13 @@ class CmoBarrierTask final : public ConditionTask {
           barriers_(barriers),
           operations_(std::move(operations)) {}
     TaskKind kind() const override { return TaskKind::CmoBarrier; }
-    void add_causes(Causes &causes) const override;
-    std::string awaited() const override { return "cache operations with barriers"; }
+    void add_causes(Causes &causes) const override REQUIRES(engine_lock);
+    std::string awaited() const override REQUIRES(engine_lock) { return "cache operations with barriers"; }
 
   protected:
-    bool try_pass() override;
-    void note_passed(const Stream &stream) override;
-    Waiters &waiters() override { return barriers_.waiters(); }
+    bool try_pass() override REQUIRES(engine_lock);
+    void note_passed(const Stream &stream) override REQUIRES(engine_lock);
+    Waiters &waiters() override REQUIRES(engine_lock) { return barriers_.waiters(); }
 
   private:
     CmoBarriers &barriers_;

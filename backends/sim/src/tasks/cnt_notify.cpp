@@ -43,15 +43,15 @@ class CntNotifyRecordTask final : public Task {
     CntNotifyRecordTask(Core &core, Ref<CntNotify> notify, const aclrtCntNotifyRecordInfo &info)
         : core_(core), notify_(std::move(notify)), info_(info) {}
     TaskKind kind() const override { return TaskKind::NotifyRecord; }
-    Start start(Stream &stream) override {
+    Start start(Stream &stream) override REQUIRES(engine_lock) {
         notify_->records_.remove(stream, *this);
         notify_->changed_by_ = stream.point(*this);
         notify_->count_ = changed(notify_->count_, info_);
         notify_->waiters_.wake(core_);
         return Start::Done;
     }
-    void cancel(Stream &stream) override { notify_->records_.remove(stream, *this); }
-    void note_queued(const Stream &stream) override { notify_->records_.add(stream, *this); }
+    void cancel(Stream &stream) override REQUIRES(engine_lock) { notify_->records_.remove(stream, *this); }
+    void note_queued(const Stream &stream) override REQUIRES(engine_lock) { notify_->records_.add(stream, *this); }
 
   private:
     Core &core_;
@@ -64,25 +64,25 @@ class CntNotifyWaitTask final : public ConditionTask {
     CntNotifyWaitTask(Core &core, Ref<CntNotify> notify, const aclrtCntNotifyWaitInfo &info)
         : ConditionTask(core, info.timeout, /*polls=*/false), notify_(std::move(notify)), info_(info) {}
     TaskKind kind() const override { return TaskKind::NotifyWait; }
-    void add_causes(Causes &causes) const override {
+    void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
         causes.any = true;
         notify_->records_.add_causes(causes);
         causes.list.push_back({nullptr, 0, Outside::Host});
     }
 
   protected:
-    bool try_pass() override {
+    bool try_pass() override REQUIRES(engine_lock) {
         if (!is_satisfied(notify_->count_, info_)) {
             return false;
         }
         notify_->count_ = info_.isClear != 0 ? 0 : notify_->count_;
         return true;
     }
-    void note_passed(const Stream &stream) override {
+    void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
         core_.observers().tell(&Observer::ordered, notify_->changed_by_, stream.point(*this), Ordering::Notify);
     }
     Waiters &waiters() override { return notify_->waiters_; }
-    std::string awaited() const override {
+    std::string awaited() const override REQUIRES(engine_lock) {
         return "counting notify " + std::to_string(notify_->id) + ", which is at " + std::to_string(notify_->count_);
     }
 

@@ -17,12 +17,12 @@ struct Device;
 class CntNotify final : public Object {
   public:
     static constexpr Kind kKind = Kind::CntNotify;
-    static Ref<CntNotify> create(Core &core, Device &device);
+    static Ref<CntNotify> create(Core &core, Device &device) REQUIRES(engine_lock);
     CntNotify(Device &owner, std::uint32_t notify_id) : device(owner), id(notify_id) {}
     ~CntNotify() override;
 
-    void record(Core &core, Lock &lock, Stream &stream, const aclrtCntNotifyRecordInfo &info);
-    void wait(Core &core, Lock &lock, Stream &stream, const aclrtCntNotifyWaitInfo &info);
+    void record(Core &core, Lock &lock, Stream &stream, const aclrtCntNotifyRecordInfo &info) REQUIRES(engine_lock);
+    void wait(Core &core, Lock &lock, Stream &stream, const aclrtCntNotifyWaitInfo &info) REQUIRES(engine_lock);
 
     Device &device;
     const std::uint32_t id;
@@ -30,9 +30,9 @@ class CntNotify final : public Object {
   private:
     friend class CntNotifyRecordTask;
     friend class CntNotifyWaitTask;
-    std::uint32_t count_ = 0;
+    std::uint32_t count_ GUARDED_BY(engine_lock) = 0;
     PendingTasks records_;
-    Point changed_by_;  // the newest record
+    Point changed_by_ GUARDED_BY(engine_lock);  // the newest record
     Waiters waiters_;
 };
 

@@ -51,7 +51,7 @@ const char *name_of(Place place) {
     return kNames[static_cast<std::size_t>(place)];
 }
 
-bool is_pageable(Memory &memory, const void *address) {
+bool is_pageable(Memory &memory, const void *address) REQUIRES(engine_lock) {
     return memory.space().locate(address).place == Place::Unregistered;
 }
 
@@ -66,11 +66,11 @@ std::size_t extent_of(const Transfer &transfer, std::size_t pitch) {
     return bytes;
 }
 
-bool can_access(const Device &device, const Location &location) {
+bool can_access(const Device &device, const Location &location) REQUIRES(engine_lock) {
     return location.device == device.physical_id || device.accessible_peers.count(location.device) != 0;
 }
 
-void require_access(Memory &memory, const Transfer &transfer) {
+void require_access(Memory &memory, const Transfer &transfer) REQUIRES(engine_lock) {
     const Location from = memory.space().locate(transfer.source);
     const Location to = memory.space().locate(transfer.destination);
     const bool is_between_devices =

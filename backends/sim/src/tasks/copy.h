@@ -55,7 +55,7 @@ struct Pattern {
 // What a worker does with memory. An abort ends it between two pieces.
 class DataTask : public Task {
   public:
-    Start start(Stream &stream) override {
+    Start start(Stream &stream) override REQUIRES(engine_lock) {
         interruption_ = {stream, sequence};
         return Start::Run;
     }
@@ -100,17 +100,19 @@ void require_fits(std::size_t count, std::size_t limit);
 
 // The kind that the runtime makes of the caller's kind and the two places: memory_cmo_allocator.md section 3.
 // Fails with ACL_ERROR_RT_PARAM_INVALID where the table has no answer.
-aclrtMemcpyKind correct_kind(Memory &memory, aclrtMemcpyKind kind, const void *destination, const void *source);
+aclrtMemcpyKind correct_kind(Memory &memory, aclrtMemcpyKind kind, const void *destination, const void *source)
+    REQUIRES(engine_lock);
 
 // What the driver would find wrong with the addresses of a copy: memory that is not live, or, between two devices, that
 // the current one has no access to.
-void require_ranges(Memory &memory, const Transfer &transfer);
+void require_ranges(Memory &memory, const Transfer &transfer) REQUIRES(engine_lock);
 
 // An asynchronous copy as the runtime does it: with pageable memory on the host side it waits for the stream and
 // copies at once (the "pageable rule"), else it is a task.
-void copy_in_stream(Memory &memory, Lock &lock, Stream &stream, const Transfer &transfer, aclrtMemcpyKind corrected);
+void copy_in_stream(Memory &memory, Lock &lock, Stream &stream, const Transfer &transfer, aclrtMemcpyKind corrected)
+    REQUIRES(engine_lock);
 
 // In the calling thread, without the lock.
-void copy_now(Memory &memory, Lock &lock, const Transfer &transfer);
+void copy_now(Memory &memory, Lock &lock, const Transfer &transfer) REQUIRES(engine_lock);
 
 }  // namespace aclsim

@@ -39,7 +39,7 @@ class RecordTask final : public Task {
         : core_(core), event_(std::move(event)), signal_(std::move(signal)), record_(record) {}
     TaskKind kind() const override { return TaskKind::Record; }
 
-    Start start(Stream &stream) override {
+    Start start(Stream &stream) override REQUIRES(engine_lock) {
         signal_->records.remove(stream, *this);
         if (is_newest()) {
             event_->complete_ = true;
@@ -50,9 +50,9 @@ class RecordTask final : public Task {
         return Start::Done;
     }
 
-    void note_queued(const Stream &stream) override { signal_->records.add(stream, *this); }
+    void note_queued(const Stream &stream) override REQUIRES(engine_lock) { signal_->records.add(stream, *this); }
 
-    void rewind() override {
+    void rewind() override REQUIRES(engine_lock) {
         if (is_newest()) {
             event_->recorded_ = true;
             event_->abort_reason_ = ACL_SUCCESS;
@@ -61,7 +61,7 @@ class RecordTask final : public Task {
 
     // The abort of a device, on some chips also that of a stream, leaves the event as if it had never been recorded
     // (events_streams_sync.md section 0.2). Otherwise its record stays, and is never complete.
-    void cancel(Stream &stream) override {
+    void cancel(Stream &stream) override REQUIRES(engine_lock) {
         signal_->records.remove(stream, *this);
         if (!is_newest()) {
             return;
@@ -77,10 +77,10 @@ class RecordTask final : public Task {
     }
 
     // The record stays, and is never complete.
-    void fail(Stream &stream) override { signal_->records.remove(stream, *this); }
+    void fail(Stream &stream) override REQUIRES(engine_lock) { signal_->records.remove(stream, *this); }
 
   private:
-    bool is_newest() const { return event_->records_ == record_; }
+    bool is_newest() const REQUIRES(engine_lock) { return event_->records_ == record_; }
     std::uint64_t now() const {
         constexpr std::uint64_t kPerMs = 1'000'000;
         const auto since_boot = core_.clock().now().time_since_epoch();
@@ -103,30 +103,30 @@ class WaitTask final : public ConditionTask {
     }
     TaskKind kind() const override { return TaskKind::Wait; }
 
-    void rewind() override {
+    void rewind() override REQUIRES(engine_lock) {
         ConditionTask::rewind();
         ++event_->outstanding_waits_;
     }
 
     // Without a pending record a thread of the program is to record the event, if it can; a bit that the event has for
     // life may be set by any later record too.
-    void add_causes(Causes &causes) const override {
+    void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
         causes.any = true;
         signal_->records.add_causes(causes);
         if (signal_->records.empty() || event_->has_fixed_signal()) {
             causes.list.push_back({nullptr, 0, Outside::Host});
         }
     }
-    std::string awaited() const override {
+    std::string awaited() const override REQUIRES(engine_lock) {
         return "event " + text_of(event_->handle()) + (signal_->records.empty() ? ", which is not recorded" : "");
     }
 
   protected:
-    bool try_pass() override { return signal_->is_set(); }
-    void note_passed(const Stream &stream) override {
+    bool try_pass() override REQUIRES(engine_lock) { return signal_->is_set(); }
+    void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
         core_.observers().tell(&Observer::ordered, signal_->set_by(), stream.point(*this), Ordering::Event);
     }
-    void leave(Stream &stream) override {
+    void leave(Stream &stream) override REQUIRES(engine_lock) {
         ConditionTask::leave(stream);
         --event_->outstanding_waits_;
         event_->give_back_id();
@@ -142,7 +142,7 @@ class ResetTask final : public Task {
   public:
     explicit ResetTask(Ref<Signal> signal) : signal_(std::move(signal)) {}
     TaskKind kind() const override { return TaskKind::Reset; }
-    Start start(Stream &) override {
+    Start start(Stream &) override REQUIRES(engine_lock) {
         signal_->clear();
         return Start::Done;
     }

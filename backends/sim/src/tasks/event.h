@@ -24,22 +24,22 @@ class Signal final : public RefCounted {
     explicit Signal(Device &device) : device_(device) {}
     ~Signal() override { give_back_id(); }
     // Fails with ACL_ERROR_RT_NO_EVENT_RESOURCE if the device has none left. Does nothing if there is one.
-    void take_id();
-    void give_back_id();
-    const std::optional<std::uint32_t> &id() const { return id_; }
-    bool is_set() const { return set_; }
-    const Point &set_by() const { return set_by_; }  // the newest of the records that have set it
-    void set(Core &core, const Point &record);
-    void clear() { set_ = false; }
+    void take_id() REQUIRES(engine_lock);
+    void give_back_id() REQUIRES(engine_lock);
+    const std::optional<std::uint32_t> &id() const REQUIRES(engine_lock) { return id_; }
+    bool is_set() const REQUIRES(engine_lock) { return set_; }
+    const Point &set_by() const REQUIRES(engine_lock) { return set_by_; }  // the newest of the records that have set it
+    void set(Core &core, const Point &record) REQUIRES(engine_lock);
+    void clear() REQUIRES(engine_lock) { set_ = false; }
 
     PendingTasks records;  // that will set it
     Waiters waiters;
 
   private:
     Device &device_;
-    std::optional<std::uint32_t> id_;
-    bool set_ = false;
-    Point set_by_;
+    std::optional<std::uint32_t> id_ GUARDED_BY(engine_lock);
+    bool set_ GUARDED_BY(engine_lock) = false;
+    Point set_by_ GUARDED_BY(engine_lock);
 };
 
 class Event final : public Object {
@@ -65,56 +65,60 @@ class Event final : public Object {
     bool takes_time() const { return (flags & ACL_EVENT_TIME_LINE) != 0; }
 
     // --- host side; the caller has checked that the kind allows it -------------------------------------------------
-    void record(Core &core, Lock &lock, Stream &stream);
-    void wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s);
-    void reset(Core &core, Lock &lock, Stream &stream);
+    void record(Core &core, Lock &lock, Stream &stream) REQUIRES(engine_lock);
+    void wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s) REQUIRES(engine_lock);
+    void reset(Core &core, Lock &lock, Stream &stream) REQUIRES(engine_lock);
 
-    bool was_recorded() const { return ipc ? ipc->newest() > 0 : recorded_; }
-    bool is_complete() const { return ipc ? ipc->is_complete(ipc->newest()) : complete_; }
-    bool was_seen_complete() const;  // what aclrtQueryEvent knows
-    void see_complete() { seen_ = true; }
-    std::uint32_t outstanding_waits() const { return outstanding_waits_; }
-    std::uint64_t ticks() const { return ticks_; }  // of the newest record; 0 without TIME_LINE
-    const std::optional<std::uint32_t> &id() const { return signal_->id(); }  // aclrtGetEventId
-    void take_id() { signal_->take_id(); }
+    bool was_recorded() const REQUIRES(engine_lock) { return ipc ? ipc->newest() > 0 : recorded_; }
+    bool is_complete() const REQUIRES(engine_lock) { return ipc ? ipc->is_complete(ipc->newest()) : complete_; }
+    bool was_seen_complete() const REQUIRES(engine_lock);  // what aclrtQueryEvent knows
+    void see_complete() REQUIRES(engine_lock) { seen_ = true; }
+    std::uint32_t outstanding_waits() const REQUIRES(engine_lock) { return outstanding_waits_; }
+    std::uint64_t ticks() const REQUIRES(engine_lock) { return ticks_; }  // of the newest record; 0 without TIME_LINE
+    const std::optional<std::uint32_t> &id() const REQUIRES(engine_lock) { return signal_->id(); }  // aclrtGetEventId
+    void take_id() REQUIRES(engine_lock) { signal_->take_id(); }
     // The newest record, for waiting threads: its number; its stream, nullptr when that is gone; the number of
     // the task there; and why that was aborted, if it was.
-    std::uint64_t record_number() const { return records_; }
-    Ref<Stream> record_stream() const;
-    std::uint64_t record_sequence() const { return record_sequence_; }
-    Point record_point() const { return record_stream_ ? Point{record_stream_->serial, record_sequence_} : Point{}; }
-    aclError abort_reason() const { return abort_reason_; }
+    std::uint64_t record_number() const REQUIRES(engine_lock) { return records_; }
+    Ref<Stream> record_stream() const REQUIRES(engine_lock);
+    std::uint64_t record_sequence() const REQUIRES(engine_lock) { return record_sequence_; }
+    Point record_point() const REQUIRES(engine_lock) {
+        return record_stream_ ? Point{record_stream_->serial, record_sequence_} : Point{};
+    }
+    aclError abort_reason() const REQUIRES(engine_lock) { return abort_reason_; }
 
     Device &device;
     const Mode mode;
     const std::uint32_t flags;
     static constexpr std::uint32_t kOldSync = 0x4;  // undocumented: the sync bit of default events
     // The first flag that a record or a wait used sticks to the event: DEFAULT or EXTERNAL (section 2).
-    std::int8_t record_flag = -1;
-    std::int8_t wait_flag = -1;
+    std::int8_t record_flag GUARDED_BY(engine_lock) = -1;
+    std::int8_t wait_flag GUARDED_BY(engine_lock) = -1;
     std::shared_ptr<IpcRecords> ipc;  // K7
 
   private:
     friend class RecordTask;
     friend class WaitTask;
-    void note_record(Stream &stream);
-    void renew_signal();
-    void give_back_id();
-    bool is_satisfied_for(const Stream &stream) const;  // a wait in that stream would have nothing to wait for
+    void note_record(Stream &stream) REQUIRES(engine_lock);
+    void renew_signal() REQUIRES(engine_lock);
+    void give_back_id() REQUIRES(engine_lock);
+    bool is_satisfied_for(const Stream &stream) const
+        REQUIRES(engine_lock);  // a wait in that stream would have nothing to wait for
 
-    Ref<Signal> signal_;
-    std::uint64_t records_ = 0;  // number of the newest record: completions of older ones are ignored
-    bool recorded_ = false;      // state other than INIT
-    bool complete_ = false;      // state RECORDED
-    bool seen_ = false;
-    bool was_reset_ = false;  // since the newest record
-    std::uint32_t outstanding_waits_ = 0;
-    std::uint64_t ticks_ = 0;
-    Ref<Stream> record_stream_;
-    std::uint64_t record_sequence_ = 0;
-    aclError abort_reason_ = ACL_SUCCESS;
+    Ref<Signal> signal_ GUARDED_BY(engine_lock);
+    // Number of the newest record: completions of older ones are ignored.
+    std::uint64_t records_ GUARDED_BY(engine_lock) = 0;
+    bool recorded_ GUARDED_BY(engine_lock) = false;  // state other than INIT
+    bool complete_ GUARDED_BY(engine_lock) = false;  // state RECORDED
+    bool seen_ GUARDED_BY(engine_lock) = false;
+    bool was_reset_ GUARDED_BY(engine_lock) = false;  // since the newest record
+    std::uint32_t outstanding_waits_ GUARDED_BY(engine_lock) = 0;
+    std::uint64_t ticks_ GUARDED_BY(engine_lock) = 0;
+    Ref<Stream> record_stream_ GUARDED_BY(engine_lock);
+    std::uint64_t record_sequence_ GUARDED_BY(engine_lock) = 0;
+    aclError abort_reason_ GUARDED_BY(engine_lock) = ACL_SUCCESS;
 };
 
-Ref<Event> create_event(Core &core, Device &device, Event::Mode mode, std::uint32_t flags);
+Ref<Event> create_event(Core &core, Device &device, Event::Mode mode, std::uint32_t flags) REQUIRES(engine_lock);
 
 }  // namespace aclsim

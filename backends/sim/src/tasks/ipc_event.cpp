@@ -16,13 +16,13 @@ class IpcRecordTask final : public Task {
     IpcRecordTask(Core &core, std::shared_ptr<IpcRecords> records, std::uint64_t record)
         : core_(core), records_(std::move(records)), record_(record) {}
     TaskKind kind() const override { return TaskKind::Record; }
-    Start start(Stream &stream) override {
+    Start start(Stream &stream) override REQUIRES(engine_lock) {
         cancel(stream);
         return Start::Done;
     }
-    void note_queued(const Stream &stream) override { records_->pending.add(stream, *this); }
+    void note_queued(const Stream &stream) override REQUIRES(engine_lock) { records_->pending.add(stream, *this); }
     // An aborted record counts as complete, so that no other process waits for it for ever.
-    void cancel(Stream &stream) override {
+    void cancel(Stream &stream) override REQUIRES(engine_lock) {
         records_->pending.remove(stream, *this);
         records_->complete(core_, record_, stream.point(*this));
     }
@@ -38,7 +38,7 @@ class IpcWaitTask final : public ConditionTask {
     IpcWaitTask(Core &core, std::shared_ptr<IpcRecords> records, std::uint32_t timeout_s)
         : ConditionTask(core, timeout_s, /*polls=*/true), records_(std::move(records)), record_(records_->newest()) {}
     TaskKind kind() const override { return TaskKind::Wait; }
-    void add_causes(Causes &causes) const override {
+    void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
         causes.any = true;
         records_->pending.add_causes(causes);
         causes.list.push_back({nullptr, 0, Outside::OtherProcess});
@@ -47,7 +47,7 @@ class IpcWaitTask final : public ConditionTask {
 
   protected:
     bool try_pass() override { return records_->is_complete(record_); }
-    void note_passed(const Stream &stream) override {
+    void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
         core_.observers().tell(&Observer::ordered, records_->point_of(record_), stream.point(*this),
                                Ordering::IpcEvent);
     }

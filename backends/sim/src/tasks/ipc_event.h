@@ -33,7 +33,7 @@ class IpcRecords {
     bool is_complete(std::uint64_t record) const {
         return record == 0 || shared().slots[record % kSlots].completed >= record;
     }
-    void complete(Core &core, std::uint64_t record, const Point &task);
+    void complete(Core &core, std::uint64_t record, const Point &task) REQUIRES(engine_lock);
     Point point_of(std::uint64_t record) const;  // of the task that made it, if that was one of this process
 
     PendingTasks pending;  // records of this process
@@ -58,7 +58,9 @@ class IpcRecords {
 };
 
 // The tasks; engine lock held, the stream has admitted one.
-void submit_ipc_record(Core &core, Stream &stream, std::shared_ptr<IpcRecords> records, std::uint64_t record);
-void submit_ipc_wait(Core &core, Stream &stream, std::shared_ptr<IpcRecords> records, std::uint32_t timeout_s);
+void submit_ipc_record(Core &core, Stream &stream, std::shared_ptr<IpcRecords> records, std::uint64_t record)
+    REQUIRES(engine_lock);
+void submit_ipc_wait(Core &core, Stream &stream, std::shared_ptr<IpcRecords> records, std::uint32_t timeout_s)
+    REQUIRES(engine_lock);
 
 }  // namespace aclsim

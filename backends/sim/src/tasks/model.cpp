@@ -29,7 +29,7 @@ aclError first_of(aclError earlier, aclError later) { return earlier != ACL_SUCC
 struct Model::Run {
     explicit Run(Ref<Model> executed) : model(std::move(executed)) {}
     bool has_ended() const { return left == 0; }
-    void leave(aclError failure) {
+    void leave(aclError failure) REQUIRES(engine_lock) {
         result = first_of(result, failure);
         if (--left == 0) {
             const auto keep = std::move(model);
@@ -53,7 +53,7 @@ class Replay final : public Task {
     ~Replay() override { run_->leave(first_of(result, abort_reason_)); }
 
     TaskKind kind() const override { return kept_.kind(); }
-    Start start(Stream &stream) override {
+    Start start(Stream &stream) override REQUIRES(engine_lock) {
         const Start start = kept_.start(stream);
         result = kept_.result;
         return start;
@@ -63,15 +63,15 @@ class Replay final : public Task {
         result = kept_.result;
         was_cut_short = kept_.was_cut_short;
     }
-    void finish() override { kept_.finish(); }
+    void finish() override REQUIRES(engine_lock) { kept_.finish(); }
     Executor *executor() override { return kept_.executor(); }
-    void cancel(Stream &stream) override {
+    void cancel(Stream &stream) override REQUIRES(engine_lock) {
         abort_reason_ = stream.abort_reason;
         kept_.cancel(stream);
     }
-    bool expire() override { return kept_.expire(); }
-    void add_causes(Causes &causes) const override { kept_.add_causes(causes); }
-    std::string awaited() const override { return kept_.awaited(); }
+    bool expire() override REQUIRES(engine_lock) { return kept_.expire(); }
+    void add_causes(Causes &causes) const override REQUIRES(engine_lock) { kept_.add_causes(causes); }
+    std::string awaited() const override REQUIRES(engine_lock) { return kept_.awaited(); }
 
   private:
     std::shared_ptr<Model::Run> run_;
@@ -84,7 +84,7 @@ class ActivateTask final : public Task {
   public:
     ActivateTask(Model &model, const Stream &stream) : model_(model), stream_(stream) {}
     TaskKind kind() const override { return TaskKind::Activate; }
-    Start start(Stream &stream) override {
+    Start start(Stream &stream) override REQUIRES(engine_lock) {
         model_.activate(stream_, stream.point(*this));
         return Start::Done;
     }
@@ -100,7 +100,7 @@ class LaunchTask final : public Task {
     explicit LaunchTask(Ref<Model> model) : model_(std::move(model)) {}
     TaskKind kind() const override { return TaskKind::Model; }
 
-    Start start(Stream &stream) override {
+    Start start(Stream &stream) override REQUIRES(engine_lock) {
         model_->waiters_.remove(stream);
         if (run_ == nullptr && model_->run_ == nullptr) {
             run_ = model_->begin({stream.serial, sequence - 1});
@@ -116,26 +116,28 @@ class LaunchTask final : public Task {
         leave();
         return Start::Done;
     }
-    void cancel(Stream &stream) override {
+    void cancel(Stream &stream) override REQUIRES(engine_lock) {
         model_->waiters_.remove(stream);
         if (is_executing()) {
             model_->stop(stream.abort_reason);
         }
         leave();
     }
-    void add_causes(Causes &causes) const override {
+    void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
         for (const auto &stream : model_->streams()) {
             if (stream->queue.front() != nullptr) {
                 causes.list.push_back({stream.get(), stream->submitted});
             }
         }
     }
-    std::vector<Ref<Stream>> parts() const override { return is_executing() ? model_->streams() : Model::Streams(); }
+    std::vector<Ref<Stream>> parts() const override REQUIRES(engine_lock) {
+        return is_executing() ? model_->streams() : Model::Streams();
+    }
     std::string awaited() const override { return "model " + std::to_string(model_->id); }
 
   private:
     bool is_executing() const { return run_ != nullptr && !run_->has_ended(); }
-    void leave() {
+    void leave() REQUIRES(engine_lock) {
         --model_->launches_;
         model_->idle_.notify_all();
     }
@@ -316,7 +318,8 @@ Model::Streams Model::streams() const {
 }
 
 Stream *Model::first_at_work() const {
-    const auto at_work = [](const Track &track) { return track.stream->queue.front() != nullptr; };
+    const auto at_work = [](const Track &track)
+                             REQUIRES(engine_lock) { return track.stream->queue.front() != nullptr; };
     const auto found = std::find_if(tracks_.begin(), tracks_.end(), at_work);
     return found == tracks_.end() ? nullptr : found->stream.get();
 }

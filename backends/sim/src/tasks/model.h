@@ -32,32 +32,32 @@ class Model final : public Object, public TaskKeeper {
 
     // --- building --------------------------------------------------------------------------------------------------
     // A head starts with the execution, another stream when a task of the model activates it.
-    void bind(Stream &stream, bool is_head);
-    void unbind(Stream &stream);  // its tasks are dropped
-    void unbind_all();
+    void bind(Stream &stream, bool is_head) REQUIRES(engine_lock);
+    void unbind(Stream &stream) REQUIRES(engine_lock);  // its tasks are dropped
+    void unbind_all() REQUIRES(engine_lock);
     // The point in the stream at which the model's work is done.
-    void end_task(const Stream &stream);
-    void build();
+    void end_task(const Stream &stream) REQUIRES(engine_lock);
+    void build() REQUIRES(engine_lock);
     // When the first stream comes to this, the second starts if it has not been started.
-    void submit_activation(Lock &lock, Stream &stream, const Stream &activated);
+    void submit_activation(Lock &lock, Stream &stream, const Stream &activated) REQUIRES(engine_lock);
     // Fails unless the stream, which is bound, still takes tasks.
-    void require_open(const Stream &stream) const override;
-    bool is_executable() const { return is_built_ && end_ != nullptr; }
+    void require_open(const Stream &stream) const override REQUIRES(engine_lock);
+    bool is_executable() const REQUIRES(engine_lock) { return is_built_ && end_ != nullptr; }
 
     // --- executing: one execution after the other ------------------------------------------------------------------
     // As one task of a stream.
-    void launch(Lock &lock, Stream &stream);
+    void launch(Lock &lock, Stream &stream) REQUIRES(engine_lock);
     // Waits for the end; answers the first failure of a task.
-    aclError execute(Lock &lock, Time deadline);
+    aclError execute(Lock &lock, Time deadline) REQUIRES(engine_lock);
     // Drops the queued tasks of the execution, and does not wait for those that run.
-    void stop(aclError reason);
-    bool is_busy() const { return launches_ > 0 || run_ != nullptr; }
+    void stop(aclError reason) REQUIRES(engine_lock);
+    bool is_busy() const REQUIRES(engine_lock) { return launches_ > 0 || run_ != nullptr; }
     // false when the deadline has passed.
-    bool wait_until_idle(Lock &lock, Time deadline);
+    bool wait_until_idle(Lock &lock, Time deadline) REQUIRES(engine_lock);
 
     Context &context;
     const std::uint32_t id;
-    std::string name;
+    std::string name GUARDED_BY(engine_lock);
     CmoBarriers barriers;
 
   private:
@@ -72,44 +72,44 @@ class Model final : public Object, public TaskKeeper {
         std::vector<std::unique_ptr<Task>> tasks{};
     };
 
-    Track &track_of(const Stream &stream);
-    void discard(Track &track);
-    void require_repeatable(const Stream &stream) const;
+    Track &track_of(const Stream &stream) REQUIRES(engine_lock);
+    void discard(Track &track) REQUIRES(engine_lock);
+    void require_repeatable(const Stream &stream) const REQUIRES(engine_lock);
     // What the execution, or what is played of it, comes after; none if the host executes the model.
-    std::shared_ptr<Run> begin(const Point &before);
-    void play(Track &track, const Point &before);
-    void activate(const Stream &stream, const Point &before);
-    void end(Run &run);
-    Streams streams() const;
-    Stream *first_at_work() const;
+    std::shared_ptr<Run> begin(const Point &before) REQUIRES(engine_lock);
+    void play(Track &track, const Point &before) REQUIRES(engine_lock);
+    void activate(const Stream &stream, const Point &before) REQUIRES(engine_lock);
+    void end(Run &run) REQUIRES(engine_lock);
+    Streams streams() const REQUIRES(engine_lock);
+    Stream *first_at_work() const REQUIRES(engine_lock);
 
     Core &core_;
-    std::vector<Track> tracks_;
-    const Stream *end_ = nullptr;  // where the end task is
-    bool is_built_ = false;
-    bool has_run_ = false;
-    std::uint32_t launches_ = 0;  // that are queued, wait or execute
-    std::shared_ptr<Run> run_;    // the execution that is under way
-    Waiters waiters_;             // streams with launches
+    std::vector<Track> tracks_ GUARDED_BY(engine_lock);
+    const Stream *end_ GUARDED_BY(engine_lock) = nullptr;  // where the end task is
+    bool is_built_ GUARDED_BY(engine_lock) = false;
+    bool has_run_ GUARDED_BY(engine_lock) = false;
+    std::uint32_t launches_ GUARDED_BY(engine_lock) = 0;  // that are queued, wait or execute
+    std::shared_ptr<Run> run_ GUARDED_BY(engine_lock);    // the execution that is under way
+    Waiters waiters_;                                     // streams with launches
     std::condition_variable idle_;
 };
 
 // The model that a stream is bound to, or nullptr.
-inline Model *model_of(const Stream &stream) { return static_cast<Model *>(stream.keeper); }
+inline Model *model_of(const Stream &stream) REQUIRES(engine_lock) { return static_cast<Model *>(stream.keeper); }
 
 // A model belongs to a context, and ends with it.
 class Models final : public Resident {
   public:
     explicit Models(Machine &machine);
-    Ref<Model> create(Context &context);
-    void destroy(Model &model);
-    void context_closes(Context &context) override;
-    void context_closed(Context &context) override { models_.erase(&context); }
+    Ref<Model> create(Context &context) REQUIRES(engine_lock);
+    void destroy(Model &model) REQUIRES(engine_lock);
+    void context_closes(Context &context) override REQUIRES(engine_lock);
+    void context_closed(Context &context) override REQUIRES(engine_lock) { models_.erase(&context); }
 
   private:
     Core &core_;
-    std::uint32_t created_ = 0;
-    std::map<const Context *, std::vector<Ref<Model>>> models_;
+    std::uint32_t created_ GUARDED_BY(engine_lock) = 0;
+    std::map<const Context *, std::vector<Ref<Model>>> models_ GUARDED_BY(engine_lock);
 };
 
 }  // namespace aclsim

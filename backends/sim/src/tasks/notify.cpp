@@ -13,15 +13,15 @@ class NotifyRecordTask final : public Task {
   public:
     NotifyRecordTask(Core &core, Ref<Notify> notify) : core_(core), notify_(std::move(notify)) {}
     TaskKind kind() const override { return TaskKind::NotifyRecord; }
-    Start start(Stream &stream) override {
+    Start start(Stream &stream) override REQUIRES(engine_lock) {
         notify_->records_.remove(stream, *this);
         notify_->set_by_ = stream.point(*this);
         notify_->bit().store(1);  // a second record before a wait has no effect
         notify_->waiters_.wake(core_);
         return Start::Done;
     }
-    void cancel(Stream &stream) override { notify_->records_.remove(stream, *this); }
-    void note_queued(const Stream &stream) override { notify_->records_.add(stream, *this); }
+    void cancel(Stream &stream) override REQUIRES(engine_lock) { notify_->records_.remove(stream, *this); }
+    void note_queued(const Stream &stream) override REQUIRES(engine_lock) { notify_->records_.add(stream, *this); }
 
   private:
     Core &core_;
@@ -33,7 +33,7 @@ class NotifyWaitTask final : public ConditionTask {
     NotifyWaitTask(Core &core, Ref<Notify> notify, std::uint32_t timeout_s)
         : ConditionTask(core, timeout_s, notify->is_shared()), notify_(std::move(notify)) {}
     TaskKind kind() const override { return TaskKind::NotifyWait; }
-    void add_causes(Causes &causes) const override {
+    void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
         causes.any = true;
         notify_->records_.add_causes(causes);
         causes.list.push_back({nullptr, 0, notify_->is_shared() ? Outside::OtherProcess : Outside::Host});
@@ -41,10 +41,12 @@ class NotifyWaitTask final : public ConditionTask {
     std::string awaited() const override { return "notify " + std::to_string(notify_->id); }
 
   protected:
-    bool polls() const override { return notify_->is_shared(); }  // perhaps exported after the submission
+    bool polls() const override REQUIRES(engine_lock) {
+        return notify_->is_shared();
+    }  // perhaps exported after the submission
     bool try_pass() override { return notify_->bit().exchange(0) != 0; }
     Waiters &waiters() override { return notify_->waiters_; }
-    void note_passed(const Stream &stream) override {
+    void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
         core_.observers().tell(&Observer::ordered, notify_->set_by_, stream.point(*this), Ordering::Notify);
     }
 

@@ -23,22 +23,22 @@ class Notify final : public Object {
     static constexpr Kind kKind = Kind::Notify;
 
     // Fails with ACL_ERROR_RT_NO_NOTIFY_RESOURCE if the device has none left.
-    static Ref<Notify> create(Core &core, Device &device);
+    static Ref<Notify> create(Core &core, Device &device) REQUIRES(engine_lock);
     // A notify of another process, or of this one. nullptr: no such key; fails with ACL_ERROR_RT_NO_PERMISSION if the
     // process is not among those that the exporter named.
-    static Ref<Notify> import_key(Core &core, Device &device, const std::string &key);
+    static Ref<Notify> import_key(Core &core, Device &device, const std::string &key) REQUIRES(engine_lock);
     Notify(Device &owner, std::uint32_t notify_id, std::shared_ptr<SharedMemory> memory);
     ~Notify() override;
 
-    void record(Core &core, Lock &lock, Stream &stream);
-    void wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s);
-    void clear() { bit().store(0); }
+    void record(Core &core, Lock &lock, Stream &stream) REQUIRES(engine_lock);
+    void wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s) REQUIRES(engine_lock);
+    void clear() REQUIRES(engine_lock) { bit().store(0); }
 
-    bool is_shared() const { return shared_ != nullptr; }
+    bool is_shared() const REQUIRES(engine_lock) { return shared_ != nullptr; }
     // Makes it known to other processes; returns the key.
-    const std::string &export_key(Core &core, bool checks_process);
-    void permit(const std::int32_t *processes, std::size_t count);
-    std::uint32_t creator_device() const;
+    const std::string &export_key(Core &core, bool checks_process) REQUIRES(engine_lock);
+    void permit(const std::int32_t *processes, std::size_t count) REQUIRES(engine_lock);
+    std::uint32_t creator_device() const REQUIRES(engine_lock);
 
     Device &device;
     const std::uint32_t id;
@@ -57,10 +57,10 @@ class Notify final : public Object {
 
     std::atomic<std::uint32_t> local_{0};
     std::shared_ptr<SharedMemory> shared_;
-    PendingTasks records_;  // of this process
-    Point set_by_;          // the newest record of this process that has set the bit
+    PendingTasks records_;                  // of this process
+    Point set_by_ GUARDED_BY(engine_lock);  // the newest record of this process that has set the bit
     Waiters waiters_;
-    bool owns_id_ = true;
+    bool owns_id_ GUARDED_BY(engine_lock) = true;
 };
 
 }  // namespace aclsim

@@ -28,7 +28,7 @@ class ReduceTask final : public Task {
   public:
     ReduceTask(Executor &workers, const Reduction &reduction) : workers_(&workers), reduction_(reduction) {}
     TaskKind kind() const override { return TaskKind::Reduce; }
-    Start start(Stream &) override { return Start::Run; }
+    Start start(Stream &) override REQUIRES(engine_lock) { return Start::Run; }
     void run() override { reduction_.perform(); }
     Executor *executor() override { return workers_; }
 

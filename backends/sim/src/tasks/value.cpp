@@ -32,7 +32,7 @@ class ValueWriteTask final : public Task {
     ValueWriteTask(Values &values, void *address, std::uint64_t value)
         : values_(values), address_(address), value_(value) {}
     TaskKind kind() const override { return TaskKind::ValueWrite; }
-    Start start(Stream &stream) override {
+    Start start(Stream &stream) override REQUIRES(engine_lock) {
         values_.writes_.remove(stream, *this);
         if (values_.core_.observers().any()) {
             values_.last_written_[address_] = stream.point(*this);
@@ -41,8 +41,8 @@ class ValueWriteTask final : public Task {
         values_.waiters_.wake(values_.core_);
         return Start::Done;
     }
-    void cancel(Stream &stream) override { values_.writes_.remove(stream, *this); }
-    void note_queued(const Stream &stream) override { values_.writes_.add(stream, *this); }
+    void cancel(Stream &stream) override REQUIRES(engine_lock) { values_.writes_.remove(stream, *this); }
+    void note_queued(const Stream &stream) override REQUIRES(engine_lock) { values_.writes_.add(stream, *this); }
 
   private:
     Values &values_;
@@ -60,7 +60,7 @@ class ValueWaitTask final : public ConditionTask {
           flag_(flag) {}
     TaskKind kind() const override { return TaskKind::ValueWait; }
     // A copy, or the host, may write the value as well as a task of its own kind.
-    void add_causes(Causes &causes) const override {
+    void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
         causes.any = true;
         values_.writes_.add_causes(causes);
         causes.list.push_back({nullptr, 0, Outside::Anybody});
@@ -71,7 +71,7 @@ class ValueWaitTask final : public ConditionTask {
 
   protected:
     bool try_pass() override { return is_satisfied(load(address_), value_, flag_); }
-    void note_passed(const Stream &stream) override {
+    void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
         const auto written = values_.last_written_.find(address_);
         if (written != values_.last_written_.end()) {
             core_.observers().tell(&Observer::ordered, written->second, stream.point(*this), Ordering::Value);

@@ -16,18 +16,19 @@ class Core;
 class Values {
   public:
     explicit Values(Core &core) : core_(core) {}
-    void write(Stream &stream, void *address, std::uint64_t value);
+    void write(Stream &stream, void *address, std::uint64_t value) REQUIRES(engine_lock);
     // flag: ACL_STREAM_WAIT_VALUE_*.
-    void wait(Stream &stream, const void *address, std::uint64_t value, std::uint32_t flag);
+    void wait(Stream &stream, const void *address, std::uint64_t value, std::uint32_t flag) REQUIRES(engine_lock);
 
   private:
     friend class ValueWriteTask;
     friend class ValueWaitTask;
 
     Core &core_;
-    Waiters waiters_;                             // a write wakes all of them
-    PendingTasks writes_;                         // to any address
-    std::map<const void *, Point> last_written_;  // by which task; only while there are observers
+    Waiters waiters_;      // a write wakes all of them
+    PendingTasks writes_;  // to any address
+    // By which task; only while there are observers.
+    std::map<const void *, Point> last_written_ GUARDED_BY(engine_lock);
 };
 
 }  // namespace aclsim
