@@ -22,7 +22,7 @@ void check_environment(Function function);
 // Runs the body of an entry point and turns what it throws into the return code: no C++ exception leaves the library.
 // The engine is not locked.
 template <class Body>
-aclError checked_entry(Function function, Body body) noexcept {
+aclError checked_entry(Function function, Body body) {
     CurrentCall call(function);
     try {
         if (g_looks_at_environment.load(std::memory_order_relaxed) || Faults::concerns_calls()) {
