@@ -151,7 +151,7 @@ class Mobility {
             return nullptr;
         }
         const auto streams = core_.registry().all<Stream>();
-        const REQUIRES(engine_lock) auto found =
+        const auto found =
             std::find_if(streams.begin(), streams.end(), [&](const Ref<Stream> &it) REQUIRES(engine_lock) {
                 return it->state == Stream::State::Running && it->queue.front()->executor() == executor;
             });
@@ -194,7 +194,7 @@ class Mobility {
                 add(wait->cause());
             }
             for (const auto &stream : core_.registry().all<Stream>()) {
-                const REQUIRES(engine_lock) bool can_run = stream->is_active() && stream->group.failure == ACL_SUCCESS;
+                const bool can_run = stream->is_active() && stream->group.failure == ACL_SUCCESS;
                 if (can_run && stream->queue.front() != nullptr) {
                     add(*stream);
                 }
