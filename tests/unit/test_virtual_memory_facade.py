@@ -294,12 +294,14 @@ def test_objects_may_be_dropped_in_any_order(device: Device) -> None:
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 def test_objects_of_a_cycle_may_be_discarded_in_any_order(order: tuple[int, ...], device: Device) -> None:
     # The collector calls the finalizers of a cycle in an order of its own, each while all objects are still there.
+    free = device.memory_info.free
     virtual, memory = VirtualMemory(2 * HUGE), PhysicalMemory(HUGE, device)
     cycle: list[Any] = [virtual, memory, *(virtual.map(memory, at * HUGE) for at in range(2))]
     del virtual, memory
     for i in order:
         cycle[i].__del__()
     cycle.append(cycle)
+    assert device.memory_info.free == free
 
 
 def test_the_collector_finds_a_cycle(device: Device) -> None:
