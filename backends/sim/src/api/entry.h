@@ -22,7 +22,7 @@ void check_environment(Function function);
 // Runs the body of an entry point and turns what it throws into the return code: no C++ exception leaves the library.
 // The engine is not locked.
 template <class Body>
-aclError checked_entry(Function function, Body body) {
+[[gnu::always_inline]] inline aclError checked_entry(Function function, Body body) {
     CurrentCall call(function);
     try {
         if (g_looks_at_environment.load(std::memory_order_relaxed) || Faults::concerns_calls()) {
@@ -48,10 +48,10 @@ class CallEnd {
   public:
     CallEnd(Simulator &sim, Lock &lock) : sim_(sim), lock_(lock) {}
     ~CallEnd() REQUIRES(engine_lock) {
-        if (sim_.core.has_chores()) {
+        if (sim_.core.has_deferred()) {
             sim_.core.do_chores(lock_);
         }
-        if (sim_.machine.exceptions.is_pending()) {
+        if (sim_.machine.exceptions.has_reports()) {
             const KeptText text;
             sim_.machine.exceptions.deliver_own(lock_);
         }
@@ -67,7 +67,7 @@ class CallEnd {
 // The same with the engine locked, also while a snapshot keeps other calls out: for what answers without the runtime
 // layer, and for the calls that end that state.
 template <class Body>
-aclError ungated_entry(Function function, Body body) {
+[[gnu::always_inline]] inline aclError ungated_entry(Function function, Body body) {
     return checked_entry(function, [&] {
         Simulator &sim = Simulator::get();
         Lock lock = sim.core.acquire();
@@ -83,7 +83,7 @@ aclError ungated_entry(Function function, Body body) {
 // What nearly every entry point is: the engine is locked, and the process is not held by a snapshot. Argument checks of
 // the ACL layer come first in the body; they are so short that the lock does not matter.
 template <class Body>
-aclError entry(Function function, Body body) {
+[[gnu::always_inline]] inline aclError entry(Function function, Body body) {
     return ungated_entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         sim.machine.gate.pass(lock);
         body(sim, lock);

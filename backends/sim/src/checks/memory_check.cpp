@@ -71,7 +71,11 @@ std::atomic<std::int32_t (*)(char *, std::size_t)> g_provider{nullptr};
 // Of the calls that the thread is in, the present one last.
 thread_local std::vector<std::shared_ptr<MemoryUses>> t_uses;
 
-std::string present_call() { return current_function() + (" at " + current_call()->place); }
+std::string present_call() {
+    const CurrentCall *call = current_call();
+    const bool is_placed = call != nullptr && call->place != nullptr;
+    return current_function() + (is_placed ? " at " + *call->place : std::string());
+}
 
 std::string bytes_at(std::uint64_t size, std::uintptr_t address) {
     char text[64];
@@ -119,8 +123,8 @@ std::string native_place() {
 void find_call_place() {
     char text[256] = "";
     auto *const provider = g_provider.load(std::memory_order_acquire);
-    current_call()->place =
-        (provider != nullptr && provider(text, sizeof text) == 0 ? std::string(text) : native_place());
+    const bool is_told = provider != nullptr && provider(text, sizeof text) == 0;
+    current_call()->place = std::make_unique<std::string>(is_told ? std::string(text) : native_place());
 }
 
 void set_call_site_provider(std::int32_t (*provider)(char *, std::size_t)) {

@@ -52,7 +52,7 @@ bool Core::admit_slowly(Lock &lock, Stream &stream) {
     return true;
 }
 
-void Core::submit_watched(Stream &stream, std::unique_ptr<Task> task) {
+void Core::submit_slowly(Stream &stream, std::unique_ptr<Task> task) {
     if (filter_ != nullptr) {
         task = filter_->filter(stream, std::move(task));
     }
@@ -115,25 +115,16 @@ Start Core::start_task(Stream &stream, Task &task) {
     return start;
 }
 
-void Core::complete(Stream &stream, Task &task) {
-    ++changes_;
-    timer_.disarm(stream);
-    // What an abort dropped behind a running task is done with that task.
-    const std::uint64_t done = std::max(task.sequence, stream.dropped.load(std::memory_order_relaxed));
-    stream.completed.store(done, std::memory_order_release);
+void Core::note_failure(Stream &stream, Task &task) {
     stream.aborts += task.was_cut_short ? 1 : 0;
-    if (task.result != ACL_SUCCESS) {
-        stream.failure = task.result;
-        if (stream.group.stops_on_failure && stream.group.failure == ACL_SUCCESS) {
-            stream.group.stop(task.result);
-        }
-        failure_handler_->task_failed(stream, task);
+    if (task.result == ACL_SUCCESS) {
+        return;
     }
-    observers_.tell(&Observer::ended, stream, task);
-    if (done >= stream.wake_at) {
-        stream.wake_at = UINT64_MAX;  // a thread that is woken too early sets it again
-        stream.progress.notify_all();
+    stream.failure = task.result;
+    if (stream.group.stops_on_failure && stream.group.failure == ACL_SUCCESS) {
+        stream.group.stop(task.result);
     }
+    failure_handler_->task_failed(stream, task);
 }
 
 void Core::park(Stream &stream, Start start) {
@@ -164,10 +155,7 @@ void Core::advance(Stream &stream) {
     }
 }
 
-void Core::pump() {
-    if (runnable_.empty()) {
-        return;
-    }
+void Core::look_at_runnable() {
     const auto look_at = [this](Stream &stream) REQUIRES(engine_lock) {
         if (stream.state != Stream::State::Ready && stream.state != Stream::State::Running) {  // it may be there twice
             advance(stream);

@@ -6,6 +6,7 @@
 // the completion released.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -55,7 +56,11 @@ class Core {
     // The stream's head is to be looked at again: what it waited for has happened.
     void make_runnable(Stream &stream) REQUIRES(engine_lock) { runnable_.push_back(&stream); }
     // Moves all runnable streams forward. The worklist is empty whenever the lock is free.
-    void pump() REQUIRES(engine_lock);
+    void pump() REQUIRES(engine_lock) {
+        if (!runnable_.empty()) {
+            look_at_runnable();
+        }
+    }
     // Runs the head of a stream, which is in no ready queue, on the calling thread, without the lock.
     void run_head(Lock &lock, Stream &stream) REQUIRES(engine_lock);
     // Drops what is queued. Threads that wait for the stream fail with the reason.
@@ -85,6 +90,7 @@ class Core {
 
     // --- work that must not be done under the lock ---------------------------------------------------------------
     void defer(std::unique_ptr<Chore> chore) REQUIRES(engine_lock) { chores_.push_back(std::move(chore)); }
+    bool has_deferred() const REQUIRES(engine_lock) { return !chores_.empty(); }
     bool has_chores() const REQUIRES(engine_lock) { return !chores_.empty() || chores_at_work_ > 0; }
     void do_chores(Lock &lock) REQUIRES(engine_lock);  // those that were deferred since; no other thread does them then
     void await_chores(Lock &lock) REQUIRES(engine_lock);  // all, also those that other threads do
@@ -137,13 +143,29 @@ class Core {
     bool admit_slowly(Lock &lock, Stream &stream) REQUIRES(engine_lock);
     bool is_watched() const REQUIRES(engine_lock) { return observers_.any() || filter_ != nullptr; }
     void enqueue(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);
-    void submit_watched(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);
+    void submit_slowly(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);
     void tell_submitted(const Stream &stream, const Task &task) REQUIRES(engine_lock);
     Stream &take(Choice choice, std::vector<Stream *> &candidates) REQUIRES(engine_lock);
     Start start_task(Stream &stream, Task &task) REQUIRES(engine_lock);
-    void complete(Stream &stream, Task &task) REQUIRES(engine_lock);
+    void complete(Stream &stream, Task &task) REQUIRES(engine_lock) {
+        ++changes_;
+        timer_.disarm(stream);
+        // What an abort dropped behind a running task is done with that task.
+        const std::uint64_t done = std::max(task.sequence, stream.dropped.load(std::memory_order_relaxed));
+        stream.completed.store(done, std::memory_order_release);
+        if (task.result != ACL_SUCCESS || task.was_cut_short) {
+            note_failure(stream, task);
+        }
+        observers_.tell(&Observer::ended, stream, task);
+        if (done >= stream.wake_at) {
+            stream.wake_at = UINT64_MAX;  // a thread that is woken too early sets it again
+            stream.progress.notify_all();
+        }
+    }
+    void note_failure(Stream &stream, Task &task) REQUIRES(engine_lock);
     void park(Stream &stream, Start start) REQUIRES(engine_lock);
     void advance(Stream &stream) REQUIRES(engine_lock);
+    void look_at_runnable() REQUIRES(engine_lock);
     void end_head(Stream &stream) REQUIRES(engine_lock);
     bool help(Lock &lock, Stream &stream, std::optional<HostWait> &wait, Time deadline) REQUIRES(engine_lock);
     Stream *find_helpable(Stream &stream, Time deadline) REQUIRES(engine_lock);
@@ -191,25 +213,19 @@ class Core::Call {
 template <class T>
 void Core::submit(Stream &stream, T task) {
     task.sequence = ++stream.submitted;
-    task.submitter = note_submission(task.sequence);
+    task.submitter = thread_number();
+    note_submission(task.sequence);
     ++changes_;
-    if (is_watched()) {
-        submit_watched(stream, std::make_unique<T>(std::move(task)));
+    if (is_watched() || stream.state != Stream::State::Idle || !stream.executes_tasks || !may_start(stream)) {
+        submit_slowly(stream, std::make_unique<T>(std::move(task)));
         return;
     }
-    if (stream.state == Stream::State::Idle && stream.executes_tasks && may_start(stream)) {
-        const Start start = task.start(stream);
-        if (start == Start::Done) {
-            complete(stream, task);  // the fast path: nothing was allocated
-        } else {
-            stream.queue.push(std::make_unique<T>(std::move(task)));
-            park(stream, start);
-        }
+    const Start start = task.start(stream);
+    if (start == Start::Done) {
+        complete(stream, task);  // the fast path: nothing was allocated
     } else {
-        enqueue(stream, std::make_unique<T>(std::move(task)));
-        if (stream.state == Stream::State::Idle) {
-            advance(stream);
-        }
+        stream.queue.push(std::make_unique<T>(std::move(task)));
+        park(stream, start);
     }
     pump();
 }

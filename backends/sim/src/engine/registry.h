@@ -53,6 +53,11 @@ class Registry {
     static constexpr unsigned kGenerationBits = 22;
     static constexpr unsigned kSlotBits = 24;
     static_assert(static_cast<unsigned>(Kind::Count) <= 1U << kKindBits, "a kind must fit into its field");
+    static constexpr unsigned kSlotShift = 4;
+    static constexpr unsigned kGenerationShift = kSlotShift + kSlotBits;
+    static constexpr unsigned kKindShift = kGenerationShift + kGenerationBits;
+    static constexpr unsigned kMagicShift = kKindShift + kKindBits;
+    static_assert(kMagicShift + 8 == 64, "the fields of a handle fill 64 bits");
 
     // T::kKind tells what the handle names. The registry keeps the object alive until remove().
     template <class T>
@@ -64,7 +69,10 @@ class Registry {
     // The live object of that handle and type, or nullptr for NULL, garbage, destroyed and foreign handles.
     template <class T>
     T *find(void *handle) const REQUIRES(engine_lock) {
-        return static_cast<T *>(find_object(handle, T::kKind));
+        const std::size_t number = slot_number(reinterpret_cast<std::uint64_t>(handle));
+        Object *object = number < slots_.size() ? slots_[number].object.get() : nullptr;
+        const bool is_it = object != nullptr && object->handle_ == handle && object->kind_ == T::kKind;
+        return is_it ? static_cast<T *>(object) : nullptr;
     }
 
     // All live objects of that type.
@@ -85,7 +93,9 @@ class Registry {
         std::uint32_t generation = 0;
     };
     void insert(Ref<Object> object, Kind kind) REQUIRES(engine_lock);
-    Object *find_object(void *handle, Kind kind) const REQUIRES(engine_lock);
+    static std::uint32_t slot_number(std::uint64_t handle) {
+        return static_cast<std::uint32_t>(handle >> kSlotShift) & ((1U << kSlotBits) - 1);
+    }
 
     std::vector<Slot> slots_ GUARDED_BY(engine_lock);
     // First in, first out: a slot rests as long as possible before it is reused.

@@ -95,7 +95,9 @@ class Stream : public Object {
     Waiters *waits_in_ GUARDED_BY(engine_lock) = nullptr;
     Stream *waits_behind_ GUARDED_BY(engine_lock) = nullptr;
     Stream *waits_before_ GUARDED_BY(engine_lock) = nullptr;
-    Time expires_at_ GUARDED_BY(engine_lock) = kNever;  // of the head
+    // The timer's, of the head; is_timed_ unless both are kNever, or one was.
+    bool is_timed_ GUARDED_BY(engine_lock) = false;
+    Time expires_at_ GUARDED_BY(engine_lock) = kNever;
     Time polled_since_ GUARDED_BY(engine_lock) = kNever;
 };
 

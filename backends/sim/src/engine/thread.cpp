@@ -7,9 +7,8 @@
 #endif
 
 namespace aclsim {
-namespace {
 
-std::uint32_t ask_kernel() {
+std::uint32_t ask_for_thread_number() {
 #ifdef __linux__
     return static_cast<std::uint32_t>(syscall(SYS_gettid));
 #else
@@ -17,34 +16,6 @@ std::uint32_t ask_kernel() {
     pthread_threadid_np(nullptr, &number);
     return static_cast<std::uint32_t>(number);
 #endif
-}
-
-constexpr std::uint32_t kNoTask = 0xFFFFFFFF;  // before the first submission
-
-struct Thread {
-    std::uint32_t number;  // 0: not asked for yet
-    std::uint32_t last_task_id;
-};
-thread_local Thread t_thread{0, kNoTask};
-
-Thread &known_thread() {
-    Thread &thread = t_thread;
-    if (thread.number == 0) {
-        thread.number = ask_kernel();
-    }
-    return thread;
-}
-
-}  // namespace
-
-std::uint32_t thread_number() { return known_thread().number; }
-
-std::uint32_t last_task_id() { return t_thread.last_task_id; }
-
-std::uint32_t note_submission(std::uint64_t sequence) {
-    Thread &thread = known_thread();
-    thread.last_task_id = static_cast<std::uint32_t>(sequence);
-    return thread.number;
 }
 
 }  // namespace aclsim

@@ -30,6 +30,7 @@ void Timer::start() {
 void Timer::arm(Stream &stream, Time when) {
     limits_.erase({stream.expires_at_, &stream});
     stream.expires_at_ = when;
+    stream.is_timed_ = true;
     limits_.emplace(when, &stream);
     if (limits_.begin()->second == &stream) {
         changed_.notify_one();
@@ -46,10 +47,12 @@ void Timer::poll(Stream &stream) {
         changed_.notify_one();
     }
     stream.polled_since_ = now;
+    stream.is_timed_ = true;
     polled_.emplace(now, &stream);
 }
 
 void Timer::forget(Stream &stream) {
+    stream.is_timed_ = false;
     limits_.erase({std::exchange(stream.expires_at_, kNever), &stream});
     polled_.erase({std::exchange(stream.polled_since_, kNever), &stream});
 }

@@ -25,7 +25,7 @@ class Timer {
     void poll(Stream &stream) REQUIRES(engine_lock);
     // The stream's head has ended.
     void disarm(Stream &stream) REQUIRES(engine_lock) {
-        if (stream.expires_at_ != kNever || stream.polled_since_ != kNever) {
+        if (stream.is_timed_) {
             forget(stream);
         }
     }

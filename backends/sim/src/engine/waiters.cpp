@@ -24,7 +24,7 @@ void Waiters::remove(Stream &stream) {
     stream.waits_in_ = nullptr;
 }
 
-void Waiters::wake(Core &core) {
+void Waiters::wake_all(Core &core) {
     while (first_ != nullptr) {
         Stream *chosen = first_;
         if (!core.scheduler().takes_first()) {

@@ -18,9 +18,15 @@ class Waiters {
     void add(Stream &stream) REQUIRES(engine_lock);     // one that waits here already keeps its place
     void remove(Stream &stream) REQUIRES(engine_lock);  // does nothing if it does not wait here
     // Lets each of them look again at what it waits for, in the order that the scheduler chooses.
-    void wake(Core &core) REQUIRES(engine_lock);
+    void wake(Core &core) REQUIRES(engine_lock) {
+        if (first_ != nullptr) {
+            wake_all(core);
+        }
+    }
 
   private:
+    void wake_all(Core &core) REQUIRES(engine_lock);
+
     Stream *first_ GUARDED_BY(engine_lock) = nullptr;
     Stream *last_ GUARDED_BY(engine_lock) = nullptr;
 };

@@ -34,20 +34,6 @@ void Context::stop(aclError reason) {
     }
 }
 
-void require_not_aborting(const Stream &stream) {
-    require_not_aborting(device_of(stream));
-    if (stream.aborting > 0) {
-        fail(ACL_ERROR_RT_STREAM_ABORT, "stream %u is being aborted", stream.id);
-    }
-}
-
-void require_healthy(const Context &context) {
-    require_not_lost(context.device);
-    if (context.failure != ACL_SUCCESS) {
-        fail(context.failure, "an earlier task failed and the context is in STOP mode");
-    }
-}
-
 void fail_aborted(const Stream &stream) { fail(stream.abort_reason, "stream %u was aborted", stream.id); }
 
 void raise_failure(aclError failure, const char *text, std::uint32_t id) {

@@ -9,6 +9,7 @@
 
 #include "engine/stream.h"
 #include "machine/device.h"
+#include "support/error.h"
 
 namespace aclsim {
 
@@ -62,9 +63,19 @@ inline Context &context_of(const Stream &stream) { return static_cast<Context &>
 inline Device &device_of(const Stream &stream) { return context_of(stream).device; }
 
 // What submissions and synchronizations check: the device or the stream is being aborted.
-void require_not_aborting(const Stream &stream) REQUIRES(engine_lock);
+inline void require_not_aborting(const Stream &stream) REQUIRES(engine_lock) {
+    require_not_aborting(device_of(stream));
+    if (stream.aborting > 0) {
+        fail(ACL_ERROR_RT_STREAM_ABORT, "stream %u is being aborted", stream.id);
+    }
+}
 // What submissions, synchronizations and queries check: the device is lost, or a task failed in STOP mode.
-void require_healthy(const Context &context) REQUIRES(engine_lock);
+inline void require_healthy(const Context &context) REQUIRES(engine_lock) {
+    require_not_lost(context.device);
+    if (context.failure != ACL_SUCCESS) {
+        fail(context.failure, "an earlier task failed and the context is in STOP mode");
+    }
+}
 // The failure of a wait that an abort ended.
 [[noreturn]] void fail_aborted(const Stream &stream) REQUIRES(engine_lock);
 // Throws a task's failure; does nothing for ACL_SUCCESS. What the runtime logs as success while it answers the code is

@@ -2,7 +2,6 @@
 
 #include "machine/context.h"
 #include "support/config.h"
-#include "support/error.h"
 
 namespace aclsim {
 namespace {
@@ -10,20 +9,6 @@ namespace {
 constexpr std::uint32_t kFirstUserStream = 2;
 
 }  // namespace
-
-bool IdPool::acquire(std::uint32_t &id) {
-    if (available() == 0) {
-        return false;
-    }
-    ++used_;
-    if (!returned_.empty()) {
-        id = returned_.top();
-        returned_.pop();
-        return true;
-    }
-    id = next_++;
-    return true;
-}
 
 Device::Device(std::uint32_t user, std::uint32_t physical)
     : user_id(user),
@@ -35,17 +20,5 @@ Device::Device(std::uint32_t user, std::uint32_t physical)
       has_group(!config().product->has(kHasGroups) || config().groups == 1) {}
 
 Device::~Device() = default;
-
-void require_not_aborting(const Device &device) {
-    if (device.aborting) {
-        fail(ACL_ERROR_RT_DEVICE_TASK_ABORT, "the tasks of device %u are being aborted", device.user_id);
-    }
-}
-
-void require_not_lost(const Device &device) {
-    if (device.lost != ACL_SUCCESS) {
-        fail(device.lost, "device %u is lost", device.user_id);
-    }
-}
 
 }  // namespace aclsim

@@ -1,49 +1,20 @@
-// A simulated device and what it counts out: stream ids, event ids, notify ids.
+// A simulated device.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <functional>
-#include <queue>
 #include <set>
 #include <vector>
 
 #include "abi/acl.h"
 #include "engine/lock.h"
+#include "machine/id_pool.h"
+#include "support/error.h"
 #include "support/ref.h"
 
 namespace aclsim {
 
 class Context;
-
-// Numbers below a limit, the smallest free one first.
-class IdPool {
-  public:
-    IdPool(std::uint32_t first, std::uint32_t limit) : next_(first), limit_(limit) {}
-    bool acquire(std::uint32_t &id) REQUIRES(engine_lock);
-    void release(std::uint32_t id) REQUIRES(engine_lock) {
-        returned_.push(id);
-        --used_;
-    }
-    std::uint32_t available() const REQUIRES(engine_lock) {
-        return std::min(unused(), may_use_ > used_ ? may_use_ - used_ : 0);
-    }
-    // How many may be in use at a time, if that is less than there are numbers.
-    void set_limit(std::uint32_t number) REQUIRES(engine_lock) { may_use_ = number; }
-    std::uint32_t in_use() const REQUIRES(engine_lock) { return used_; }
-
-  private:
-    std::uint32_t unused() const REQUIRES(engine_lock) {
-        return limit_ - next_ + static_cast<std::uint32_t>(returned_.size());
-    }
-
-    std::uint32_t next_ GUARDED_BY(engine_lock);
-    const std::uint32_t limit_;
-    std::uint32_t used_ GUARDED_BY(engine_lock) = 0;
-    std::uint32_t may_use_ GUARDED_BY(engine_lock) = UINT32_MAX;
-    std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> returned_ GUARDED_BY(engine_lock);
-};
 
 struct Device {
     Device(std::uint32_t user, std::uint32_t physical);
@@ -68,7 +39,15 @@ struct Device {
 };
 
 // Each fails if the device is in the state that its name excludes.
-void require_not_aborting(const Device &device) REQUIRES(engine_lock);
-void require_not_lost(const Device &device) REQUIRES(engine_lock);  // after aclsimLoseDevice
+inline void require_not_aborting(const Device &device) REQUIRES(engine_lock) {
+    if (device.aborting) {
+        fail(ACL_ERROR_RT_DEVICE_TASK_ABORT, "the tasks of device %u are being aborted", device.user_id);
+    }
+}
+inline void require_not_lost(const Device &device) REQUIRES(engine_lock) {  // after aclsimLoseDevice
+    if (device.lost != ACL_SUCCESS) {
+        fail(device.lost, "device %u is lost", device.user_id);
+    }
+}
 
 }  // namespace aclsim

@@ -37,7 +37,8 @@ class Exceptions final : public FailureHandler {
 
     void report_device(const Device &device, aclError code) REQUIRES(engine_lock);
     void task_failed(const Stream &stream, const Task &task) override REQUIRES(engine_lock);
-    bool is_pending() const override REQUIRES(engine_lock) { return !pending_.empty() || !delivering_.empty(); }
+    bool has_reports() const REQUIRES(engine_lock) { return !pending_.empty(); }  // that no thread delivers yet
+    bool is_pending() const override REQUIRES(engine_lock) { return has_reports() || !delivering_.empty(); }
     // A thread that learns of a failure by synchronizing knows that its callbacks have returned. Without a deadline it
     // runs them itself; with one it waits for them at most that long.
     bool settle(Lock &lock, const Stream &stream, Time deadline) override REQUIRES(engine_lock);

@@ -76,11 +76,6 @@ Machine::Machine(Core &core_of_all) : core(core_of_all), exceptions(core_of_all)
     core.set_failure_handler(exceptions);
 }
 
-ThreadContext &thread_context() {
-    thread_local ThreadContext context;
-    return context;
-}
-
 Ref<Context> create_context(Machine &machine, Device &device, bool primary) {
     const std::uint32_t default_id = primary ? kPrimaryDefaultStream : new_stream_id(device);
     auto context = make_ref<Context>(device, primary);

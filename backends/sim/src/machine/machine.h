@@ -56,7 +56,8 @@ struct ThreadContext {
     void *primary_context = nullptr;
     void *current() const { return explicit_context != nullptr ? explicit_context : primary_context; }
 };
-ThreadContext &thread_context();
+inline thread_local ThreadContext t_context;
+inline ThreadContext &thread_context() { return t_context; }
 
 Ref<Context> create_context(Machine &machine, Device &device, bool primary) REQUIRES(engine_lock);
 // Waits for the streams' work, or drops it; then everything in the context is gone.

@@ -16,8 +16,6 @@ struct ThreadErrors {
     std::string taken;   // what aclGetRecentErrMsg last returned: its pointer must stay valid
 };
 
-thread_local CurrentCall *t_call = nullptr;
-
 ThreadErrors &thread_errors() {
     thread_local ThreadErrors errors;
     return errors;
@@ -106,12 +104,7 @@ KeptText::~KeptText() {
     }
 }
 
-CurrentCall::CurrentCall(Function called, const char *text)
-    : function(called), name(text), slot_(t_call), outer_(std::exchange(slot_, this)) {}
-
-CurrentCall *current_call() { return t_call; }
-
-const char *current_function() { return t_call == nullptr ? "" : t_call->name; }
+const char *current_function() { return current_call() == nullptr ? "" : current_call()->name(); }
 
 void remember(aclError code) { thread_errors().last = code; }
 

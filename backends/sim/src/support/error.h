@@ -4,6 +4,7 @@
 // into the return value. Failures are not on any hot path: a "not ready" status is an answer, not a failure.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "abi/acl.h"
@@ -41,23 +42,26 @@ aclError unexpected_exception(const char *what);
 // The call of the C API that the calling thread is in. Calls nest: callbacks make them.
 class CurrentCall {
   public:
-    explicit CurrentCall(Function called) : CurrentCall(called, info_of(called).name) {}
+    explicit CurrentCall(Function called) : CurrentCall(called, nullptr) {}
     explicit CurrentCall(const char *what) : CurrentCall(Function::None, what) {}  // no function of the API
-    ~CurrentCall() { slot_ = outer_; }
+    ~CurrentCall() { newest_ = outer_; }
     CurrentCall(const CurrentCall &) = delete;
     CurrentCall &operator=(const CurrentCall &) = delete;
 
     const Function function;
-    const char *const name;
-    std::string place;  // in the program; empty without the memory check
+    const char *name() const { return what_ != nullptr ? what_ : info_of(function).name; }
+    std::unique_ptr<std::string> place;  // in the program; known with the memory check
 
   private:
-    CurrentCall(Function called, const char *text);
+    friend CurrentCall *current_call();
+    CurrentCall(Function called, const char *text) : function(called), what_(text) { newest_ = this; }
 
-    CurrentCall *&slot_;  // of the thread
-    CurrentCall *const outer_;
+    static inline thread_local CurrentCall *newest_ = nullptr;
+    const char *const what_;
+    CurrentCall *const outer_ = newest_;
 };
-CurrentCall *current_call();     // nullptr: a thread of the simulator's own, or user code
+// nullptr: a thread of the simulator's own, or user code
+inline CurrentCall *current_call() { return CurrentCall::newest_; }
 const char *current_function();  // "" outside calls
 
 // The calling thread's errors.

@@ -14,17 +14,14 @@ namespace aclsim {
 void Signal::take_id() {
     std::uint32_t id = 0;
     if (!id_ && !device_.event_ids.acquire(id)) {
-        fail(ACL_ERROR_RT_NO_EVENT_RESOURCE, "device %u gives out no more events; %u are in use", device_.user_id,
-             device_.event_ids.in_use());
+        fail_without_id();
     }
     id_ = id_.value_or(id);
 }
 
-void Signal::give_back_id() {
-    if (id_) {
-        device_.event_ids.release(*id_);
-        id_.reset();
-    }
+void Signal::fail_without_id() const {
+    fail(ACL_ERROR_RT_NO_EVENT_RESOURCE, "device %u gives out no more events; %u are in use", device_.user_id,
+         device_.event_ids.in_use());
 }
 
 void Signal::set(Core &core, const Point &record) {
@@ -50,7 +47,12 @@ class RecordTask final : public Task {
         return Start::Done;
     }
 
-    void note_queued(const Stream &stream) override REQUIRES(engine_lock) { signal_->records.add(stream, *this); }
+    void note_queued(const Stream &stream) override REQUIRES(engine_lock) {
+        signal_->records.add(stream, *this);
+        if (event_->needs_id()) {
+            signal_->take_id();
+        }
+    }
 
     void rewind() override REQUIRES(engine_lock) {
         if (is_newest()) {
@@ -156,28 +158,17 @@ Ref<Stream> Event::record_stream() const {
 }
 
 void Event::note_record(Stream &stream) {
-    record_stream_ = Ref<Stream>(stream);
+    if (record_stream_ != &stream) {
+        record_stream_ = Ref<Stream>(stream);
+    }
     record_sequence_ = stream.submitted + 1;
     abort_reason_ = ACL_SUCCESS;
 }
 
-void Event::renew_signal() {
-    // A signal without other references is used again: that saves making one per record.
-    auto signal = signal_->references() == 1 ? signal_ : make_ref<Signal>(device);
-    if (can_be_waited_for() || !config().product->is_stars) {
-        signal->take_id();  // K4 needs none where the hardware schedules
-    }
-    signal->clear();
+void Event::replace_signal() {
+    auto signal = make_ref<Signal>(device);
+    claim_id(*signal);
     signal_ = std::move(signal);
-}
-
-// K3 keeps its id until its record and the waits for it are done, K1 until the next record (section 2,
-// aclrtGetEventId).
-void Event::give_back_id() {
-    const bool is_done = recorded_ ? complete_ && mode == Mode::New : !has_fixed_signal();
-    if (is_done && outstanding_waits_ == 0) {
-        signal_->give_back_id();
-    }
 }
 
 void Event::record(Core &core, Lock &lock, Stream &stream) {

@@ -10,12 +10,13 @@
 #include "engine/registry.h"
 #include "engine/task.h"
 #include "engine/waiters.h"
+#include "machine/device.h"
+#include "support/config.h"
 #include "tasks/ipc_event.h"
 
 namespace aclsim {
 
 class Core;
-struct Device;
 
 // The bit that a record sets and that waits look at, and the hardware id that it has on the device. K2 and K5 have one
 // for life, the other kinds take a new one for each record, which is why an earlier wait keeps its own record.
@@ -23,9 +24,19 @@ class Signal final : public RefCounted {
   public:
     explicit Signal(Device &device) : device_(device) {}
     ~Signal() override { give_back_id(); }
-    // Fails with ACL_ERROR_RT_NO_EVENT_RESOURCE if the device has none left. Does nothing if there is one.
-    void take_id() REQUIRES(engine_lock);
-    void give_back_id() REQUIRES(engine_lock);
+    // Fails with ACL_ERROR_RT_NO_EVENT_RESOURCE if it has no id and the device has none left.
+    void require_id() const REQUIRES(engine_lock) {
+        if (!id_ && device_.event_ids.available() == 0) {
+            fail_without_id();
+        }
+    }
+    void take_id() REQUIRES(engine_lock);  // the same, and takes one if it has none
+    void give_back_id() REQUIRES(engine_lock) {
+        if (id_) {
+            device_.event_ids.release(*id_);
+            id_.reset();
+        }
+    }
     const std::optional<std::uint32_t> &id() const REQUIRES(engine_lock) { return id_; }
     bool is_set() const REQUIRES(engine_lock) { return set_; }
     const Point &set_by() const REQUIRES(engine_lock) { return set_by_; }  // the newest of the records that have set it
@@ -36,6 +47,8 @@ class Signal final : public RefCounted {
     Waiters waiters;
 
   private:
+    [[noreturn]] void fail_without_id() const REQUIRES(engine_lock);
+
     Device &device_;
     std::optional<std::uint32_t> id_ GUARDED_BY(engine_lock);
     bool set_ GUARDED_BY(engine_lock) = false;
@@ -100,8 +113,30 @@ class Event final : public Object {
     friend class RecordTask;
     friend class WaitTask;
     void note_record(Stream &stream) REQUIRES(engine_lock);
-    void renew_signal() REQUIRES(engine_lock);
-    void give_back_id() REQUIRES(engine_lock);
+    // Is there an id behind the signal of each record? K4 needs none where the hardware schedules.
+    bool needs_id() const { return can_be_waited_for() || !config().product->is_stars; }
+    // K1 and K4 keep the id of a record until the next one. K3 takes its own when the record is queued, and gives it
+    // back when that, and the waits for it, are done (section 2, aclrtGetEventId).
+    void claim_id(Signal &signal) const REQUIRES(engine_lock) {
+        if (needs_id()) {
+            mode == Mode::New ? signal.require_id() : signal.take_id();
+        }
+    }
+    void give_back_id() REQUIRES(engine_lock) {
+        if (signal_->id() && outstanding_waits_ == 0 &&
+            (recorded_ ? complete_ && mode == Mode::New : !has_fixed_signal())) {
+            signal_->give_back_id();
+        }
+    }
+    void renew_signal() REQUIRES(engine_lock) {
+        if (signal_->references() > 1) {  // an earlier wait keeps its own
+            replace_signal();
+        } else {
+            claim_id(*signal_);
+            signal_->clear();
+        }
+    }
+    void replace_signal() REQUIRES(engine_lock);
     bool is_satisfied_for(const Stream &stream) const
         REQUIRES(engine_lock);  // a wait in that stream would have nothing to wait for
 

@@ -1,0 +1,58 @@
+// Numbers that a device gives out: of streams, events and notifies.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engine/lock.h"
+
+namespace aclsim {
+
+// Numbers below a limit, the smallest free one first. A record of some kinds of events takes one and gives it back, so
+// the free ones are bits, and the search begins where the last one was found.
+class IdPool {
+  public:
+    IdPool(std::uint32_t first, std::uint32_t limit) : first_(first), may_use_(limit - first), size_(limit - first) {}
+
+    // false: all are in use.
+    bool acquire(std::uint32_t &id) REQUIRES(engine_lock) {
+        if (used_ >= may_use_) {
+            return false;
+        }
+        ++used_;
+        while (lowest_ < free_.size() && free_[lowest_] == 0) {
+            ++lowest_;
+        }
+        if (lowest_ == free_.size()) {
+            free_.push_back(~std::uint64_t{0});
+        }
+        std::uint64_t &word = free_[lowest_];
+        id = first_ + static_cast<std::uint32_t>(lowest_ * kBits) + static_cast<std::uint32_t>(__builtin_ctzll(word));
+        word &= word - 1;
+        return true;
+    }
+    void release(std::uint32_t id) REQUIRES(engine_lock) {
+        const std::size_t word = (id - first_) / kBits;
+        free_[word] |= std::uint64_t{1} << (id - first_) % kBits;
+        lowest_ = std::min(lowest_, word);
+        --used_;
+    }
+    std::uint32_t available() const REQUIRES(engine_lock) { return may_use_ > used_ ? may_use_ - used_ : 0; }
+    // How many may be in use at a time, if that is less than there are numbers.
+    void set_limit(std::uint32_t number) REQUIRES(engine_lock) { may_use_ = std::min(number, size_); }
+    std::uint32_t in_use() const REQUIRES(engine_lock) { return used_; }
+
+  private:
+    static constexpr std::uint32_t kBits = 64;
+
+    const std::uint32_t first_;
+    std::uint32_t used_ GUARDED_BY(engine_lock) = 0;
+    std::uint32_t may_use_ GUARDED_BY(engine_lock);
+    const std::uint32_t size_;
+    std::vector<std::uint64_t> free_ GUARDED_BY(engine_lock);  // as far as numbers were ever given out
+    std::size_t lowest_ GUARDED_BY(engine_lock) = 0;           // no word below has a free number
+};
+
+}  // namespace aclsim
