@@ -191,7 +191,7 @@ class Core::Call {
 template <class T>
 void Core::submit(Stream &stream, T task) {
     task.sequence = ++stream.submitted;
-    task.submitter = note_submission(task.sequence);
+    task.submitter = note_submission(stream.handle(), task.sequence);
     ++changes_;
     if (is_watched()) {
         submit_watched(stream, std::make_unique<T>(std::move(task)));

@@ -22,10 +22,10 @@ std::uint32_t ask_kernel() {
 constexpr std::uint32_t kNoTask = 0xFFFFFFFF;  // before the first submission
 
 struct Thread {
-    std::uint32_t number;  // 0: not asked for yet
-    std::uint32_t last_task_id;
+    std::uint32_t number = 0;  // 0: not asked for yet
+    LastTask last;
 };
-thread_local Thread t_thread{0, kNoTask};
+thread_local Thread t_thread;
 
 Thread &known_thread() {
     Thread &thread = t_thread;
@@ -39,11 +39,16 @@ Thread &known_thread() {
 
 std::uint32_t thread_number() { return known_thread().number; }
 
-std::uint32_t last_task_id() { return t_thread.last_task_id; }
+std::uint32_t last_task_id() {
+    const LastTask &last = t_thread.last;
+    return last.sequence == 0 ? kNoTask : static_cast<std::uint32_t>(last.sequence);
+}
 
-std::uint32_t note_submission(std::uint64_t sequence) {
+LastTask last_task() { return t_thread.last; }
+
+std::uint32_t note_submission(void *stream, std::uint64_t sequence) {
     Thread &thread = known_thread();
-    thread.last_task_id = static_cast<std::uint32_t>(sequence);
+    thread.last = {stream, sequence};
     return thread.number;
 }
 

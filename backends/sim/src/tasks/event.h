@@ -14,6 +14,7 @@
 
 namespace aclsim {
 
+struct CapturedEvent;
 class Core;
 struct Device;
 
@@ -94,7 +95,8 @@ class Event final : public Object {
     // The first flag that a record or a wait used sticks to the event: DEFAULT or EXTERNAL (section 2).
     std::int8_t record_flag GUARDED_BY(engine_lock) = -1;
     std::int8_t wait_flag GUARDED_BY(engine_lock) = -1;
-    std::shared_ptr<IpcRecords> ipc;  // K7
+    std::shared_ptr<IpcRecords> ipc;                            // K7
+    CapturedEvent *captured GUARDED_BY(engine_lock) = nullptr;  // while the capture lasts that has recorded it
 
   private:
     friend class RecordTask;
