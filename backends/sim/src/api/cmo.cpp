@@ -23,6 +23,9 @@ void require_bound(const ContextStream &stream) REQUIRES(engine_lock) {
     if (stream.keeper == nullptr) {
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not bound to a model; see aclmdlRIBindStream", stream.id);
     }
+    if (stream.is_hidden) {  // graphs_kernels.md section B1 [obs]
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "a captured graph has no cache operations with barriers");
+    }
 }
 
 // The runtime checks neither; the hardware needs both.
@@ -75,7 +78,7 @@ aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream
             refuse_type(cmoType);
         }
         ContextStream &on = require_own_stream(sim, stream);
-        if (on.keeper != nullptr) {
+        if (on.keeper != nullptr && !on.is_hidden) {
             fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                               "stream %u is bound to a model; use aclrtCmoAsyncWithDesc", on.id);
         }

@@ -37,9 +37,10 @@ class BufferedCopyTask final : public CopyTask {
 
 // What a buffer holds could be copied once only. The default stream is never bound.
 void require_unbound(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
-    const Stream *on = sim.core.registry().find<Stream>(stream);
-    if (on != nullptr && on->keeper != nullptr) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u is bound to a model, which cannot keep a buffered copy", on->id);
+    const ContextStream *on = sim.core.registry().find<ContextStream>(stream);
+    if (on != nullptr && (on->keeper != nullptr || on->diversion)) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u is captured or bound to a model, which cannot keep a buffered copy",
+             on->id);
     }
 }
 
@@ -110,7 +111,7 @@ void aclsim::copy_block(Simulator &sim, Lock &lock, const Transfer &transfer) {
     if (transfer.destination == transfer.source) {
         return;
     }
-    require_working_context(sim);
+    sim.machine.capture_modes.require_permitted(require_working_context(sim), ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT);
     require_ranges(sim.memory, transfer);
     copy_now(sim.memory, lock, transfer);
 }
@@ -163,6 +164,7 @@ aclError aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch,
             fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "a synchronous two-dimensional copy inside the device");
         }
         require_current_device(sim);
+        sim.machine.capture_modes.require_permitted(require_context(sim), ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT);
         const aclrtMemcpyKind corrected = correct_kind(sim.memory, kind, dst, src);
         if (corrected != ACL_MEMCPY_HOST_TO_DEVICE && corrected != ACL_MEMCPY_DEVICE_TO_HOST) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "the copy does not cross between host and device");

@@ -149,17 +149,20 @@ aclError batch_entry(Function function, const Batch &batch, std::size_t longest,
 
 // All items are checked before the first is copied, as one call of the driver does it.
 aclError copy_batch(Function function, const Batch &batch, std::size_t *failIndex) {
-    return batch_entry(function, batch, kLongestBatch, failIndex,
-                       [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-                           std::vector<Transfer> items;
-                           for_each_item(sim, batch, *failIndex,
-                                         [&](const Transfer &item, aclrtMemcpyKind) { items.push_back(item); });
-                           work_unlocked(sim.memory, lock, [&] {
-                               for (const Transfer &item : items) {
-                                   item.move();
-                               }
-                           });
-                       });
+    return batch_entry(
+        function, batch, kLongestBatch, failIndex, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+            std::vector<Transfer> items;
+            for_each_item(sim, batch, *failIndex,
+                          [&](const Transfer &item, aclrtMemcpyKind) { items.push_back(item); });
+            if (const Context *context = current_context(sim)) {
+                sim.machine.capture_modes.require_permitted(*context, ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT);
+            }
+            work_unlocked(sim.memory, lock, [&] {
+                for (const Transfer &item : items) {
+                    item.move();
+                }
+            });
+        });
 }
 
 // Item by item: those before a failing one are queued already.

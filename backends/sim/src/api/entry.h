@@ -124,12 +124,16 @@ inline Device &require_current_device(Simulator &sim) REQUIRES(engine_lock) {
     return require_current_device(sim.machine);
 }
 
+// Where the present call works that names a stream whose tasks go elsewhere: by the table in diversion.cpp.
+ContextStream &divert(ContextStream &stream) REQUIRES(engine_lock);
+
 // A stream that need not belong to the current context; NULL is the current context's default stream.
 inline ContextStream &require_stream(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     if (stream == nullptr) {
         return *require_context(sim).default_stream;
     }
-    return require_handle<ContextStream>(sim, stream, "stream");
+    ContextStream &found = require_handle<ContextStream>(sim, stream, "stream");
+    return found.diversion ? divert(found) : found;
 }
 
 // Most operations demand that the stream belongs to the current context.

@@ -6,6 +6,7 @@
 
 #include "api/entry.h"
 #include "support/text.h"
+#include "tasks/capture.h"
 
 using namespace aclsim;
 
@@ -35,6 +36,15 @@ aclError create(Function function, aclrtEvent *event, Event::Mode mode, std::uin
         }
         *event = create_event(sim.core, require_current_device(sim), mode, flag)->handle();
     });
+}
+
+// What looks at an event, or waits for it (graphs_kernels.md section B1).
+Event &require_uncaptured(Event &event) REQUIRES(engine_lock) {
+    if (event.captured != nullptr) {
+        fail(ACL_ERROR_RT_EVENT_CAPTURED, "the event was recorded in the capture of graph %u, which is under way",
+             event.captured->capture.graph->id);
+    }
+    return event;
 }
 
 [[noreturn]] void refuse_kind(const char *what) {
@@ -101,6 +111,26 @@ ContextStream &require_recordable(const Event &event, ContextStream &stream) REQ
     return stream;
 }
 
+// Of what a capturing stream takes only the new mode becomes an edge of the graph; an external event keeps its bit, and
+// its tasks are as any others (graphs_kernels.md section B2).
+void require_capturable(const Event &event) {
+    if (!event.is_external() && (event.mode != Event::Mode::New || event.is_ipc())) {
+        refuse_kind("in a capture this kind of");
+    }
+}
+
+void record_captured(Simulator &sim, Lock &lock, ContextStream &stream, Event &event) REQUIRES(engine_lock) {
+    const Ref<Diversion> diversion = stream.diversion;
+    require_capturable(event);
+    if (event.is_external()) {
+        event.record(sim.core, lock, diversion->take(stream, /*is_kernel=*/false));
+    } else if (Capture *capture = diversion->as_capture(); capture == nullptr) {
+        diversion->take(stream, /*is_kernel=*/false);  // throws: an update takes kernels
+    } else if (event.can_be_waited_for()) {
+        capture->record(lock, stream, event);
+    }
+}
+
 aclError record(Function function, aclrtEvent event, aclrtStream stream, std::uint32_t flag) {
     return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (flag > ACL_EVENT_RECORD_EXTERNAL) {
@@ -115,8 +145,53 @@ aclError record(Function function, aclrtEvent event, aclrtStream stream, std::ui
             refuse_external(found, found.record_flag);
         }
         associate(found.record_flag, flag);
-        found.record(sim.core, lock, require_recordable(found, require_own(sim, named)));
+        ContextStream &on = require_own(sim, named);
+        if (on.diversion) {
+            record_captured(sim, lock, on, found);
+        } else {
+            found.record(sim.core, lock, require_recordable(found, on));
+        }
     });
+}
+
+void wait_in_capture(Simulator &sim, Lock &lock, ContextStream &stream, Event &event, std::uint32_t timeout_s)
+    REQUIRES(engine_lock) {
+    const Ref<Diversion> diversion = stream.diversion;
+    require_capturable(event);
+    Capture *const capture = diversion->as_capture();
+    if (event.is_external()) {
+        event.wait(sim.core, lock, diversion->take(stream, /*is_kernel=*/false), timeout_s);
+    } else if (capture == nullptr) {
+        diversion->take(stream, /*is_kernel=*/false);  // throws: an update takes kernels
+    } else if (event.captured == nullptr) {
+        if (event.was_recorded()) {
+            fail(ACL_ERROR_RT_CAPTURE_DEPENDENCY, "the event was recorded outside the capture of graph %u",
+                 capture->graph->id);
+        }
+    } else if (&event.captured->capture != capture) {
+        capture->invalidate();
+        event.captured->capture.invalidate();
+        fail(ACL_ERROR_STREAM_CAPTURE_CONFLICT, "the event was recorded in the capture of graph %u, not of graph %u",
+             event.captured->capture.graph->id, capture->graph->id);
+    } else {
+        capture->wait(lock, stream, event, timeout_s);
+    }
+}
+
+// The stream takes part in the capture from here on.
+void join_capture(Lock &lock, ContextStream &stream, Event &event, std::uint32_t timeout_s) REQUIRES(engine_lock) {
+    Capture &capture = event.captured->capture;
+    if (&stream == stream.context.default_stream.get()) {
+        fail(ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT, "the default stream cannot take part in the capture of graph %u",
+             capture.graph->id);
+    }
+    require_capturable_flags(stream);
+    if (&stream.context != &capture.graph->context) {
+        fail(ACL_ERROR_RT_STREAM_CONTEXT, "stream %u belongs to another context than graph %u", stream.id,
+             capture.graph->id);
+    }
+    capture.add(stream);
+    capture.wait(lock, stream, event, timeout_s);
 }
 
 void wait(Simulator &sim, Lock &lock, aclrtStream stream, Event &event, std::uint32_t timeout_s) REQUIRES(engine_lock) {
@@ -126,7 +201,16 @@ void wait(Simulator &sim, Lock &lock, aclrtStream stream, Event &event, std::uin
         refuse_kind("an unsynchronized");
     }
     associate(event.wait_flag, ACL_EVENT_WAIT_DEFAULT);
-    ContextStream &on = require_recordable(event, require_own(sim, named));
+    ContextStream &own = require_own(sim, named);
+    if (own.diversion) {
+        wait_in_capture(sim, lock, own, event, timeout_s);
+        return;
+    }
+    ContextStream &on = require_recordable(event, own);
+    if (event.captured != nullptr) {
+        join_capture(lock, on, event, timeout_s);
+        return;
+    }
     if (event.is_default() && !event.was_recorded()) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the event was never recorded");
     }
@@ -164,7 +248,7 @@ void synchronize_ipc(Simulator &sim, Lock &lock, const Event &event, std::int32_
 }
 
 void synchronize(Simulator &sim, Lock &lock, aclrtEvent event, std::int32_t timeout_ms) REQUIRES(engine_lock) {
-    Event &found = require_event(sim, event);
+    Event &found = require_uncaptured(require_event(sim, event));
     if (found.is_external()) {
         refuse_kind("an external");
     }
@@ -253,7 +337,13 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
             require_context(sim);
             return;
         }
-        found.reset(sim.core, lock, require_recordable(found, require_own(sim, named)));
+        ContextStream &on = require_own(sim, named);
+        if (on.diversion) {
+            require_capturable(found);
+            found.reset(sim.core, lock, on.diversion->take(on, /*is_kernel=*/false));
+            return;
+        }
+        found.reset(sim.core, lock, require_recordable(found, on));
     });
 }
 
@@ -261,7 +351,7 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
     return entry(Function::aclrtQueryEvent, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(status, "status");
-        const Event &found = require_event(sim, event);
+        const Event &found = require_uncaptured(require_event(sim, event));
         if (found.mode == Event::Mode::New || found.is_external()) {
             refuse_kind("an Ex or external");
         }
@@ -278,7 +368,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
     return entry(Function::aclrtQueryEventStatus, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(status, "status");
-        Event &found = require_event(sim, event);
+        Event &found = require_uncaptured(require_event(sim, event));
         if (found.is_external()) {
             refuse_kind("an external");
         }
@@ -297,7 +387,7 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
     return entry(Function::aclrtQueryEventWaitStatus, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(status, "status");
-        const Event &found = require_event(sim, event);
+        const Event &found = require_uncaptured(require_event(sim, event));
         if (found.mode == Event::Mode::New || found.is_external()) {
             refuse_kind("an Ex or external");
         }
@@ -375,8 +465,8 @@ aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endE
         require(ms, "ms");
         require(startEvent, "startEvent");
         require(endEvent, "endEvent");
-        const Event &start = require_event(sim, startEvent);
-        const Event &end = require_event(sim, endEvent);
+        const Event &start = require_uncaptured(require_event(sim, startEvent));
+        const Event &end = require_uncaptured(require_event(sim, endEvent));
         const Product &product = *config().product;
         const bool is_unsigned = product.has(kComputesWithoutStamps);
         require_record(start);
@@ -395,7 +485,7 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp) {
     return entry(Function::aclrtEventGetTimestamp, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(timestamp, "timestamp");
-        const Event &found = require_event(sim, event);
+        const Event &found = require_uncaptured(require_event(sim, event));
         require_record(found);
         require_time(found);
         *timestamp = found.ticks() / (config().product->ticks_per_ms / 1000);

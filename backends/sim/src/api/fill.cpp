@@ -55,7 +55,8 @@ aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count)
             return;
         }
         require(devPtr, "devPtr");
-        require_working_context(sim);
+        sim.machine.capture_modes.require_permitted(require_working_context(sim),
+                                                    ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT);
         require_fits(count, maxCount);
         fill_now(sim, lock, {devPtr, static_cast<std::uint32_t>(value), 1, count});
     });

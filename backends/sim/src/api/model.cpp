@@ -1,10 +1,7 @@
-// Building and executing models (graphs_kernels.md sections B4 and B5). Captured graphs are not simulated, so every
-// model is a built one.
-#include "tasks/model.h"
+// Building models, and executing and destroying them and captured graphs (graphs_kernels.md sections B4 and B5).
+#include "api/model.h"
 
 #include <cstring>
-
-#include "api/entry.h"
 
 using namespace aclsim;
 
@@ -15,19 +12,12 @@ constexpr std::uint32_t kHead = 0;
 constexpr std::uint32_t kActivated = 0x7FFFFFFF;
 constexpr std::chrono::seconds kLongestDestroy(10);  // a model that executes is waited for that long
 
-Model &require_model(Simulator &sim, aclmdlRI model) REQUIRES(engine_lock) {
-    return require_handle<Model>(sim, model, "model");
-}
-
-Model &require_own(Simulator &sim, Model &model) REQUIRES(engine_lock) {
-    if (&model.context != &require_context(sim)) {
-        fail(ACL_ERROR_RT_MODEL_CONTEXT, "model %u belongs to another context than the calling thread's", model.id);
+// What a captured graph does not take part in.
+Model &require_built(Model &model) {
+    if (model.as_graph() != nullptr) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "graph %u was captured; the call is for models that are built", model.id);
     }
     return model;
-}
-
-Model &require_own_model(Simulator &sim, aclmdlRI model) REQUIRES(engine_lock) {
-    return require_own(sim, require_model(sim, model));
 }
 
 // NULL is the default stream, which no model has.
@@ -43,6 +33,25 @@ void require_executable(const Model &model) REQUIRES(engine_lock) {
              model.id);
     }
 }
+
+void require_not_capturing(Model &model) REQUIRES(engine_lock) {
+    const Graph *graph = model.as_graph();
+    if (graph != nullptr && graph->capture != nullptr) {
+        fail(ACL_ERROR_RT_MODEL_CAPTURED, "graph %u is still being captured", graph->id);
+    }
+}
+
+// A persistent stream keeps the launch of a captured graph, and that of a built model too where the host code does not
+// look (section B5 [obs]); here models would then wait for ever to be executed.
+void require_launchable_from(const ContextStream &stream, Model &model) REQUIRES(engine_lock) {
+    const bool takes_persistent = model.as_graph() != nullptr && !config().product->has(kLaunchesFromPlainStreams);
+    if (stream.keeper != nullptr || (!stream.executes_tasks && !takes_persistent)) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u is persistent or bound to a model; use another", stream.id);
+    }
+}
+
+// A graph without software queues is gone at once, and ends what it executes (section B5 [obs*]).
+bool waits_for_execution(Model &model) { return model.as_graph() == nullptr || config().has_software_queues; }
 
 void require_not_busy(const Model &model) REQUIRES(engine_lock) {
     if (model.is_busy()) {
@@ -74,12 +83,16 @@ aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag)
         if (stream == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL; the default stream belongs to no model");
         }
-        ContextStream &bound = require_stream(sim, stream);
+        ContextStream &bound = require_handle<ContextStream>(sim, stream, "stream");
         if (bound.executes_tasks) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u was not created with ACL_STREAM_PERSISTENT", bound.id);
         }
         if (bound.keeper != nullptr) {
             fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is bound to model %u", bound.id, model_of(bound)->id);
+        }
+        require_built(model);
+        if (bound.diversion) {
+            bound.diversion->require_usable(bound);
         }
         if (bound.stops_on_failure || bound.aborting > 0 || (bound.flags & ACL_STREAM_FAST_LAUNCH) != 0) {
             fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
@@ -93,7 +106,7 @@ aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag)
 aclError aclmdlRIEndTask(aclmdlRI modelRI, aclrtStream stream) {
     return entry(Function::aclmdlRIEndTask, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(modelRI, "modelRI");
-        Model &model = require_model(sim, modelRI);
+        Model &model = require_built(require_model(sim, modelRI));
         const ContextStream &on = require_own_stream(sim, stream);
         require_own(sim, model).end_task(on);
     });
@@ -105,14 +118,14 @@ aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void *reserve) {
         if (reserve != nullptr) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "reserve must be NULL");
         }
-        require_own_model(sim, modelRI).build();
+        require_own(sim, require_built(require_model(sim, modelRI))).build();
     });
 }
 
 aclError aclmdlRIUnbindStream(aclmdlRI modelRI, aclrtStream stream) {
     return entry(Function::aclmdlRIUnbindStream, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(modelRI, "modelRI");
-        Model &model = require_model(sim, modelRI);
+        Model &model = require_built(require_model(sim, modelRI));
         ContextStream &bound = require_own_stream(sim, stream);
         require_own(sim, model);
         if (model_of(bound) != &model) {
@@ -130,7 +143,7 @@ aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
         if (timeout == 0 || timeout < -1) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is neither -1 nor positive", timeout);
         }
-        require_executable(model);
+        require_executable(require_built(model));
         const Ref<Context> context(require_own(sim, model).context);  // others may destroy it meanwhile
         require_not_aborting(*context->default_stream);
         require_healthy(*context);
@@ -149,9 +162,9 @@ aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
         require_supported();
         Model &model = require_model(sim, modelRI);
         ContextStream &on = require_stream(sim, stream);
-        if (on.keeper != nullptr || !on.executes_tasks) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u is persistent or bound to a model; use another", on.id);
-        }
+        require_launchable_from(on, model);
+        require_root(model);
+        require_not_capturing(model);
         require_executable(model);
         require_own(sim, model).launch(lock, require_own(sim, on));
     });
@@ -160,10 +173,13 @@ aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
 aclError aclmdlRIDestroy(aclmdlRI modelRI) {
     return entry(Function::aclmdlRIDestroy, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(modelRI, "modelRI");
+        require_not_capturing(require_root(require_model(sim, modelRI)));
         const Ref<Model> model(require_own_model(sim, modelRI));
-        model->wait_until_idle(lock, sim.clock.now() + kLongestDestroy);
-        require_not_busy(require_model(sim, modelRI));  // another thread may have destroyed it
-        sim.models.destroy(*model);
+        if (waits_for_execution(*model)) {
+            model->wait_until_idle(lock, sim.clock.now() + kLongestDestroy);
+            require_not_busy(require_model(sim, modelRI));  // another thread may have destroyed it
+        }
+        sim.models.destroy(lock, *model);
     });
 }
 
@@ -172,8 +188,12 @@ aclError aclmdlRIAbort(aclmdlRI modelRI) {
         if (modelRI == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "modelRI is NULL");
         }
-        require_own_model(sim, modelRI).stop(ACL_ERROR_RT_MODEL_ABORT_NORMAL);
-        sim.core.pump();
+        require_root(require_model(sim, modelRI));
+        Model &model = require_own_model(sim, modelRI);
+        if (model.as_graph() == nullptr) {  // of a graph it does nothing
+            model.stop(ACL_ERROR_RT_MODEL_ABORT_NORMAL);
+            sim.core.pump();
+        }
     });
 }
 
@@ -207,6 +227,6 @@ aclError aclmdlRIGetId(aclmdlRI modelRI, uint32_t *modelRIId) {
         require(modelRI, "modelRI");
         require(modelRIId, "modelRIId");
         require_supported();
-        *modelRIId = require_own_model(sim, modelRI).id;
+        *modelRIId = require_model(sim, modelRI).id;
     });
 }

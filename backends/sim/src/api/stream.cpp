@@ -4,6 +4,7 @@
 
 #include "api/entry.h"
 #include "checks/stall.h"
+#include "tasks/capture.h"
 #include "tasks/model.h"
 
 using namespace aclsim;
@@ -148,6 +149,29 @@ ContextStream &require_prioritized(Simulator &sim, aclrtStream stream) REQUIRES(
     return found;
 }
 
+// Some attributes stay as they are while the stream is captured.
+ContextStream &require_uncaptured(ContextStream &stream) REQUIRES(engine_lock) {
+    if (stream.diversion) {
+        stream.diversion->require_usable(stream);
+    }
+    return stream;
+}
+
+// What is requested counts from the next capture that begins here; in one, the origin's counts for all its streams
+// (graphs_kernels.md part C).
+void set_cache_op_info(ContextStream &stream, std::uint32_t value) REQUIRES(engine_lock) {
+    stream.wants_op_info = value;
+    const Capture *capture = capture_of(stream);
+    if (capture != nullptr && &capture->origin() == &stream) {
+        capture->graph->caches_op_info = value == 1;
+    }
+}
+
+std::uint32_t cache_op_info(const ContextStream &stream) REQUIRES(engine_lock) {
+    const Capture *capture = capture_of(stream);
+    return capture != nullptr && capture->graph->caches_op_info ? 1 : 0;
+}
+
 [[noreturn]] void unknown_attribute(aclrtStreamAttr attribute) {
     fail(ACL_ERROR_RT_PARAM_INVALID, "there is no stream attribute %d", static_cast<int>(attribute));
 }
@@ -265,16 +289,14 @@ aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
                 break;
             case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
                 require_switch(value->overflowSwitch);
-                set_overflow_switch(require_own_stream(sim, stream), value->overflowSwitch);
+                set_overflow_switch(require_uncaptured(require_own_stream(sim, stream)), value->overflowSwitch);
                 break;
             case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
-                set_custom_tag(require_own_stream(sim, stream), value->userCustomTag);
+                set_custom_tag(require_uncaptured(require_own_stream(sim, stream)), value->userCustomTag);
                 break;
             case ACL_STREAM_ATTR_CACHE_OP_INFO:
-                // Takes effect while the stream is captured, which the simulator does not do (graphs_kernels.md
-                // section C).
                 require_switch(value->cacheOpInfoSwitch);
-                require_own_stream(sim, stream);
+                set_cache_op_info(require_own_stream(sim, stream), value->cacheOpInfoSwitch);
                 break;
             case ACL_STREAM_ATTR_PRIORITY:
                 // A hint to the device: Get does not return it, and the order of creation stays in force.
@@ -300,8 +322,7 @@ aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
                 value->userCustomTag = require_own_stream(sim, stream).custom_tag;
                 break;
             case ACL_STREAM_ATTR_CACHE_OP_INFO:
-                require_own_stream(sim, stream);
-                value->cacheOpInfoSwitch = 0;  // outside a capture (graphs_kernels.md section C [obs])
+                value->cacheOpInfoSwitch = cache_op_info(require_own_stream(sim, stream));
                 break;
             case ACL_STREAM_ATTR_PRIORITY:
                 require_own(sim, require_prioritized(sim, stream));

@@ -214,7 +214,7 @@ template <class T>
 void Core::submit(Stream &stream, T task) {
     task.sequence = ++stream.submitted;
     task.submitter = thread_number();
-    note_submission(task.sequence);
+    note_submission(stream.handle(), task.sequence);
     ++changes_;
     if (is_watched() || stream.state != Stream::State::Idle || !stream.executes_tasks || !may_start(stream)) {
         submit_slowly(stream, std::make_unique<T>(std::move(task)));

@@ -36,6 +36,9 @@ enum class TaskKind : std::uint8_t {
     CmoBarrier,
     Activate,
     Model,
+    GraphEnd,
+    Conditional,
+    GroupUpdate,
     Operator,
     Attach,
     Detach,
@@ -84,6 +87,8 @@ class Task {
     // What a Blocked task waits for: as facts, and in words.
     virtual void add_causes(Causes &) const REQUIRES(engine_lock) {}
     virtual std::string awaited() const REQUIRES(engine_lock) { return "nothing"; }
+    // What aclmdlRITaskGetParams tells of it. The type stays ACL_MODEL_RI_TASK_DEFAULT if that has nothing to tell.
+    virtual void describe(aclmdlRITaskParams &) const REQUIRES(engine_lock) {}
     // The streams that do a Blocked task's work.
     virtual std::vector<Ref<Stream>> parts() const REQUIRES(engine_lock);
     // Does its stream wait for a callback that another thread is to process?

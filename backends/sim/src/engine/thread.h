@@ -5,9 +5,14 @@
 
 namespace aclsim {
 
+struct LastTask {
+    void *stream = nullptr;  // its handle; nullptr: the thread has submitted nothing
+    std::uint64_t sequence = 0;
+};
+
 struct Thread {
-    std::uint32_t number = 0;                 // 0: not asked for yet
-    std::uint32_t last_task_id = 0xFFFFFFFF;  // before the first submission
+    std::uint32_t number = 0;  // 0: not asked for yet
+    LastTask last;
 };
 inline thread_local Thread t_thread;
 
@@ -18,8 +23,13 @@ inline std::uint32_t thread_number() {
     return t_thread.number != 0 ? t_thread.number : t_thread.number = ask_for_thread_number();
 }
 
-// The task that it submitted last (aclrtGetThreadLastTaskId).
-inline std::uint32_t last_task_id() { return t_thread.last_task_id; }
-inline void note_submission(std::uint64_t sequence) { t_thread.last_task_id = static_cast<std::uint32_t>(sequence); }
+// The task that it submitted last.
+inline const LastTask &last_task() { return t_thread.last; }
+inline void note_submission(void *stream, std::uint64_t sequence) { t_thread.last = {stream, sequence}; }
+// The number of the task (aclrtGetThreadLastTaskId).
+inline std::uint32_t last_task_id() {
+    constexpr std::uint32_t kNone = 0xFFFFFFFF;
+    return last_task().stream == nullptr ? kNone : static_cast<std::uint32_t>(last_task().sequence);
+}
 
 }  // namespace aclsim

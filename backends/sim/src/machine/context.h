@@ -13,8 +13,22 @@
 
 namespace aclsim {
 
+class Capture;
 class Context;
+class ContextStream;
 class Executor;
+class GroupUpdate;
+
+// Takes the tasks of a stream in its place: the capture of a graph, or the update of a task group.
+class Diversion : public RefCounted {
+  public:
+    // Where the task goes that the present call would submit to the stream; throws a Failure if it may not.
+    virtual ContextStream &take(ContextStream &stream, bool is_kernel) REQUIRES(engine_lock) = 0;
+    // Throws a Failure if no other call may use the stream meanwhile.
+    virtual void require_usable(const ContextStream &stream) const REQUIRES(engine_lock) = 0;
+    virtual Capture *as_capture() { return nullptr; }
+    virtual GroupUpdate *as_update() { return nullptr; }
+};
 
 // A stream as the API knows it: the actor of the engine, and its attributes.
 class ContextStream final : public Stream {
@@ -34,6 +48,9 @@ class ContextStream final : public Stream {
     std::uint32_t overflow_switch GUARDED_BY(engine_lock) = 0;
     std::uint32_t custom_tag GUARDED_BY(engine_lock) = 0xFFFFFFFF;            // until set (section 3 [obs])
     std::array<std::int64_t, 2> core_limits GUARDED_BY(engine_lock){-1, -1};  // cube, vector; -1: the device's limit
+    std::uint32_t wants_op_info GUARDED_BY(engine_lock) = 0;  // ACL_STREAM_ATTR_CACHE_OP_INFO, for captures from here
+    Ref<Diversion> diversion GUARDED_BY(engine_lock);         // while its tasks go elsewhere
+    bool is_hidden GUARDED_BY(engine_lock) = false;           // a graph's own, which no callback is told of
 
     // Who runs callbacks of this stream (events_streams_sync.md section 0.3).
     enum class CallbackOwner : std::uint8_t { None, User, Runtime };

@@ -116,6 +116,9 @@ void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool fo
 void synchronize_device(Machine &machine, Lock &lock, Time deadline) {
     Context &context = require_context(machine);
     require_healthy(context);
+    if (machine.capture_modes.captures_in(context)) {
+        fail(ACL_ERROR_RT_STREAM_CAPTURED, "a stream of the current context is being captured");
+    }
     const auto keep = Ref<Context>(context);  // others may destroy it meanwhile,
     auto streams = context.streams;           // or create and destroy streams
     const auto is_passed_over = [](const auto &stream) { return (stream->flags & flags_not_synchronized()) != 0; };
@@ -231,7 +234,9 @@ void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, boo
         return;
     }
     stream->destroyer = std::this_thread::get_id();
-    tell_stream_state(machine.state_callbacks, lock, stream->handle(), ACL_RT_STREAM_STATE_DESTROY_PRE);
+    if (!stream->is_hidden) {
+        tell_stream_state(machine.state_callbacks, lock, stream->handle(), ACL_RT_STREAM_STATE_DESTROY_PRE);
+    }
     machine.core.registry().remove(*stream);
     // A stream that has failed in STOP mode, or never executes, would never be done.
     const bool drop = force || !stream->is_active() || context.failure != ACL_SUCCESS;
@@ -239,13 +244,20 @@ void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, boo
         machine.core.wait_for(lock, stream, stream->submitted, kNever);
     }
     machine.core.drop_tasks(lock, *stream, ACL_ERROR_RT_STREAM_ABORT, kNever);
-    machine.reports.release(*stream);
-    stream->is_destroyed = true;
-    stream->progress.notify_all();
-    erase(context.streams, stream);
-    machine.core.stream_order().forget(*stream);
-    if (stream->id != kPrimaryDefaultStream) {
-        context.device.stream_ids.release(stream->id);
+    forget_stream(machine, *stream);
+}
+
+void forget_stream(Machine &machine, ContextStream &stream) {
+    const Ref<ContextStream> keep(stream);
+    Context &context = stream.context;
+    machine.reports.release(stream);
+    stream.diversion.reset();
+    stream.is_destroyed = true;
+    stream.progress.notify_all();
+    erase(context.streams, keep);
+    machine.core.stream_order().forget(stream);
+    if (stream.id != kPrimaryDefaultStream) {
+        context.device.stream_ids.release(stream.id);
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "engine/core.h"
 #include "machine/callback.h"
+#include "machine/capture_modes.h"
 #include "machine/context.h"
 #include "machine/device.h"
 #include "machine/exception.h"
@@ -42,6 +43,7 @@ class Machine {
     Exceptions exceptions;
     StateCallbacks state_callbacks;
     Reports reports;
+    CaptureModes capture_modes;
     Gate gate;
 
   private:
@@ -81,6 +83,8 @@ Device &require_device(Machine &machine, std::int64_t user_id) REQUIRES(engine_l
 Ref<ContextStream> create_stream(Machine &machine, Context &context, std::uint32_t flags, std::uint32_t priority)
     REQUIRES(engine_lock);
 void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, bool force) REQUIRES(engine_lock);
+// The last part of that: the stream, which is empty, leaves its context.
+void forget_stream(Machine &machine, ContextStream &stream) REQUIRES(engine_lock);
 // A stream, or the device as a whole, was synchronized.
 void note_synchronized(Machine &machine, Device &device) REQUIRES(engine_lock);
 

@@ -55,6 +55,9 @@ Config config_of_environment() {
         config.error = "ASCEND_RT_SIM_CHECK=" + check + " is not memory, the only check there is";
     }
     read_number(config, "ASCEND_RT_SIM_GROUPS", 1, 8, config.groups);
+    std::uint32_t software_queues = 0;
+    read_number(config, "ASCEND_RT_SIM_SOFTWARE_QUEUES", 0, 1, software_queues);
+    config.has_software_queues = software_queues == 1;
     auto stall_ms = static_cast<std::uint32_t>(config.stall.count());
     read_number(config, "ASCEND_RT_SIM_STALL_MS", 0, kDay_ms, stall_ms);
     config.stall = std::chrono::milliseconds(stall_ms);

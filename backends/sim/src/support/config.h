@@ -24,6 +24,9 @@ struct Config {
     std::vector<std::uint32_t> visible;  // user device id -> simulated device (ASCEND_RT_VISIBLE_DEVICES)
     bool visible_is_set = false;
     bool visible_is_valid = true;
+    // ASCEND_RT_SIM_SOFTWARE_QUEUES=1: the driver keeps the queues of streams in software, as the usual one does not;
+    // changes of a graph's tasks, external events and conditional tasks need it (graphs_kernels.md).
+    bool has_software_queues = false;
     bool checks_memory = false;  // ASCEND_RT_SIM_CHECK=memory
     std::string faults;          // ASCEND_RT_SIM_FAULTS
     std::string error;           // what is wrong with the environment: every call fails with this text

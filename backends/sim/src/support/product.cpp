@@ -40,7 +40,7 @@ constexpr Product kProducts[] = {
      3510, 128 * kKiB, ACL_RT_DEVS_TOPOLOGY_HCCS_SW, ACL_HOST_DEVICE_CONNECT_TYPE_UB, ACL_DEVICE_FORM_FACTOR_POD,
      kHasDeviceOnlyObjects | kComputesWithoutStamps | kIgnoresDefaultReset | kDeviceSyncSkipsCpuStreams | kHasSimt |
          kHasSuperPod | kHasCacheFlush | kPadsNothing | kCopiesNeedPeerAccess | kCopiesRowsInDevice | kHasLongDescriptors |
-         kStreamAbortResetsEvents, k950},
+         kStreamAbortResetsEvents | kLaunchesFromPlainStreams, k950},
 };
 // clang-format on
 

@@ -88,6 +88,15 @@ void require_access(Memory &memory, const Transfer &transfer) REQUIRES(engine_lo
     }
 }
 
+// What a copy of pageable memory does to its stream (graphs_kernels.md section B1).
+void require_synchronizable(Memory &memory, const ContextStream &stream) REQUIRES(engine_lock) {
+    if (stream.is_hidden) {
+        fail(ACL_ERROR_RT_PARAM_INVALID,
+             "a copy of pageable host memory cannot be captured; use memory of aclrtMallocHost");
+    }
+    memory.machine.capture_modes.require_permitted(stream.context, ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC);
+}
+
 }  // namespace
 
 bool Transfer::move(const Interruption &interruption) const {
@@ -155,8 +164,13 @@ void copy_in_stream(Memory &memory, Lock &lock, Stream &stream, const Transfer &
     const bool crosses = corrected == ACL_MEMCPY_HOST_TO_DEVICE || corrected == ACL_MEMCPY_DEVICE_TO_HOST;
     const Extent destination{transfer.destination, extent_of(transfer, transfer.destination_pitch)};
     const Extent source{transfer.source, extent_of(transfer, transfer.source_pitch)};
+    const bool is_task =
+        !crosses || !(is_pageable(memory, transfer.source) || is_pageable(memory, transfer.destination));
+    if (!is_task) {
+        require_synchronizable(memory, static_cast<ContextStream &>(stream));
+    }
     admit_with(memory, lock, stream, {destination, source});
-    if (!crosses || !(is_pageable(memory, transfer.source) || is_pageable(memory, transfer.destination))) {
+    if (is_task) {
         memory.core.submit(stream, CopyTask(memory.core.workers(), transfer));
         return;
     }

@@ -16,6 +16,7 @@
 
 namespace aclsim {
 
+struct CapturedEvent;
 class Core;
 
 // The bit that a record sets and that waits look at, and the hardware id that it has on the device. K2 and K5 have one
@@ -107,7 +108,8 @@ class Event final : public Object {
     // The first flag that a record or a wait used sticks to the event: DEFAULT or EXTERNAL (section 2).
     std::int8_t record_flag GUARDED_BY(engine_lock) = -1;
     std::int8_t wait_flag GUARDED_BY(engine_lock) = -1;
-    std::shared_ptr<IpcRecords> ipc;  // K7
+    std::shared_ptr<IpcRecords> ipc;                            // K7
+    CapturedEvent *captured GUARDED_BY(engine_lock) = nullptr;  // while the capture lasts that has recorded it
 
   private:
     friend class RecordTask;

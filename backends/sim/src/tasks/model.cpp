@@ -6,6 +6,7 @@
 
 #include "engine/core.h"
 #include "support/error.h"
+#include "tasks/graph.h"
 
 namespace aclsim {
 namespace {
@@ -15,6 +16,7 @@ constexpr TaskKind kRepeatable[] = {
     TaskKind::Record,     TaskKind::Wait,         TaskKind::Reset,      TaskKind::Copy,       TaskKind::Fill,
     TaskKind::Reduce,     TaskKind::HostFunction, TaskKind::ValueWrite, TaskKind::ValueWait,  TaskKind::NotifyRecord,
     TaskKind::NotifyWait, TaskKind::Trace,        TaskKind::Cmo,        TaskKind::CmoBarrier, TaskKind::Activate,
+    TaskKind::GraphEnd,   TaskKind::Conditional,
 };
 
 bool is_repeatable(const Task &task) {
@@ -94,56 +96,66 @@ class ActivateTask final : public Task {
     const Stream &stream_;
 };
 
-// An execution as a task of another stream.
+// --- an execution as work of a task ----------------------------------------------------------------------------------
+
+Start Execution::proceed(Stream &stream, const Task &task) {
+    model_->waiters_.remove(stream);
+    if (run_ == nullptr && model_->run_ == nullptr) {
+        run_ = model_->begin({stream.serial, task.sequence - 1});
+    }
+    if (run_ == nullptr || !run_->has_ended()) {
+        model_->waiters_.add(stream);
+        return Start::Blocked;
+    }
+    for (const Point &end : run_->ends) {
+        model_->core_.observers().tell(&Observer::ordered, end, stream.point(task), Ordering::Model);
+    }
+    return Start::Done;
+}
+
+void Execution::cancel(Stream &stream) {
+    model_->waiters_.remove(stream);
+    if (is_under_way()) {
+        model_->stop(stream.abort_reason);
+    }
+}
+
+bool Execution::is_under_way() const { return run_ != nullptr && !run_->has_ended(); }
+
+aclError Execution::result() const { return run_->result; }
+
+std::vector<Ref<Stream>> Execution::parts() const { return is_under_way() ? model_->streams() : Model::Streams(); }
+
+// In a stream that executes nothing it waits for ever, and does not count.
 class LaunchTask final : public Task {
   public:
-    explicit LaunchTask(Ref<Model> model) : model_(std::move(model)) {}
+    LaunchTask(Ref<Model> model, bool counts) : execution_(std::move(model)), counts_(counts) {}
     TaskKind kind() const override { return TaskKind::Model; }
 
     Start start(Stream &stream) override REQUIRES(engine_lock) {
-        model_->waiters_.remove(stream);
-        if (run_ == nullptr && model_->run_ == nullptr) {
-            run_ = model_->begin({stream.serial, sequence - 1});
-        }
-        if (run_ == nullptr || !run_->has_ended()) {
-            model_->waiters_.add(stream);
+        if (execution_.proceed(stream, *this) == Start::Blocked) {
             return Start::Blocked;
         }
-        result = run_->result;
-        for (const Point &end : run_->ends) {
-            model_->core_.observers().tell(&Observer::ordered, end, stream.point(*this), Ordering::Model);
-        }
+        result = execution_.result();
         leave();
         return Start::Done;
     }
     void cancel(Stream &stream) override REQUIRES(engine_lock) {
-        model_->waiters_.remove(stream);
-        if (is_executing()) {
-            model_->stop(stream.abort_reason);
-        }
+        execution_.cancel(stream);
         leave();
     }
-    void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
-        for (const auto &stream : model_->streams()) {
-            if (stream->queue.front() != nullptr) {
-                causes.list.push_back({stream.get(), stream->submitted});
-            }
-        }
-    }
-    std::vector<Ref<Stream>> parts() const override REQUIRES(engine_lock) {
-        return is_executing() ? model_->streams() : Model::Streams();
-    }
-    std::string awaited() const override { return "model " + std::to_string(model_->id); }
+    void add_causes(Causes &causes) const override REQUIRES(engine_lock) { execution_.model().add_causes(causes); }
+    std::vector<Ref<Stream>> parts() const override REQUIRES(engine_lock) { return execution_.parts(); }
+    std::string awaited() const override { return "model " + std::to_string(execution_.model().id); }
 
   private:
-    bool is_executing() const { return run_ != nullptr && !run_->has_ended(); }
     void leave() REQUIRES(engine_lock) {
-        --model_->launches_;
-        model_->idle_.notify_all();
+        execution_.model().launches_ -= counts_ ? 1 : 0;
+        execution_.model().idle_.notify_all();
     }
 
-    Ref<Model> model_;
-    std::shared_ptr<Model::Run> run_;
+    Execution execution_;
+    bool counts_;
 };
 
 // --- building --------------------------------------------------------------------------------------------------------
@@ -159,6 +171,10 @@ void Model::unbind_all() {
 }
 
 Model::Track &Model::track_of(const Stream &stream) {
+    return const_cast<Track &>(std::as_const(*this).track_of(stream));
+}
+
+const Model::Track &Model::track_of(const Stream &stream) const {
     return *std::find_if(tracks_.begin(), tracks_.end(), [&](const Track &it) { return it.stream.get() == &stream; });
 }
 
@@ -166,10 +182,8 @@ void Model::bind(Stream &stream, bool is_head) {
     if (is_built_) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "model %u is built; it takes no more streams", id);
     }
-    if (stream.queue.size() > 0) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u has tasks from before it was bound", stream.id);
-    }
-    tracks_.push_back({Ref<Stream>(stream), is_head});
+    // What it keeps already is the model's first work (section B4 [obs]).
+    tracks_.push_back({Ref<Stream>(stream), is_head, stream.submitted - stream.queue.size()});
     stream.keeper = this;
 }
 
@@ -182,6 +196,7 @@ void Model::unbind(Stream &stream) {
 
 void Model::discard(Track &track) {
     Stream &stream = *track.stream;
+    forget_tasks(track);
     if (!has_run_) {
         for (const auto &task : track.tasks) {
             task->cancel(stream);
@@ -192,12 +207,12 @@ void Model::discard(Track &track) {
     stream.is_replaying = false;
 }
 
+// A second one changes nothing (section B4 [obs]).
 void Model::end_task(const Stream &stream) {
-    if (stream.keeper != this || is_built_ || end_ != nullptr) {
-        fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not bound to model %u, or the model has its end task already",
-             stream.id, id);
+    if (stream.keeper != this) {
+        fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not bound to model %u", stream.id, id);
     }
-    end_ = &stream;
+    end_ = end_ == nullptr ? &stream : end_;
 }
 
 void Model::require_repeatable(const Stream &stream) const {
@@ -210,13 +225,21 @@ void Model::require_repeatable(const Stream &stream) const {
     }
 }
 
+// A second time it does nothing (section B4 [obs]).
 void Model::build() {
     if (is_built_) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "model %u is built already", id);
+        return;
+    }
+    if (tracks_.empty()) {
+        fail(ACL_ERROR_RT_STREAM_MODEL, "no stream is bound to model %u", id);
     }
     for (const Track &track : tracks_) {
         require_repeatable(*track.stream);
     }
+    keep_tasks();
+}
+
+void Model::keep_tasks() {
     for (Track &track : tracks_) {
         Stream &stream = *track.stream;
         while (auto task = stream.queue.pop()) {
@@ -235,6 +258,71 @@ void Model::require_open(const Stream &stream) const {
     }
 }
 
+// --- looking at ------------------------------------------------------------------------------------------------------
+
+std::size_t Model::count_tasks(const Stream &stream) const {
+    return is_built_ ? track_of(stream).tasks.size() : stream.queue.size();
+}
+
+Task &Model::task(const Stream &stream, std::size_t index) const {
+    if (is_built_) {
+        return *track_of(stream).tasks[index];
+    }
+    Task *task = stream.queue.front();
+    for (; index > 0; --index) {
+        task = task->next.get();
+    }
+    return *task;
+}
+
+ModelTask &Model::named_task(const Stream &stream, std::size_t index) {
+    Track &track = track_of(stream);
+    Ref<ModelTask> &named = track.named[index];
+    if (!named) {
+        named = make_ref<ModelTask>(*this, *track.stream, index);
+        core_.registry().add(named);
+    }
+    return *named;
+}
+
+ModelTask *Model::known_task(const Stream &stream, std::size_t index) const {
+    const auto &named = track_of(stream).named;
+    const auto found = named.find(index);
+    return found == named.end() ? nullptr : found->second.get();
+}
+
+std::optional<std::size_t> Model::find_index(const Stream &stream, std::uint64_t submitted_as) const {
+    const std::uint64_t before = track_of(stream).submitted_before;
+    if (submitted_as <= before || submitted_as - before > count_tasks(stream)) {
+        return std::nullopt;
+    }
+    return static_cast<std::size_t>(submitted_as - before - 1);
+}
+
+void Model::replace(const Stream &stream, std::size_t index, std::unique_ptr<Task> task) {
+    Track &track = track_of(stream);
+    std::unique_ptr<Task> &kept = track.tasks[index];
+    task->sequence = kept->sequence;
+    task->submitter = kept->submitter;
+    if (!has_run_) {
+        kept->cancel(*track.stream);
+    }
+    kept = std::move(task);
+}
+
+void Model::forget_tasks(Track &track) {
+    for (const auto &[index, named] : track.named) {
+        core_.registry().remove(*named);
+    }
+    track.named.clear();
+}
+
+void Model::close_handles() {
+    for (Track &track : tracks_) {
+        forget_tasks(track);
+    }
+}
+
 // --- executing -------------------------------------------------------------------------------------------------------
 
 std::shared_ptr<Model::Run> Model::begin(const Point &before) {
@@ -249,6 +337,7 @@ std::shared_ptr<Model::Run> Model::begin(const Point &before) {
         }
     }
     has_run_ = true;
+    prepare();
     for (Track &track : tracks_) {
         if (track.is_head) {
             play(track, before);
@@ -317,6 +406,14 @@ Model::Streams Model::streams() const {
     return streams;
 }
 
+void Model::add_causes(Causes &causes) const {
+    for (const auto &stream : streams()) {
+        if (stream->queue.front() != nullptr) {
+            causes.list.push_back({stream.get(), stream->submitted});
+        }
+    }
+}
+
 Stream *Model::first_at_work() const {
     const auto at_work = [](const Track &track)
                              REQUIRES(engine_lock) { return track.stream->queue.front() != nullptr; };
@@ -326,15 +423,16 @@ Stream *Model::first_at_work() const {
 
 void Model::launch(Lock &lock, Stream &stream) {
     const Ref<Model> keep(this);
-    ++launches_;  // admit() may let in a thread that destroys the model
+    const bool counts = stream.executes_tasks;
+    launches_ += counts ? 1 : 0;  // admit() may let in a thread that destroys the model
     try {
         core_.admit(lock, stream);
     } catch (...) {
-        --launches_;
+        launches_ -= counts ? 1 : 0;
         idle_.notify_all();
         throw;
     }
-    core_.submit(stream, LaunchTask(keep));
+    core_.submit(stream, LaunchTask(keep, counts));
 }
 
 aclError Model::execute(Lock &lock, Time deadline) {
@@ -395,26 +493,70 @@ bool Model::wait_until_idle(Lock &lock, Time deadline) {
 
 // --- life ------------------------------------------------------------------------------------------------------------
 
-Models::Models(Machine &machine) : core_(machine.core) { machine.add(*this); }
+Models::Models(Machine &machine) : machine_(machine), core_(machine.core) { machine.add(*this); }
+
+void Models::add(Ref<Model> model) {
+    core_.registry().add(model);
+    models_[&model->context].push_back(std::move(model));
+}
 
 Ref<Model> Models::create(Context &context) {
     auto model = make_ref<Model>(core_, context, created_++);
-    core_.registry().add(model);
-    models_[&context].push_back(model);
+    add(model);
     return model;
 }
 
-void Models::destroy(Model &model) {
+Ref<Graph> Models::create_graph(Context &context) {
+    auto graph = make_ref<Graph>(machine_, context, created_++);
+    add(graph);
+    return graph;
+}
+
+Ref<Graph> Models::create_sub_graph(Graph &parent) {
+    auto graph = make_ref<Graph>(machine_, parent.context, created_++);
+    graph->parent = &parent;
+    core_.registry().add(graph);
+    parent.sub_graphs.push_back(graph);
+    return graph;
+}
+
+void Models::destroy(Lock &lock, Model &model) {
     const Ref<Model> keep(model);
-    auto &models = models_[&model.context];
+    const Ref<Context> keep_context(model.context);
     core_.registry().remove(model);
-    model.unbind_all();
-    models.erase(std::remove(models.begin(), models.end(), keep), models.end());
+    model.close_handles();
+    const auto callbacks = std::exchange(model.destroy_callbacks, {});
+    if (!callbacks.empty()) {
+        const KeptText text;
+        const Unlocked unlocked(lock);
+        for (const auto &[function, argument] : callbacks) {
+            function(argument);
+        }
+    }
+    erase(model);
+    model.retire();
+}
+
+void Models::forget(Model &model) {
+    const Ref<Model> keep(model);
+    core_.registry().remove(model);
+    erase(model);
+}
+
+void Models::erase(const Model &model) {
+    const auto found = models_.find(&model.context);  // a callback may have destroyed the context
+    if (found != models_.end()) {
+        auto &models = found->second;
+        models.erase(std::remove(models.begin(), models.end(), &model), models.end());
+    }
 }
 
 void Models::context_closes(Context &context) {
     for (const auto &model : models_[&context]) {
-        core_.registry().remove(*model);
+        if (core_.registry().find<Model>(model->handle()) != nullptr) {  // its destruction is not under way
+            core_.registry().remove(*model);
+        }
+        model->close_handles();
     }
 }
 

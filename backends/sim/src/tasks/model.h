@@ -4,16 +4,21 @@
 // Until the model is built the tasks collect in the queues of its streams, which are PERSISTENT and execute nothing. It
 // then takes them over, and each execution queues one Replay per task in the same streams: these run as any streams do,
 // each in its order and all at the same time. An execution ends when all of its replays have ended.
+//
+// A captured graph (graph.h) is such a model too: its streams are its own, and a capture fills them.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/registry.h"
+#include "engine/stream.h"
 #include "engine/task.h"
 #include "engine/waiters.h"
 #include "machine/machine.h"
@@ -21,14 +26,35 @@
 
 namespace aclsim {
 
+class Graph;
+class Model;
+
+// A task of a model as the user names it (aclmdlRITask), and what is attached to it.
+class ModelTask final : public Object {
+  public:
+    static constexpr Kind kKind = Kind::ModelTask;
+    ModelTask(Model &owner, Stream &stream_of_task, std::size_t place)
+        : model(owner), stream(stream_of_task), index(place) {}
+    Task &task() const REQUIRES(engine_lock);
+
+    Model &model;  // with which it ends
+    Stream &stream;
+    const std::size_t index;  // in its stream
+    std::vector<unsigned char> op_info GUARDED_BY(engine_lock);
+    std::string extend_info GUARDED_BY(engine_lock);
+    Object *group GUARDED_BY(engine_lock) = nullptr;            // the task group that it is in
+    std::unique_ptr<Task> replacement GUARDED_BY(engine_lock);  // until the graph is updated
+};
+
 // Guarded by the engine's lock.
-class Model final : public Object, public TaskKeeper {
+class Model : public Object, public TaskKeeper {
   public:
     static constexpr Kind kKind = Kind::Model;
     using Streams = std::vector<Ref<Stream>>;
 
     Model(Core &core, Context &owner, std::uint32_t number) : context(owner), id(number), core_(core) {}
     ~Model() override;
+    virtual Graph *as_graph() { return nullptr; }  // nullptr: a built model
 
     // --- building --------------------------------------------------------------------------------------------------
     // A head starts with the execution, another stream when a task of the model activates it.
@@ -42,7 +68,22 @@ class Model final : public Object, public TaskKeeper {
     void submit_activation(Lock &lock, Stream &stream, const Stream &activated) REQUIRES(engine_lock);
     // Fails unless the stream, which is bound, still takes tasks.
     void require_open(const Stream &stream) const override REQUIRES(engine_lock);
-    bool is_executable() const REQUIRES(engine_lock) { return is_built_ && end_ != nullptr; }
+    virtual bool is_executable() const REQUIRES(engine_lock) { return is_built_ && end_ != nullptr; }
+
+    // --- looking at ------------------------------------------------------------------------------------------------
+    Streams streams() const REQUIRES(engine_lock);
+    std::size_t count_tasks(const Stream &stream) const REQUIRES(engine_lock);
+    Task &task(const Stream &stream, std::size_t index) const REQUIRES(engine_lock);
+    template <class Function>
+    void for_each_task(const Stream &stream, Function function) const REQUIRES(engine_lock);
+    // What the user knows the task by, made when it is first asked for.
+    ModelTask &named_task(const Stream &stream, std::size_t index) REQUIRES(engine_lock);
+    // The same, and nullptr if it was never asked for.
+    ModelTask *known_task(const Stream &stream, std::size_t index) const REQUIRES(engine_lock);
+    // Of the task that was submitted with that number; none if the model has no such task.
+    std::optional<std::size_t> find_index(const Stream &stream, std::uint64_t submitted_as) const REQUIRES(engine_lock);
+    // Puts another task into the place of one; the model does not execute.
+    void replace(const Stream &stream, std::size_t index, std::unique_ptr<Task> task) REQUIRES(engine_lock);
 
     // --- executing: one execution after the other ------------------------------------------------------------------
     // As one task of a stream.
@@ -54,36 +95,59 @@ class Model final : public Object, public TaskKeeper {
     bool is_busy() const REQUIRES(engine_lock) { return launches_ > 0 || run_ != nullptr; }
     // false when the deadline has passed.
     bool wait_until_idle(Lock &lock, Time deadline) REQUIRES(engine_lock);
+    // Streams whose head waits for the end of an execution.
+    Waiters &waiters() REQUIRES(engine_lock) { return waiters_; }
+    bool is_executing() const REQUIRES(engine_lock) { return run_ != nullptr; }
+    void add_causes(Causes &causes) const REQUIRES(engine_lock);  // of the end of the execution
+
+    // --- life ------------------------------------------------------------------------------------------------------
+    // The handle is gone. What it executes goes on if the streams are its own.
+    virtual void retire() REQUIRES(engine_lock) { unbind_all(); }
+    virtual void close_handles() REQUIRES(engine_lock);  // of what is in it
 
     Context &context;
     const std::uint32_t id;
     std::string name GUARDED_BY(engine_lock);
     CmoBarriers barriers;
+    // What aclmdlRIDestroy calls, with its data. The function alone is the key (section B5).
+    std::map<aclrtCallback, void *> destroy_callbacks GUARDED_BY(engine_lock);
+
+  protected:
+    // Begins before every execution, before its tasks are queued.
+    virtual void prepare() REQUIRES(engine_lock) {}
+    // From here on its streams execute the tasks that they have.
+    void keep_tasks() REQUIRES(engine_lock);
+    bool is_built() const REQUIRES(engine_lock) { return is_built_; }
+
+    Core &core_;
 
   private:
     friend class ActivateTask;
+    friend class Execution;
     friend class LaunchTask;
     friend class Replay;
     struct Run;
     struct Track {
         Ref<Stream> stream;
         bool is_head;
-        bool is_started = false;  // in the newest execution
+        std::uint64_t submitted_before;  // tasks of the stream from before it was bound
+        bool is_started = false;         // in the newest execution
         std::vector<std::unique_ptr<Task>> tasks{};
+        std::map<std::size_t, Ref<ModelTask>> named{};
     };
 
     Track &track_of(const Stream &stream) REQUIRES(engine_lock);
+    const Track &track_of(const Stream &stream) const REQUIRES(engine_lock);
     void discard(Track &track) REQUIRES(engine_lock);
+    void forget_tasks(Track &track) REQUIRES(engine_lock);
     void require_repeatable(const Stream &stream) const REQUIRES(engine_lock);
     // What the execution, or what is played of it, comes after; none if the host executes the model.
     std::shared_ptr<Run> begin(const Point &before) REQUIRES(engine_lock);
     void play(Track &track, const Point &before) REQUIRES(engine_lock);
     void activate(const Stream &stream, const Point &before) REQUIRES(engine_lock);
     void end(Run &run) REQUIRES(engine_lock);
-    Streams streams() const REQUIRES(engine_lock);
     Stream *first_at_work() const REQUIRES(engine_lock);
 
-    Core &core_;
     std::vector<Track> tracks_ GUARDED_BY(engine_lock);
     const Stream *end_ GUARDED_BY(engine_lock) = nullptr;  // where the end task is
     bool is_built_ GUARDED_BY(engine_lock) = false;
@@ -94,6 +158,35 @@ class Model final : public Object, public TaskKeeper {
     std::condition_variable idle_;
 };
 
+template <class Function>
+void Model::for_each_task(const Stream &stream, Function function) const {
+    for (const Task *task = stream.queue.front(); !is_built_ && task != nullptr; task = task->next.get()) {
+        function(*task);
+    }
+    for (const auto &task : track_of(stream).tasks) {
+        function(*task);
+    }
+}
+
+inline Task &ModelTask::task() const { return model.task(stream, index); }
+
+// One execution of a model as work of a task in another stream.
+class Execution {
+  public:
+    explicit Execution(Ref<Model> model) : model_(std::move(model)) {}
+    // Begins when the model is free; Done when it has ended. The stream is woken when there is something to do.
+    Start proceed(Stream &stream, const Task &task) REQUIRES(engine_lock);
+    void cancel(Stream &stream) REQUIRES(engine_lock);
+    bool is_under_way() const REQUIRES(engine_lock);
+    aclError result() const REQUIRES(engine_lock);
+    std::vector<Ref<Stream>> parts() const REQUIRES(engine_lock);
+    Model &model() const { return *model_; }
+
+  private:
+    Ref<Model> model_;
+    std::shared_ptr<Model::Run> run_;
+};
+
 // The model that a stream is bound to, or nullptr.
 inline Model *model_of(const Stream &stream) REQUIRES(engine_lock) { return static_cast<Model *>(stream.keeper); }
 
@@ -102,11 +195,21 @@ class Models final : public Resident {
   public:
     explicit Models(Machine &machine);
     Ref<Model> create(Context &context) REQUIRES(engine_lock);
-    void destroy(Model &model) REQUIRES(engine_lock);
+    Ref<Graph> create_graph(Context &context) REQUIRES(engine_lock);
+    // For a conditional task of the parent, with which it ends.
+    Ref<Graph> create_sub_graph(Graph &parent) REQUIRES(engine_lock);
+    // Calls the callbacks of its destruction.
+    void destroy(Lock &lock, Model &model) REQUIRES(engine_lock);
+    // It never came to be.
+    void forget(Model &model) REQUIRES(engine_lock);
     void context_closes(Context &context) override REQUIRES(engine_lock);
     void context_closed(Context &context) override REQUIRES(engine_lock) { models_.erase(&context); }
 
   private:
+    void add(Ref<Model> model) REQUIRES(engine_lock);
+    void erase(const Model &model) REQUIRES(engine_lock);
+
+    Machine &machine_;
     Core &core_;
     std::uint32_t created_ GUARDED_BY(engine_lock) = 0;
     std::map<const Context *, std::vector<Ref<Model>>> models_ GUARDED_BY(engine_lock);

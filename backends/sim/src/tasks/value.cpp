@@ -43,6 +43,10 @@ class ValueWriteTask final : public Task {
     }
     void cancel(Stream &stream) override REQUIRES(engine_lock) { values_.writes_.remove(stream, *this); }
     void note_queued(const Stream &stream) override REQUIRES(engine_lock) { values_.writes_.add(stream, *this); }
+    void describe(aclmdlRITaskParams &params) const override {
+        params.type = ACL_MODEL_RI_TASK_VALUE_WRITE;
+        params.valueWriteTaskParams = {address_, value_};
+    }
 
   private:
     Values &values_;
@@ -68,6 +72,10 @@ class ValueWaitTask final : public ConditionTask {
     std::string awaited() const override {
         return "a value at " + text_of(address_) + ", where " + std::to_string(load(address_)) + " is";
     }
+    void describe(aclmdlRITaskParams &params) const override {
+        params.type = ACL_MODEL_RI_TASK_VALUE_WAIT;
+        params.valueWaitTaskParams = {const_cast<void *>(address_), value_, flag_};
+    }
 
   protected:
     bool try_pass() override { return is_satisfied(load(address_), value_, flag_); }
@@ -92,6 +100,14 @@ void Values::write(Stream &stream, void *address, std::uint64_t value) {
 
 void Values::wait(Stream &stream, const void *address, std::uint64_t value, std::uint32_t flag) {
     core_.submit(stream, ValueWaitTask(*this, address, value, flag));
+}
+
+std::unique_ptr<Task> Values::make_write(const aclmdlRIValueWriteTaskParams &params) {
+    return std::make_unique<ValueWriteTask>(*this, params.devAddr, params.value);
+}
+
+std::unique_ptr<Task> Values::make_wait(const aclmdlRIValueWaitTaskParams &params) {
+    return std::make_unique<ValueWaitTask>(*this, params.devAddr, params.value, params.flag);
 }
 
 }  // namespace aclsim

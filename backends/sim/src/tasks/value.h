@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 
 #include "engine/facts.h"
 #include "engine/pending.h"
@@ -19,6 +20,9 @@ class Values {
     void write(Stream &stream, void *address, std::uint64_t value) REQUIRES(engine_lock);
     // flag: ACL_STREAM_WAIT_VALUE_*.
     void wait(Stream &stream, const void *address, std::uint64_t value, std::uint32_t flag) REQUIRES(engine_lock);
+    // The same as a task of a graph, which takes the place of another one.
+    std::unique_ptr<Task> make_write(const aclmdlRIValueWriteTaskParams &params) REQUIRES(engine_lock);
+    std::unique_ptr<Task> make_wait(const aclmdlRIValueWaitTaskParams &params) REQUIRES(engine_lock);
 
   private:
     friend class ValueWriteTask;

@@ -1,0 +1,124 @@
+// Looking at graphs, their names for tools, and what their destruction calls (graphs_kernels.md sections B5 and B6).
+#include "tasks/graph.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "api/model.h"
+#include "tasks/graph_json.h"
+
+using namespace aclsim;
+
+namespace {
+
+Model &require_registering_model(Simulator &sim, aclmdlRI model) REQUIRES(engine_lock) {
+    require_pointer(model, "modelRI");
+    return require_root(require_model(sim, model));
+}
+
+// Fills the array as far as it goes; without one, tells how much there is (section B6).
+template <class Handles>
+void answer(const std::vector<Handles> &found, void **array, std::uint32_t &count) {
+    const auto number = static_cast<std::uint32_t>(found.size());
+    const std::uint32_t room = count;
+    if (array == nullptr) {
+        count = number;
+        return;
+    }
+    std::copy_n(found.begin(), std::min(room, number), array);
+    if (room < number) {
+        fail(ACL_ERROR_RT_INSUFFICIENT_INPUT_ARRAY, "the array has %u elements, and there are %u", room, number);
+    }
+    std::fill(array + number, array + room, nullptr);
+    count = number;
+}
+
+void write_file(const char *path, const std::string &text) {
+    std::FILE *file = std::fopen(path, "w");
+    if (file == nullptr) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%s cannot be written", path);
+    }
+    const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    if (std::fclose(file) != 0 || !is_written) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%s was not written completely", path);
+    }
+}
+
+}  // namespace
+
+aclError aclmdlRIDestroyRegisterCallback(aclmdlRI modelRI, aclrtCallback func, void *userData) {
+    return entry(Function::aclmdlRIDestroyRegisterCallback, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        require_pointer(modelRI, "modelRI");
+        require_pointer(reinterpret_cast<const void *>(func), "func");
+        Model &model = require_registering_model(sim, modelRI);
+        if (!model.destroy_callbacks.emplace(func, userData).second) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "the function is registered for model %u already", model.id);
+        }
+    });
+}
+
+aclError aclmdlRIDestroyUnregisterCallback(aclmdlRI modelRI, aclrtCallback func) {
+    return entry(Function::aclmdlRIDestroyUnregisterCallback, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        require_pointer(modelRI, "modelRI");
+        require_pointer(reinterpret_cast<const void *>(func), "func");
+        Model &model = require_registering_model(sim, modelRI);
+        if (model.destroy_callbacks.erase(func) == 0) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "the function is not registered for model %u", model.id);
+        }
+    });
+}
+
+aclError aclmdlRIGetStreams(aclmdlRI modelRI, aclrtStream *streams, uint32_t *numStreams) {
+    return entry(Function::aclmdlRIGetStreams, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        require_pointer(modelRI, "modelRI");
+        require_pointer(numStreams, "numStreams");
+        require_supported();
+        require_root(require_model(sim, modelRI));
+        std::vector<void *> handles;
+        for (const auto &stream : require_own_model(sim, modelRI).streams()) {
+            handles.push_back(stream->handle());
+        }
+        answer(handles, streams, *numStreams);
+    });
+}
+
+aclError aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask *tasks, uint32_t *numTasks) {
+    return entry(Function::aclmdlRIGetTasksByStream, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        require_pointer(stream, "stream");
+        require_pointer(numTasks, "numTasks");
+        require_supported();
+        const ContextStream &found = require_handle<ContextStream>(sim, stream, "stream");
+        if (found.keeper == nullptr) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u is not bound to a model", found.id);
+        }
+        Model &model = require_own(sim, require_root(*model_of(found)));
+        const std::size_t count = model.count_tasks(found);
+        std::vector<void *> handles(count);
+        for (std::size_t i = 0; tasks != nullptr && i < std::min<std::size_t>(count, *numTasks); ++i) {
+            handles[i] = model.named_task(found, i).handle();
+        }
+        answer(handles, tasks, *numTasks);
+    });
+}
+
+aclError aclmdlRIDebugPrint(aclmdlRI modelRI) {  // to the log of the runtime, which the simulator has not
+    return entry(Function::aclmdlRIDebugPrint, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        require(modelRI, "modelRI");
+        require_supported();
+        require_own_model(sim, modelRI);
+    });
+}
+
+aclError aclmdlRIDebugJsonPrint(aclmdlRI modelRI, const char *path, uint32_t flags) {
+    return entry(Function::aclmdlRIDebugJsonPrint, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+        require(modelRI, "modelRI");
+        require(path, "path");
+        require_supported();
+        const std::string text =
+            graph_json(require_own_model(sim, modelRI), flags == ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE);
+        const Unlocked unlocked(lock);
+        write_file(path, text);
+    });
+}

@@ -1,0 +1,158 @@
+// Single tasks of graphs: what they are, and how they are changed (graphs_kernels.md section B6).
+#include "api/model.h"
+#include "tasks/graph.h"
+#include "tasks/value.h"
+
+using namespace aclsim;
+
+namespace {
+
+ModelTask &require_task(Simulator &sim, aclmdlRITask task) REQUIRES(engine_lock) {
+    ModelTask &found = require_handle<ModelTask>(sim, task, "task of a model");
+    require_root(found.model);
+    return found;
+}
+
+aclmdlRITaskParams describe(const ModelTask &task) REQUIRES(engine_lock) {
+    aclmdlRITaskParams params{};
+    (task.replacement ? *task.replacement : task.task()).describe(params);
+    return params;
+}
+
+// The graph, which may be changed now. Any other failure after this one puts it into the state of a fault.
+Graph &require_changeable(ModelTask &task) REQUIRES(engine_lock) {
+    Graph *const graph = task.model.as_graph();
+    if (graph == nullptr) {
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "model %u is no captured graph", task.model.id);
+    }
+    if ((graph->status != Graph::Status::Ready && graph->status != Graph::Status::Updating) || graph->is_busy()) {
+        fail(ACL_ERROR_RT_MODEL_UPDATE_FAILED, "graph %u is executed, captured, or was left by a change that failed",
+             graph->id);
+    }
+    return *graph;
+}
+
+template <class Change>
+void change(Graph &graph, Change make) REQUIRES(engine_lock) {
+    try {
+        make();
+    } catch (const Failure &) {
+        graph.status = Graph::Status::Fault;
+        throw;
+    }
+}
+
+std::unique_ptr<Task> make_replacement(Simulator &sim, const ModelTask &task, const aclmdlRITaskParams &params)
+    REQUIRES(engine_lock) {
+    switch (params.type) {
+        case ACL_MODEL_RI_TASK_VALUE_WRITE:
+            return sim.values.make_write(params.valueWriteTaskParams);
+        case ACL_MODEL_RI_TASK_VALUE_WAIT:
+            return sim.values.make_wait(params.valueWaitTaskParams);
+        default:
+            fail(ACL_ERROR_RT_PARAM_INVALID, "task %zu of stream %u cannot become one of type %d", task.index,
+                 task.stream.id, static_cast<int>(params.type));
+    }
+}
+
+void set_params(Simulator &sim, Graph &graph, ModelTask &task, const aclmdlRITaskParams &params) REQUIRES(engine_lock) {
+    if (describe(task).type == ACL_MODEL_RI_TASK_DEFAULT || params.taskGrp != nullptr) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "the task cannot be changed, or taskGrp is not NULL");
+    }
+    const bool has_info = params.opInfoPtr != nullptr || params.opInfoSize != 0;
+    if (params.type != ACL_MODEL_RI_TASK_KERNEL && has_info) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "operator information belongs to kernels");
+    }
+    auto replacement = make_replacement(sim, task, params);
+    const auto *info = static_cast<const unsigned char *>(params.opInfoPtr);
+    task.op_info.assign(info, info == nullptr ? info : info + params.opInfoSize);
+    graph.change(task, std::move(replacement));
+}
+
+}  // namespace
+
+aclError aclmdlRITaskGetType(aclmdlRITask task, aclmdlRITaskType *type) {
+    return entry(Function::aclmdlRITaskGetType, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        require_pointer(task, "task");
+        require_pointer(type, "type");
+        require_supported();
+        *type = describe(require_task(sim, task)).type;
+    });
+}
+
+aclError aclmdlRITaskGetSeqId(aclmdlRITask task, uint32_t *id) {
+    return entry(Function::aclmdlRITaskGetSeqId, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        require_pointer(task, "task");
+        require_pointer(id, "id");
+        require_supported();
+        *id = static_cast<std::uint32_t>(require_task(sim, task).index);
+    });
+}
+
+aclError aclmdlRITaskGetParams(aclmdlRITask task, aclmdlRITaskParams *params) {
+    return entry(Function::aclmdlRITaskGetParams, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        require_pointer(task, "task");
+        require_pointer(params, "params");
+        require_supported();
+        ModelTask &found = require_task(sim, task);
+        require_software_queues();
+        aclmdlRITaskParams answer = describe(found);
+        if (answer.type == ACL_MODEL_RI_TASK_DEFAULT) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "task %zu of stream %u has no parameters", found.index, found.stream.id);
+        }
+        answer.taskGrp = found.group == nullptr ? nullptr : found.group->handle();
+        answer.opInfoPtr = found.op_info.empty() ? nullptr : found.op_info.data();
+        answer.opInfoSize = found.op_info.size();
+        *params = answer;
+    });
+}
+
+aclError aclmdlRITaskSetParams(aclmdlRITask task, aclmdlRITaskParams *params) {
+    return entry(Function::aclmdlRITaskSetParams, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        require_pointer(task, "task");
+        require_pointer(params, "params");
+        require_supported();
+        ModelTask &found = require_task(sim, task);
+        require_software_queues();
+        Graph &graph = require_changeable(found);
+        change(graph, [&]() REQUIRES(engine_lock) { set_params(sim, graph, found, *params); });
+    });
+}
+
+aclError aclmdlRITaskDisable(aclmdlRITask task) {
+    return entry(Function::aclmdlRITaskDisable, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        require_pointer(task, "task");
+        require_supported();
+        ModelTask &found = require_task(sim, task);
+        require_software_queues();
+        Graph &graph = require_changeable(found);
+        change(graph, [&]() REQUIRES(engine_lock) {
+            if (describe(found).type == ACL_MODEL_RI_TASK_DEFAULT) {
+                fail(ACL_ERROR_RT_PARAM_INVALID, "task %zu of stream %u cannot be disabled", found.index,
+                     found.stream.id);
+            }
+            graph.disable(found);
+        });
+    });
+}
+
+aclError aclmdlRIUpdate(aclmdlRI modelRI) {
+    return entry(Function::aclmdlRIUpdate, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        require_pointer(modelRI, "modelRI");
+        require_supported();
+        Model &model = require_root(require_model(sim, modelRI));
+        require_software_queues();
+        Graph *const graph = model.as_graph();
+        if (graph == nullptr) {
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "model %u is no captured graph", model.id);
+        }
+        if (graph->status == Graph::Status::Ready) {
+            return;
+        }
+        if (graph->status != Graph::Status::Updating) {
+            fail(ACL_ERROR_RT_MODEL_UPDATE_FAILED, "graph %u is captured, or was left by a change that failed",
+                 graph->id);
+        }
+        graph->apply_changes();
+    });
+}

@@ -1,0 +1,47 @@
+// Which calls the captures that are under way deny (graphs_kernels.md section B1).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "abi/acl.h"
+#include "engine/lock.h"
+
+namespace aclsim {
+
+class Context;
+
+// Guarded by the engine's lock.
+class CaptureModes {
+  public:
+    // A capture begins in the calling thread, and ends.
+    void enter(const void *capture, const Context &context, aclmdlRICaptureMode mode) REQUIRES(engine_lock);
+    void leave(const void *capture) REQUIRES(engine_lock);
+    bool captures_in(const Context &context) const REQUIRES(engine_lock) {
+        return !entries_.empty() && strictest_in(context) != kNone;
+    }
+    // Fails with the code if the calling thread may not use memory synchronously now.
+    void require_permitted(const Context &context, aclError code) const REQUIRES(engine_lock) {
+        if (!entries_.empty()) {
+            require_permitted_slowly(context, code);
+        }
+    }
+    // The calling thread's exchange mode becomes that; answers the former one.
+    static aclmdlRICaptureMode exchange(aclmdlRICaptureMode mode);
+
+  private:
+    static constexpr int kNone = ACL_MODEL_RI_CAPTURE_MODE_RELAXED + 1;  // less strict than any mode
+    struct Entry {
+        const void *capture;
+        const Context *context;
+        aclmdlRICaptureMode mode;
+        std::uint32_t thread;
+    };
+    int strictest_in(const Context &context) const REQUIRES(engine_lock);
+    int strictest_of_thread() const REQUIRES(engine_lock);
+    void require_permitted_slowly(const Context &context, aclError code) const REQUIRES(engine_lock);
+
+    std::vector<Entry> entries_ GUARDED_BY(engine_lock);
+};
+
+}  // namespace aclsim

@@ -1,0 +1,223 @@
+#include "tasks/capture.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/thread.h"
+#include "support/config.h"
+#include "support/error.h"
+
+namespace aclsim {
+namespace {
+
+// The longest that one call submits: a wait, and the runtime's own two tasks around it.
+constexpr std::uint32_t kTasksPerCall = 3;
+
+}  // namespace
+
+Capture::Capture(Machine &machine, Ref<Graph> captured_graph, aclmdlRICaptureMode capture_mode)
+    : graph(std::move(captured_graph)), mode(capture_mode), thread(thread_number()), machine_(machine) {
+    machine_.capture_modes.enter(this, graph->context, mode);
+    graph->capture = this;
+    graph->status = Graph::Status::Capturing;
+}
+
+void Capture::add(ContextStream &stream) {
+    branches_.push_back({&stream, &graph->add_stream(stream.priority)});
+    stream.diversion = Ref<Diversion>(this);
+}
+
+Capture::Branch &Capture::branch_of(const ContextStream &stream) {
+    return *std::find_if(branches_.begin(), branches_.end(), [&](const Branch &it) { return it.stream == &stream; });
+}
+
+// A queue that is full goes on in another hidden stream (section B1).
+void Capture::make_room(Branch &branch) {
+    if (branch.hidden->queue.size() + kTasksPerCall <= config().product->queue_depth) {
+        return;
+    }
+    ContextStream &next = graph->add_stream(branch.hidden->priority);
+    const auto link = make_ref<Signal>(graph->context.device);
+    if (group_) {
+        group_->ranges.back().last = branch.hidden->submitted;
+    }
+    submit_edge_begin(machine_.core, *branch.hidden, link, nullptr);
+    submit_edge_end(machine_.core, next, link, nullptr, /*timeout_s=*/0);
+    branch.hidden = &next;
+    if (group_) {
+        group_->ranges.push_back({&next, next.submitted, next.submitted});
+    }
+}
+
+ContextStream &Capture::take(ContextStream &stream, bool is_kernel) {
+    if (group_ && group_->stream != &stream) {
+        interrupt_group(ACL_ERROR_STREAM_TASK_GROUP_INTR);
+    }
+    if (group_ && !is_kernel) {
+        interrupt_group(ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT);
+    }
+    Branch &branch = branch_of(stream);
+    make_room(branch);
+    return *branch.hidden;
+}
+
+void Capture::require_usable(const ContextStream &stream) const {
+    fail(ACL_ERROR_RT_STREAM_CAPTURED, "stream %u is being captured, into graph %u", stream.id, graph->id);
+}
+
+// --- events ----------------------------------------------------------------------------------------------------------
+
+CapturedEvent &Capture::captured(Event &event) {
+    const auto known =
+        std::find_if(events_.begin(), events_.end(), [&](const CapturedEvent &it) { return it.event == &event; });
+    return known != events_.end() ? *known : events_.emplace_back(CapturedEvent{*this, Ref<Event>(event)});
+}
+
+void Capture::record(Lock &lock, ContextStream &stream, Event &event) {
+    try {
+        ContextStream &hidden = take(stream, /*is_kernel=*/false);
+        machine_.core.admit(lock, hidden);
+        CapturedEvent &now = captured(event);
+        now.signal = make_ref<Signal>(event.device);
+        now.recorder = &stream;
+        now.stream = &hidden;
+        now.sequence = hidden.submitted + 1;
+        event.captured = &now;  // also if another capture had it: the newer one counts
+        submit_edge_begin(machine_.core, hidden, now.signal, &event);
+    } catch (...) {
+        invalidate();
+        throw;
+    }
+}
+
+void Capture::wait(Lock &lock, ContextStream &stream, Event &event, std::uint32_t timeout_s) {
+    try {
+        ContextStream &hidden = take(stream, /*is_kernel=*/false);
+        machine_.core.admit(lock, hidden);
+        CapturedEvent &source = *event.captured;
+        source.is_awaited = true;
+        has_origin_joined_ = has_origin_joined_ || (&stream == &origin() && source.recorder != &stream);
+        submit_edge_end(machine_.core, hidden, source.signal, &event, timeout_s);
+    } catch (...) {
+        invalidate();
+        throw;
+    }
+}
+
+// --- task groups -----------------------------------------------------------------------------------------------------
+
+void Capture::interrupt_group(aclError reason) {
+    group_->failure = reason;
+    invalidate();
+    fail(reason, "a task group of graph %u is open on stream %u, which takes kernels of that stream alone", graph->id,
+         group_->stream->id);
+}
+
+void Capture::begin_group(ContextStream &stream) {
+    if (group_ && group_->stream == &stream) {
+        fail(ACL_ERROR_STREAM_TASK_GROUP_STATUS, "a task group is open on stream %u already", stream.id);
+    }
+    if (group_) {
+        interrupt_group(ACL_ERROR_STREAM_TASK_GROUP_INTR);
+    }
+    const Branch &branch = branch_of(stream);
+    group_ = std::make_unique<OpenGroup>();
+    group_->stream = &stream;
+    group_->ranges.push_back({branch.hidden, branch.hidden->submitted, branch.hidden->submitted});
+}
+
+Ref<TaskGroup> Capture::end_group(ContextStream &stream) {
+    if (!group_ || group_->stream != &stream) {
+        fail(ACL_ERROR_STREAM_TASK_GROUP_STATUS, "no task group is open on stream %u", stream.id);
+    }
+    const auto closed = std::move(group_);
+    if (closed->failure != ACL_SUCCESS) {
+        fail(closed->failure, "the task group was interrupted, or was given a task that is no kernel");
+    }
+    if (!broken_by_.empty()) {
+        fail(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED, "the capture is invalid since %s", broken_by_.c_str());
+    }
+    closed->ranges.back().last = branch_of(stream).hidden->submitted;
+    auto group = make_ref<TaskGroup>(*graph, std::move(closed->ranges));
+    machine_.core.registry().add(group);
+    graph->groups.push_back(group);
+    return group;
+}
+
+// --- the end ---------------------------------------------------------------------------------------------------------
+
+void Capture::invalidate() {
+    if (broken_by_.empty()) {
+        broken_by_ = current_function();
+    }
+}
+
+// Its last task must be a record that some stream waits for.
+bool Capture::is_joined(const Branch &branch) const {
+    return std::any_of(events_.begin(), events_.end(), [&](const CapturedEvent &it) REQUIRES(engine_lock) {
+        return it.stream == branch.hidden && it.sequence == branch.hidden->submitted && it.is_awaited;
+    });
+}
+
+void Capture::require_joined() const {
+    std::string unjoined;
+    for (std::size_t i = 1; i < branches_.size(); ++i) {
+        if (!is_joined(branches_[i])) {
+            unjoined += (unjoined.empty() ? "" : ", ") + std::to_string(branches_[i].stream->id);
+        }
+    }
+    if (!unjoined.empty()) {
+        fail(ACL_ERROR_RT_STREAM_UNJOINED,
+             "not joined: stream %s, whose last task is no record of an event that another stream waits for",
+             unjoined.c_str());
+    }
+    if (branches_.size() > 1 && !has_origin_joined_) {
+        fail(ACL_ERROR_RT_STREAM_UNJOINED, "stream %u, where the capture was begun, waits for none of the others",
+             origin().id);
+    }
+}
+
+void Capture::require_complete() const {
+    if (mode != ACL_MODEL_RI_CAPTURE_MODE_RELAXED && thread != thread_number()) {
+        fail(ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD, "thread %u has begun the capture", thread);
+    }
+    if (!broken_by_.empty()) {
+        fail(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED, "the capture is invalid since %s", broken_by_.c_str());
+    }
+    for (const auto &stream : graph->streams()) {
+        if (stream->aborts > 0) {
+            fail(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED, "the device was aborted during the capture");
+        }
+    }
+    for (const auto &sub : graph->sub_graphs) {
+        if (sub->status != Graph::Status::Ready) {
+            fail(ACL_ERROR_RT_SUB_ACLGRAPH_IS_CAPTURING, "sub graph %u has not been captured", sub->id);
+        }
+    }
+    if (group_) {
+        fail(ACL_ERROR_STREAM_TASK_GROUP_STATUS, "a task group is open on stream %u", group_->stream->id);
+    }
+    require_joined();
+}
+
+void Capture::end() {
+    const Ref<Capture> keep(this);
+    machine_.capture_modes.leave(this);
+    for (const CapturedEvent &it : events_) {
+        it.event->captured = it.event->captured == &it ? nullptr : it.event->captured;
+    }
+    for (const Branch &branch : branches_) {
+        branch.stream->diversion.reset();
+    }
+    graph->capture = nullptr;
+    graph->caches_op_info = false;
+    graph->status = Graph::Status::Fault;  // until it is complete
+}
+
+void require_capturable_flags(const ContextStream &stream) {
+    if ((stream.flags & (ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY)) != 0) {
+        fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is scheduled by the AI CPU, or for the device alone", stream.id);
+    }
+}
+
+}  // namespace aclsim

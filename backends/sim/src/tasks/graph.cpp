@@ -1,0 +1,133 @@
+#include "tasks/graph.h"
+
+#include <utility>
+
+#include "engine/core.h"
+#include "support/config.h"
+#include "tasks/capture.h"
+#include "tasks/conditional.h"
+#include "tasks/task_group.h"
+
+namespace aclsim {
+namespace {
+
+// A graph may end while its streams move forward, so they leave the machine when that is over.
+class StreamsLeave final : public Chore {
+  public:
+    StreamsLeave(Machine &machine, std::vector<Ref<ContextStream>> streams)
+        : machine_(machine), streams_(std::move(streams)) {}
+    void work() noexcept override {}
+    void finish() override REQUIRES(engine_lock) {
+        for (const auto &stream : std::exchange(streams_, {})) {
+            if (stream->destroyer == std::thread::id()) {  // else its context takes it along
+                machine_.core.registry().remove(*stream);
+                forget_stream(machine_, *stream);
+            }
+        }
+    }
+
+  private:
+    Machine &machine_;
+    std::vector<Ref<ContextStream>> streams_;
+};
+
+// The runtime's own task at the end of a graph, where the driver has no software queues (section B6 [obs]).
+class GraphEndTask final : public Task {
+  public:
+    TaskKind kind() const override { return TaskKind::GraphEnd; }
+    Start start(Stream &) override { return Start::Done; }
+};
+
+// Reads as the task that it takes the place of.
+class DisabledTask final : public Task {
+  public:
+    explicit DisabledTask(const Task &disabled) : kind_(disabled.kind()) { disabled.describe(params_); }
+    TaskKind kind() const override { return kind_; }
+    Start start(Stream &) override { return Start::Done; }
+    void describe(aclmdlRITaskParams &params) const override { params = params_; }
+
+  private:
+    TaskKind kind_;
+    aclmdlRITaskParams params_{};
+};
+
+}  // namespace
+
+Graph::Graph(Machine &machine, Context &owner, std::uint32_t number)
+    : Model(machine.core, owner, number), machine_(machine) {}
+
+Graph::~Graph() {
+    std::vector<Ref<ContextStream>> hidden;
+    for (const auto &stream : streams()) {
+        if (!stream->is_destroyed) {
+            hidden.emplace_back(static_cast<ContextStream *>(stream.get()));
+        }
+    }
+    unbind_all();
+    if (!hidden.empty()) {
+        core_.defer(std::make_unique<StreamsLeave>(machine_, std::move(hidden)));
+    }
+}
+
+ContextStream &Graph::add_stream(std::uint32_t stream_priority) {
+    const auto stream = create_stream(machine_, context, ACL_STREAM_PERSISTENT, stream_priority);
+    stream->is_hidden = true;
+    bind(*stream, /*is_head=*/true);
+    return *stream;
+}
+
+void Graph::complete() {
+    if (!config().has_software_queues) {
+        core_.submit(*streams().front(), GraphEndTask());
+    }
+    keep_tasks();
+    status = Status::Ready;
+}
+
+void Graph::change(ModelTask &task, std::unique_ptr<Task> replacement) {
+    task.replacement = std::move(replacement);
+    changed_.push_back(&task);
+    status = Status::Updating;
+}
+
+void Graph::disable(ModelTask &task) {
+    task.op_info.clear();
+    task.extend_info.clear();
+    change(task, std::make_unique<DisabledTask>(task.replacement ? *task.replacement : task.task()));
+}
+
+void Graph::apply_changes() {
+    for (ModelTask *task : std::exchange(changed_, {})) {
+        if (task->replacement) {  // it may have been changed twice
+            replace(task->stream, task->index, std::move(task->replacement));
+        }
+    }
+    status = Status::Ready;
+}
+
+void Graph::prepare() {
+    for (const auto &condition : conditions) {
+        condition->assign_default();
+    }
+}
+
+void Graph::close_handles() {
+    if (capture != nullptr) {  // its context ends
+        capture->end();
+    }
+    Model::close_handles();
+    changed_.clear();
+    const auto forget = [&](const auto &objects) REQUIRES(engine_lock) {
+        for (const auto &object : objects) {
+            core_.registry().remove(*object);
+        }
+    };
+    for (const auto &sub : sub_graphs) {
+        sub->close_handles();
+    }
+    forget(sub_graphs);
+    forget(conditions);
+    forget(groups);
+}
+
+}  // namespace aclsim

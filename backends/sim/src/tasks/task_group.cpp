@@ -1,0 +1,91 @@
+#include "tasks/task_group.h"
+
+#include <memory>
+#include <utility>
+
+#include "support/error.h"
+
+namespace aclsim {
+namespace {
+
+class UpdateTask final : public Task {
+  public:
+    UpdateTask(Ref<Graph> graph, Ref<TaskGroup> group, std::vector<std::unique_ptr<Task>> kernels)
+        : graph_(std::move(graph)), group_(std::move(group)), kernels_(std::move(kernels)) {}
+    TaskKind kind() const override { return TaskKind::GroupUpdate; }
+    // What executes is not changed under way.
+    Start start(Stream &stream) override REQUIRES(engine_lock) {
+        graph_->waiters().remove(stream);
+        if (graph_->is_executing()) {
+            graph_->waiters().add(stream);
+            return Start::Blocked;
+        }
+        group_->replace(std::move(kernels_));
+        return Start::Done;
+    }
+    void cancel(Stream &stream) override REQUIRES(engine_lock) { graph_->waiters().remove(stream); }
+    void add_causes(Causes &causes) const override REQUIRES(engine_lock) { graph_->add_causes(causes); }
+    std::string awaited() const override { return "graph " + std::to_string(graph_->id); }
+
+  private:
+    Ref<Graph> graph_;
+    Ref<TaskGroup> group_;
+    std::vector<std::unique_ptr<Task>> kernels_;
+};
+
+}  // namespace
+
+TaskGroup::TaskGroup(Graph &owner, std::vector<Range> ranges) : graph(owner) {
+    for (const Range &range : ranges) {
+        for (std::uint64_t number = range.first + 1; number <= range.last; ++number) {
+            if (const auto index = graph.find_index(*range.stream, number)) {
+                members_.push_back({range.stream, *index});
+                graph.named_task(*range.stream, *index).group = this;
+            }
+        }
+    }
+}
+
+void TaskGroup::replace(std::vector<std::unique_ptr<Task>> tasks) {
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+        graph.replace(*members_[i].stream, members_[i].index, std::move(tasks[i]));
+    }
+}
+
+GroupUpdate::GroupUpdate(const ContextStream &stream, Ref<TaskGroup> group)
+    : graph_(group->graph),
+      group_(std::move(group)),
+      collected_(make_ref<ContextStream>(stream.context, stream.id, ACL_STREAM_PERSISTENT, stream.priority)) {
+    group_->is_updating = true;
+}
+
+GroupUpdate::~GroupUpdate() { group_->is_updating = false; }
+
+ContextStream &GroupUpdate::take(ContextStream &stream, bool is_kernel) {
+    if (!is_kernel) {
+        fail(ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT, "stream %u updates a task group, and takes kernels alone", stream.id);
+    }
+    if (collected_->queue.size() == group_->size()) {
+        fail(ACL_ERROR_RT_INTERNAL_ERROR, "the task group that stream %u updates has %zu tasks", stream.id,
+             group_->size());
+    }
+    return *collected_;
+}
+
+void GroupUpdate::end(Core &core, Lock &lock, ContextStream &stream) {
+    const Ref<GroupUpdate> keep(this);
+    stream.diversion.reset();
+    group_->is_updating = false;
+    if (collected_->queue.size() < group_->size()) {
+        fail(ACL_ERROR_RT_INTERNAL_ERROR, "%u kernels were launched for a task group of %zu", collected_->queue.size(),
+             group_->size());
+    }
+    core.admit(lock, stream);
+    std::vector<std::unique_ptr<Task>> kernels;
+    while (auto kernel = collected_->queue.pop()) {
+        kernels.push_back(std::move(kernel));
+    }
+    core.submit(stream, UpdateTask(graph_, group_, std::move(kernels)));
+}
+
+}  // namespace aclsim
