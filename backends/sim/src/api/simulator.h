@@ -8,6 +8,7 @@
 
 #include "checks/faults.h"
 #include "checks/memory_check.h"
+#include "checks/profiler.h"
 #include "checks/stall.h"
 #include "engine/core.h"
 #include "machine/initialization.h"
@@ -38,6 +39,7 @@ struct Simulator {
     Values values{core};
     Initialization initialization{machine};
     Faults faults{core};
+    Profiler profiler{core};
     MemoryCheck memory_check;  // an observer with ASCEND_RT_SIM_CHECK=memory
 
     std::string error;                    // what is wrong with ASCEND_RT_SIM_FAULTS: every call fails with this text

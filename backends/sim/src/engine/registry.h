@@ -35,6 +35,7 @@ enum class Kind : std::uint8_t {
     Condition,
     AllocatorDesc,
     MemoryPool,
+    ProfileConfig,
     Count,
 };
 

@@ -45,6 +45,18 @@ enum class TaskKind : std::uint8_t {
     Free,
 };
 
+const char *name_of(TaskKind kind);  // as profiles and prints of graphs show it
+
+// What a profile tells of a task beyond its kind.
+struct TaskLabel {
+    static constexpr std::uint32_t kNoModel = 0xFFFFFFFF;
+
+    std::string name{};              // of its kernel, if it has one
+    std::uint32_t model = kNoModel;  // that executes it
+    std::string op_info{};           // aclrtCacheLastTaskOpInfo: bytes
+    std::string extend_info{};       // aclrtCacheLastTaskExtendInfo
+};
+
 // What happens to a task that has become the head of its stream.
 enum class Start : std::uint8_t {
     Done,     // it needed no waiting and no thread: it is complete
@@ -89,6 +101,7 @@ class Task {
     virtual std::string awaited() const REQUIRES(engine_lock) { return "nothing"; }
     // What aclmdlRITaskGetParams tells of it. The type stays ACL_MODEL_RI_TASK_DEFAULT if that has nothing to tell.
     virtual void describe(aclmdlRITaskParams &) const REQUIRES(engine_lock) {}
+    virtual void label(const Stream &, TaskLabel &) const REQUIRES(engine_lock) {}
     // The streams that do a Blocked task's work.
     virtual std::vector<Ref<Stream>> parts() const REQUIRES(engine_lock);
     // Does its stream wait for a callback that another thread is to process?

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
+
+#include "support/text.h"
 
 namespace aclsim {
 namespace {
@@ -237,5 +240,21 @@ const Json *Json::find(const std::string &name) const {
 }
 
 Json parse_json(const std::string &text, std::size_t depth) { return Reader(text, depth).read(); }
+
+std::string quoted(const std::string &text) {
+    const bool keeps_high = is_utf8(text);
+    std::string result = "\"";
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x20 || (byte >= 0x7F && !keeps_high)) {
+            char escape[8];
+            std::snprintf(escape, sizeof escape, "\\u%04x", byte);
+            result += escape;
+        } else {
+            result += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+        }
+    }
+    return result + "\"";
+}
 
 }  // namespace aclsim

@@ -1,5 +1,5 @@
-// A strict reader of JSON. A library for it would be one more thing to find at build time, on every machine where pip
-// builds this package, for a configuration file of a few lines.
+// A strict reader of JSON, and the one thing that is hard to write. A library for it would be one more thing to find at
+// build time, on every machine where pip builds this package, for a configuration file of a few lines.
 #pragma once
 
 #include <cstddef>
@@ -28,5 +28,8 @@ struct JsonError {
 
 // Objects and arrays may each be nested that deep. Throws JsonError.
 Json parse_json(const std::string &text, std::size_t depth);
+
+// The text as JSON has it. Bytes from 0x80 on are of UTF-8, or become U+0080 to U+00FF.
+std::string quoted(const std::string &text);
 
 }  // namespace aclsim

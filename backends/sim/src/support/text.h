@@ -1,6 +1,8 @@
 // Values as texts show them, and addresses as numbers.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -13,6 +15,33 @@ inline std::string text_of(const void *address) {
     char text[24];
     std::snprintf(text, sizeof text, "%p", address);
     return text;
+}
+
+inline bool is_utf8(const std::string &text) {
+    for (std::size_t i = 0; i < text.size();) {
+        const auto lead = static_cast<unsigned char>(text[i]);
+        const std::size_t length = lead < 0x80         ? 1
+                                   : lead >> 5 == 0x6  ? 2
+                                   : lead >> 4 == 0xE  ? 3
+                                   : lead >> 3 == 0x1E ? 4
+                                                       : 0;
+        if (length == 0 || i + length > text.size()) {
+            return false;
+        }
+        for (std::size_t at = 1; at < length; ++at) {
+            if ((static_cast<unsigned char>(text[i + at]) & 0xC0) != 0x80) {
+                return false;
+            }
+        }
+        i += length;
+    }
+    return true;
+}
+
+// UTF-8 without control characters.
+inline bool is_printable(const std::string &text) {
+    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
+    return is_utf8(text) && std::none_of(text.begin(), text.end(), is_control);
 }
 
 }  // namespace aclsim

@@ -1,91 +1,15 @@
 #include "tasks/graph_json.h"
 
-#include <cstdio>
 #include <map>
 #include <utility>
 
 #include "machine/context.h"
+#include "support/json.h"
 #include "support/text.h"
 #include "tasks/captured_event.h"
 
 namespace aclsim {
 namespace {
-
-const char *name_of(TaskKind kind) {
-    switch (kind) {
-        case TaskKind::Record:
-            return "EVENT_RECORD";
-        case TaskKind::Wait:
-            return "EVENT_WAIT";
-        case TaskKind::Reset:
-            return "EVENT_RESET";
-        case TaskKind::Copy:
-            return "MEMCPY";
-        case TaskKind::Fill:
-            return "MEMSET";
-        case TaskKind::HostFunction:
-            return "HOST_FUNC";
-        case TaskKind::NotifyRecord:
-            return "NOTIFY_RECORD";
-        case TaskKind::NotifyWait:
-            return "NOTIFY_WAIT";
-        case TaskKind::ValueWrite:
-            return "VALUE_WRITE";
-        case TaskKind::ValueWait:
-            return "VALUE_WAIT";
-        case TaskKind::Reduce:
-            return "REDUCE";
-        case TaskKind::Trace:
-            return "PROFILER_TRACE";
-        case TaskKind::Cmo:
-        case TaskKind::CmoBarrier:
-            return "CMO";
-        case TaskKind::Activate:
-            return "STREAM_ACTIVE";
-        case TaskKind::Conditional:
-            return "CONDITIONAL";
-        default:
-            return "TASK";
-    }
-}
-
-// Bytes from 0x80 on are of UTF-8, or become U+0080 to U+00FF.
-bool is_utf8(const std::string &text) {
-    for (std::size_t i = 0; i < text.size();) {
-        const auto lead = static_cast<unsigned char>(text[i]);
-        const std::size_t length = lead < 0x80         ? 1
-                                   : lead >> 5 == 0x6  ? 2
-                                   : lead >> 4 == 0xE  ? 3
-                                   : lead >> 3 == 0x1E ? 4
-                                                       : 0;
-        if (length == 0 || i + length > text.size()) {
-            return false;
-        }
-        for (std::size_t at = 1; at < length; ++at) {
-            if ((static_cast<unsigned char>(text[i + at]) & 0xC0) != 0x80) {
-                return false;
-            }
-        }
-        i += length;
-    }
-    return true;
-}
-
-std::string quoted(const std::string &text) {
-    const bool keeps_high = is_utf8(text);
-    std::string result = "\"";
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 || (byte >= 0x7F && !keeps_high)) {
-            char escape[8];
-            std::snprintf(escape, sizeof escape, "\\u%04x", byte);
-            result += escape;
-        } else {
-            result += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
-        }
-    }
-    return result + "\"";
-}
 
 struct Place {
     std::uint32_t stream;

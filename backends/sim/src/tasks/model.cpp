@@ -48,7 +48,8 @@ struct Model::Run {
 // A task of a model in one execution.
 class Replay final : public Task {
   public:
-    Replay(std::shared_ptr<Model::Run> run, Task &kept) : run_(std::move(run)), kept_(kept) {
+    Replay(std::shared_ptr<Model::Run> run, Task &kept, std::size_t index)
+        : run_(std::move(run)), kept_(kept), index_(index) {
         ++run_->left;
         submitter = kept.submitter;
     }
@@ -74,10 +75,19 @@ class Replay final : public Task {
     bool expire() override REQUIRES(engine_lock) { return kept_.expire(); }
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) { kept_.add_causes(causes); }
     std::string awaited() const override REQUIRES(engine_lock) { return kept_.awaited(); }
+    void label(const Stream &stream, TaskLabel &label) const override REQUIRES(engine_lock) {
+        kept_.label(stream, label);
+        label.model = run_->model->id;
+        if (const ModelTask *named = run_->model->known_task(stream, index_)) {
+            label.op_info.assign(named->op_info.begin(), named->op_info.end());
+            label.extend_info = named->extend_info;
+        }
+    }
 
   private:
     std::shared_ptr<Model::Run> run_;
     Task &kept_;
+    const std::size_t index_;  // in its stream of the model
     aclError abort_reason_ = ACL_SUCCESS;
 };
 
@@ -353,8 +363,9 @@ void Model::play(Track &track, const Point &before) {
         const Point first{track.stream->serial, track.stream->submitted + 1};
         core_.observers().tell(&Observer::ordered, before, first, Ordering::Model);
     }
+    std::size_t index = 0;
     for (const auto &task : track.tasks) {
-        auto replay = std::make_unique<Replay>(run_, *task);
+        auto replay = std::make_unique<Replay>(run_, *task, index++);
         const Replay &queued = *replay;
         core_.append(*track.stream, std::move(replay));
         task->sequence = queued.sequence;

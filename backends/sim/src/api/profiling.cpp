@@ -1,0 +1,201 @@
+// Profiles (docs/semantics/profiling.md): their configurations, and from aclprofInit to aclprofFinalize.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <set>
+
+#include "api/entry.h"
+
+using namespace aclsim;
+
+namespace {
+
+constexpr std::size_t kLongestPath = 4095;
+constexpr std::uint32_t kMostDevices = 64;
+constexpr std::uint64_t kDataTypes =
+    ACL_PROF_ACL_API | ACL_PROF_TASK_TIME | ACL_PROF_AICORE_METRICS | ACL_PROF_AICPU | ACL_PROF_L2CACHE |
+    ACL_PROF_HCCL_TRACE | ACL_PROF_TRAINING_TRACE | ACL_PROF_MSPROFTX | ACL_PROF_RUNTIME_API | ACL_PROF_GE_API_L0 |
+    ACL_PROF_TASK_TIME_L0 | ACL_PROF_TASK_MEMORY | ACL_PROF_TASK_TIME_L2 | ACL_PROF_OP_ATTR | ACL_PROF_TASK_TIME_L3 |
+    ACL_PROF_GE_API_L1 | ACL_PROF_API_STATS | ACL_PROF_AICORE_SHAPE;
+
+ProfileConfig &require_config(Simulator &sim, const aclprofConfig *config) REQUIRES(engine_lock) {
+    require(config, "profilerConfig");
+    auto *found = sim.core.registry().find<ProfileConfig>(const_cast<aclprofConfig *>(config));
+    if (found == nullptr) {
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%p is not a live configuration of aclprofCreateConfig",
+                          static_cast<const void *>(config));
+    }
+    return *found;
+}
+
+void require_initialized(const Simulator &sim) REQUIRES(engine_lock) {
+    if (!sim.profiler.is_initialized()) {
+        fail_unremembered(ACL_ERROR_PROF_NOT_RUN, "call aclprofInit first");
+    }
+}
+
+void require_devices(Simulator &sim, const std::uint32_t *devices, std::uint32_t number) REQUIRES(engine_lock) {
+    if (number > 0) {
+        require(devices, "deviceIdList");
+    }
+    if (number > std::min<std::size_t>(kMostDevices, sim.machine.devices.size())) {
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "there are no %u devices", number);
+    }
+    std::set<std::uint32_t> known;
+    for (std::uint32_t i = 0; i < number; ++i) {
+        if (devices[i] >= sim.machine.devices.size() || !known.insert(devices[i]).second) {
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "device %u is not there, or stands twice in the list",
+                              devices[i]);
+        }
+    }
+}
+
+std::string present_time() {
+    const std::time_t now = std::time(nullptr);
+    std::tm local = {};
+    localtime_r(&now, &local);
+    char text[16];
+    std::strftime(text, sizeof text, "%Y%m%d%H%M%S", &local);
+    return text;
+}
+
+void make_directory(const std::string &path) {
+    for (std::size_t end = 0; end != std::string::npos;) {
+        end = path.find('/', end + 1);
+        const std::string part = path.substr(0, end);
+        if (mkdir(part.c_str(), 0755) != 0 && errno != EEXIST) {
+            fail_unremembered(ACL_ERROR_INVALID_FILE, "cannot make the directory %s: %s", part.c_str(),
+                              std::strerror(errno));
+        }
+    }
+}
+
+// No other profile has the directory: neither of this process nor of another.
+std::string make_result_directory(const std::string &path, const std::string &stamp) {
+    make_directory(path);
+    for (int number = 1;; ++number) {
+        char name[64];
+        std::snprintf(name, sizeof name, "/PROF_%06d_%s_%d", number, stamp.c_str(), static_cast<int>(getpid()));
+        if (mkdir((path + name).c_str(), 0755) == 0) {
+            make_directory(path + name + "/mindstudio_profiler_output");
+            return path + name;
+        }
+        if (errno != EEXIST) {
+            fail_unremembered(ACL_ERROR_INVALID_FILE, "cannot make a directory in %s: %s", path.c_str(),
+                              std::strerror(errno));
+        }
+    }
+}
+
+std::string absolute(const std::string &path) {
+    char current[PATH_MAX];
+    if (path[0] == '/' || getcwd(current, sizeof current) == nullptr) {
+        return path;
+    }
+    return current + ("/" + path);
+}
+
+void require_startable(Simulator &sim, const ProfileConfig &config) REQUIRES(engine_lock) {
+    if (config.data_types == 0) {
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "the configuration names nothing to collect");
+    }
+    if ((config.data_types & ~kDataTypes) != 0) {
+        fail_unremembered(ACL_ERROR_PROF_MODULES_UNSUPPORTED, "nothing is known of the data types %#llx",
+                          static_cast<unsigned long long>(config.data_types & ~kDataTypes));
+    }
+    require_initialized(sim);
+    for (const std::uint32_t device : config.devices) {
+        if (sim.profiler.is_taking(device)) {
+            fail_unremembered(ACL_ERROR_PROF_ALREADY_RUN, "a profile of device %u is being taken", device);
+        }
+    }
+}
+
+}  // namespace
+
+aclError aclprofInit(const char *profilerResultPath, size_t length) {
+    return entry(Function::aclprofInit, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        require(profilerResultPath, "profilerResultPath");
+        if (length == 0 || length > kLongestPath || strnlen(profilerResultPath, length + 1) != length) {
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu is not the length of the path, or not 1 to %zu", length,
+                              kLongestPath);
+        }
+        if (sim.profiler.is_initialized()) {
+            fail_unremembered(ACL_ERROR_REPEAT_INITIALIZE, "aclprofInit was called already");
+        }
+        sim.profiler.initialize(absolute(std::string(profilerResultPath, length)));
+    });
+}
+
+aclprofConfig *aclprofCreateConfig(uint32_t *deviceIdList, uint32_t deviceNums, aclprofAicoreMetrics,
+                                   const aclprofAicoreEvents *aicoreEvents, uint64_t dataTypeConfig) {
+    void *handle = nullptr;
+    entry(Function::aclprofCreateConfig, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        require_devices(sim, deviceIdList, deviceNums);
+        if (aicoreEvents != nullptr) {
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "aicoreEvents is reserved, and not NULL");
+        }
+        if (deviceNums == 0 && (dataTypeConfig & ACL_PROF_MSPROFTX) == 0) {
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "without a device only ACL_PROF_MSPROFTX can be collected");
+        }
+        const auto config = make_ref<ProfileConfig>(std::vector<std::uint32_t>(deviceIdList, deviceIdList + deviceNums),
+                                                    dataTypeConfig);
+        sim.core.registry().add(config);
+        handle = config->handle();
+    });
+    return static_cast<aclprofConfig *>(handle);
+}
+
+aclError aclprofDestroyConfig(const aclprofConfig *profilerConfig) {
+    return entry(Function::aclprofDestroyConfig, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        sim.core.registry().remove(require_config(sim, profilerConfig));
+    });
+}
+
+aclError aclprofStart(const aclprofConfig *profilerConfig) {
+    return entry(Function::aclprofStart, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+        const Ref<ProfileConfig> config(require_config(sim, profilerConfig));
+        require_startable(sim, *config);
+        const std::string path = sim.profiler.path();
+        auto profile = std::make_unique<Profile>();
+        profile->devices = config->devices;
+        profile->data_types = config->data_types;
+        profile->stamp = present_time();
+        {
+            const Unlocked unlocked(lock);
+            profile->directory = make_result_directory(path, profile->stamp);
+        }
+        require_startable(sim, *config);  // another thread may have started one meanwhile
+        sim.profiler.start(std::move(profile));
+    });
+}
+
+aclError aclprofStop(const aclprofConfig *profilerConfig) {
+    return entry(Function::aclprofStop, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+        const ProfileConfig &config = require_config(sim, profilerConfig);
+        require_initialized(sim);
+        const auto profile = sim.profiler.stop(config);
+        if (profile == nullptr) {
+            fail_unremembered(ACL_ERROR_PROF_NOT_RUN, "no profile was started with this configuration");
+        }
+        const Unlocked unlocked(lock);
+        profile->write();
+    });
+}
+
+aclError aclprofFinalize() {
+    return entry(Function::aclprofFinalize, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+        require_initialized(sim);
+        const auto profiles = sim.profiler.finalize();
+        const Unlocked unlocked(lock);
+        for (const auto &profile : profiles) {
+            profile->write();
+        }
+    });
+}

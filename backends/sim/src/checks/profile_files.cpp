@@ -1,0 +1,160 @@
+// The files of a profile, named and laid out like those that msprof exports from a profile of a device: a trace for
+// chrome://tracing and Perfetto, and tables of tasks and operators.
+#include <cstdio>
+#include <fstream>
+#include <initializer_list>
+#include <set>
+
+#include "checks/profiler.h"
+#include "support/error.h"
+#include "support/json.h"
+#include "support/text.h"
+
+namespace aclsim {
+namespace {
+
+constexpr int kHost = -1;  // the process of the trace that the calls are in
+
+// Like Python's time.perf_counter(), so that a program can put its own measurements beside.
+std::string microseconds(Time::duration time) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.3f", std::chrono::duration<double, std::micro>(time).count());
+    return text;
+}
+std::string microseconds(Time time) { return microseconds(time.time_since_epoch()); }
+
+std::string in_hexadecimal(const std::string &bytes) {
+    std::string text;
+    for (const char byte : bytes) {
+        char digits[3];
+        std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned>(static_cast<unsigned char>(byte)));
+        text += digits;
+    }
+    return text;
+}
+
+// Operator information is bytes: those that are text are shown as such.
+std::string shown(const std::string &information) {
+    const std::string text = information.substr(0, information.find_last_not_of('\0') + 1);
+    return is_printable(text) ? text : in_hexadecimal(information);
+}
+
+std::string name_of(const Profile::TaskEntry &task) {
+    const TaskLabel &it = task.label;
+    return !it.name.empty() ? it.name : it.op_info.empty() ? name_of(task.kind) : shown(it.op_info);
+}
+
+std::string csv_row(std::initializer_list<std::string> cells) {
+    std::string row;
+    for (const std::string &cell : cells) {
+        std::string text = cell;
+        if (text.find_first_of(",\"\r\n") != std::string::npos) {
+            for (std::size_t at = 0; (at = text.find('"', at)) != std::string::npos; at += 2) {
+                text.insert(at, 1, '"');
+            }
+            text = '"' + text + '"';
+        }
+        row += (row.empty() ? "" : ",") + text;
+    }
+    return row + '\n';
+}
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+std::string model_id(const TaskLabel &it) { return it.model == TaskLabel::kNoModel ? "N/A" : number(it.model); }
+
+std::string task_table(const Profile &profile) {
+    std::string text = csv_row({"Device_id", "kernel_name", "kernel_type", "stream_id", "task_id", "task_time(us)",
+                                "task_start(us)", "task_stop(us)"});
+    for (const auto &it : profile.tasks) {
+        text += csv_row({number(it.device), name_of(it), name_of(it.kind), number(it.stream), number(it.task),
+                         microseconds(it.ended - it.started), microseconds(it.started), microseconds(it.ended)});
+    }
+    return text;
+}
+
+std::string operator_table(const Profile &profile) {
+    std::string text =
+        csv_row({"Device_id", "Model ID", "Task ID", "Stream ID", "Op Name", "Task Type", "Task Start Time(us)",
+                 "Task Duration(us)", "Task Wait Time(us)", "Op Info", "Extend Info"});
+    for (const auto &it : profile.tasks) {
+        const TaskLabel &label = it.label;
+        if (label.name.empty() && label.op_info.empty()) {
+            continue;
+        }
+        text += csv_row({number(it.device), model_id(label), number(it.task), number(it.stream), name_of(it),
+                         name_of(it.kind), microseconds(it.started), microseconds(it.ended - it.started),
+                         microseconds(it.started - it.submitted), shown(label.op_info), label.extend_info});
+    }
+    return text;
+}
+
+std::string trace_name(const char *what, int process, std::uint64_t thread, const std::string &name) {
+    return "{\"name\":\"" + std::string(what) + "\",\"ph\":\"M\",\"pid\":" + std::to_string(process) +
+           ",\"tid\":" + number(thread) + ",\"args\":{\"name\":" + quoted(name) + "}}";
+}
+
+std::string trace_event(const std::string &name, int process, std::uint64_t thread, Time from, Time to,
+                        const std::string &arguments) {
+    return "{\"name\":" + quoted(name) + ",\"ph\":\"X\",\"pid\":" + std::to_string(process) +
+           ",\"tid\":" + number(thread) + ",\"ts\":" + microseconds(from) + ",\"dur\":" + microseconds(to - from) +
+           ",\"args\":{" + arguments + "}}";
+}
+
+std::string arguments_of(const Profile::TaskEntry &it) {
+    const TaskLabel &label = it.label;
+    std::string text = "\"Task Id\":" + number(it.task) + ",\"Task Type\":" + quoted(name_of(it.kind)) +
+                       ",\"Model Id\":" + quoted(model_id(label));
+    if (!label.op_info.empty()) {
+        text += ",\"Op Info\":" + quoted(shown(label.op_info));
+    }
+    if (!label.extend_info.empty()) {
+        text += ",\"Extend Info\":" + quoted(label.extend_info);
+    }
+    return text;
+}
+
+std::string trace(const Profile &profile) {
+    std::vector<std::string> events;
+    std::set<std::pair<int, std::uint64_t>> streams;
+    for (const std::uint32_t device : profile.devices) {
+        events.push_back(trace_name("process_name", static_cast<int>(device), 0, "device " + number(device)));
+    }
+    for (const auto &it : profile.tasks) {
+        const int device = static_cast<int>(it.device);
+        if (streams.emplace(device, it.stream).second) {
+            events.push_back(trace_name("thread_name", device, it.stream, "stream " + number(it.stream)));
+        }
+        events.push_back(trace_event(name_of(it), device, it.stream, it.started, it.ended, arguments_of(it)));
+    }
+    if (!profile.calls.empty()) {
+        events.push_back(trace_name("process_name", kHost, 0, "calls"));
+    }
+    for (const auto &it : profile.calls) {
+        events.push_back(trace_event(it.name, kHost, it.thread, it.began, it.ended, ""));
+    }
+    std::string text = "[\n";
+    for (const std::string &event : events) {
+        text += event + (&event == &events.back() ? "\n" : ",\n");
+    }
+    return text + "]\n";
+}
+
+void write_file(const std::string &path, const std::string &text) {
+    std::ofstream file(path, std::ios::binary);
+    file << text;
+    file.close();
+    if (!file) {
+        fail_unremembered(ACL_ERROR_INVALID_FILE, "cannot write %s", path.c_str());
+    }
+}
+
+}  // namespace
+
+void Profile::write() const {
+    const std::string folder = directory + "/mindstudio_profiler_output";
+    write_file(folder + "/msprof_" + stamp + ".json", trace(*this));
+    write_file(folder + "/task_time_" + stamp + ".csv", task_table(*this));
+    write_file(folder + "/op_summary_" + stamp + ".csv", operator_table(*this));
+}
+
+}  // namespace aclsim

@@ -1,0 +1,98 @@
+// Profiles: when which task ran, and which calls the program made, between aclprofStart and aclprofStop
+// (docs/semantics/ profiling.md). An observer of the engine while a profile is taken.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/core.h"
+#include "engine/observer.h"
+
+namespace aclsim {
+
+// What aclprofCreateConfig makes.
+class ProfileConfig final : public Object {
+  public:
+    static constexpr Kind kKind = Kind::ProfileConfig;
+    ProfileConfig(std::vector<std::uint32_t> device_ids, std::uint64_t data)
+        : devices(std::move(device_ids)), data_types(data) {}
+
+    const std::vector<std::uint32_t> devices;
+    const std::uint64_t data_types;  // ACL_PROF_ACL_API, …
+};
+
+// What one profile has collected.
+struct Profile {
+    struct TaskEntry {
+        std::uint32_t device;
+        std::uint32_t stream;
+        std::uint64_t task;
+        TaskKind kind;
+        TaskLabel label;
+        Time submitted;
+        Time started;
+        Time ended;
+    };
+    struct CallEntry {
+        std::uint32_t thread;
+        const char *name;
+        Time began;
+        Time ended;
+    };
+
+    bool is_about(std::uint32_t device) const;
+    bool is_of(const ProfileConfig &config) const;
+    // Writes the files. Fails with ACL_ERROR_INVALID_FILE.
+    void write() const;
+
+    std::vector<std::uint32_t> devices;
+    std::uint64_t data_types;
+    std::string directory;
+    std::string stamp;  // the time of its beginning, as it stands in names of files
+    std::vector<TaskEntry> tasks{};
+    std::vector<CallEntry> calls{};
+};
+
+// Guarded by the engine's lock.
+class Profiler final : public Observer {
+  public:
+    explicit Profiler(Core &core) : core_(core) {}
+
+    void initialize(const std::string &path) REQUIRES(engine_lock);
+    bool is_initialized() const REQUIRES(engine_lock) { return !path_.empty(); }
+    const std::string &path() const REQUIRES(engine_lock) { return path_; }
+    bool is_taking(std::uint32_t device) const REQUIRES(engine_lock);
+    void start(std::unique_ptr<Profile> profile) REQUIRES(engine_lock);
+    // What was started with that configuration; nullptr if nothing was.
+    std::unique_ptr<Profile> stop(const ProfileConfig &config) REQUIRES(engine_lock);
+    // All that has not been stopped.
+    std::vector<std::unique_ptr<Profile>> finalize() REQUIRES(engine_lock);
+
+    void submitted(Time, const Stream &, const Task &, const Submission &) override REQUIRES(engine_lock);
+    void started(Time, const Stream &, const Task &) override REQUIRES(engine_lock);
+    void ended(Time, const Stream &, const Task &) override REQUIRES(engine_lock);
+    void dropped(Time, const Stream &, const Task &, aclError) override REQUIRES(engine_lock);
+    void call_began(Time) override REQUIRES(engine_lock);
+    void call_ended(Time) override REQUIRES(engine_lock);
+
+  private:
+    using Key = std::pair<std::uint64_t, std::uint64_t>;  // stream, sequence
+    struct Times {
+        Time submitted;
+        Time started;
+    };
+    Profile *profile_of(std::uint32_t device, std::uint64_t data_types) REQUIRES(engine_lock);
+    void detach_if_idle() REQUIRES(engine_lock);
+
+    Core &core_;
+    std::string path_ GUARDED_BY(engine_lock);  // empty: aclprofInit was not called
+    std::vector<std::unique_ptr<Profile>> profiles_ GUARDED_BY(engine_lock);
+    std::map<Key, Times> pending_ GUARDED_BY(engine_lock);
+    std::map<std::uint32_t, std::vector<Time>> calls_ GUARDED_BY(engine_lock);  // by thread; calls nest
+};
+
+}  // namespace aclsim
