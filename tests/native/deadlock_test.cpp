@@ -215,6 +215,7 @@ void record_of_another_process() {
     CHECK_OK(aclrtStreamWaitEvent(b, event));
     g_end = [=] { CHECK_OK(aclrtRecordEvent(gate, new_stream())); };
     CHECK_OK(aclrtSynchronizeStream(b));
+    CHECK_OK(aclrtDestroyEvent(event));  // its shared memory would outlive _exit()
 }
 
 // Ends by itself, with a failure.
