@@ -195,7 +195,6 @@ class Process:
         self.child.stdin.flush()
         return self.child.stdout.readline().strip()
 
-
     def end(self) -> None:
         """Let the process come to its end, if it has not been killed."""
         assert self.child.stdin is not None
