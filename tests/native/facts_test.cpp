@@ -1,6 +1,7 @@
 // What observers are told of memory: the accesses of every kind of task, with their modes, and each allocation and free
 // exactly once.
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <string>
@@ -95,6 +96,22 @@ struct Operands {
     Operands &operator=(const Operands &) = delete;
 };
 
+// Parameters in memory, and the seed.
+aclError draw_numbers(const Operands &it) {
+    aclrtRandomNumTaskInfo info{};
+    info.dataType = ACL_FLOAT;
+    info.randomNumFuncParaInfo.funcType = ACL_RT_RANDOM_NUM_FUNC_TYPE_NORMAL_DIS;
+    info.randomNumFuncParaInfo.paramInfo.normalDisInfo = {{0, {}, 4, {}}, {0, {}, 4, {}}};
+    info.randomParaAddr = it.b + 64;
+    info.randomResultAddr = it.a;
+    info.randomCounterAddr = it.b;
+    const void *seed = it.b + 80;
+    info.randomSeed = {1, {}, 8, {}};
+    std::memcpy(info.randomSeed.valueOrAddr, &seed, sizeof seed);
+    info.randomNum = {0, {100}, 8, {}};
+    return aclrtRandomNumAsync(&info, it.stream, nullptr);
+}
+
 struct Row {
     const char *name;
     std::function<aclError()> submit;
@@ -143,6 +160,9 @@ void each_task_tells_what_it_accesses() {
          [&] { return aclrtGetOverflowStatus(a, 64, s); },
          {{a, 64, kWrite}, {it.status, 64, kRead}}},
         {"reset of the overflow status", [&] { return aclrtResetOverflowStatus(s); }, {{it.status, 64, kWrite}}},
+        {"random numbers",
+         [&] { return draw_numbers(it); },
+         {{it.b + 64, 16, kRead}, {it.b + 80, 8, kRead}, {it.b, 16, kRead}, {a, 400, kWrite}}},
         {"trace", [&] { return aclrtProfTrace(pinned, 18, s); }, {}},
     };
     for (const Row &row : rows) {
