@@ -12,9 +12,10 @@ namespace {
 
 // Not callbacks: the subscribed thread processes each one once.
 constexpr TaskKind kRepeatable[] = {
-    TaskKind::Record,     TaskKind::Wait,         TaskKind::Reset,      TaskKind::Copy,       TaskKind::Fill,
-    TaskKind::Reduce,     TaskKind::HostFunction, TaskKind::ValueWrite, TaskKind::ValueWait,  TaskKind::NotifyRecord,
-    TaskKind::NotifyWait, TaskKind::Trace,        TaskKind::Cmo,        TaskKind::CmoBarrier, TaskKind::Activate,
+    TaskKind::Record,    TaskKind::Wait,         TaskKind::Reset,        TaskKind::Copy,
+    TaskKind::Fill,      TaskKind::Reduce,       TaskKind::HostFunction, TaskKind::ValueWrite,
+    TaskKind::ValueWait, TaskKind::NotifyRecord, TaskKind::NotifyWait,   TaskKind::Trace,
+    TaskKind::Cmo,       TaskKind::CmoBarrier,   TaskKind::Activate,     TaskKind::Random,
 };
 
 bool is_repeatable(const Task &task) {
