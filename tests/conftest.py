@@ -7,6 +7,7 @@ import gc
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -111,6 +112,8 @@ def other(device: Any) -> Iterator[Any]:
 
 # --- other processes, for what is process-wide or depends on the environment ------------------------------------------
 
+started: set[int] = set()  # their ids, in the present test
+
 _START = """
 import json, os, sys, threading
 from ascend_rt import _driver
@@ -131,18 +134,16 @@ def answer() -> Callable[..., Any]:
     """Return a function that runs a program with more environment variables and returns what it prints as JSON."""
 
     def run(command: list[str], standard_input: str, environment: dict[str, object]) -> Any:
-        done = subprocess.run(
-            command,
-            input=standard_input,
-            env={**os.environ, **{name: str(value) for name, value in environment.items()}},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            cwd=HERE,
-        )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        env = {**os.environ, **{name: str(value) for name, value in environment.items()}}
+        with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, text=True, cwd=HERE, env=env) as program:
+            started.add(program.pid)
+            try:
+                output, errors = program.communicate(standard_input, timeout=120)
+            except BaseException:
+                program.kill()
+                raise
+        assert program.returncode == 0, errors
+        return json.loads(output)
 
     return run
 
@@ -185,6 +186,7 @@ class Process:
 
     def __init__(self) -> None:
         self.child = subprocess.Popen([sys.executable, "-c", OTHER], stdin=-1, stdout=-1, text=True, cwd=HERE)
+        started.add(self.child.pid)
 
     def __call__(self, expression: str) -> str:
         assert self.child.stdin is not None
@@ -193,25 +195,42 @@ class Process:
         self.child.stdin.flush()
         return self.child.stdout.readline().strip()
 
+    def end(self) -> None:
+        """Let the process come to its end, if it has not been killed."""
+        assert self.child.stdin is not None
+        self.child.stdin.close()
+        assert self.child.wait(timeout=60) in (0, -signal.SIGKILL)
+
+    def kill(self) -> None:
+        """End the process without letting it clean up."""
+        self.child.kill()
+        self.child.wait()
+
 
 @pytest.fixture
-def process() -> Iterator[Process]:
+def new_process() -> Iterator[Callable[[], Process]]:
+    """Return a function that starts another process, which sets device 0."""
+    processes: list[Process] = []
+
+    def start() -> Process:
+        processes.append(Process())
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.end()
+
+
+@pytest.fixture
+def process(new_process: Callable[[], Process]) -> Process:
     """Return a second process that has set device 0."""
-    other = Process()
-    yield other
-    assert other.child.stdin is not None
-    other.child.stdin.close()
-    assert other.child.wait(timeout=60) == 0
+    return new_process()
 
 
-def forgotten_shared_memory() -> set[Path]:
-    """Return the shared memory of this process and of those that have ended; others may be at work beside the tests."""
-
-    def is_at_work(process: str) -> bool:
-        return process != str(os.getpid()) and Path("/proc", process).exists()
-
-    found = Path("/dev/shm").glob("ascend_rt-*-*")
-    return {path for path in found if not is_at_work(path.name.split("-")[1])}
+def shared_memory() -> set[Path]:
+    """Return the shared memory that this process and those that its tests have started made, by their numbers."""
+    made_by = {str(pid) for pid in (os.getpid(), *started)}
+    return {path for path in Path("/dev/shm").glob("ascend_rt-*.*") if path.stem.split("-")[1] in made_by}
 
 
 @pytest.fixture
@@ -226,7 +245,8 @@ def no_device_memory_is_left(device: Any) -> Iterator[None]:
 
 @pytest.fixture
 def no_shared_memory_is_left() -> Iterator[None]:
-    """Compare the shared memory before and after the test."""
-    before = forgotten_shared_memory()
+    """Compare the shared memory before and after the test; tests that run beside it do not matter."""
+    started.clear()
+    before = shared_memory()
     yield
-    assert forgotten_shared_memory() <= before
+    assert shared_memory() <= before

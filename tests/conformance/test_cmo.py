@@ -180,19 +180,22 @@ def test_a_barrier_holds_its_stream_for_the_operations_of_others(child: Callable
             assert lib.aclrtMemcpy(byte, 1, memory, 1, 2) == 0 and lib.aclrtMemset(memory, 64, 0, 64) == 0
             return byte[0][0]
 
-        gate = new(lib.aclrtCreateEventWithFlag, "aclrtEvent *", 1)
+        from support.gate import Gate
+
+        gate = Gate(lib, ffi)
         assert lib.aclrtMemset(memory, 64, 0, 64) == 0
         # The second operation comes after the wait, so that the wait is not for it.
-        assert lib.aclrtStreamWaitEvent(a, gate) == 0 and drop(a, 1) == 0
+        gate.hold(a)
+        assert drop(a, 1) == 0
         assert wait(b, (2, 1), (2, 1)) == 0 and lib.aclrtMemsetAsync(memory, 64, 7, 64, b) == 0 and drop(b, 1) == 0
         assert lib.aclmdlRIEndTask(model, b) == 0 and lib.aclmdlRIBuildEnd(model, ffi.NULL) == 0
         rounds = []
         for _ in range(2):
             rounds.append([lib.aclmdlRIExecute(model, 20), written()])
-            assert lib.aclrtRecordEvent(gate, plain) == 0
+            gate.open()
             for _ in range(2):
                 rounds.append([lib.aclmdlRIExecute(model, -1), written()])
-            assert lib.aclrtResetEvent(gate, plain) == 0 and lib.aclrtSynchronizeStream(plain) == 0
+            gate.shut()
         told(rounds)
     """
     rounds = child(_BARRIER + dedent(script), ASCEND_RT_SIM_PRODUCT="310B")

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,7 +37,12 @@ OPEN = (
     " objects.setdefault('event', ffi.new('aclrtEvent *')))"
 )
 STATUS = "[(s := ffi.new('aclrtEventRecordedStatus *')), lib.aclrtQueryEventStatus(objects['event'][0], s), s[0]][1:]"
+CREATE = "lib.aclrtCreateEventExWithFlag(objects.setdefault('event', ffi.new('aclrtEvent *')), 0x40)"
 CLOSE = "lib.aclrtDestroyEvent(objects['event'][0])"
+NAME = (
+    "[(h := ffi.new('aclrtIpcEventHandle *')), lib.aclrtIpcGetEventHandle(objects['event'][0], h)]"
+    " and bytes(ffi.buffer(h.reserved))"
+)
 
 
 def test_another_process_sees_and_waits_for_a_record(lib, ffi, stream, event, process) -> None:
@@ -91,9 +97,8 @@ def test_the_newest_record_counts_and_not_the_own_one(lib, ffi, stream, other, e
 
 
 def test_an_event_outlives_the_process_that_made_it(lib, ffi, stream, process) -> None:
-    assert process("lib.aclrtCreateEventExWithFlag(objects.setdefault('event', ffi.new('aclrtEvent *')), 0x40)") == "0"
-    get = "[(h := ffi.new('aclrtIpcEventHandle *')), lib.aclrtIpcGetEventHandle(objects['event'][0], h)] and "
-    name = eval(process(get + "bytes(ffi.buffer(h.reserved))"))
+    assert process(CREATE) == "0"
+    name = eval(process(NAME))
     opened = ffi.new("aclrtEvent *")
     assert lib.aclrtIpcOpenEventHandle(ffi.new("aclrtIpcEventHandle *", [name])[0], opened) == 0
     assert process(CLOSE) == "0"
@@ -105,7 +110,35 @@ def test_an_event_outlives_the_process_that_made_it(lib, ffi, stream, process) -
 
 def test_a_process_that_ends_without_destroying_leaves_nothing(process) -> None:
     # The fixture of all tests here looks at what is left.
-    assert process("lib.aclrtCreateEventExWithFlag(objects.setdefault('event', ffi.new('aclrtEvent *')), 0x40)") == "0"
+    assert process(CREATE) == "0"
+
+
+def shared_by(process: Any) -> list[Path]:
+    return list(Path("/dev/shm").glob(f"ascend_rt-{process.child.pid}.*"))
+
+
+@pytest.mark.simulator("the simulator's own shared memory")
+def test_what_a_killed_process_leaves_is_removed_by_the_next_one(new_process: Callable[[], Any]) -> None:
+    killed, alive, later = new_process(), new_process(), new_process()
+    assert killed(CREATE) == alive(CREATE) == "0"
+    killed.kill()
+    assert len(shared_by(killed)) == len(shared_by(alive)) == 1
+    assert later(CREATE) == "0"
+    assert not shared_by(killed)
+    assert len(shared_by(alive)) == 1  # it is still in use
+
+
+@pytest.mark.simulator("the simulator's own shared memory")
+def test_an_event_of_a_killed_process_ends_with_its_last_user(lib, ffi, stream, process) -> None:
+    assert process(CREATE) == "0"
+    name = eval(process(NAME))
+    opened = ffi.new("aclrtEvent *")
+    assert lib.aclrtIpcOpenEventHandle(ffi.new("aclrtIpcEventHandle *", [name])[0], opened) == 0
+    process.kill()
+    assert lib.aclrtRecordEvent(opened[0], raw(ffi, stream)) == 0
+    assert lib.aclrtSynchronizeEvent(opened[0]) == 0
+    assert lib.aclrtDestroyEvent(opened[0]) == 0
+    assert not shared_by(process)
 
 
 @pytest.mark.parametrize(

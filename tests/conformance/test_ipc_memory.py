@@ -26,7 +26,7 @@ HUGE = 2 << 20
 ANYBODY = 1  # the flag of an export that checks no process
 DEFAULT, FABRIC = 1, 2
 WITH_IPC = set(PRODUCTS) - {"310B"}
-KEY = "/ascend_rt-1-1"  # well-formed, of nobody
+KEY = "/ascend_rt-1.1"  # well-formed, of nobody
 
 pytestmark = pytest.mark.usefixtures("no_shared_memory_is_left")
 

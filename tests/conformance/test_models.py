@@ -21,6 +21,7 @@ from support.codes import (
     SYNC_TIMEOUT,
     UNSUPPORTED,
 )
+from support.gate import Gate
 from support.handles import raw
 
 from ascend_rt import _driver, sim
@@ -249,28 +250,6 @@ def model(lib: Any, ffi: Any, device: Any) -> Iterator[Model]:
     model = Model(lib, ffi)
     yield model
     model.close()
-
-
-class Gate:
-    """An event with a bit that lets waits pass while it is set."""
-
-    def __init__(self, lib: Any, ffi: Any) -> None:
-        self._lib, self._null = lib, ffi.NULL
-        out = ffi.new("aclrtEvent *")
-        assert lib.aclrtCreateEventWithFlag(out, lib.ACL_EVENT_SYNC) == OK
-        self.handle = out[0]
-
-    def hold(self, stream: Any) -> None:
-        """Submit a wait."""
-        assert self._lib.aclrtStreamWaitEvent(stream, self.handle) == OK
-
-    def open(self) -> None:
-        """Let waits pass."""
-        assert self._lib.aclrtRecordEvent(self.handle, self._null) == OK
-
-    def shut(self) -> None:
-        """Hold them again."""
-        assert self._lib.aclrtResetEvent(self.handle, self._null) == OK
 
 
 @pytest.fixture

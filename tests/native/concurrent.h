@@ -28,9 +28,9 @@ void in_threads(Body body) {
     }
 }
 
-inline aclrtStream new_stream() {
+inline aclrtStream new_stream(std::uint32_t priority = 0) {
     aclrtStream stream = nullptr;
-    CHECK_OK(aclrtCreateStream(&stream));
+    CHECK_OK(aclrtCreateStreamWithConfig(&stream, priority, 0));
     return stream;
 }
 

@@ -13,20 +13,15 @@
 #include <thread>
 
 #include "check.h"
+#include "concurrent.h"
 
 namespace {
 
 constexpr const char *kLooks = "200";       // ms after which a wait that is no deadlock is explained
 constexpr const char *kForLong = "600000";  // a text that comes sooner is that of a deadlock
 
-aclrtStream new_stream() {
-    aclrtStream stream = nullptr;
-    CHECK_OK(aclrtCreateStream(&stream));
-    return stream;
-}
-
 // With a bit of its own: may be waited for before it is recorded.
-aclrtEvent new_event() {
+aclrtEvent new_bit_event() {
     aclrtEvent event = nullptr;
     CHECK_OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));
     return event;
@@ -44,8 +39,8 @@ aclrtNotify new_notify() {
 void events() {
     aclrtStream a = new_stream();
     aclrtStream b = new_stream();
-    aclrtEvent x = new_event();
-    aclrtEvent y = new_event();
+    aclrtEvent x = new_bit_event();
+    aclrtEvent y = new_bit_event();
     CHECK_OK(aclrtStreamWaitEvent(a, x));
     CHECK_OK(aclrtRecordEvent(y, a));
     CHECK_OK(aclrtStreamWaitEvent(b, y));
@@ -56,7 +51,7 @@ void events() {
 void notify_and_event() {
     aclrtStream a = new_stream();
     aclrtStream b = new_stream();
-    aclrtEvent x = new_event();
+    aclrtEvent x = new_bit_event();
     aclrtNotify y = new_notify();
     CHECK_OK(aclrtStreamWaitEvent(a, x));
     CHECK_OK(aclrtRecordNotify(y, a));
@@ -107,7 +102,7 @@ void host_function_that_waits_for_another() {
 // The thread that would record the event waits for a place in the queue.
 void full_queue() {
     aclrtStream stream = new_stream();
-    aclrtEvent gate = new_event();
+    aclrtEvent gate = new_bit_event();
     CHECK_OK(aclrtStreamWaitEvent(stream, gate));
     std::uint8_t unused = 0;
     for (;;) {
@@ -118,7 +113,7 @@ void full_queue() {
 // The thread that would record the event has ended after the wait began.
 void thread_that_ended() {
     aclrtStream stream = new_stream();
-    CHECK_OK(aclrtStreamWaitEvent(stream, new_event()));
+    CHECK_OK(aclrtStreamWaitEvent(stream, new_bit_event()));
     std::thread([=] {
         CHECK_OK(aclrtSetDevice(0));
         CHECK_CODE(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, aclrtSynchronizeStreamWithTimeout(stream, 100));
@@ -133,7 +128,7 @@ std::function<void()> g_end;  // what another thread does when the parent has re
 
 void other_thread_records() {
     aclrtStream stream = new_stream();
-    aclrtEvent gate = new_event();
+    aclrtEvent gate = new_bit_event();
     CHECK_OK(aclrtStreamWaitEvent(stream, gate));
     g_end = [=] { CHECK_OK(aclrtRecordEvent(gate, new_stream())); };
     CHECK_OK(aclrtSynchronizeStream(stream));
@@ -157,7 +152,7 @@ void waiting_thread_records() {
     static std::promise<void> latch;
     aclrtStream stream = new_stream();
     aclrtStream busy = new_stream();
-    aclrtEvent gate = new_event();
+    aclrtEvent gate = new_bit_event();
     CHECK_OK(aclrtStreamWaitEvent(stream, gate));
     CHECK_OK(aclrtLaunchHostFunc(busy, [](void *) { latch.get_future().wait(); }, nullptr));
     std::thread second([=] {
@@ -173,7 +168,7 @@ void waiting_thread_records() {
 // A callback runs on the thread that takes callbacks: user code, that may record.
 void callback_records() {
     static aclrtStream stream = new_stream();
-    static aclrtEvent gate = new_event();
+    static aclrtEvent gate = new_bit_event();
     static std::promise<void> latch;
     std::promise<void> subscribed;
     aclrtStream reported = new_stream();
@@ -209,20 +204,21 @@ void record_of_another_process() {
     CHECK_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC));
     aclrtStream a = new_stream();
     aclrtStream b = new_stream();
-    aclrtEvent gate = new_event();
+    aclrtEvent gate = new_bit_event();
     CHECK_OK(aclrtStreamWaitEvent(a, gate));
     CHECK_OK(aclrtRecordEvent(event, a));
     CHECK_OK(aclrtStreamWaitEvent(b, event));
     g_end = [=] { CHECK_OK(aclrtRecordEvent(gate, new_stream())); };
     CHECK_OK(aclrtSynchronizeStream(b));
+    CHECK_OK(aclrtDestroyEvent(event));  // its shared memory would outlive _exit()
 }
 
 // Ends by itself, with a failure.
 void limited_wait_in_a_cycle() {
     aclrtStream a = new_stream();
     aclrtStream b = new_stream();
-    aclrtEvent x = new_event();
-    aclrtEvent y = new_event();
+    aclrtEvent x = new_bit_event();
+    aclrtEvent y = new_bit_event();
     CHECK_OK(aclrtStreamWaitEventWithTimeout(a, x, 1));
     CHECK_OK(aclrtRecordEvent(y, a));
     CHECK_OK(aclrtStreamWaitEvent(b, y));

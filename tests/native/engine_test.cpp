@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "check.h"
+#include "concurrent.h"
 #include "observe.h"
 
 using aclsim::Lock;
@@ -55,18 +56,6 @@ class Recorder final : public Observer {
     }
     std::vector<std::uint64_t> streams_;
 };
-
-aclrtStream new_stream(std::uint32_t priority = 0) {
-    aclrtStream stream = nullptr;
-    CHECK_OK(aclrtCreateStreamWithConfig(&stream, priority, 0));
-    return stream;
-}
-
-aclrtEvent new_event() {
-    aclrtEvent event = nullptr;
-    CHECK_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
-    return event;
-}
 
 void observers_see_every_step_and_edge() {
     aclrtStream a = new_stream();

@@ -1,13 +1,8 @@
 // A destroyed handle never names another object, however many objects are created after it.
 #include "check.h"
+#include "concurrent.h"
 
 namespace {
-
-aclrtEvent new_event() {
-    aclrtEvent event = nullptr;
-    CHECK_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
-    return event;
-}
 
 // One object at a time, so that all have the same place.
 void no_handle_comes_back() {

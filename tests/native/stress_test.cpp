@@ -30,7 +30,7 @@ void value_travels_through_a_ring() {
         std::array<aclrtStream, kStreams> streams{};
         std::array<aclrtEvent, kStreams> events{};
         auto *cells = device_memory<std::uint64_t>(kStreams);
-        std::generate(streams.begin(), streams.end(), new_stream);
+        std::generate(streams.begin(), streams.end(), [] { return new_stream(); });
         std::generate(events.begin(), events.end(), [] { return new_event(); });
         for (std::uint64_t round = 1; round <= kRounds; ++round) {
             CHECK_OK(aclrtMemcpyAsync(&cells[0], 8, &round, 8, ACL_MEMCPY_HOST_TO_DEVICE, streams[0]));

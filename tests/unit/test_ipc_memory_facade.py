@@ -242,7 +242,7 @@ def test_bad_processes(buffer: Buffer) -> None:
     IpcMemory(buffer, [1]).close()
 
 
-@pytest.mark.parametrize("key", [b"", b"no key at all", b"/ascend_rt-1-1", b"x" * 64, b"x" * 1000])
+@pytest.mark.parametrize("key", [b"", b"no key at all", b"/ascend_rt-1.1", b"x" * 64, b"x" * 1000])
 def test_what_is_no_key(key: bytes, device: Device) -> None:
     with pytest.raises(InvalidArgument):
         IpcMemory.open(key, SIZE)
@@ -290,6 +290,6 @@ def test_310b_has_none(child: Any) -> None:
                 function(*arguments)
             except errors.NotSupported as error:
                 return error.code
-        told([code_of(IpcMemory, Buffer(4 << 20)), code_of(IpcMemory.open, b"/ascend_rt-1-1", 4 << 20)])
+        told([code_of(IpcMemory, Buffer(4 << 20)), code_of(IpcMemory.open, b"/ascend_rt-1.1", 4 << 20)])
     """
     assert child(script, ASCEND_RT_SIM_PRODUCT="310B") == [207000, 207000]

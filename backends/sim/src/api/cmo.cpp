@@ -29,7 +29,7 @@ void require_bound(const ContextStream &stream) REQUIRES(engine_lock) {
 }
 
 // The runtime checks neither; the hardware needs both.
-void require_descriptor(Simulator &sim, const void *descriptor) REQUIRES(engine_lock) {
+void require_descriptor(Simulator &sim, const void *descriptor, AccessMode mode) REQUIRES(engine_lock) {
     const std::size_t size = CmoDescriptor::of_product().size;
     const bool is_device = sim.memory.space().locate(descriptor).place == Place::Device;
     if (!is_device || !sim.memory.space().is_live(descriptor, size) ||
@@ -37,7 +37,7 @@ void require_descriptor(Simulator &sim, const void *descriptor) REQUIRES(engine_
         fail(ACL_ERROR_RT_PARAM_INVALID, "cmoDesc %p is not %zu bytes of live device memory, aligned to %zu%s",
              descriptor, size, kDescriptorAlignment, explain_address(sim.memory, descriptor).c_str());
     }
-    note_use(sim.memory, descriptor, size, AccessMode::Read, "cmoDesc");
+    note_use(sim.memory, descriptor, size, mode, "cmoDesc");
 }
 
 // A barrier names operations that drop data; id 0 is that of all others.
@@ -153,8 +153,8 @@ aclError aclrtCmoSetDesc(void *cmoDesc, void *src, size_t size) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "cmoDesc or src is NULL, or size is 0");
         }
         require_working_context(sim);
-        require_descriptor(sim, cmoDesc);
-        note_use(sim.memory, src, size, AccessMode::Read, "src");
+        require_descriptor(sim, cmoDesc, AccessMode::Write);
+        note_use(sim.memory, src, size, AccessMode::None, "src");
         CmoDescriptor::of_product().write(cmoDesc, range_of(src, size));
     });
 }
@@ -174,7 +174,7 @@ aclError aclrtCmoAsyncWithDesc(void *cmoDesc, aclrtCmoType cmoType, aclrtStream 
         }
         ContextStream &on = require_own_stream(sim, stream);
         require_bound(on);
-        require_descriptor(sim, cmoDesc);
+        require_descriptor(sim, cmoDesc, AccessMode::ReadWrite);  // the call completes what the task reads
         sim.core.admit(lock, on);
         CmoDescriptor::of_product().write_head(cmoDesc, cmoType);
         sim.core.submit(on, DescribedCmoTask(sim.memory, cmoType, cmoDesc));

@@ -1,7 +1,6 @@
 // Counting notifies: 950 only, and NULL is seen before the chip is (events_streams_sync.md section 6 [obs]).
-#include "tasks/cnt_notify.h"
-
 #include "api/entry.h"
+#include "tasks/notify.h"
 
 using namespace aclsim;
 

@@ -25,16 +25,6 @@ void require_transfer_kind(aclrtMemcpyKind kind) {
     }
 }
 
-// Kind 5: the source is read before the call returns.
-class BufferedCopyTask final : public CopyTask {
-  public:
-    BufferedCopyTask(Executor &workers, void *destination, std::vector<unsigned char> buffer)
-        : CopyTask(workers, Transfer::plain(destination, buffer.data(), buffer.size())), buffer_(std::move(buffer)) {}
-
-  private:
-    std::vector<unsigned char> buffer_;  // moving it keeps its address
-};
-
 // What a buffer holds could be copied once only. The default stream is never bound.
 void require_unbound(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     const ContextStream *on = sim.core.registry().find<ContextStream>(stream);

@@ -4,6 +4,7 @@
 #include "api/entry.h"
 #include "tasks/copy.h"
 #include "tasks/reduce.h"
+#include "tasks/trace.h"
 
 using namespace aclsim;
 
@@ -38,12 +39,6 @@ void require_runtime_memory(Simulator &sim, const void *address, std::size_t siz
     }
     require_live(sim.memory, address, size, mode, name);
 }
-
-class TraceTask final : public Task {
-  public:
-    TaskKind kind() const override { return TaskKind::Trace; }
-    Start start(Stream &) override { return Start::Done; }
-};
 
 }  // namespace
 
@@ -136,6 +131,8 @@ aclError aclrtProfTrace(void *userdata, int32_t length, aclrtStream stream) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%d bytes are not 1 to %d", length, kLongestTrace);
         }
         ContextStream &on = require_own_stream(sim, stream);
+        note_use(sim.memory, userdata, static_cast<std::uint64_t>(length), AccessMode::Read, "userdata");
+        sim.core.note_done_with_memory();  // the task has a copy
         sim.core.admit(lock, on);
         sim.core.submit(on, TraceTask());
     });

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "api/entry.h"
+#include "tasks/prefetch.h"
 
 using namespace aclsim;
 
@@ -57,23 +58,6 @@ void get_attribute(Simulator &sim, aclrtMemManagedRangeAttribute attribute, cons
     std::fill_n(values, room, ManagedMemory::kNoLocation);
     std::copy_n(ids.begin(), std::min(room, ids.size()), values);
 }
-
-// Populates the pages, as a prefetch does at its destination. The memory may have been freed meanwhile.
-class PrefetchTask final : public Task {
-  public:
-    PrefetchTask(Simulator &sim, const void *pointer, std::size_t size) : sim_(sim), pointer_(pointer), size_(size) {}
-    TaskKind kind() const override { return TaskKind::Prefetch; }
-    Start start(Stream &) override REQUIRES(engine_lock) {
-        return sim_.memory.managed_memory.contains(pointer_, size_) ? Start::Run : Start::Done;
-    }
-    void run() override { populate_pages(pointer_, size_); }
-    Executor *executor() override { return &sim_.core.workers(); }
-
-  private:
-    Simulator &sim_;
-    const void *pointer_;
-    std::size_t size_;
-};
 
 void require_no_flags(std::uint64_t flags) {
     if (flags != 0) {
@@ -181,7 +165,7 @@ aclError aclrtMemManagedPrefetchAsync(const void *ptr, size_t size, aclrtMemMana
         require_managed(sim, ptr, size);
         note_use(sim.memory, ptr, size, AccessMode::Read, "ptr");
         sim.core.admit(lock, require_own(sim, on));
-        sim.core.submit(on, PrefetchTask(sim, ptr, size));
+        sim.core.submit(on, PrefetchTask(sim.memory, ptr, size));
     });
 }
 
@@ -212,7 +196,7 @@ aclError aclrtMemManagedPrefetchBatchAsync(const void **ptrs, size_t *sizes, siz
             ContextStream &on = require_own_stream(sim, stream);  // again: admit() may have waited
             sim.core.admit(lock, on);
             note_use(sim.memory, ptrs[i], sizes[i], AccessMode::Read, "ptrs");
-            sim.core.submit(on, PrefetchTask(sim, ptrs[i], sizes[i]));
+            sim.core.submit(on, PrefetchTask(sim.memory, ptrs[i], sizes[i]));
         }
     });
 }

@@ -339,7 +339,7 @@ aclError aclrtMemP2PMap(void *devPtr, size_t size, int32_t dstDevId, uint64_t fl
             fail(ACL_ERROR_RT_PARAM_INVALID, "%zu bytes at %p are not live device memory%s", size, devPtr,
                  explain_address(sim.memory, devPtr).c_str());
         }
-        note_use(sim.memory, devPtr, size, AccessMode::ReadWrite, "devPtr");
+        note_use(sim.memory, devPtr, size, AccessMode::None, "devPtr");
         if (&peer != &device && device.accessible_peers.count(peer.physical_id) == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "access to device %d is not enabled: aclrtDeviceEnablePeerAccess",
                  dstDevId);

@@ -23,6 +23,8 @@ std::string running(TaskKind kind) {
             return "a callback";
         case TaskKind::Reduce:
             return "a reduction";
+        case TaskKind::Random:
+            return "random numbers";
         case TaskKind::Fill:
             return "a fill of memory";
         case TaskKind::Cmo:

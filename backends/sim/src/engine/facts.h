@@ -44,7 +44,12 @@ enum class Ordering : std::uint8_t { Event, IpcEvent, Notify, Value, Barrier, Mo
 // How a thread of the program comes to know that a task is done.
 enum class Learned : std::uint8_t { Synchronized, Queried, CalledBack };
 
-enum class AccessMode : std::uint8_t { Read, Write, ReadWrite };
+enum class AccessMode : std::uint8_t {
+    Read,
+    Write,
+    ReadWrite,
+    None,  // the call only names the memory, as the operand of a later task
+};
 
 struct Access {
     const void *address;

@@ -30,6 +30,7 @@ enum class TaskKind : std::uint8_t {
     ValueWrite,
     ValueWait,
     Reduce,
+    Random,
     Trace,
     Prefetch,
     Cmo,

@@ -1,5 +1,6 @@
 #include "memory/allocator.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "machine/context.h"
@@ -16,11 +17,12 @@ thread_local bool t_is_in_callback = false;
 
 // Gives workspace back to the memory that it comes from; an application's workspace has none.
 struct Release {
-    AddressSpace *memory;
+    Memory *memory;
     std::uint32_t device;
     void operator()(void *address) const REQUIRES(engine_lock) {
         if (memory != nullptr) {
-            memory->free_internal(device, address);
+            note_release(*memory, address);
+            memory->space().free_internal(device, address);
         }
     }
 };
@@ -125,10 +127,15 @@ void run_on_heap(Memory &memory, Stream &stream, std::size_t bytes) REQUIRES(eng
     Device &device = device_of(stream);
     AddressSpace &space = memory.space();
     Workspace workspace(bytes == 0 ? nullptr : space.allocate_internal(device.physical_id, bytes),
-                        Release{&space, device.physical_id});
-    if (bytes != 0 && workspace == nullptr) {
-        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "a workspace of %zu bytes does not fit: %llu bytes are free on device %u",
-             bytes, static_cast<unsigned long long>(space.device(device.physical_id).free_bytes()), device.user_id);
+                        Release{&memory, device.physical_id});
+    if (bytes != 0) {
+        if (workspace == nullptr) {
+            fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
+                 "a workspace of %zu bytes does not fit: %llu bytes are free on device %u", bytes,
+                 static_cast<unsigned long long>(space.device(device.physical_id).free_bytes()), device.user_id);
+        }
+        note_allocation(memory, workspace.get(), bytes);
+        note_use(memory, workspace.get(), bytes, AccessMode::ReadWrite, "workspace");
     }
     memory.core.submit(stream, OperatorTask(memory, std::move(workspace), bytes));
 }
@@ -143,6 +150,22 @@ const Allocators::Registration *Allocators::find(aclrtStream stream) const {
 // Only after a synchronization can the application know that the operator is done; that it happens to be complete does
 // not count.
 bool Allocators::Use::is_settled() const { return !stream || stream->is_destroyed || stream->synchronized >= sequence; }
+
+// The application may end an allocator that serves no stream, and have another one at the same address.
+void Allocators::remove(aclrtStream stream) {
+    const auto found = registrations_.find(stream);
+    if (found == registrations_.end()) {
+        return;
+    }
+    const aclrtAllocator object = found->second.allocator.object;
+    registrations_.erase(found);
+    const bool serves_another = std::any_of(registrations_.begin(), registrations_.end(),
+                                            [object](const auto &it) { return it.second.allocator.object == object; });
+    const auto use = uses_.find(object);
+    if (!serves_another && use != uses_.end() && !use->second.is_in_turn) {
+        uses_.erase(use);
+    }
+}
 
 void Allocators::forget_settled() {
     for (auto use = uses_.begin(); use != uses_.end();) {

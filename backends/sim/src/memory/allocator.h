@@ -41,7 +41,7 @@ class Allocators {
     void add(aclrtStream stream, const Registration &registration) REQUIRES(engine_lock) {
         registrations_[stream] = registration;
     }
-    void remove(aclrtStream stream) REQUIRES(engine_lock) { registrations_.erase(stream); }
+    void remove(aclrtStream stream) REQUIRES(engine_lock);
     const Registration *find(aclrtStream stream) const REQUIRES(engine_lock);
 
     // One operator at a time works with an allocator, so that its callbacks are never called concurrently.

@@ -1,8 +1,10 @@
 #include "memory/memory.h"
 
+#include <cstring>
 #include <utility>
 
 #include "support/config.h"
+#include "support/error.h"
 
 namespace aclsim {
 
@@ -15,13 +17,31 @@ AddressSpace &Memory::space() {
     return *space_;
 }
 
+void *Memory::overflow_status(Context &context) {
+    if (context.overflow_address == nullptr) {
+        void *status = space().allocate_internal(context.device.physical_id, kOverflowStatusSize);
+        if (status == nullptr) {
+            fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "device %u has no memory left", context.device.user_id);
+        }
+        note_allocation(*this, status, kOverflowStatusSize);
+        std::memset(status, 0, kOverflowStatusSize);
+        context.overflow_address = status;
+    }
+    return context.overflow_address;
+}
+
 bool Memory::free_device_block(const void *address) {
     if (!space().is_device_block(address)) {
         return false;
     }
     note_release(*this, address);
+    return_device_block(address);
+    return true;
+}
+
+void Memory::return_device_block(const void *address) {
     ipc_memory.forget(address);
-    return space().free_device(address);
+    space().free_device(address);
 }
 
 void Memory::context_closed(Context &context) {

@@ -22,8 +22,13 @@ class Memory final : public Resident {
   public:
     explicit Memory(Machine &machine_of_all);
     AddressSpace &space() REQUIRES(engine_lock);  // reserved at the first use
+    // What the operators of a context report overflows in; made at the first call, and freed with the context.
+    static constexpr std::size_t kOverflowStatusSize = 64;
+    void *overflow_status(Context &context) REQUIRES(engine_lock);
     // A block of aclrtMalloc; false: there is none that starts there.
     bool free_device_block(const void *address) REQUIRES(engine_lock);
+    // The same of such a block that observers know to be freed.
+    void return_device_block(const void *address) REQUIRES(engine_lock);
 
     void context_closed(Context &context) override REQUIRES(engine_lock);
     void device_closed(Device &device) override REQUIRES(engine_lock);

@@ -75,7 +75,7 @@ class FreeTask final : public Task {
             return Start::Done;
         }
         memory_.core.observers().tell(&Observer::free_reached, number_);
-        memory_.free_device_block(address_);
+        memory_.return_device_block(address_);
         return Start::Done;
     }
     void cancel(Stream &) override REQUIRES(engine_lock) {

@@ -1,10 +1,13 @@
 #include "memory/shared_memory.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
@@ -15,8 +18,6 @@
 
 namespace aclsim {
 namespace {
-
-constexpr char kPrefix[] = "/ascend_rt-";
 
 // The pieces of this process. A process that ends without having given them back does so at its exit, but not a forked
 // child: they are its parent's.
@@ -31,7 +32,7 @@ Live &live() {
     return *instance;
 }
 
-// The process's number, so that leftovers of a killed one are recognised, and what tells its pieces apart.
+// The process's number, which makes names easy to attribute, and what tells its pieces apart.
 constexpr int kRandomBits = 40;
 
 std::uint64_t new_number() {
@@ -40,70 +41,117 @@ std::uint64_t new_number() {
     return static_cast<std::uint64_t>(getpid()) << kRandomBits | (bits & ((1ULL << kRandomBits) - 1));
 }
 
-constexpr std::size_t whole_size(std::size_t data_size) { return data_size + 64; }
+int open_file(const std::string &name, int more_flags) {
+    return shm_open(name.c_str(), O_RDWR | O_CLOEXEC | more_flags, S_IRUSR | S_IWUSR);
+}
+
+// Becomes a user of the file; false: it was removed meanwhile.
+bool lock_shared(int file) {
+    int code = 0;
+    do {
+        code = flock(file, LOCK_SH);  // waits for at most the time that a removal takes
+    } while (code != 0 && errno == EINTR);
+    struct stat status = {};
+    return code == 0 && fstat(file, &status) == 0 && status.st_nlink > 0;
+}
+
+// Ends the use of the file, and removes its name if there is no other user. Of two that end at once, one at least finds
+// none: the kernel gives up the shared lock before it tries for the exclusive one.
+void unlock(int file, const std::string &name) {
+    if (flock(file, LOCK_EX | LOCK_NB) == 0) {
+        shm_unlink(name.c_str());
+    }
+    close(file);
+}
+
+// What killed processes have left.
+void remove_unused() {
+    DIR *directory = opendir("/dev/shm");
+    if (directory == nullptr) {
+        return;
+    }
+    while (const dirent *found = readdir(directory)) {
+        const std::string name = std::string("/") + found->d_name;
+        if (SharedMemory::number_of(name)) {
+            const int file = open_file(name, 0);
+            if (file >= 0) {
+                unlock(file, name);
+            }
+        }
+    }
+    closedir(directory);
+}
 
 }  // namespace
 
 std::string SharedMemory::name_of(std::uint64_t number) {
     char name[kNameSize];
-    std::snprintf(name, sizeof name, "%s%llu-%llx", kPrefix, static_cast<unsigned long long>(number >> kRandomBits),
+    std::snprintf(name, sizeof name, "/ascend_rt-%llu.%llx", static_cast<unsigned long long>(number >> kRandomBits),
                   static_cast<unsigned long long>(number & ((1ULL << kRandomBits) - 1)));
     return name;
 }
 
-SharedMemory::Block *SharedMemory::map(int file, std::size_t size) {
-    void *address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    close(file);
-    return address == MAP_FAILED ? nullptr : static_cast<Block *>(address);
-}
-
-std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t data_size) {
-    const std::uint64_t number = new_number();
-    const std::string name = name_of(number);
-    const std::size_t size = whole_size(data_size);
-    const int file = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
-    Block *block = file >= 0 && ftruncate(file, static_cast<off_t>(size)) == 0 ? map(file, size) : nullptr;
-    if (block == nullptr) {
-        shm_unlink(name.c_str());
-        fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host gives no shared memory for an IPC object");
-    }
-    block->users = 1;
-    return std::shared_ptr<SharedMemory>(new SharedMemory(number, block, size));
-}
-
-std::shared_ptr<SharedMemory> SharedMemory::open(const std::string &name, std::size_t data_size) {
+std::optional<std::uint64_t> SharedMemory::number_of(const std::string &name) {
     unsigned long long process = 0;
     unsigned long long bits = 0;
-    char rest = 0;
-    if (std::sscanf(name.c_str(), "/ascend_rt-%llu-%llx%c", &process, &bits, &rest) != 2) {
-        return nullptr;
+    if (std::sscanf(name.c_str(), "/ascend_rt-%llu.%llx", &process, &bits) != 2) {
+        return std::nullopt;
     }
     const std::uint64_t number = process << kRandomBits | bits;
-    const std::size_t size = whole_size(data_size);
-    const int file = name == name_of(number) ? shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0) : -1;
-    struct stat status = {};
-    if (file < 0 || fstat(file, &status) != 0 || status.st_size != static_cast<off_t>(size)) {
-        if (file >= 0) {
-            close(file);
-        }
-        return nullptr;
-    }
-    Block *block = map(file, size);
-    if (block == nullptr) {
-        return nullptr;
-    }
-    std::uint32_t users = block->users.load();
-    while (users > 0 && !block->users.compare_exchange_weak(users, users + 1)) {
-    }
-    if (users == 0) {  // its last user is about to remove it
-        munmap(block, size);
-        return nullptr;
-    }
-    return std::shared_ptr<SharedMemory>(new SharedMemory(number, block, size));
+    return name == name_of(number) ? std::optional(number) : std::nullopt;
 }
 
-SharedMemory::SharedMemory(std::uint64_t number, Block *block, std::size_t size)
-    : number_(number), name_(name_of(number)), block_(block), size_(size) {
+std::shared_ptr<SharedMemory> SharedMemory::map(std::uint64_t number, int file, std::size_t size) {
+    void *address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (address == MAP_FAILED) {
+        return nullptr;
+    }
+    return std::shared_ptr<SharedMemory>(new SharedMemory(number, file, address, size));
+}
+
+std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
+    static std::once_flag cleaned;
+    std::call_once(cleaned, remove_unused);
+    while (true) {
+        const std::uint64_t number = new_number();
+        const int file = open_file(name_of(number), O_CREAT | O_EXCL);
+        if (file >= 0 && !lock_shared(file)) {
+            close(file);  // another process took the new file for one that nobody uses
+            continue;
+        }
+        std::shared_ptr<SharedMemory> piece;
+        if (file >= 0 && ftruncate(file, static_cast<off_t>(size)) == 0) {
+            piece = map(number, file, size);
+        }
+        if (piece == nullptr) {
+            if (file >= 0) {
+                unlock(file, name_of(number));
+            }
+            fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host gives no shared memory for an IPC object");
+        }
+        return piece;
+    }
+}
+
+std::shared_ptr<SharedMemory> SharedMemory::open(const std::string &name, std::size_t size) {
+    const std::optional<std::uint64_t> number = number_of(name);
+    const int file = number ? open_file(name, 0) : -1;
+    if (file < 0) {
+        return nullptr;
+    }
+    std::shared_ptr<SharedMemory> piece;
+    struct stat status = {};
+    if (lock_shared(file) && fstat(file, &status) == 0 && status.st_size == static_cast<off_t>(size)) {
+        piece = map(*number, file, size);
+    }
+    if (piece == nullptr) {
+        unlock(file, name);
+    }
+    return piece;
+}
+
+SharedMemory::SharedMemory(std::uint64_t number, int file, void *address, std::size_t size)
+    : number_(number), name_(name_of(number)), file_(file), address_(address), size_(size) {
     static const int registered = std::atexit(release_all);
     (void)registered;
     const std::lock_guard<std::mutex> guard(live().mutex);
@@ -115,14 +163,10 @@ SharedMemory::~SharedMemory() {
     if (live().pieces.erase(this) > 0) {
         release();
     }
-    munmap(block_, size_);
+    munmap(address_, size_);
 }
 
-void SharedMemory::release() {
-    if (block_->users.fetch_sub(1) == 1) {
-        shm_unlink(name_.c_str());
-    }
-}
+void SharedMemory::release() { unlock(file_, name_); }
 
 // The memory stays mapped: a worker may still use it.
 void SharedMemory::release_all() {

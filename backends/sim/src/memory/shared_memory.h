@@ -1,10 +1,14 @@
 // A piece of memory that processes share by name: what IPC events, IPC notifies and exports of memory are made of.
+//
+// Every user holds a shared lock on the piece's file, which the kernel takes back however the process ends. Nobody uses
+// a piece of which an exclusive lock can be had: the last user removes the name, or, if it was killed, the next process
+// that creates a piece. Locks, unlike process ids, mean the same to processes in different containers.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace aclsim {
@@ -25,6 +29,7 @@ class SharedMemory {
     }
     // The number in a name: it stands for the name where a handle has no room for one.
     static std::string name_of(std::uint64_t number);
+    static std::optional<std::uint64_t> number_of(const std::string &name);
     ~SharedMemory();
     SharedMemory(const SharedMemory &) = delete;
     SharedMemory &operator=(const SharedMemory &) = delete;
@@ -33,24 +38,21 @@ class SharedMemory {
     std::uint64_t number() const { return number_; }
     template <class T>
     T &as() const {
-        return *reinterpret_cast<T *>(block_->data);
+        return *static_cast<T *>(address_);
     }
 
   private:
-    struct Block {
-        std::atomic<std::uint32_t> users;   // the last one removes the name
-        alignas(64) unsigned char data[1];  // as many as create() was asked for
-    };
-    SharedMemory(std::uint64_t number, Block *block, std::size_t size);
-    static std::shared_ptr<SharedMemory> create(std::size_t data_size);
-    static std::shared_ptr<SharedMemory> open(const std::string &name, std::size_t data_size);
-    static Block *map(int file, std::size_t size);
+    SharedMemory(std::uint64_t number, int file, void *address, std::size_t size);
+    static std::shared_ptr<SharedMemory> create(std::size_t size);
+    static std::shared_ptr<SharedMemory> open(const std::string &name, std::size_t size);
+    static std::shared_ptr<SharedMemory> map(std::uint64_t number, int file, std::size_t size);
     void release();
     static void release_all();
 
     const std::uint64_t number_;
     const std::string name_;
-    Block *const block_;
+    const int file_;
+    void *const address_;
     const std::size_t size_;
 };
 

@@ -105,13 +105,17 @@ void CmoTask::run() { operate(type_, range_); }
 
 Executor *TaggedCmoTask::executor() { return &core_.workers(); }
 
-Start DescribedCmoTask::start(Stream &) {
+Start DescribedCmoTask::start(Stream &stream) {
     const CmoDescriptor &layout = CmoDescriptor::of_product();
-    if (!memory_.space().is_live(descriptor_, layout.size)) {
-        result = ACL_ERROR_RT_DRV_INTERNAL_ERROR;  // the descriptor was freed after the call
+    if (!memory_.space().is_live(descriptor_, layout.size)) {  // it was freed after the call
+        memory_.core.note_found(stream, {descriptor_, layout.size, AccessMode::Read, "cmoDesc"}, false);
+        result = ACL_ERROR_RT_DRV_INTERNAL_ERROR;
         return Start::Done;
     }
     range_ = layout.read(descriptor_);
+    if (memory_.space().locate(range_.address).place != Place::Unregistered) {
+        memory_.core.note_found(stream, {range_.address, range_.length, AccessMode::Read, "src"}, true);
+    }
     return Start::Run;
 }
 

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "engine/stream.h"
 #include "engine/task.h"
@@ -79,6 +81,16 @@ class CopyTask : public DataTask {
   protected:
     bool perform(const Interruption &interruption) const override { return transfer_.move(interruption); }
     Transfer transfer_;
+};
+
+// ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE: the source was read before the call returned.
+class BufferedCopyTask final : public CopyTask {
+  public:
+    BufferedCopyTask(Executor &workers, void *destination, std::vector<unsigned char> buffer)
+        : CopyTask(workers, Transfer::plain(destination, buffer.data(), buffer.size())), buffer_(std::move(buffer)) {}
+
+  private:
+    std::vector<unsigned char> buffer_;  // moving it keeps its address
 };
 
 class FillTask final : public DataTask {

@@ -16,7 +16,7 @@ constexpr TaskKind kRepeatable[] = {
     TaskKind::Record,     TaskKind::Wait,         TaskKind::Reset,      TaskKind::Copy,       TaskKind::Fill,
     TaskKind::Reduce,     TaskKind::HostFunction, TaskKind::ValueWrite, TaskKind::ValueWait,  TaskKind::NotifyRecord,
     TaskKind::NotifyWait, TaskKind::Trace,        TaskKind::Cmo,        TaskKind::CmoBarrier, TaskKind::Activate,
-    TaskKind::GraphEnd,   TaskKind::Conditional,
+    TaskKind::GraphEnd,   TaskKind::Conditional, TaskKind::Random,
 };
 
 bool is_repeatable(const Task &task) {

@@ -9,14 +9,51 @@
 
 namespace aclsim {
 
+namespace {
+
+// A second record before a wait has no effect.
+constexpr aclrtCntNotifyRecordInfo kSetBit{ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, 1};
+
+std::uint32_t changed(std::uint32_t value, const aclrtCntNotifyRecordInfo &info) {
+    switch (info.mode) {
+        case ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE:
+            return value + info.value;
+        case ACL_RT_CNT_NOTIFY_RECORD_BIT_OR_MODE:
+            return value | info.value;
+        case ACL_RT_CNT_NOTIFY_RECORD_BIT_AND_MODE:
+            return value & info.value;
+        default:
+            return info.value;
+    }
+}
+
+bool is_satisfied(std::uint32_t value, const aclrtCntNotifyWaitInfo &info) {
+    switch (info.mode) {
+        case ACL_RT_CNT_NOTIFY_WAIT_LESS_MODE:
+            return value < info.value;
+        case ACL_RT_CNT_NOTIFY_WAIT_BIGGER_MODE:
+            return value > info.value;
+        case ACL_RT_CNT_NOTIFY_WAIT_BIGGER_OR_EQUAL_MODE:
+            return value >= info.value;
+        case ACL_RT_CNT_NOTIFY_WAIT_EQUAL_WITH_BITMASK_MODE:
+            return (value & info.value) == info.value;
+        default:
+            return value == info.value;
+    }
+}
+
+}  // namespace
+
 class NotifyRecordTask final : public Task {
   public:
-    NotifyRecordTask(Core &core, Ref<Notify> notify) : core_(core), notify_(std::move(notify)) {}
+    NotifyRecordTask(Core &core, Ref<AnyNotify> notify, const aclrtCntNotifyRecordInfo &info)
+        : core_(core), notify_(std::move(notify)), info_(info) {}
     TaskKind kind() const override { return TaskKind::NotifyRecord; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         notify_->records_.remove(stream, *this);
-        notify_->set_by_ = stream.point(*this);
-        notify_->bit().store(1);  // a second record before a wait has no effect
+        notify_->changed_by_ = stream.point(*this);
+        std::atomic<std::uint32_t> &value = notify_->value();
+        value = changed(value, info_);  // of a shared one: 1, whatever it was
         notify_->waiters_.wake(core_);
         return Start::Done;
     }
@@ -25,51 +62,91 @@ class NotifyRecordTask final : public Task {
 
   private:
     Core &core_;
-    Ref<Notify> notify_;
+    Ref<AnyNotify> notify_;
+    aclrtCntNotifyRecordInfo info_;
 };
 
 class NotifyWaitTask final : public ConditionTask {
   public:
-    NotifyWaitTask(Core &core, Ref<Notify> notify, std::uint32_t timeout_s)
-        : ConditionTask(core, timeout_s, notify->is_shared()), notify_(std::move(notify)) {}
+    NotifyWaitTask(Core &core, Ref<AnyNotify> notify, const aclrtCntNotifyWaitInfo &info)
+        : ConditionTask(core, info.timeout, notify->is_shared()), notify_(std::move(notify)), info_(info) {}
     TaskKind kind() const override { return TaskKind::NotifyWait; }
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
         causes.any = true;
         notify_->records_.add_causes(causes);
         causes.list.push_back({nullptr, 0, notify_->is_shared() ? Outside::OtherProcess : Outside::Host});
     }
-    std::string awaited() const override { return "notify " + std::to_string(notify_->id); }
+    std::string awaited() const override REQUIRES(engine_lock) { return notify_->text(); }
 
   protected:
     bool polls() const override REQUIRES(engine_lock) {
         return notify_->is_shared();
     }  // perhaps exported after the submission
-    bool try_pass() override { return notify_->bit().exchange(0) != 0; }
-    Waiters &waiters() override { return notify_->waiters_; }
-    void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
-        core_.observers().tell(&Observer::ordered, notify_->set_by_, stream.point(*this), Ordering::Notify);
+    bool try_pass() override REQUIRES(engine_lock) {
+        std::atomic<std::uint32_t> &value = notify_->value();
+        std::uint32_t found = value;
+        do {
+            if (!is_satisfied(found, info_)) {
+                return false;
+            }
+        } while (info_.isClear != 0 && !value.compare_exchange_weak(found, 0));  // one wait takes it
+        return true;
     }
+    void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
+        core_.observers().tell(&Observer::ordered, notify_->changed_by_, stream.point(*this), Ordering::Notify);
+    }
+    Waiters &waiters() override { return notify_->waiters_; }
 
   private:
-    Ref<Notify> notify_;
+    Ref<AnyNotify> notify_;
+    aclrtCntNotifyWaitInfo info_;
 };
 
-Notify::Notify(Device &owner, std::uint32_t notify_id, std::shared_ptr<SharedMemory> memory)
-    : device(owner), id(notify_id), shared_(std::move(memory)), owns_id_(shared_ == nullptr) {}
+// --- AnyNotify -------------------------------------------------------------------------------------------------------
 
-Notify::~Notify() {
+AnyNotify::~AnyNotify() {
     if (owns_id_) {
         device.notify_ids.release(id);
     }
 }
 
-Ref<Notify> Notify::create(Core &core, Device &device) {
+std::uint32_t AnyNotify::take_id(Device &device) {
     std::uint32_t id = 0;
     if (!device.notify_ids.acquire(id)) {
         fail(ACL_ERROR_RT_NO_NOTIFY_RESOURCE, "device %u gives out no more notifies; %u are in use", device.user_id,
              device.notify_ids.in_use());
     }
-    auto notify = make_ref<Notify>(device, id, nullptr);
+    return id;
+}
+
+void AnyNotify::record(Core &core, Lock &lock, Stream &stream, const aclrtCntNotifyRecordInfo &info) {
+    const Ref<AnyNotify> self(this);
+    core.admit(lock, stream);
+    core.submit(stream, NotifyRecordTask(core, self, info));
+}
+
+void AnyNotify::wait(Core &core, Lock &lock, Stream &stream, const aclrtCntNotifyWaitInfo &info) {
+    const Ref<AnyNotify> self(this);
+    core.admit(lock, stream);
+    core.submit(stream, NotifyWaitTask(core, self, info));
+}
+
+// --- CntNotify -------------------------------------------------------------------------------------------------------
+
+Ref<CntNotify> CntNotify::create(Core &core, Device &device) {
+    auto notify = make_ref<CntNotify>(device, take_id(device));
+    core.registry().add(notify);
+    return notify;
+}
+
+std::string CntNotify::text() {
+    return "counting notify " + std::to_string(id) + ", which is at " + std::to_string(count_);
+}
+
+// --- Notify ----------------------------------------------------------------------------------------------------------
+
+Ref<Notify> Notify::create(Core &core, Device &device) {
+    auto notify = make_ref<Notify>(device, take_id(device), nullptr);
     core.registry().add(notify);
     return notify;
 }
@@ -89,23 +166,17 @@ Ref<Notify> Notify::import_key(Core &core, Device &device, const std::string &ke
     return notify;
 }
 
-void Notify::record(Core &core, Lock &lock, Stream &stream) {
-    const Ref<Notify> self(this);
-    core.admit(lock, stream);
-    core.submit(stream, NotifyRecordTask(core, self));
-}
+void Notify::record(Core &core, Lock &lock, Stream &stream) { AnyNotify::record(core, lock, stream, kSetBit); }
 
 void Notify::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s) {
-    const Ref<Notify> self(this);
-    core.admit(lock, stream);
-    core.submit(stream, NotifyWaitTask(core, self, timeout_s));
+    AnyNotify::wait(core, lock, stream, {ACL_RT_CNT_NOTIFY_WAIT_BIGGER_MODE, 0, timeout_s, /*isClear=*/1, {}});
 }
 
 const std::string &Notify::export_key(Core &core, bool checks_process) {
     core.timer().start();  // waits that are blocked already poll from now on
     shared_ = SharedMemory::create<Shared>();
     Shared &shared = shared_->as<Shared>();
-    shared.bit = local_.load();
+    shared.bit = bit_.load();
     shared.id = id;
     shared.device = device.physical_id;
     const std::int32_t own = getpid();

@@ -1,4 +1,5 @@
-// Notifies: one bit that a record sets and one wait takes (events_streams_sync.md section 5), also between processes.
+// Notifies: a number that records change and waits compare (events_streams_sync.md sections 5 and 6). Of a plain notify
+// it is one bit, which a record sets and a wait takes, also between processes; a counting notify of the 950 shows all.
 #pragma once
 
 #include <atomic>
@@ -6,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "abi/acl.h"
 #include "engine/lock.h"
 #include "engine/pending.h"
 #include "engine/registry.h"
@@ -18,34 +20,79 @@ namespace aclsim {
 class Core;
 struct Device;
 
-class Notify final : public Object {
+class AnyNotify : public Object {
+  public:
+    ~AnyNotify() override;
+
+    Device &device;
+    const std::uint32_t id;
+
+  protected:
+    AnyNotify(Device &owner, std::uint32_t notify_id, bool owns_id) : device(owner), id(notify_id), owns_id_(owns_id) {}
+    // Fails with ACL_ERROR_RT_NO_NOTIFY_RESOURCE if the device has none left.
+    static std::uint32_t take_id(Device &device) REQUIRES(engine_lock);
+
+    void record(Core &core, Lock &lock, Stream &stream, const aclrtCntNotifyRecordInfo &info) REQUIRES(engine_lock);
+    void wait(Core &core, Lock &lock, Stream &stream, const aclrtCntNotifyWaitInfo &info) REQUIRES(engine_lock);
+    // Other processes may change it at the same time.
+    virtual std::atomic<std::uint32_t> &value() REQUIRES(engine_lock) = 0;
+    virtual bool is_shared() const REQUIRES(engine_lock) { return false; }
+    virtual std::string text() REQUIRES(engine_lock) = 0;
+
+    Waiters waiters_;
+
+  private:
+    friend class NotifyRecordTask;
+    friend class NotifyWaitTask;
+    const bool owns_id_;
+    PendingTasks records_;                      // of this process
+    Point changed_by_ GUARDED_BY(engine_lock);  // the newest record of this process
+};
+
+class CntNotify final : public AnyNotify {
+  public:
+    static constexpr Kind kKind = Kind::CntNotify;
+    static Ref<CntNotify> create(Core &core, Device &device) REQUIRES(engine_lock);
+    CntNotify(Device &owner, std::uint32_t notify_id) : AnyNotify(owner, notify_id, true) {}
+    using AnyNotify::record;
+    using AnyNotify::wait;
+
+  protected:
+    std::atomic<std::uint32_t> &value() override { return count_; }
+    std::string text() override;
+
+  private:
+    std::atomic<std::uint32_t> count_{0};
+};
+
+class Notify final : public AnyNotify {
   public:
     static constexpr Kind kKind = Kind::Notify;
 
-    // Fails with ACL_ERROR_RT_NO_NOTIFY_RESOURCE if the device has none left.
     static Ref<Notify> create(Core &core, Device &device) REQUIRES(engine_lock);
     // A notify of another process, or of this one. nullptr: no such key; fails with ACL_ERROR_RT_NO_PERMISSION if the
     // process is not among those that the exporter named.
     static Ref<Notify> import_key(Core &core, Device &device, const std::string &key) REQUIRES(engine_lock);
-    Notify(Device &owner, std::uint32_t notify_id, std::shared_ptr<SharedMemory> memory);
-    ~Notify() override;
+    Notify(Device &owner, std::uint32_t notify_id, std::shared_ptr<SharedMemory> memory)
+        : AnyNotify(owner, notify_id, memory == nullptr), shared_(std::move(memory)) {}
 
     void record(Core &core, Lock &lock, Stream &stream) REQUIRES(engine_lock);
     void wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s) REQUIRES(engine_lock);
-    void clear() REQUIRES(engine_lock) { bit().store(0); }
+    void clear() REQUIRES(engine_lock) { value().store(0); }
 
-    bool is_shared() const REQUIRES(engine_lock) { return shared_ != nullptr; }
+    bool is_shared() const override REQUIRES(engine_lock) { return shared_ != nullptr; }
     // Makes it known to other processes; returns the key.
     const std::string &export_key(Core &core, bool checks_process) REQUIRES(engine_lock);
     void permit(const std::int32_t *processes, std::size_t count) REQUIRES(engine_lock);
     std::uint32_t creator_device() const REQUIRES(engine_lock);
 
-    Device &device;
-    const std::uint32_t id;
+  protected:
+    std::atomic<std::uint32_t> &value() override REQUIRES(engine_lock) {
+        return shared_ ? shared_->as<Shared>().bit : bit_;
+    }
+    std::string text() override { return "notify " + std::to_string(id); }
 
   private:
-    friend class NotifyRecordTask;
-    friend class NotifyWaitTask;
     static constexpr std::size_t kProcesses = 256;
     struct Shared {
         std::atomic<std::uint32_t> bit;
@@ -53,14 +100,9 @@ class Notify final : public Object {
         std::uint32_t device;
         PermittedProcesses<kProcesses> importers;
     };
-    std::atomic<std::uint32_t> &bit() { return shared_ ? shared_->as<Shared>().bit : local_; }
 
-    std::atomic<std::uint32_t> local_{0};
+    std::atomic<std::uint32_t> bit_{0};
     std::shared_ptr<SharedMemory> shared_;
-    PendingTasks records_;                  // of this process
-    Point set_by_ GUARDED_BY(engine_lock);  // the newest record of this process that has set the bit
-    Waiters waiters_;
-    bool owns_id_ GUARDED_BY(engine_lock) = true;
 };
 
 }  // namespace aclsim

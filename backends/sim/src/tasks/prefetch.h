@@ -1,0 +1,29 @@
+// Prefetching of managed memory (memory_cmo_allocator.md section 5).
+#pragma once
+
+#include <cstddef>
+
+#include "engine/task.h"
+#include "memory/memory.h"
+
+namespace aclsim {
+
+// Populates the pages, as a prefetch does at its destination. The memory may have been freed meanwhile.
+class PrefetchTask final : public Task {
+  public:
+    PrefetchTask(Memory &memory, const void *pointer, std::size_t size)
+        : memory_(memory), pointer_(pointer), size_(size) {}
+    TaskKind kind() const override { return TaskKind::Prefetch; }
+    Start start(Stream &) override REQUIRES(engine_lock) {
+        return memory_.managed_memory.contains(pointer_, size_) ? Start::Run : Start::Done;
+    }
+    void run() override { populate_pages(pointer_, size_); }
+    Executor *executor() override { return &memory_.core.workers(); }
+
+  private:
+    Memory &memory_;
+    const void *pointer_;
+    std::size_t size_;
+};
+
+}  // namespace aclsim

@@ -1,0 +1,52 @@
+// Random numbers (random.md): Philox 4x32 with 10 rounds. The key is the seed; the counter of the first block of four
+// words is in device memory. How words become numbers is undocumented, and docs/simulator.md says how it is done here.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "abi/acl.h"
+#include "tasks/copy.h"
+
+namespace aclsim {
+
+// A block of four words, or the number of one, least significant word first.
+using PhiloxBlock = std::array<std::uint32_t, 4>;
+PhiloxBlock philox(PhiloxBlock counter, std::uint64_t key);
+
+// Of an element; 0 for a data type of which there are no random numbers.
+std::size_t random_element_size(aclDataType type);
+// A mask has a bit per element.
+std::uint64_t random_result_size(const aclrtRandomNumTaskInfo &info, std::uint64_t count);
+// What a parameter says: its value, or the address of the value; and how many bytes a value of that type has there.
+std::uint64_t random_value(const aclrtRandomParaInfo &parameter, std::size_t size);
+std::size_t random_value_size(const aclrtRandomParaInfo &parameter, std::size_t size);
+
+class RandomTask final : public DataTask {
+  public:
+    static constexpr std::size_t kParametersSize = 16;
+    static constexpr std::size_t kCounterSize = 16;
+    RandomTask(Memory &memory, const aclrtRandomNumTaskInfo &info);
+    TaskKind kind() const override { return TaskKind::Random; }
+    Start start(Stream &stream) override REQUIRES(engine_lock);
+
+  protected:
+    bool perform(const Interruption &interruption) const override;
+
+  private:
+    bool read(const Stream &stream) REQUIRES(engine_lock);
+    bool read_value(const Stream &stream, const aclrtRandomParaInfo &parameter, std::size_t size, const char *name,
+                    std::uint64_t &value) const REQUIRES(engine_lock);
+    bool is_there(const Stream &stream, const Access &access) const REQUIRES(engine_lock);
+
+    Memory &memory_;
+    aclrtRandomNumTaskInfo info_;
+    // Read when the task starts:
+    std::uint64_t parameters_[2] = {};
+    std::uint64_t seed_ = 0;
+    std::uint64_t count_ = 0;
+    PhiloxBlock counter_{};
+};
+
+}  // namespace aclsim

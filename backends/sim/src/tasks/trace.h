@@ -1,0 +1,15 @@
+// A mark for the profiler (device_context_init_errors.md section 10, aclrtProfTrace): it has its place in the stream,
+// and does nothing as long as nothing is profiled.
+#pragma once
+
+#include "engine/task.h"
+
+namespace aclsim {
+
+class TraceTask final : public Task {
+  public:
+    TaskKind kind() const override { return TaskKind::Trace; }
+    Start start(Stream &) override REQUIRES(engine_lock) { return Start::Done; }
+};
+
+}  // namespace aclsim
