@@ -6,6 +6,7 @@
 
 #include "engine/core.h"
 #include "support/error.h"
+#include "tasks/capture.h"
 #include "tasks/graph.h"
 
 namespace aclsim {
@@ -101,7 +102,8 @@ class ActivateTask final : public Task {
 Start Execution::proceed(Stream &stream, const Task &task) {
     model_->waiters_.remove(stream);
     if (run_ == nullptr && model_->run_ == nullptr) {
-        run_ = model_->begin({stream.serial, task.sequence - 1});
+        const auto binding = std::exchange(binding_, nullptr);
+        run_ = model_->begin({stream.serial, task.sequence - 1}, binding.get());
     }
     if (run_ == nullptr || !run_->has_ended()) {
         model_->waiters_.add(stream);
@@ -117,6 +119,8 @@ void Execution::cancel(Stream &stream) {
     model_->waiters_.remove(stream);
     if (is_under_way()) {
         model_->stop(stream.abort_reason);
+    } else if (binding_) {
+        binding_->cancel(stream);
     }
 }
 
@@ -129,7 +133,8 @@ std::vector<Ref<Stream>> Execution::parts() const { return is_under_way() ? mode
 // In a stream that executes nothing it waits for ever, and does not count.
 class LaunchTask final : public Task {
   public:
-    LaunchTask(Ref<Model> model, bool counts) : execution_(std::move(model)), counts_(counts) {}
+    LaunchTask(Ref<Model> model, std::unique_ptr<LaunchBinding> binding, bool counts)
+        : execution_(std::move(model), std::move(binding)), counts_(counts) {}
     TaskKind kind() const override { return TaskKind::Model; }
 
     Start start(Stream &stream) override REQUIRES(engine_lock) {
@@ -325,7 +330,7 @@ void Model::close_handles() {
 
 // --- executing -------------------------------------------------------------------------------------------------------
 
-std::shared_ptr<Model::Run> Model::begin(const Point &before) {
+std::shared_ptr<Model::Run> Model::begin(const Point &before, LaunchBinding *binding) {
     const auto run = run_ = std::make_shared<Run>(Ref<Model>(this));
     for (Track &track : tracks_) {
         track.is_started = false;
@@ -338,6 +343,9 @@ std::shared_ptr<Model::Run> Model::begin(const Point &before) {
     }
     has_run_ = true;
     prepare();
+    if (binding != nullptr) {
+        binding->apply();
+    }
     for (Track &track : tracks_) {
         if (track.is_head) {
             play(track, before);
@@ -432,7 +440,7 @@ void Model::launch(Lock &lock, Stream &stream) {
         idle_.notify_all();
         throw;
     }
-    core_.submit(stream, LaunchTask(keep, counts));
+    core_.submit(stream, LaunchTask(keep, bind_launch(stream), counts));
 }
 
 aclError Model::execute(Lock &lock, Time deadline) {
@@ -514,7 +522,7 @@ Ref<Graph> Models::create_graph(Context &context) {
 
 Ref<Graph> Models::create_sub_graph(Graph &parent) {
     auto graph = make_ref<Graph>(machine_, parent.context, created_++);
-    graph->parent = &parent;
+    graph->is_sub_graph = true;
     core_.registry().add(graph);
     parent.sub_graphs.push_back(graph);
     return graph;
@@ -552,6 +560,9 @@ void Models::erase(const Model &model) {
 }
 
 void Models::context_closes(Context &context) {
+    while (Capture *capture = machine_.capture_modes.first_in(context)) {
+        capture->end();
+    }
     for (const auto &model : models_[&context]) {
         if (core_.registry().find<Model>(model->handle()) != nullptr) {  // its destruction is not under way
             core_.registry().remove(*model);
