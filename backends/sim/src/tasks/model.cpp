@@ -217,7 +217,10 @@ void Model::end_task(const Stream &stream) {
     if (stream.keeper != this) {
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not bound to model %u", stream.id, id);
     }
-    end_ = end_ == nullptr ? &stream : end_;
+    if (!has_end_) {
+        end_ = &stream;
+        has_end_ = true;
+    }
 }
 
 void Model::require_repeatable(const Stream &stream) const {
@@ -256,10 +259,11 @@ void Model::keep_tasks() {
     is_built_ = true;
 }
 
+// What comes after the model was built is none of it, and runs by itself (section B4 [obs]).
 void Model::require_open(const Stream &stream) const {
-    if (is_built_ || end_ == &stream) {
-        fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u takes no more tasks: model %u is built, or its end task is there",
-             stream.id, id);
+    if (!is_built_ && end_ == &stream) {
+        fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u takes no more tasks: the end task of model %u is there", stream.id,
+             id);
     }
 }
 

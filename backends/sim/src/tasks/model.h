@@ -76,7 +76,7 @@ class Model : public Object, public TaskKeeper {
     void submit_activation(Lock &lock, Stream &stream, const Stream &activated) REQUIRES(engine_lock);
     // Fails unless the stream, which is bound, still takes tasks.
     void require_open(const Stream &stream) const override REQUIRES(engine_lock);
-    virtual bool is_executable() const REQUIRES(engine_lock) { return is_built_ && end_ != nullptr; }
+    virtual bool is_executable() const REQUIRES(engine_lock) { return is_built_ && has_end_; }
 
     // --- looking at ------------------------------------------------------------------------------------------------
     Streams streams() const REQUIRES(engine_lock);
@@ -159,7 +159,8 @@ class Model : public Object, public TaskKeeper {
     Stream *first_at_work() const REQUIRES(engine_lock);
 
     std::vector<Track> tracks_ GUARDED_BY(engine_lock);
-    const Stream *end_ GUARDED_BY(engine_lock) = nullptr;  // where the end task is
+    const Stream *end_ GUARDED_BY(engine_lock) = nullptr;  // where the end task is, unless that was unbound
+    bool has_end_ GUARDED_BY(engine_lock) = false;
     bool is_built_ GUARDED_BY(engine_lock) = false;
     bool has_run_ GUARDED_BY(engine_lock) = false;
     std::uint32_t launches_ GUARDED_BY(engine_lock) = 0;  // that are queued, wait or execute
