@@ -77,7 +77,7 @@ Ref<Graph> end(Simulator &sim, Lock &lock, Capture &capture) REQUIRES(engine_loc
         if (graph->capture != nullptr) {
             capture.end();
         }
-        if (failure.code != ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD && graph->parent == nullptr) {
+        if (failure.code != ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD && !graph->is_sub_graph) {
             sim.models.destroy(lock, *graph);
         }
         throw;
@@ -113,7 +113,7 @@ aclError aclmdlRICaptureToModelRIBegin(aclrtStream stream, aclmdlRI modelRI, acl
         require_supported();
         require_named_stream(sim, stream);
         Graph *const graph = require_model(sim, modelRI).as_graph();
-        if (graph == nullptr || graph->parent == nullptr) {
+        if (graph == nullptr || !graph->is_sub_graph) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "modelRI is no sub graph of aclmdlRIAddCondTask");
         }
         require_mode(mode);
@@ -159,7 +159,7 @@ aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI *modelRI) {
         ContextStream &named = require_named_stream(sim, stream);
         require_capturable_flags(named);
         const Capture *known = capture_of(named);
-        if (known != nullptr && known->graph->parent == nullptr && modelRI == nullptr) {
+        if (known != nullptr && !known->graph->is_sub_graph && modelRI == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "modelRI is NULL");
         }
         Capture &capture = require_capture(require_free_stream(require_own(sim, named)));

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "api/entry.h"
+#include "api/model.h"
 #include "support/text.h"
 #include "tasks/capture.h"
 
@@ -93,12 +93,19 @@ void associate(std::int8_t &first, std::uint32_t flag) {
 
 // EXTERNAL records and waits exist only in the capture of a graph, for events made by aclrtCreateEventExWithFlag with
 // ACL_EVENT_SYNC alone.
-[[noreturn]] void refuse_external(const Event &event, std::int8_t &first) {
+void exchange_external(Simulator &sim, Lock &lock, Event &event, ContextStream *named, ExternalEvent::Use use)
+    REQUIRES(engine_lock) {
     if (event.mode != Event::Mode::New || event.flags != ACL_EVENT_SYNC) {
         refuse_kind("this kind of");
     }
-    associate(first, ACL_EVENT_RECORD_EXTERNAL);
-    fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, "the stream is not being captured");
+    associate(use == ExternalEvent::Use::Record ? event.record_flag : event.wait_flag, ACL_EVENT_RECORD_EXTERNAL);
+    Capture *const capture = named == nullptr ? nullptr : capture_of(*named);
+    if (capture == nullptr) {
+        fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, "the stream is not being captured");
+    }
+    require_software_queues();
+    require_root(*capture->graph);
+    capture->exchange(lock, require_own(sim, *named), event, use);
 }
 
 // A model executes its records and waits again and again, so the event must keep its bit: K2, or none at all as K4.
@@ -142,7 +149,8 @@ aclError record(Function function, aclrtEvent event, aclrtStream stream, std::ui
         ContextStream *const named = require_named_stream(sim, stream);
         refuse_device_only(found);
         if (flag == ACL_EVENT_RECORD_EXTERNAL) {
-            refuse_external(found, found.record_flag);
+            exchange_external(sim, lock, found, named, ExternalEvent::Use::Record);
+            return;
         }
         associate(found.record_flag, flag);
         ContextStream &on = require_own(sim, named);
@@ -444,7 +452,9 @@ aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint
         require_supported();
         Event &found = require_event(sim, event);
         if (flag == ACL_EVENT_WAIT_EXTERNAL) {
-            refuse_external(found, found.wait_flag);
+            ContextStream *const named = require_named_stream(sim, stream);
+            exchange_external(sim, lock, found, named, ExternalEvent::Use::Wait);
+            return;
         }
         wait(sim, lock, stream, found, timeout == kUseGlobalTimeout ? sim.op_wait_timeout_s : timeout);
     });

@@ -18,21 +18,19 @@ Model &require_registering_model(Simulator &sim, aclmdlRI model) REQUIRES(engine
     return require_root(require_model(sim, model));
 }
 
-// Fills the array as far as it goes; without one, tells how much there is (section B6).
-template <class Handles>
-void answer(const std::vector<Handles> &found, void **array, std::uint32_t &count) {
+// Without an array, how much there is; else the rest of the array is NULL (section B6).
+void answer(const std::vector<void *> &found, void **array, std::uint32_t &count) {
     const auto number = static_cast<std::uint32_t>(found.size());
-    const std::uint32_t room = count;
+    const std::uint32_t room = array == nullptr ? number : count;
+    count = std::min(room, number);
     if (array == nullptr) {
-        count = number;
         return;
     }
-    std::copy_n(found.begin(), std::min(room, number), array);
     if (room < number) {
         fail(ACL_ERROR_RT_INSUFFICIENT_INPUT_ARRAY, "the array has %u elements, and there are %u", room, number);
     }
+    std::copy(found.begin(), found.end(), array);
     std::fill(array + number, array + room, nullptr);
-    count = number;
 }
 
 void write_file(const char *path, const std::string &text) {
@@ -98,6 +96,7 @@ aclError aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask *tasks, uint3
         std::vector<void *> handles(count);
         for (std::size_t i = 0; tasks != nullptr && i < std::min<std::size_t>(count, *numTasks); ++i) {
             handles[i] = model.named_task(found, i).handle();
+            tasks[i] = handles[i];  // also if not all of them fit, unlike streams [obs]
         }
         answer(handles, tasks, *numTasks);
     });

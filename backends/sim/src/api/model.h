@@ -24,9 +24,8 @@ inline Model &require_own_model(Simulator &sim, aclmdlRI model) REQUIRES(engine_
 // A sub graph is executed, looked at and destroyed with its root alone.
 inline Model &require_root(Model &model) REQUIRES(engine_lock) {
     const Graph *graph = model.as_graph();
-    if (graph != nullptr && graph->parent != nullptr) {
-        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "graph %u is a sub graph of graph %u", graph->id,
-                          graph->parent->id);
+    if (graph != nullptr && graph->is_sub_graph) {
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "graph %u is a sub graph of another one", graph->id);
     }
     return model;
 }

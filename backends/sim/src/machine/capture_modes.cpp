@@ -13,14 +13,20 @@ thread_local aclmdlRICaptureMode t_exchange = ACL_MODEL_RI_CAPTURE_MODE_GLOBAL;
 
 }  // namespace
 
-void CaptureModes::enter(const void *capture, const Context &context, aclmdlRICaptureMode mode) {
-    entries_.push_back({capture, &context, mode, thread_number()});
+void CaptureModes::enter(Capture &capture, const Context &context, aclmdlRICaptureMode mode) {
+    entries_.push_back({&capture, &context, mode, thread_number()});
 }
 
-void CaptureModes::leave(const void *capture) {
+void CaptureModes::leave(const Capture &capture) {
     entries_.erase(
-        std::remove_if(entries_.begin(), entries_.end(), [&](const Entry &it) { return it.capture == capture; }),
+        std::remove_if(entries_.begin(), entries_.end(), [&](const Entry &it) { return it.capture == &capture; }),
         entries_.end());
+}
+
+Capture *CaptureModes::first_in(const Context &context) const {
+    const auto found =
+        std::find_if(entries_.begin(), entries_.end(), [&](const Entry &it) { return it.context == &context; });
+    return found == entries_.end() ? nullptr : found->capture;
 }
 
 int CaptureModes::strictest_in(const Context &context) const {

@@ -9,14 +9,16 @@
 
 namespace aclsim {
 
+class Capture;
 class Context;
 
 // Guarded by the engine's lock.
 class CaptureModes {
   public:
     // A capture begins in the calling thread, and ends.
-    void enter(const void *capture, const Context &context, aclmdlRICaptureMode mode) REQUIRES(engine_lock);
-    void leave(const void *capture) REQUIRES(engine_lock);
+    void enter(Capture &capture, const Context &context, aclmdlRICaptureMode mode) REQUIRES(engine_lock);
+    void leave(const Capture &capture) REQUIRES(engine_lock);
+    Capture *first_in(const Context &context) const REQUIRES(engine_lock);  // nullptr: there is none
     bool captures_in(const Context &context) const REQUIRES(engine_lock) {
         return !entries_.empty() && strictest_in(context) != kNone;
     }
@@ -32,7 +34,7 @@ class CaptureModes {
   private:
     static constexpr int kNone = ACL_MODEL_RI_CAPTURE_MODE_RELAXED + 1;  // less strict than any mode
     struct Entry {
-        const void *capture;
+        Capture *capture;
         const Context *context;
         aclmdlRICaptureMode mode;
         std::uint32_t thread;

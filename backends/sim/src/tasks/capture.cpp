@@ -17,7 +17,7 @@ constexpr std::uint32_t kTasksPerCall = 3;
 
 Capture::Capture(Machine &machine, Ref<Graph> captured_graph, aclmdlRICaptureMode capture_mode)
     : graph(std::move(captured_graph)), mode(capture_mode), thread(thread_number()), machine_(machine) {
-    machine_.capture_modes.enter(this, graph->context, mode);
+    machine_.capture_modes.enter(*this, graph->context, mode);
     graph->capture = this;
     graph->status = Graph::Status::Capturing;
 }
@@ -102,6 +102,18 @@ void Capture::wait(Lock &lock, ContextStream &stream, Event &event, std::uint32_
         invalidate();
         throw;
     }
+}
+
+void Capture::exchange(Lock &lock, ContextStream &stream, Event &event, ExternalEvent::Use use) {
+    for (const auto &external : graph->external_events) {
+        if (external->event == &event) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "graph %u records or waits for this event externally already", graph->id);
+        }
+    }
+    ContextStream &hidden = take(stream, /*is_kernel=*/false);
+    machine_.core.admit(lock, hidden);
+    graph->external_events.push_back(std::make_shared<ExternalEvent>(ExternalEvent{Ref<Event>(event), use}));
+    submit_external(machine_.core, hidden, graph->external_events.back());
 }
 
 // --- task groups -----------------------------------------------------------------------------------------------------
@@ -202,7 +214,7 @@ void Capture::require_complete() const {
 
 void Capture::end() {
     const Ref<Capture> keep(this);
-    machine_.capture_modes.leave(this);
+    machine_.capture_modes.leave(*this);
     for (const CapturedEvent &it : events_) {
         it.event->captured = it.event->captured == &it ? nullptr : it.event->captured;
     }

@@ -29,6 +29,8 @@ class Capture final : public Diversion {
     void record(Lock &lock, ContextStream &stream, Event &event) REQUIRES(engine_lock);
     // The newest record of the event is in this capture.
     void wait(Lock &lock, ContextStream &stream, Event &event, std::uint32_t timeout_s) REQUIRES(engine_lock);
+    // With a stream outside. Fails for an event that the graph uses so already; the capture stays valid.
+    void exchange(Lock &lock, ContextStream &stream, Event &event, ExternalEvent::Use use) REQUIRES(engine_lock);
 
     // --- task groups: one at a time in a graph ---------------------------------------------------------------------
     void begin_group(ContextStream &stream) REQUIRES(engine_lock);

@@ -12,22 +12,28 @@ namespace {
 
 class ConditionalTask final : public Task {
   public:
-    ConditionalTask(Ref<Condition> condition, aclmdlRICondTaskType type, std::vector<Ref<Graph>> graphs)
-        : condition_(std::move(condition)), type_(type), graphs_(std::move(graphs)) {}
+    ConditionalTask(Core &core, Ref<Condition> condition, aclmdlRICondTaskType type, std::vector<Ref<Graph>> graphs)
+        : core_(core), condition_(std::move(condition)), type_(type), graphs_(std::move(graphs)) {
+        core_.timer().start();
+    }
     TaskKind kind() const override { return TaskKind::Conditional; }
 
+    // A loop begins one execution each time it is started, and then comes back by the timer: what needs no thread would
+    // else go round with the engine locked.
     Start start(Stream &stream) override REQUIRES(engine_lock) {
-        while (under_way_ || begins()) {
-            if (under_way_->proceed(stream, *this) == Start::Blocked) {
-                return Start::Blocked;
-            }
-            result = under_way_->result();
-            under_way_.reset();
-            if (result != ACL_SUCCESS || type_ != ACL_MODEL_RI_COND_TYPE_WHILE) {
-                break;
-            }
+        if (!under_way_ && !begins()) {
+            return Start::Done;
         }
-        return Start::Done;
+        if (under_way_->proceed(stream, *this) == Start::Blocked) {
+            return Start::Blocked;
+        }
+        result = under_way_->result();
+        under_way_.reset();
+        if (type_ != ACL_MODEL_RI_COND_TYPE_WHILE || result != ACL_SUCCESS || condition_->value() == 0) {
+            return Start::Done;
+        }
+        core_.timer().poll(stream);
+        return Start::Blocked;
     }
     void cancel(Stream &stream) override REQUIRES(engine_lock) {
         if (under_way_) {
@@ -35,11 +41,19 @@ class ConditionalTask final : public Task {
             under_way_.reset();
         }
     }
-    void add_causes(Causes &causes) const override REQUIRES(engine_lock) { under_way_->model().add_causes(causes); }
+    void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
+        if (under_way_) {
+            under_way_->model().add_causes(causes);
+        } else {
+            causes.list.push_back({nullptr, 0, Outside::Clock});
+        }
+    }
     std::vector<Ref<Stream>> parts() const override REQUIRES(engine_lock) {
         return under_way_ ? under_way_->parts() : std::vector<Ref<Stream>>();
     }
-    std::string awaited() const override { return "sub graph " + std::to_string(under_way_->model().id); }
+    std::string awaited() const override {
+        return under_way_ ? "sub graph " + std::to_string(under_way_->model().id) : "the next turn of its loop";
+    }
 
   private:
     // false: the condition selects no graph.
@@ -53,6 +67,7 @@ class ConditionalTask final : public Task {
         return true;
     }
 
+    Core &core_;
     Ref<Condition> condition_;
     aclmdlRICondTaskType type_;
     std::vector<Ref<Graph>> graphs_;
@@ -91,7 +106,7 @@ std::uint64_t Condition::value() const { return __atomic_load_n(cell_, __ATOMIC_
 
 void submit_conditional(Core &core, Stream &stream, const Ref<Condition> &condition, aclmdlRICondTaskType type,
                         std::vector<Ref<Graph>> graphs) {
-    core.submit(stream, ConditionalTask(condition, type, std::move(graphs)));
+    core.submit(stream, ConditionalTask(core, condition, type, std::move(graphs)));
 }
 
 }  // namespace aclsim

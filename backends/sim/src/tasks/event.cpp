@@ -190,6 +190,15 @@ void Event::record(Core &core, Lock &lock, Stream &stream) {
     core.submit(stream, RecordTask(core, std::move(self), signal_, records_));
 }
 
+std::unique_ptr<Task> Event::make_record(Core &core, Stream &launching) {
+    renew_signal();
+    ++records_;
+    recorded_ = true;
+    complete_ = seen_ = was_reset_ = false;
+    note_record(launching);
+    return std::make_unique<RecordTask>(core, Ref<Event>(this), signal_, records_);
+}
+
 bool Event::is_satisfied_for(const Stream &stream) const {
     if (ipc || has_fixed_signal()) {
         return false;  // a fixed signal may still be set by an earlier record

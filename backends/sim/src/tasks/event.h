@@ -82,6 +82,10 @@ class Event final : public Object {
     void record(Core &core, Lock &lock, Stream &stream) REQUIRES(engine_lock);
     void wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s) REQUIRES(engine_lock);
     void reset(Core &core, Lock &lock, Stream &stream) REQUIRES(engine_lock);
+    // For a graph that a stream is about to launch, as its next task. A record that is the newest from now on, and
+    // complete when the task, which the graph executes, is; and what a wait in the graph would wait for, or nullptr.
+    std::unique_ptr<Task> make_record(Core &core, Stream &launching) REQUIRES(engine_lock);
+    Ref<Signal> awaited_signal() const REQUIRES(engine_lock) { return recorded_ && !was_reset_ ? signal_ : nullptr; }
 
     bool was_recorded() const REQUIRES(engine_lock) { return ipc ? ipc->newest() > 0 : recorded_; }
     bool is_complete() const REQUIRES(engine_lock) { return ipc ? ipc->is_complete(ipc->newest()) : complete_; }

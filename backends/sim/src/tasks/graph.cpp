@@ -112,9 +112,6 @@ void Graph::prepare() {
 }
 
 void Graph::close_handles() {
-    if (capture != nullptr) {  // its context ends
-        capture->end();
-    }
     Model::close_handles();
     changed_.clear();
     const auto forget = [&](const auto &objects) REQUIRES(engine_lock) {

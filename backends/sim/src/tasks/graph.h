@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "machine/machine.h"
+#include "tasks/external_event.h"
 #include "tasks/model.h"
 
 namespace aclsim {
@@ -49,13 +50,17 @@ class Graph final : public Model {
 
     Status status GUARDED_BY(engine_lock) = Status::New;
     Capture *capture GUARDED_BY(engine_lock) = nullptr;
-    bool caches_op_info GUARDED_BY(engine_lock) = false;    // ACL_STREAM_ATTR_CACHE_OP_INFO of its capture
-    const Graph *parent GUARDED_BY(engine_lock) = nullptr;  // whose conditional task executes it; nullptr: no sub graph
+    bool caches_op_info GUARDED_BY(engine_lock) = false;  // ACL_STREAM_ATTR_CACHE_OP_INFO of its capture
+    bool is_sub_graph GUARDED_BY(engine_lock) = false;    // that a conditional task of another graph executes
     std::vector<Ref<Graph>> sub_graphs GUARDED_BY(engine_lock);
     std::vector<Ref<Condition>> conditions GUARDED_BY(engine_lock);
     std::vector<Ref<TaskGroup>> groups GUARDED_BY(engine_lock);
+    ExternalEvents external_events GUARDED_BY(engine_lock);
 
   protected:
+    std::unique_ptr<LaunchBinding> bind_launch(Stream &stream) override REQUIRES(engine_lock) {
+        return bind_external(core_, stream, external_events);
+    }
     void prepare() override REQUIRES(engine_lock);
 
   private:

@@ -6,6 +6,7 @@
 
 #include "engine/core.h"
 #include "support/error.h"
+#include "tasks/capture.h"
 #include "tasks/graph.h"
 
 namespace aclsim {
@@ -111,7 +112,8 @@ class ActivateTask final : public Task {
 Start Execution::proceed(Stream &stream, const Task &task) {
     model_->waiters_.remove(stream);
     if (run_ == nullptr && model_->run_ == nullptr) {
-        run_ = model_->begin({stream.serial, task.sequence - 1});
+        const auto binding = std::exchange(binding_, nullptr);
+        run_ = model_->begin({stream.serial, task.sequence - 1}, binding.get());
     }
     if (run_ == nullptr || !run_->has_ended()) {
         model_->waiters_.add(stream);
@@ -127,6 +129,8 @@ void Execution::cancel(Stream &stream) {
     model_->waiters_.remove(stream);
     if (is_under_way()) {
         model_->stop(stream.abort_reason);
+    } else if (binding_) {
+        binding_->cancel(stream);
     }
 }
 
@@ -139,7 +143,8 @@ std::vector<Ref<Stream>> Execution::parts() const { return is_under_way() ? mode
 // In a stream that executes nothing it waits for ever, and does not count.
 class LaunchTask final : public Task {
   public:
-    LaunchTask(Ref<Model> model, bool counts) : execution_(std::move(model)), counts_(counts) {}
+    LaunchTask(Ref<Model> model, std::unique_ptr<LaunchBinding> binding, bool counts)
+        : execution_(std::move(model), std::move(binding)), counts_(counts) {}
     TaskKind kind() const override { return TaskKind::Model; }
 
     Start start(Stream &stream) override REQUIRES(engine_lock) {
@@ -222,7 +227,10 @@ void Model::end_task(const Stream &stream) {
     if (stream.keeper != this) {
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not bound to model %u", stream.id, id);
     }
-    end_ = end_ == nullptr ? &stream : end_;
+    if (!has_end_) {
+        end_ = &stream;
+        has_end_ = true;
+    }
 }
 
 void Model::require_repeatable(const Stream &stream) const {
@@ -261,10 +269,11 @@ void Model::keep_tasks() {
     is_built_ = true;
 }
 
+// What comes after the model was built is none of it, and runs by itself (section B4 [obs]).
 void Model::require_open(const Stream &stream) const {
-    if (is_built_ || end_ == &stream) {
-        fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u takes no more tasks: model %u is built, or its end task is there",
-             stream.id, id);
+    if (!is_built_ && end_ == &stream) {
+        fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u takes no more tasks: the end task of model %u is there", stream.id,
+             id);
     }
 }
 
@@ -335,7 +344,7 @@ void Model::close_handles() {
 
 // --- executing -------------------------------------------------------------------------------------------------------
 
-std::shared_ptr<Model::Run> Model::begin(const Point &before) {
+std::shared_ptr<Model::Run> Model::begin(const Point &before, LaunchBinding *binding) {
     const auto run = run_ = std::make_shared<Run>(Ref<Model>(this));
     for (Track &track : tracks_) {
         track.is_started = false;
@@ -348,6 +357,9 @@ std::shared_ptr<Model::Run> Model::begin(const Point &before) {
     }
     has_run_ = true;
     prepare();
+    if (binding != nullptr) {
+        binding->apply();
+    }
     for (Track &track : tracks_) {
         if (track.is_head) {
             play(track, before);
@@ -443,7 +455,7 @@ void Model::launch(Lock &lock, Stream &stream) {
         idle_.notify_all();
         throw;
     }
-    core_.submit(stream, LaunchTask(keep, counts));
+    core_.submit(stream, LaunchTask(keep, bind_launch(stream), counts));
 }
 
 aclError Model::execute(Lock &lock, Time deadline) {
@@ -525,7 +537,7 @@ Ref<Graph> Models::create_graph(Context &context) {
 
 Ref<Graph> Models::create_sub_graph(Graph &parent) {
     auto graph = make_ref<Graph>(machine_, parent.context, created_++);
-    graph->parent = &parent;
+    graph->is_sub_graph = true;
     core_.registry().add(graph);
     parent.sub_graphs.push_back(graph);
     return graph;
@@ -563,6 +575,9 @@ void Models::erase(const Model &model) {
 }
 
 void Models::context_closes(Context &context) {
+    while (Capture *capture = machine_.capture_modes.first_in(context)) {
+        capture->end();
+    }
     for (const auto &model : models_[&context]) {
         if (core_.registry().find<Model>(model->handle()) != nullptr) {  // its destruction is not under way
             core_.registry().remove(*model);

@@ -29,6 +29,14 @@ namespace aclsim {
 class Graph;
 class Model;
 
+// What is settled for an execution when it is launched, before those launched earlier have begun.
+class LaunchBinding {
+  public:
+    virtual ~LaunchBinding() = default;
+    virtual void apply() REQUIRES(engine_lock) = 0;                 // the execution begins
+    virtual void cancel(Stream &stream) REQUIRES(engine_lock) = 0;  // it will not begin
+};
+
 // A task of a model as the user names it (aclmdlRITask), and what is attached to it.
 class ModelTask final : public Object {
   public:
@@ -68,7 +76,7 @@ class Model : public Object, public TaskKeeper {
     void submit_activation(Lock &lock, Stream &stream, const Stream &activated) REQUIRES(engine_lock);
     // Fails unless the stream, which is bound, still takes tasks.
     void require_open(const Stream &stream) const override REQUIRES(engine_lock);
-    virtual bool is_executable() const REQUIRES(engine_lock) { return is_built_ && end_ != nullptr; }
+    virtual bool is_executable() const REQUIRES(engine_lock) { return is_built_ && has_end_; }
 
     // --- looking at ------------------------------------------------------------------------------------------------
     Streams streams() const REQUIRES(engine_lock);
@@ -113,7 +121,9 @@ class Model : public Object, public TaskKeeper {
     std::map<aclrtCallback, void *> destroy_callbacks GUARDED_BY(engine_lock);
 
   protected:
-    // Begins before every execution, before its tasks are queued.
+    // The stream's next task is to be a launch.
+    virtual std::unique_ptr<LaunchBinding> bind_launch(Stream &) REQUIRES(engine_lock) { return nullptr; }
+    // An execution begins; its tasks have not been queued yet.
     virtual void prepare() REQUIRES(engine_lock) {}
     // From here on its streams execute the tasks that they have.
     void keep_tasks() REQUIRES(engine_lock);
@@ -142,14 +152,15 @@ class Model : public Object, public TaskKeeper {
     void forget_tasks(Track &track) REQUIRES(engine_lock);
     void require_repeatable(const Stream &stream) const REQUIRES(engine_lock);
     // What the execution, or what is played of it, comes after; none if the host executes the model.
-    std::shared_ptr<Run> begin(const Point &before) REQUIRES(engine_lock);
+    std::shared_ptr<Run> begin(const Point &before, LaunchBinding *binding = nullptr) REQUIRES(engine_lock);
     void play(Track &track, const Point &before) REQUIRES(engine_lock);
     void activate(const Stream &stream, const Point &before) REQUIRES(engine_lock);
     void end(Run &run) REQUIRES(engine_lock);
     Stream *first_at_work() const REQUIRES(engine_lock);
 
     std::vector<Track> tracks_ GUARDED_BY(engine_lock);
-    const Stream *end_ GUARDED_BY(engine_lock) = nullptr;  // where the end task is
+    const Stream *end_ GUARDED_BY(engine_lock) = nullptr;  // where the end task is, unless that was unbound
+    bool has_end_ GUARDED_BY(engine_lock) = false;
     bool is_built_ GUARDED_BY(engine_lock) = false;
     bool has_run_ GUARDED_BY(engine_lock) = false;
     std::uint32_t launches_ GUARDED_BY(engine_lock) = 0;  // that are queued, wait or execute
@@ -173,7 +184,8 @@ inline Task &ModelTask::task() const { return model.task(stream, index); }
 // One execution of a model as work of a task in another stream.
 class Execution {
   public:
-    explicit Execution(Ref<Model> model) : model_(std::move(model)) {}
+    explicit Execution(Ref<Model> model, std::unique_ptr<LaunchBinding> binding = nullptr)
+        : model_(std::move(model)), binding_(std::move(binding)) {}
     // Begins when the model is free; Done when it has ended. The stream is woken when there is something to do.
     Start proceed(Stream &stream, const Task &task) REQUIRES(engine_lock);
     void cancel(Stream &stream) REQUIRES(engine_lock);
@@ -184,6 +196,7 @@ class Execution {
 
   private:
     Ref<Model> model_;
+    std::unique_ptr<LaunchBinding> binding_;  // until it begins
     std::shared_ptr<Model::Run> run_;
 };
 
