@@ -99,7 +99,6 @@ ERRORS: dict[int, tuple[str, str, str, str]] = {  # fmt: skip
     107038: ("ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD", "runtime, wrong use", "the capture was begun by another thread", "end it on the thread that began it, or begin it in relaxed mode"),
     107039: ("ACL_ERROR_RT_INSUFFICIENT_INPUT_ARRAY", "runtime, wrong use", "the array is too small for the result", "ask for the number first, then pass an array of that length"),
     107040: ("ACL_ERROR_RT_MODEL_UPDATE_FAILED", "runtime, wrong use", "graph cannot be updated now", "compare the arguments, handles and states with the function's page"),
-    107041: ("ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC", "runtime, wrong use", "the mode of a running capture refuses a copy of pageable memory, which would wait for its stream", "use memory of aclrtMallocHost, or capture in a less strict mode"),
     107042: ("ACL_ERROR_RT_SYMBOL_NOT_FOUND", "runtime, wrong use", "the binary has no variable of this name", "check the name, and that the program is the one that defines it"),
     107043: ("ACL_ERROR_RT_INVALID_SYMBOL", "runtime, wrong use", "the variable is not registered", "register it before it is used; use the same host address"),
     107044: ("ACL_ERROR_RT_INVALID_DEVICE_FUNCTION", "runtime, wrong use", "the function is not registered", "register it before it is used; use the same host address"),

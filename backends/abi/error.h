@@ -107,7 +107,6 @@
 #define ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD 107038 /* the capture was begun by another thread | end it on the thread that began it, or begin it in relaxed mode */
 #define ACL_ERROR_RT_INSUFFICIENT_INPUT_ARRAY 107039 /* the array is too small for the result | ask for the number first, then pass an array of that length */
 #define ACL_ERROR_RT_MODEL_UPDATE_FAILED 107040 /* graph cannot be updated now */
-#define ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC 107041 /* the mode of a running capture refuses a copy of pageable memory, which would wait for its stream | use memory of aclrtMallocHost, or capture in a less strict mode */
 #define ACL_ERROR_RT_SYMBOL_NOT_FOUND 107042 /* the binary has no variable of this name | check the name, and that the program is the one that defines it */
 #define ACL_ERROR_RT_INVALID_SYMBOL 107043 /* the variable is not registered | register it before it is used; use the same host address */
 #define ACL_ERROR_RT_INVALID_DEVICE_FUNCTION 107044 /* the function is not registered | register it before it is used; use the same host address */

@@ -5,8 +5,10 @@ Standard input is a JSON list of ``[function, argument, ...]``. An argument is a
 
 - a list: a new array; an object: a new structure with these members;
 - ``"out"`` or ``"out:name"``: a new output, kept by that name;
-- ``"buffer"``: 256 bytes;
-- ``"@name"``: the value of a kept output.
+- ``"array:name:3"``: a new array of three outputs, kept by that name;
+- ``"buffer"``: 4096 bytes;
+- ``"callback:name"``: a function that does nothing, the same one for the same name;
+- ``"@name"``: the value of a kept output; ``"@name[1]"``: of an element of a kept array.
 
 The answer is a list of ``[code, values of the outputs that are numbers]``.
 """
@@ -45,13 +47,20 @@ def argument(value: Any, c_type: Any, outs: list[Any]) -> Any:
     if kind == "text":
         return ffi.new("char[]", rest.encode())
     if kind == "buffer" or (kind == "out" and c_type.cname == "void *"):
-        kept[f"buffer {len(kept)}"] = memory = ffi.new("char[256]")
+        kept[f"buffer {len(kept)}"] = memory = ffi.new("char[4096]")
         return ffi.cast(c_type, memory)
+    if kind == "array":
+        name, _, length = rest.partition(":")
+        kept[name] = ffi.new(f"{c_type.item.cname}[]", int(length))
+        return kept[name]
+    if kind == "callback":
+        return kept.setdefault(rest, [ffi.callback(c_type, lambda *_: None)])[0]
     if kind == "out":
         outs.append(ffi.new(c_type))
         kept[rest] = outs[-1]
         return outs[-1]
-    return kept[kind[1:]][0]
+    name, _, index = kind[1:].partition("[")
+    return kept[name][int(index.rstrip("]") or 0)]
 
 
 def call(function: str, *arguments: Any) -> list[Any]:

@@ -109,7 +109,8 @@ def test_arguments_are_answered_as_the_real_runtime_did(group: str, calls: Any, 
 @pytest.mark.simulator("some sequences hold the device")
 def test_sequences_are_answered_as_the_real_runtime_did(group: str, calls: Any) -> None:
     rows = RECORDED[group]
-    answers = calls([[function, *arguments] for function, _, arguments, _ in rows], **MACHINE)
+    queues = {"ASCEND_RT_SIM_SOFTWARE_QUEUES": "1"} if "_sq_" in group else {}
+    answers = calls([[function, *arguments] for function, _, arguments, _ in rows], **MACHINE, **queues)
     differences = [
         f"{function} [{case}]: {code}, not {expected}"
         for (function, case, _, expected), (code, _) in zip(rows, answers, strict=True)

@@ -101,7 +101,7 @@ def test_supports(run, old, split) -> None:
 
 def test_supports_of_the_simulator_is_what_it_simulates(run) -> None:
     code = (
-        "from ascend_rt import supports as s; print(s('aclrtRecordEvent'), s('aclmdlRICaptureBegin'), s('aclsimHold'))"
+        "from ascend_rt import supports as s; print(s('aclrtRecordEvent'), s('acltdtCreateChannel'), s('aclsimHold'))"
     )
     result = run("-c", code, ASCEND_RT_BACKEND="sim")
     assert result.stdout.split() == ["True", "False", "True"], result.stderr

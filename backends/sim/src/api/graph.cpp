@@ -96,7 +96,7 @@ aclError aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask *tasks, uint3
         std::vector<void *> handles(count);
         for (std::size_t i = 0; tasks != nullptr && i < std::min<std::size_t>(count, *numTasks); ++i) {
             handles[i] = model.named_task(found, i).handle();
-            tasks[i] = handles[i];  // also if not all of them fit, unlike streams [obs]
+            tasks[i] = handles[i];  // also if not all of them fit, unlike streams (graphs_kernels.md section B6)
         }
         answer(handles, tasks, *numTasks);
     });

@@ -31,7 +31,7 @@ Capture::Branch &Capture::branch_of(const ContextStream &stream) {
     return *std::find_if(branches_.begin(), branches_.end(), [&](const Branch &it) { return it.stream == &stream; });
 }
 
-// A queue that is full goes on in another hidden stream (section B1).
+// A queue that is full goes on in another hidden stream (graphs_kernels.md section B1).
 void Capture::make_room(Branch &branch) {
     if (branch.hidden->queue.size() + kTasksPerCall <= config().product->queue_depth) {
         return;

@@ -77,7 +77,8 @@ class EdgeEndTask final : public ConditionTask {
     EventName event_;
 };
 
-// The hardware's event is reset behind each wait (section B6 [obs*]); an edge is, when the next execution begins.
+// The hardware's event is reset behind each wait (graphs_kernels.md section B6 [obs*]); an edge is, when the next
+// execution begins.
 class EdgeResetTask final : public Task {
   public:
     explicit EdgeResetTask(const EventName &event) : event_(event) {}

@@ -15,6 +15,9 @@ namespace {
 // measured to be no faster.
 constexpr std::size_t kPiece = 64ULL << 20;
 
+// What the headers give no name: a capture denies a copy that would wait for its stream.
+constexpr aclError kBlocksAsync = 107041;
+
 constexpr std::uint32_t bit(aclrtMemcpyKind kind) { return 1U << kind; }
 constexpr std::uint32_t kDefault = bit(ACL_MEMCPY_DEFAULT);
 constexpr std::uint32_t kHostToHost = bit(ACL_MEMCPY_HOST_TO_HOST);
@@ -94,7 +97,7 @@ void require_synchronizable(Memory &memory, const ContextStream &stream) REQUIRE
         fail(ACL_ERROR_RT_PARAM_INVALID,
              "a copy of pageable host memory cannot be captured; use memory of aclrtMallocHost");
     }
-    memory.machine.capture_modes.require_permitted(stream.context, ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC);
+    memory.machine.capture_modes.require_permitted(stream.context, kBlocksAsync);
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ class StreamsLeave final : public Chore {
     std::vector<Ref<ContextStream>> streams_;
 };
 
-// The runtime's own task at the end of a graph, where the driver has no software queues (section B6 [obs]).
+// The runtime's own task at the end of a graph, where the driver has no software queues (graphs_kernels.md section B6
+// [obs]).
 class GraphEndTask final : public Task {
   public:
     TaskKind kind() const override { return TaskKind::GraphEnd; }

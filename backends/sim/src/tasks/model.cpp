@@ -197,7 +197,7 @@ void Model::bind(Stream &stream, bool is_head) {
     if (is_built_) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "model %u is built; it takes no more streams", id);
     }
-    // What it keeps already is the model's first work (section B4 [obs]).
+    // What it keeps already is the model's first work (graphs_kernels.md section B4 [obs]).
     tracks_.push_back({Ref<Stream>(stream), is_head, stream.submitted - stream.queue.size()});
     stream.keeper = this;
 }
@@ -222,7 +222,7 @@ void Model::discard(Track &track) {
     stream.is_replaying = false;
 }
 
-// A second one changes nothing (section B4 [obs]).
+// A second one changes nothing (graphs_kernels.md section B4 [obs]).
 void Model::end_task(const Stream &stream) {
     if (stream.keeper != this) {
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not bound to model %u", stream.id, id);
@@ -243,7 +243,7 @@ void Model::require_repeatable(const Stream &stream) const {
     }
 }
 
-// A second time it does nothing (section B4 [obs]).
+// A second time it does nothing (graphs_kernels.md section B4 [obs]).
 void Model::build() {
     if (is_built_) {
         return;
@@ -269,7 +269,7 @@ void Model::keep_tasks() {
     is_built_ = true;
 }
 
-// What comes after the model was built is none of it, and runs by itself (section B4 [obs]).
+// What comes after the model was built is none of it, and runs by itself (graphs_kernels.md section B4 [obs]).
 void Model::require_open(const Stream &stream) const {
     if (!is_built_ && end_ == &stream) {
         fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u takes no more tasks: the end task of model %u is there", stream.id,

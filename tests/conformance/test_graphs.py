@@ -1,0 +1,491 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Captured graphs: what no recording shows. Order and overlap in a replay, threads, lifetime, and changes of tasks."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.codes import GARBAGE, INVALID_HANDLE, NO_CONTEXT, OK, RT_PARAM, UNSUPPORTED
+
+from ascend_rt import Stream
+from ascend_rt.testing import Latch
+
+GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2
+NOT_EXECUTABLE = 507011
+CONFLICT, DENIED, WRONG_THREAD, INVALIDATED = 107032, 107030, 107038, 507903
+SYNC = 1
+SOFTWARE_QUEUES = {"ASCEND_RT_SIM_SOFTWARE_QUEUES": "1"}
+
+
+class Graph:
+    """A capture, and the graph that comes of it."""
+
+    def __init__(self, lib: Any, ffi: Any) -> None:
+        self._lib, self._ffi = lib, ffi
+        self._streams: list[Stream] = []
+        self._kept: list[Any] = []
+        self.handle = ffi.NULL
+
+    def stream(self) -> Any:
+        """Return a new stream, as the C functions take it."""
+        self._streams.append(Stream())
+        return self._ffi.cast("aclrtStream", self._streams[-1].handle)
+
+    def event(self) -> Any:
+        """Return a new event that can be captured."""
+        out = self._ffi.new("aclrtEvent *")
+        assert self._lib.aclrtCreateEventExWithFlag(out, SYNC) == OK
+        self._kept.append(out)
+        return out[0]
+
+    def call(self, stream: Any, function: Callable[[], object]) -> None:
+        """Submit a host function."""
+
+        @self._ffi.callback("void(void *)")
+        def entry(_: Any) -> None:
+            function()
+
+        self._kept.append(entry)
+        assert self._lib.aclrtLaunchHostFunc(stream, entry, self._ffi.NULL) == OK
+
+    def begin(self, stream: Any, mode: int = RELAXED) -> None:
+        """Capture the stream."""
+        assert self._lib.aclmdlRICaptureBegin(stream, mode) == OK
+
+    def order(self, first: Any, then: Any) -> Any:
+        """Let a stream wait for another one; return the event."""
+        event = self.event()
+        assert self._lib.aclrtRecordEvent(event, first) == OK
+        assert self._lib.aclrtStreamWaitEvent(then, event) == OK
+        return event
+
+    def end(self, stream: Any) -> int:
+        """End the capture; return its code."""
+        out = self._ffi.new("aclmdlRI *")
+        code = int(self._lib.aclmdlRICaptureEnd(stream, out))
+        self.handle = out[0]
+        return code
+
+    def launch(self, stream: Any) -> int:
+        """Execute in a stream."""
+        return int(self._lib.aclmdlRIExecuteAsync(self.handle, self._ffi.cast("aclrtStream", stream.handle)))
+
+    def destroy(self) -> int:
+        """Destroy the graph."""
+        return int(self._lib.aclmdlRIDestroy(self.handle))
+
+    def streams(self) -> list[Any]:
+        """Return its hidden streams."""
+        number = self._ffi.new("uint32_t *", 64)
+        found = self._ffi.new("aclrtStream[64]")
+        assert self._lib.aclmdlRIGetStreams(self.handle, found, number) == OK
+        return list(found[0 : number[0]])
+
+    def types(self, stream: Any) -> list[int]:
+        """Return the types of the tasks of a hidden stream."""
+        number = self._ffi.new("uint32_t *", 10000)
+        found = self._ffi.new("aclmdlRITask[10000]")
+        assert self._lib.aclmdlRIGetTasksByStream(stream, found, number) == OK
+        types = []
+        for task in found[0 : number[0]]:
+            out = self._ffi.new("aclmdlRITaskType *")
+            assert self._lib.aclmdlRITaskGetType(task, out) == OK
+            types.append(int(out[0]))
+        return types
+
+    def printed(self, path: Path, verbose: bool = False) -> list[Any]:
+        """Return what it prints."""
+        assert self._lib.aclmdlRIDebugJsonPrint(self.handle, str(path).encode(), int(verbose)) == OK
+        events: list[Any] = json.loads(path.read_text(encoding="utf-8"))
+        return events
+
+    def close(self) -> None:
+        """Destroy the streams; the graph may be gone, or stay."""
+        for stream in self._streams:
+            stream.close()
+
+
+@pytest.fixture
+def graph(lib: Any, ffi: Any, device: Any) -> Iterator[Graph]:
+    graph = Graph(lib, ffi)
+    yield graph
+    graph.close()
+
+
+@pytest.fixture
+def cell(lib: Any, ffi: Any, device: Any) -> Iterator[Any]:
+    """Eight bytes of device memory that hold 0."""
+    out = ffi.new("void **")
+    assert lib.aclrtMalloc(out, 64, 0) == OK
+    assert lib.aclrtMemset(out[0], 64, 0, 64) == OK
+    yield out[0]
+    assert lib.aclrtFree(out[0]) == OK
+
+
+def test_nothing_runs_before_the_launch_and_everything_in_each(graph: Graph, stream: Any) -> None:
+    told: list[int] = []
+    origin = graph.stream()
+    graph.begin(origin)
+    for number in range(3):
+        graph.call(origin, lambda number=number: told.append(number))
+    assert graph.end(origin) == OK
+    stream.synchronize()
+    assert told == []
+    for times in range(1, 4):
+        assert graph.launch(stream) == OK
+        stream.synchronize()
+        assert told == [0, 1, 2] * times
+    assert graph.destroy() == OK
+
+
+def test_branches_overlap(graph: Graph, stream: Any, lib: Any, ffi: Any, cell: Any) -> None:
+    """The first branch waits for what the second one writes: one after the other would never end."""
+    told: list[str] = []
+    origin, side = graph.stream(), graph.stream()
+    graph.begin(origin)
+    graph.order(origin, side)
+    assert lib.aclrtValueWait(cell, 1, 1, origin) == OK
+    graph.call(origin, lambda: told.append("origin"))
+    graph.call(side, lambda: told.append("side"))
+    assert lib.aclrtValueWrite(cell, 1, 0, side) == OK
+    graph.order(side, origin)
+    assert lib.aclrtValueWrite(cell, 0, 0, origin) == OK
+    assert graph.end(origin) == OK
+    for times in range(1, 4):
+        assert graph.launch(stream) == OK
+        stream.synchronize()
+        assert told == ["side", "origin"] * times
+    assert graph.destroy() == OK
+
+
+def test_what_waits_for_a_branch_comes_after_it_in_every_replay(graph: Graph, stream: Any) -> None:
+    told: list[str] = []
+    origin, side = graph.stream(), graph.stream()
+    graph.begin(origin)
+    graph.order(origin, side)
+    graph.call(side, lambda: told.append("side"))
+    graph.order(side, origin)
+    graph.call(origin, lambda: told.append("origin"))
+    assert graph.end(origin) == OK
+    for times in range(1, 4):
+        assert graph.launch(stream) == OK
+        stream.synchronize()
+        assert told == ["side", "origin"] * times
+    assert graph.destroy() == OK
+
+
+def test_a_launch_has_its_place_in_the_stream(graph: Graph, stream: Any) -> None:
+    told: list[str] = []
+    origin = graph.stream()
+    graph.begin(origin)
+    graph.call(origin, lambda: told.append("graph"))
+    assert graph.end(origin) == OK
+    with Latch(stream):
+        for _ in range(2):
+            assert graph.launch(stream) == OK
+            stream.launch_host_func(told.append, "stream")
+        assert told == []
+    stream.synchronize()
+    assert told == ["graph", "stream"] * 2
+    assert graph.destroy() == OK
+
+
+def test_launches_in_several_streams_come_one_after_the_other(graph: Graph, stream: Any, other: Any) -> None:
+    told: list[str] = []
+    origin = graph.stream()
+    graph.begin(origin)
+    graph.call(origin, lambda: told.append("begin"))
+    graph.call(origin, lambda: told.append("end"))
+    assert graph.end(origin) == OK
+    for _ in range(5):
+        assert graph.launch(stream) == OK
+        assert graph.launch(other) == OK
+    stream.synchronize()
+    other.synchronize()
+    assert told == ["begin", "end"] * 10
+    assert graph.destroy() == OK
+
+
+def test_a_graph_keeps_what_was_submitted_before_its_streams_and_events_went(
+    graph: Graph, stream: Any, lib: Any, ffi: Any
+) -> None:
+    told: list[str] = []
+    origin, side = graph.stream(), graph.stream()
+    graph.begin(origin)
+    events = [graph.order(origin, side)]
+    graph.call(side, lambda: told.append("side"))
+    events.append(graph.order(side, origin))
+    assert graph.end(origin) == OK
+    graph.close()
+    assert [lib.aclrtDestroyEvent(event) for event in events] == [OK, OK]
+    assert graph.launch(stream) == OK
+    stream.synchronize()
+    assert told == ["side"]
+    assert graph.destroy() == OK
+
+
+def test_a_graph_that_is_destroyed_ends_what_it_executes(graph: Graph, stream: Any, lib: Any) -> None:
+    told: list[str] = []
+    origin = graph.stream()
+    graph.begin(origin)
+    graph.call(origin, lambda: told.append("graph"))
+    assert graph.end(origin) == OK
+    with Latch(stream):
+        assert graph.launch(stream) == OK
+        assert graph.destroy() == OK
+        assert graph.destroy() == INVALID_HANDLE
+        assert told == []
+    stream.synchronize()
+    assert told == ["graph"]
+
+
+def test_a_branch_that_is_longer_than_a_queue_goes_on_in_another_hidden_stream(
+    graph: Graph, stream: Any, lib: Any, cell: Any
+) -> None:
+    told: list[str] = []
+    origin = graph.stream()
+    graph.begin(origin)
+    for _ in range(5000):
+        assert lib.aclrtValueWrite(cell, 7, 0, origin) == OK
+    graph.call(origin, lambda: told.append("end"))
+    assert graph.end(origin) == OK
+    hidden = graph.streams()
+    assert len(hidden) == 3
+    assert sum(graph.types(it).count(5) for it in hidden) == 5000
+    assert graph.launch(stream) == OK
+    stream.synchronize()
+    assert told == ["end"]
+    assert graph.destroy() == OK
+
+
+def test_a_wait_across_captures_breaks_both(graph: Graph, lib: Any, ffi: Any, device: Any) -> None:
+    other = Graph(lib, ffi)
+    one, two = graph.stream(), graph.stream()
+    graph.begin(one)
+    other.begin(two)
+    event = graph.event()
+    assert lib.aclrtRecordEvent(event, one) == OK
+    assert lib.aclrtStreamWaitEvent(two, event) == CONFLICT
+    assert graph.end(one) == INVALIDATED
+    assert other.end(two) == INVALIDATED
+    assert graph.handle == other.handle == ffi.NULL
+
+
+def test_a_failed_end_names_the_call_that_broke_the_capture(graph: Graph, lib: Any, ffi: Any, cell: Any) -> None:
+    origin = graph.stream()
+    graph.begin(origin)
+    assert lib.aclmdlRICaptureTaskGrpBegin(origin) == OK
+    assert lib.aclrtValueWrite(cell, 1, 0, origin) == 507009
+    out = ffi.new("aclrtTaskGrp *")
+    assert lib.aclmdlRICaptureTaskGrpEnd(origin, out) == 507009
+    assert graph.end(origin) == INVALIDATED
+    assert "aclrtValueWrite" in ffi.string(lib.aclGetRecentErrMsg()).decode()
+
+
+def test_a_failed_end_lists_the_streams_that_were_not_joined(graph: Graph, lib: Any, ffi: Any) -> None:
+    origin, side = graph.stream(), graph.stream()
+    number = ffi.new("int32_t *")
+    assert lib.aclrtStreamGetId(side, number) == OK
+    graph.begin(origin)
+    graph.order(origin, side)
+    assert graph.end(origin) == 107025
+    assert f"stream {number[0]}" in ffi.string(lib.aclGetRecentErrMsg()).decode()
+
+
+def in_thread(function: Callable[[], int]) -> int:
+    """Call a function in another thread; return its code."""
+    codes: list[int] = []
+    thread = threading.Thread(target=lambda: codes.append(function()))
+    thread.start()
+    thread.join()
+    return codes[0]
+
+
+# By the mode of the capture and by that of the thread: whether its own thread, and another one, may copy memory.
+PERMITTED = {
+    (GLOBAL, GLOBAL): (False, False),
+    (GLOBAL, THREAD_LOCAL): (False, True),
+    (GLOBAL, RELAXED): (True, True),
+    (THREAD_LOCAL, GLOBAL): (False, True),
+    (THREAD_LOCAL, THREAD_LOCAL): (False, True),
+    (THREAD_LOCAL, RELAXED): (True, True),
+    (RELAXED, GLOBAL): (True, True),
+    (RELAXED, THREAD_LOCAL): (True, True),
+    (RELAXED, RELAXED): (True, True),
+}
+
+
+@pytest.mark.parametrize(("mode", "exchanged"), PERMITTED)
+def test_modes_of_captures_and_threads_decide_who_may_use_memory(
+    mode: int, exchanged: int, graph: Graph, lib: Any, ffi: Any, cell: Any
+) -> None:
+    def use() -> int:
+        assert lib.aclrtSetDevice(0) == OK
+        thread_mode = ffi.new("aclmdlRICaptureMode *", exchanged)
+        assert lib.aclmdlRICaptureThreadExchangeMode(thread_mode) == OK
+        code = int(lib.aclrtMemset(cell, 64, 0, 64))
+        assert lib.aclmdlRICaptureThreadExchangeMode(thread_mode) == OK
+        assert thread_mode[0] == exchanged
+        assert lib.aclrtResetDevice(0) == OK
+        return code
+
+    origin = graph.stream()
+    graph.begin(origin, mode)
+    answers = (use() == OK, in_thread(use) == OK)
+    assert graph.end(origin) == OK
+    assert graph.destroy() == OK
+    assert answers == PERMITTED[mode, exchanged]
+
+
+@pytest.mark.parametrize(("mode", "code"), [(GLOBAL, WRONG_THREAD), (THREAD_LOCAL, WRONG_THREAD), (RELAXED, OK)])
+def test_which_captures_another_thread_may_end(mode: int, code: int, graph: Graph, lib: Any) -> None:
+    def end() -> int:
+        assert lib.aclrtSetDevice(0) == OK
+        code = graph.end(origin)
+        assert lib.aclrtResetDevice(0) == OK
+        return code
+
+    origin = graph.stream()
+    graph.begin(origin, mode)
+    assert in_thread(end) == code
+    graph.begin(origin)  # the stream is free in any case
+    assert graph.end(origin) == OK
+
+
+def test_threads_without_a_context(graph: Graph, lib: Any, ffi: Any) -> None:
+    origin = graph.stream()
+    graph.begin(origin)
+    assert graph.end(origin) == OK
+    mode = ffi.new("aclmdlRICaptureMode *")
+    number = ffi.new("uint32_t *")
+    status = ffi.new("aclmdlRICaptureStatus *")
+    calls: list[tuple[Callable[[], int], int]] = [
+        (lambda: lib.aclmdlRICaptureBegin(origin, RELAXED), NO_CONTEXT),
+        (lambda: lib.aclmdlRICaptureThreadExchangeMode(mode), NO_CONTEXT),
+        (lambda: lib.aclmdlRIExecuteAsync(graph.handle, origin), NO_CONTEXT),
+        (lambda: lib.aclmdlRIGetStreams(graph.handle, ffi.NULL, number), NO_CONTEXT),
+        (lambda: lib.aclmdlRIDestroy(graph.handle), NO_CONTEXT),
+        (lambda: lib.aclmdlRICaptureGetInfo(origin, status, ffi.NULL), OK),
+        (lambda: lib.aclmdlRIGetId(graph.handle, number), OK),
+        (lambda: lib.aclmdlRICaptureTaskGrpBegin(origin), 107029),
+    ]
+    assert [in_thread(call) for call, _ in calls] == [code for _, code in calls]
+    assert graph.destroy() == OK
+
+
+def test_the_operation_information_of_the_threads_last_task(graph: Graph, lib: Any, ffi: Any, cell: Any) -> None:
+    info = ffi.from_buffer(b"operator")
+    origin = graph.stream()
+    value = ffi.new("aclrtStreamAttrValue *", {"cacheOpInfoSwitch": 1})
+    graph.begin(origin)
+    assert lib.aclrtValueWrite(cell, 0, 0, origin) == OK
+    assert lib.aclrtCacheLastTaskOpInfo(info, 8) == 507000
+    assert lib.aclrtSetStreamAttribute(origin, 4, value) == OK
+    assert lib.aclrtCacheLastTaskOpInfo(info, 8) == OK  # the switch counts now, not when the task was submitted
+    assert in_thread(lambda: lib.aclrtCacheLastTaskOpInfo(info, 8)) == NO_CONTEXT
+    assert lib.aclrtCacheLastTaskOpInfo(info, 65537) == RT_PARAM
+    assert graph.end(origin) == OK
+    assert lib.aclrtCacheLastTaskOpInfo(info, 8) == 507000
+    assert graph.destroy() == OK
+
+
+def test_a_stream_keeps_what_it_requested_for_its_next_capture(graph: Graph, lib: Any, ffi: Any) -> None:
+    def effective(stream: Any) -> int:
+        value = ffi.new("aclrtStreamAttrValue *")
+        assert lib.aclrtGetStreamAttribute(stream, 4, value) == OK
+        return int(value.cacheOpInfoSwitch)
+
+    origin, side = graph.stream(), graph.stream()
+    assert lib.aclrtSetStreamAttribute(origin, 4, ffi.new("aclrtStreamAttrValue *", {"cacheOpInfoSwitch": 1})) == OK
+    assert effective(origin) == 0
+    for _ in range(2):
+        graph.begin(origin)
+        graph.order(origin, side)
+        assert [effective(origin), effective(side)] == [1, 1]
+        assert lib.aclrtSetStreamAttribute(side, 4, ffi.new("aclrtStreamAttrValue *")) == OK
+        assert [effective(origin), effective(side)] == [1, 1]  # a joined stream asks for its own captures alone
+        graph.order(side, origin)
+        assert graph.end(origin) == OK
+        assert effective(origin) == 0
+        assert graph.destroy() == OK
+
+
+def test_printed_tasks_have_their_edges_and_extended_information(
+    graph: Graph, lib: Any, ffi: Any, cell: Any, tmp_path: Path
+) -> None:
+    origin, side = graph.stream(), graph.stream()
+    graph.begin(origin)
+    graph.order(origin, side)
+    assert lib.aclrtValueWrite(cell, 3, 0, side) == OK
+    text = '{"name": "a \\"quoted\\" ä"}'.encode()
+    assert lib.aclrtCacheLastTaskExtendInfo(text, len(text)) == OK
+    graph.order(side, origin)
+    assert graph.end(origin) == OK
+    events = graph.printed(tmp_path / "graph.json", verbose=True)
+    assert {event["ph"] for event in events} == {"X"}
+    (write,) = [event for event in events if event["name"] == "VALUE_WRITE"]
+    assert write["args"]["extend_info"] == text.decode()
+    assert write["args"]["value"] == 3
+    places = {(event["tid"], event["args"]["task_id"]): event["name"] for event in events}
+    edges = [tuple(event["args"]["after"]) for event in events if "after" in event["args"]]
+    assert [places[edge] for edge in edges] == ["EVENT_RECORD", "EVENT_RECORD"]
+    assert len({stream for stream, _ in edges}) == 2
+    assert graph.destroy() == OK
+
+
+def test_extended_information_that_is_no_text_prints_all_the_same(
+    graph: Graph, lib: Any, cell: Any, tmp_path: Path
+) -> None:
+    origin = graph.stream()
+    graph.begin(origin)
+    assert lib.aclrtValueWrite(cell, 0, 0, origin) == OK
+    assert lib.aclrtCacheLastTaskExtendInfo(b'\xff\x00"\\\n', 5) == OK
+    assert graph.end(origin) == OK
+    (event,) = graph.printed(tmp_path / "graph.json")
+    assert event["args"]["extend_info"] == 'ÿ\x00"\\\n'
+    assert graph.destroy() == OK
+
+
+WRONG: list[tuple[list[Any], int]] = [
+    (["aclmdlRITaskGetType", GARBAGE, "out"], INVALID_HANDLE),
+    (["aclmdlRITaskGetSeqId", "@stream", "out"], INVALID_HANDLE),
+    (["aclmdlRITaskGetType", "@tasks[0]", "out"], OK),
+    (["aclmdlRIGetTasksByStream", "@streams[1]", None, "out"], RT_PARAM),
+    (["aclmdlRIGetTasksByStream", GARBAGE, None, "out"], INVALID_HANDLE),
+    (["aclmdlRICaptureTaskUpdateBegin", "@stream", GARBAGE], INVALID_HANDLE),
+    (["aclmdlRICondHandleGetCondPtr", GARBAGE, "out"], INVALID_HANDLE),
+    (["aclmdlRIUpdate", "@graph"], UNSUPPORTED),
+    (["aclmdlRITaskGetParams", "@tasks[0]", "out"], UNSUPPORTED),
+    (["aclmdlRIDestroy", "@graph"], OK),
+    (["aclmdlRITaskGetType", "@tasks[0]", "out"], INVALID_HANDLE),
+    (["aclmdlRIGetTasksByStream", "@streams[0]", None, "out"], INVALID_HANDLE),
+    (["aclmdlRIExecuteAsync", "@graph", "@stream"], INVALID_HANDLE),
+]
+
+
+def test_handles_of_what_is_in_a_graph(calls: Callable[..., list[Any]]) -> None:
+    start: list[list[Any]] = [
+        ["aclrtSetDevice", 0],
+        ["aclrtCreateStream", "out:stream"],
+        ["aclrtCreateStream", "out:other"],
+        ["aclrtMalloc", "out:memory", 64, 0],
+        ["aclmdlRICaptureBegin", "@stream", RELAXED],
+        ["aclrtValueWrite", "@memory", 1, 0, "@stream"],
+        ["aclmdlRICaptureEnd", "@stream", "out:graph"],
+        ["aclmdlRIGetStreams", "@graph", "array:streams:2", [1]],
+        ["aclmdlRIGetTasksByStream", "@streams[0]", "array:tasks:4", [4]],
+    ]
+    rows = [row if row[1] != "@streams[1]" else [row[0], "@other", *row[2:]] for row, _ in WRONG]
+    answers = calls([*start, *rows])
+    assert [code for code, _ in answers[: len(start)]] == [OK] * len(start)
+    differences = [
+        f"{row}: {code}, not {expected}"
+        for row, (_, expected), (code, _) in zip(rows, WRONG, answers[len(start) :], strict=True)
+        if code != expected
+    ]
+    assert differences == []
