@@ -3,9 +3,9 @@
 
 Standard input is a JSON list of ``[function, argument, ...]``. An argument is a number, ``null``, ``"text:..."``, or
 
-- a list: a new array; an object: a new structure with these members;
+- a list: a new array, of numbers or outputs; an object: a new structure with these members;
 - ``"out"`` or ``"out:name"``: a new output, kept by that name;
-- ``"buffer"``: 256 bytes;
+- ``"buffer"``: 4096 bytes;
 - ``"@name"``: the value of a kept output.
 
 The answer is a list of ``[code, values of the outputs that are numbers]``.
@@ -27,7 +27,12 @@ def composed(value: Any, c_type: Any) -> Any:
     """Return a new array or structure, which is kept; a structure may be wanted by value."""
     is_value = c_type.kind == "struct"
     item = c_type.cname if is_value else c_type.item.cname
-    new = ffi.new(f"{item}[]", value) if isinstance(value, list) else ffi.new(f"{item} *", value)
+    if isinstance(value, list):
+        new = ffi.new(
+            f"{item}[]", [argument(it, c_type.item, []) if c_type.item.kind == "pointer" else it for it in value]
+        )
+    else:
+        new = ffi.new(f"{item} *", value)
     kept[f"composed {len(kept)}"] = new
     return new[0] if is_value else new
 
@@ -45,7 +50,7 @@ def argument(value: Any, c_type: Any, outs: list[Any]) -> Any:
     if kind == "text":
         return ffi.new("char[]", rest.encode())
     if kind == "buffer" or (kind == "out" and c_type.cname == "void *"):
-        kept[f"buffer {len(kept)}"] = memory = ffi.new("char[256]")
+        kept[f"buffer {len(kept)}"] = memory = ffi.new("char[4096]")
         return ffi.cast(c_type, memory)
     if kind == "out":
         outs.append(ffi.new(c_type))
