@@ -3,7 +3,7 @@
 
 Standard input is a JSON list of ``[function, argument, ...]``. An argument is a number, ``null``, ``"text:..."``, or
 
-- a list: a new array; an object: a new structure with these members;
+- a list: a new array, of numbers or outputs; an object: a new structure with these members;
 - ``"out"`` or ``"out:name"``: a new output, kept by that name;
 - ``"array:name:3"``: a new array of three outputs, kept by that name;
 - ``"buffer"``: 4096 bytes;
@@ -29,7 +29,12 @@ def composed(value: Any, c_type: Any) -> Any:
     """Return a new array or structure, which is kept; a structure may be wanted by value."""
     is_value = c_type.kind == "struct"
     item = c_type.cname if is_value else c_type.item.cname
-    new = ffi.new(f"{item}[]", value) if isinstance(value, list) else ffi.new(f"{item} *", value)
+    if isinstance(value, list):
+        new = ffi.new(
+            f"{item}[]", [argument(it, c_type.item, []) if c_type.item.kind == "pointer" else it for it in value]
+        )
+    else:
+        new = ffi.new(f"{item} *", value)
     kept[f"composed {len(kept)}"] = new
     return new[0] if is_value else new
 

@@ -219,32 +219,52 @@ def test_limits_before_they_are_set(calls: Callable[..., list[Any]]) -> None:
 # --- overflow --------------------------------------------------------------------------------------------------------
 
 
-def test_the_overflow_status_is_written_when_the_task_runs(device: Any, stream: Any, lib: Any, ffi: Any) -> None:
-    memory = ffi.new("void **")
-    assert lib.aclrtMalloc(memory, 64, 0) == OK
-    assert lib.aclrtMemset(memory[0], 64, 0xAB, 64) == OK
-    status = ffi.cast("unsigned char *", memory[0])
+# How the status is got and reset; no document has the mode of the last two.
+STATUS = [
+    ("aclrtGetOverflowStatus", "aclrtResetOverflowStatus", ()),
+    ("aclrtGetFloatOverflowStatus", "aclrtResetFloatOverflowStatus", ()),
+    ("aclrtNpuGetFloatOverFlowStatus", "aclrtNpuClearFloatOverFlowStatus", (0,)),
+]
+
+
+@pytest.mark.parametrize(("get", "reset", "mode"), STATUS)
+def test_the_overflow_status_is_got_and_reset_when_the_task_runs(
+    get: str, reset: str, mode: tuple[int, ...], device: Any, stream: Any, lib: Any, ffi: Any
+) -> None:
+    handle = ffi.cast("void *", stream.handle)
+    memory, status = ffi.new("void **"), ffi.new("void **")
+    assert lib.aclrtMalloc(memory, 128, 0) == OK
+    assert lib.aclrtMemset(memory[0], 128, 0xAB, 128) == OK
+    assert lib.aclrtCtxGetFloatOverflowAddr(status) == OK
+    assert lib.aclrtMemset(status[0], 64, 0x11, 64) == OK  # as a kernel that meets an overflow
+    told = ffi.cast("unsigned char *", memory[0])
     with Latch(stream):
-        assert lib.aclrtResetOverflowStatus(ffi.cast("void *", stream.handle)) == OK
-        assert lib.aclrtGetOverflowStatus(memory[0], 64, ffi.cast("void *", stream.handle)) == OK
-        assert set(status[0:64]) == {0xAB}
+        assert getattr(lib, get)(memory[0], 64, *mode, handle) == OK
+        assert getattr(lib, reset)(*mode, handle) == OK
+        assert getattr(lib, get)(ffi.cast("void *", told + 64), 64, *mode, handle) == OK
+        assert set(told[0:128]) == {0xAB}
     stream.synchronize()
-    assert set(status[0:64]) == {0}
+    assert set(told[0:64]) == {0x11}
+    assert set(told[64:128]) == {0}
     assert lib.aclrtFree(memory[0]) == OK
 
 
-def test_overflow_status_arguments(device: Any, lib: Any, ffi: Any) -> None:
+@pytest.mark.parametrize(("get", "reset", "mode"), STATUS)
+def test_overflow_status_arguments(
+    get: str, reset: str, mode: tuple[int, ...], device: Any, lib: Any, ffi: Any
+) -> None:
     memory, dead, garbage = ffi.new("void **"), ffi.new("aclrtStream *"), ffi.cast("void *", GARBAGE)
+    get_status, reset_status = getattr(lib, get), getattr(lib, reset)
     assert lib.aclrtMalloc(memory, 64, 0) == OK
     assert lib.aclrtCreateStream(dead) == OK
     assert lib.aclrtDestroyStream(dead[0]) == OK
-    assert lib.aclrtGetOverflowStatus(ffi.NULL, 64, ffi.NULL) == INVALID_PARAM
-    assert lib.aclrtGetOverflowStatus(memory[0], 32, ffi.NULL) == RT_PARAM
-    assert lib.aclrtGetOverflowStatus(memory[0], 64, ffi.NULL) == OK
-    assert lib.aclrtResetOverflowStatus(ffi.NULL) == OK
+    assert get_status(ffi.NULL, 64, *mode, ffi.NULL) == INVALID_PARAM
+    assert get_status(memory[0], 32, *mode, ffi.NULL) == RT_PARAM
+    assert get_status(memory[0], 64, *mode, ffi.NULL) == OK
+    assert reset_status(*mode, ffi.NULL) == OK
     for bad in (dead[0], garbage):
-        assert lib.aclrtGetOverflowStatus(memory[0], 64, bad) == INVALID_HANDLE
-        assert lib.aclrtResetOverflowStatus(bad) == INVALID_HANDLE
+        assert get_status(memory[0], 64, *mode, bad) == INVALID_HANDLE
+        assert reset_status(*mode, bad) == INVALID_HANDLE
     assert lib.aclrtSynchronizeStream(ffi.NULL) == OK
     assert lib.aclrtFree(memory[0]) == OK
 
@@ -277,6 +297,19 @@ def test_each_context_has_its_overflow_address(device: Any, lib: Any, ffi: Any) 
     assert other[0] != first[0]
     assert lib.aclrtDestroyContext(context[0]) == OK
     assert lib.aclrtSetCurrentContext(current[0]) == OK
+
+
+def test_each_device_has_its_synchronization_address(device: Any, lib: Any, ffi: Any) -> None:
+    found = []
+    for number in (0, 1, 0):
+        assert lib.aclrtSetDevice(number) == OK
+        address = ffi.new("void **")
+        assert lib.aclrtGetHardwareSyncAddr(address) == OK
+        found.append(address[0])
+    assert found[0] == found[2] != found[1]
+    assert ffi.NULL not in found
+    assert lib.aclrtResetDevice(1) == OK
+    assert lib.aclrtResetDevice(0) == OK
 
 
 @pytest.mark.parametrize(

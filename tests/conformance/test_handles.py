@@ -151,6 +151,8 @@ def test_functions_that_are_not_simulated_say_so(device: Any, lib: Any, ffi: Any
     missing = [name for name in names if not lib.aclsimIsSimulated(name.encode())]
     assert "aclprofInit" in missing
     assert "aclrtRecordEvent" not in missing
+    assert lib.aclrtCreateStreamConfigHandle() == ffi.NULL  # of the product, which does not have it
+    assert b"910B does not have this function" in ffi.string(lib.aclGetRecentErrMsg())
     for name in missing:
         call = getattr(lib, name)
         signature = ffi.typeof(call)

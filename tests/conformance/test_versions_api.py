@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from ascend_rt import library
 
 INTERNAL = 500000
 INF_NAN, BF16, JIT_COMPILE = 0, 1, 2
+DRIVER = 7  # a package
 
 
 @pytest.fixture
@@ -89,13 +91,52 @@ def test_files_without_a_version(text: str, home: Any, lib: Any, ffi: Any) -> No
     assert cann_version(lib, ffi, 1)[0] == INVALID_FILE
 
 
-def test_packages_that_are_not_there(home: Any, lib: Any, ffi: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packages_that_are_not_there(home: Any, lib: Any, ffi: Any) -> None:
     for package in ("runtime", "", "no-such-package"):
         assert version_text(lib, ffi, package) == (INVALID_FILE, "")
         assert version_number(lib, ffi, package) == (INVALID_FILE, -7)
-    monkeypatch.delenv("ASCEND_HOME_PATH")
-    assert version_text(lib, ffi, "runtime") == (INVALID_FILE, "")
-    assert cann_version(lib, ffi, 0)[0] == INVALID_FILE
+
+
+@pytest.mark.simulator("the vendor's library has an installation")
+def test_without_an_installation_the_newest_known_release_is_simulated(
+    declared: Any, lib: Any, ffi: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ASCEND_HOME_PATH", raising=False)
+    code, newest = version_text(lib, ffi, "runtime")
+    assert code == 0
+    known = {function.since for function in declared.functions if re.fullmatch(r"\d.*-beta\.\d", function.since)}
+    assert newest == max(known)
+    code, number = version_number(lib, ffi, "runtime")
+    assert (code, number // 100_000) == (0, int(newest[0]) * 100 + int(newest[2]) - 1)  # a beta is below its release
+    for package in ("bisheng_compiler", "hccl", "oam-tools", "ops-legacy"):
+        assert version_text(lib, ffi, package) == (0, newest)
+    assert {cann_version(lib, ffi, name)[1][0] for name in range(7)} == {newest.replace("-beta.", ".beta")}
+    for package in ("driver", "firmware", "no-such-package", ""):
+        assert version_text(lib, ffi, package)[0] == INVALID_FILE
+    assert cann_version(lib, ffi, DRIVER)[0] == INVALID_FILE
+
+
+ASK = """
+    text, attributes, count = ffi.new("char[128]"), ffi.new("aclCannAttr **"), ffi.new("size_t *")
+    codes = [lib.aclsysGetVersionStr(b"runtime", text), lib.aclGetCannAttributeList(attributes, count)]
+    told([codes, ffi.string(text).decode(), count[0]])
+"""
+
+
+@pytest.mark.simulator("the vendor's library has an installation")
+@pytest.mark.parametrize("release", ["8.1.RC1", "8.5.0", "9.0.0-beta.2", "8.0.RC3.alpha003"])
+def test_a_release_to_simulate(release: str, home: Any, child: Any) -> None:
+    home("runtime", "Version=7.0.0\n")  # what the user names comes first
+    assert child(ASK, ASCEND_RT_SIM_CANN_VERSION=release) == [[0, 0], release, 3]
+
+
+@pytest.mark.simulator("the vendor's library has an installation")
+@pytest.mark.parametrize("release", ["nine", "9", "9.1.0 ", "9.1.0-gamma.1", "9." + "1" * 40, "9.1.0/../x"])
+def test_what_is_no_release_is_said(release: str, child: Any) -> None:
+    script = 'told([lib.aclsysGetVersionStr(b"runtime", ffi.new("char[128]")), lib.aclrtSetDevice(0), text()])'
+    code, other, words = child(script, ASCEND_RT_SIM_CANN_VERSION=release)
+    assert 0 not in (code, other)
+    assert f"ASCEND_RT_SIM_CANN_VERSION={release} is not a release" in words
 
 
 def test_dashes_and_underlines_are_the_same(home: Any, lib: Any, ffi: Any) -> None:
@@ -192,20 +233,28 @@ def installed(tmp_path: Path, backend: str, child: Any) -> Any:
 @pytest.mark.parametrize(
     ("features", "runtime", "code"),
     [
-        (None, None, INVALID_FILE),
         (None, "Version=9.1.0", INVALID_FILE),
         ("{", "Version=9.1.0", PARSE_FILE),
         (FEATURES, None, INTERNAL),
         (FEATURES, "Version=nine", INTERNAL),
     ],
 )
-def test_attributes_without_an_installation(
+def test_attributes_with_half_an_installation(
     features: str | None, runtime: str | None, code: int, installed: Any
 ) -> None:
     listed, names, *values, null, null_count, null_value = installed(features, runtime)
     assert (listed, names) == (code, None)
     assert values == [[code, -7]] * 5  # the attribute is looked at last
     assert (null, null_count, null_value) == (INVALID_PARAM,) * 3
+
+
+@pytest.mark.parametrize(("product", "expected"), [("910B", [INF_NAN, BF16, JIT_COMPILE]), ("310P", [JIT_COMPILE])])
+def test_without_an_installation_all_features_of_the_product_are_there(
+    product: str, expected: list[int], installed: Any
+) -> None:
+    listed, names, *values, _, _, _ = installed(None, None, product)
+    assert (listed, names) == (0, expected)
+    assert values[3:] == [[INVALID_PARAM, -7]] * 2
 
 
 @pytest.mark.parametrize(

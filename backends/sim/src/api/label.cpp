@@ -1,10 +1,10 @@
-// Labels and streams that a model switches (events_streams_sync.md sections 3 and 7). Models are executed from the
-// first task of each stream to the last: jumps between labels and switches are not simulated.
+// Labels, jumps to them, and switches between the streams of a model (events_streams_sync.md sections 3 and 7).
 #include "tasks/label.h"
 
 #include <vector>
 
 #include "api/entry.h"
+#include "tasks/model.h"
 
 using namespace aclsim;
 
@@ -19,12 +19,22 @@ Label &require_label(Simulator &sim, aclrtLabel label) REQUIRES(engine_lock) {
     return require_handle<Label>(sim, label, "label");
 }
 
-[[noreturn]] void fail_jump(const ContextStream &stream) REQUIRES(engine_lock) {
-    if (stream.keeper != nullptr) {
-        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                          "the simulator has no labels and switches in the streams of models");
+// The model of a stream that is bound to one.
+Model &require_bound(const Stream &stream) REQUIRES(engine_lock) {
+    Model *model = model_of(stream);
+    if (model == nullptr) {
+        fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is not bound to a model", stream.id);
     }
-    fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is not bound to a model", stream.id);
+    return *model;
+}
+
+// The branch reads it when its turn comes.
+void require_operand(Simulator &sim, const void *address, std::size_t size, const char *name) REQUIRES(engine_lock) {
+    if (sim.memory.space().locate(address).place != Place::Device) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p is not device memory%s", name, address,
+             explain_address(sim.memory, address).c_str());
+    }
+    require_live(sim.memory, address, size, AccessMode::Read, name);
 }
 
 }  // namespace
@@ -80,27 +90,39 @@ aclError aclrtDestroyLabelList(aclrtLabelList labelList) {
 }
 
 aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream) {
-    return entry(Function::aclrtSetLabel, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return entry(Function::aclrtSetLabel, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(label, "label");
         require(stream, "stream");
-        require_label(sim, label);
-        fail_jump(require_own_stream(sim, stream));
+        Label &found = require_label(sim, label);
+        ContextStream &on = require_own_stream(sim, stream);
+        if (&found.context != &on.context) {
+            fail(ACL_ERROR_RT_LABEL_CONTEXT, "the label belongs to another context than the calling thread's");
+        }
+        Model &model = require_bound(on);
+        if (!found.is_in_list || found.stream) {
+            fail(ACL_ERROR_RT_INTERNAL_ERROR, "the label is %s", found.stream ? "set already" : "in no list yet");
+        }
+        model.submit_label(lock, on, found);
     });
 }
 
 aclError aclrtSwitchLabelByIndex(void *ptr, uint32_t, aclrtLabelList labelList, aclrtStream stream) {
-    return entry(Function::aclrtSwitchLabelByIndex, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return entry(Function::aclrtSwitchLabelByIndex, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(ptr, "ptr");
         require(labelList, "labelList");
         require(stream, "stream");
-        require_handle<LabelList>(sim, labelList, "list of labels");
-        fail_jump(require_own_stream(sim, stream));
+        const Ref<LabelList> list(require_handle<LabelList>(sim, labelList, "list of labels"));
+        ContextStream &on = require_own_stream(sim, stream);
+        Model &model = require_bound(on);
+        require_operand(sim, ptr, sizeof(std::uint32_t), "ptr");
+        sim.core.admit(lock, on);
+        sim.core.submit(on, JumpTask(sim.core, model, ptr, list));
     });
 }
 
 aclError aclrtSwitchStream(void *leftValue, aclrtCondition cond, void *rightValue, aclrtCompareDataType dataType,
                            aclrtStream trueStream, aclrtStream falseStream, aclrtStream stream) {
-    return entry(Function::aclrtSwitchStream, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return entry(Function::aclrtSwitchStream, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(leftValue, "leftValue");
         require(rightValue, "rightValue");
         require(trueStream, "trueStream");
@@ -113,7 +135,16 @@ aclError aclrtSwitchStream(void *leftValue, aclrtCondition cond, void *rightValu
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no condition %d or no data type %d", static_cast<int>(cond),
                  static_cast<int>(dataType));
         }
-        require_handle<Stream>(sim, trueStream, "stream");
-        fail_jump(require_own_stream(sim, stream));
+        const Stream &other = require_handle<Stream>(sim, trueStream, "stream");
+        ContextStream &on = require_own_stream(sim, stream);
+        Model &model = require_bound(on);
+        if (other.keeper != on.keeper) {
+            fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is not bound to the model of stream %u", other.id, on.id);
+        }
+        const Comparison comparison{leftValue, cond, rightValue, dataType};
+        require_operand(sim, leftValue, comparison.size(), "leftValue");
+        require_operand(sim, rightValue, comparison.size(), "rightValue");
+        sim.core.admit(lock, on);
+        sim.core.submit(on, SwitchTask(sim.core, model, comparison, other));
     });
 }

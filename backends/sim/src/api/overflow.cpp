@@ -1,5 +1,5 @@
 // Overflow of floating-point numbers: its mode, and what a stream's tasks have met (device_context_init_errors.md
-// section 5). Nothing that is simulated computes, so nothing ever overflows.
+// section 5). Nothing that is simulated sets the status; a kernel that runs on the host may.
 #include "api/entry.h"
 #include "tasks/copy.h"
 
@@ -8,6 +8,34 @@ using namespace aclsim;
 namespace {
 
 aclrtFloatOverflowMode g_mode = ACL_RT_OVERFLOW_MODE_SATURATION;  // guarded by the engine's lock
+
+aclError get_status(Function function, void *output, std::uint64_t size, aclrtStream stream) {
+    return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+        require(output, "outputAddr");
+        if (stream != nullptr) {
+            require_handle<Stream>(sim, stream, "stream");
+        }
+        if (size != Memory::kOverflowStatusSize) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "the status has %zu bytes, not %llu", Memory::kOverflowStatusSize,
+                 static_cast<unsigned long long>(size));
+        }
+        ContextStream &on = require_own_stream(sim, stream);
+        const Transfer transfer = Transfer::plain(output, sim.memory.overflow_status(on.context), size);
+        require_ranges(sim.memory, transfer);
+        admit_with(sim.memory, lock, on, {{output, size}});
+        sim.core.submit(on, CopyTask(sim.core.workers(), transfer));
+    });
+}
+
+aclError reset_status(Function function, aclrtStream stream) {
+    return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+        ContextStream &on = require_own_stream(sim, stream);
+        void *status = sim.memory.overflow_status(on.context);
+        require_live(sim.memory, status, Memory::kOverflowStatusSize, AccessMode::Write, "status");
+        sim.core.admit(lock, on);
+        sim.core.submit(on, FillTask(sim.core.workers(), {status, 0, 1, Memory::kOverflowStatusSize}));
+    });
+}
 
 }  // namespace
 
@@ -28,32 +56,29 @@ aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode) {
 }
 
 aclError aclrtGetOverflowStatus(void *outputAddr, size_t outputSize, aclrtStream stream) {
-    return entry(Function::aclrtGetOverflowStatus, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-        require(outputAddr, "outputAddr");
-        if (stream != nullptr) {
-            require_handle<Stream>(sim, stream, "stream");
-        }
-        if (outputSize != Memory::kOverflowStatusSize) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "the status has %zu bytes, not %zu", Memory::kOverflowStatusSize,
-                 outputSize);
-        }
-        ContextStream &on = require_own_stream(sim, stream);
-        const Transfer transfer =
-            Transfer::plain(outputAddr, sim.memory.overflow_status(on.context), Memory::kOverflowStatusSize);
-        require_ranges(sim.memory, transfer);
-        admit_with(sim.memory, lock, on, {{outputAddr, Memory::kOverflowStatusSize}});
-        sim.core.submit(on, CopyTask(sim.core.workers(), transfer));
-    });
+    return get_status(Function::aclrtGetOverflowStatus, outputAddr, outputSize, stream);
 }
 
 aclError aclrtResetOverflowStatus(aclrtStream stream) {
-    return entry(Function::aclrtResetOverflowStatus, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-        ContextStream &on = require_own_stream(sim, stream);
-        void *status = sim.memory.overflow_status(on.context);
-        require_live(sim.memory, status, Memory::kOverflowStatusSize, AccessMode::Write, "status");
-        sim.core.admit(lock, on);
-        sim.core.submit(on, FillTask(sim.core.workers(), {status, 0, 1, Memory::kOverflowStatusSize}));
-    });
+    return reset_status(Function::aclrtResetOverflowStatus, stream);
+}
+
+// No document has the four below: they are taken for other names of the two above, whatever the mode of the check.
+
+aclError aclrtGetFloatOverflowStatus(void *outputAddr, uint64_t outputSize, aclrtStream stream) {
+    return get_status(Function::aclrtGetFloatOverflowStatus, outputAddr, outputSize, stream);
+}
+
+aclError aclrtResetFloatOverflowStatus(aclrtStream stream) {
+    return reset_status(Function::aclrtResetFloatOverflowStatus, stream);
+}
+
+aclError aclrtNpuGetFloatOverFlowStatus(void *outputAddr, uint64_t outputSize, uint32_t, aclrtStream stream) {
+    return get_status(Function::aclrtNpuGetFloatOverFlowStatus, outputAddr, outputSize, stream);
+}
+
+aclError aclrtNpuClearFloatOverFlowStatus(uint32_t, aclrtStream stream) {
+    return reset_status(Function::aclrtNpuClearFloatOverFlowStatus, stream);
 }
 
 aclError aclrtCtxGetFloatOverflowAddr(void **overflowAddr) {

@@ -1,5 +1,6 @@
-// Versions and features of the installation (device_context_init_errors.md section 10). The simulator brings none: what
-// is told is what ASCEND_HOME_PATH and the directories around the library hold.
+// Versions and features of the installation (device_context_init_errors.md section 10): what ASCEND_HOME_PATH and the
+// directories around the library hold. Where there is no installation, or the user names a release, one is simulated,
+// which has the packages below and all features. A driver is not.
 #include <dlfcn.h>
 #include <strings.h>
 
@@ -22,7 +23,8 @@ namespace {
 
 constexpr char kInstallInfo[] = "/etc/ascend_install.info";
 constexpr char kVersionKey[] = "Version=";
-constexpr int kParents = 8;  // how far above the library its data are looked for
+constexpr char kNewestRelease[] = "9.2.0-beta.1";  // that the declarations know
+constexpr int kParents = 8;                        // how far above the library its data are looked for
 constexpr std::size_t kJsonDepth = 10;
 
 // In the order of aclCANNPackageName.
@@ -89,7 +91,24 @@ std::string with_other_dashes(std::string name) {
     return name;
 }
 
+// The release that is simulated; empty if an installation is asked.
+std::string simulated_release() {
+    const char *home = std::getenv("ASCEND_HOME_PATH");
+    const bool has_home = home != nullptr && *home != '\0';
+    return config().cann_release.value_or(has_home ? "" : kNewestRelease);
+}
+
+bool is_simulated_package(const std::string &package) {
+    const auto is_it = [&](const char *name) { return package == name || with_other_dashes(package) == name; };
+    const auto *system = std::end(kPackages) - 1;  // the driver
+    return std::any_of(std::begin(kPackages), system, is_it);
+}
+
 std::string require_version(const std::string &package) {
+    const std::string release = simulated_release();
+    if (!release.empty() && is_simulated_package(package)) {
+        return release;
+    }
     const std::string directory = directory_of(package);
     for (const std::string &name : {package, with_other_dashes(package)}) {
         const std::string version =
@@ -99,7 +118,8 @@ std::string require_version(const std::string &package) {
         }
     }
     fail_unremembered(ACL_ERROR_INVALID_FILE,
-                      "no version of the package \"%s\" is installed where ASCEND_HOME_PATH or %s says",
+                      "no version of the package \"%s\" is installed where ASCEND_HOME_PATH or %s says, and none is "
+                      "simulated",
                       package.c_str(), kInstallInfo);
 }
 
@@ -290,13 +310,14 @@ struct AttributeList {
 
 AttributeList read_attributes() {
     const std::string path = find_above_library("data/ascendcl_config/swFeatureList.json");
-    if (path.empty()) {
+    const std::string runtime_path = find_above_library("share/info/runtime/version.info");
+    const bool is_simulated = config().cann_release || (path.empty() && runtime_path.empty());
+    if (path.empty() && !is_simulated) {
         fail_unremembered(ACL_ERROR_INVALID_FILE,
                           "there is no data/ascendcl_config/swFeatureList.json above the library");
     }
-    const Json features = read_feature_list(path);
-    const MajorMinor runtime =
-        require_major_minor(read_value(find_above_library("share/info/runtime/version.info"), kVersionKey));
+    const Json features = is_simulated ? Json() : read_feature_list(path);
+    const MajorMinor runtime = is_simulated ? MajorMinor() : require_major_minor(read_value(runtime_path, kVersionKey));
     AttributeList list{};
     for (const Attribute &attribute : kAttributes) {
         if (is_new_enough(features, attribute, runtime) && product_has(attribute)) {

@@ -46,12 +46,12 @@ class FaultyTask final : public Task {
         result = task_->result;
         return start;
     }
-    void run() override {
-        task_->run();
+    void run() override { task_->run(); }
+    void finish() override REQUIRES(engine_lock) {
+        task_->finish();
         result = task_->result;
         was_cut_short = task_->was_cut_short;
     }
-    void finish() override REQUIRES(engine_lock) { task_->finish(); }
     Executor *executor() override { return task_->executor(); }
     void cancel(Stream &stream) override REQUIRES(engine_lock) { task_->cancel(stream); }
     void rewind() override REQUIRES(engine_lock) {

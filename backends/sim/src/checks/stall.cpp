@@ -29,6 +29,8 @@ std::string running(TaskKind kind) {
             return "a fill of memory";
         case TaskKind::Cmo:
             return "a cache operation";
+        case TaskKind::Branch:
+            return "a branch of a model";
         case TaskKind::Operator:
             return "an operator";
         default:

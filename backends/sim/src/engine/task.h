@@ -36,6 +36,8 @@ enum class TaskKind : std::uint8_t {
     Cmo,
     CmoBarrier,
     Activate,
+    Label,
+    Branch,
     Model,
     GraphEnd,
     Conditional,

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <regex>
 #include <thread>
 
 namespace aclsim {
 namespace {
 
 constexpr std::uint32_t kDay_ms = 24 * 3600 * 1000;
+constexpr char kRelease[] = R"(\d{1,3}(\.\d{1,3}){1,2}([.-](alpha|beta|rc|RC)\.?\d{0,3}){0,2})";
 
 std::string environment(const char *name) {
     const char *value = std::getenv(name);
@@ -58,6 +60,14 @@ Config config_of_environment() {
     std::uint32_t software_queues = 0;
     read_number(config, "ASCEND_RT_SIM_SOFTWARE_QUEUES", 0, 1, software_queues);
     config.has_software_queues = software_queues == 1;
+    const std::string release = environment("ASCEND_RT_SIM_CANN_VERSION");
+    if (!release.empty()) {
+        config.cann_release = release;
+        if (!std::regex_match(release, std::regex(kRelease))) {
+            config.error =
+                "ASCEND_RT_SIM_CANN_VERSION=" + release + " is not a release like 8.1.RC1, 8.5.0 or 9.1.0-beta.1";
+        }
+    }
     auto stall_ms = static_cast<std::uint32_t>(config.stall.count());
     read_number(config, "ASCEND_RT_SIM_STALL_MS", 0, kDay_ms, stall_ms);
     config.stall = std::chrono::milliseconds(stall_ms);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct Config {
     std::uint32_t devices = 8;         // ASCEND_RT_SIM_DEVICES, 1 to 64
     std::uint32_t workers = 2;         // ASCEND_RT_SIM_WORKERS, 1 to 256; default: one per processor, at least 2
     std::uint32_t groups = 1;          // ASCEND_RT_SIM_GROUPS, 1 to 8: compute groups of a device of 310P
+    // ASCEND_RT_SIM_CANN_VERSION: the release of the installation that is simulated. Without it that is the newest
+    // known one, where there is no installation to ask.
+    std::optional<std::string> cann_release;
     // How long a thread looks for work before it sleeps; 0 on one processor. Longer than a wake-up takes: else two
     // threads that wait for each other in turn both sleep each time.
     std::chrono::nanoseconds spin{100'000};

@@ -1,25 +1,110 @@
-// Labels: places inside a model to jump to (events_streams_sync.md section 7).
+// Labels: places inside a model to jump to (events_streams_sync.md section 7); and the branches of its streams, which
+// are tasks: jumps to labels and switches to other streams (section 3). A branch runs on a worker, so that an endless
+// loop keeps nobody from the engine.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "abi/acl.h"
 #include "engine/registry.h"
+#include "engine/task.h"
 #include "machine/machine.h"
+#include "tasks/copy.h"
 
 namespace aclsim {
+
+class Model;
 
 struct Label final : public Object {
     static constexpr Kind kKind = Kind::Label;
     explicit Label(const Context &owner) : context(owner) {}
     const Context &context;  // with which it ends
     bool is_in_list GUARDED_BY(engine_lock) = false;
+    // Where it was set: the model's number, its stream, and which task of the stream comes behind it.
+    Ref<const Stream> stream GUARDED_BY(engine_lock);
+    std::uint32_t model GUARDED_BY(engine_lock) = 0;
+    std::size_t index GUARDED_BY(engine_lock) = 0;
 };
 
 struct LabelList final : public Object {
     static constexpr Kind kKind = Kind::LabelList;
     std::vector<Ref<Label>> labels GUARDED_BY(engine_lock);
     ~LabelList() override;
+};
+
+// The place itself.
+class LabelTask final : public Task {
+  public:
+    TaskKind kind() const override { return TaskKind::Label; }
+    Start start(Stream &) override REQUIRES(engine_lock) { return Start::Done; }
+};
+
+class BranchTask : public Task {
+  public:
+    TaskKind kind() const final { return TaskKind::Branch; }
+    Start start(Stream &stream) final REQUIRES(engine_lock) {
+        stream_ = &stream;
+        interruption_ = {stream, sequence};
+        return Start::Run;
+    }
+    void finish() final REQUIRES(engine_lock);
+    Executor *executor() final;
+
+  protected:
+    BranchTask(Core &core, Model &model) : model_(model), core_(core) {}
+    virtual void branch(const Stream &stream, const Point &branch) REQUIRES(engine_lock) = 0;
+
+    Model &model_;  // that keeps this task
+
+  private:
+    Core &core_;
+    Stream *stream_ = nullptr;
+    Interruption interruption_;
+};
+
+// To the label of a list that a number in device memory names; to the last one if the number is too large.
+class JumpTask final : public BranchTask {
+  public:
+    JumpTask(Core &core, Model &model, const void *index, Ref<LabelList> list)
+        : BranchTask(core, model), index_(index), list_(std::move(list)) {}
+    void run() override;
+
+  protected:
+    void branch(const Stream &stream, const Point &branch) override REQUIRES(engine_lock);
+
+  private:
+    const void *index_;
+    Ref<LabelList> list_;
+    std::uint32_t found_ = 0;
+};
+
+// To another stream, if a comparison of two numbers in device memory holds; the stream is then left.
+struct Comparison {
+    const void *left;
+    aclrtCondition condition;
+    const void *right;
+    aclrtCompareDataType type;
+
+    std::size_t size() const;
+    bool holds() const;
+};
+
+class SwitchTask final : public BranchTask {
+  public:
+    SwitchTask(Core &core, Model &model, const Comparison &comparison, const Stream &other)
+        : BranchTask(core, model), comparison_(comparison), other_(other) {}
+    void run() override { holds_ = comparison_.holds(); }
+
+  protected:
+    void branch(const Stream &stream, const Point &branch) override REQUIRES(engine_lock);
+
+  private:
+    Comparison comparison_;
+    const Stream &other_;  // of the same model
+    bool holds_ = false;
 };
 
 class Labels final : public Resident {

@@ -8,6 +8,7 @@
 #include "support/error.h"
 #include "tasks/capture.h"
 #include "tasks/graph.h"
+#include "tasks/label.h"
 
 namespace aclsim {
 namespace {
@@ -17,7 +18,7 @@ constexpr TaskKind kRepeatable[] = {
     TaskKind::Record,     TaskKind::Wait,         TaskKind::Reset,      TaskKind::Copy,       TaskKind::Fill,
     TaskKind::Reduce,     TaskKind::HostFunction, TaskKind::ValueWrite, TaskKind::ValueWait,  TaskKind::NotifyRecord,
     TaskKind::NotifyWait, TaskKind::Trace,        TaskKind::Cmo,        TaskKind::CmoBarrier, TaskKind::Activate,
-    TaskKind::GraphEnd,   TaskKind::Conditional, TaskKind::Random,
+    TaskKind::GraphEnd,   TaskKind::Conditional,  TaskKind::Random,     TaskKind::Label,      TaskKind::Branch,
 };
 
 bool is_repeatable(const Task &task) {
@@ -58,16 +59,20 @@ class Replay final : public Task {
 
     TaskKind kind() const override { return kept_.kind(); }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
+        stream_ = &stream;
         const Start start = kept_.start(stream);
         result = kept_.result;
         return start;
     }
-    void run() override {
-        kept_.run();
+    void run() override { kept_.run(); }
+    void finish() override REQUIRES(engine_lock) {
+        kept_.finish();
         result = kept_.result;
         was_cut_short = kept_.was_cut_short;
+        if (was_cut_short) {
+            abort_reason_ = stream_->abort_reason;
+        }
     }
-    void finish() override REQUIRES(engine_lock) { kept_.finish(); }
     Executor *executor() override { return kept_.executor(); }
     void cancel(Stream &stream) override REQUIRES(engine_lock) {
         abort_reason_ = stream.abort_reason;
@@ -89,6 +94,7 @@ class Replay final : public Task {
     std::shared_ptr<Model::Run> run_;
     Task &kept_;
     const std::size_t index_;  // in its stream of the model
+    const Stream *stream_ = nullptr;
     aclError abort_reason_ = ACL_SUCCESS;
 };
 
@@ -348,6 +354,7 @@ std::shared_ptr<Model::Run> Model::begin(const Point &before, LaunchBinding *bin
     const auto run = run_ = std::make_shared<Run>(Ref<Model>(this));
     for (Track &track : tracks_) {
         track.is_started = false;
+        track.reached = 0;
         for (const auto &task : track.tasks) {
             if (has_run_) {
                 task->rewind();
@@ -362,37 +369,70 @@ std::shared_ptr<Model::Run> Model::begin(const Point &before, LaunchBinding *bin
     }
     for (Track &track : tracks_) {
         if (track.is_head) {
-            play(track, before);
+            play(track, 0, before);
         }
     }
     run->leave(ACL_SUCCESS);
     return run;
 }
 
-void Model::play(Track &track, const Point &before) {
+void Model::play(Track &track, std::size_t begin, const Point &before) {
     track.is_started = true;
-    if (before.sequence > 0 && !track.tasks.empty()) {
+    if (before.sequence > 0 && begin < track.tasks.size()) {
         const Point first{track.stream->serial, track.stream->submitted + 1};
         core_.observers().tell(&Observer::ordered, before, first, Ordering::Model);
     }
-    std::size_t index = 0;
-    for (const auto &task : track.tasks) {
-        auto replay = std::make_unique<Replay>(run_, *task, index++);
+    for (track.next = begin; track.next < track.tasks.size();) {
+        Task &task = *track.tasks[track.next];
+        if (track.next < track.reached) {  // a loop
+            task.rewind();
+            task.result = ACL_SUCCESS;
+        }
+        auto replay = std::make_unique<Replay>(run_, task, track.next);
         const Replay &queued = *replay;
         core_.append(*track.stream, std::move(replay));
-        task->sequence = queued.sequence;
-        task->note_queued(*track.stream);
-        core_.observers().tell(&Observer::replayed, *task, queued);
+        task.sequence = queued.sequence;
+        task.note_queued(*track.stream);
+        core_.observers().tell(&Observer::replayed, task, queued);
+        track.reached = std::max(track.reached, ++track.next);
+        if (task.kind() == TaskKind::Branch) {
+            break;
+        }
     }
 }
 
-// On a device, a run would hang if the stream with its end task was never activated.
+void Model::go_on(const Stream &stream) {
+    Track &track = track_of(stream);
+    play(track, track.next, Point{});
+}
+
+bool Model::jump(const Stream &stream, const Point &branch, const Label &label) {
+    Track &track = track_of(stream);
+    const auto target = std::find_if(tracks_.begin(), tracks_.end(), [&](const Track &it) {
+        return label.model == id && it.stream.get() == label.stream.get();
+    });
+    if (target == tracks_.end() || label.index >= target->tasks.size()) {
+        return false;
+    }
+    track.is_started = false;
+    if (!target->is_started) {
+        play(*target, label.index, &*target == &track ? Point{} : branch);
+    }
+    return true;
+}
+
+void Model::switch_to(const Stream &stream, const Point &branch, const Stream &other) {
+    track_of(stream).is_started = false;
+    activate(other, branch);
+}
+
+// On a device, a run would hang if the stream with its end task was never activated, or was left before it.
 void Model::end(Run &run) {
     if (end_ != nullptr && !track_of(*end_).is_started) {
         run.result = first_of(run.result, ACL_ERROR_RT_MODEL_EXECUTE);
     }
     for (const Track &track : tracks_) {
-        if (core_.observers().any() && track.is_started && !track.tasks.empty()) {
+        if (core_.observers().any() && track.reached > 0) {
             run.ends.push_back(track.stream->newest());
         }
     }
@@ -406,11 +446,23 @@ void Model::submit_activation(Lock &lock, Stream &stream, const Stream &activate
     core_.submit(stream, ActivateTask(*this, activated));
 }
 
+void Model::submit_label(Lock &lock, Stream &stream, Label &label) {
+    const Ref<Label> keep(label);
+    core_.admit(lock, stream);
+    if (label.stream) {  // another thread was faster
+        fail(ACL_ERROR_RT_INTERNAL_ERROR, "the label is set already");
+    }
+    label.model = id;
+    label.stream = Ref<const Stream>(stream);
+    label.index = stream.queue.size();
+    core_.submit(stream, LabelTask());
+}
+
 // The activated stream may have been unbound since.
 void Model::activate(const Stream &stream, const Point &before) {
     for (Track &track : tracks_) {
         if (track.stream.get() == &stream && !track.is_started) {
-            play(track, before);
+            play(track, 0, before);
         }
     }
 }

@@ -3,7 +3,8 @@
 //
 // Until the model is built the tasks collect in the queues of its streams, which are PERSISTENT and execute nothing. It
 // then takes them over, and each execution queues one Replay per task in the same streams: these run as any streams do,
-// each in its order and all at the same time. An execution ends when all of its replays have ended.
+// each in its order and all at the same time. An execution ends when all of its replays have ended. Replays are queued
+// up to the next branch of their stream, which then says where the stream goes on.
 //
 // A captured graph (graph.h) is such a model too: its streams are its own, and a capture fills them.
 #pragma once
@@ -28,6 +29,7 @@ namespace aclsim {
 
 class Graph;
 class Model;
+struct Label;
 
 // What is settled for an execution when it is launched, before those launched earlier have begun.
 class LaunchBinding {
@@ -76,6 +78,8 @@ class Model : public Object, public TaskKeeper {
     void submit_activation(Lock &lock, Stream &stream, const Stream &activated) REQUIRES(engine_lock);
     // Fails unless the stream, which is bound, still takes tasks.
     void require_open(const Stream &stream) const override REQUIRES(engine_lock);
+    // Places a label before what the stream takes next.
+    void submit_label(Lock &lock, Stream &stream, Label &label) REQUIRES(engine_lock);
     virtual bool is_executable() const REQUIRES(engine_lock) { return is_built_ && has_end_; }
 
     // --- looking at ------------------------------------------------------------------------------------------------
@@ -101,6 +105,11 @@ class Model : public Object, public TaskKeeper {
     // Drops the queued tasks of the execution, and does not wait for those that run.
     void stop(aclError reason) REQUIRES(engine_lock);
     bool is_busy() const REQUIRES(engine_lock) { return launches_ > 0 || run_ != nullptr; }
+    // Where a stream goes on after a branch, which is the last of its tasks that were queued: with the next one, at a
+    // label, or nowhere, because another stream starts. false: the label is nowhere in this model.
+    void go_on(const Stream &stream) REQUIRES(engine_lock);
+    bool jump(const Stream &stream, const Point &branch, const Label &label) REQUIRES(engine_lock);
+    void switch_to(const Stream &stream, const Point &branch, const Stream &other) REQUIRES(engine_lock);
     // false when the deadline has passed.
     bool wait_until_idle(Lock &lock, Time deadline) REQUIRES(engine_lock);
     // Streams whose head waits for the end of an execution.
@@ -141,8 +150,10 @@ class Model : public Object, public TaskKeeper {
         Ref<Stream> stream;
         bool is_head;
         std::uint64_t submitted_before;  // tasks of the stream from before it was bound
-        bool is_started = false;         // in the newest execution
+        bool is_started = false;         // in the newest execution, and not left by a branch
         std::vector<std::unique_ptr<Task>> tasks{};
+        std::size_t next = 0;     // behind the newest task that was queued
+        std::size_t reached = 0;  // how many tasks the newest execution has come to
         std::map<std::size_t, Ref<ModelTask>> named{};
     };
 
@@ -153,7 +164,8 @@ class Model : public Object, public TaskKeeper {
     void require_repeatable(const Stream &stream) const REQUIRES(engine_lock);
     // What the execution, or what is played of it, comes after; none if the host executes the model.
     std::shared_ptr<Run> begin(const Point &before, LaunchBinding *binding = nullptr) REQUIRES(engine_lock);
-    void play(Track &track, const Point &before) REQUIRES(engine_lock);
+    // Queues the tasks from that one on, up to the next branch.
+    void play(Track &track, std::size_t begin, const Point &before) REQUIRES(engine_lock);
     void activate(const Stream &stream, const Point &before) REQUIRES(engine_lock);
     void end(Run &run) REQUIRES(engine_lock);
     Stream *first_at_work() const REQUIRES(engine_lock);
