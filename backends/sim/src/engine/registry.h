@@ -32,6 +32,10 @@ enum class Kind : std::uint8_t {
     Model,
     AllocatorDesc,
     MemoryPool,
+    BinaryDescription,
+    Binary,
+    KernelFunction,
+    ArgumentList,
     Count,
 };
 

@@ -37,6 +37,7 @@ enum class TaskKind : std::uint8_t {
     Activate,
     Model,
     Operator,
+    Kernel,
     Attach,
     Detach,
     Free,
@@ -84,6 +85,9 @@ class Task {
     // What a Blocked task waits for: as facts, and in words.
     virtual void add_causes(Causes &) const REQUIRES(engine_lock) {}
     virtual std::string awaited() const REQUIRES(engine_lock) { return "nothing"; }
+    // What a task that failed can tell of it: in words, "" if it knows no more than the code; and of a kernel.
+    virtual std::string failure_reason() const REQUIRES(engine_lock) { return {}; }
+    virtual FailedKernel failed_kernel() const REQUIRES(engine_lock) { return {}; }
     // The streams that do a Blocked task's work.
     virtual std::vector<Ref<Stream>> parts() const REQUIRES(engine_lock);
     // Does its stream wait for a callback that another thread is to process?

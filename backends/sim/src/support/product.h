@@ -32,6 +32,10 @@ enum Trait : std::uint32_t {
     kCopiesRowsInDevice = 1U << 17,       // two-dimensional copies whose source and destination are on the device
     kHasLongDescriptors = 1U << 18,       // 64 bytes, not 32 (memory_cmo_allocator.md sections 3 and 6)
     kStreamAbortResetsEvents = 1U << 19,  // as the abort of a device does on every chip (section 0.2)
+    // graphs_kernels.md sections A3 and A5
+    kHasKernelRatio = 1U << 20,         // how many cores of both kinds work together in a kernel
+    kMixLaunchesNameEngine = 1U << 21,  // of kernels for both kinds of cores, in their configuration
+    kHasWideLaunches = 1U << 22,        // the number of blocks keeps its 32 bits
 };
 
 struct Product {
