@@ -84,17 +84,21 @@ typedef struct aclsimKernelBlock {
     size_t workspaceSize;
     dim3 grid;    /* of a SIMT launch; else count, 1, 1 */
     dim3 threads; /* of a SIMT launch; else 1, 1, 1 */
+    char *text;   /* where the function may write what went wrong, for the message of the failure; "" at first */
+    size_t textSize;
 } aclsimKernelBlock;
 
 /* Does the work of a block; several threads call it at the same time. Anything but 0 is the code that the task fails
  * with; a device reports ACL_ERROR_RT_AICORE_EXCEPTION. */
 typedef aclError (*aclsimKernelFunction)(const aclsimKernelBlock *block, void *userData);
 
+/* Called once, when the kernel is no longer registered and no launch is left that uses it. */
+typedef void (*aclsimReleaseFunction)(void *userData);
+
 typedef struct aclsimKernel {
     aclsimKernelFunction function;
     void *userData;
-    /* Called once, when the kernel is no longer registered and no launch is left that uses it; may be NULL. */
-    void (*release)(void *userData);
+    aclsimReleaseFunction release; /* may be NULL */
     size_t workspaceSize; /* of a launch; taken as operators take theirs, see aclsimRunOperator */
 } aclsimKernel;
 
@@ -104,6 +108,9 @@ typedef struct aclsimKernel {
 aclError aclsimRegisterKernel(const char *name, const aclsimKernel *kernel);
 /* Launches that were made go on. ACL_ERROR_RT_INVALID_DEVICE_FUNCTION: no function is registered under the name. */
 aclError aclsimUnregisterKernel(const char *name);
+
+/* 1 if the runtime allocated the memory, and it is live over the whole range; also in kernels. */
+int32_t aclsimIsLive(const void *address, size_t size);
 
 /* Does what a program with kernels in it does when it is loaded: from now on the symbol, an address of the host, stands
  * for the kernel of the binary in aclrtGetFuncBySymbol and in launches that take a symbol, until the binary is unloaded.

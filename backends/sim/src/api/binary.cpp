@@ -294,6 +294,7 @@ aclError aclrtBinaryGetFunctionByEntry(aclrtBinHandle binHandle, uint64_t funcEn
     return entry(Function::aclrtBinaryGetFunctionByEntry, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(binHandle, "binHandle");
         require(funcHandle, "funcHandle");
+        *funcHandle = nullptr;
         *funcHandle = load_function(sim, require_found(require_binary(sim, binHandle).function(funcEntry)));
     });
 }

@@ -64,11 +64,16 @@ class Blocks final : public SharedWork {
     bool was_cut_short() const { return was_cut_short_.load(std::memory_order_relaxed); }
 
   private:
-    void run(const aclsimKernelBlock &block) {
+    void run(aclsimKernelBlock &block) {
+        char text[512];
+        *text = '\0';
+        block.text = text;
+        block.textSize = sizeof text;
         try {
             const aclError code = launch_.code->run(block);
             if (code != ACL_SUCCESS) {
-                note(block, code, "reported an error");
+                text[sizeof text - 1] = '\0';
+                note(block, code, std::string("reported an error") + (*text == '\0' ? "" : ": ") + text);
             }
         } catch (const std::exception &error) {
             note(block, exception_code(), std::string("threw an exception: ") + error.what());
