@@ -15,6 +15,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -145,7 +146,7 @@ class Binary(Resource):
         out, chosen = ffi.new("aclrtBinHandle *"), _Options(lazy, magic)
         self._kernels: dict[str, Any] = {}
         if isinstance(source, str | os.PathLike):
-            self._content: object = None
+            self._content: Any = None
             call("aclrtBinaryLoadFromFile", os.fsencode(os.path.abspath(source)), chosen.pointer, out)
         else:
             self._content = ffi.from_buffer("char[]", source)  # a lazy binary may be read later
@@ -385,7 +386,7 @@ def _described(wanted: Parameter) -> str:
 
 def _pointer_bytes(what: str, buffer: Buffer, wanted: Parameter) -> bytes:
     if wanted.is_array or (wanted.dtype is None and wanted.nbytes == _POINTER.itemsize):
-        return np.uint64(buffer.handle).tobytes()
+        return buffer.handle.to_bytes(8, sys.byteorder)
     raise TypeError(f"{what} is {_described(wanted)}, not a Buffer")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -201,7 +202,8 @@ def unregister_symbol(symbol: int) -> None:
     call("aclsimUnregisterSymbol", ffi.cast("void *", check_address(symbol)))
 
 
-class Block(NamedTuple):
+@dataclass(frozen=True)
+class Block:
     """The part of a launch that a kernel in Python is called for.
 
     Attributes
@@ -289,7 +291,7 @@ class HostKernel:
             raise ValueError(f"the launch gives {len(memory)} bytes of arguments, and {self._offsets[-1]} are needed")
         values: list[Any] = []
         for each, place in zip(parameters, self._offsets, strict=False):
-            dtype = np.dtype(np.uint64) if each.is_array else each.dtype
+            dtype = each.dtype if each.dtype is not None and not each.is_array else np.dtype(np.uint64)
             values.append(memory[place : place + each.nbytes].view(dtype)[0])
         for i, each in enumerate(parameters):
             if each.is_array:

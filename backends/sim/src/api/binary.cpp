@@ -140,10 +140,17 @@ std::uint32_t magic_beside(const std::string &path) {
     return found == std::end(kNames) ? ACL_RT_BINARY_MAGIC_ELF_AICORE : found->magic;
 }
 
+BinaryContent read_object(const std::string &path) {
+    const std::uint32_t magic = magic_beside(path);
+    const Bytes bytes = require_file(path);
+    return read_binary(bytes.data(), bytes.size(), magic);
+}
+
 // A description of operators for AI CPUs: {"kernel": {"opInfo": {"functionName": "..."}}}.
 BinaryContent read_cpu_description(const std::string &path, bool has_library) {
     const Json description = parse_description(path, require_file(path));
-    BinaryContent content = read_cpu_library(has_library ? require_file(with_extension(path, ".so")) : Bytes());
+    const Bytes library = has_library ? require_file(with_extension(path, ".so")) : Bytes();
+    BinaryContent content = read_cpu_library(library.data(), library.size());
     for (const auto &[kernel, operation] : description.members) {
         const Json *information = operation.find("opInfo");
         const Json *function = information != nullptr ? information->find("functionName") : nullptr;
@@ -193,7 +200,7 @@ aclError aclrtBinaryLoadFromFile(const char *binPath, aclrtBinaryLoadOptions *op
         {
             const Unlocked unlocked(lock);
             content = wanted.cpu_mode ? read_cpu_description(binPath, *wanted.cpu_mode == kCpuWithLibrary)
-                                      : read_binary(require_file(binPath), magic_beside(binPath));
+                                      : read_object(binPath);
         }
         *binHandle = add_binary(sim, std::move(content), wanted.is_lazy);
     });
@@ -211,8 +218,8 @@ aclError aclrtBinaryLoadFromData(const void *data, size_t length, const aclrtBin
         BinaryContent content;
         {
             const Unlocked unlocked(lock);
-            Bytes bytes(static_cast<const unsigned char *>(data), static_cast<const unsigned char *>(data) + length);
-            content = wanted.cpu_mode ? read_cpu_library(bytes) : read_binary(std::move(bytes), wanted.magic);
+            const auto *bytes = static_cast<const unsigned char *>(data);
+            content = wanted.cpu_mode ? read_cpu_library(bytes, length) : read_binary(bytes, length, wanted.magic);
         }
         *binHandle = add_binary(sim, std::move(content), wanted.is_lazy);
     });
@@ -250,7 +257,7 @@ aclError aclrtBinaryLoad(const aclrtBinary binary, aclrtBinHandle *binHandle) {
         BinaryContent content;
         {
             const Unlocked unlocked(lock);
-            content = read_binary(Bytes(data, data + size), ACL_RT_BINARY_MAGIC_ELF_AICORE);
+            content = read_binary(data, size, ACL_RT_BINARY_MAGIC_ELF_AICORE);
         }
         const Device &device = require_current_device(sim);
         const Ref<Binary> loaded = sim.kernels.add(std::move(content), /*is_lazy=*/false, /*is_old_style=*/true);

@@ -58,11 +58,12 @@ T Elf::read(std::uint64_t offset) const {
     return value;
 }
 
-void Elf::require_bytes(std::uint64_t offset, std::uint64_t size, const char *what) const {
+void Elf::require_bytes(std::uint64_t offset, std::uint64_t size, const char *what) {
     if (offset > size_ || size > size_ - offset) {
         throw ElfError{std::string(what) + " reaches beyond the end of the file, which has " + std::to_string(size_) +
                        " bytes"};
     }
+    extent_ = std::max<std::size_t>(extent_, offset + size);
 }
 
 Elf::Elf(const unsigned char *data, std::size_t size) : data_(data), size_(size) {
@@ -94,7 +95,7 @@ Elf::Elf(const unsigned char *data, std::size_t size) : data_(data), size_(size)
     }
 }
 
-Elf::Section Elf::read_section(std::uint64_t header) const {
+Elf::Section Elf::read_section(std::uint64_t header) {
     Section section{};
     section.type = read<std::uint32_t>(header + 4);
     section.is_loaded = (read<std::uint64_t>(header + 8) & kAllocated) != 0;

@@ -47,6 +47,8 @@ class Elf {
     // The machine that a program of this process is for.
     static std::uint16_t host_machine();
 
+    // Up to where there is anything that the header leads to: what is behind that is not looked at.
+    std::size_t extent() const { return extent_; }
     Type type() const { return type_; }
     std::uint16_t machine() const { return machine_; }
     const std::vector<Section> &sections() const { return sections_; }
@@ -59,12 +61,13 @@ class Elf {
   private:
     template <class T>
     T read(std::uint64_t offset) const;
-    void require_bytes(std::uint64_t offset, std::uint64_t size, const char *what) const;
-    Section read_section(std::uint64_t header) const;
+    void require_bytes(std::uint64_t offset, std::uint64_t size, const char *what);
+    Section read_section(std::uint64_t header);
     static std::string_view name_at(const Section &strings, std::uint32_t offset);
 
     const unsigned char *data_;
     std::size_t size_;
+    std::size_t extent_ = 0;
     Type type_ = Type::Relocatable;
     std::uint16_t machine_ = 0;
     std::vector<Section> sections_;

@@ -13,6 +13,7 @@ namespace aclsim {
 namespace {
 
 constexpr std::size_t kMagicBytes = 4;
+constexpr std::size_t kLookedAt = 1024;  // of a binary for AI CPUs, to see whether there is anything
 
 // A library is closed without the lock: its destructors are the program's code.
 class CloseChore final : public Chore {
@@ -79,10 +80,10 @@ DeviceObject read_host_object(const Elf &file, const HostLibrary &library) {
 
 }  // namespace
 
-BinaryContent read_binary(std::vector<unsigned char> bytes, std::uint32_t magic) {
+BinaryContent read_binary(const unsigned char *data, std::size_t size, std::uint32_t magic) {
     BinaryContent content;
     try {
-        const Elf file(bytes.data(), bytes.size());
+        const Elf file(data, size);
         if (file.machine() != Elf::host_machine()) {
             content.object = read_device_object(file, magic);
             return content;
@@ -90,7 +91,7 @@ BinaryContent read_binary(std::vector<unsigned char> bytes, std::uint32_t magic)
         if (!is_host_library(file)) {
             throw ElfError{"it is for this host but no shared object; link it with -shared"};
         }
-        content.library = std::make_unique<HostLibrary>(bytes.data(), bytes.size());
+        content.library = std::make_unique<HostLibrary>(data, file.extent());
         content.object = read_host_object(file, *content.library);
     } catch (const ElfError &error) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the kernel binary cannot be used: %s", error.what.c_str());
@@ -98,14 +99,18 @@ BinaryContent read_binary(std::vector<unsigned char> bytes, std::uint32_t magic)
     return content;
 }
 
-BinaryContent read_cpu_library(const std::vector<unsigned char> &bytes) {
+BinaryContent read_cpu_library(const unsigned char *data, std::size_t size) {
     BinaryContent content;
     content.is_for_cpu = true;
-    content.is_blank = std::all_of(bytes.begin() + static_cast<std::ptrdiff_t>(std::min(bytes.size(), kMagicBytes)),
-                                   bytes.end(), [](unsigned char it) { return it == 0; });
+    const unsigned char *end = data + std::min(size, kLookedAt);
+    content.is_blank = std::all_of(data + std::min(size, kMagicBytes), end, [](unsigned char it) { return it == 0; });
+    if (content.is_blank) {
+        return content;
+    }
     try {
-        if (!content.is_blank && is_host_library(Elf(bytes.data(), bytes.size()))) {
-            content.library = std::make_unique<HostLibrary>(bytes.data(), bytes.size());
+        const Elf file(data, size);
+        if (is_host_library(file)) {
+            content.library = std::make_unique<HostLibrary>(data, file.extent());
         }
     } catch (const ElfError &error) {
         content.library_error = error.what;

@@ -45,13 +45,13 @@ struct BinaryContent {
     std::unique_ptr<HostLibrary> library;
     std::string library_error;                         // why there is none although there could be
     std::map<std::string, std::string> cpu_functions;  // by the names of kernels, as a description of operators tells
-    bool is_blank = true;                              // of AI CPUs: no byte of it is anything but zero
+    bool is_blank = true;                              // of AI CPUs: its first bytes are zeros, behind the magic number
 };
 
 // What is in these bytes; fails with ACL_ERROR_RT_PARAM_INVALID.
-BinaryContent read_binary(std::vector<unsigned char> bytes, std::uint32_t magic);
+BinaryContent read_binary(const unsigned char *data, std::size_t size, std::uint32_t magic);
 // The same for AI CPUs, where any bytes will do: functions are registered by name.
-BinaryContent read_cpu_library(const std::vector<unsigned char> &bytes);
+BinaryContent read_cpu_library(const unsigned char *data, std::size_t size);
 
 // Guarded by the engine's lock.
 class Binary final : public Object {
