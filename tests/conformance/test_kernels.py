@@ -497,6 +497,32 @@ def test_two_copies_of_a_shared_object_are_apart(path: Path, stream: Stream) -> 
             assert words(out)[0] == expected
 
 
+def test_the_older_way_describes_a_binary_and_loads_it(lib: Any, ffi: Any, device: Device) -> None:
+    content, function = ffi.from_buffer(device_object({"k": VECTOR})), ffi.new("aclrtFuncHandle *")
+    binary, address, size = ffi.new("aclrtBinHandle *"), ffi.new("void **"), ffi.new("size_t *")
+    assert lib.aclrtCreateBinary(ffi.NULL, 8) == ffi.NULL
+    empty, zeros = lib.aclrtCreateBinary(content, 0), lib.aclrtCreateBinary(ffi.new("char[64]"), 64)
+    described = lib.aclrtCreateBinary(content, len(content))
+    assert lib.aclrtBinaryLoad(described, ffi.NULL) == INVALID_PARAM
+    assert lib.aclrtBinaryLoad(empty, binary) == RT_PARAM
+    assert lib.aclrtBinaryLoad(zeros, binary) == RT_PARAM
+    assert lib.aclrtBinaryLoad(described, binary) == OK
+    for each in (empty, zeros, described):
+        assert lib.aclrtDestroyBinary(each) == OK
+        assert lib.aclrtDestroyBinary(each) == INVALID_HANDLE
+    assert lib.aclrtBinaryGetFunction(binary[0], b"k", function) == OK
+    assert lib.aclrtBinaryGetDevAddress(binary[0], address, size) == OK
+    assert address[0] != ffi.NULL
+    assert size[0] == 64 + 256
+    codes: list[int] = []
+    thread = threading.Thread(target=lambda: codes.append(lib.aclrtBinaryUnLoad(binary[0])))
+    thread.start()
+    thread.join()
+    assert codes == [NO_CONTEXT]  # of this kind alone
+    assert lib.aclrtBinaryUnLoad(binary[0]) == OK
+    assert lib.aclrtBinaryUnLoad(binary[0]) == INVALID_HANDLE
+
+
 # --- life ------------------------------------------------------------------------------------------------------------
 
 
