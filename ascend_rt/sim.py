@@ -7,6 +7,7 @@ outside, without a change to the program, with ``ASCEND_RT_SIM_FAULTS`` (see ``d
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -49,6 +50,13 @@ def info() -> Info:
     out = ffi.new("aclsimInfo *")
     call("aclsimGetInfo", out)
     return Info(ffi.string(out.product).decode(), int(out.deviceCount), int(out.workerCount))
+
+
+def include_path() -> str:
+    """Return the directory of ``aclsim_kernel.h``, for shared objects with kernels: ``cc -shared -fPIC -I…``."""
+    from ascend_rt.backends import abi
+
+    return os.path.dirname(os.path.abspath(abi.__file__))
 
 
 def check_reports() -> int:
