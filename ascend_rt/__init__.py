@@ -41,6 +41,7 @@ from ascend_rt.errors import (  # noqa: E402
 )
 from ascend_rt.event import Event  # noqa: E402
 from ascend_rt.ipc_memory import ImportedBuffer, IpcMemory  # noqa: E402
+from ascend_rt.kernel import Binary, Kernel  # noqa: E402
 from ascend_rt.managed_memory import ManagedBuffer  # noqa: E402
 from ascend_rt.memory import Buffer, PinnedBuffer, PointerAttributes, RegisteredMemory, pointer_attributes  # noqa: E402
 from ascend_rt.memory_pool import MemoryPool, PoolBuffer, PoolStatistics  # noqa: E402
@@ -56,6 +57,7 @@ __all__ = [
     "AclWarning",
     "Allocator",
     "AllocatorStatistics",
+    "Binary",
     "Buffer",
     "CachingAllocator",
     "ClosedError",
@@ -68,6 +70,7 @@ __all__ = [
     "InvalidArgument",
     "InvalidHandle",
     "IpcMemory",
+    "Kernel",
     "Library",
     "LibraryError",
     "ManagedBuffer",

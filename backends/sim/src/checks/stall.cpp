@@ -29,6 +29,8 @@ std::string running(TaskKind kind) {
             return "a cache operation";
         case TaskKind::Operator:
             return "an operator";
+        case TaskKind::Kernel:
+            return "a kernel";
         default:
             return "a copy";
     }

@@ -124,6 +124,7 @@ void Core::complete(Stream &stream, Task &task) {
     stream.aborts += task.was_cut_short ? 1 : 0;
     if (task.result != ACL_SUCCESS) {
         stream.failure = task.result;
+        stream.failure_reason = task.failure_reason();
         if (stream.group.stops_on_failure && stream.group.failure == ACL_SUCCESS) {
             stream.group.stop(task.result);
         }

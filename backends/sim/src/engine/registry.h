@@ -35,6 +35,10 @@ enum class Kind : std::uint8_t {
     Condition,
     AllocatorDesc,
     MemoryPool,
+    BinaryDescription,
+    Binary,
+    KernelFunction,
+    ArgumentList,
     Count,
 };
 

@@ -14,10 +14,10 @@ namespace {
 
 // Not callbacks: the subscribed thread processes each one once.
 constexpr TaskKind kRepeatable[] = {
-    TaskKind::Record,     TaskKind::Wait,         TaskKind::Reset,      TaskKind::Copy,       TaskKind::Fill,
-    TaskKind::Reduce,     TaskKind::HostFunction, TaskKind::ValueWrite, TaskKind::ValueWait,  TaskKind::NotifyRecord,
-    TaskKind::NotifyWait, TaskKind::Trace,        TaskKind::Cmo,        TaskKind::CmoBarrier, TaskKind::Activate,
-    TaskKind::GraphEnd,   TaskKind::Conditional,
+    TaskKind::Record,     TaskKind::Wait,         TaskKind::Reset,       TaskKind::Copy,       TaskKind::Fill,
+    TaskKind::Reduce,     TaskKind::HostFunction, TaskKind::ValueWrite,  TaskKind::ValueWait,  TaskKind::NotifyRecord,
+    TaskKind::NotifyWait, TaskKind::Trace,        TaskKind::Cmo,         TaskKind::CmoBarrier, TaskKind::Activate,
+    TaskKind::Kernel,     TaskKind::GraphEnd,     TaskKind::Conditional,
 };
 
 bool is_repeatable(const Task &task) {
@@ -75,6 +75,8 @@ class Replay final : public Task {
     bool expire() override REQUIRES(engine_lock) { return kept_.expire(); }
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) { kept_.add_causes(causes); }
     std::string awaited() const override REQUIRES(engine_lock) { return kept_.awaited(); }
+    std::string failure_reason() const override REQUIRES(engine_lock) { return kept_.failure_reason(); }
+    FailedKernel failed_kernel() const override REQUIRES(engine_lock) { return kept_.failed_kernel(); }
 
   private:
     std::shared_ptr<Model::Run> run_;
