@@ -28,6 +28,8 @@ extern "Python+C" {
     void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
     void ascend_rt_python_free(void *allocator, void *block);
     int32_t ascend_rt_python_call_site(char *text, size_t size);
+    aclError ascend_rt_python_kernel(const aclsimKernelBlock *block, void *kernel);
+    void ascend_rt_python_release(void *kernel);
 }
 """
 
@@ -40,6 +42,8 @@ typedef void *aclrtAllocatorAllocAdviseFunc;
 typedef void *aclrtAllocatorFreeFunc;
 typedef void *aclrtAllocatorGetAddrFromBlockFunc;
 typedef void *aclsimCallSiteProvider;
+typedef void *aclsimKernelFunction;
+typedef void *aclsimReleaseFunction;
 """
 
 _DEFAULT_RESULT = {"aclError": "return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;", "void": ""}

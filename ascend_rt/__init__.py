@@ -26,6 +26,7 @@ from ascend_rt.device import Device, MemoryInfo, MemoryUsage  # noqa: E402
 from ascend_rt.errors import (  # noqa: E402
     AclError,
     AclWarning,
+    CaptureError,
     ClosedError,
     ForkedProcess,
     InvalidArgument,
@@ -40,7 +41,9 @@ from ascend_rt.errors import (  # noqa: E402
     Timeout,
 )
 from ascend_rt.event import Event  # noqa: E402
+from ascend_rt.graph import Graph, GraphTask  # noqa: E402
 from ascend_rt.ipc_memory import ImportedBuffer, IpcMemory  # noqa: E402
+from ascend_rt.kernel import Binary, Kernel  # noqa: E402
 from ascend_rt.managed_memory import ManagedBuffer  # noqa: E402
 from ascend_rt.memory import Buffer, PinnedBuffer, PointerAttributes, RegisteredMemory, pointer_attributes  # noqa: E402
 from ascend_rt.memory_pool import MemoryPool, PoolBuffer, PoolStatistics  # noqa: E402
@@ -56,18 +59,23 @@ __all__ = [
     "AclWarning",
     "Allocator",
     "AllocatorStatistics",
+    "Binary",
     "Buffer",
     "CachingAllocator",
+    "CaptureError",
     "ClosedError",
     "Context",
     "CopyDescriptor",
     "Device",
     "Event",
     "ForkedProcess",
+    "Graph",
+    "GraphTask",
     "ImportedBuffer",
     "InvalidArgument",
     "InvalidHandle",
     "IpcMemory",
+    "Kernel",
     "Library",
     "LibraryError",
     "ManagedBuffer",

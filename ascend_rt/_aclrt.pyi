@@ -1049,6 +1049,14 @@ class Lib:
         """aclError aclsimRegisterSymbol(const void *symbol, const void *content, size_t size)."""
     def aclsimUnregisterSymbol(self, symbol: Any, /) -> int:
         """aclError aclsimUnregisterSymbol(const void *symbol)."""
+    def aclsimRegisterKernel(self, name: Any, kernel: Any, /) -> int:
+        """aclError aclsimRegisterKernel(const char *name, const aclsimKernel *kernel)."""
+    def aclsimUnregisterKernel(self, name: Any, /) -> int:
+        """aclError aclsimUnregisterKernel(const char *name)."""
+    def aclsimIsLive(self, address: Any, size: int, /) -> int:
+        """int32_t aclsimIsLive(const void *address, size_t size)."""
+    def aclsimRegisterKernelSymbol(self, symbol: Any, binary: Any, kernelName: Any, /) -> int:
+        """aclError aclsimRegisterKernelSymbol(const void *symbol, aclrtBinHandle binary, const char *kernelName)."""
     def aclsimNoOp(self, first: Any, second: Any, /) -> int:
         """aclError aclsimNoOp(void *first, void *second)."""
     def ascend_rt_open(self, path: Any, error: Any, error_size: int, /) -> int:
@@ -1087,6 +1095,8 @@ class Lib:
     ascend_rt_free_entry: Any
     ascend_rt_address_entry: Any
     ascend_rt_call_site_entry: Any
+    ascend_rt_kernel_entry: Any
+    ascend_rt_release_entry: Any
     ACLSIM_RESOURCE_EVENTS: int
     ACLSIM_RESOURCE_MEMORY: int
     ACLSIM_RESOURCE_NOTIFIES: int

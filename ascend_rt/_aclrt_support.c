@@ -297,6 +297,19 @@ static int32_t call_site(char *text, size_t size) {
     return result;
 }
 
+static aclError run_kernel(const aclsimKernelBlock *block, void *kernel) {
+    const aclError code = enter() ? ascend_rt_python_kernel(block, kernel) : ACL_ERROR_RT_AICORE_EXCEPTION;
+    leave();
+    return code;
+}
+
+static void release_kernel(void *kernel) {
+    if (enter()) {
+        ascend_rt_python_release(kernel);
+    }
+    leave();
+}
+
 static void *address_of(aclrtAllocatorBlock block) { return block; }
 
 const aclrtHostFunc ascend_rt_host_func_entry = host_func;
@@ -305,6 +318,8 @@ const aclrtAllocatorAllocAdviseFunc ascend_rt_allocate_near_entry = allocate_nea
 const aclrtAllocatorFreeFunc ascend_rt_free_entry = free_block;
 const aclrtAllocatorGetAddrFromBlockFunc ascend_rt_address_entry = address_of;
 const aclsimCallSiteProvider ascend_rt_call_site_entry = call_site;
+const aclsimKernelFunction ascend_rt_kernel_entry = run_kernel;
+const aclsimReleaseFunction ascend_rt_release_entry = release_kernel;
 
 int ascend_rt_close_gate(int32_t timeout_ms) {
     struct timespec deadline = deadline_after(timeout_ms);

@@ -16,11 +16,13 @@ typedef struct ascend_rt_slot {
 extern ascend_rt_slot ascend_rt_slots[];
 extern const size_t ascend_rt_slot_count;
 
-/* Defined by cffi: enter Python with the argument of a host function, or with a call of an allocator. */
+/* Defined by cffi: enter Python with the argument of a host function, or with a call of an allocator or a kernel. */
 void ascend_rt_python_host_func(void *args);
 void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
 void ascend_rt_python_free(void *allocator, void *block);
 int32_t ascend_rt_python_call_site(char *text, size_t size);
+aclError ascend_rt_python_kernel(const aclsimKernelBlock *block, void *kernel);
+void ascend_rt_python_release(void *kernel);
 
 /* For Python. */
 
@@ -58,6 +60,9 @@ extern const aclrtAllocatorFreeFunc ascend_rt_free_entry;
 extern const aclrtAllocatorGetAddrFromBlockFunc ascend_rt_address_entry;
 /* Tells the simulator's memory check where in the Python program a call comes from. */
 extern const aclsimCallSiteProvider ascend_rt_call_site_entry;
+/* The functions of a kernel of the simulator that is written in Python. While the gate is closed its blocks fail. */
+extern const aclsimKernelFunction ascend_rt_kernel_entry;
+extern const aclsimReleaseFunction ascend_rt_release_entry;
 /* Closes the gate and waits for the callbacks that are inside; returns how many still are at the time limit. */
 int ascend_rt_close_gate(int32_t timeout_ms);
 void ascend_rt_open_gate(void);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where in the program a call of the runtime comes from, for the simulator's memory check."""
+"""Where in the program a call of the runtime comes from: for the simulator's memory check, and for captures."""
 
 from __future__ import annotations
 
@@ -17,14 +17,20 @@ def install() -> None:
     lib.aclsimSetCallSiteProvider(lib.ascend_rt_call_site_entry)
 
 
-@ffi.def_extern(error=-1)  # type: ignore[untyped-decorator, unused-ignore]
-def ascend_rt_python_call_site(text: Any, size: int) -> int:
-    """Write the innermost place outside this package, as ``file:line in function``."""
-    frame = sys._getframe(1) if sys._getframe().f_back else None
+def place() -> str | None:
+    """Return the innermost place outside this package, as ``file:line in function``; None on a thread without one."""
+    frame = sys._getframe().f_back
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
-    if frame is None:
+    return None if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
+
+
+@ffi.def_extern(error=-1)  # type: ignore[untyped-decorator, unused-ignore]
+def ascend_rt_python_call_site(text: Any, size: int) -> int:
+    """Write the place of the call."""
+    found = place()
+    if found is None:
         return -1  # a thread of the runtime
-    place = os.fsencode(f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}")[-(size - 1) :]
-    ffi.memmove(text, place + b"\0", len(place) + 1)
+    encoded = os.fsencode(found)[-(size - 1) :]
+    ffi.memmove(text, encoded + b"\0", len(encoded) + 1)
     return 0

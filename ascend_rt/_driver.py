@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ascend_rt import _aclrt
 from ascend_rt.backends import check_backend
-from ascend_rt.errors import ForkedProcess, LibraryError, NotSupported, RuntimeClosed, error_for
+from ascend_rt.errors import AclError, ForkedProcess, LibraryError, NotSupported, RuntimeClosed, error_for
 
 # The search imports a good part of the standard library; only the first call into the runtime pays for it.
 if TYPE_CHECKING:
@@ -153,6 +153,10 @@ def providers() -> dict[str, str]:
     return {name: os.fsdecode(ffi.string(_raw.ascend_rt_symbol_library(i))) for i, name in present.items()}
 
 
+on_failure: Callable[[AclError], object] | None = None
+"""Called with the error of every failed call, before it is raised; captures set it."""
+
+
 def usable() -> bool:
     """Return whether the library may be called: not after the end, and not in a child of a process that used it."""
     return _is_usable
@@ -166,7 +170,10 @@ def check(code: int, function: str) -> None:
     if code:
         text = _raw.aclGetRecentErrMsg()  # NULL from a library without it
         message = "" if text == ffi.NULL else ffi.string(text).decode(errors="replace").strip()
-        raise error_for(code, function, message)
+        error = error_for(code, function, message)
+        if on_failure is not None:
+            on_failure(error)
+        raise error
 
 
 def address(handle: Any) -> int:

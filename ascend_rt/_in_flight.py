@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakValueDictionary
 
+from ascend_rt import _captured
 from ascend_rt._driver import address, call, check, lib
 from ascend_rt.errors import AclError, OutOfMemory
 from ascend_rt.event import Event
@@ -61,7 +62,14 @@ class InFlight:
         return found
 
     def keep(self, *objects: object) -> None:
-        """Keep objects alive until the tasks that were submitted to the stream so far are done."""
+        """Keep objects alive until the tasks that were submitted to the stream so far are done.
+
+        While the stream is being captured, the graph keeps them: its executions use them.
+        """
+        captured = _captured.kept_with(self._handle) if _captured.active else None
+        if captured is not None:
+            captured.append(objects)
+            return
         kept = self._batches[-1].objects
         kept.append(objects)
         if len(kept) % _BATCH == 0:

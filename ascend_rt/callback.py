@@ -4,12 +4,12 @@
 The path of a call into Python and back:
 
 1. :func:`launch` wraps the function and its arguments in a :class:`_Call` and keeps it in the table of pending calls,
-   which does not depend on the life of the stream's Python object.
+   which does not depend on the life of the stream's Python object; or with the graph, if the stream is being captured.
 2. The runtime gets a C function, the gate, and the address of the call (``aclrtLaunchHostFunc``).
 3. On the context's callback thread the runtime calls the gate, once all earlier work of the stream is done.
 4. The gate enters Python, unless the interpreter is about to end; then the call is dropped.
-5. :func:`_run` takes the call out of the table and runs it. An exception has no caller to be raised in: it is passed
-   to :data:`on_error` if that is set, and to ``sys.unraisablehook``; the stream goes on.
+5. :func:`_run` takes the call out of the table, if it is there, and runs it. An exception has no caller to be raised
+   in: it is passed to :data:`on_error` if that is set, and to ``sys.unraisablehook``; the stream goes on.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, cast
 
+from ascend_rt import _captured
 from ascend_rt._driver import address, check, ffi, lib
 
 on_error: Callable[[BaseException, Callable[..., object]], object] | None = None
@@ -43,9 +44,14 @@ _pending: dict[int, Any] = {}  # id of a call -> the handle, which owns the call
 
 
 def launch(stream: Any, function: Callable[..., object], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-    """Enqueue a Python function on a stream's handle and keep it alive until it has run."""
+    """Enqueue a Python function on a stream's handle and keep it alive until it has run, or as long as its graph."""
     call = _Call(address(stream), function, arguments, keywords)
     handle = ffi.new_handle(call)
+    captured = _captured.kept_with(stream) if _captured.active else None
+    if captured is not None:
+        check(lib.aclrtLaunchHostFunc(stream, lib.ascend_rt_host_func_entry, handle), "aclrtLaunchHostFunc")
+        captured.append(handle)
+        return
     _pending[id(call)] = handle
     code = lib.aclrtLaunchHostFunc(stream, lib.ascend_rt_host_func_entry, handle)
     if code:

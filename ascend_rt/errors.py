@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ascend_rt._captured import CaptureFailure
     from ascend_rt.backends.cann import Attempt
 
 
@@ -81,6 +82,24 @@ class Timeout(AclError, TimeoutError):
 
 class StreamAborted(AclError, RuntimeError):
     """The stream or its device was aborted."""
+
+
+class CaptureError(AclError, RuntimeError):
+    """The capture of a stream ended without a graph.
+
+    Attributes
+    ----------
+    failures : tuple of CaptureFailure
+        The calls that failed meanwhile, with their places in the program; the first may have broken the capture.
+    """
+
+    def __init__(self, code: int, function: str, message: str = "", failures: tuple[CaptureFailure, ...] = ()) -> None:
+        super().__init__(code, function, message)
+        self.failures = failures
+
+    def __str__(self) -> str:
+        meanwhile = [f"\n  while capturing, at {place}: {error}" for error, place in self.failures]
+        return super().__str__() + "".join(meanwhile)
 
 
 class ClosedError(ValueError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control of the simulator: pausing it, and faults on demand to see how a program takes them.
+"""Control of the simulator: pausing it, faults on demand to see how a program takes them, and kernels in Python.
 
 Every function raises :class:`NotSupported` where the vendor's library is in use. The same faults can be asked for from
 outside, without a change to the program, with ``ASCEND_RT_SIM_FAULTS`` (see ``docs/simulator.md``).
@@ -7,17 +7,25 @@ outside, without a change to the program, with ``ASCEND_RT_SIM_FAULTS`` (see ``d
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from dataclasses import dataclass
+from operator import index
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ascend_rt import _lifecycle
-from ascend_rt._driver import call, check_address, ffi, lib
+import numpy as np
+
+from ascend_rt import _lifecycle, callback
+from ascend_rt._driver import address, call, check_address, ffi, lib
 from ascend_rt.device import Device
+from ascend_rt.errors import AclError
+from ascend_rt.kernel import Parameter, Type, offsets, parameter
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer as HostBuffer
+    from typing_extensions import Self
 
     from ascend_rt.stream import Stream
 
@@ -42,6 +50,13 @@ def info() -> Info:
     out = ffi.new("aclsimInfo *")
     call("aclsimGetInfo", out)
     return Info(ffi.string(out.product).decode(), int(out.deviceCount), int(out.workerCount))
+
+
+def include_path() -> str:
+    """Return the directory of ``aclsim_kernel.h``, for shared objects with kernels: ``cc -shared -fPIC -I…``."""
+    from ascend_rt.backends import abi
+
+    return os.path.dirname(os.path.abspath(abi.__file__))
 
 
 def check_reports() -> int:
@@ -193,6 +208,173 @@ def register_symbol(symbol: int, content: HostBuffer) -> None:
 def unregister_symbol(symbol: int) -> None:
     """Forget a symbol, and free the variable on all devices (``aclsimUnregisterSymbol``)."""
     call("aclsimUnregisterSymbol", ffi.cast("void *", check_address(symbol)))
+
+
+@dataclass(frozen=True)
+class Block:
+    """The part of a launch that a kernel in Python is called for.
+
+    Attributes
+    ----------
+    name : str
+        Of the kernel.
+    index, count : int
+        Which block it is, from 0, and how many the launch has.
+    workspace : numpy.ndarray
+        Bytes that all blocks of the launch share; empty if the kernel was registered without.
+    """
+
+    name: str
+    index: int
+    count: int
+    workspace: np.ndarray[Any, np.dtype[np.uint8]]
+
+
+class HostKernel:
+    """A function that does the work of a kernel; :func:`kernel` makes one.
+
+    It can be called as the function, and used with ``with``: it is registered until the end of the block.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., object],
+        parameters: Mapping[str, Type] | Sequence[Type] | None,
+        workspace: int,
+    ) -> None:
+        self.name = name
+        self.function = function
+        types = parameters.values() if isinstance(parameters, Mapping) else parameters
+        self._names = list(parameters) if isinstance(parameters, Mapping) else []
+        self._parameters = None if types is None else [self._parameter(each) for each in types]
+        self._offsets = offsets(self._parameters or [])
+        self._register(workspace)
+
+    def _parameter(self, type: Type) -> Parameter:
+        found = parameter(type)
+        if found.is_array and not (found.length or "").isdecimal() and found.length not in self._names:
+            raise TypeError(f"{type!r} needs a length: a number, or the name of another parameter")
+        return found
+
+    def _register(self, workspace: int) -> None:
+        handle = ffi.new_handle(self)
+        kernel = ffi.new("aclsimKernel *")
+        kernel.function, kernel.release = lib.ascend_rt_kernel_entry, lib.ascend_rt_release_entry
+        kernel.userData, kernel.workspaceSize = handle, workspace
+        _kernels[address(handle)] = handle  # until the simulator releases it, when no launch uses it any more
+        try:
+            call("aclsimRegisterKernel", self.name.encode(), kernel)
+        except AclError:
+            del _kernels[address(handle)]
+            raise
+
+    def unregister(self) -> None:
+        """Let the function do the work of launches from now on no more (``aclsimUnregisterKernel``)."""
+        call("aclsimUnregisterKernel", self.name.encode())
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> object:
+        """Call the function itself."""
+        return self.function(*arguments, **keywords)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.unregister()
+
+    def run(self, block: Any) -> int:
+        """Call the function for a block and return the code that the kernel is to fail with, or 0."""
+        memory = np.frombuffer(ffi.buffer(block.arguments, block.argumentsSize), np.uint8)
+        workspace = np.frombuffer(ffi.buffer(block.workspace, block.workspaceSize), np.uint8)
+        part = Block(self.name, int(block.index), int(block.count), workspace)
+        arguments = (memory,) if self._parameters is None else self._views(memory)
+        result = self.function(part, *arguments)
+        return 0 if result is None else index(result)  # type: ignore[arg-type]
+
+    def _views(self, memory: np.ndarray[Any, Any]) -> list[Any]:
+        """Return the value of each parameter: a numpy scalar, or a view of the memory that it is the address of."""
+        parameters = self._parameters or []
+        if len(memory) < self._offsets[-1]:
+            raise ValueError(f"the launch gives {len(memory)} bytes of arguments, and {self._offsets[-1]} are needed")
+        values: list[Any] = []
+        for each, place in zip(parameters, self._offsets, strict=False):
+            dtype = each.dtype if each.dtype is not None and not each.is_array else np.dtype(np.uint64)
+            values.append(memory[place : place + each.nbytes].view(dtype)[0])
+        for i, each in enumerate(parameters):
+            if each.is_array:
+                length = each.length or ""
+                count = int(length) if length.isdecimal() else int(values[self._names.index(length)])
+                values[i] = _view(int(values[i]), each.dtype, count, memory)
+        return values
+
+
+_kernels: dict[int, Any] = {}  # address of a handle -> the handle, which owns a HostKernel
+
+
+def kernel(
+    name: str, parameters: Mapping[str, Type] | Sequence[Type] | None = None, *, workspace: int = 0
+) -> Callable[[Callable[..., object]], HostKernel]:
+    """Let a Python function do the work of a kernel (``aclsimRegisterKernel``); a decorator.
+
+    It serves binaries that are for an NPU, whose code cannot run on the host, so that the same program runs with the
+    simulator and on hardware::
+
+        @sim.kernel("add_custom", {"x": "float32[n]", "y": "float32[n]", "sum": "float32[n]", "n": "uint32"})
+        def add_custom(block, x, y, sum, n):
+            part = slice(block.index, None, block.count)
+            sum[part] = x[part] + y[part]
+
+    The function is called once for each block, with a :class:`Block` and the values of the parameters: numpy scalars,
+    and for addresses of arrays numpy arrays of that memory. Blocks run on several threads, one at a time inside Python.
+    An exception fails the kernel: it shows in the next synchronization, and like one of a host function in
+    :data:`ascend_rt.callback.on_error` and ``sys.unraisablehook``. The function may also return the code of an error.
+
+    Parameters
+    ----------
+    name : str
+        Of the kernel. Registering a name again replaces its function.
+    parameters : mapping of names to types, or sequence of types, optional
+        As in :mod:`ascend_rt.kernel`; every array has a length. Without them the function gets the block of arguments
+        as an array of bytes.
+    workspace : int, default 0
+        Bytes of workspace that a launch takes.
+    """
+    _lifecycle.initialize()
+
+    def register(function: Callable[..., object]) -> HostKernel:
+        return HostKernel(name, function, parameters, workspace)
+
+    return register
+
+
+def _view(pointer: int, dtype: Any, count: int, memory: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return an array of the memory at an address, which the runtime or the block of arguments must have."""
+    nbytes = count * dtype.itemsize
+    here = memory.ctypes.data
+    is_inside = here <= pointer and pointer + nbytes <= here + len(memory)
+    if nbytes and not is_inside and not lib.aclsimIsLive(ffi.cast("void *", pointer), nbytes):
+        raise ValueError(f"the {nbytes} bytes at {pointer:#x} are no live memory of the runtime")
+    return np.frombuffer(ffi.buffer(ffi.cast("char *", pointer), nbytes), dtype)
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
+def ascend_rt_python_kernel(block: Any, handle: Any) -> int:
+    """Run a block; the entry from C into Python."""
+    found: HostKernel = ffi.from_handle(handle)
+    try:
+        return found.run(block)
+    except BaseException as error:
+        text = f"{type(error).__name__}: {error}".encode()[: block.textSize - 1]
+        ffi.memmove(block.text, text + b"\0", len(text) + 1)
+        callback.report(error, found.function)
+        return error.code if isinstance(error, AclError) else int(lib.ACL_ERROR_RT_AICORE_EXCEPTION)
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
+def ascend_rt_python_release(handle: Any) -> None:
+    """Forget a kernel that no launch uses any more."""
+    _kernels.pop(address(handle), None)
 
 
 def clear() -> None:

@@ -15,11 +15,15 @@ from ascend_rt._resource import Resource
 from ascend_rt.context import current_handle, home, switched
 from ascend_rt.errors import AclError, AclWarning, RuntimeClosed
 from ascend_rt.event import Event
+from ascend_rt.graph import capture
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from typing_extensions import Self
 
     from ascend_rt.enums import StreamFlag
+    from ascend_rt.graph import CaptureMode, Graph
 
 _COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
 
@@ -131,6 +135,36 @@ class Stream(Resource):
         else:
             code = lib.aclrtStreamWaitEventWithTimeout(self._handle, other._handle, timeout_s)
             check(code, "aclrtStreamWaitEventWithTimeout")
+
+    def capture(self, *, mode: CaptureMode = "global") -> AbstractContextManager[Graph]:
+        """Capture what is enqueued in a ``with`` block into a graph, instead of executing it.
+
+        Other streams join when they wait for an event that was recorded in the capture, and must be joined again, by a
+        wait of this stream, before the block ends. Host functions, host memory and buffers that the tasks use are kept
+        alive by the graph.
+
+        Parameters
+        ----------
+        mode : {"global", "thread_local", "relaxed"}, default "global"
+            Whose synchronous copies and fills are refused meanwhile: those of all threads of the context, of this
+            thread, or of none.
+
+        Returns
+        -------
+        context manager
+            Its value is the :class:`~ascend_rt.graph.Graph`, which can be launched when the block has ended.
+
+        Raises
+        ------
+        CaptureError
+            At the end of the block: the capture was broken, and its ``failures`` tell which calls failed and where; or
+            a stream was not joined, and the text names it. An exception of the block itself passes.
+
+        Notes
+        -----
+        ``aclmdlRICaptureBegin``, ``aclmdlRICaptureEnd``. 910B, 910C, 950, 310P. API reference 15.
+        """
+        return capture(self, mode)
 
     # --- host side ---------------------------------------------------------------------------------------------------
 

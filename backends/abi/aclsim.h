@@ -68,5 +68,54 @@ aclError aclsimRunOperator(aclrtStream stream, size_t workspaceBytes);
 aclError aclsimRegisterSymbol(const void *symbol, const void *content, size_t size);
 aclError aclsimUnregisterSymbol(const void *symbol);
 
+/* What stands in for a kernel. A shared object of the host is loaded by the functions for binaries, and each function that
+ * it exports with this signature is the kernel of that name (see aclsim_kernel.h). It is called once for each block, on
+ * several threads at the same time. */
+typedef void (*aclsimHostKernel)(void *arguments, uint32_t block_index, uint32_t block_count, void *workspace);
+
+/* A block of a launch, as a registered function gets it. */
+typedef struct aclsimKernelBlock {
+    const char *name;     /* of the kernel */
+    void *arguments;      /* the block of arguments, as the launch packed it; placeholders are filled in */
+    size_t argumentsSize; /* in bytes */
+    uint32_t index;       /* of the block */
+    uint32_t count;       /* how many blocks the launch has */
+    void *workspace;      /* the same for all blocks; NULL if the kernel has none */
+    size_t workspaceSize;
+    dim3 grid;    /* of a SIMT launch; else count, 1, 1 */
+    dim3 threads; /* of a SIMT launch; else 1, 1, 1 */
+    char *text;   /* where the function may write what went wrong, for the message of the failure; "" at first */
+    size_t textSize;
+} aclsimKernelBlock;
+
+/* Does the work of a block; several threads call it at the same time. Anything but 0 is the code that the task fails
+ * with; a device reports ACL_ERROR_RT_AICORE_EXCEPTION. */
+typedef aclError (*aclsimKernelFunction)(const aclsimKernelBlock *block, void *userData);
+
+/* Called once, when the kernel is no longer registered and no launch is left that uses it. */
+typedef void (*aclsimReleaseFunction)(void *userData);
+
+typedef struct aclsimKernel {
+    aclsimKernelFunction function;
+    void *userData;
+    aclsimReleaseFunction release; /* may be NULL */
+    size_t workspaceSize; /* of a launch; taken as operators take theirs, see aclsimRunOperator */
+} aclsimKernel;
+
+/* Lets a function of the program stand in for a kernel, by the kernel's name, in launches from now on: for binaries that
+ * are for a device, whose code cannot run here. A shared object's own function goes first. Registering the name again
+ * replaces the function. */
+aclError aclsimRegisterKernel(const char *name, const aclsimKernel *kernel);
+/* Launches that were made go on. ACL_ERROR_RT_INVALID_DEVICE_FUNCTION: no function is registered under the name. */
+aclError aclsimUnregisterKernel(const char *name);
+
+/* 1 if the runtime allocated the memory, and it is live over the whole range; also in kernels. */
+int32_t aclsimIsLive(const void *address, size_t size);
+
+/* Does what a program with kernels in it does when it is loaded: from now on the symbol, an address of the host, stands
+ * for the kernel of the binary in aclrtGetFuncBySymbol and in launches that take a symbol, until the binary is unloaded.
+ * ACL_ERROR_RT_INVALID_DEVICE_FUNCTION: the symbol stands for a kernel already, or the binary has none of that name. */
+aclError aclsimRegisterKernelSymbol(const void *symbol, aclrtBinHandle binary, const char *kernelName);
+
 /* Does nothing and returns 0: the floor for the cost of a call through the binding. */
 aclError aclsimNoOp(void *first, void *second);

@@ -3,10 +3,10 @@
 
 Standard input is a JSON list of ``[function, argument, ...]``. An argument is a number, ``null``, ``"text:..."``, or
 
-- a list: a new array, of numbers or outputs; an object: a new structure with these members;
+- a list: a new array; an object: a new structure; what is in them may be arguments like these again;
 - ``"out"`` or ``"out:name"``: a new output, kept by that name;
 - ``"array:name:3"``: a new array of three outputs, kept by that name;
-- ``"buffer"``: 4096 bytes;
+- ``"buffer"``: 4096 bytes; ``"hex:..."``: these bytes; ``"zeros:number"``: that many;
 - ``"callback:name"``: a function that does nothing, the same one for the same name;
 - ``"@name"``: the value of a kept output; ``"@name[1]"``: of an element of a kept array.
 
@@ -28,15 +28,26 @@ kept: dict[str, Any] = {}
 def composed(value: Any, c_type: Any) -> Any:
     """Return a new array or structure, which is kept; a structure may be wanted by value."""
     is_value = c_type.kind == "struct"
-    item = c_type.cname if is_value else c_type.item.cname
+    item = c_type if is_value else c_type.item
     if isinstance(value, list):
-        new = ffi.new(
-            f"{item}[]", [argument(it, c_type.item, []) if c_type.item.kind == "pointer" else it for it in value]
-        )
+        new = ffi.new(f"{item.cname}[]", [member(each, item) for each in value])
     else:
-        new = ffi.new(f"{item} *", value)
+        new = ffi.new(f"{item.cname} *", members(value, item))
     kept[f"composed {len(kept)}"] = new
     return new[0] if is_value else new
+
+
+def members(value: dict[str, Any], c_type: Any) -> dict[str, Any]:
+    """Return the members of a structure or union as cffi takes them."""
+    types = {name: field.type for name, field in c_type.fields}
+    return {name: member(each, types[name]) for name, each in value.items()}
+
+
+def member(value: Any, c_type: Any) -> Any:
+    """Return one member, or one element of an array."""
+    if c_type.kind == "pointer":
+        return argument(value, c_type, [])
+    return members(value, c_type) if isinstance(value, dict) else value
 
 
 def argument(value: Any, c_type: Any, outs: list[Any]) -> Any:
@@ -47,10 +58,20 @@ def argument(value: Any, c_type: Any, outs: list[Any]) -> Any:
         return composed(value, c_type)
     if not isinstance(value, str):
         converted = ffi.cast(c_type, value)  # -1 is a number to an unsigned parameter too
-        return converted if c_type.kind == "pointer" else value if isinstance(value, float) else int(converted)
+        return (
+            converted
+            if c_type.kind in ("pointer", "function")
+            else value
+            if isinstance(value, float)
+            else int(converted)
+        )
     kind, _, rest = value.partition(":")
     if kind == "text":
         return ffi.new("char[]", rest.encode())
+    if kind in ("hex", "zeros"):
+        content = bytes.fromhex(rest) if kind == "hex" else bytes(int(rest))
+        kept[f"content {len(kept)}"] = memory = ffi.new("char[]", content)
+        return ffi.cast(c_type, memory)
     if kind == "buffer" or (kind == "out" and c_type.cname == "void *"):
         kept[f"buffer {len(kept)}"] = memory = ffi.new("char[4096]")
         return ffi.cast(c_type, memory)

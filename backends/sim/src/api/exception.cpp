@@ -26,6 +26,16 @@ std::uint32_t field(Function function, const aclrtExceptionInfo *info, std::uint
     return value;
 }
 
+constexpr aclError kNoInfo = -1;
+
+const rtExceptionInfo &require_info(Simulator &sim, const aclrtExceptionInfo *info) REQUIRES(engine_lock) {
+    const rtExceptionInfo *found = sim.machine.exceptions.find(info);
+    if (found == nullptr) {
+        fail_unremembered(kNoInfo, "info is NULL, or its callback has returned");
+    }
+    return *found;
+}
+
 }  // namespace
 
 aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
@@ -65,4 +75,27 @@ uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo *info) {
 
 uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo *info) {
     return field(Function::aclrtGetErrorCodeFromExceptionInfo, info, &rtExceptionInfo::code);
+}
+
+// What is wrong with the information is answered by a number that is in no table of errors (graphs_kernels.md section
+// A2, aclrtGetArgsFromExceptionInfo).
+aclError aclrtGetArgsFromExceptionInfo(const aclrtExceptionInfo *info, void **devArgsPtr, uint32_t *devArgsLen) {
+    return entry(Function::aclrtGetArgsFromExceptionInfo, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        const rtExceptionInfo &found = require_info(sim, info);
+        require(devArgsPtr, "devArgsPtr");
+        require(devArgsLen, "devArgsLen");
+        if (found.kernel.function == nullptr) {
+            fail_unremembered(kNoInfo, "the task that failed is no kernel");
+        }
+        *devArgsPtr = found.kernel.arguments;
+        *devArgsLen = found.kernel.arguments_size;
+    });
+}
+
+aclError aclrtGetFuncHandleFromExceptionInfo(const aclrtExceptionInfo *info, aclrtFuncHandle *func) {
+    return entry(Function::aclrtGetFuncHandleFromExceptionInfo, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        const rtExceptionInfo &found = require_info(sim, info);
+        require(func, "func");
+        *func = found.kernel.function;
+    });
 }

@@ -115,6 +115,9 @@ aclError aclrtTaskUpdateAsync(aclrtStream taskStream, uint32_t taskId, aclrtTask
     return entry(Function::aclrtTaskUpdateAsync, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(info, "info");
         require_supported();
+        if (info->id != ACL_RT_UPDATE_RANDOM_TASK && info->id != ACL_RT_UPDATE_AIC_AIV_TASK) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "there is no attribute %d of tasks to update", static_cast<int>(info->id));
+        }
         require_own_stream(sim, execStream);
         if (require_own_stream(sim, taskStream).keeper != nullptr) {
             fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the simulator does not update tasks of models");

@@ -14,6 +14,7 @@
 #include "machine/initialization.h"
 #include "machine/machine.h"
 #include "memory/memory.h"
+#include "tasks/kernels.h"
 #include "tasks/label.h"
 #include "tasks/model.h"
 #include "tasks/value.h"
@@ -36,6 +37,7 @@ struct Simulator {
     Models models{machine};
     Labels labels{machine};
     Memory memory{machine};
+    Kernels kernels{memory};
     Values values{core};
     Initialization initialization{machine};
     Faults faults{core};

@@ -33,6 +33,8 @@ std::string running(TaskKind kind) {
             return "a branch of a model";
         case TaskKind::Operator:
             return "an operator";
+        case TaskKind::Kernel:
+            return "a kernel";
         default:
             return "a copy";
     }

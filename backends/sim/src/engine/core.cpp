@@ -121,6 +121,7 @@ void Core::note_failure(Stream &stream, Task &task) {
         return;
     }
     stream.failure = task.result;
+    stream.failure_reason = task.failure_reason();
     if (stream.group.stops_on_failure && stream.group.failure == ACL_SUCCESS) {
         stream.group.stop(task.result);
     }

@@ -1,5 +1,6 @@
 #include "engine/executor.h"
 
+#include <algorithm>
 #include <system_error>
 #include <thread>
 
@@ -13,11 +14,46 @@ void Executor::enqueue(Stream &stream) {
     if (ready_.size() <= spinning_) {
         return;  // the spinning thread sees it
     }
+    call_thread();
+}
+
+void Executor::call_thread() {
     if (sleeping_ > wakeups_) {
         ++wakeups_;
         work_.notify_one();
     } else if (threads_ < thread_limit_) {
         start_thread();
+    }
+}
+
+void Executor::share(SharedWork &work, std::uint32_t others) {
+    {
+        const Lock lock = core_.acquire();
+        work.wanted_ = std::min(others, thread_limit_);
+        shared_.push_back(&work);
+        for (std::uint32_t i = 0; i < work.wanted_; ++i) {
+            call_thread();
+        }
+    }
+    work.work();
+    Lock lock = core_.acquire();
+    shared_.erase(std::remove(shared_.begin(), shared_.end(), &work), shared_.end());
+    left_.wait(lock.native(), [&]() REQUIRES(engine_lock) { return work.joined_ == 0; });
+}
+
+// Works on what a running task shares.
+void Executor::join(Lock &lock) {
+    SharedWork &work = *shared_.front();
+    ++work.joined_;
+    if (--work.wanted_ == 0) {
+        shared_.erase(shared_.begin());
+    }
+    {
+        const Unlocked unlocked(lock);
+        work.work();
+    }
+    if (--work.joined_ == 0) {
+        left_.notify_all();
     }
 }
 
@@ -50,6 +86,10 @@ void Executor::serve() {
     Lock lock = core_.acquire();
     core_.begin_own_thread();
     while (!stopped_) {
+        if (!shared_.empty()) {
+            join(lock);
+            continue;
+        }
         if (ready_.size() == 0 || core_.is_held()) {
             idle(lock);
             continue;
@@ -77,7 +117,7 @@ void Executor::idle(Lock &lock) {
         ++spinning_;
         spin(lock);
         --spinning_;
-        if (ready_.size() > 0 && !core_.is_held()) {
+        if (!shared_.empty() || (ready_.size() > 0 && !core_.is_held())) {
             return;
         }
     }

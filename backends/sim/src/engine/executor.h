@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "engine/lock.h"
 #include "engine/scheduler.h"
@@ -11,6 +12,19 @@
 namespace aclsim {
 
 class Core;
+
+// Work of a running task that several threads do together.
+class SharedWork {
+  public:
+    virtual ~SharedWork() = default;
+    // Each thread calls it once; it returns when nothing is left to begin.
+    virtual void work() EXCLUDES(engine_lock) = 0;
+
+  private:
+    friend class Executor;
+    std::uint32_t wanted_ GUARDED_BY(engine_lock) = 0;  // threads that may still join
+    std::uint32_t joined_ GUARDED_BY(engine_lock) = 0;  // that are at work
+};
 
 // Data movement has one executor for all devices; host functions have one of a single thread per context. Threads are
 // started when there is work for them and live as long as the executor.
@@ -24,6 +38,9 @@ class Executor : public std::enable_shared_from_this<Executor> {
     void remove(Stream &stream) REQUIRES(engine_lock) { ready_.remove(stream); }
     void wake() REQUIRES(engine_lock);  // streams may start again
     void stop() REQUIRES(engine_lock);  // threads end when they are done with what they run
+    // Does the work on the calling thread, which runs a task, and on up to that many idle threads besides. Returns when
+    // all of them have left it.
+    void share(SharedWork &work, std::uint32_t others) EXCLUDES(engine_lock);
     bool has_thread() REQUIRES(engine_lock) { return threads_ > 0 || start_thread(); }
 
     // May a thread that waits for a stream run its task itself? Not with host functions: they have a thread of their
@@ -37,6 +54,8 @@ class Executor : public std::enable_shared_from_this<Executor> {
     void spin(Lock &lock) REQUIRES(engine_lock) NO_THREAD_SAFETY_ANALYSIS;
     void idle(Lock &lock) REQUIRES(engine_lock);
     bool start_thread() REQUIRES(engine_lock);  // is there one now?
+    void call_thread() REQUIRES(engine_lock);   // wakes one that sleeps, or starts one
+    void join(Lock &lock) REQUIRES(engine_lock);
 
     Core &core_;
     const std::uint32_t thread_limit_;
@@ -48,6 +67,8 @@ class Executor : public std::enable_shared_from_this<Executor> {
     // At most one thread spins: the others would only take processors from users.
     std::uint32_t spinning_ GUARDED_BY(engine_lock) = 0;
     bool stopped_ GUARDED_BY(engine_lock) = false;
+    std::vector<SharedWork *> shared_ GUARDED_BY(engine_lock);  // that threads may join
+    std::condition_variable left_;                              // a thread has left one
 };
 
 }  // namespace aclsim

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "abi/acl.h"
+#include "support/ref.h"
 
 namespace aclsim {
 
@@ -30,6 +31,16 @@ struct Cause {
     const Stream *stream = nullptr;
     std::uint64_t sequence = 0;
     Outside outside = Outside::None;
+};
+
+// What exception callbacks may ask about a kernel that failed.
+struct FailedKernel {
+    aclrtFuncHandle function = nullptr;  // nullptr: the task was no kernel
+    void *arguments = nullptr;
+    std::uint32_t arguments_size = 0;
+    aclrtOpExceptionCallback callback = nullptr;  // of its binary
+    void *callback_data = nullptr;
+    Ref<const RefCounted> owner{};  // of the arguments
 };
 
 // What a blocked task waits for.

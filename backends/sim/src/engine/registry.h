@@ -36,6 +36,10 @@ enum class Kind : std::uint8_t {
     AllocatorDesc,
     MemoryPool,
     ProfileConfig,
+    BinaryDescription,
+    Binary,
+    KernelFunction,
+    ArgumentList,
     Count,
 };
 

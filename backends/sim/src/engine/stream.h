@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <string>
 #include <thread>
 
 #include "engine/clock.h"
@@ -77,6 +78,7 @@ class Stream : public Object {
     aclError abort_reason GUARDED_BY(engine_lock) = ACL_ERROR_RT_STREAM_ABORT;  // of the newest abort
     std::uint32_t aborting GUARDED_BY(engine_lock) = 0;                         // threads that abort it now
     aclError failure GUARDED_BY(engine_lock) = ACL_SUCCESS;  // of a task, since the last synchronization
+    std::string failure_reason GUARDED_BY(engine_lock);      // that the task gave for it, or ""
     std::thread::id runner GUARDED_BY(engine_lock);          // the thread that runs the head
     std::thread::id destroyer GUARDED_BY(engine_lock);       // the thread that tears the stream down
     bool is_destroyed GUARDED_BY(engine_lock) = false;

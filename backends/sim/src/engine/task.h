@@ -43,6 +43,7 @@ enum class TaskKind : std::uint8_t {
     Conditional,
     GroupUpdate,
     Operator,
+    Kernel,
     Attach,
     Detach,
     Free,
@@ -105,6 +106,9 @@ class Task {
     // What aclmdlRITaskGetParams tells of it. The type stays ACL_MODEL_RI_TASK_DEFAULT if that has nothing to tell.
     virtual void describe(aclmdlRITaskParams &) const REQUIRES(engine_lock) {}
     virtual void label(const Stream &, TaskLabel &) const REQUIRES(engine_lock) {}
+    // What a task that failed can tell of it: in words, "" if it knows no more than the code; and of a kernel.
+    virtual std::string failure_reason() const REQUIRES(engine_lock) { return {}; }
+    virtual FailedKernel failed_kernel() const REQUIRES(engine_lock) { return {}; }
     // The streams that do a Blocked task's work.
     virtual std::vector<Ref<Stream>> parts() const REQUIRES(engine_lock);
     // Does its stream wait for a callback that another thread is to process?

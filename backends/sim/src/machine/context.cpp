@@ -36,18 +36,25 @@ void Context::stop(aclError reason) {
 
 void fail_aborted(const Stream &stream) { fail(stream.abort_reason, "stream %u was aborted", stream.id); }
 
-void raise_failure(aclError failure, const char *text, std::uint32_t id) {
+void raise_failure(aclError failure, const std::string &text) {
     if (failure == ACL_SUCCESS) {
         return;
     }
     if (std::find(kLoggedAsSuccess.begin(), kLoggedAsSuccess.end(), failure) == kLoggedAsSuccess.end()) {
-        fail(failure, text, id);
+        fail(failure, "%s", text.c_str());
     }
-    fail_unremembered(failure, text, id);
+    fail_unremembered(failure, "%s", text.c_str());
 }
 
 void raise_stream_failure(Stream &stream) {
-    raise_failure(std::exchange(stream.failure, ACL_SUCCESS), "a task of stream %u failed", stream.id);
+    if (stream.failure != ACL_SUCCESS) {
+        raise_failure(std::exchange(stream.failure, ACL_SUCCESS), take_failure_text(stream));
+    }
+}
+
+std::string take_failure_text(Stream &stream) {
+    const std::string reason = std::exchange(stream.failure_reason, {});
+    return "a task of stream " + std::to_string(stream.id) + " failed" + (reason.empty() ? "" : ": ") + reason;
 }
 
 }  // namespace aclsim

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/stream.h"
@@ -97,7 +98,9 @@ inline void require_healthy(const Context &context) REQUIRES(engine_lock) {
 [[noreturn]] void fail_aborted(const Stream &stream) REQUIRES(engine_lock);
 // Throws a task's failure; does nothing for ACL_SUCCESS. What the runtime logs as success while it answers the code is
 // not remembered (events_streams_sync.md section 1).
-void raise_failure(aclError failure, const char *text, std::uint32_t id = 0);
+void raise_failure(aclError failure, const std::string &text);
+// What is to be said of the failure of a task of the stream; the reason that the task gave is said once.
+std::string take_failure_text(Stream &stream) REQUIRES(engine_lock);
 // What a synchronization answers when it has waited: the failure of a task, once.
 void raise_stream_failure(Stream &stream) REQUIRES(engine_lock);
 

@@ -29,7 +29,7 @@ void Exceptions::remove(aclrtExceptionInfoCallback callback) {
 }
 
 void Exceptions::report(const rtExceptionInfo &info, std::uint64_t stream) {
-    if (single_ == nullptr && callbacks_.empty()) {
+    if (single_ == nullptr && callbacks_.empty() && info.kernel.callback == nullptr) {
         return;
     }
     const bool is_in_call = current_call() != nullptr;  // else a thread of the simulator's own
@@ -42,7 +42,7 @@ void Exceptions::report(const rtExceptionInfo &info, std::uint64_t stream) {
 void Exceptions::task_failed(const Stream &stream, const Task &task) {
     if (std::find(std::begin(kNoFailures), std::end(kNoFailures), task.result) == std::end(kNoFailures)) {
         report({static_cast<std::uint32_t>(task.sequence), stream.id, task.submitter, device_of(stream).user_id,
-                static_cast<std::uint32_t>(task.result)},
+                static_cast<std::uint32_t>(task.result), task.failed_kernel()},
                stream.serial);
     }
 }
@@ -63,6 +63,9 @@ void Exceptions::run(Lock &lock, const Report &report) {
         rtExceptionInfo *info = const_cast<rtExceptionInfo *>(&report.info);  // the callback's type has no const
         for (const auto callback : callbacks) {
             callback(info);
+        }
+        if (info->kernel.callback != nullptr) {
+            info->kernel.callback(info, info->kernel.callback_data);
         }
     }
     t_is_delivering = false;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "abi/acl.h"
+#include "engine/facts.h"
 #include "engine/hooks.h"
 
 // What a callback is passed; valid while it runs.
@@ -17,6 +18,7 @@ struct rtExceptionInfo {
     std::uint32_t thread;
     std::uint32_t device;
     std::uint32_t code;
+    aclsim::FailedKernel kernel{};
 };
 
 namespace aclsim {

@@ -129,11 +129,16 @@ void synchronize_device(Machine &machine, Lock &lock, Time deadline) {
     note_synchronized(machine, context.device);
     // Cleared after all waits have succeeded: a failure that was cleared before a time-out would never be reported.
     aclError first = ACL_SUCCESS;
+    std::string text;
     for (const auto &stream : streams) {
         const aclError failure = std::exchange(stream->failure, ACL_SUCCESS);
-        first = first == ACL_SUCCESS ? failure : first;
+        if (failure != ACL_SUCCESS && first == ACL_SUCCESS) {
+            first = failure;
+            text = take_failure_text(*stream);
+        }
+        stream->failure_reason.clear();
     }
-    raise_failure(first, "a task of the current context failed");
+    raise_failure(first, text);
 }
 
 void abort_device(Machine &machine, Lock &lock, Device &device, Time deadline) {

@@ -15,19 +15,6 @@ constexpr int kScribble = 0xA5;  // what an operator leaves in its workspace
 
 thread_local bool t_is_in_callback = false;
 
-// Gives workspace back to the memory that it comes from; an application's workspace has none.
-struct Release {
-    Memory *memory;
-    std::uint32_t device;
-    void operator()(void *address) const REQUIRES(engine_lock) {
-        if (memory != nullptr) {
-            note_release(*memory, address);
-            memory->space().free_internal(device, address);
-        }
-    }
-};
-using Workspace = std::unique_ptr<void, Release>;
-
 bool is_live_on(Memory &memory, const Device &device, const void *address, std::size_t bytes) REQUIRES(engine_lock) {
     const Location location = memory.space().locate(address);
     return location.place == Place::Device && location.device == device.physical_id &&
@@ -36,26 +23,24 @@ bool is_live_on(Memory &memory, const Device &device, const void *address, std::
 
 class OperatorTask final : public Task {
   public:
-    OperatorTask(Memory &memory, Workspace workspace, std::size_t bytes)
-        : memory_(memory), workspace_(std::move(workspace)), bytes_(bytes) {}
+    OperatorTask(Memory &memory, Workspace workspace) : memory_(memory), workspace_(std::move(workspace)) {}
     TaskKind kind() const override { return TaskKind::Operator; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
-        if (bytes_ == 0) {
+        if (workspace_.size() == 0) {
             return Start::Done;
         }
-        if (!is_live_on(memory_, device_of(stream), workspace_.get(), bytes_)) {
+        if (!workspace_.is_live(device_of(stream))) {
             result = ACL_ERROR_RT_AICORE_EXCEPTION;  // freed before the operator's turn came
             return Start::Done;
         }
         return Start::Run;
     }
-    void run() override { std::memset(workspace_.get(), kScribble, bytes_); }
+    void run() override { std::memset(workspace_.address(), kScribble, workspace_.size()); }
     Executor *executor() override { return &memory_.core.workers(); }
 
   private:
     Memory &memory_;
     Workspace workspace_;
-    std::size_t bytes_;
 };
 
 // Calls user code: without the engine's lock.
@@ -105,8 +90,10 @@ void require_alive(Memory &memory, const Stream &stream) REQUIRES(engine_lock) {
     }
 }
 
-void run_on_block(Memory &memory, Lock &lock, Stream &stream, const Allocator &allocator, std::size_t bytes)
-    REQUIRES(engine_lock) {
+using Submit = std::function<void(Workspace)>;
+
+void submit_on_block(Memory &memory, Lock &lock, Stream &stream, const Allocator &allocator, std::size_t bytes,
+                     const Submit &submit) REQUIRES(engine_lock) {
     const Ref<Stream> keep(stream);
     Allocators::Turn turn(memory.allocators, lock, allocator.object, stream);
     require_alive(memory, stream);
@@ -119,25 +106,28 @@ void run_on_block(Memory &memory, Lock &lock, Stream &stream, const Allocator &a
     }
     note_use(memory, block.address(), bytes, AccessMode::ReadWrite, "workspace");
     admit_with(memory, lock, stream, {{block.address(), bytes}});
-    memory.core.submit(stream, OperatorTask(memory, Workspace(block.address(), Release{nullptr, 0}), bytes));
+    submit(Workspace(nullptr, 0, memory, block.address(), bytes));
     turn.note_use(stream);
 }
 
-void run_on_heap(Memory &memory, Stream &stream, std::size_t bytes) REQUIRES(engine_lock) {
+void submit_on_heap(Memory &memory, Stream &stream, std::size_t bytes, const Submit &submit) REQUIRES(engine_lock) {
     Device &device = device_of(stream);
     AddressSpace &space = memory.space();
-    Workspace workspace(bytes == 0 ? nullptr : space.allocate_internal(device.physical_id, bytes),
-                        Release{&memory, device.physical_id});
-    if (bytes != 0) {
-        if (workspace == nullptr) {
-            fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
-                 "a workspace of %zu bytes does not fit: %llu bytes are free on device %u", bytes,
-                 static_cast<unsigned long long>(space.device(device.physical_id).free_bytes()), device.user_id);
-        }
-        note_allocation(memory, workspace.get(), bytes);
-        note_use(memory, workspace.get(), bytes, AccessMode::ReadWrite, "workspace");
+    void *address = space.allocate_internal(device.physical_id, bytes);
+    if (address == nullptr) {
+        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "a workspace of %zu bytes does not fit: %llu bytes are free on device %u",
+             bytes, static_cast<unsigned long long>(space.device(device.physical_id).free_bytes()), device.user_id);
     }
-    memory.core.submit(stream, OperatorTask(memory, std::move(workspace), bytes));
+    note_allocation(memory, address, bytes);
+    Workspace workspace(&memory, device.physical_id, memory, address, bytes);
+    note_use(memory, address, bytes, AccessMode::ReadWrite, "workspace");
+    submit(std::move(workspace));
+}
+
+void require_no_callback() {
+    if (t_is_in_callback) {
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "an allocator's callback cannot run an operator");
+    }
 }
 
 }  // namespace
@@ -206,18 +196,39 @@ void Allocators::Turn::note_use(const Stream &stream) {
     use.sequence = stream.submitted;
 }
 
-void run_operator(Memory &memory, Lock &lock, Stream &stream, std::size_t workspace_bytes) REQUIRES(engine_lock) {
-    if (t_is_in_callback) {
-        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "an allocator's callback cannot run an operator");
+bool Workspace::is_live(const Device &device) const {
+    return size_ == 0 || is_live_on(*memory_, device, address(), size_);
+}
+
+void Workspace::Release::operator()(void *address) const {
+    if (owner != nullptr) {
+        note_release(*owner, address);
+        owner->space().free_internal(device, address);
     }
+}
+
+void submit_with_workspace(Memory &memory, Lock &lock, Stream &stream, std::size_t bytes, const Submit &submit) {
+    if (bytes == 0) {
+        memory.core.admit(lock, stream);
+        submit(Workspace());
+        return;
+    }
+    require_no_callback();
     memory.core.admit(lock, stream);
     const Allocators::Registration *registered = memory.allocators.find(stream.handle());
-    if (registered == nullptr || workspace_bytes == 0) {
-        run_on_heap(memory, stream, workspace_bytes);
+    if (registered == nullptr) {
+        submit_on_heap(memory, stream, bytes, submit);
         return;
     }
     const Allocator allocator = registered->allocator;  // it may be unregistered while callbacks run
-    run_on_block(memory, lock, stream, allocator, workspace_bytes);
+    submit_on_block(memory, lock, stream, allocator, bytes, submit);
+}
+
+void run_operator(Memory &memory, Lock &lock, Stream &stream, std::size_t workspace_bytes) {
+    require_no_callback();
+    submit_with_workspace(memory, lock, stream, workspace_bytes, [&](Workspace workspace) REQUIRES(engine_lock) {
+        memory.core.submit(stream, OperatorTask(memory, std::move(workspace)));
+    });
 }
 
 }  // namespace aclsim

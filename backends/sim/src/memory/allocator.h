@@ -3,8 +3,11 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 
 #include "abi/acl.h"
 #include "engine/lock.h"
@@ -14,6 +17,7 @@
 namespace aclsim {
 
 class Memory;
+struct Device;
 
 // What a descriptor holds and a registration copies.
 struct Allocator {
@@ -75,7 +79,34 @@ class Allocators {
     std::condition_variable turn_over_;
 };
 
-// aclsimRunOperator. Engine lock held; released while callbacks run.
+// Memory that a task works with: the device's, which goes back with the task, or a block of the application's
+// allocator.
+class Workspace {
+  public:
+    Workspace() = default;  // none
+    Workspace(Memory *owner, std::uint32_t device, Memory &memory, void *address, std::size_t size)
+        : memory_(&memory), size_(size), address_(address, Release{owner, device}) {}
+    void *address() const { return address_.get(); }
+    std::size_t size() const { return size_; }
+    // Also without a workspace.
+    bool is_live(const Device &device) const REQUIRES(engine_lock);
+
+  private:
+    struct Release {
+        Memory *owner;  // nullptr: the application
+        std::uint32_t device;
+        void operator()(void *address) const REQUIRES(engine_lock);
+    };
+    Memory *memory_ = nullptr;
+    std::size_t size_ = 0;
+    std::unique_ptr<void, Release> address_{nullptr, Release{nullptr, 0}};
+};
+
+// Engine lock held, as for what follows; released while callbacks run. Takes the workspace as abi/aclsim.h says of
+// aclsimRunOperator, and calls submit with it, which submits a task to the stream, when the stream has admitted one.
+void submit_with_workspace(Memory &memory, Lock &lock, Stream &stream, std::size_t bytes,
+                           const std::function<void(Workspace)> &submit) REQUIRES(engine_lock);
+// aclsimRunOperator.
 void run_operator(Memory &memory, Lock &lock, Stream &stream, std::size_t workspace_bytes);
 
 }  // namespace aclsim

@@ -22,17 +22,19 @@ constexpr Product kProducts[] = {
     // 1g, arch, stack, topology, host link, form factor, traits, bit
     {"910B", "Ascend910B1", 64 * kGiB, 192 * kMiB, 24, 48, 6, 1984, 65536, 8192, 2013, 50000, 4294967, true, true, true, true, true,
      2201, 192 * kKiB, ACL_RT_DEVS_TOPOLOGY_HCCS, ACL_HOST_DEVICE_CONNECT_TYPE_PCIE, ACL_DEVICE_FORM_FACTOR_A_K,
-     kHasDeviceOnlyObjects | kForeignWaitsAreUntimed | kHasCacheFlush | kKeepsHostAddress | kCopiesNeedPeerAccess | kCopiesRowsInDevice, k910B},
+     kHasDeviceOnlyObjects | kForeignWaitsAreUntimed | kHasCacheFlush | kKeepsHostAddress | kCopiesNeedPeerAccess | kCopiesRowsInDevice |
+         kHasKernelRatio, k910B},
     {"910C", "Ascend910_9391", 64 * kGiB, 192 * kMiB, 24, 48, 6, 1984, 65536, 8192, 2013, 50000, 4294967, true, true, true, true, true,
      2201, 192 * kKiB, ACL_RT_DEVS_TOPOLOGY_HCCS_SW, ACL_HOST_DEVICE_CONNECT_TYPE_HCCS, ACL_DEVICE_FORM_FACTOR_POD,
-     kHasDeviceOnlyObjects | kForeignWaitsAreUntimed | kHasSuperPod | kHasCacheFlush | kKeepsHostAddress | kCopiesRowsInDevice, k910C},
+     kHasDeviceOnlyObjects | kForeignWaitsAreUntimed | kHasSuperPod | kHasCacheFlush | kKeepsHostAddress | kCopiesRowsInDevice |
+         kHasKernelRatio, k910C},
     {"310B", "Ascend310B1", 12 * kGiB, 4 * kMiB, 1, 1, 4, 512, 65536, 2048, 2010, 48000, 4294967, true, false, false, true, false,
      3002, 7680 * kKiB, ACL_RT_DEVS_TOPOLOGY_PHB, ACL_HOST_DEVICE_CONNECT_TYPE_PCIE, ACL_DEVICE_FORM_FACTOR_PCIE_CARD,
      kIgnoresForeignWaits | kHasDdr | kLacksP2p, k310B},
     {"310P", "Ascend310P3", 24 * kGiB, 16 * kMiB, 8, 8, 8, 1024, 1023, 1024, 2042, 1000000, 2147483, false, false, false, false, false,
      2002, 192 * kKiB, ACL_RT_DEVS_TOPOLOGY_PHB, ACL_HOST_DEVICE_CONNECT_TYPE_PCIE, ACL_DEVICE_FORM_FACTOR_PCIE_CARD,
      kHasDeviceOnlyObjects | kRefusesHugeStreams | kIgnoresForeignWaits | kHasGroups |
-         kNotifyWaitsTakeGlobalLimit | kHasDdr | kCopiesNeedPeerAccess, k310P},
+         kNotifyWaitsTakeGlobalLimit | kHasDdr | kCopiesNeedPeerAccess | kHasKernelRatio | kMixLaunchesNameEngine, k310P},
     {"910", "Ascend910A", 32 * kGiB, 32 * kMiB, 32, 32, 14, 2048, 65535, 1024, 2042, 1000000, 268435, false, false, false, false, false,
      1001, 192 * kKiB, ACL_RT_DEVS_TOPOLOGY_HCCS, ACL_HOST_DEVICE_CONNECT_TYPE_PCIE, ACL_DEVICE_FORM_FACTOR_A_K,
      kIgnoresForeignWaits | kCopiesNeedPeerAccess, k910},
@@ -40,7 +42,7 @@ constexpr Product kProducts[] = {
      3510, 128 * kKiB, ACL_RT_DEVS_TOPOLOGY_HCCS_SW, ACL_HOST_DEVICE_CONNECT_TYPE_UB, ACL_DEVICE_FORM_FACTOR_POD,
      kHasDeviceOnlyObjects | kComputesWithoutStamps | kIgnoresDefaultReset | kDeviceSyncSkipsCpuStreams | kHasSimt |
          kHasSuperPod | kHasCacheFlush | kPadsNothing | kCopiesNeedPeerAccess | kCopiesRowsInDevice | kHasLongDescriptors |
-         kStreamAbortResetsEvents | kLaunchesFromPlainStreams, k950},
+         kStreamAbortResetsEvents | kHasKernelRatio | kHasWideLaunches | kLaunchesFromPlainStreams, k950},
 };
 // clang-format on
 

@@ -24,15 +24,19 @@ enum Trait : std::uint32_t {
     kHasGroups = 1U << 10,                   // device_context_init_errors.md section 7
     kNotifyWaitsTakeGlobalLimit = 1U << 11,  // untimed waits for notifies take the process-wide limit (section 5)
     // memory_cmo_allocator.md sections 1 and 2
-    kHasDdr = 1U << 12,                    // instead of HBM
-    kLacksP2p = 1U << 13,                  // no memory for other devices
-    kPadsNothing = 1U << 14,               // aclrtMalloc pads no more than aclrtMallocAlign32
-    kKeepsHostAddress = 1U << 15,          // host memory can have the same address on the device
-    kCopiesNeedPeerAccess = 1U << 16,      // between two devices (memory_cmo_allocator.md section 3, as the next two)
-    kCopiesRowsInDevice = 1U << 17,        // two-dimensional copies whose source and destination are on the device
-    kHasLongDescriptors = 1U << 18,        // 64 bytes, not 32 (memory_cmo_allocator.md sections 3 and 6)
-    kLaunchesFromPlainStreams = 1U << 20,  // persistent streams launch no graphs (graphs_kernels.md section B5)
-    kStreamAbortResetsEvents = 1U << 19,   // as the abort of a device does on every chip (section 0.2)
+    kHasDdr = 1U << 12,                   // instead of HBM
+    kLacksP2p = 1U << 13,                 // no memory for other devices
+    kPadsNothing = 1U << 14,              // aclrtMalloc pads no more than aclrtMallocAlign32
+    kKeepsHostAddress = 1U << 15,         // host memory can have the same address on the device
+    kCopiesNeedPeerAccess = 1U << 16,     // between two devices (memory_cmo_allocator.md section 3, as the next two)
+    kCopiesRowsInDevice = 1U << 17,       // two-dimensional copies whose source and destination are on the device
+    kHasLongDescriptors = 1U << 18,       // 64 bytes, not 32 (memory_cmo_allocator.md sections 3 and 6)
+    kStreamAbortResetsEvents = 1U << 19,  // as the abort of a device does on every chip (section 0.2)
+    // graphs_kernels.md sections A3 and A5
+    kHasKernelRatio = 1U << 20,            // how many cores of both kinds work together in a kernel
+    kMixLaunchesNameEngine = 1U << 21,     // of kernels for both kinds of cores, in their configuration
+    kHasWideLaunches = 1U << 22,           // the number of blocks keeps its 32 bits
+    kLaunchesFromPlainStreams = 1U << 23,  // persistent streams launch no graphs (section B5)
 };
 
 struct Product {

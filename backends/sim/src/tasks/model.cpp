@@ -15,10 +15,11 @@ namespace {
 
 // Not callbacks: the subscribed thread processes each one once.
 constexpr TaskKind kRepeatable[] = {
-    TaskKind::Record,     TaskKind::Wait,         TaskKind::Reset,      TaskKind::Copy,       TaskKind::Fill,
-    TaskKind::Reduce,     TaskKind::HostFunction, TaskKind::ValueWrite, TaskKind::ValueWait,  TaskKind::NotifyRecord,
-    TaskKind::NotifyWait, TaskKind::Trace,        TaskKind::Cmo,        TaskKind::CmoBarrier, TaskKind::Activate,
-    TaskKind::GraphEnd,   TaskKind::Conditional,  TaskKind::Random,     TaskKind::Label,      TaskKind::Branch,
+    TaskKind::Record,     TaskKind::Wait,         TaskKind::Reset,       TaskKind::Copy,       TaskKind::Fill,
+    TaskKind::Reduce,     TaskKind::HostFunction, TaskKind::ValueWrite,  TaskKind::ValueWait,  TaskKind::NotifyRecord,
+    TaskKind::NotifyWait, TaskKind::Trace,        TaskKind::Cmo,         TaskKind::CmoBarrier, TaskKind::Activate,
+    TaskKind::Kernel,     TaskKind::GraphEnd,     TaskKind::Conditional, TaskKind::Random,     TaskKind::Label,
+    TaskKind::Branch,
 };
 
 bool is_repeatable(const Task &task) {
@@ -89,6 +90,8 @@ class Replay final : public Task {
             label.extend_info = named->extend_info;
         }
     }
+    std::string failure_reason() const override REQUIRES(engine_lock) { return kept_.failure_reason(); }
+    FailedKernel failed_kernel() const override REQUIRES(engine_lock) { return kept_.failed_kernel(); }
 
   private:
     std::shared_ptr<Model::Run> run_;

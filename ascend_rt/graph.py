@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs: what was captured from streams, to be launched as often as wanted."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+from ascend_rt import _captured
+from ascend_rt._driver import address, call, check, ffi, lib, usable
+from ascend_rt._resource import Resource
+from ascend_rt.context import home
+from ascend_rt.errors import AclError, CaptureError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from ascend_rt.enums import MdlRITaskType
+    from ascend_rt.kernel import Kernel
+    from ascend_rt.memory import Buffer
+    from ascend_rt.stream import Stream
+
+CaptureMode = Literal["global", "thread_local", "relaxed"]
+_MODES = {mode: f"ACL_MODEL_RI_CAPTURE_MODE_{mode.upper()}" for mode in get_args(CaptureMode)}
+_LONGEST_NAME = 4096
+
+
+class KernelChange(NamedTuple):
+    """A task of a kernel is to launch that one, with those arguments (:meth:`Graph.update`)."""
+
+    kernel: Kernel
+    blocks: int
+    arguments: tuple[Any, ...]
+
+
+class ValueWrite(NamedTuple):
+    """A task is to write 8 bytes of device memory (:meth:`Graph.update`)."""
+
+    memory: Buffer
+    value: int
+
+
+class ValueWait(NamedTuple):
+    """A task is to wait for 8 bytes of device memory; the flag is an ``ACL_STREAM_WAIT_VALUE_…``."""
+
+    memory: Buffer
+    value: int
+    flag: int = 0
+
+
+Change = KernelChange | ValueWrite | ValueWait | None
+
+
+class Graph(Resource):
+    """A captured graph; :meth:`Stream.capture` makes them.
+
+    Notes
+    -----
+    ``aclmdlRIDestroy`` when it is closed or discarded; executions that are under way go on, and what they use stays
+    alive until they are done. 910B, 910C, 950, 310P. API reference 15.
+    """
+
+    __slots__ = ("_kept",)
+    _kept: list[object]
+    _what = "graph"
+
+    @classmethod
+    def _being_captured(cls, kept: list[object]) -> Self:
+        """Return a graph that is closed, until its capture has ended."""
+        graph = cls.__new__(cls)
+        graph._kept = kept
+        graph._own(None, home())
+        graph._take_handle()
+        return graph
+
+    def launch(self, stream: Stream) -> None:
+        """Execute the graph in the order of a stream; later work of the stream waits for it.
+
+        It may be launched again before it is done, on any stream: the executions come one after the other.
+
+        Raises
+        ------
+        AclError
+            The graph was changed and :meth:`update` has not succeeded since (507011).
+
+        Notes
+        -----
+        ``aclmdlRIExecuteAsync``; enqueues only.
+        """
+        code = lib.aclmdlRIExecuteAsync(self._handle, stream._handle)
+        if code:
+            check(code, "aclmdlRIExecuteAsync")
+        stream._in_flight.keep(self._kept)
+
+    # --- what is in it -----------------------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> int:
+        """The runtime's number of the graph (``aclmdlRIGetId``; 9.1 and newer)."""
+        out = ffi.new("uint32_t *")
+        call("aclmdlRIGetId", self._handle, out)
+        return int(out[0])
+
+    @property
+    def name(self) -> str:
+        """What profiles and logs call it (``aclmdlRIGetName``, ``aclmdlRISetName``); at first empty."""
+        out = ffi.new("char[]", _LONGEST_NAME)
+        call("aclmdlRIGetName", self._handle, len(out), out)
+        return str(ffi.string(out).decode(errors="replace"))
+
+    @name.setter
+    def name(self, name: str) -> None:
+        call("aclmdlRISetName", self._handle, name.encode())
+
+    @property
+    def tasks(self) -> tuple[GraphTask, ...]:
+        """The tasks, stream by stream and in the order of each; those of the runtime itself are among them.
+
+        ``aclmdlRIGetStreams``, ``aclmdlRIGetTasksByStream``; 910B, 910C, 950, from 9.1 on.
+        """
+        found = []
+        for place, stream in enumerate(_listed("aclrtStream", "aclmdlRIGetStreams", self._handle)):
+            for task in _listed("aclmdlRITask", "aclmdlRIGetTasksByStream", stream):
+                found.append(GraphTask(self, task, place))
+        return tuple(found)
+
+    def to_json(self, *, verbose: bool = False) -> str:
+        """Return the tasks as events of a chrome trace, a JSON array (``aclmdlRIDebugJsonPrint``).
+
+        Parameters
+        ----------
+        verbose : bool, default False
+            Also tell the parameters of the tasks.
+        """
+        flags = lib.ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE if verbose else lib.ACL_MDLRI_DEBUG_JSON_PRINT_SUMMARY
+        with tempfile.TemporaryDirectory(prefix="ascend_rt-") as directory:
+            path = os.path.join(directory, "graph.json")
+            call("aclmdlRIDebugJsonPrint", self._handle, os.fsencode(path), flags)
+            with open(path, encoding="utf-8", errors="replace") as file:
+                return file.read()
+
+    def to_dot(self) -> str:
+        """Return the graph in the language of Graphviz: a node for each task, an edge where one comes after another.
+
+        The order between streams is shown as far as the library tells it; the simulator tells all of it.
+        """
+        return _dot(json.loads(self.to_json()))
+
+    # --- changing it -------------------------------------------------------------------------------------------------
+
+    def update(self, changes: Mapping[GraphTask, Change] | None = None) -> None:
+        """Change tasks; the executions from now on have the changes.
+
+        Parameters
+        ----------
+        changes : mapping, optional
+            What each task is to do: :class:`KernelChange` for a task of a kernel, :class:`ValueWrite` or
+            :class:`ValueWait` for any task but the runtime's own, None for nothing at all.
+
+        Raises
+        ------
+        NotSupported
+            The device's queues are not kept in software; for the simulator that is ``ASCEND_RT_SIM_SOFTWARE_QUEUES=1``.
+        AclError
+            The graph is being executed (107040). After any other error it can only be closed.
+
+        Notes
+        -----
+        ``aclmdlRITaskSetParams``, ``aclmdlRITaskDisable``, ``aclmdlRIUpdate``; 910B, 910C, 950, from 9.1 on. Not to be
+        called by two threads for one graph.
+        """
+        changes = changes or {}
+        for task in changes:
+            if task.graph is not self:
+                raise ValueError("the task belongs to another graph")
+        for task, change in changes.items():
+            if change is None:
+                call("aclmdlRITaskDisable", task._handle)
+            else:
+                parameters, used = _parameters(change)
+                call("aclmdlRITaskSetParams", task._handle, parameters)
+                self._kept.append(used)
+        call("aclmdlRIUpdate", self._handle)
+
+    def _destroy(self, handle: Any) -> None:
+        call("aclmdlRIDestroy", handle)
+        self._kept = []  # executions that are under way have the list
+
+
+class GraphTask:
+    """A task of a graph; :attr:`Graph.tasks` has them. Not to be used when the graph is closed.
+
+    Attributes
+    ----------
+    graph : Graph
+        Kept alive by the task.
+    stream : int
+        Which of the graph's own streams the task is in, from 0.
+    """
+
+    __slots__ = ("_handle", "graph", "stream")
+
+    def __init__(self, graph: Graph, handle: Any, stream: int) -> None:
+        self.graph = graph
+        self._handle = handle
+        self.stream = stream
+
+    @property
+    def type(self) -> MdlRITaskType:
+        """What kind of task it is; ``TASK_DEFAULT`` for all that cannot be changed (``aclmdlRITaskGetType``)."""
+        from ascend_rt.enums import MdlRITaskType
+
+        self.graph._handle  # noqa: B018  (a closed graph says so)
+        out = ffi.new("aclmdlRITaskType *")
+        call("aclmdlRITaskGetType", self._handle, out)
+        return MdlRITaskType(out[0])
+
+    @property
+    def sequence_id(self) -> int:
+        """The number of the task in its stream (``aclmdlRITaskGetSeqId``)."""
+        self.graph._handle  # noqa: B018
+        out = ffi.new("uint32_t *")
+        call("aclmdlRITaskGetSeqId", self._handle, out)
+        return int(out[0])
+
+    @property
+    def handle(self) -> int:
+        """The runtime's handle as an integer."""
+        return address(self._handle)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GraphTask) and self.handle == other.handle and self.graph is other.graph
+
+    def __hash__(self) -> int:
+        return hash(self.handle)
+
+    def __repr__(self) -> str:
+        return f"<ascend_rt.GraphTask {self.handle:#x} of {self.graph!r}>"
+
+
+def _listed(element: str, function: str, owner: Any) -> list[Any]:
+    """Return what a function lists that is first asked for the number."""
+    number = ffi.new("uint32_t *")
+    call(function, owner, ffi.NULL, number)
+    found = ffi.new(f"{element}[]", number[0])
+    if found:
+        call(function, owner, found, number)
+    return list(found)
+
+
+def _parameters(change: KernelChange | ValueWrite | ValueWait) -> tuple[Any, tuple[Any, ...]]:
+    """Return the parameters of a change in C, and what must live as long as they are used."""
+    parameters = ffi.new("aclmdlRITaskParams *")
+    if isinstance(change, KernelChange):
+        block = ffi.from_buffer("char[]", change.kernel._pack(change.arguments))
+        parameters.type = lib.ACL_MODEL_RI_TASK_KERNEL
+        kernel = parameters.kernelTaskParams
+        kernel.funcHandle, kernel.numBlocks = change.kernel._function, change.blocks
+        kernel.args, kernel.argsSize, kernel.isHostArgs = block, len(block), 1
+        return parameters, (block, change)
+    is_wait = isinstance(change, ValueWait)
+    parameters.type = lib.ACL_MODEL_RI_TASK_VALUE_WAIT if is_wait else lib.ACL_MODEL_RI_TASK_VALUE_WRITE
+    value = parameters.valueWaitTaskParams if is_wait else parameters.valueWriteTaskParams
+    value.devAddr, value.value = ffi.cast("void *", change.memory.handle), change.value
+    if isinstance(change, ValueWait):
+        value.flag = change.flag
+    return parameters, (change,)
+
+
+def _dot(events: list[dict[str, Any]]) -> str:
+    nodes, edges = [], []
+    last: dict[Any, str] = {}  # by stream
+    for event in events:
+        if event.get("ph") != "X":
+            continue
+        about = event["args"]
+        stream, task = about["stream_id"], about["task_id"]
+        node = f"s{stream}_{task}"
+        nodes.append(f"  {node} [label={json.dumps(event['name'])}];")
+        if stream in last:
+            edges.append(f"  {last[stream]} -> {node};")
+        if "after" in about:
+            edges.append(f"  s{about['after'][0]}_{about['after'][1]} -> {node};")
+        last[stream] = node
+    return "\n".join(["digraph graph_of_tasks {", *nodes, *edges, "}", ""])
+
+
+# --- capturing -------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def capture(stream: Stream, mode: CaptureMode) -> Iterator[Graph]:
+    """Capture a stream; see :meth:`Stream.capture`."""
+    if mode not in _MODES:
+        raise ValueError(f"a capture mode is one of {', '.join(_MODES)}, not {mode!r}")
+    call("aclmdlRICaptureBegin", stream._handle, getattr(lib, _MODES[mode]))
+    handle = address(_captured.graph_of(stream._handle))
+    captured = _captured.begin(handle)
+    graph = Graph._being_captured(captured.kept)
+    try:
+        yield graph
+    except BaseException:
+        _captured.end(handle)
+        _give_up(stream)
+        raise
+    _captured.end(handle)
+    try:
+        out = ffi.new("aclmdlRI *")
+        call("aclmdlRICaptureEnd", stream._handle, out)
+    except AclError as error:
+        failures = tuple(captured.failures)
+        raise CaptureError(error.code, error.function, error.message, failures) from error
+    graph._put_back(out[0])
+
+
+def _give_up(stream: Stream) -> None:
+    """End the capture after an exception; that is what the caller is to see."""
+    if stream.is_closed or not usable():
+        return
+    out = ffi.new("aclmdlRI *")
+    if lib.aclmdlRICaptureEnd(stream._handle, out) == 0:
+        lib.aclmdlRIDestroy(out[0])
+    else:
+        lib.aclGetRecentErrMsg()  # discard the text: the block's exception tells more

@@ -1,0 +1,409 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels: binaries, the functions in them, and their launches.
+
+The block of arguments is laid out as C lays out a structure of the parameters, or as the binary's metadata says, where
+it has some. A parameter's type is written as
+
+- ``"uint32"``, ``"float32"``, …: a number, by the name of its numpy type; or a numpy type itself, also a structured
+  one;
+- ``"float32[count]"``, ``"float32[16]"``, ``"float32[]"``: the address of an array. The length, a number or the name of
+  another parameter, matters to kernels that are written in Python alone (:func:`ascend_rt.sim.kernel`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ascend_rt import _lifecycle
+from ascend_rt._driver import call, check, ffi, lib
+from ascend_rt._resource import Resource
+from ascend_rt.errors import InvalidArgument, NotSupported
+from ascend_rt.memory import Buffer
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer as HostBuffer
+
+    from ascend_rt.stream import Stream
+
+Type = Any  # a text as above, or what numpy.dtype takes
+
+_POINTER = np.dtype(np.uint64)
+_ARRAY = re.compile(r"(\w+)\[(\w*)\]")
+_MOST_BLOCKS = 2**32 - 1
+_SMALLEST_BLOCK = 8  # also a kernel without parameters is launched with some bytes
+
+
+class Parameter(NamedTuple):
+    """A parameter of a kernel.
+
+    Attributes
+    ----------
+    dtype : numpy.dtype or None
+        Of the value, or of the elements of an array; None if only the size is known.
+    nbytes : int
+        What it takes in the block of arguments.
+    length : str or None
+        Of an array: how many elements it has, "" if that is not told; None for a value.
+    offset : int or None
+        Where it is in the block; None is behind the one before, aligned as in C.
+    """
+
+    dtype: np.dtype[Any] | None
+    nbytes: int
+    length: str | None = None
+    offset: int | None = None
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the parameter is an address of an array."""
+        return self.length is not None
+
+    @property
+    def alignment(self) -> int:
+        """What its offset is a multiple of."""
+        if self.is_array:
+            return 8
+        return self.dtype.alignment if self.dtype is not None else _alignment_of(self.nbytes)
+
+
+def parameter(type: Type) -> Parameter:
+    """Return what a type says of a parameter; see the module's docstring.
+
+    Raises
+    ------
+    TypeError
+        It is no such type.
+    """
+    match = _ARRAY.fullmatch(type) if isinstance(type, str) else None
+    try:
+        dtype = np.dtype(match[1] if match else type)
+    except TypeError:
+        dtype = np.dtype(object)
+    if dtype.hasobject or not dtype.itemsize:
+        raise TypeError(f"{type!r} is no type of a parameter; write for example 'uint32' or 'float32[count]'")
+    return Parameter(dtype, 8, match[2]) if match else Parameter(dtype, dtype.itemsize)
+
+
+def offsets(parameters: Sequence[Parameter]) -> list[int]:
+    """Return where each parameter is in the block of arguments, and at last how long the block is."""
+    places, end = [], 0
+    for each in parameters:
+        place = _round_up(end, each.alignment) if each.offset is None else each.offset
+        places.append(place)
+        end = max(end, place + each.nbytes)
+    return [*places, end]
+
+
+def _round_up(number: int, step: int) -> int:
+    return -(-number // step) * step
+
+
+def _alignment_of(nbytes: int) -> int:
+    """Return the largest power of two, up to 8, that divides a size."""
+    return min(nbytes & -nbytes, 8) or 1
+
+
+class Binary(Resource):
+    """A loaded kernel binary.
+
+    For an NPU that is the ``.o`` that the compiler made. With the simulator it is either that, and functions of the
+    host do the work of its kernels (:func:`ascend_rt.sim.kernel`), or a shared object of this machine.
+
+    Parameters
+    ----------
+    source : path or bytes-like
+        The file, or its content.
+    lazy : bool, default False
+        Load it to a device with the first launch there, instead of when a function is asked for.
+    magic : int, optional
+        For which cores it is, if its metadata does not tell: ``lib.ACL_RT_BINARY_MAGIC_ELF_…``. Only with content.
+
+    Raises
+    ------
+    InvalidArgument
+        The file cannot be read, or is no kernel binary.
+
+    Notes
+    -----
+    ``aclrtBinaryLoadFromFile``, ``aclrtBinaryLoadFromData``, ``aclrtBinaryUnLoad``. All products; from content since
+    CANN 8.5. API reference 14. Launches that are on their way when the binary is closed go on.
+    """
+
+    __slots__ = ("_content", "_kernels")
+    _what = "kernel binary"
+
+    def __init__(
+        self, source: str | os.PathLike[str] | HostBuffer, *, lazy: bool = False, magic: int | None = None
+    ) -> None:
+        _lifecycle.initialize()
+        out, chosen = ffi.new("aclrtBinHandle *"), _Options(lazy, magic)
+        self._kernels: dict[str, Any] = {}
+        if isinstance(source, str | os.PathLike):
+            self._content: Any = None
+            call("aclrtBinaryLoadFromFile", os.fsencode(os.path.abspath(source)), chosen.pointer, out)
+        else:
+            self._content = ffi.from_buffer("char[]", source)  # a lazy binary may be read later
+            call("aclrtBinaryLoadFromData", self._content, len(self._content), chosen.pointer, out)
+        self._own(out[0])
+
+    def kernel(self, name: str, parameters: Sequence[Type] | None = None) -> Kernel:
+        """Return a kernel of the binary, and load it to the device of the calling thread's context.
+
+        Parameters
+        ----------
+        name : str
+            Of the function.
+        parameters : sequence of types, optional
+            The types of its parameters. Without them they are what the binary's metadata tells, their sizes, and if
+            that tells nothing, every launch takes what it is given.
+
+        Raises
+        ------
+        InvalidArgument
+            The binary has no such kernel.
+        """
+        return Kernel(self, name, parameters)
+
+    def __getitem__(self, name: str) -> Kernel:
+        return self.kernel(name)
+
+    def _find(self, name: str) -> Any:
+        out = ffi.new("aclrtFuncHandle *")
+        call("aclrtBinaryGetFunction", self._handle, name.encode(), out)
+        return out[0]
+
+    def _destroy(self, handle: Any) -> None:
+        call("aclrtBinaryUnLoad", handle)
+
+
+class _Options:
+    """The options of a binary as the C functions take them; ``pointer`` is NULL without any."""
+
+    def __init__(self, lazy: bool, magic: int | None) -> None:
+        chosen = [(lib.ACL_RT_BINARY_LOAD_OPT_LAZY_LOAD, {"isLazyLoad": 1})] if lazy else []
+        if magic is not None:
+            chosen.append((lib.ACL_RT_BINARY_LOAD_OPT_MAGIC, {"magic": magic}))
+        self._array = ffi.new("aclrtBinaryLoadOption[]", [{"type": kind, "value": value} for kind, value in chosen])
+        self.pointer = ffi.new("aclrtBinaryLoadOptions *", (self._array, len(chosen))) if chosen else ffi.NULL
+
+
+class Kernel:
+    """A kernel of a binary; ``binary["add_custom"]`` makes one.
+
+    Attributes
+    ----------
+    binary : Binary
+        Kept alive by the kernel.
+    name : str
+        Of the function.
+    parameters : tuple of Parameter or None
+        None if nothing is known of them.
+    """
+
+    __slots__ = ("_function", "_offsets", "binary", "name", "parameters")
+
+    def __init__(self, binary: Binary, name: str, parameters: Sequence[Type] | None = None) -> None:
+        self.binary = binary
+        self.name = name
+        self._function = binary._find(name)
+        told = _told_parameters(self._function)
+        self.parameters = told if parameters is None else _declared(name, parameters, told)
+        self._offsets = None if self.parameters is None else offsets(self.parameters)
+
+    @property
+    def handle(self) -> int:
+        """The runtime's handle of the function as an integer; valid until the binary is closed."""
+        return int(ffi.cast("uintptr_t", self._function))
+
+    def launch(
+        self,
+        stream: Stream | None,
+        blocks: int,
+        *arguments: Any,
+        timeout_us: int | None = None,
+        batch: bool | None = None,
+    ) -> None:
+        """Launch the kernel in the order of a stream.
+
+        Parameters
+        ----------
+        stream : Stream or None
+            None is the default stream.
+        blocks : int
+            How many blocks work on it, at least one.
+        *arguments
+            Buffers for addresses; numpy scalars for values; structures as scalars of a structured numpy type or ctypes
+            structures. Python numbers too, where the parameter's type or size is known. Buffers are kept alive until
+            the kernel is done.
+        timeout_us : int, optional
+            How long it may run, 0 is for ever; default the value of ``aclrtSetOpExecuteTimeOut``. The simulator lets
+            kernels run for ever.
+        batch : bool, optional
+            Start only when cores for all blocks are free.
+
+        Raises
+        ------
+        TypeError
+            The number of arguments, or the type of one, is wrong; nothing is launched.
+        OverflowError
+            A number does not fit its parameter.
+        AclError
+            The binary is not on the stream's device (107017); with the simulator, no function of the host does the
+            kernel's work (107044).
+
+        Notes
+        -----
+        ``aclrtLaunchKernelWithHostArgs``: the block of arguments is copied before the call returns. Since CANN 8.5, all
+        products. API reference 14.
+        """
+        if not 1 <= blocks <= _MOST_BLOCKS:
+            raise ValueError(f"a kernel is launched with 1 to {_MOST_BLOCKS} blocks, not {blocks}")
+        self.binary._handle  # noqa: B018  (a closed binary says so)
+        packed = self._pack(arguments)
+        config = _config(timeout_us, batch)
+        handle = ffi.NULL if stream is None else stream._handle
+        memory = ffi.from_buffer("char[]", packed)
+        code = lib.aclrtLaunchKernelWithHostArgs(
+            self._function, blocks, handle, config[0], memory, len(packed), ffi.NULL, 0
+        )
+        if code:
+            check(code, "aclrtLaunchKernelWithHostArgs")
+        if stream is not None:
+            stream._in_flight.keep(arguments)
+
+    def __getitem__(self, shape: tuple[int, Stream | None] | int) -> Callable[..., None]:
+        """``kernel[blocks, stream](…)`` launches the kernel, ``kernel[blocks](…)`` on the default stream."""
+        blocks, stream = shape if isinstance(shape, tuple) else (shape, None)
+
+        def launch(*arguments: Any, **keywords: Any) -> None:
+            self.launch(stream, blocks, *arguments, **keywords)
+
+        return launch
+
+    def _pack(self, arguments: tuple[Any, ...]) -> bytearray:
+        """Return the block of arguments."""
+        parameters, places = self.parameters, self._offsets
+        if parameters is None or places is None:
+            parameters = tuple(_guessed(self.name, i, each) for i, each in enumerate(arguments))
+            places = offsets(parameters)
+        if len(arguments) != len(parameters):
+            raise TypeError(f"kernel {self.name} takes {len(parameters)} arguments, not {len(arguments)}")
+        block = bytearray(max(places[-1], _SMALLEST_BLOCK))
+        for i, (each, wanted, place) in enumerate(zip(arguments, parameters, places, strict=False)):
+            block[place : place + wanted.nbytes] = _bytes_of(f"argument {i} of kernel {self.name}", each, wanted)
+        return block
+
+    def __repr__(self) -> str:
+        return f"<ascend_rt.Kernel {self.name}>"
+
+
+def _config(timeout_us: int | None, batch: bool | None) -> tuple[Any, ...]:
+    """Return the configuration of a launch, or NULL, and what keeps it alive."""
+    attributes = []
+    if timeout_us is not None:
+        value = {"timeoutUs": {"timeoutLow": timeout_us & 0xFFFFFFFF, "timeoutHigh": timeout_us >> 32}}
+        attributes.append({"id": lib.ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT_US, "value": value})
+    if batch is not None:
+        attributes.append({"id": lib.ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE, "value": {"schemMode": int(batch)}})
+    if not attributes:
+        return (ffi.NULL,)
+    array = ffi.new("aclrtLaunchKernelAttr[]", attributes)
+    return ffi.new("aclrtLaunchKernelCfg *", (array, len(attributes))), array
+
+
+# --- parameters ------------------------------------------------------------------------------------------------------
+
+
+def _told_parameters(function: Any) -> tuple[Parameter, ...] | None:
+    """Return the sizes that the binary's metadata tells, or None."""
+    count, offset, size = ffi.new("size_t *"), ffi.new("size_t *"), ffi.new("size_t *")
+    try:
+        call("aclrtFunctionGetParamCount", function, count)
+        told = []
+        for i in range(count[0]):
+            call("aclrtFunctionGetParamInfo", function, i, offset, size)
+            told.append(Parameter(None, int(size[0]), None, int(offset[0])))
+    except (NotSupported, InvalidArgument):  # an older runtime, or a binary without metadata
+        return None
+    return tuple(told)
+
+
+def _declared(name: str, types: Sequence[Type], told: tuple[Parameter, ...] | None) -> tuple[Parameter, ...]:
+    declared = tuple(map(parameter, types))
+    if told is None:
+        return declared
+    if [each.nbytes for each in declared] != [each.nbytes for each in told]:
+        raise TypeError(
+            f"the parameters of kernel {name} have {[each.nbytes for each in told]} bytes in its binary, "
+            f"and the types {[each.nbytes for each in declared]}"
+        )
+    return tuple(each._replace(offset=known.offset) for each, known in zip(declared, told, strict=True))
+
+
+def _guessed(name: str, number: int, argument: Any) -> Parameter:
+    """Return the parameter that an argument is for when nothing is known of the kernel's parameters."""
+    if isinstance(argument, Buffer):
+        return Parameter(_POINTER, 8, "")
+    if isinstance(argument, np.generic):
+        return Parameter(argument.dtype, argument.dtype.itemsize)
+    if isinstance(argument, ctypes.Structure):
+        return Parameter(np.dtype(type(argument)), ctypes.sizeof(argument))
+    raise TypeError(
+        f"argument {number} of kernel {name} is of type {type(argument).__name__}, and nothing tells how it is "
+        f"packed: give a Buffer, a numpy scalar or a structure, or the types with binary.kernel({name!r}, [...])"
+    )
+
+
+def _bytes_of(what: str, argument: Any, wanted: Parameter) -> bytes:
+    """Return an argument as the kernel expects it; TypeError if it is of another type."""
+    if isinstance(argument, Buffer):
+        return _pointer_bytes(what, argument, wanted)
+    if wanted.is_array:
+        raise TypeError(f"{what} is the address of an array: give a Buffer, not {type(argument).__name__}")
+    if isinstance(argument, np.generic):
+        if (argument.dtype if wanted.dtype is not None else argument.dtype.itemsize) != (wanted.dtype or wanted.nbytes):
+            raise TypeError(f"{what} is {_described(wanted)}, not {argument.dtype}")
+        return argument.tobytes()
+    if isinstance(argument, ctypes.Structure):
+        if ctypes.sizeof(argument) != wanted.nbytes:
+            raise TypeError(f"{what} is {_described(wanted)}, not a structure of {ctypes.sizeof(argument)} bytes")
+        return bytes(argument)
+    if isinstance(argument, bool | int | float):
+        return _number_bytes(what, argument, wanted)
+    raise TypeError(f"{what} is {_described(wanted)}, not {type(argument).__name__}")
+
+
+def _described(wanted: Parameter) -> str:
+    return f"of {wanted.nbytes} bytes" if wanted.dtype is None else str(wanted.dtype)
+
+
+def _pointer_bytes(what: str, buffer: Buffer, wanted: Parameter) -> bytes:
+    if wanted.is_array or (wanted.dtype is None and wanted.nbytes == _POINTER.itemsize):
+        return buffer.handle.to_bytes(8, sys.byteorder)
+    raise TypeError(f"{what} is {_described(wanted)}, not a Buffer")
+
+
+def _number_bytes(what: str, number: bool | int | float, wanted: Parameter) -> bytes:
+    dtype = wanted.dtype if wanted.dtype is not None else _dtype_for(what, number, wanted.nbytes)
+    if isinstance(number, float) and dtype.kind != "f":
+        raise TypeError(f"{what} is {dtype}, not a float")
+    if dtype.kind not in "iufb" or (dtype.kind == "b" and not isinstance(number, bool)):
+        raise TypeError(f"{what} is {dtype}, not {type(number).__name__}")
+    if dtype.kind in "iu" and not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max:
+        raise OverflowError(f"{what} is {dtype}, which {number} does not fit")
+    return np.array(number, dtype).tobytes()
+
+
+def _dtype_for(what: str, number: bool | int | float, nbytes: int) -> np.dtype[Any]:
+    """Return the type that a Python number gets where only the size is known."""
+    kind = "f" if isinstance(number, float) else "i" if number < 0 else "u"
+    if nbytes not in ((2, 4, 8) if kind == "f" else (1, 2, 4, 8)):
+        raise TypeError(f"{what} is of {nbytes} bytes, which no {type(number).__name__} has")
+    return np.dtype(f"{kind}{nbytes}")

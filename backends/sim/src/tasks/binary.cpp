@@ -1,0 +1,233 @@
+#include "tasks/binary.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "machine/device.h"
+#include "memory/memory.h"
+#include "support/error.h"
+#include "tasks/kernels.h"
+
+namespace aclsim {
+namespace {
+
+constexpr std::size_t kMagicBytes = 4;
+constexpr std::size_t kLookedAt = 1024;  // of a binary for AI CPUs, to see whether there is anything
+
+// A library is closed without the lock: its destructors are the program's code.
+class CloseChore final : public Chore {
+  public:
+    explicit CloseChore(std::unique_ptr<HostLibrary> library) : library_(std::move(library)) {}
+    void work() noexcept override { library_.reset(); }
+
+  private:
+    std::unique_ptr<HostLibrary> library_;
+};
+
+bool is_host_library(const Elf &file) {
+    return file.machine() == Elf::host_machine() && file.type() == Elf::Type::Shared;
+}
+
+// The sizes in NAME_parameters, with offsets as in a C structure.
+std::vector<KernelParameter> parameters_of(const std::uint32_t *sizes, std::size_t count) {
+    constexpr std::uint32_t kLargestAlignment = 8;
+    std::vector<KernelParameter> parameters;
+    std::uint32_t offset = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint32_t power = sizes[i] & -sizes[i];  // the largest power of two that divides it
+        const std::uint32_t alignment = std::clamp(power, 1U, kLargestAlignment);
+        offset = (offset + alignment - 1) / alignment * alignment;
+        parameters.push_back({offset, sizes[i]});
+        offset += sizes[i];
+    }
+    return parameters;
+}
+
+// Every exported function is a kernel; abi/aclsim_kernel.h says what else is looked for.
+DeviceObject read_host_object(const Elf &file, const HostLibrary &library) {
+    DeviceObject object;
+    std::map<std::string, ImagePart> data;
+    for (const Elf::Symbol &symbol : file.symbols(Elf::Table::Exported)) {
+        const std::string name(symbol.name);
+        const ImagePart part{symbol.offset, symbol.size};
+        if (symbol.type == Elf::SymbolType::Object) {
+            object.variables.push_back({name, part});
+            data[name] = part;
+        } else if (symbol.type == Elf::SymbolType::Function) {
+            KernelDescription kernel;
+            kernel.name = name;
+            kernel.cube_code = kernel.vector_code = part;
+            object.kernels.push_back(std::move(kernel));
+        }
+    }
+    for (KernelDescription &kernel : object.kernels) {
+        const auto sizes = data.find(kernel.name + "_parameters");
+        if (sizes != data.end()) {
+            kernel.parameters = parameters_of(static_cast<const std::uint32_t *>(library.find(sizes->first)),
+                                              sizes->second.size / sizeof(std::uint32_t));
+        }
+        const auto workspace = data.find(kernel.name + "_workspace_size");
+        if (workspace != data.end() && workspace->second.size == sizeof kernel.workspace_bytes) {
+            std::memcpy(&kernel.workspace_bytes, library.find(workspace->first), sizeof kernel.workspace_bytes);
+        }
+    }
+    if (object.kernels.empty()) {
+        throw ElfError{"it exports no function"};
+    }
+    return object;
+}
+
+}  // namespace
+
+BinaryContent read_binary(const unsigned char *data, std::size_t size, std::uint32_t magic) {
+    BinaryContent content;
+    try {
+        const Elf file(data, size);
+        if (file.machine() != Elf::host_machine()) {
+            content.object = read_device_object(file, magic);
+            return content;
+        }
+        if (!is_host_library(file)) {
+            throw ElfError{"it is for this host but no shared object; link it with -shared"};
+        }
+        content.library = std::make_unique<HostLibrary>(data, file.extent());
+        content.object = read_host_object(file, *content.library);
+    } catch (const ElfError &error) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "the kernel binary cannot be used: %s", error.what.c_str());
+    }
+    return content;
+}
+
+BinaryContent read_cpu_library(const unsigned char *data, std::size_t size) {
+    BinaryContent content;
+    content.is_for_cpu = true;
+    const unsigned char *end = data + std::min(size, kLookedAt);
+    content.is_blank = std::all_of(data + std::min(size, kMagicBytes), end, [](unsigned char it) { return it == 0; });
+    if (content.is_blank) {
+        return content;
+    }
+    try {
+        const Elf file(data, size);
+        if (is_host_library(file)) {
+            content.library = std::make_unique<HostLibrary>(data, file.extent());
+        }
+    } catch (const ElfError &error) {
+        content.library_error = error.what;
+    } catch (const Failure &) {
+        content.library_error = "its library cannot be loaded on this host";
+    }
+    return content;
+}
+
+KernelFunction::~KernelFunction() = default;
+
+Binary::Binary(Kernels &kernels, BinaryContent content, bool lazy, bool old_style)
+    : is_lazy(lazy), is_old_style(old_style), kernels_(kernels), memory_(kernels.memory), content_(std::move(content)) {
+    kernels_.binaries_.insert(this);
+    for (const auto &[kernel, function] : content_.cpu_functions) {
+        register_cpu_function(function, kernel);
+    }
+}
+
+Binary::~Binary() {
+    kernels_.binaries_.erase(this);
+    for (const auto &[device, address] : images_) {
+        memory_.space().free_internal(device, address);
+    }
+    if (content_.library) {
+        memory_.core.defer(std::make_unique<CloseChore>(std::move(content_.library)));
+    }
+}
+
+KernelFunction &Binary::add_function(const KernelDescription &description, Ref<KernelCode> code) {
+    auto function = make_ref<KernelFunction>(*this, description, std::move(code));
+    memory_.core.registry().add(function);
+    return *(functions_[description.name] = function);
+}
+
+Ref<KernelCode> Binary::own_code(const KernelDescription &description) const {
+    if (content_.library) {
+        void *function = content_.library->find(description.name);
+        return make_ref<HostCode>(reinterpret_cast<aclsimHostKernel>(function), description.workspace_bytes);
+    }
+    return description.is_empty ? Ref<KernelCode>(make_ref<EmptyCode>()) : nullptr;
+}
+
+KernelFunction *Binary::function(const std::string &name) {
+    const auto known = functions_.find(name);
+    if (known != functions_.end()) {
+        return known->second.get();
+    }
+    const auto &kernels = content_.object.kernels;
+    const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const auto &it) { return it.name == name; });
+    return found == kernels.end() ? nullptr : &add_function(*found, own_code(*found));
+}
+
+KernelFunction *Binary::function(std::uint64_t entry) {
+    const auto &kernels = content_.object.kernels;
+    const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const auto &it) { return it.entry == entry; });
+    return found == kernels.end() ? nullptr : function(found->name);
+}
+
+KernelFunction &Binary::register_cpu_function(const std::string &function, const std::string &kernel) {
+    const auto known = functions_.find(kernel);
+    if (known != functions_.end()) {
+        return *known->second;
+    }
+    KernelDescription &description = cpu_descriptions_[kernel];
+    description.name = kernel;
+    description.type = ACL_KERNEL_TYPE_AICPU;
+    void *entry = content_.library ? content_.library->find(function) : nullptr;
+    Ref<KernelCode> code;
+    if (entry != nullptr) {
+        code = make_ref<CpuCode>(reinterpret_cast<CpuCode::Entry>(entry));
+    } else if (content_.is_blank && content_.cpu_functions.empty()) {
+        code = make_ref<EmptyCode>();
+    }
+    return add_function(description, std::move(code));
+}
+
+void Binary::remove_functions() {
+    const auto functions = std::exchange(functions_, {});
+    for (const auto &[name, function] : functions) {
+        memory_.core.registry().remove(*function);
+    }
+}
+
+bool Binary::is_on(const Device &device) const { return images_.count(device.physical_id) != 0; }
+
+void *Binary::image_on(const Device &device) const {
+    const auto found = images_.find(device.physical_id);
+    return found == images_.end() ? nullptr : found->second;
+}
+
+void Binary::load_on(const Device &device) {
+    if (is_on(device)) {
+        return;
+    }
+    const std::vector<unsigned char> &image = content_.object.image;
+    void *address = memory_.space().allocate_internal(device.physical_id, std::max<std::size_t>(image.size(), 1));
+    if (address == nullptr) {
+        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "device %u has no room for a kernel binary of %zu bytes", device.user_id,
+             image.size());
+    }
+    std::copy(image.begin(), image.end(), static_cast<unsigned char *>(address));
+    images_[device.physical_id] = address;
+}
+
+const VariableDescription *Binary::variable(const std::string &name) const {
+    const auto &variables = content_.object.variables;
+    const auto found =
+        std::find_if(variables.begin(), variables.end(), [&](const auto &it) { return it.name == name; });
+    return found == variables.end() ? nullptr : &*found;
+}
+
+void *Binary::address_of(const std::string &symbol, const ImagePart &part, const Device &device) const {
+    if (content_.library) {
+        return content_.library->find(symbol);
+    }
+    return static_cast<unsigned char *>(image_on(device)) + part.offset;
+}
+
+}  // namespace aclsim

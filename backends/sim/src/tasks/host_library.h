@@ -1,0 +1,27 @@
+// A shared object of this machine in the place of a kernel binary: its exported functions are kernels
+// (abi/aclsim_kernel.h).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace aclsim {
+
+// Opening and closing run the library's own constructors and destructors: without the engine's lock.
+class HostLibrary {
+  public:
+    // The library that these bytes are; fails with ACL_ERROR_RT_PARAM_INVALID and the dynamic loader's text.
+    HostLibrary(const unsigned char *data, std::size_t size);
+    ~HostLibrary();
+    HostLibrary(const HostLibrary &) = delete;
+    HostLibrary &operator=(const HostLibrary &) = delete;
+    // nullptr: there is no such symbol.
+    void *find(const std::string &symbol) const;
+
+  private:
+    int file_ = -1;  // open as long as the library: the loader knows libraries by their paths, which name it
+    void *library_ = nullptr;
+};
+
+}  // namespace aclsim

@@ -1,0 +1,73 @@
+// What runs in the place of a kernel: a function of a host library, one that the program has registered, or nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "abi/acl.h"
+#include "engine/lock.h"
+#include "support/ref.h"
+
+namespace aclsim {
+
+class Core;
+
+class KernelCode : public RefCounted {
+  public:
+    explicit KernelCode(std::size_t workspace) : workspace_bytes(workspace) {}
+    // One block, on any thread, without the lock; what it answers is the code that the task fails with. May throw.
+    virtual aclError run(const aclsimKernelBlock &block) const EXCLUDES(engine_lock) = 0;
+    // There is nothing to run.
+    virtual bool is_empty() const { return false; }
+
+    const std::size_t workspace_bytes;
+};
+
+// A function of a host library.
+class HostCode final : public KernelCode {
+  public:
+    HostCode(aclsimHostKernel function, std::size_t workspace) : KernelCode(workspace), function_(function) {}
+    aclError run(const aclsimKernelBlock &block) const override {
+        function_(block.arguments, block.index, block.count, block.workspace);
+        return ACL_SUCCESS;
+    }
+
+  private:
+    aclsimHostKernel function_;
+};
+
+// A function of a library for AI CPUs: it takes the arguments alone, and answers what is wrong.
+class CpuCode final : public KernelCode {
+  public:
+    using Entry = std::uint32_t (*)(void *arguments);
+    explicit CpuCode(Entry function) : KernelCode(0), function_(function) {}
+    aclError run(const aclsimKernelBlock &block) const override {
+        return function_(block.arguments) == 0 ? ACL_SUCCESS : ACL_ERROR_RT_AICPU_EXCEPTION;
+    }
+
+  private:
+    Entry function_;
+};
+
+// A kernel whose binary has no instruction for it.
+class EmptyCode final : public KernelCode {
+  public:
+    EmptyCode() : KernelCode(0) {}
+    aclError run(const aclsimKernelBlock &) const override { return ACL_SUCCESS; }
+    bool is_empty() const override { return true; }
+};
+
+// aclsimRegisterKernel. When the last launch that uses it is done, it is given back to the program.
+class RegisteredCode final : public KernelCode {
+  public:
+    RegisteredCode(Core &core, const aclsimKernel &kernel)
+        : KernelCode(kernel.workspaceSize), core_(core), kernel_(kernel) {}
+    ~RegisteredCode() override;
+    aclError run(const aclsimKernelBlock &block) const override { return kernel_.function(&block, kernel_.userData); }
+
+  private:
+    Core &core_;
+    const aclsimKernel kernel_;
+};
+
+}  // namespace aclsim

@@ -1,0 +1,274 @@
+#include "tasks/kernel_launch.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <optional>
+
+#include "machine/context.h"
+#include "memory/memory.h"
+#include "support/error.h"
+#include "tasks/kernels.h"
+
+namespace aclsim {
+namespace {
+
+// What takes longer to copy is copied without the engine's lock.
+constexpr std::size_t kCopiedAtOnce = 4096;
+
+// The attributes that have one byte, which is 0 or 1.
+bool is_switch(aclrtLaunchKernelAttrId id) {
+    return id == ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE || id == ACL_RT_LAUNCH_KERNEL_ATTR_BLOCK_TASK_PREFETCH ||
+           id == ACL_RT_LAUNCH_KERNEL_ATTR_DATA_DUMP || id == ACL_RT_LAUNCH_KERNEL_ATTR_ENABLE_PROFILING;
+}
+
+// A device cannot tell what went wrong in a kernel; here it is known.
+struct BlockFailure {
+    aclError code;
+    std::string text;
+};
+
+// The blocks of a running launch, which several threads take one after the other.
+class Blocks final : public SharedWork {
+  public:
+    Blocks(const KernelLaunch &launch, const Workspace &workspace, const Interruption &interruption)
+        : launch_(launch), interruption_(interruption) {
+        block_.name = launch.function->description.name.c_str();
+        block_.arguments = launch.arguments.address();
+        block_.argumentsSize = launch.arguments.size();
+        block_.count = launch.blocks;
+        block_.workspace = workspace.address();
+        block_.workspaceSize = workspace.size();
+        block_.grid = launch.grid;
+        block_.threads = launch.threads;
+    }
+    void work() override {
+        for (;;) {
+            const std::uint64_t index = next_.fetch_add(1, std::memory_order_relaxed);
+            if (index >= launch_.blocks || has_failed_.load(std::memory_order_relaxed)) {
+                return;
+            }
+            if (interruption_.is_requested()) {
+                was_cut_short_.store(true, std::memory_order_relaxed);
+                return;
+            }
+            aclsimKernelBlock block = block_;
+            block.index = static_cast<std::uint32_t>(index);
+            run(block);
+        }
+    }
+    const std::optional<BlockFailure> &failure() const { return failure_; }  // the first one; when all have left
+    bool was_cut_short() const { return was_cut_short_.load(std::memory_order_relaxed); }
+
+  private:
+    void run(aclsimKernelBlock &block) {
+        char text[512];
+        *text = '\0';
+        block.text = text;
+        block.textSize = sizeof text;
+        try {
+            const aclError code = launch_.code->run(block);
+            if (code != ACL_SUCCESS) {
+                text[sizeof text - 1] = '\0';
+                note(block, code, std::string("reported an error") + (*text == '\0' ? "" : ": ") + text);
+            }
+        } catch (const std::exception &error) {
+            note(block, exception_code(), std::string("threw an exception: ") + error.what());
+#ifdef __GLIBCXX__
+        } catch (const abi::__forced_unwind &) {
+            throw;  // the thread is being cancelled
+#endif
+        } catch (...) {
+            note(block, exception_code(), "threw an exception");
+        }
+    }
+    aclError exception_code() const {
+        return launch_.function->is_cpu() ? ACL_ERROR_RT_AICPU_EXCEPTION : ACL_ERROR_RT_AICORE_EXCEPTION;
+    }
+    void note(const aclsimKernelBlock &block, aclError code, const std::string &what) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (!failure_) {
+            failure_ = BlockFailure{code, "block " + std::to_string(block.index) + " of " +
+                                              std::to_string(block.count) + " of kernel " + block.name + " " + what};
+        }
+        has_failed_.store(true, std::memory_order_relaxed);
+    }
+
+    const KernelLaunch &launch_;
+    aclsimKernelBlock block_{};
+    const Interruption interruption_;
+    std::atomic<std::uint64_t> next_{0};
+    std::atomic<bool> has_failed_{false};
+    std::atomic<bool> was_cut_short_{false};
+    std::mutex mutex_;
+    std::optional<BlockFailure> failure_;
+};
+
+[[noreturn]] void fail_without_code(const KernelFunction &function) {
+    const std::string &reason = function.binary->library_error();
+    fail(ACL_ERROR_RT_INVALID_DEVICE_FUNCTION,
+         "kernel %s is code for a device, which this host cannot run%s%s; register a function that does its work: "
+         "aclsimRegisterKernel(\"%s\", ...) in C, @ascend_rt.sim.kernel(\"%s\") in Python, or load a shared object of "
+         "this host that exports %s",
+         function.description.name.c_str(), reason.empty() ? "" : ": ", reason.c_str(),
+         function.description.name.c_str(), function.description.name.c_str(), function.description.name.c_str());
+}
+
+// A launch loads a lazy binary; any other must have been used on the device before (sections A1 and A2).
+void require_loaded(const KernelFunction &function, const Device &device) REQUIRES(engine_lock) {
+    Binary &binary = *function.binary;
+    if (binary.is_lazy) {
+        binary.load_on(device);
+    }
+    if (!binary.is_on(device)) {
+        fail_unremembered(ACL_ERROR_RT_INVALID_HANDLE,
+                          "the binary of kernel %s is not on device %u: call aclrtBinaryGetFunction there first",
+                          function.description.name.c_str(), device.user_id);
+    }
+}
+
+}  // namespace
+
+std::vector<aclrtLaunchKernelAttr> read_launch_config(const aclrtLaunchKernelCfg *cfg) {
+    if (cfg == nullptr) {
+        return {};
+    }
+    if (cfg->attrs == nullptr) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "cfg->attrs is NULL");
+    }
+    std::vector<aclrtLaunchKernelAttr> attributes;
+    std::uint32_t given = 0;  // bits
+    for (std::size_t i = 0; i < cfg->numAttrs; ++i) {
+        const aclrtLaunchKernelAttr &attribute = cfg->attrs[i];
+        const auto id = static_cast<std::uint32_t>(attribute.id);
+        if (id < ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE || id > ACL_RT_LAUNCH_KERNEL_ATTR_ENABLE_PROFILING) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "there is no launch attribute %u", id);
+        }
+        if (is_switch(attribute.id) && attribute.value.schemMode > 1) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "launch attribute %u is 0 or 1, not %u", id, attribute.value.schemMode);
+        }
+        given |= 1U << id;
+        attributes.push_back(attribute);
+    }
+    constexpr std::uint32_t kBoth =
+        1U << ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT | 1U << ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT_US;
+    if ((given & kBoth) == kBoth) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "a launch has one timeout, in seconds or in microseconds");
+    }
+    return attributes;
+}
+
+// Not filled with zeros; a kernel without arguments gets an address all the same.
+std::unique_ptr<unsigned char[]> KernelArguments::room_for(std::size_t size) {
+    return std::unique_ptr<unsigned char[]>(new unsigned char[std::max<std::size_t>(size, 1)]);
+}
+
+void KernelArguments::fill(unsigned char *copy, const std::vector<PlaceHolder> &place_holders) {
+    for (const PlaceHolder &holder : place_holders) {
+        const unsigned char *data = copy + holder.dataOffset;
+        std::memcpy(copy + holder.addrOffset, &data, sizeof data);
+    }
+}
+
+KernelArguments KernelArguments::copied(Lock &lock, const void *source, std::size_t size,
+                                        const std::vector<PlaceHolder> &place_holders) {
+    auto copy = room_for(size);
+    if (size > kCopiedAtOnce) {
+        const Unlocked unlocked(lock);
+        std::memcpy(copy.get(), source, size);
+    } else if (size > 0) {
+        std::memcpy(copy.get(), source, size);
+    }
+    fill(copy.get(), place_holders);
+    return {size, std::move(copy)};
+}
+
+KernelArguments KernelArguments::of_list(const ArgumentList &list) {
+    auto copy = room_for(list.size());
+    std::copy_n(list.bytes(), list.size(), copy.get());
+    fill(copy.get(), list.place_holders());
+    return {list.size(), std::move(copy)};
+}
+
+KernelTask::KernelTask(Memory &memory, Ref<KernelLaunch> launch, Workspace workspace)
+    : memory_(memory), launch_(std::move(launch)), workspace_(std::move(workspace)) {}
+
+Start KernelTask::start(Stream &stream) {
+    if (launch_->code->is_empty() || launch_->blocks == 0) {
+        return Start::Done;
+    }
+    const KernelArguments &arguments = launch_->arguments;
+    const bool has_arguments = arguments.is_copy() || memory_.space().is_live(arguments.address(), arguments.size());
+    if (!has_arguments || !workspace_.is_live(device_of(stream))) {
+        result = ACL_ERROR_RT_AICORE_EXCEPTION;
+        failure_ = "the " + std::string(has_arguments ? "workspace" : "argument block") + " of kernel " +
+                   launch_->function->description.name + " is no live memory any more";
+        return Start::Done;
+    }
+    interruption_ = {stream, sequence};
+    return Start::Run;
+}
+
+void KernelTask::run() {
+    Blocks blocks(*launch_, workspace_, interruption_);
+    if (launch_->blocks > 1) {
+        memory_.core.workers().share(blocks, launch_->blocks - 1);
+    } else {
+        blocks.work();
+    }
+    was_cut_short = blocks.was_cut_short();
+    if (blocks.failure()) {
+        result = blocks.failure()->code;
+        failure_ = blocks.failure()->text;
+    }
+}
+
+Executor *KernelTask::executor() { return &memory_.core.workers(); }
+
+void KernelTask::rewind() {
+    was_cut_short = false;
+    failure_.clear();  // the result is the model's to reset
+}
+
+FailedKernel KernelTask::failed_kernel() const {
+    const Binary &binary = *launch_->function->binary;
+    return {launch_->function->handle(),
+            launch_->arguments.address(),
+            static_cast<std::uint32_t>(launch_->arguments.size()),
+            binary.exception_callback,
+            binary.exception_data,
+            launch_};
+}
+
+void prepare(Kernels &kernels, const Device &device, KernelLaunch &launch) {
+    const KernelFunction &function = *launch.function;
+    require_loaded(function, device);
+    launch.code = kernels.code_for(function);
+    if (!launch.code) {
+        fail_without_code(function);
+    }
+}
+
+void launch_kernel(Kernels &kernels, Lock &lock, Stream &stream, Ref<KernelLaunch> launch) {
+    Memory &memory = kernels.memory;
+    prepare(kernels, device_of(stream), *launch);
+    const KernelArguments &arguments = launch->arguments;
+    if (!arguments.is_copy()) {
+        note_use(memory, arguments.address(), arguments.size(), AccessMode::Read, "argsData");
+    }
+    const std::size_t workspace_bytes = launch->code->workspace_bytes;
+    const auto submit = [&](Workspace workspace) REQUIRES(engine_lock) {
+        memory.core.submit(stream, KernelTask(memory, std::move(launch), std::move(workspace)));
+    };
+    if (workspace_bytes == 0) {
+        memory.core.admit(lock, stream);
+        submit(Workspace());
+    } else {
+        submit_with_workspace(memory, lock, stream, workspace_bytes, submit);
+    }
+}
+
+}  // namespace aclsim

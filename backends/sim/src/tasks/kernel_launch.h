@@ -1,0 +1,99 @@
+// Launches of kernels (graphs_kernels.md section A5).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "abi/acl.h"
+#include "engine/task.h"
+#include "memory/allocator.h"
+#include "tasks/argument_list.h"
+#include "tasks/binary.h"
+#include "tasks/copy.h"
+#include "tasks/kernel_code.h"
+
+namespace aclsim {
+
+class Kernels;
+
+// The attributes of a configuration as they were given. Fails with ACL_ERROR_RT_PARAM_INVALID.
+std::vector<aclrtLaunchKernelAttr> read_launch_config(const aclrtLaunchKernelCfg *cfg);
+
+// The arguments of a launch: memory of the program, which the kernel reads when it runs, or a copy of it.
+class KernelArguments {
+  public:
+    static KernelArguments in_memory(void *address, std::size_t size) { return {address, size}; }
+    // Each placeholder becomes the address of its data in the copy. Lets other threads in if there is much to copy.
+    static KernelArguments copied(Lock &lock, const void *source, std::size_t size,
+                                  const std::vector<PlaceHolder> &place_holders) REQUIRES(engine_lock);
+    static KernelArguments of_list(const ArgumentList &list) REQUIRES(engine_lock);
+
+    void *address() const { return address_; }
+    std::size_t size() const { return size_; }
+    bool is_copy() const { return copy_ != nullptr; }
+
+  private:
+    static std::unique_ptr<unsigned char[]> room_for(std::size_t size);
+    static void fill(unsigned char *copy, const std::vector<PlaceHolder> &place_holders);
+    KernelArguments(void *address, std::size_t size) : address_(address), size_(size) {}
+    KernelArguments(std::size_t size, std::unique_ptr<unsigned char[]> copy)
+        : address_(copy.get()), size_(size), copy_(std::move(copy)) {}
+
+    void *address_;
+    std::size_t size_;
+    std::unique_ptr<unsigned char[]> copy_;
+};
+
+// What is launched. It does not change, and may be launched again.
+struct KernelLaunch final : public RefCounted {
+    KernelLaunch(KernelFunction &launched, std::uint32_t number_of_blocks, KernelArguments its_arguments,
+                 std::vector<aclrtLaunchKernelAttr> its_attributes)
+        : function(launched),
+          blocks(number_of_blocks),
+          arguments(std::move(its_arguments)),
+          attributes(std::move(its_attributes)) {}
+
+    const Ref<KernelFunction> function;
+    Ref<KernelCode> code;  // prepare() finds it
+    const std::uint32_t blocks;
+    dim3 grid{};  // of a SIMT launch
+    dim3 threads{};
+    const KernelArguments arguments;
+    const std::vector<aclrtLaunchKernelAttr> attributes;
+};
+
+// Its blocks run at the same time on the workers. Can be repeated: rewind().
+class KernelTask final : public Task {
+  public:
+    KernelTask(Memory &memory, Ref<KernelLaunch> launch, Workspace workspace);
+    TaskKind kind() const override { return TaskKind::Kernel; }
+    Start start(Stream &stream) override REQUIRES(engine_lock);
+    void run() override;
+    Executor *executor() override;
+    void rewind() override REQUIRES(engine_lock);
+    std::string failure_reason() const override REQUIRES(engine_lock) { return failure_; }
+    FailedKernel failed_kernel() const override REQUIRES(engine_lock);
+
+    const KernelLaunch &launch() const { return *launch_; }
+    // Of a task that a graph keeps, and that does not run now; prepared before.
+    void set_launch(Ref<KernelLaunch> launch) REQUIRES(engine_lock) { launch_ = std::move(launch); }
+
+  private:
+    Memory &memory_;
+    Ref<KernelLaunch> launch_;
+    Workspace workspace_;
+    Interruption interruption_;
+    std::string failure_;  // in words
+};
+
+// Finds what the launch will run. Fails with ACL_ERROR_RT_INVALID_HANDLE if the function is not on the device, and with
+// ACL_ERROR_RT_INVALID_DEVICE_FUNCTION if there is nothing that could run in its place.
+void prepare(Kernels &kernels, const Device &device, KernelLaunch &launch) REQUIRES(engine_lock);
+// Prepares the launch and submits it to the stream; fails also as submissions and operators with a workspace do.
+void launch_kernel(Kernels &kernels, Lock &lock, Stream &stream, Ref<KernelLaunch> launch) REQUIRES(engine_lock);
+
+}  // namespace aclsim

@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels in Python: how arguments are packed and refused, and functions that do the work of device code."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.kernels import VECTOR, device_object, parameters
+
+from ascend_rt import Binary, Buffer, Device, Stream, callback, copy, fill, kernel, sim
+from ascend_rt.errors import AclError, ClosedError, InvalidArgument
+from ascend_rt.kernel import offsets, parameter
+
+pytestmark = pytest.mark.simulator("kernels in Python")
+
+ADD = {"x": "float32[count]", "y": "float32[count]", "sum": "float32[count]", "count": "uint32"}
+TYPES = list(ADD.values())
+COUNT = 100
+
+
+@pytest.fixture
+def binary(device: Device) -> Iterator[Binary]:
+    """Code for a device, with kernels of every kind of metadata."""
+    with Binary(
+        device_object(
+            {
+                "add_custom": VECTOR,
+                "sized": VECTOR + parameters(8, 4, 2, 1),
+                "fails": VECTOR,
+                "raw": VECTOR,
+                "big": VECTOR,
+            }
+        )
+    ) as binary:
+        yield binary
+
+
+@pytest.fixture
+def packed() -> Iterator[list[bytes]]:
+    """The blocks of arguments that kernel ``raw`` gets."""
+    seen: list[bytes] = []
+    with sim.kernel("raw")(lambda block, memory: seen.append(memory.tobytes())):
+        yield seen
+
+
+def test_a_python_function_does_the_work_of_device_code(binary: Binary, stream: Stream) -> None:
+    blocks_seen = []
+
+    @sim.kernel("add_custom", ADD)
+    def add_custom(block: sim.Block, x: Any, y: Any, sum: Any, count: Any) -> None:
+        blocks_seen.append((block.name, block.index, block.count))
+        part = slice(block.index, None, block.count)
+        sum[part] = x[part] + y[part]
+
+    x, y, out = np.arange(COUNT, dtype=np.float32), np.full(COUNT, 2, np.float32), np.empty(COUNT, np.float32)
+    with add_custom, Buffer(4 * COUNT) as a, Buffer(4 * COUNT) as b, Buffer(4 * COUNT) as c:
+        copy(a, x)
+        copy(b, y)
+        add = binary.kernel("add_custom", TYPES)
+        add.launch(stream, 4, a, b, c, COUNT)
+        add[3, stream](a, b, c, np.uint32(COUNT))
+        add[2](a, b, c, COUNT)
+        Stream.default().synchronize()
+        stream.synchronize()
+        copy(out, c)
+    assert (out == x + 2).all()
+    expected = [("add_custom", index, count) for count in (2, 3, 4) for index in range(count)]
+    assert sorted(blocks_seen, key=lambda it: (it[2], it[1])) == expected
+
+
+def test_without_types_a_function_gets_the_block(binary: Binary, stream: Stream, packed: list[bytes]) -> None:
+    class Shape(ctypes.Structure):
+        _fields_ = (("rows", ctypes.c_uint16), ("scale", ctypes.c_double))
+
+    pair = np.array((1, 2.5), np.dtype([("kind", np.uint8), ("value", np.float64)], align=True))[()]
+    with Buffer(64) as buffer:
+        launched = binary["raw"]
+        launched.launch(stream, 1, np.int8(-1), buffer, np.float32(1.5), Shape(3, 0.5), pair)
+        launched.launch(stream, 1)
+        stream.synchronize()
+        as_in_c = struct.unpack("<b7xQf4xH6xdB7xd", packed[0])  # what is in gaps is undefined
+        assert as_in_c == (-1, buffer.handle, 1.5, 3, 0.5, 1, 2.5)
+        assert packed[1] == bytes(8)
+
+
+def test_metadata_says_where_an_argument_is(binary: Binary, stream: Stream) -> None:
+    seen: list[bytes] = []
+    with sim.kernel("sized")(lambda block, memory: seen.append(memory.tobytes())), Buffer(8) as buffer:
+        binary["sized"].launch(stream, 1, buffer, -2, 7, True)
+        stream.synchronize()
+        assert seen == [struct.pack("<QiHB", buffer.handle, -2, 7, 1)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ((), TypeError, "takes 4 arguments, not 0"),
+        (("x", "x", "x", 1, 1), TypeError, "takes 4 arguments, not 5"),
+        (
+            ("x", "x", 5, 1),
+            TypeError,
+            "argument 2 of kernel add_custom is the address of an array",
+        ),
+        (("x", "x", np.zeros(4, np.float32), 1), TypeError, "give a Buffer, not ndarray"),
+        (("x", "x", "x", "x"), TypeError, "argument 3 of kernel add_custom is uint32, not a Buffer"),
+        (("x", "x", "x", 1.0), TypeError, "is uint32, not a float"),
+        (("x", "x", "x", np.uint64(1)), TypeError, "is uint32, not uint64"),
+        (("x", "x", "x", None), TypeError, "is uint32, not NoneType"),
+        (("x", "x", "x", -1), OverflowError, "is uint32, which -1 does not fit"),
+        (("x", "x", "x", 2**32), OverflowError, "does not fit"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_the_launch(
+    arguments: tuple[Any, ...], error: type[Exception], text: str, binary: Binary, stream: Stream
+) -> None:
+    with sim.kernel("add_custom")(lambda *_: pytest.fail("it was launched")), Buffer(8) as buffer:
+        given = [buffer if isinstance(each, str) else each for each in arguments]
+        with pytest.raises(error, match=text):
+            binary.kernel("add_custom", TYPES).launch(stream, 1, *given)
+        stream.synchronize()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((5,), "nothing tells how it is packed"),
+        ((1.5,), "nothing tells how it is packed"),
+        (("text",), "nothing tells how it is packed"),
+    ],
+)
+def test_what_nothing_tells_how_to_pack_is_refused(
+    arguments: tuple[Any, ...], text: str, binary: Binary, stream: Stream
+) -> None:
+    with pytest.raises(TypeError, match=text):
+        binary["add_custom"].launch(stream, 1, *arguments)
+
+
+@pytest.mark.parametrize("value", [np.float64(1), 2**32, 1.5j, b"four"])
+def test_an_argument_of_another_size_is_refused(value: Any, binary: Binary, stream: Stream) -> None:
+    with Buffer(8) as buffer, pytest.raises((TypeError, OverflowError), match="argument 1 of kernel sized"):
+        binary["sized"].launch(stream, 1, buffer, value, 1, 1)
+
+
+def test_types_that_the_metadata_contradicts_are_refused(binary: Binary) -> None:
+    with pytest.raises(TypeError, match=r"have \[8, 4, 2, 1\] bytes in its binary, and the types \[8, 8\]"):
+        binary.kernel("sized", ["float32[]", "float64"])
+
+
+@pytest.mark.parametrize("blocks", [0, -1, 2**32])
+def test_a_launch_has_a_number_of_blocks(blocks: int, binary: Binary, stream: Stream) -> None:
+    with pytest.raises(ValueError, match="1 to 4294967295 blocks"):
+        binary["raw"].launch(stream, blocks)
+
+
+def test_a_launch_takes_a_time_limit_and_a_schedule(binary: Binary, stream: Stream, packed: list[bytes]) -> None:
+    binary["raw"].launch(stream, 1, timeout_us=2**33, batch=True)
+    stream.synchronize()
+    assert len(packed) == 1
+
+
+def test_buffers_live_until_the_kernel_is_done(binary: Binary, stream: Stream) -> None:
+    seen = []
+
+    @sim.kernel("add_custom", ["uint32[1]"])
+    def add_custom(block: sim.Block, numbers: Any) -> None:
+        seen.append(int(numbers[0]))
+
+    with add_custom:
+        buffer = Buffer(4)
+        fill(buffer, 1)
+        with sim.held():
+            binary["add_custom"].launch(stream, 1, buffer)
+            del buffer
+            fill(Buffer(4), 2)  # it would get the address
+        stream.synchronize()
+    assert seen == [0x01010101]
+
+
+# --- what fails ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reported(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
+    """The exceptions that were reported."""
+    errors: list[BaseException] = []
+    monkeypatch.setattr(callback, "on_error", lambda error, function: errors.append(error))
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
+    return errors
+
+
+def test_an_exception_shows_in_the_next_synchronization(
+    binary: Binary, stream: Stream, reported: list[BaseException]
+) -> None:
+    @sim.kernel("fails")
+    def fails(block: sim.Block, memory: Any) -> None:
+        raise ValueError("the tile has an odd width")
+
+    with fails:
+        binary["fails"].launch(stream, 1)
+        with pytest.raises(AclError, match=r"block 0 of 1 of kernel fails .*ValueError: .*odd width") as caught:
+            stream.synchronize()
+    assert caught.value.code == 507015
+    assert [str(error) for error in reported] == ["the tile has an odd width"]
+
+
+def test_a_function_may_return_the_code_of_its_error(binary: Binary, stream: Stream) -> None:
+    with sim.kernel("fails")(lambda block, memory: 507014):
+        binary["fails"].launch(stream, 1)
+        with pytest.raises(AclError) as caught:
+            stream.synchronize()
+    assert caught.value.code == 507014
+
+
+@pytest.mark.parametrize(
+    ("types", "arguments", "text"),
+    [
+        (["uint32[4]"], [np.uint64(0x1000)], "the 16 bytes at 0x1000 are no live memory of the runtime"),
+        ({"x": "uint8[n]", "n": "uint64"}, ["buffer", np.uint64(2**40)], "are no live memory"),
+        (["float64", "float64"], [np.float64(1)], "gives 8 bytes of arguments, and 16 are needed"),
+    ],
+)
+def test_wrong_addresses_and_sizes_fail_the_kernel(
+    types: Any, arguments: list[Any], text: str, binary: Binary, stream: Stream, reported: list[BaseException]
+) -> None:
+    with sim.kernel("fails", types)(lambda *_: pytest.fail("it was called")), Buffer(8) as buffer:
+        binary["fails"].launch(stream, 1, *(buffer if isinstance(it, str) else it for it in arguments))
+        with pytest.raises(AclError, match=text):
+            stream.synchronize()
+
+
+@pytest.mark.parametrize("bad", ["float32[n]", "float32[]", "nothing", object, "V0", 3.5])
+def test_types_that_say_too_little_are_refused(bad: Any) -> None:
+    with pytest.raises(TypeError):
+        sim.kernel("refused", [bad])(lambda *_: None)
+
+
+def test_the_blocks_share_a_workspace(binary: Binary, stream: Stream) -> None:
+    sizes, met = [], threading.Lock()
+
+    @sim.kernel("big", workspace=1024)
+    def big(block: sim.Block, memory: Any) -> None:
+        with met:
+            sizes.append((len(block.workspace), block.workspace.ctypes.data))
+
+    with big:
+        binary["big"].launch(stream, 3)
+        stream.synchronize()
+    assert len(sizes) == 3
+    assert {size for size, _ in sizes} == {1024}
+    assert len(set(sizes)) == 1
+
+
+def test_registering_a_name_again_replaces_the_function(binary: Binary, stream: Stream) -> None:
+    seen = []
+    first = sim.kernel("raw")(lambda *_: seen.append("first"))
+    with sim.kernel("raw")(lambda *_: seen.append("second")):
+        binary["raw"].launch(stream, 1)
+        stream.synchronize()
+    assert seen == ["second"]
+    with pytest.raises(AclError, match="no function is registered for kernel raw"):
+        first.unregister()
+
+
+# --- binaries --------------------------------------------------------------------------------------------------------
+
+
+def test_a_closed_binary_refuses_launches(device: Device, stream: Stream) -> None:
+    binary = Binary(device_object({"k": VECTOR}))
+    k = binary["k"]
+    binary.close()
+    with pytest.raises(ClosedError):
+        k.launch(stream, 1)
+    with pytest.raises(ClosedError):
+        binary["k"]
+
+
+def test_a_file_is_loaded_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: Device) -> None:
+    (tmp_path / "k.o").write_bytes(device_object({"k": VECTOR}))
+    monkeypatch.chdir(tmp_path)
+    for path in ("k.o", tmp_path / "k.o"):
+        with Binary(path, lazy=True) as binary:
+            assert repr(binary["k"]) == "<ascend_rt.Kernel k>"
+    with pytest.raises(InvalidArgument, match="cannot be read"):
+        Binary("nowhere.o")
+
+
+def test_a_magic_number_tells_the_cores(device: Device, lib: Any, ffi: Any) -> None:
+    kind = ffi.new("int64_t *")
+    with Binary(device_object({"k": b""}), magic=lib.ACL_RT_BINARY_MAGIC_ELF_VECTOR_CORE) as binary:
+        assert lib.aclrtGetFunctionAttribute(ffi.cast("void *", binary["k"].handle), 1, kind) == 0
+    assert kind[0] == 2
+    with pytest.raises(InvalidArgument):
+        Binary(device_object({"k": b""}), magic=1)
+
+
+def test_offsets_are_those_of_a_c_structure() -> None:
+    fields = [("a", ctypes.c_uint8), ("b", ctypes.c_double), ("c", ctypes.c_uint16), ("d", ctypes.c_void_p)]
+    structure = type("Structure", (ctypes.Structure,), {"_fields_": fields})
+    told = offsets([parameter(it) for it in ("uint8", "float64", "uint16", "float32[]")])
+    assert told[:-1] == [getattr(structure, name).offset for name, _ in fields]
+    assert told[-1] == ctypes.sizeof(structure)
+    assert kernel.parameter("int8[3]").nbytes == 8
