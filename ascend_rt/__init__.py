@@ -121,6 +121,6 @@ __all__ = [
 
 def __getattr__(name: str) -> ModuleType:
     """Import the modules that most programs do not need when they are first used."""
-    if name in ("enums", "sim", "testing"):
+    if name in ("enums", "random", "sim", "testing"):
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

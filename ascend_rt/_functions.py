@@ -287,7 +287,7 @@ FUNCTIONS: dict[str, tuple[str, str, str | None, bool]] = {  # fmt: skip
     "aclrtSetOpExecuteTimeOutV2": ("execution", "8.5.0-beta.1", "910B 910C 310B 310P 910 950", False),
     "aclrtSetOpExecuteTimeOutWithMs": ("execution", "8.1.RC1", "", False),
     "aclrtSetOpExecuteTimeOut": ("execution", "8.1.RC1", "910B 910C 310B 310P 910 950", False),
-    "aclrtRandomNumAsync": ("execution", "8.5.0-beta.1", "910B 910C", False),
+    "aclrtRandomNumAsync": ("execution", "8.5.0-beta.1", "910B 910C", True),
     "aclrtReduceAsync": ("execution", "8.5.0-beta.1", "910B 910C 310B 310P 910 950", False),
     "aclrtTaskUpdateAsync": ("execution", "8.5.0-beta.1", "910B 910C 310P 950", False),
     "aclrtGetFloatOverflowStatus": ("execution", "8.5.0-beta.1", None, False),

@@ -37,8 +37,6 @@ std::int32_t user_of_physical(Simulator &sim, std::int32_t id) {
     fail(ACL_ERROR_RT_INVALID_DEVICEID, "no visible device has id %d", id);
 }
 
-constexpr std::uintptr_t kSyncRegisters = 0x1000;  // where the host maps nothing
-constexpr std::uintptr_t kSyncRegistersSize = 0x100;
 
 constexpr Trait kNothing{};
 
@@ -298,18 +296,5 @@ aclError aclrtCheckArchCompatibility(const char *socVersion, int32_t *canCompati
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no chip \"%s\"", socVersion);
         }
         *canCompatible = arch == config().product->npu_arch ? 1 : 0;
-    });
-}
-
-// Where the cores of a kernel synchronize with each other: registers of the device, which only its kernels can access
-// (graphs_kernels.md section A3). The address is made up.
-aclError aclrtGetHardwareSyncAddr(void **addr) {
-    return entry(Function::aclrtGetHardwareSyncAddr, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
-        if (addr == nullptr) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "addr is NULL");  // 107000, not 100000
-        }
-        require_supported();
-        const std::uintptr_t device = require_context(sim).device.physical_id;
-        *addr = reinterpret_cast<void *>(kSyncRegisters + device * kSyncRegistersSize);
     });
 }

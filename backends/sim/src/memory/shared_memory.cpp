@@ -32,6 +32,9 @@ Live &live() {
     return *instance;
 }
 
+// Another process that removes what nobody uses may find a new file before its creator has locked it.
+constexpr int kAttempts = 10;
+
 // The process's number, which makes names easy to attribute, and what tells its pieces apart.
 constexpr int kRandomBits = 40;
 
@@ -112,25 +115,22 @@ std::shared_ptr<SharedMemory> SharedMemory::map(std::uint64_t number, int file, 
 std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
     static std::once_flag cleaned;
     std::call_once(cleaned, remove_unused);
-    while (true) {
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
         const std::uint64_t number = new_number();
         const int file = open_file(name_of(number), O_CREAT | O_EXCL);
-        if (file >= 0 && !lock_shared(file)) {
-            close(file);  // another process took the new file for one that nobody uses
-            continue;
+        if (file < 0) {
+            break;
         }
         std::shared_ptr<SharedMemory> piece;
-        if (file >= 0 && ftruncate(file, static_cast<off_t>(size)) == 0) {
+        if (lock_shared(file) && ftruncate(file, static_cast<off_t>(size)) == 0) {
             piece = map(number, file, size);
         }
-        if (piece == nullptr) {
-            if (file >= 0) {
-                unlock(file, name_of(number));
-            }
-            fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host gives no shared memory for an IPC object");
+        if (piece != nullptr) {
+            return piece;
         }
-        return piece;
+        unlock(file, name_of(number));
     }
+    fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host gives no shared memory for an IPC object");
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::open(const std::string &name, std::size_t size) {

@@ -411,7 +411,7 @@ void Model::go_on(const Stream &stream) {
 
 bool Model::jump(const Stream &stream, const Point &branch, const Label &label) {
     Track &track = track_of(stream);
-    const auto target = std::find_if(tracks_.begin(), tracks_.end(), [&](const Track &it) {
+    const auto target = std::find_if(tracks_.begin(), tracks_.end(), [&](const Track &it) REQUIRES(engine_lock) {
         return label.model == id && it.stream.get() == label.stream.get();
     });
     if (target == tracks_.end() || label.index >= target->tasks.size()) {

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random numbers that the device makes: uniform, normal and truncated normal ones, and masks for dropouts.
+
+910B and 910C. The generator is Philox 4x32-10: a seed and a place in its sequence give the same numbers again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ascend_rt._driver import call, ffi, lib
+from ascend_rt.memory import Buffer, on_device
+from ascend_rt.transfer import copy_async
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from ascend_rt.stream import Stream
+
+_WORDS_OF_BLOCK = 4
+_COUNTER_BYTES = 16
+_TYPES = {
+    "float32": lib.ACL_FLOAT,
+    "float16": lib.ACL_FLOAT16,
+    "bfloat16": lib.ACL_BF16,
+    "int32": lib.ACL_INT32,
+    "uint32": lib.ACL_UINT32,
+    "int64": lib.ACL_INT64,
+    "uint64": lib.ACL_UINT64,
+}
+
+
+class Generator:
+    """Writes random numbers into device memory, in the order of a stream.
+
+    Parameters
+    ----------
+    seed : int
+        0 to 2 ** 64 - 1.
+    stream : Stream
+        All numbers are made in its order.
+    block : int, default 0
+        Where in the sequence of the seed to begin; a block is four words of 32 bits.
+
+    Attributes
+    ----------
+    block : int
+        Where the next call begins. Each call goes on behind the one before: a number takes a word, of 64 bits two.
+
+    Examples
+    --------
+    >>> generator = Generator(42, stream)
+    >>> generator.normal(buffer, 0.0, 1.0)
+    >>> stream.synchronize()
+    """
+
+    def __init__(self, seed: int, stream: Stream, *, block: int = 0) -> None:
+        if not 0 <= seed < 1 << 64:
+            raise ValueError(f"the seed must be 0 to 2**64 - 1, not {seed}")
+        self.block = block
+        self._seed = seed.to_bytes(8, "little")
+        self._stream = stream
+        self._counter = Buffer(_COUNTER_BYTES)
+
+    def uniform(self, out: Buffer, low: float, high: float, dtype: DTypeLike | str = "float32") -> None:
+        """Fill memory with numbers from ``low`` on, below ``high``; reals may be rounded to it.
+
+        Parameters
+        ----------
+        out : Buffer
+            What to fill.
+        low, high : float or int
+            The limits.
+        dtype : data type or "bfloat16"
+            float16, float32, int32, int64, uint32, uint64 or bfloat16.
+
+        Raises
+        ------
+        NotSupported
+            The product does not make random numbers.
+
+        Notes
+        -----
+        ``aclrtRandomNumAsync``; enqueues only. 910B, 910C. API reference 12.
+        """
+        self._fill(lib.ACL_RT_RANDOM_NUM_FUNC_TYPE_UNIFORM_DIS, out, (low, high), dtype)
+
+    def normal(self, out: Buffer, mean: float, deviation: float, dtype: DTypeLike | str = "float32") -> None:
+        """Fill memory with normally distributed reals; see :meth:`uniform`."""
+        self._fill(lib.ACL_RT_RANDOM_NUM_FUNC_TYPE_NORMAL_DIS, out, (mean, deviation), dtype)
+
+    def truncated_normal(self, out: Buffer, mean: float, deviation: float, dtype: DTypeLike | str = "float32") -> None:
+        """Fill memory with normally distributed reals that are near the mean; see :meth:`uniform`."""
+        self._fill(lib.ACL_RT_RANDOM_NUM_FUNC_TYPE_TRUNCATED_NORMAL_DIS, out, (mean, deviation), dtype)
+
+    def dropout_mask(self, out: Buffer, ratio: float, dtype: DTypeLike | str = "float32") -> None:
+        """Fill memory with bits, of which the given share is 0: those elements are dropped.
+
+        ``dtype`` is that of the ratio; see :meth:`uniform`.
+        """
+        kind = lib.ACL_RT_RANDOM_NUM_FUNC_TYPE_DROPOUT_BITMASK
+        self._draw(kind, out, (ratio, 0), _name_of(dtype), 8 * out.nbytes, 8 * out.nbytes)
+
+    def _fill(self, function: int, out: Buffer, parameters: tuple[float, float], dtype: DTypeLike | str) -> None:
+        name = _name_of(dtype)
+        size = len(_stored(0, name))
+        count, rest = divmod(out.nbytes, size)
+        if rest:
+            raise ValueError(f"{out.nbytes} bytes are no whole number of {name}")
+        self._draw(function, out, parameters, name, count, count * max(1, size // 4))
+
+    def _draw(
+        self, function: int, out: Buffer, parameters: tuple[float, float], name: str, count: int, words: int
+    ) -> None:
+        task = ffi.new("aclrtRandomNumTaskInfo *")
+        task.dataType = _TYPES[name]
+        task.randomNumFuncParaInfo.funcType = function
+        info = task.randomNumFuncParaInfo.paramInfo.uniformDisInfo  # the others have the same members
+        info.min, info.max = (_value(_stored(it, name)) for it in parameters)
+        task.randomResultAddr = on_device(out)
+        task.randomCounterAddr = on_device(self._counter)
+        task.randomSeed = _value(self._seed)
+        task.randomNum = _value(count.to_bytes(8, "little"))
+        copy_async(self._counter, self.block.to_bytes(_COUNTER_BYTES, "little"), self._stream, snapshot=True)
+        call("aclrtRandomNumAsync", task, self._stream._handle, ffi.NULL)
+        self._stream._in_flight.keep(out, self._counter)
+        self.block = (self.block + -(-words // _WORDS_OF_BLOCK)) % (1 << 8 * _COUNTER_BYTES)
+
+
+def _name_of(dtype: DTypeLike | str) -> str:
+    name = dtype if dtype == "bfloat16" else np.dtype(dtype).name
+    if name not in _TYPES:
+        raise ValueError(f"there are no random numbers of type {name}; of {', '.join(_TYPES)} there are")
+    return str(name)
+
+
+def _stored(number: float, name: str) -> bytes:
+    """Return a number as its data type stores it."""
+    if name != "bfloat16":
+        return np.array(number, name).tobytes()
+    bits = int(np.float32(number).view(np.uint32))
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).to_bytes(4, "little")[:2]
+
+
+def _value(data: bytes) -> dict[str, Any]:
+    return {"isAddr": 0, "size": len(data), "valueOrAddr": data.ljust(8, b"\0")}
