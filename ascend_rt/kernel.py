@@ -240,8 +240,8 @@ class Kernel:
             How many blocks work on it, at least one.
         *arguments
             Buffers for addresses; numpy scalars for values; structures as scalars of a structured numpy type or ctypes
-            structures. Python numbers too, where the parameter's type or size is known. Buffers, and the binary, are kept
-            alive until the kernel is done.
+            structures. Python numbers too, where the parameter's type or size is known. Buffers, and the binary, are
+            kept alive until the kernel is done.
         timeout_us : int, optional
             How long it may run, 0 is for ever; default the value of ``aclrtSetOpExecuteTimeOut``. The simulator lets
             kernels run for ever.
