@@ -398,9 +398,12 @@ def _number_bytes(what: str, number: bool | int | float, wanted: Parameter) -> b
         raise TypeError(f"{what} is {dtype}, not a float")
     if dtype.kind not in "iufb" or (dtype.kind == "b" and not isinstance(number, bool)):
         raise TypeError(f"{what} is {dtype}, not {type(number).__name__}")
-    if dtype.kind in "iu" and not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max:
-        raise OverflowError(f"{what} is {dtype}, which {number} does not fit")
-    return np.array(number, dtype).tobytes()
+    if dtype.kind not in "iu":
+        return np.array(number, dtype).tobytes()
+    try:
+        return int(number).to_bytes(dtype.itemsize, sys.byteorder, signed=dtype.kind == "i")
+    except OverflowError:
+        raise OverflowError(f"{what} is {dtype}, which {number} does not fit") from None
 
 
 def _dtype_for(what: str, number: bool | int | float, nbytes: int) -> np.dtype[Any]:
