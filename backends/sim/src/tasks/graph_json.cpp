@@ -44,6 +44,8 @@ const char *name_of(TaskKind kind) {
             return "STREAM_ACTIVE";
         case TaskKind::Conditional:
             return "CONDITIONAL";
+        case TaskKind::Kernel:
+            return "KERNEL";
         default:
             return "TASK";
     }
