@@ -40,6 +40,7 @@ from ascend_rt.errors import (  # noqa: E402
     Timeout,
 )
 from ascend_rt.event import Event  # noqa: E402
+from ascend_rt.graph import Graph, GraphTask  # noqa: E402
 from ascend_rt.ipc_memory import ImportedBuffer, IpcMemory  # noqa: E402
 from ascend_rt.kernel import Binary, Kernel  # noqa: E402
 from ascend_rt.managed_memory import ManagedBuffer  # noqa: E402
@@ -66,6 +67,8 @@ __all__ = [
     "Device",
     "Event",
     "ForkedProcess",
+    "Graph",
+    "GraphTask",
     "ImportedBuffer",
     "InvalidArgument",
     "InvalidHandle",

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakValueDictionary
 
+from ascend_rt import _capturing
 from ascend_rt._driver import address, call, check, lib
 from ascend_rt.errors import AclError, OutOfMemory
 from ascend_rt.event import Event
@@ -61,7 +62,14 @@ class InFlight:
         return found
 
     def keep(self, *objects: object) -> None:
-        """Keep objects alive until the tasks that were submitted to the stream so far are done."""
+        """Keep objects alive until the tasks that were submitted to the stream so far are done.
+
+        What a capture takes is the graph's to keep.
+        """
+        keeper = _capturing.keeper_of(self._handle)
+        if keeper is not None:
+            keeper.append(objects)
+            return
         kept = self._batches[-1].objects
         kept.append(objects)
         if len(kept) % _BATCH == 0:

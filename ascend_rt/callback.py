@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, cast
 
+from ascend_rt import _capturing
 from ascend_rt._driver import address, check, ffi, lib
 
 on_error: Callable[[BaseException, Callable[..., object]], object] | None = None
@@ -43,13 +44,17 @@ _pending: dict[int, Any] = {}  # id of a call -> the handle, which owns the call
 
 
 def launch(stream: Any, function: Callable[..., object], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-    """Enqueue a Python function on a stream's handle and keep it alive until it has run."""
+    """Enqueue a Python function on a stream's handle and keep it alive until it has run; in a capture, as its graph."""
     call = _Call(address(stream), function, arguments, keywords)
     handle = ffi.new_handle(call)
-    _pending[id(call)] = handle
+    keeper = _capturing.keeper_of(stream)
+    if keeper is not None:
+        keeper.append(handle)
+    else:
+        _pending[id(call)] = handle
     code = lib.aclrtLaunchHostFunc(stream, lib.ascend_rt_host_func_entry, handle)
     if code:
-        del _pending[id(call)]
+        _pending.pop(id(call), None)
         check(code, "aclrtLaunchHostFunc")
     call.is_launched = True
 
@@ -69,7 +74,7 @@ def drop(calls: list[_Call]) -> None:
 
 @ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
 def ascend_rt_python_host_func(argument: Any) -> None:
-    """Run a call on the runtime's thread; the only entry from C into Python."""
+    """Run a call on the runtime's thread; the only entry from C into Python. A graph runs it again and again."""
     _here.is_inside = True
     try:
         _run(cast(_Call, ffi.from_handle(argument)))  # which releases the call and its arguments

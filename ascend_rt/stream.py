@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _lifecycle, allocator, callback
+from ascend_rt import _lifecycle, allocator, callback, graph
 from ascend_rt._driver import address, call, check, check_address, ffi, lib, usable
 from ascend_rt._in_flight import InFlight
 from ascend_rt._resource import Resource
@@ -17,13 +17,18 @@ from ascend_rt.errors import AclError, AclWarning, RuntimeClosed
 from ascend_rt.event import Event
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from typing_extensions import Self
 
-    from ascend_rt.enums import StreamFlag
+    from ascend_rt.enums import MdlRICaptureMode, StreamFlag
+    from ascend_rt.graph import Graph
 
 _COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
 
 _LOWEST_PRIORITY = 7
+
+_GLOBAL = lib.ACL_MODEL_RI_CAPTURE_MODE_GLOBAL
 
 # How long a discarded stream has to finish its work.
 _DISCARD_MS = 10_000
@@ -131,6 +136,37 @@ class Stream(Resource):
         else:
             code = lib.aclrtStreamWaitEventWithTimeout(self._handle, other._handle, timeout_s)
             check(code, "aclrtStreamWaitEventWithTimeout")
+
+    def capture(self, mode: MdlRICaptureMode | int = _GLOBAL) -> AbstractContextManager[Graph]:
+        """Capture what is enqueued in a block, instead of running it.
+
+        ::
+
+            with stream.capture() as graph:
+                copy_async(device_buffer, pinned, stream)
+            graph.launch(stream)
+
+        Streams that wait in the block for an event that was recorded on a captured stream take part; the first stream
+        must wait for them before the block ends.
+
+        Parameters
+        ----------
+        mode : MdlRICaptureMode, default GLOBAL
+            Which synchronous uses of memory are refused meanwhile: GLOBAL in all threads of the context, THREAD_LOCAL
+            in this one, RELAXED in none. With the first two the block must end in the thread that began it.
+
+        Raises
+        ------
+        AclError
+            At the end of the block: the capture is not complete, or a call in it was not allowed. There is no graph
+            then, and the streams are as before.
+
+        Notes
+        -----
+        ``aclmdlRICaptureBegin``, ``aclmdlRICaptureEnd``. 950, 910B, 910C, 310P. An exception in the block gives the
+        capture up.
+        """
+        return graph.capture(self, mode)
 
     # --- host side ---------------------------------------------------------------------------------------------------
 
