@@ -240,8 +240,8 @@ class Kernel:
             How many blocks work on it, at least one.
         *arguments
             Buffers for addresses; numpy scalars for values; structures as scalars of a structured numpy type or ctypes
-            structures. Python numbers too, where the parameter's type or size is known. Buffers are kept alive until
-            the kernel is done.
+            structures. Python numbers too, where the parameter's type or size is known. Buffers, and the binary, are
+            kept alive until the kernel is done.
         timeout_us : int, optional
             How long it may run, 0 is for ever; default the value of ``aclrtSetOpExecuteTimeOut``. The simulator lets
             kernels run for ever.
@@ -268,15 +268,17 @@ class Kernel:
         self.binary._handle  # noqa: B018  (a closed binary says so)
         packed = self._pack(arguments)
         config = _config(timeout_us, batch)
-        handle = ffi.NULL if stream is None else stream._handle
+        if stream is None:
+            from ascend_rt.stream import Stream
+
+            stream = Stream.default()
         memory = ffi.from_buffer("char[]", packed)
         code = lib.aclrtLaunchKernelWithHostArgs(
-            self._function, blocks, handle, config[0], memory, len(packed), ffi.NULL, 0
+            self._function, blocks, stream._handle, config[0], memory, len(packed), ffi.NULL, 0
         )
         if code:
             check(code, "aclrtLaunchKernelWithHostArgs")
-        if stream is not None:
-            stream._in_flight.keep(arguments)
+        stream._in_flight.keep(self.binary, arguments)
 
     def __getitem__(self, shape: tuple[int, Stream | None] | int) -> Callable[..., None]:
         """``kernel[blocks, stream](…)`` launches the kernel, ``kernel[blocks](…)`` on the default stream."""
@@ -396,9 +398,12 @@ def _number_bytes(what: str, number: bool | int | float, wanted: Parameter) -> b
         raise TypeError(f"{what} is {dtype}, not a float")
     if dtype.kind not in "iufb" or (dtype.kind == "b" and not isinstance(number, bool)):
         raise TypeError(f"{what} is {dtype}, not {type(number).__name__}")
-    if dtype.kind in "iu" and not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max:
-        raise OverflowError(f"{what} is {dtype}, which {number} does not fit")
-    return np.array(number, dtype).tobytes()
+    if dtype.kind not in "iu":
+        return np.array(number, dtype).tobytes()
+    try:
+        return int(number).to_bytes(dtype.itemsize, sys.byteorder, signed=dtype.kind == "i")
+    except OverflowError:
+        raise OverflowError(f"{what} is {dtype}, which {number} does not fit") from None
 
 
 def _dtype_for(what: str, number: bool | int | float, nbytes: int) -> np.dtype[Any]:

@@ -7,6 +7,7 @@ import ctypes
 import struct
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,18 @@ def test_buffers_live_until_the_kernel_is_done(binary: Binary, stream: Stream) -
             fill(Buffer(4), 2)  # it would get the address
         stream.synchronize()
     assert seen == [0x01010101]
+
+
+def test_a_binary_lives_until_its_kernel_is_done(stream: Stream, packed: list[bytes]) -> None:
+    with sim.held():
+        binary = Binary(device_object({"raw": VECTOR}))
+        seen = weakref.ref(binary)
+        binary["raw"].launch(stream, 1)
+        del binary
+        assert seen() is not None
+    stream.synchronize()
+    assert seen() is None
+    assert len(packed) == 1
 
 
 # --- what fails ------------------------------------------------------------------------------------------------------

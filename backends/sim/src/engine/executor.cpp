@@ -35,7 +35,16 @@ void Executor::share(SharedWork &work, std::uint32_t others) {
             call_thread();
         }
     }
+    struct Leave {
+        Executor &executor;
+        SharedWork &work;
+        ~Leave() { executor.withdraw(work); }
+    };
+    const Leave leave{*this, work};  // also when the thread is cancelled, which unwinds it
     work.work();
+}
+
+void Executor::withdraw(SharedWork &work) {
     Lock lock = core_.acquire();
     shared_.erase(std::remove(shared_.begin(), shared_.end(), &work), shared_.end());
     left_.wait(lock.native(), [&]() REQUIRES(engine_lock) { return work.joined_ == 0; });

@@ -56,6 +56,7 @@ class Executor : public std::enable_shared_from_this<Executor> {
     bool start_thread() REQUIRES(engine_lock);  // is there one now?
     void call_thread() REQUIRES(engine_lock);   // wakes one that sleeps, or starts one
     void join(Lock &lock) REQUIRES(engine_lock);
+    void withdraw(SharedWork &work) EXCLUDES(engine_lock);  // waits until all have left it
 
     Core &core_;
     const std::uint32_t thread_limit_;

@@ -108,6 +108,6 @@ class Workspace {
 void submit_with_workspace(Memory &memory, Lock &lock, Stream &stream, std::size_t bytes,
                            const std::function<void(Workspace)> &submit) REQUIRES(engine_lock);
 // aclsimRunOperator.
-void run_operator(Memory &memory, Lock &lock, Stream &stream, std::size_t workspace_bytes);
+void run_operator(Memory &memory, Lock &lock, Stream &stream, std::size_t workspace_bytes) REQUIRES(engine_lock);
 
 }  // namespace aclsim

@@ -117,7 +117,8 @@ class Blocks final : public SharedWork {
          function.description.name.c_str(), function.description.name.c_str(), function.description.name.c_str());
 }
 
-// A launch loads a lazy binary; any other must have been used on the device before (sections A1 and A2).
+// A launch loads a lazy binary; any other must have been used on the device before
+// (graphs_kernels.md sections A1 and A2).
 void require_loaded(const KernelFunction &function, const Device &device) REQUIRES(engine_lock) {
     Binary &binary = *function.binary;
     if (binary.is_lazy) {
