@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from ascend_rt import _captured
 from ascend_rt._driver import address, call, check, ffi, lib, usable
 from ascend_rt._resource import Resource
-from ascend_rt.context import home
+from ascend_rt.context import current_handle, home, switched
 from ascend_rt.errors import AclError, CaptureError
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 CaptureMode = Literal["global", "thread_local", "relaxed"]
 _MODES = {mode: f"ACL_MODEL_RI_CAPTURE_MODE_{mode.upper()}" for mode in get_args(CaptureMode)}
 _LONGEST_NAME = 4096
+_ANOTHER_CONTEXT = (lib.ACL_ERROR_RT_CONTEXT_NULL, lib.ACL_ERROR_RT_MODEL_CONTEXT)
 
 
 class KernelChange(NamedTuple):
@@ -64,7 +65,8 @@ class Graph(Resource):
     alive until they are done. 910B, 910C, 950, 310P. API reference 15.
     """
 
-    __slots__ = ("_kept",)
+    __slots__ = ("_context", "_kept")
+    _context: Any
     _kept: list[object]
     _what = "graph"
 
@@ -72,6 +74,7 @@ class Graph(Resource):
     def _being_captured(cls, kept: list[object]) -> Self:
         """Return a graph that is closed, until its capture has ended."""
         graph = cls.__new__(cls)
+        graph._context = current_handle()
         graph._kept = kept
         graph._own(None, home())
         graph._take_handle()
@@ -187,7 +190,11 @@ class Graph(Resource):
         call("aclmdlRIUpdate", self._handle)
 
     def _destroy(self, handle: Any) -> None:
-        call("aclmdlRIDestroy", handle)
+        code = lib.aclmdlRIDestroy(handle)
+        if code in _ANOTHER_CONTEXT:
+            with switched(self._context):
+                code = lib.aclmdlRIDestroy(handle)
+        check(code, "aclmdlRIDestroy")
         self._kept = []  # executions that are under way have the list
 
 

@@ -158,6 +158,12 @@ inline Context &require_working_context(Simulator &sim) REQUIRES(engine_lock) {
     return require_context(sim);
 }
 
+// The longest that an operator may take, by the chip and by the program: 1 to 254 intervals.
+inline std::uint64_t longest_execution_us() { return 254 * config().product->timeout_interval_us; }
+inline std::uint64_t execution_limit_us(const Simulator &sim) {
+    return sim.op_execute_timeout_us == 0 ? longest_execution_us() : sim.op_execute_timeout_us;
+}
+
 // The deadline of a timeout in milliseconds; -1 is none.
 inline Time deadline_of(Simulator &sim, std::int32_t timeout_ms) {
     return timeout_ms < 0 ? kNever : sim.clock.now() + std::chrono::milliseconds(timeout_ms);

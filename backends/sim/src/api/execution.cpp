@@ -10,26 +10,19 @@ using namespace aclsim;
 
 namespace {
 
-constexpr std::uint64_t kLongestInterval = 254;  // limits are 1 to 254 intervals
 constexpr std::uint64_t kLongestMs = 1000000;
 constexpr std::int32_t kLongestTrace = 18;
-
-// Process-wide, the last call wins; 0 is the longest. Guarded by the engine's lock. Nothing that is simulated so far
-// is an operator with a limit.
-std::uint64_t g_execute_timeout_us = 0;
-
-std::uint64_t longest_us() { return kLongestInterval * config().product->timeout_interval_us; }
 
 // Rounded up to a whole number of intervals.
 std::uint64_t rounded(std::uint64_t us) {
     const std::uint64_t interval = config().product->timeout_interval_us;
-    if (us == 0 || us >= longest_us()) {
-        return longest_us();
+    if (us == 0 || us >= longest_execution_us()) {
+        return longest_execution_us();
     }
     return (us + interval - 1) / interval * interval;
 }
 
-void set_timeout(std::uint64_t us) { g_execute_timeout_us = rounded(us); }
+void set_timeout(Simulator &sim, std::uint64_t us) { sim.op_execute_timeout_us = rounded(us); }
 
 // Other memory cannot be checked, and reducing what is not there would end the process.
 void require_runtime_memory(Simulator &sim, const void *address, std::size_t size, AccessMode mode, const char *name)
@@ -58,28 +51,29 @@ aclError aclrtGetOpTimeOutInterval(uint64_t *interval) {
 }
 
 aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {
-    return entry(Function::aclrtSetOpExecuteTimeOut, [&](Simulator &, Lock &) { set_timeout(timeout * 1000000ULL); });
+    return entry(Function::aclrtSetOpExecuteTimeOut,
+                 [&](Simulator &sim, Lock &) { set_timeout(sim, timeout * 1000000ULL); });
 }
 
 aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout) {  // documented for no product (section 10 [obs])
-    return entry(Function::aclrtSetOpExecuteTimeOutWithMs,
-                 [&](Simulator &, Lock &) { set_timeout(std::min<std::uint64_t>(timeout, kLongestMs) * 1000); });
+    return entry(Function::aclrtSetOpExecuteTimeOutWithMs, [&](Simulator &sim, Lock &) {
+        set_timeout(sim, std::min<std::uint64_t>(timeout, kLongestMs) * 1000);
+    });
 }
 
 aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout) {
     return entry(Function::aclrtSetOpExecuteTimeOutV2, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(actualTimeout, "actualTimeout");
         require_context(sim);
-        set_timeout(timeout);
-        *actualTimeout = g_execute_timeout_us;
+        set_timeout(sim, timeout);
+        *actualTimeout = sim.op_execute_timeout_us;
     });
 }
 
 aclError aclrtGetOpExecuteTimeout(uint32_t *timeoutMs) {
-    return entry(Function::aclrtGetOpExecuteTimeout, [&](Simulator &, Lock &) {
+    return entry(Function::aclrtGetOpExecuteTimeout, [&](Simulator &sim, Lock &) {
         require(timeoutMs, "timeoutMs");
-        const std::uint64_t us = g_execute_timeout_us == 0 ? longest_us() : g_execute_timeout_us;
-        *timeoutMs = static_cast<std::uint32_t>(us / 1000);
+        *timeoutMs = static_cast<std::uint32_t>(execution_limit_us(sim) / 1000);
     });
 }
 

@@ -1,6 +1,11 @@
 // Single tasks of graphs: what they are, and how they are changed (graphs_kernels.md section B6).
+#include <algorithm>
+#include <optional>
+
+#include "api/kernel.h"
 #include "api/model.h"
 #include "tasks/graph.h"
+#include "tasks/kernel_launch.h"
 #include "tasks/value.h"
 
 using namespace aclsim;
@@ -42,9 +47,40 @@ void change(Graph &graph, Change make) REQUIRES(engine_lock) {
     }
 }
 
-std::unique_ptr<Task> make_replacement(Simulator &sim, const ModelTask &task, const aclmdlRITaskParams &params)
+Task &newest(ModelTask &task) REQUIRES(engine_lock) { return task.replacement ? *task.replacement : task.task(); }
+
+// nullptr: it was another task, or is disabled.
+KernelTask *kernel_of(ModelTask &task) REQUIRES(engine_lock) { return dynamic_cast<KernelTask *>(&newest(task)); }
+
+KernelArguments read_arguments(Lock &lock, const aclmdlRIKernelTaskParams &params) REQUIRES(engine_lock) {
+    return params.isHostArgs != 0 ? KernelArguments::copied(lock, params.args, params.argsSize, {})
+                                  : KernelArguments::in_memory(params.args, params.argsSize);
+}
+
+std::unique_ptr<Task> make_kernel(Simulator &sim, Lock &lock, ModelTask &task, const aclmdlRIKernelTaskParams &params)
+    REQUIRES(engine_lock) {
+    if (kernel_of(task) == nullptr || params.funcHandle == nullptr || params.args == nullptr || params.argsSize == 0) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "the task is no kernel, or funcHandle, args or argsSize is NULL or 0");
+    }
+    const Ref<KernelFunction> function(require_function(sim, params.funcHandle));
+    KernelArguments arguments = read_arguments(lock, params);
+    require_changeable(task);  // again, and the kernel too: copying lets other threads in
+    KernelTask *const former = kernel_of(task);
+    if (former == nullptr) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "another thread has replaced the kernel");
+    }
+    auto attributes = params.cfg == nullptr ? former->launch().attributes : read_launch_config(params.cfg);
+    const auto launch =
+        make_ref<KernelLaunch>(*function, params.numBlocks, std::move(arguments), std::move(attributes));
+    prepare(sim.kernels, task.model.context.device, *launch);
+    return former->changed_to(launch);
+}
+
+std::unique_ptr<Task> make_replacement(Simulator &sim, Lock &lock, ModelTask &task, const aclmdlRITaskParams &params)
     REQUIRES(engine_lock) {
     switch (params.type) {
+        case ACL_MODEL_RI_TASK_KERNEL:
+            return make_kernel(sim, lock, task, params.kernelTaskParams);
         case ACL_MODEL_RI_TASK_VALUE_WRITE:
             return sim.values.make_write(params.valueWriteTaskParams);
         case ACL_MODEL_RI_TASK_VALUE_WAIT:
@@ -55,7 +91,8 @@ std::unique_ptr<Task> make_replacement(Simulator &sim, const ModelTask &task, co
     }
 }
 
-void set_params(Simulator &sim, Graph &graph, ModelTask &task, const aclmdlRITaskParams &params) REQUIRES(engine_lock) {
+void set_params(Simulator &sim, Lock &lock, Graph &graph, ModelTask &task, const aclmdlRITaskParams &params)
+    REQUIRES(engine_lock) {
     if (describe(task).type == ACL_MODEL_RI_TASK_DEFAULT || params.taskGrp != nullptr) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the task cannot be changed, or taskGrp is not NULL");
     }
@@ -63,7 +100,7 @@ void set_params(Simulator &sim, Graph &graph, ModelTask &task, const aclmdlRITas
     if (params.type != ACL_MODEL_RI_TASK_KERNEL && has_info) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "operator information belongs to kernels");
     }
-    auto replacement = make_replacement(sim, task, params);
+    auto replacement = make_replacement(sim, lock, task, params);
     const auto *info = static_cast<const unsigned char *>(params.opInfoPtr);
     task.op_info.assign(info, info == nullptr ? info : info + params.opInfoSize);
     graph.change(task, std::move(replacement));
@@ -108,14 +145,63 @@ aclError aclmdlRITaskGetParams(aclmdlRITask task, aclmdlRITaskParams *params) {
 }
 
 aclError aclmdlRITaskSetParams(aclmdlRITask task, aclmdlRITaskParams *params) {
-    return entry(Function::aclmdlRITaskSetParams, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return entry(Function::aclmdlRITaskSetParams, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require_pointer(task, "task");
         require_pointer(params, "params");
         require_supported();
         ModelTask &found = require_task(sim, task);
         require_software_queues();
         Graph &graph = require_changeable(found);
-        change(graph, [&]() REQUIRES(engine_lock) { set_params(sim, graph, found, *params); });
+        const Ref<ModelTask> keep(found);
+        const Ref<Graph> keep_graph(graph);
+        change(graph, [&]() REQUIRES(engine_lock) { set_params(sim, lock, graph, found, *params); });
+    });
+}
+
+// What the launch gave, or what counts without; nothing for attributes that no task has (graphs_kernels.md section B6).
+namespace {
+
+std::optional<aclrtLaunchKernelAttrValue> attribute_of(const Simulator &sim, const KernelLaunch &launch,
+                                                       aclrtLaunchKernelAttrId id) {
+    constexpr aclrtLaunchKernelAttrId kKept[] = {
+        ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE, ACL_RT_LAUNCH_KERNEL_ATTR_LOCAL_MEMORY_SIZE,
+        ACL_RT_LAUNCH_KERNEL_ATTR_DATA_DUMP, ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT, ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT_US};
+    if (std::find(std::begin(kKept), std::end(kKept), id) == std::end(kKept)) {
+        return std::nullopt;
+    }
+    aclrtLaunchKernelAttrValue value{};
+    std::uint64_t limit_us = (execution_limit_us(sim) + 999) / 1000 * 1000;
+    for (const aclrtLaunchKernelAttr &given : launch.attributes) {
+        if (given.id == ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT) {
+            limit_us = given.value.timeout * 1000000ULL;
+        } else if (given.id == ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT_US) {
+            limit_us = std::uint64_t{given.value.timeoutUs.timeoutHigh} << 32 | given.value.timeoutUs.timeoutLow;
+        } else if (given.id == id) {
+            value = given.value;
+        }
+    }
+    if (id == ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT) {
+        value.timeout = static_cast<std::uint16_t>(limit_us / 1000000);
+    } else if (id == ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT_US) {
+        value.timeoutUs = {static_cast<std::uint32_t>(limit_us), static_cast<std::uint32_t>(limit_us >> 32)};
+    }
+    return value;
+}
+
+}  // namespace
+
+aclError aclmdlRIKernelTaskGetAttribute(aclmdlRITask task, aclrtLaunchKernelAttrId attrId,
+                                        aclrtLaunchKernelAttrValue *attrValue) {
+    return entry(Function::aclmdlRIKernelTaskGetAttribute, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        require(task, "task");
+        require(attrValue, "attrValue");
+        require_supported();
+        const KernelTask *const kernel = kernel_of(require_task(sim, task));
+        const auto value = kernel == nullptr ? std::nullopt : attribute_of(sim, kernel->launch(), attrId);
+        if (!value) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "the task is no kernel, or has no attribute %d", static_cast<int>(attrId));
+        }
+        *attrValue = *value;
     });
 }
 

@@ -75,6 +75,10 @@ const char *name_of(TaskKind kind) {
             return "MODEL_EXECUTE";
         case TaskKind::Operator:
             return "OPERATOR";
+        case TaskKind::Kernel:
+            return "KERNEL";
+        case TaskKind::Random:
+            return "RANDOM";
         default:
             return "TASK";
     }

@@ -36,7 +36,7 @@ enum Trait : std::uint32_t {
     kHasKernelRatio = 1U << 20,            // how many cores of both kinds work together in a kernel
     kMixLaunchesNameEngine = 1U << 21,     // of kernels for both kinds of cores, in their configuration
     kHasWideLaunches = 1U << 22,           // the number of blocks keeps its 32 bits
-    kLaunchesFromPlainStreams = 1U << 23,  // persistent streams launch no graphs (section B5)
+    kLaunchesFromPlainStreams = 1U << 23,  // persistent streams launch no graphs (graphs_kernels.md section B5)
 };
 
 struct Product {

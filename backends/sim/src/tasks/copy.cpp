@@ -178,8 +178,9 @@ void copy_in_stream(Memory &memory, Lock &lock, Stream &stream, const Transfer &
         return;
     }
     const Ref<Stream> keep(stream);
-    const Core::Waited waited = memory.core.wait_for(lock, keep, stream.submitted, kNever);
-    if (waited == Core::Waited::Aborted) {
+    // A stream of a model counts as done (graphs_kernels.md section B4).
+    const std::uint64_t last = static_cast<ContextStream &>(stream).is_always_complete() ? 0 : stream.submitted;
+    if (memory.core.wait_for(lock, keep, last, kNever) == Core::Waited::Aborted) {
         fail_aborted(stream);
     }
     require_healthy(context_of(stream));

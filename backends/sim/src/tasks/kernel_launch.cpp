@@ -244,6 +244,22 @@ FailedKernel KernelTask::failed_kernel() const {
             launch_};
 }
 
+void KernelTask::describe(aclmdlRITaskParams &params) const {
+    params.type = ACL_MODEL_RI_TASK_KERNEL;
+    params.kernelTaskParams.funcHandle = launch_->function->handle();
+    params.kernelTaskParams.args = launch_->arguments.address();
+    params.kernelTaskParams.argsSize = launch_->arguments.size();
+    params.kernelTaskParams.numBlocks = launch_->blocks;
+}
+
+std::unique_ptr<Task> KernelTask::changed_to(Ref<KernelLaunch> launch) {
+    if (launch->code->workspace_bytes > workspace_.size()) {
+        aclsim::fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "kernel %s needs more workspace than the one it replaces",
+                     launch->function->description.name.c_str());
+    }
+    return std::make_unique<KernelTask>(memory_, std::move(launch), std::move(workspace_));
+}
+
 void prepare(Kernels &kernels, const Device &device, KernelLaunch &launch) {
     const KernelFunction &function = *launch.function;
     require_loaded(function, device);

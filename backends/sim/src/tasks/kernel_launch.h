@@ -77,10 +77,12 @@ class KernelTask final : public Task {
     void rewind() override REQUIRES(engine_lock);
     std::string failure_reason() const override REQUIRES(engine_lock) { return failure_; }
     FailedKernel failed_kernel() const override REQUIRES(engine_lock);
+    void describe(aclmdlRITaskParams &params) const override REQUIRES(engine_lock);
 
     const KernelLaunch &launch() const { return *launch_; }
-    // Of a task that a graph keeps, and that does not run now; prepared before.
-    void set_launch(Ref<KernelLaunch> launch) REQUIRES(engine_lock) { launch_ = std::move(launch); }
+    // What a graph is to execute in place of this task, which does not run now: a prepared launch in its workspace.
+    // Fails with ACL_ERROR_RT_FEATURE_NOT_SUPPORT if that is too small.
+    std::unique_ptr<Task> changed_to(Ref<KernelLaunch> launch) REQUIRES(engine_lock);
 
   private:
     Memory &memory_;
