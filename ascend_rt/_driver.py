@@ -170,10 +170,13 @@ def check(code: int, function: str) -> None:
     if code:
         text = _raw.aclGetRecentErrMsg()  # NULL from a library without it
         message = "" if text == ffi.NULL else ffi.string(text).decode(errors="replace").strip()
-        error = error_for(code, function, message)
-        if on_failure is not None:
-            on_failure(error)
-        raise error
+        raise _noted(error_for(code, function, message))  # no variable: with the traceback it would be a cycle
+
+
+def _noted(error: AclError) -> AclError:
+    if on_failure is not None:
+        on_failure(error)
+    return error
 
 
 def address(handle: Any) -> int:

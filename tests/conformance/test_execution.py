@@ -94,6 +94,7 @@ def test_an_aborted_wait_for_a_value_is_forgotten(lib, ffi, stream, other, memor
         ("aclrtReduceAsync", ("memory", "memory", 16, 10, 4, "stream", "NULL"), 207000),
         ("aclrtReduceAsync", ("memory", "memory", 16, 10, 0, "garbage", "NULL"), 107017),
         ("aclrtTaskUpdateAsync", ("stream", 1, "NULL", "stream"), 100000),
+        ("aclrtTaskUpdateAsync", ("stream", 1, "update of nothing", "stream"), 107000),
         ("aclrtTaskUpdateAsync", ("stream", 1, "update", "stream"), 107005),
         ("aclrtProfTrace", ("NULL", 1, "stream"), 100000),
         ("aclrtProfTrace", ("host", 0, "stream"), 107000),
@@ -119,7 +120,8 @@ def test_bad_arguments(lib, ffi, stream, memory, function: str, arguments: tuple
         "unaligned": at(ffi, memory, 4),
         "behind": at(ffi, memory, 1 << 30),
         "host": host,
-        "update": ffi.new("aclrtTaskUpdateInfo *"),
+        "update of nothing": ffi.new("aclrtTaskUpdateInfo *"),
+        "update": ffi.new("aclrtTaskUpdateInfo *", {"id": lib.ACL_RT_UPDATE_RANDOM_TASK}),
     }
     assert getattr(lib, function)(*(values.get(a, a) for a in arguments)) == code
 

@@ -31,7 +31,9 @@ def test_example_runs(example: str, backend: str, tmp_path: Path, monkeypatch: p
     script = tmp_path / "example.py"
     script.write_text(example, encoding="utf-8")
 
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path
+    )
 
     assert done.returncode == 0, done.stderr
 

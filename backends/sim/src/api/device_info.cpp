@@ -37,7 +37,6 @@ std::int32_t user_of_physical(Simulator &sim, std::int32_t id) {
     fail(ACL_ERROR_RT_INVALID_DEVICEID, "no visible device has id %d", id);
 }
 
-
 constexpr Trait kNothing{};
 
 // One row per attribute. What the SIMT attributes and those of the super pod answer is made up: no source has values.

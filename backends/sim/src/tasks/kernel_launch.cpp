@@ -252,6 +252,8 @@ void KernelTask::describe(aclmdlRITaskParams &params) const {
     params.kernelTaskParams.numBlocks = launch_->blocks;
 }
 
+void KernelTask::label(const Stream &, TaskLabel &label) const { label.name = launch_->function->description.name; }
+
 std::unique_ptr<Task> KernelTask::changed_to(Ref<KernelLaunch> launch) {
     if (launch->code->workspace_bytes > workspace_.size()) {
         aclsim::fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "kernel %s needs more workspace than the one it replaces",

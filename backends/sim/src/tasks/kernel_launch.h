@@ -78,6 +78,7 @@ class KernelTask final : public Task {
     std::string failure_reason() const override REQUIRES(engine_lock) { return failure_; }
     FailedKernel failed_kernel() const override REQUIRES(engine_lock);
     void describe(aclmdlRITaskParams &params) const override REQUIRES(engine_lock);
+    void label(const Stream &, TaskLabel &label) const override REQUIRES(engine_lock);
 
     const KernelLaunch &launch() const { return *launch_; }
     // What a graph is to execute in place of this task, which does not run now: a prepared launch in its workspace.
