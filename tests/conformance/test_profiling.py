@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from support.codes import OK
 from support.handles import at, raw
+from support.kernels import VECTOR, device_object
 
+from ascend_rt import Binary, sim
 from ascend_rt.testing import Latch
 
 INVALID = 100000
@@ -269,3 +271,24 @@ def test_a_directory_that_cannot_be_made(lib, ffi, profiler, tmp_path) -> None:
     (tmp_path / "file").write_text("")
     assert profiler.initialize(tmp_path / "file" / "profile") == OK
     assert lib.aclprofStart(profiler.config(lib.ACL_PROF_TASK_TIME)) == NO_FILE
+
+
+@files_of_the_simulator
+def test_a_profile_names_kernels(lib, ffi, profiler, stream) -> None:
+    """Operator information by the documented flow, for a kernel; the profile has the graph and a launch without it."""
+    with Binary(device_object({"add_custom": VECTOR})) as binary, sim.kernel("add_custom")(lambda block, memory: None):
+        kernel, on = binary["add_custom"], raw(ffi, stream)
+        graph = cached(lib, ffi, on, lambda: kernel.launch(stream, 2) or OK, b"Add, float32, 16")
+        assert profiler.initialize() == OK
+        config = profiler.config(lib.ACL_PROF_TASK_TIME | lib.ACL_PROF_OP_ATTR)
+        assert lib.aclprofStart(config) == OK
+        assert lib.aclmdlRIExecuteAsync(graph, on) == OK
+        kernel.launch(stream, 2)
+        stream.synchronize()
+        assert lib.aclprofStop(config) == OK
+        assert lib.aclmdlRIDestroy(graph) == OK
+    rows = profiler.table("op_summary")
+    assert [(row["Op Name"], row["Task Type"], row["Op Info"]) for row in rows] == [
+        ("add_custom", "KERNEL", "Add, float32, 16"),
+        ("add_custom", "KERNEL", ""),
+    ]
