@@ -251,7 +251,8 @@ aclError aclmdlRICondHandleCreate(aclmdlRI modelRI, uint32_t defaultLaunchValue,
         require_own(sim, model);
         require_software_queues();
         const auto value = assigns != 0 ? std::optional<std::uint32_t>(defaultLaunchValue) : std::nullopt;
-        const auto condition = make_ref<Condition>(sim.memory, *graph, value);
+        const auto condition =
+            Ref<Condition>(new Condition(sim.memory, *graph, value));  // with the lock, which make_ref() does not have
         sim.core.registry().add(condition);
         graph->conditions.push_back(condition);
         *handle = condition->handle();

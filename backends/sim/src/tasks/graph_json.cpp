@@ -40,7 +40,8 @@ class Writer {
     void for_each_task(Function function) REQUIRES(engine_lock) {
         for (const auto &stream : model_.streams()) {
             std::size_t index = 0;
-            model_.for_each_task(*stream, [&](const Task &task) { function(*stream, index++, task); });
+            model_.for_each_task(*stream,
+                                 [&](const Task &task) REQUIRES(engine_lock) { function(*stream, index++, task); });
         }
     }
     std::string event(const Stream &stream, std::size_t index, const Task &task) REQUIRES(engine_lock) {
