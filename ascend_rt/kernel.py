@@ -36,7 +36,7 @@ Type = Any  # a text as above, or what numpy.dtype takes
 
 _POINTER = np.dtype(np.uint64)
 _ARRAY = re.compile(r"(\w+)\[(\w*)\]")
-_MOST_BLOCKS = 2**32 - 1
+_MOST_BLOCKS = 2**16 - 1  # chips before 950 keep 16 bits of the number (graphs_kernels.md section A5)
 _SMALLEST_BLOCK = 8  # also a kernel without parameters is launched with some bytes
 
 
@@ -237,7 +237,7 @@ class Kernel:
         stream : Stream or None
             None is the default stream.
         blocks : int
-            How many blocks work on it, at least one.
+            How many blocks work on it, 1 to 65535.
         *arguments
             Buffers for addresses; numpy scalars for values; structures as scalars of a structured numpy type or ctypes
             structures. Python numbers too, where the parameter's type or size is known. Buffers, and the binary, are

@@ -155,9 +155,9 @@ def test_types_that_the_metadata_contradicts_are_refused(binary: Binary) -> None
         binary.kernel("sized", ["float32[]", "float64"])
 
 
-@pytest.mark.parametrize("blocks", [0, -1, 2**32])
+@pytest.mark.parametrize("blocks", [0, -1, 2**16])
 def test_a_launch_has_a_number_of_blocks(blocks: int, binary: Binary, stream: Stream) -> None:
-    with pytest.raises(ValueError, match="1 to 4294967295 blocks"):
+    with pytest.raises(ValueError, match="1 to 65535 blocks"):
         binary["raw"].launch(stream, blocks)
 
 

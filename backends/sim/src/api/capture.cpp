@@ -212,6 +212,9 @@ aclError aclmdlRICaptureTaskUpdateBegin(aclrtStream stream, aclrtTaskGrp handle)
         }
         require_own(sim, found);
         require_own(sim, group->graph);
+        if (group->graph.status == Graph::Status::Capturing) {
+            fail(ACL_ERROR_RT_MODEL_CAPTURED, "graph %u is still being captured", group->graph.id);
+        }
         found.diversion = make_ref<GroupUpdate>(found, group);
     });
 }

@@ -2,14 +2,60 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <regex>
+#include <cstring>
 #include <thread>
 
 namespace aclsim {
 namespace {
 
 constexpr std::uint32_t kDay_ms = 24 * 3600 * 1000;
-constexpr char kRelease[] = R"(\d{1,3}(\.\d{1,3}){1,2}([.-](alpha|beta|rc|RC)\.?\d{0,3}){0,2})";
+
+// Reads a release from its beginning to its end.
+class ReleaseReader {
+  public:
+    explicit ReleaseReader(const std::string &text) : at_(text.c_str()) {}
+    // Two or three numbers, and up to two stages: 8.5.0, 8.1.RC1, 9.1.0-beta.1.
+    bool read() {
+        int numbers = read_digits() ? 1 : 0;
+        while (numbers > 0 && numbers < 3 && *at_ == '.' && is_digit(at_[1])) {
+            ++at_;
+            read_digits();
+            ++numbers;
+        }
+        bool is_sound = numbers >= 2;
+        for (int stages = 0; is_sound && *at_ != '\0'; ++stages) {
+            is_sound = stages < 2 && read_stage();
+        }
+        return is_sound;
+    }
+
+  private:
+    static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+    bool read_digits() {  // up to three; false: there is none
+        const char *begin = at_;
+        while (is_digit(*at_) && at_ - begin < 3) {
+            ++at_;
+        }
+        return at_ != begin;
+    }
+    bool read_stage() {
+        if (*at_ != '.' && *at_ != '-') {
+            return false;
+        }
+        ++at_;
+        for (const std::string name : {"alpha", "beta", "rc", "RC"}) {
+            if (std::strncmp(at_, name.c_str(), name.size()) == 0) {
+                at_ += name.size();
+                at_ += *at_ == '.' ? 1 : 0;
+                read_digits();
+                return true;
+            }
+        }
+        return false;
+    }
+
+    const char *at_;
+};
 
 std::string environment(const char *name) {
     const char *value = std::getenv(name);
@@ -63,7 +109,7 @@ Config config_of_environment() {
     const std::string release = environment("ASCEND_RT_SIM_CANN_VERSION");
     if (!release.empty()) {
         config.cann_release = release;
-        if (!std::regex_match(release, std::regex(kRelease))) {
+        if (!ReleaseReader(release).read()) {
             config.error =
                 "ASCEND_RT_SIM_CANN_VERSION=" + release + " is not a release like 8.1.RC1, 8.5.0 or 9.1.0-beta.1";
         }

@@ -15,14 +15,19 @@ constexpr std::size_t kClassAt = 4;
 constexpr std::size_t kEncodingAt = 5;
 constexpr std::size_t kTypeAt = 16;
 constexpr std::size_t kMachineAt = 18;
+constexpr std::size_t kSegmentTableAt = 32;
 constexpr std::size_t kSectionTableAt = 40;
+constexpr std::size_t kSegmentEntryAt = 54;
+constexpr std::size_t kSegmentCountAt = 56;
 constexpr std::size_t kSectionEntryAt = 58;
 constexpr std::size_t kSectionCountAt = 60;
 constexpr std::size_t kSectionNamesAt = 62;
 constexpr std::size_t kFileHeader = 64;
 constexpr std::size_t kSectionHeader = 64;
+constexpr std::size_t kSegmentHeader = 56;
 constexpr std::size_t kSymbol = 24;
 
+constexpr std::uint32_t kLoad = 1;
 constexpr std::uint32_t kStringTable = 3;
 constexpr std::uint32_t kNoBits = 8;
 constexpr std::uint64_t kAllocated = 2;
@@ -155,6 +160,41 @@ std::vector<Elf::Symbol> Elf::symbols(Table table) const {
                          read<std::uint64_t>(at + 16)});
     }
     return found;
+}
+
+void Elf::require_segments() {
+    const auto table = read<std::uint64_t>(kSegmentTableAt);
+    const std::uint64_t count = read<std::uint16_t>(kSegmentCountAt);
+    if (read<std::uint16_t>(kSegmentEntryAt) != kSegmentHeader) {
+        throw ElfError{"it has no table of segments with entries of " + std::to_string(kSegmentHeader) + " bytes"};
+    }
+    require_bytes(table, count * kSegmentHeader, "the table of segments");
+    struct Loaded {
+        std::uint64_t address;
+        std::uint64_t size;
+    };
+    std::vector<Loaded> loaded;
+    for (std::uint64_t header = table; header < table + count * kSegmentHeader; header += kSegmentHeader) {
+        if (read<std::uint32_t>(header) != kLoad) {
+            continue;
+        }
+        const auto in_file = read<std::uint64_t>(header + 32);
+        const auto in_memory = read<std::uint64_t>(header + 40);
+        require_bytes(read<std::uint64_t>(header + 8), in_file, "a segment");
+        if (in_file > in_memory) {
+            throw ElfError{"a segment has more bytes in the file than in memory"};
+        }
+        loaded.push_back({read<std::uint64_t>(header + 16), in_memory});
+    }
+    for (const Section &section : sections_) {
+        const auto holds = [&section](const Loaded &it) {
+            return section.address >= it.address && section.size <= it.size &&
+                   section.address - it.address <= it.size - section.size;
+        };
+        if (section.is_loaded && section.content != nullptr && std::none_of(loaded.begin(), loaded.end(), holds)) {
+            throw ElfError{"section " + std::string(section.name) + " is in no segment that is loaded"};
+        }
+    }
 }
 
 const Elf::Section *Elf::find_section(std::string_view name) const {

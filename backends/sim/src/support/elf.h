@@ -52,6 +52,9 @@ class Elf {
     Type type() const { return type_; }
     std::uint16_t machine() const { return machine_; }
     const std::vector<Section> &sections() const { return sections_; }
+    // What the dynamic loader takes for granted: throws ElfError unless the segments are in the file, and all that is
+    // loaded from it is in a segment.
+    void require_segments();
     // Global and weak symbols that the file defines: those of a linker, or those that a shared object exports.
     enum class Table : std::uint32_t { Linker = 2, Exported = 11 };
     std::vector<Symbol> symbols(Table table) const;

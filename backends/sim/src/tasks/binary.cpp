@@ -83,7 +83,7 @@ DeviceObject read_host_object(const Elf &file, const HostLibrary &library) {
 BinaryContent read_binary(const unsigned char *data, std::size_t size, std::uint32_t magic) {
     BinaryContent content;
     try {
-        const Elf file(data, size);
+        Elf file(data, size);
         if (file.machine() != Elf::host_machine()) {
             content.object = read_device_object(file, magic);
             return content;
@@ -91,6 +91,7 @@ BinaryContent read_binary(const unsigned char *data, std::size_t size, std::uint
         if (!is_host_library(file)) {
             throw ElfError{"it is for this host but no shared object; link it with -shared"};
         }
+        file.require_segments();
         content.library = std::make_unique<HostLibrary>(data, file.extent());
         content.object = read_host_object(file, *content.library);
     } catch (const ElfError &error) {
@@ -108,8 +109,9 @@ BinaryContent read_cpu_library(const unsigned char *data, std::size_t size) {
         return content;
     }
     try {
-        const Elf file(data, size);
+        Elf file(data, size);
         if (is_host_library(file)) {
+            file.require_segments();
             content.library = std::make_unique<HostLibrary>(data, file.extent());
         }
     } catch (const ElfError &error) {
