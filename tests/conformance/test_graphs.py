@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 from support.codes import GARBAGE, INVALID_HANDLE, NO_CONTEXT, OK, RT_PARAM, UNSUPPORTED
+from support.kernels import VECTOR, device_object
 
-from ascend_rt import Stream
+from ascend_rt import Binary, Stream
+from ascend_rt._driver import address
 from ascend_rt.testing import Latch
 
 GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2
@@ -285,6 +287,24 @@ def test_a_failed_end_names_the_call_that_broke_the_capture(graph: Graph, lib: A
     assert lib.aclmdlRICaptureTaskGrpEnd(origin, out) == 507009
     assert graph.end(origin) == INVALIDATED
     assert "aclrtValueWrite" in ffi.string(lib.aclGetRecentErrMsg()).decode()
+
+
+@pytest.mark.simulator("kernels on the host")
+def test_a_group_is_not_updated_while_its_graph_is_captured(graph: Graph, lib: Any, ffi: Any, device: Any) -> None:
+    origin, updating = graph.stream(), graph.stream()
+    with (
+        Binary(device_object({"nothing": VECTOR}, code=b"\0")) as binary,
+        Stream.from_handle(address(origin)) as stream,
+    ):
+        kernel = binary["nothing"]
+        graph.begin(origin)
+        assert lib.aclmdlRICaptureTaskGrpBegin(origin) == OK
+        kernel.launch(stream, 1)
+        group = ffi.new("aclrtTaskGrp *")
+        assert lib.aclmdlRICaptureTaskGrpEnd(origin, group) == OK
+        assert lib.aclmdlRICaptureTaskUpdateBegin(updating, group[0]) == 107026
+        assert lib.aclmdlRICaptureTaskUpdateEnd(updating) == 107033
+        assert graph.end(origin) == OK
 
 
 def test_a_failed_end_lists_the_streams_that_were_not_joined(graph: Graph, lib: Any, ffi: Any) -> None:

@@ -26,7 +26,7 @@ from support.handles import at, raw
 from support.kernels import CUBE, VECTOR, compile_kernels, device_object, parameters
 
 from ascend_rt import Binary, Buffer, Device, Stream, copy, fill, sim
-from ascend_rt.errors import AclError
+from ascend_rt.errors import AclError, InvalidArgument
 
 INVALID_FUNCTION = 107044
 AICPU_EXCEPTION = 507018
@@ -85,6 +85,24 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def binary(path: Path, device: Device) -> Iterator[Binary]:
     with Binary(path) as binary:
         yield binary
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "text"),
+    [
+        (32, b"\xff" * 8, "table of segments"),
+        (54, b"\x01\x00", "table of segments"),
+        (64, b"\x07", "no segment"),  # the first segment is none that is loaded
+        (64 + 32, b"\xff" * 6, "a segment"),  # more than the file has
+        (64 + 40, bytes(8), "more bytes in the file than in memory"),
+    ],
+)
+def test_a_shared_object_with_damaged_segments(path: Path, device: Device, at: int, value: bytes, text: str) -> None:
+    damaged = bytearray(path.read_bytes())
+    assert damaged[64:68] == b"\1\0\0\0"  # the table of segments is behind the header, and begins with one to load
+    damaged[at : at + len(value)] = value
+    with pytest.raises(InvalidArgument, match=text):
+        Binary(damaged)
 
 
 class Sum:
@@ -214,11 +232,14 @@ def test_every_block_runs_once(blocks: int, binary: Binary, stream: Stream) -> N
         assert words(count)[0] == blocks
 
 
-def test_the_number_of_blocks_keeps_16_bits_as_on_the_chip(binary: Binary, stream: Stream) -> None:
+def test_the_number_of_blocks_keeps_16_bits_as_on_the_chip(lib: Any, ffi: Any, binary: Binary, stream: Stream) -> None:
+    function = function_of(ffi, binary, "count_blocks")
     with Buffer(4) as count:
         fill(count, 0)
+        block = ffi.new("char[]", struct.pack("<Q", count.handle))
         for blocks in (65536, 65539):
-            binary["count_blocks"].launch(stream, blocks, count)
+            arguments = (function, blocks, raw(ffi, stream), ffi.NULL, block, len(block), ffi.NULL, 0)
+            assert lib.aclrtLaunchKernelWithHostArgs(*arguments) == OK
         stream.synchronize()
         assert words(count)[0] == 3
 
