@@ -289,22 +289,51 @@ def test_a_failed_end_names_the_call_that_broke_the_capture(graph: Graph, lib: A
     assert "aclrtValueWrite" in ffi.string(lib.aclGetRecentErrMsg()).decode()
 
 
-@pytest.mark.simulator("kernels on the host")
-def test_a_group_is_not_updated_while_its_graph_is_captured(graph: Graph, lib: Any, ffi: Any, device: Any) -> None:
-    origin, updating = graph.stream(), graph.stream()
+@pytest.fixture
+def origin_and_group(graph: Graph, lib: Any, ffi: Any, device: Any) -> Iterator[tuple[Any, Any]]:
+    """A stream that is being captured, and a task group of one kernel in it."""
+    origin, group = graph.stream(), ffi.new("aclrtTaskGrp *")
     with (
         Binary(device_object({"nothing": VECTOR}, code=b"\0")) as binary,
         Stream.from_handle(address(origin)) as stream,
     ):
         kernel = binary["nothing"]
-        graph.begin(origin)
+        graph.begin(origin, THREAD_LOCAL)
         assert lib.aclmdlRICaptureTaskGrpBegin(origin) == OK
         kernel.launch(stream, 1)
-        group = ffi.new("aclrtTaskGrp *")
         assert lib.aclmdlRICaptureTaskGrpEnd(origin, group) == OK
-        assert lib.aclmdlRICaptureTaskUpdateBegin(updating, group[0]) == 107026
-        assert lib.aclmdlRICaptureTaskUpdateEnd(updating) == 107033
-        assert graph.end(origin) == OK
+        yield origin, group[0]
+
+
+@pytest.mark.simulator("kernels on the host")
+def test_a_group_is_not_updated_while_its_graph_is_captured(
+    graph: Graph, lib: Any, origin_and_group: tuple[Any, Any]
+) -> None:
+    origin, group = origin_and_group
+    updating = graph.stream()
+    assert lib.aclmdlRICaptureTaskUpdateBegin(updating, group) == 107026
+    assert lib.aclmdlRICaptureTaskUpdateEnd(updating) == 107033
+    assert graph.end(origin) == OK
+    assert lib.aclmdlRICaptureTaskUpdateBegin(updating, group) == OK
+    assert lib.aclmdlRICaptureTaskUpdateEnd(updating) == 507000  # no kernel for that of the group
+
+
+@pytest.mark.simulator("kernels on the host")
+def test_a_group_is_not_updated_when_another_thread_has_ended_its_capture(
+    graph: Graph, lib: Any, origin_and_group: tuple[Any, Any]
+) -> None:
+    origin, group = origin_and_group
+
+    def end() -> int:
+        assert lib.aclrtSetDevice(0) == OK
+        code = graph.end(origin)
+        assert lib.aclrtResetDevice(0) == OK
+        return code
+
+    assert in_thread(end) == WRONG_THREAD
+    updating = graph.stream()
+    assert lib.aclmdlRICaptureTaskUpdateBegin(updating, group) == 107040
+    assert lib.aclmdlRICaptureTaskUpdateEnd(updating) == 107033
 
 
 def test_a_failed_end_lists_the_streams_that_were_not_joined(graph: Graph, lib: Any, ffi: Any) -> None:

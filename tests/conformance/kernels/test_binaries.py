@@ -48,9 +48,11 @@ def test_code_for_a_device_needs_a_function_of_the_host(stream: Stream) -> None:
 
 
 def test_a_kernel_without_an_instruction_does_nothing(stream: Stream) -> None:
-    with Binary(device_object({"nothing": VECTOR}, code=b"\0")) as binary:
-        binary["nothing"].launch(stream, 8)
+    with Binary(device_object({"nothing": VECTOR}, code=b"\0")) as binary, Buffer(64) as memory:
+        fill(memory, 7)
+        binary["nothing"].launch(stream, 8, memory)
         stream.synchronize()
+        assert set(words(memory, np.uint8)) == {7}
 
 
 def test_metadata_tells_the_kind_and_the_parameters(lib: Any, ffi: Any, device: Device) -> None:

@@ -96,6 +96,17 @@ ContextStream &require_updatable(Simulator &sim, aclrtStream stream) REQUIRES(en
     return found;
 }
 
+// Else the graph's tasks are not in their places: they still collect in its streams. That is also how a capture is left
+// that another thread has ended (section B3, 107038).
+void require_captured(const Graph &graph) REQUIRES(engine_lock) {
+    if (graph.status == Graph::Status::Capturing) {
+        fail(ACL_ERROR_RT_MODEL_CAPTURED, "graph %u is still being captured", graph.id);
+    }
+    if (graph.status == Graph::Status::Fault) {
+        fail(ACL_ERROR_RT_MODEL_UPDATE_FAILED, "graph %u was left by a capture, or a change, that failed", graph.id);
+    }
+}
+
 }  // namespace
 
 aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode) {
@@ -212,9 +223,7 @@ aclError aclmdlRICaptureTaskUpdateBegin(aclrtStream stream, aclrtTaskGrp handle)
         }
         require_own(sim, found);
         require_own(sim, group->graph);
-        if (group->graph.status == Graph::Status::Capturing) {
-            fail(ACL_ERROR_RT_MODEL_CAPTURED, "graph %u is still being captured", group->graph.id);
-        }
+        require_captured(group->graph);
         found.diversion = make_ref<GroupUpdate>(found, group);
     });
 }

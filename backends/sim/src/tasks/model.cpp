@@ -327,11 +327,6 @@ std::optional<std::size_t> Model::find_index(const Stream &stream, std::uint64_t
     return static_cast<std::size_t>(submitted_as - before - 1);
 }
 
-bool Model::plays(const Stream &stream, std::size_t index) const {
-    return std::any_of(tracks_.begin(), tracks_.end(),
-                       [&](const Track &it) { return it.stream.get() == &stream && index < it.tasks.size(); });
-}
-
 void Model::replace(const Stream &stream, std::size_t index, std::unique_ptr<Task> task) {
     Track &track = track_of(stream);
     std::unique_ptr<Task> &kept = track.tasks[index];

@@ -48,9 +48,7 @@ TaskGroup::TaskGroup(Graph &owner, std::vector<Range> ranges) : graph(owner) {
 
 void TaskGroup::replace(std::vector<std::unique_ptr<Task>> tasks) {
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-        if (graph.plays(*members_[i].stream, members_[i].index)) {  // else the graph has lost its tasks meanwhile
-            graph.replace(*members_[i].stream, members_[i].index, std::move(tasks[i]));
-        }
+        graph.replace(*members_[i].stream, members_[i].index, std::move(tasks[i]));
     }
 }
 
