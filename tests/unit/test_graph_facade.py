@@ -198,6 +198,26 @@ def test_a_function_that_fails_is_reported_at_each_launch(stream, monkeypatch) -
     assert reported == ["no", "no"]
 
 
+def test_a_stream_that_is_discarded_records_nothing_in_a_capture_of_its_handle(ffi, stream, memory) -> None:
+    on, graph = ffi.cast("aclrtStream", stream.handle), ffi.new("aclmdlRI *")
+    source = rt.PinnedBuffer(64)
+    assert lib.aclmdlRICaptureBegin(on, lib.ACL_MODEL_RI_CAPTURE_MODE_RELAXED) == 0
+    copy_async(memory, source, Stream.from_handle(stream.handle))
+    gc.collect()
+    assert lib.aclmdlRICaptureEnd(on, graph) == 0
+    hidden, number = ffi.new("aclrtStream *"), ffi.new("uint32_t *", 1)
+    assert lib.aclmdlRIGetStreams(graph[0], hidden, number) == 0
+    tasks, number[0] = ffi.new("aclmdlRITask[8]"), 8
+    assert lib.aclmdlRIGetTasksByStream(hidden[0], tasks, number) == 0
+    types = []
+    for task in tasks[0 : number[0]]:
+        out = ffi.new("aclmdlRITaskType *")
+        assert lib.aclmdlRITaskGetType(task, out) == 0
+        types.append(MdlRITaskType(out[0]))
+    assert MdlRITaskType.EVENT_RECORD not in types
+    assert lib.aclmdlRIDestroy(graph[0]) == 0
+
+
 # --- captures that fail ----------------------------------------------------------------------------------------------
 
 

@@ -97,7 +97,7 @@ ContextStream &require_updatable(Simulator &sim, aclrtStream stream) REQUIRES(en
 }
 
 // Else the graph's tasks are not in their places: they still collect in its streams. That is also how a capture is left
-// that another thread has ended (section B3, 107038).
+// that another thread has ended (section B3: 107038).
 void require_captured(const Graph &graph) REQUIRES(engine_lock) {
     if (graph.status == Graph::Status::Capturing) {
         fail(ACL_ERROR_RT_MODEL_CAPTURED, "graph %u is still being captured", graph.id);
