@@ -294,7 +294,7 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
         if (stream->group.failure != ACL_SUCCESS) {
             return Waited::Stopped;
         }
-        if (!chores_.empty()) {
+        if (has_deferred()) {
             do_chores(lock);
         } else if (!help(lock, *stream, wait, deadline) && !watch(lock, *stream, sequence, wait, deadline) &&
                    !stream->is_done(sequence)) {
@@ -393,15 +393,18 @@ bool Core::is_own_thread() { return t_is_own; }
 // --- work without the lock -------------------------------------------------------------------------------------------
 
 void Core::do_chores(Lock &lock) {
-    while (!chores_.empty()) {
-        const auto own = std::exchange(chores_, {});  // all: the call must not return while others do some of them
-        chores_at_work_ += own.size();
-        for (const auto &chore : own) {
+    while (has_deferred()) {
+        auto own = std::move(chores_);  // all: the call must not return while others do some of them
+        ++chores_at_work_;
+        while (own != nullptr) {
             lock.unlock();
-            chore->work();
+            own->work();
             lock.lock();
-            --chores_at_work_;
-            chore->finish();
+            own->finish();
+            own = std::move(own->next);
+        }
+        --chores_at_work_;
+        if (chore_waits_ > 0) {
             chores_done_.notify_all();
         }
     }
@@ -409,10 +412,12 @@ void Core::do_chores(Lock &lock) {
 
 void Core::await_chores(Lock &lock) {
     do_chores(lock);
+    ++chore_waits_;
     while (has_chores()) {
         chores_done_.wait(lock.native());
         do_chores(lock);
     }
+    --chore_waits_;
 }
 
 // --- what calls work on ----------------------------------------------------------------------------------------------

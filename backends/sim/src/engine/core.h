@@ -89,9 +89,13 @@ class Core {
     bool spin_until(Condition condition) const;
 
     // --- work that must not be done under the lock ---------------------------------------------------------------
-    void defer(std::unique_ptr<Chore> chore) REQUIRES(engine_lock) { chores_.push_back(std::move(chore)); }
-    bool has_deferred() const REQUIRES(engine_lock) { return !chores_.empty(); }
-    bool has_chores() const REQUIRES(engine_lock) { return !chores_.empty() || chores_at_work_ > 0; }
+    void defer(std::unique_ptr<Chore> chore) REQUIRES(engine_lock) {
+        Chore *const added = chore.get();
+        (chores_ ? last_chore_->next : chores_) = std::move(chore);
+        last_chore_ = added;
+    }
+    bool has_deferred() const REQUIRES(engine_lock) { return chores_ != nullptr; }
+    bool has_chores() const REQUIRES(engine_lock) { return has_deferred() || chores_at_work_ > 0; }
     void do_chores(Lock &lock) REQUIRES(engine_lock);  // those that were deferred since; no other thread does them then
     void await_chores(Lock &lock) REQUIRES(engine_lock);  // all, also those that other threads do
 
@@ -189,8 +193,10 @@ class Core {
     std::vector<Stream *> ended_ GUARDED_BY(engine_lock);  // whose head has run
     std::vector<Ref<Stream>> held_ GUARDED_BY(engine_lock);
     bool is_held_ GUARDED_BY(engine_lock) = false;
-    std::vector<std::unique_ptr<Chore>> chores_ GUARDED_BY(engine_lock);
-    std::size_t chores_at_work_ GUARDED_BY(engine_lock) = 0;
+    std::unique_ptr<Chore> chores_ GUARDED_BY(engine_lock);  // a chain: what is deferred needs no memory of its own
+    Chore *last_chore_ GUARDED_BY(engine_lock) = nullptr;
+    std::size_t chores_at_work_ GUARDED_BY(engine_lock) = 0;  // threads that do some
+    std::size_t chore_waits_ GUARDED_BY(engine_lock) = 0;
     std::condition_variable chores_done_;
     std::vector<HostWait *> host_waits_ GUARDED_BY(engine_lock);
     std::uint64_t changes_ GUARDED_BY(engine_lock) = 0;

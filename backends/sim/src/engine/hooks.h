@@ -48,6 +48,8 @@ class Chore {
     virtual ~Chore() = default;
     virtual void work() noexcept EXCLUDES(engine_lock) = 0;  // lock not held
     virtual void finish() REQUIRES(engine_lock) {}           // lock held
+
+    std::unique_ptr<Chore> next;  // that was deferred after it
 };
 
 }  // namespace aclsim

@@ -30,24 +30,22 @@ const std::pair<const std::uintptr_t, std::uintptr_t> *find_span(const std::map<
     return after == spans.begin() || std::prev(after)->second <= address ? nullptr : &*std::prev(after);
 }
 
+template <class Discard, class Then>
 class DiscardChore final : public Chore {
   public:
-    DiscardChore(std::function<void()> discard, std::function<void()> then)
-        : discard_(std::move(discard)), then_(std::move(then)) {}
+    DiscardChore(Discard discard, Then then) : discard_(std::move(discard)), then_(std::move(then)) {}
     void work() noexcept override {
-        discard_();
-        discard_ = nullptr;  // it may hold the last reference to a file of pages
+        (*discard_)();
+        discard_.reset();  // it may hold the last reference to a file of pages
     }
-    void finish() override {
-        if (then_) {
-            then_();
-        }
-    }
+    void finish() override REQUIRES(engine_lock) { then_(); }
 
   private:
-    std::function<void()> discard_;
-    std::function<void()> then_;
+    std::optional<Discard> discard_;
+    Then then_;
 };
+
+constexpr auto kNothing = [] {};
 
 }  // namespace
 
@@ -154,16 +152,17 @@ void AddressSpace::release_counted(const void *address) {
     }
 }
 
-void AddressSpace::discard_then(std::function<void()> discard, std::function<void()> then) {
-    core_.defer(std::make_unique<DiscardChore>(std::move(discard), std::move(then)));
+template <class Discard, class Then>
+void AddressSpace::discard_then(Discard discard, Then then) {
+    core_.defer(std::make_unique<DiscardChore<Discard, Then>>(std::move(discard), std::move(then)));
 }
 
 void AddressSpace::drop_file(std::shared_ptr<PageFile> file) {
-    discard_then([file = std::move(file)] {}, {});
+    discard_then([file = std::move(file)] {}, kNothing);
 }
 
 void AddressSpace::discard(std::shared_ptr<PageFile> file, std::uint64_t offset, std::uint64_t size) {
-    discard_then([=] { file->discard(offset, size); }, {});
+    discard_then([=] { file->discard(offset, size); }, kNothing);
 }
 
 bool AddressSpace::is_device_block(const void *address, Owner owner) const {

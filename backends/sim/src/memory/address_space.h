@@ -111,7 +111,8 @@ class AddressSpace {
     bool take(std::uintptr_t begin, std::uintptr_t end) REQUIRES(engine_lock);
     bool is_virtual(std::uintptr_t address) const REQUIRES(engine_lock);
 
-    void discard_then(std::function<void()> discard, std::function<void()> then) REQUIRES(engine_lock);
+    template <class Discard, class Then>
+    void discard_then(Discard discard, Then then) REQUIRES(engine_lock);
 
     Core &core_;
     std::uintptr_t range_ = 0;  // what was reserved for the slots: base_ is aligned

@@ -34,12 +34,9 @@ std::optional<std::uintptr_t> Heap::take(std::uint64_t size, std::uint64_t align
         if (before + size > bytes) {
             continue;
         }
-        remove_free(free_.find(begin));
+        change_free(free_.find(begin), address + size, bytes - before - size);
         if (before > 0) {
             add_free(begin, before);
-        }
-        if (before + size < bytes) {
-            add_free(address + size, bytes - before - size);
         }
         return address;
     }
@@ -102,26 +99,34 @@ void Heap::reuse_all() {
 
 void Heap::add_free(std::uintptr_t address, std::uint64_t size) {
     const auto next = free_.lower_bound(address);
-    if (next != free_.end() && next->first == address + size) {
+    const bool joins_next = next != free_.end() && next->first == address + size;
+    if (joins_next) {
         size += next->second;
-        remove_free(next);
     }
-    const auto after = free_.lower_bound(address);
-    if (after != free_.begin()) {
-        const auto previous = std::prev(after);
-        if (previous->first + previous->second == address) {
-            address = previous->first;
-            size += previous->second;
-            remove_free(previous);
+    const auto previous = next == free_.begin() ? free_.end() : std::prev(next);
+    if (previous != free_.end() && previous->first + previous->second == address) {
+        if (joins_next) {
+            change_free(next, 0, 0);
         }
+        change_free(previous, previous->first, previous->second + size);
+    } else if (joins_next) {
+        change_free(next, address, size);
+    } else {
+        free_.emplace(address, size);
+        by_size_.emplace(size, address);
     }
-    free_.emplace(address, size);
-    by_size_.emplace(size, address);
 }
 
-void Heap::remove_free(FreeRange range) {
-    by_size_.erase({range->second, range->first});
-    free_.erase(range);
+void Heap::change_free(FreeRange range, std::uintptr_t address, std::uint64_t size) {
+    auto by_size = by_size_.extract({range->second, range->first});
+    auto by_address = free_.extract(range);
+    if (size > 0) {
+        by_size.value() = {size, address};
+        by_address.key() = address;
+        by_address.mapped() = size;
+        by_size_.insert(std::move(by_size));
+        free_.insert(std::move(by_address));
+    }
 }
 
 }  // namespace aclsim

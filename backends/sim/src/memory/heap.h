@@ -86,7 +86,8 @@ class Heap {
     using FreeRange = std::map<std::uintptr_t, std::uint64_t>::iterator;
     std::optional<std::uintptr_t> take(std::uint64_t size, std::uint64_t alignment) REQUIRES(engine_lock);
     void add_free(std::uintptr_t address, std::uint64_t size) REQUIRES(engine_lock);
-    void remove_free(FreeRange range) REQUIRES(engine_lock);
+    // Puts a free range elsewhere, in the nodes that it has; without a size it goes.
+    void change_free(FreeRange range, std::uintptr_t address, std::uint64_t size) REQUIRES(engine_lock);
 
     std::uintptr_t base_;
     std::uint64_t capacity_;
