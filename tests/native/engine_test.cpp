@@ -23,7 +23,7 @@ namespace {
 class Recorder final : public Observer {
   public:
     void submitted(Time, const Stream &stream, const Task &task, const aclsim::Submission &how) override {
-        note("submit", stream.point(task), std::string(" by ") + how.call);
+        note("submit", stream.point(task), std::string(" by ") + how.origin.call);
     }
     void blocked(Time, const Stream &stream, const Task &task, const aclsim::Causes &causes) override {
         std::string text = causes.any ? " for any of" : " for all of";
@@ -162,6 +162,58 @@ void models_are_told_with_their_orders() {
     }
 }
 
+class Origins final : public Observer {
+  public:
+    void submitted(Time, const Stream &, const Task &, const aclsim::Submission &how) override {
+        list.push_back(how.origin);
+    }
+    bool are_all(std::uint32_t thread, const std::string &call, bool is_calling) const {
+        const auto as_expected = [&](const aclsim::Origin &it) {
+            return it.thread == thread && it.call == call && it.is_calling == is_calling;
+        };
+        return !list.empty() && std::all_of(list.begin(), list.end(), as_expected);
+    }
+    std::vector<aclsim::Origin> list;
+};
+
+// Another thread queues the tasks of a model when they can start: they are still there for the call that launched it.
+void replays_are_told_with_the_launch_as_their_origin() {
+    aclrtStream stream = new_stream();
+    aclrtStream bound = nullptr;
+    aclmdlRI model = nullptr;
+    std::uint8_t unused = 0;
+    CHECK_OK(aclrtCreateStreamWithConfig(&bound, 0, ACL_STREAM_PERSISTENT));
+    CHECK_OK(aclmdlRIBuildBegin(&model, 0));
+    CHECK_OK(aclmdlRIBindStream(model, bound, 0));
+    CHECK_OK(aclrtProfTrace(&unused, 1, bound));
+    CHECK_OK(aclmdlRIEndTask(model, bound));
+    CHECK_OK(aclmdlRIBuildEnd(model, nullptr));
+    std::uint32_t launcher = 0;
+    Origins launched;
+    Origins executed;
+    CHECK(aclsimHold(1) == 0);
+    std::thread([&] {
+        CHECK_OK(aclrtSetDevice(0));
+        CHECK_OK(aclmdlRIExecuteAsync(model, stream));
+        launcher = aclsim::thread_number();
+    }).join();
+    {
+        const Observing observing(launched);
+        CHECK(aclsimHold(0) == 0);
+        CHECK_OK(aclrtSynchronizeStream(stream));
+    }
+    CHECK(launched.are_all(launcher, "aclmdlRIExecuteAsync", /*is_calling=*/false));
+    {
+        const Observing observing(executed);
+        CHECK_OK(aclmdlRIExecute(model, -1));
+    }
+    CHECK(executed.are_all(aclsim::thread_number(), "aclmdlRIExecute", /*is_calling=*/true));
+    CHECK_OK(aclmdlRIDestroy(model));
+    for (aclrtStream it : {stream, bound}) {
+        CHECK_OK(aclrtDestroyStream(it));
+    }
+}
+
 void queries_are_told() {
     aclrtStream stream = new_stream();
     aclrtEvent event = new_event();
@@ -257,6 +309,7 @@ int main() {
     observers_see_every_step_and_edge();
     a_wait_is_told_with_the_record_that_it_is_for();
     models_are_told_with_their_orders();
+    replays_are_told_with_the_launch_as_their_origin();
     queries_are_told();
     ready_streams_are_served_by_priority_then_age();
     a_destroyed_handle_is_never_another_object();

@@ -29,7 +29,9 @@ class HappensBefore final : public Observer {
   public:
     void submitted(Time, const Stream &stream, const Task &task, const Submission &how) override {
         newest = stream.point(task);
-        tasks_[key_of(newest)].host = threads_[how.thread];
+        if (how.origin.is_calling) {
+            tasks_[key_of(newest)].host = threads_[how.origin.thread];
+        }
     }
     void blocked(Time, const Stream &stream, const Task &task, const Causes &causes) override {
         Node &node = tasks_.at(key_of(stream.point(task)));

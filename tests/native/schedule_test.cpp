@@ -51,12 +51,14 @@ class LastFirst final : public Scheduler {
         asked[choice].push_back(candidates.size());
         return *candidates.back();
     }
+    bool may_end(const std::vector<Stream *> &ran) override { return ran.size() >= ends_together; }
     void host_waits(const HostWait &) override { ++waits; }
     void host_goes_on(const HostWait &) override { ++ends; }
 
     std::map<Choice, std::vector<std::size_t>> asked;  // with how many candidates
     int waits = 0;
     int ends = 0;
+    std::size_t ends_together = 1;
 };
 
 class NoFailures final : public FailureHandler {
@@ -271,6 +273,27 @@ void helpers(Bench &bench) {
     advance.join();
 }
 
+// Three tasks have run before the first of them completes, whatever the order in which the workers were done.
+void ended_streams(Bench &bench) {
+    Lock lock = bench.core.acquire();
+    bench.forget();
+    bench.scheduler.ends_together = 3;
+    for (std::size_t i = 0; i < 3; ++i) {
+        bench.core.submit(*bench.streams[i], Work(bench.core.workers()));
+    }
+    while (bench.scheduler.asked[Choice::Ended].empty()) {
+        const Unlocked unlocked(lock);
+        std::this_thread::yield();
+    }
+    CHECK((bench.scheduler.asked[Choice::Ended] == Sizes{3}));
+    CHECK(bench.recorder.started_ids.size() == 3 && bench.recorder.ended_ids.size() == 1);
+    CHECK(bench.recorder.ended_ids.front() == bench.recorder.started_ids.back());
+    bench.scheduler.ends_together = 1;
+    bench.core.hold(false);
+    CHECK((bench.scheduler.asked[Choice::Ended] == Sizes{3, 2, 1}));
+    CHECK(bench.recorder.ended_ids.size() == 3);
+}
+
 }  // namespace
 
 int main() {
@@ -280,6 +303,7 @@ int main() {
     waiters(bench);
     time_limits(bench);
     helpers(bench);
+    ended_streams(bench);
     std::puts("native schedule: all passed");
     return 0;
 }

@@ -56,7 +56,7 @@ void Core::submit_slowly(Stream &stream, std::unique_ptr<Task> task) {
     if (filter_ != nullptr) {
         task = filter_->filter(stream, std::move(task));
     }
-    tell_submitted(stream, *task);
+    tell_submitted(stream, *task, present_call());
     enqueue(stream, std::move(task));
     if (stream.state == Stream::State::Idle) {
         advance(stream);
@@ -72,11 +72,11 @@ void Core::enqueue(Stream &stream, std::unique_ptr<Task> task) {
     stream.queue.push(std::move(task));
 }
 
-void Core::append(Stream &stream, std::unique_ptr<Task> task) {
+void Core::append(Stream &stream, std::unique_ptr<Task> task, const Origin &origin) {
     task->sequence = ++stream.submitted;
     ++changes_;
     std::vector<Access> outer = std::exchange(t_accesses, {});  // of a call that waits, and not of this task
-    tell_submitted(stream, *task);
+    tell_submitted(stream, *task, origin);
     t_accesses = std::move(outer);
     const bool was_empty = stream.queue.front() == nullptr;
     stream.queue.push(std::move(task));
@@ -85,11 +85,10 @@ void Core::append(Stream &stream, std::unique_ptr<Task> task) {
     }
 }
 
-void Core::tell_submitted(const Stream &stream, const Task &task) {
+void Core::tell_submitted(const Stream &stream, const Task &task, const Origin &origin) {
     if (observers_.any()) {
         const std::vector<Access> accesses = std::exchange(t_accesses, {});
-        const Submission submission{thread_number(), current_function(), accesses};
-        observers_.tell(&Observer::submitted, stream, task, submission);
+        observers_.tell(&Observer::submitted, stream, task, Submission{origin, accesses});
     }
 }
 
@@ -183,15 +182,19 @@ void Core::run_head(Lock &lock, Stream &stream) {
     lock.unlock();
     head.run();
     lock.lock();
+    stream.runner = {};
     ended_.push_back(&stream);
-    while (!ended_.empty()) {
-        end_head(take(Choice::Ended, ended_));
-    }
+    end_heads();
     pump();
 }
 
+void Core::end_heads() {
+    while (!ended_.empty() && (scheduler_.takes_first() || scheduler_.may_end(ended_))) {
+        end_head(take(Choice::Ended, ended_));
+    }
+}
+
 void Core::end_head(Stream &stream) {
-    stream.runner = {};
     stream.queue.front()->finish();
     complete(stream, *stream.queue.pop());
     advance(stream);
@@ -210,6 +213,7 @@ void Core::hold(bool on) {
             make_runnable(*stream);
         }
     }
+    end_heads();
     pump();
     for (const auto &executor : executors_) {
         if (const auto alive = executor.lock()) {

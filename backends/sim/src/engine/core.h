@@ -29,6 +29,7 @@
 #include "engine/thread.h"
 #include "engine/timer.h"
 #include "support/config.h"
+#include "support/error.h"
 
 namespace aclsim {
 
@@ -52,7 +53,8 @@ class Core {
     template <class T>
     void submit(Stream &stream, T task) REQUIRES(engine_lock);
     // Queues a task that a model makes, for the next pump(); the stream takes tasks from the model alone.
-    void append(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);
+    void append(Stream &stream, std::unique_ptr<Task> task, const Origin &origin) REQUIRES(engine_lock);
+    static Origin present_call() { return {thread_number(), current_function(), /*is_calling=*/true}; }
     // The stream's head is to be looked at again: what it waited for has happened.
     void make_runnable(Stream &stream) REQUIRES(engine_lock) { runnable_.push_back(&stream); }
     // Moves all runnable streams forward. The worklist is empty whenever the lock is free.
@@ -148,7 +150,7 @@ class Core {
     bool is_watched() const REQUIRES(engine_lock) { return observers_.any() || filter_ != nullptr; }
     void enqueue(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);
     void submit_slowly(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);
-    void tell_submitted(const Stream &stream, const Task &task) REQUIRES(engine_lock);
+    void tell_submitted(const Stream &stream, const Task &task, const Origin &origin) REQUIRES(engine_lock);
     Stream &take(Choice choice, std::vector<Stream *> &candidates) REQUIRES(engine_lock);
     Start start_task(Stream &stream, Task &task) REQUIRES(engine_lock);
     void complete(Stream &stream, Task &task) REQUIRES(engine_lock) {
@@ -170,6 +172,7 @@ class Core {
     void park(Stream &stream, Start start) REQUIRES(engine_lock);
     void advance(Stream &stream) REQUIRES(engine_lock);
     void look_at_runnable() REQUIRES(engine_lock);
+    void end_heads() REQUIRES(engine_lock);
     void end_head(Stream &stream) REQUIRES(engine_lock);
     bool help(Lock &lock, Stream &stream, std::optional<HostWait> &wait, Time deadline) REQUIRES(engine_lock);
     Stream *find_helpable(Stream &stream, Time deadline) REQUIRES(engine_lock);

@@ -69,10 +69,18 @@ struct Access {
     const char *name;  // of the argument
 };
 
+// The call that a task is there for.
+struct Origin {
+    std::uint32_t thread;  // the kernel's number
+    const char *call;      // the C function
+    // false: a model queues the task while it executes, for a call that launched it. What the thread has done since is
+    // not before the task.
+    bool is_calling;
+};
+
 // How a task came to be.
 struct Submission {
-    std::uint32_t thread;                 // the kernel's number
-    const char *call;                     // the C function
+    Origin origin;
     const std::vector<Access> &accesses;  // the memory that the task works on, as far as it is known by then
 };
 

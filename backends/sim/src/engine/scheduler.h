@@ -55,6 +55,9 @@ class Scheduler {
     virtual Stream &choose(Choice choice, const std::vector<Stream *> &candidates) REQUIRES(engine_lock) = 0;
     // May this stream start its head now? If not, the stream is held until Core::hold(false).
     virtual bool may_start(const Stream &) REQUIRES(engine_lock) { return true; }
+    // The heads of these streams have run. May one of them complete now? If not, they are asked about again when
+    // another one has run, and at Core::hold(false).
+    virtual bool may_end(const std::vector<Stream *> &) REQUIRES(engine_lock) { return true; }
     // A thread of the program begins to wait, and goes on.
     virtual void host_waits(const HostWait &) REQUIRES(engine_lock) {}
     virtual void host_goes_on(const HostWait &) REQUIRES(engine_lock) {}

@@ -21,7 +21,7 @@ class ConditionalTask final : public Task {
     // A loop begins one execution each time it is started, and then comes back by the timer: what needs no thread would
     // else go round with the engine locked.
     Start start(Stream &stream) override REQUIRES(engine_lock) {
-        if (!under_way_ && !begins()) {
+        if (!under_way_ && !begins(stream)) {
             return Start::Done;
         }
         if (under_way_->proceed(stream, *this) == Start::Blocked) {
@@ -57,13 +57,13 @@ class ConditionalTask final : public Task {
 
   private:
     // false: the condition selects no graph.
-    bool begins() REQUIRES(engine_lock) {
+    bool begins(const Stream &stream) REQUIRES(engine_lock) {
         const std::uint64_t value = condition_->value();
         const std::uint64_t selected = type_ == ACL_MODEL_RI_COND_TYPE_SWITCH ? value : value != 0 ? 0 : 1;
         if (selected >= graphs_.size()) {
             return false;
         }
-        under_way_ = std::make_unique<Execution>(graphs_[selected]);
+        under_way_ = std::make_unique<Execution>(graphs_[selected], model_of(stream)->origin());
         return true;
     }
 

@@ -32,7 +32,7 @@ aclError first_of(aclError earlier, aclError later) { return earlier != ACL_SUCC
 
 // One execution.
 struct Model::Run {
-    explicit Run(Ref<Model> executed) : model(std::move(executed)) {}
+    Run(Ref<Model> executed, const Origin &launch) : model(std::move(executed)), origin(launch) {}
     bool has_ended() const { return left == 0; }
     void leave(aclError failure) REQUIRES(engine_lock) {
         result = first_of(result, failure);
@@ -43,6 +43,7 @@ struct Model::Run {
     }
 
     Ref<Model> model;
+    Origin origin;
     std::uint32_t left = 1;     // replays that have not ended; 1 for the caller that is starting them
     std::vector<Point> ends{};  // the last replay of each stream; only while there are observers
     aclError result = ACL_SUCCESS;
@@ -122,7 +123,7 @@ Start Execution::proceed(Stream &stream, const Task &task) {
     model_->waiters_.remove(stream);
     if (run_ == nullptr && model_->run_ == nullptr) {
         const auto binding = std::exchange(binding_, nullptr);
-        run_ = model_->begin({stream.serial, task.sequence - 1}, binding.get());
+        run_ = model_->begin({stream.serial, task.sequence - 1}, origin_, binding.get());
     }
     if (run_ == nullptr || !run_->has_ended()) {
         model_->waiters_.add(stream);
@@ -153,7 +154,7 @@ std::vector<Ref<Stream>> Execution::parts() const { return is_under_way() ? mode
 class LaunchTask final : public Task {
   public:
     LaunchTask(Ref<Model> model, std::unique_ptr<LaunchBinding> binding, bool counts)
-        : execution_(std::move(model), std::move(binding)), counts_(counts) {}
+        : execution_(std::move(model), launching(), std::move(binding)), counts_(counts) {}
     TaskKind kind() const override { return TaskKind::Model; }
 
     Start start(Stream &stream) override REQUIRES(engine_lock) {
@@ -173,6 +174,11 @@ class LaunchTask final : public Task {
     std::string awaited() const override { return "model " + std::to_string(execution_.model().id); }
 
   private:
+    static Origin launching() {
+        Origin origin = Core::present_call();
+        origin.is_calling = false;
+        return origin;
+    }
     void leave() REQUIRES(engine_lock) {
         execution_.model().launches_ -= counts_ ? 1 : 0;
         execution_.model().idle_.notify_all();
@@ -353,8 +359,8 @@ void Model::close_handles() {
 
 // --- executing -------------------------------------------------------------------------------------------------------
 
-std::shared_ptr<Model::Run> Model::begin(const Point &before, LaunchBinding *binding) {
-    const auto run = run_ = std::make_shared<Run>(Ref<Model>(this));
+std::shared_ptr<Model::Run> Model::begin(const Point &before, const Origin &origin, LaunchBinding *binding) {
+    const auto run = run_ = std::make_shared<Run>(Ref<Model>(this), origin);
     for (Track &track : tracks_) {
         track.is_started = false;
         track.reached = 0;
@@ -375,6 +381,7 @@ std::shared_ptr<Model::Run> Model::begin(const Point &before, LaunchBinding *bin
             play(track, 0, before);
         }
     }
+    run->origin.is_calling = false;
     run->leave(ACL_SUCCESS);
     return run;
 }
@@ -393,7 +400,7 @@ void Model::play(Track &track, std::size_t begin, const Point &before) {
         }
         auto replay = std::make_unique<Replay>(run_, task, track.next);
         const Replay &queued = *replay;
-        core_.append(*track.stream, std::move(replay));
+        core_.append(*track.stream, std::move(replay), run_->origin);
         task.sequence = queued.sequence;
         task.note_queued(*track.stream);
         core_.observers().tell(&Observer::replayed, task, queued);
@@ -476,6 +483,8 @@ void Model::stop(aclError reason) {
     }
 }
 
+const Origin &Model::origin() const { return run_->origin; }
+
 Model::Streams Model::streams() const {
     Streams streams;
     for (const Track &track : tracks_) {
@@ -531,7 +540,7 @@ aclError Model::execute(Lock &lock, Time deadline) {
             if (core_.registry().find<Model>(handle()) != this) {
                 return ACL_ERROR_RT_INVALID_HANDLE;  // destroyed with its context, while this waited for its turn
             }
-            own = begin(Point{});
+            own = begin(Point{}, Core::present_call());
             core_.pump();
             continue;
         }

@@ -115,6 +115,7 @@ class Model : public Object, public TaskKeeper {
     // Streams whose head waits for the end of an execution.
     Waiters &waiters() REQUIRES(engine_lock) { return waiters_; }
     bool is_executing() const REQUIRES(engine_lock) { return run_ != nullptr; }
+    const Origin &origin() const REQUIRES(engine_lock);           // of the execution that is under way
     void add_causes(Causes &causes) const REQUIRES(engine_lock);  // of the end of the execution
 
     // --- life ------------------------------------------------------------------------------------------------------
@@ -163,7 +164,8 @@ class Model : public Object, public TaskKeeper {
     void forget_tasks(Track &track) REQUIRES(engine_lock);
     void require_repeatable(const Stream &stream) const REQUIRES(engine_lock);
     // What the execution, or what is played of it, comes after; none if the host executes the model.
-    std::shared_ptr<Run> begin(const Point &before, LaunchBinding *binding = nullptr) REQUIRES(engine_lock);
+    std::shared_ptr<Run> begin(const Point &before, const Origin &origin, LaunchBinding *binding = nullptr)
+        REQUIRES(engine_lock);
     // Queues the tasks from that one on, up to the next branch.
     void play(Track &track, std::size_t begin, const Point &before) REQUIRES(engine_lock);
     void activate(const Stream &stream, const Point &before) REQUIRES(engine_lock);
@@ -196,8 +198,8 @@ inline Task &ModelTask::task() const { return model.task(stream, index); }
 // One execution of a model as work of a task in another stream.
 class Execution {
   public:
-    explicit Execution(Ref<Model> model, std::unique_ptr<LaunchBinding> binding = nullptr)
-        : model_(std::move(model)), binding_(std::move(binding)) {}
+    Execution(Ref<Model> model, const Origin &origin, std::unique_ptr<LaunchBinding> binding = nullptr)
+        : model_(std::move(model)), origin_(origin), binding_(std::move(binding)) {}
     // Begins when the model is free; Done when it has ended. The stream is woken when there is something to do.
     Start proceed(Stream &stream, const Task &task) REQUIRES(engine_lock);
     void cancel(Stream &stream) REQUIRES(engine_lock);
@@ -208,6 +210,7 @@ class Execution {
 
   private:
     Ref<Model> model_;
+    Origin origin_;
     std::unique_ptr<LaunchBinding> binding_;  // until it begins
     std::shared_ptr<Model::Run> run_;
 };
