@@ -41,6 +41,7 @@ typedef void *aclrtAllocatorAllocFunc;
 typedef void *aclrtAllocatorAllocAdviseFunc;
 typedef void *aclrtAllocatorFreeFunc;
 typedef void *aclrtAllocatorGetAddrFromBlockFunc;
+typedef void *aclrtExceptionInfoCallback;
 typedef void *aclsimCallSiteProvider;
 typedef void *aclsimKernelFunction;
 typedef void *aclsimReleaseFunction;

@@ -1083,12 +1083,17 @@ class Lib:
         """int ascend_rt_event_status(void *event)."""
     def ascend_rt_stream_status(self, stream: Any, /) -> int:
         """int ascend_rt_stream_status(void *stream)."""
+    def ascend_rt_failed_task_count(self) -> int:
+        """uint64_t ascend_rt_failed_task_count(void)."""
+    def ascend_rt_find_failed_task(self, above: int, device: int, stream: int, found: Any, /) -> int:
+        """int ascend_rt_find_failed_task(uint64_t above, uint32_t device, uint32_t stream, ascend_rt_failed_task *found)."""
     def ascend_rt_close_gate(self, timeout_ms: int, /) -> int:
         """int ascend_rt_close_gate(int32_t timeout_ms)."""
     def ascend_rt_open_gate(self) -> None:
         """void ascend_rt_open_gate(void)."""
     def ascend_rt_call_within(self, limit_ms: int, function: Any, argument: int, text: Any, text_size: int, /) -> int:
         """int ascend_rt_call_within(int32_t limit_ms, const char *function, uint64_t argument, char *text, size_t text_size)."""
+    ascend_rt_exception_entry: Any
     ascend_rt_host_func_entry: Any
     ascend_rt_allocate_entry: Any
     ascend_rt_allocate_near_entry: Any

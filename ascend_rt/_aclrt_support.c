@@ -93,6 +93,16 @@ const char *ascend_rt_symbol_library(size_t index) {
     return slot->present && dladdr(symbol, &info) != 0 ? info.dli_fname : NULL;
 }
 
+void (*ascend_rt_function(const char *name))(void) {
+    void (*function)(void) = NULL;
+    for (size_t i = 0; i < ascend_rt_slot_count && function == NULL; ++i) {
+        if (strcmp(ascend_rt_slots[i].name, name) == 0) {
+            memcpy(&function, ascend_rt_slots[i].pointer, sizeof function);
+        }
+    }
+    return function;
+}
+
 aclError ascend_rt_no_op(void *first, void *second) {
     (void)first;
     (void)second;
@@ -117,37 +127,24 @@ void ascend_rt_discard_capsule(void *capsule) {
  * for a snapshot, may never answer. So another thread makes the call: always the same one, because a thread has a
  * current context. It is no thread of Python's, which starts none when the interpreter ends. */
 
-/* The function of that name as the table has it: the library's, or the default. */
-static void (*function_of(const char *name))(void) {
-    void (*function)(void) = NULL;
-    for (size_t i = 0; i < ascend_rt_slot_count && function == NULL; ++i) {
-        if (strcmp(ascend_rt_slots[i].name, name) == 0) {
-            memcpy(&function, ascend_rt_slots[i].pointer, sizeof function);
-        }
-    }
-    return function;
-}
-
-#define IN_TABLE(name) ((__typeof__(name) *)function_of(#name))
-
 static aclError set_context(uint64_t context) {
-    return IN_TABLE(aclrtSetCurrentContext)((aclrtContext)(uintptr_t)context);
+    return ASCEND_RT_IN_TABLE(aclrtSetCurrentContext)((aclrtContext)(uintptr_t)context);
 }
 static aclError destroy_context(uint64_t context) {
-    return IN_TABLE(aclrtDestroyContext)((aclrtContext)(uintptr_t)context);
+    return ASCEND_RT_IN_TABLE(aclrtDestroyContext)((aclrtContext)(uintptr_t)context);
 }
-static aclError set_device(uint64_t device) { return IN_TABLE(aclrtSetDevice)((int32_t)device); }
-static aclError reset_device(uint64_t device) { return IN_TABLE(aclrtResetDevice)((int32_t)device); }
+static aclError set_device(uint64_t device) { return ASCEND_RT_IN_TABLE(aclrtSetDevice)((int32_t)device); }
+static aclError reset_device(uint64_t device) { return ASCEND_RT_IN_TABLE(aclrtResetDevice)((int32_t)device); }
 static aclError synchronize(uint64_t timeout_ms) {
-    return IN_TABLE(aclrtSynchronizeDeviceWithTimeout)((int32_t)timeout_ms);
+    return ASCEND_RT_IN_TABLE(aclrtSynchronizeDeviceWithTimeout)((int32_t)timeout_ms);
 }
 static aclError finalize_reference(uint64_t unused) {
     (void)unused;
-    return IN_TABLE(aclFinalizeReference)(NULL);
+    return ASCEND_RT_IN_TABLE(aclFinalizeReference)(NULL);
 }
 static aclError finalize(uint64_t unused) {
     (void)unused;
-    return IN_TABLE(aclFinalize)();
+    return ASCEND_RT_IN_TABLE(aclFinalize)();
 }
 
 typedef aclError (*limited_call)(uint64_t argument);
@@ -187,7 +184,7 @@ static void *make_limited_calls(void *unused) {
         const uint64_t argument = limited.argument;
         pthread_mutex_unlock(&limited.mutex);
         const aclError code = call(argument);
-        const char *text = code != ACL_SUCCESS ? IN_TABLE(aclGetRecentErrMsg)() : NULL;
+        const char *text = code != ACL_SUCCESS ? ASCEND_RT_IN_TABLE(aclGetRecentErrMsg)() : NULL;
         pthread_mutex_lock(&limited.mutex);
         limited.code = code;
         snprintf(limited.text, sizeof limited.text, "%s", text != NULL ? text : "");

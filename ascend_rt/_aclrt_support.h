@@ -16,6 +16,10 @@ typedef struct ascend_rt_slot {
 extern ascend_rt_slot ascend_rt_slots[];
 extern const size_t ascend_rt_slot_count;
 
+/* The function of that name as the table has it: the library's, or the default. */
+void (*ascend_rt_function(const char *name))(void);
+#define ASCEND_RT_IN_TABLE(name) ((__typeof__(name) *)ascend_rt_function(#name))
+
 /* Defined by cffi: enter Python with the argument of a host function, or with a call of an allocator or a kernel. */
 void ascend_rt_python_host_func(void *args);
 void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
@@ -49,6 +53,25 @@ aclError ascend_rt_no_op(void *first, void *second);
 /* Queries without an output that Python would have to allocate: the status, or the negative code of a failure. */
 int ascend_rt_event_status(void *event);
 int ascend_rt_stream_status(void *stream);
+
+/* A task that has failed, as the runtime tells exception callbacks. */
+typedef struct ascend_rt_failed_task {
+    uint64_t number; /* of the failure in this process, from 1 */
+    uint32_t task;   /* the runtime's numbers; UINT32_MAX where the whole device failed */
+    uint32_t stream;
+    uint32_t thread; /* that submitted it */
+    uint32_t device;
+    uint32_t code;
+    char kernel[256]; /* the name of its function; "" for other tasks, or if the library does not tell */
+} ascend_rt_failed_task;
+
+/* The exception callback that notes failed tasks: the newest ones. */
+extern const aclrtExceptionInfoCallback ascend_rt_exception_entry;
+/* How many have failed so far. */
+uint64_t ascend_rt_failed_task_count(void);
+/* The newest one of a stream of a device with a number above that one; UINT32_MAX: any device, or any stream. Returns
+ * whether there is one. */
+int ascend_rt_find_failed_task(uint64_t above, uint32_t device, uint32_t stream, ascend_rt_failed_task *found);
 
 /* The host function to launch: passes its argument to Python while the gate is open. */
 extern const aclrtHostFunc ascend_rt_host_func_entry;

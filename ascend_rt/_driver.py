@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ascend_rt._aclrt import Lib
     from ascend_rt._choice import Choice
     from ascend_rt.backends.cann import Attempt
+    from ascend_rt.errors import FailedTask
 
 ffi: Any = _aclrt.ffi
 _raw: Any = _aclrt.lib
@@ -163,14 +164,16 @@ def usable() -> bool:
 
 
 def check(code: int, function: str) -> None:
-    """Raise the exception for a failed call; the runtime's text is read at once, on the same thread.
-
-    On hot paths ask ``if code:`` first.
-    """
+    """Raise the exception for a failed call. On hot paths ask ``if code:`` first."""
     if code:
-        text = _raw.aclGetRecentErrMsg()  # NULL from a library without it
-        message = "" if text == ffi.NULL else ffi.string(text).decode(errors="replace").strip()
-        raise _noted(error_for(code, function, message))  # no variable: with the traceback it would be a cycle
+        raise failure(code, function)  # no variable: with the traceback it would be a cycle
+
+
+def failure(code: int, function: str, task: FailedTask | None = None) -> AclError:
+    """Return the exception for a failed call; the runtime's text is read at once, on the same thread."""
+    text = _raw.aclGetRecentErrMsg()  # NULL from a library without it
+    message = "" if text == ffi.NULL else ffi.string(text).decode(errors="replace").strip()
+    return _noted(error_for(code, function, message, task))
 
 
 def _noted(error: AclError) -> AclError:

@@ -12,7 +12,8 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ascend_rt import _captured
-from ascend_rt._driver import address, call, check, lib
+from ascend_rt._driver import address, call, check, failure, lib
+from ascend_rt._failures import ANY, Work, is_of_a_task, newest
 from ascend_rt.errors import AclError, OutOfMemory
 from ascend_rt.event import Event
 
@@ -45,19 +46,20 @@ class InFlight:
     an interrupt loses nothing, because nothing is removed earlier; what is submitted meanwhile goes to a later batch.
     """
 
-    __slots__ = ("__weakref__", "_batches", "_handle")
+    __slots__ = ("__weakref__", "_batches", "_handle", "work")
 
-    def __init__(self, handle: Any) -> None:
+    def __init__(self, handle: Any, device: int) -> None:
         self._handle = handle
         self._batches = deque([_Batch()])  # the last one is open
+        self.work = Work(handle, device)
 
     @classmethod
-    def of(cls, handle: Any) -> InFlight:
+    def of(cls, handle: Any, device: int = ANY) -> InFlight:
         """Return what a stream uses, which all Python objects of the stream share."""
         stream = address(handle)
         found = _of_stream.get(stream)
         if found is None:
-            new = cls(handle)
+            new = cls(handle, device)
             found = _of_stream.setdefault(stream or -id(new), new)  # NULL is another stream in each context
         return found
 
@@ -138,11 +140,24 @@ def _complete(batches: Batches) -> Batches:
     return batches[:done]
 
 
-def drop_done() -> None:
-    """Release the batches of all streams whose tasks have completed; does not wait."""
-    for in_flight in _of_streams():
+def drop_done() -> bool:
+    """Release the batches of all streams whose tasks have completed; does not wait. False: there was nothing."""
+    streams = (*_of_streams(), *tuple(_unfinished))
+    before = sum(map(len, streams))
+    for in_flight in streams:
         in_flight.drop_done()
     _drop_unfinished()
+    return sum(map(len, streams)) < before
+
+
+def failure_of_all(code: int, function: str, device: int) -> AclError:
+    """Return what the synchronization of a device failed with; it has told the failures of all streams."""
+    task = newest(0, device, ANY)
+    error = failure(code, function, task if task is not None and task.code == code else None)
+    if is_of_a_task(error):
+        for in_flight in _of_streams():
+            in_flight.work = in_flight.work.next_after_all()
+    return error
 
 
 def keep_for_ever() -> None:
@@ -172,5 +187,6 @@ def allocate_memory(function: str, *arguments: Any) -> None:
     try:
         call(function, *arguments)
     except OutOfMemory:
-        drop_done()
+        if not drop_done():
+            raise
         call(function, *arguments)

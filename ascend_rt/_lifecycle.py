@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ascend_rt import _failures
 from ascend_rt._driver import call, call_within, check, ffi, lib, refuse_calls, shutdown, supports, usable
 from ascend_rt.errors import AclError, AclWarning
 
@@ -80,6 +81,7 @@ def initialize() -> None:
         _is_initialiser = code != lib.ACL_ERROR_REPEAT_INITIALIZE
         if _is_initialiser:
             check(code, "aclInit")
+        _failures.listen()
         atexit.register(_give_back)
         _initialized = True
 

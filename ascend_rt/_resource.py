@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from ascend_rt._driver import address, usable
 from ascend_rt._lifecycle import HOST, Home
-from ascend_rt.errors import AclError, AclWarning, ClosedError, RuntimeClosed
+from ascend_rt.errors import AclError, AclWarning, ClosedError, RuntimeClosed, TaskFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,8 +104,10 @@ class Resource:
         try:
             self.close()
         except AclError as failure:
-            if error is None:
-                raise
+            if isinstance(error, AclError) and error.code == failure.code:
+                return  # told already
+            if error is None or (isinstance(error, Exception) and isinstance(failure, TaskFailed)):
+                raise  # Python chains the block's own error
             message = f"while a {self._what} was closed after an error: {failure}"
             warnings.warn(message, AclWarning, stacklevel=2, source=self)
 

@@ -16,7 +16,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -24,6 +24,7 @@ import numpy as np
 
 from ascend_rt._driver import library
 from ascend_rt.device import Device
+from ascend_rt.errors import AclError, TaskFailed, Timeout
 from ascend_rt.event import Event
 from ascend_rt.memory import Buffer, PinnedBuffer
 from ascend_rt.stream import Stream
@@ -33,6 +34,7 @@ STAGES = ("host to device", "device to device", "device to host")
 
 _SLOTS = 2
 _LATENCY_ROUNDS = 2000
+_LOOK_MS = 100  # how often a wait looks for tasks that have failed
 _LONG_FILE = 256 << 20  # from here on a progress bar is worth it
 
 
@@ -104,11 +106,12 @@ class _Slot:
             a.wait(inside.done)
             to_host.copy(self.received[: self.nbytes], self._leaving[: self.nbytes], a)
 
-    def first_difference(self) -> int | None:
+    def first_difference(self, streams: tuple[Stream, ...]) -> int | None:
         """Wait for the chunk; return the offset in the file of the first byte that came back wrong."""
         if not self.nbytes:
             return None
-        self.stages[-1].done.synchronize()
+        _wait(self.stages[-1].done, streams)
+        _check(streams)
         for stage in self.stages:
             stage.count()
         sent, received = self.sent[: self.nbytes], self.received[: self.nbytes]
@@ -116,6 +119,41 @@ class _Slot:
         if np.array_equal(sent, received):
             return None
         return self.offset + int(np.flatnonzero(sent != received)[0])
+
+
+def _wait(awaited: Event | Stream, streams: tuple[Stream, ...]) -> None:
+    """Wait, but not for what will never come because a task has failed, such as a record that another stream awaits."""
+    while True:
+        try:
+            awaited.synchronize(timeout_ms=_LOOK_MS)
+            return
+        except Timeout:
+            _check(streams)
+
+
+def _check(streams: tuple[Stream, ...]) -> None:
+    for stream in streams:
+        stream.check()
+
+
+@contextmanager
+def _streams() -> Iterator[tuple[Stream, Stream]]:
+    """Open two streams; after an error their work is dropped, because it may wait for something that never comes."""
+    streams = a, b = Stream(), Stream()
+    try:
+        yield a, b
+        a.close()
+        b.close()
+    except TaskFailed:
+        raise
+    except AclError:  # it may be the consequence of a task that has failed, such as the record of an event
+        for stream in streams:
+            with suppress(Timeout):
+                stream.synchronize(timeout_ms=_LOOK_MS)
+        raise
+    finally:
+        for stream in streams:
+            stream.close(force=True)
 
 
 def run(path: str, *, as_json: bool = False, chunk_bytes: int = 4 << 20) -> int:
@@ -166,14 +204,14 @@ def _stream_file(file: BinaryIO, chunk_bytes: int, report: Report, advance: Call
 
     def finish(slot: _Slot) -> None:
         nbytes = slot.nbytes
-        difference = slot.first_difference()
+        difference = slot.first_difference((a, b))
         if report.first_difference is None:
             report.first_difference = difference
         report.bytes += nbytes
         advance(nbytes)
 
     begin = time.perf_counter()
-    with Stream() as a, Stream() as b:
+    with _streams() as (a, b):
         offset = 0
         while True:
             slot, previous = slots[report.chunks % _SLOTS], slots[(report.chunks - 1) % _SLOTS]
@@ -196,11 +234,11 @@ def _stream_file(file: BinaryIO, chunk_bytes: int, report: Report, advance: Call
 
 def measure_latency(rounds: int = _LATENCY_ROUNDS) -> dict[str, dict[str, float]]:
     """Return median and 99th percentile, in microseconds, of record, wait and synchronize on idle streams."""
-    with Stream() as a, Stream() as b, Event() as event:
+    with _streams() as (a, b), Event() as event:
         steps: dict[str, Callable[[], object]] = {
             "record": lambda: event.record(a),
             "wait": lambda: b.wait(event),
-            "synchronize": b.synchronize,
+            "synchronize": lambda: _wait(b, (a, b)),
         }
         times: dict[str, list[int]] = {name: [] for name in steps}
         for _ in range(rounds):

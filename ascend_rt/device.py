@@ -153,17 +153,20 @@ class Device:
         ------
         Timeout
             The streams were not done in time; they keep running.
+        TaskFailed
+            A task of one of the streams failed; reported once, of several the first one.
 
         Notes
         -----
-        ``aclrtSynchronizeDevice``, ``aclrtSynchronizeDeviceWithTimeout``; blocking, without the GIL. Reports a failure
-        of an earlier task once.
+        ``aclrtSynchronizeDevice``, ``aclrtSynchronizeDeviceWithTimeout``; blocking, without the GIL.
         """
         with nullcontext() if self._is_current else self:
             if timeout_ms is None:
-                call("aclrtSynchronizeDevice")
+                name, code = "aclrtSynchronizeDevice", lib.aclrtSynchronizeDevice()
             else:
-                call("aclrtSynchronizeDeviceWithTimeout", timeout_ms)
+                name, code = "aclrtSynchronizeDeviceWithTimeout", lib.aclrtSynchronizeDeviceWithTimeout(timeout_ms)
+            if code:
+                raise _in_flight.failure_of_all(code, name, self._id)
         _in_flight.drop_done()
 
     @property

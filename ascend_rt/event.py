@@ -12,6 +12,7 @@ from ascend_rt._resource import Resource
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from ascend_rt._failures import Work
     from ascend_rt.enums import EventFlag
     from ascend_rt.stream import Stream
 
@@ -52,7 +53,8 @@ class Event(Resource):
     gets what it waits for.
     """
 
-    __slots__ = ("_has_time",)
+    __slots__ = ("_has_time", "_work")
+    _work: Work | None  # that the newest record is in; None if there is none, or it was not made here
     _what = "event"
 
     def __init__(self, *, timing: bool = False, manual_reset: bool = False) -> None:
@@ -79,6 +81,7 @@ class Event(Resource):
         _lifecycle.initialize()
         event = cls.__new__(cls)
         event._has_time = True  # unknown: let the runtime judge
+        event._work = None
         event._borrow(ffi.cast("aclrtEvent", check_address(handle)))
         return event
 
@@ -94,6 +97,7 @@ class Event(Resource):
         if code:
             check(code, name)
         self._has_time = flags is None or bool(flags & _TIME_LINE)
+        self._work = None
         self._own(out[0])
 
     def record(self, stream: Stream) -> None:
@@ -107,6 +111,7 @@ class Event(Resource):
         code = lib.aclrtRecordEvent(self._handle, stream._handle)
         if code:
             check(code, "aclrtRecordEvent")
+        self._work = stream._in_flight.work
 
     def reset(self, stream: Stream) -> None:
         """Close a ``manual_reset`` event again, in the order of the stream (``aclrtResetEvent``; enqueues only).
@@ -122,11 +127,22 @@ class Event(Resource):
 
     @property
     def is_done(self) -> bool:
-        """Whether the newest record is complete (``aclrtQueryEventStatus``); does not block, needs no context."""
+        """Whether the newest record is complete (``aclrtQueryEventStatus``); does not block, needs no context.
+
+        Raises
+        ------
+        TaskFailed
+            It is, and a task of its stream has failed, as in :meth:`synchronize`.
+        """
         status = lib.ascend_rt_event_status(self._handle)
         if status < 0:
             check(-status, "aclrtQueryEventStatus")
-        return bool(status == _COMPLETE)
+        if status != _COMPLETE:
+            return False
+        work = self._work
+        if work is not None and work.seen != lib.ascend_rt_failed_task_count():
+            work.check("aclrtQueryEventStatus")
+        return True
 
     def synchronize(self, timeout_ms: int | None = None) -> None:
         """Wait until the newest record is complete; at once if there is none.
@@ -142,6 +158,9 @@ class Event(Resource):
             The record was not complete in time.
         StreamAborted
             The recording stream was aborted meanwhile.
+        TaskFailed
+            A task of the stream has failed, since the stream told its last failure before the record. The runtime's own
+            functions do not tell that of an event. It may be a task behind the record; the stream will tell it too.
 
         Notes
         -----
@@ -153,6 +172,9 @@ class Event(Resource):
                 check(code, "aclrtSynchronizeEvent")
         else:
             call("aclrtSynchronizeEventWithTimeout", self._handle, timeout_ms)
+        work = self._work
+        if work is not None and work.seen != lib.ascend_rt_failed_task_count():
+            work.check("aclrtSynchronizeEvent")
 
     def elapsed_time(self, end: Event) -> float:
         """Return the time from this event's record to the record of another, in milliseconds.

@@ -320,7 +320,7 @@ def capture(stream: Stream, mode: CaptureMode) -> Iterator[Graph]:
         call("aclmdlRICaptureEnd", stream._handle, out)
     except AclError as error:
         failures = tuple(captured.failures)
-        raise CaptureError(error.code, error.function, error.message, failures) from error
+        raise CaptureError(error.code, error.function, error.message, failures=failures) from error
     graph._put_back(out[0])
 
 

@@ -8,12 +8,12 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _lifecycle, allocator, callback
-from ascend_rt._driver import address, call, check, check_address, ffi, lib, usable
+from ascend_rt import _captured, _failures, _lifecycle, allocator, callback
+from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, usable
 from ascend_rt._in_flight import InFlight
 from ascend_rt._resource import Resource
 from ascend_rt.context import current_handle, home, switched
-from ascend_rt.errors import AclError, AclWarning, RuntimeClosed
+from ascend_rt.errors import AclError, AclWarning, RuntimeClosed, Timeout
 from ascend_rt.event import Event
 from ascend_rt.graph import capture
 
@@ -67,8 +67,9 @@ class Stream(Resource):
         context = current_handle()
         out = ffi.new("aclrtStream *")
         call("aclrtCreateStreamWithConfig", out, min(max(priority, 0), _LOWEST_PRIORITY), int(flags))
-        self._prepare(out[0], context)
-        self._own(out[0], home())
+        created_in = home()
+        self._prepare(out[0], context, created_in.era.device_id)
+        self._own(out[0], created_in)
         _lifecycle.close_deferred()
 
     @classmethod
@@ -91,9 +92,9 @@ class Stream(Resource):
         call("aclrtCtxGetCurrentDefaultStream", out)
         return cls.from_handle(address(out[0]))
 
-    def _prepare(self, handle: Any, context: Any) -> None:
+    def _prepare(self, handle: Any, context: Any, device: int = _failures.ANY) -> None:
         self._context = context
-        self._in_flight = InFlight.of(handle)
+        self._in_flight = InFlight.of(handle, device)
 
     # --- ordering ----------------------------------------------------------------------------------------------------
 
@@ -104,6 +105,7 @@ class Stream(Resource):
         code = lib.aclrtRecordEvent(event._handle, self._handle)
         if code:
             check(code, "aclrtRecordEvent")
+        event._work = self._in_flight.work
         return event
 
     def wait(self, other: Event | Stream, timeout_s: int | None = None) -> None:
@@ -182,7 +184,7 @@ class Stream(Resource):
             The stream was not done in time; it keeps running, call again.
         StreamAborted
             The stream was aborted meanwhile.
-        AclError
+        TaskFailed
             A task of the stream failed; reported once.
 
         Notes
@@ -194,21 +196,62 @@ class Stream(Resource):
             code = lib.aclrtSynchronizeStream(self._handle)
         else:
             code = lib.aclrtSynchronizeStreamWithTimeout(self._handle, timeout_ms)
-        if code:
-            check(code, "aclrtSynchronizeStream" if timeout_ms is None else "aclrtSynchronizeStreamWithTimeout")
+        if code or _failures.untold:
+            self._look_at(code, "aclrtSynchronizeStream" if timeout_ms is None else "aclrtSynchronizeStreamWithTimeout")
         if ended:
             self._in_flight.drop(ended)
 
+    def _look_at(self, code: int, function: str) -> None:
+        """Raise what a synchronization has answered."""
+        error = self._failure(self._handle, code, function)
+        if error is not None:
+            raise error
+
+    def _failure(self, handle: Any, code: int, function: str) -> AclError | None:
+        """Return what a synchronization failed with; events that were recorded before tell a failed task too now."""
+        work = self._in_flight.work
+        untold = _failures.untold.pop(address(handle), None)
+        error = failure(code, function, work.failed_task(code)) if code else untold
+        if error is not None and _failures.is_of_a_task(error):
+            self._in_flight.work = work.next_after(error)
+        return error
+
     @property
     def is_done(self) -> bool:
-        """Whether all work enqueued so far is done (``aclrtStreamQuery``); does not block."""
+        """Whether all work enqueued so far is done (``aclrtStreamQuery``); does not block.
+
+        Raises
+        ------
+        TaskFailed
+            It is, and a task has failed; the next synchronization raises it too.
+        """
         status = lib.ascend_rt_stream_status(self._handle)
         if status < 0:
             check(-status, "aclrtStreamQuery")
         if status != _COMPLETE:
             return False
         self._in_flight.drop_done()
+        self.check()
         return True
+
+    def check(self) -> None:
+        """Raise what a task of this stream has failed with, if no synchronization has told it; does not wait.
+
+        The failure stays known: the next synchronization raises it too.
+
+        Raises
+        ------
+        TaskFailed
+            A task has failed. A library without ``aclrtExceptionInfoCallbackRegister`` tells that only of a stream that
+            has no work left.
+
+        Notes
+        -----
+        Calls no C function as long as no task of the process has failed.
+        """
+        work = self._in_flight.work
+        if work.seen != lib.ascend_rt_failed_task_count():
+            work.check("aclrtStreamQuery")
 
     def launch_host_func(self, function: Callable[..., object], /, *arguments: Any, **keywords: Any) -> None:
         """Call a Python function when the work enqueued so far is done; later work of the stream waits for it.
@@ -269,6 +312,8 @@ class Stream(Resource):
         ------
         RuntimeError
             A function that was launched on a stream wants to close one.
+        TaskFailed
+            A task of the stream has failed, and no synchronization has told it. The stream is closed.
         AclError
             The stream could not be destroyed; it stays open and may be closed again.
         """
@@ -282,12 +327,33 @@ class Stream(Resource):
             return
         ended, launched = self._in_flight.end_batch(), callback.launched(handle)
         try:
+            failed = None if force else self._finish(handle)
             self._destroy(handle, force)
-        except AclError:
+        except BaseException:
             self._put_back(handle)
             raise
         self._in_flight.drop(ended)
         callback.drop(launched)
+        if failed is not None:
+            raise failed
+
+    def _finish(self, handle: Any, timeout_ms: int = -1) -> AclError | None:
+        """Wait for the work; return what a task has failed with, or that the time was too short.
+
+        Destroying the stream would wait too, but say nothing. Other errors are left to the destruction.
+        """
+        if self._home.era.is_over or (_captured.active and _captured.graph_of(handle)):
+            return None
+        synchronize = lib.aclrtSynchronizeStreamWithTimeout
+        code = synchronize(handle, timeout_ms)
+        if code in _ANOTHER_CONTEXT:
+            with switched(self._context):
+                code = synchronize(handle, timeout_ms)
+        if code and code == self._in_flight.work.told and code == synchronize(handle, timeout_ms):
+            return None  # it stays: the stream is in STOP mode, and has told it
+        error = self._failure(handle, code, "aclrtSynchronizeStreamWithTimeout")
+        is_told = error is not None and (_failures.is_of_a_task(error) or isinstance(error, Timeout))
+        return error if is_told else None
 
     def _destroy(self, handle: Any, force: bool = False) -> None:
         allocator.forget_stream(handle)
@@ -320,14 +386,12 @@ class Stream(Resource):
             warnings.warn(f"while a stream was discarded: {error}", AclWarning, stacklevel=2, source=self)
 
     def _discard(self) -> None:
-        synchronize = lib.aclrtSynchronizeStreamWithTimeout
-        code = synchronize(self._handle, _DISCARD_MS)
-        if code == lib.ACL_ERROR_RT_CONTEXT_NULL:  # discarded in a thread that never had one
-            with switched(self._context):
-                code = synchronize(self._handle, _DISCARD_MS)
-        if code == lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT:
+        failed = self._finish(self._handle, _DISCARD_MS)
+        if failed is not None and failed.code == lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT:
             message = f"{self!r} was discarded while it waited for something; its work is dropped"
             warnings.warn(message, AclWarning, stacklevel=3, source=self)
             self.close(force=True)
-        else:
-            self.close()
+            return
+        self.close()
+        if failed is not None:
+            raise failed

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from types import TracebackType
 
+from ascend_rt.errors import DeviceLost, TaskFailed
 from ascend_rt.event import Event
 from ascend_rt.stream import Stream
 
@@ -37,7 +39,8 @@ class Latch:
         """Let the stream go on. Releasing twice is allowed."""
         if not self._releaser.is_closed:
             self._gate.record(self._releaser)
-            self._releaser.close()
+            with suppress(TaskFailed, DeviceLost):  # of another stream, which tells it: in STOP mode all of them do
+                self._releaser.close()
             self._gate.close()
 
     def __enter__(self) -> Latch:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ascend_rt import demo
+from ascend_rt import Stream, demo
 
 
 def run_demo(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -54,17 +54,30 @@ def test_a_wrong_byte_is_a_failure_that_says_where(tmp_path: Path, monkeypatch: 
     file.write_bytes(bytes(3 << 20))
 
     class Broken(demo._Slot):
-        def first_difference(self) -> int | None:
+        def first_difference(self, streams: tuple[Stream, ...]) -> int | None:
             if self.nbytes and self.offset == 1 << 20:
                 self.stages[-1].done.synchronize()
                 self.received[5] = 99
-            return super().first_difference()
+            return super().first_difference(streams)
 
     monkeypatch.setattr(demo, "_Slot", Broken)
     printed: list[str] = []
     monkeypatch.setattr("builtins.print", printed.append)
     assert demo.run(str(file), chunk_bytes=1 << 20) == 1
     assert f"FAIL      the byte at {(1 << 20) + 5} came back different" in printed[0]
+
+
+# The copies of the stages, their records, and the tasks of the latency's measurement behind them.
+@pytest.mark.parametrize("nth", [*range(1, 14), 500])
+def test_a_task_that_fails_is_named_and_not_waited_for(nth: int, tmp_path: Path) -> None:
+    file = tmp_path / "any"
+    file.write_bytes(bytes(4096))
+    ended = run_demo(str(file), "--backend", "sim", cwd=tmp_path, ASCEND_RT_SIM_FAULTS=f"task:*:{nth}=507015")
+    assert ended.returncode == 1
+    assert "PASS" not in ended.stdout
+    assert "507015 ACL_ERROR_RT_AICORE_EXCEPTION" in ended.stderr
+    assert "failed: task" in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 def test_bad_files(tmp_path: Path) -> None:

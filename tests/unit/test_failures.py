@@ -172,9 +172,9 @@ calls = {
 }
 print({name: code for name, arguments in calls.items() if (code := getattr(lib, name)(*arguments)) != 507010})
 print(ffi.string(lib.aclGetRecentErrMsg()).decode())
-a.close(), b.close(), old.close()
+print(code_of(a.close), code_of(b.close), a.is_closed, code_of(old.close))
 """,
-        ["{}", "aclrtGetStreamAvailableNum: device 0 is lost"],
+        ["{}", "aclrtGetStreamAvailableNum: device 0 is lost", "507010 507010 True 0"],
     ),
     "a reset ends the loss": (
         """

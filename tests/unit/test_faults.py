@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from support.programs import BEGINNING
 
@@ -348,3 +351,53 @@ print(ask())
 """
     # The wait status is that of the calling thread's context, the others are those of the record's.
     assert lines(run, code) == ["[0, 0, 507015, 0]", "[0, 0, 0, 0]"]
+
+
+# A row of the table in docs/simulator.md -> a program that shows its effect, with `FAULT` where the fault is caused,
+# and what it prints. The stream is number 2.
+EFFECTS = {
+    "the nth call of a function answers a code": (
+        "FAULT\nprint([code_of(Buffer, 64) for _ in range(4)])",
+        "[0, 0, 207018, 0]",
+    ),
+    "the nth task of a stream fails": (
+        "FAULT\nprint([code_of(lambda: stream.record().synchronize()) for _ in range(3)], code_of(stream.synchronize))",
+        "[0, 507015, 507015] 507015",
+    ),
+    "tasks start later": (
+        "FAULT\nevent = stream.record()\nprint(event.is_done)\nevent.synchronize()\nprint(event.is_done)",
+        "False\nTrue",
+    ),
+    "a device is lost, until it is reset": (
+        "FAULT\nprint(code_of(Device(1).set_current), code_of(device.set_current))",
+        "507010 0",
+    ),
+    "a resource is scarce": (
+        "FAULT\nstreams = []\nprint([code_of(lambda: streams.append(Stream())) for _ in range(4)])",
+        None,
+    ),
+}
+
+
+def documented_faults() -> list[tuple[str, str, str]]:
+    text = (Path(__file__).parents[2] / "docs" / "simulator.md").read_text(encoding="utf-8")
+    return re.findall(r"^\| ([^|]+) \| `(\w+\([^`]*\))` \| `aclsim\w+` \| `([^`]+)` \|$", text, re.MULTILINE)
+
+
+def test_the_documented_faults_are_those_that_are_tried() -> None:
+    assert [row[0] for row in documented_faults()] == list(EFFECTS)
+
+
+@pytest.mark.parametrize("row", documented_faults(), ids=lambda row: row[0])
+@pytest.mark.parametrize("way", ["Python", "the environment"])
+def test_a_documented_fault_has_its_effect(run, row: tuple[str, str, str], way: str) -> None:
+    name, call, entry = row
+    program, expected = EFFECTS[name]
+    program = program.replace("FAULT", f"sim.{call}" if way == "Python" else "")
+    variables = {} if way == "Python" else {"ASCEND_RT_SIM_FAULTS": entry.replace("STREAM_ID", "2")}
+    printed = "\n".join(lines(run, program, ASCEND_RT_SIM_DEVICES="2", **variables))
+    if expected is None:  # how many streams the program has already differs
+        assert "0, " in printed
+        assert "2070" in printed
+    else:
+        assert printed == expected

@@ -193,7 +193,7 @@ def test_what_a_stream_uses_that_cannot_be_destroyed_is_kept(
             for name in ("aclrtDestroyStream", "aclrtDestroyStreamForce"):
                 patch.setattr(lib, name, lambda handle: 507899)
             with pytest.raises(AclError, match="507899"):
-                failing.close()
+                failing.close(force=True)
             assert not failing.is_done  # still open
             assert alive(kept) == [kept]
             with pytest.warns(AclWarning) as told:

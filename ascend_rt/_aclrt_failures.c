@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tasks that have failed. They are noted here and not in Python, because the runtime may tell them on any thread and at
+ * any time, with its own locks held or while the interpreter ends. */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "_aclrt_support.h"
+
+enum { KEPT = 256 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static ascend_rt_failed_task newest[KEPT]; /* number n is at n % KEPT */
+static atomic_uint_fast64_t count;
+
+static void name_kernel(const aclrtExceptionInfo *info, char *name, size_t size) {
+    aclrtFuncHandle function = NULL;
+    const aclError code = ASCEND_RT_IN_TABLE(aclrtGetFuncHandleFromExceptionInfo)(info, &function);
+    if (code != ACL_SUCCESS || function == NULL ||
+        ASCEND_RT_IN_TABLE(aclrtGetFunctionName)(function, (uint32_t)size, name) != ACL_SUCCESS) {
+        name[0] = '\0';
+    }
+}
+
+static void note_failed_task(aclrtExceptionInfo *info) {
+    ascend_rt_failed_task task = {
+        .task = ASCEND_RT_IN_TABLE(aclrtGetTaskIdFromExceptionInfo)(info),
+        .stream = ASCEND_RT_IN_TABLE(aclrtGetStreamIdFromExceptionInfo)(info),
+        .thread = ASCEND_RT_IN_TABLE(aclrtGetThreadIdFromExceptionInfo)(info),
+        .device = ASCEND_RT_IN_TABLE(aclrtGetDeviceIdFromExceptionInfo)(info),
+        .code = ASCEND_RT_IN_TABLE(aclrtGetErrorCodeFromExceptionInfo)(info),
+    };
+    name_kernel(info, task.kernel, sizeof task.kernel);
+    pthread_mutex_lock(&mutex);
+    task.number = count + 1;
+    newest[task.number % KEPT] = task;
+    count = task.number;
+    pthread_mutex_unlock(&mutex);
+}
+
+const aclrtExceptionInfoCallback ascend_rt_exception_entry = note_failed_task;
+
+uint64_t ascend_rt_failed_task_count(void) { return count; }
+
+static bool is_of(const ascend_rt_failed_task *task, uint32_t device, uint32_t stream) {
+    const bool is_on_device = device == UINT32_MAX || task->device == device;
+    return is_on_device && (stream == UINT32_MAX || task->stream == UINT32_MAX || task->stream == stream);
+}
+
+int ascend_rt_find_failed_task(uint64_t above, uint32_t device, uint32_t stream, ascend_rt_failed_task *found) {
+    bool is_found = false;
+    pthread_mutex_lock(&mutex);
+    for (uint64_t number = count; !is_found && number > above && number + KEPT > count; --number) {
+        is_found = is_of(&newest[number % KEPT], device, stream);
+        if (is_found) {
+            *found = newest[number % KEPT];
+        }
+    }
+    pthread_mutex_unlock(&mutex);
+    return is_found;
+}

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which tasks have failed, and which of it a program has been told.
+
+The runtime reports the failure of a task once, at the next synchronization of its stream, and never through an event
+(docs/semantics/events_streams_sync.md, section 1). So each stream has a :class:`Work`, which ends with such a report,
+and an event remembers the work that it was recorded in: if that has failed, the event says so.
+
+The runtime tells an exception callback what has failed; it is in C and keeps a list (``_aclrt_failures.c``). A library
+that has no such callback is asked by a synchronization of the stream, once that is idle.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ascend_rt._driver import address, call, ffi, lib
+from ascend_rt.errors import AclError, DeviceLost, FailedTask, NotSupported, TaskFailed, error_for
+
+ANY = 0xFFFFFFFF
+_FAILED_TASK = ffi.typeof("ascend_rt_failed_task *")
+_STREAM_COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
+
+_is_listening = False
+
+untold: dict[int, AclError] = {}
+"""What a stream has told an event's question, by its handle: a synchronization of the stream has still to raise it."""
+
+
+def listen() -> None:
+    """Note the tasks that fail from now on, if the library tells."""
+    global _is_listening
+    try:
+        call("aclrtExceptionInfoCallbackRegister", lib.ascend_rt_exception_entry)
+    except NotSupported:  # only newer releases have a list of callbacks; the single one is the program's
+        return
+    _is_listening = True
+
+
+class Work:
+    """What a stream does from one report of a failed task to the next."""
+
+    __slots__ = ("_device", "_failure", "_stream", "seen", "told")
+
+    def __init__(self, stream: Any, device: int = ANY, told: int = 0) -> None:
+        self._stream = stream
+        self._device = device
+        self.told = told  # the code of the failure that the stream has reported before; in STOP mode it stays
+        self._failure: AclError | None = None
+        # How many failures of the process were looked at; without a callback no number, so that every look is one.
+        self.seen: int = lib.ascend_rt_failed_task_count() if _is_listening else -1
+
+    def check(self, function: str) -> None:
+        """Raise the failure of a task of this work, if one is known; it stays known."""
+        if self._failure is None:
+            self._failure = self._look(function)
+        if self._failure is not None:
+            failure = self._failure
+            raise error_for(failure.code, function, failure.message.removeprefix(f"{failure.function}: "), failure.task)
+
+    def next_after(self, failure: AclError) -> Work:
+        """End this work, because its failure was reported, and return the one that begins."""
+        self._failure = failure
+        return Work(self._stream, self._device, failure.code)
+
+    def next_after_all(self) -> Work:
+        """Return the work that goes on after a synchronization of all streams: a new one, if this has failed."""
+        failure = self._failure or (self._look("aclrtSynchronizeDevice") if _is_listening else None)
+        return self if failure is None else self.next_after(failure)
+
+    def failed_task(self, code: int) -> FailedTask | None:
+        """Return the failed task that a synchronization of the stream reports with a code, if it is one.
+
+        In STOP mode that may be a task of another stream of the context.
+        """
+        for stream in (self._stream_id(), ANY):
+            task = newest(max(self.seen, 0) if stream != ANY else 0, self._device, stream)
+            if task is not None and task.code == code:
+                return task
+        return None
+
+    def _look(self, function: str) -> AclError | None:
+        if not _is_listening:
+            return self._ask(function)
+        count = lib.ascend_rt_failed_task_count()
+        task = newest(max(self.seen, 0), self._device, self._stream_id())
+        if task is None:
+            self.seen = count
+            return None
+        return error_for(task.code, function, "", task)
+
+    def _ask(self, function: str) -> AclError | None:
+        if lib.ascend_rt_stream_status(self._stream) != _STREAM_COMPLETE:
+            lib.aclGetRecentErrMsg()  # discard the text: it may be destroyed, and told when it was closed
+            return None
+        code = lib.aclrtSynchronizeStream(self._stream)
+        if not code:
+            return None
+        failure = untold[address(self._stream)] = error_for(code, function)
+        return failure
+
+    def _stream_id(self) -> int:
+        out = ffi.new("int32_t *")
+        if lib.aclrtStreamGetId(self._stream, out):
+            lib.aclGetRecentErrMsg()  # discard the text: the stream is gone
+            return ANY - 1
+        return int(out[0])
+
+
+def newest(above: int, device: int, stream: int) -> FailedTask | None:
+    """Return the newest failed task of a stream of a device, of those that failed after so many others."""
+    found = ffi.new(_FAILED_TASK)
+    if not lib.ascend_rt_find_failed_task(above, device, stream, found):
+        return None
+    kernel = ffi.string(found.kernel).decode(errors="replace")
+    return FailedTask(found.task, found.stream, found.device, found.thread, found.code, kernel)
+
+
+def is_of_a_task(error: AclError) -> bool:
+    """Whether an error of a synchronization reports a task that has failed, and not the synchronization itself."""
+    return error.task is not None or isinstance(error, (TaskFailed, DeviceLost))

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whoever looks at a stream or an event hears of a task that has failed, and of each failure once."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from ascend_rt import (
+    AclError,
+    AclWarning,
+    AscendError,
+    Buffer,
+    ClosedError,
+    Device,
+    Event,
+    FailedTask,
+    ForkedProcess,
+    LibraryError,
+    RuntimeClosed,
+    Stream,
+    TaskFailed,
+    _failures,
+    copy_async,
+    sim,
+)
+from ascend_rt.memory import PinnedBuffer
+from ascend_rt.testing import Latch
+
+CODE = 507015
+
+
+@pytest.fixture(params=["told by a callback", "found by asking"])
+def _library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a test as on a library that has exception callbacks, and as on an older one, which must be asked."""
+    monkeypatch.setattr(_failures, "_is_listening", request.param == "told by a callback")
+
+
+@pytest.fixture
+def copies(device: Device, _library: None) -> Iterator[Callable[[Stream], None]]:
+    """Enqueue copies that fail."""
+    to, source = Buffer(64), PinnedBuffer(64)
+
+    def copy(stream: Stream) -> None:
+        sim.fail_task(CODE, stream)
+        copy_async(to, source, stream)
+
+    yield copy
+    to.close()
+
+
+def told(function: Callable[[], Any]) -> int:
+    """Return the code of the failed task that a function raises, or 0."""
+    try:
+        function()
+    except TaskFailed as error:
+        return error.code
+    return 0
+
+
+def use_and_raise(copies: Callable[[Stream], None], error: BaseException) -> None:
+    with Stream() as stream:
+        copies(stream)
+        raise error
+
+
+def test_the_end_of_a_block_raises(copies: Any) -> None:
+    with pytest.raises(TaskFailed, match="507015"), Stream() as stream:
+        copies(stream)
+    assert stream.is_closed
+
+
+def test_the_end_of_a_block_chains_the_error_of_the_block(copies: Any) -> None:
+    with pytest.raises(TaskFailed) as failed:
+        use_and_raise(copies, KeyError("of the block"))
+    assert isinstance(failed.value.__context__, KeyError)
+
+
+def test_an_interrupt_of_the_block_is_not_replaced(copies: Any) -> None:
+    with pytest.warns(AclWarning, match="507015"), pytest.raises(KeyboardInterrupt):
+        use_and_raise(copies, KeyboardInterrupt())
+
+
+def test_what_the_block_has_raised_is_not_raised_twice(copies: Any) -> None:
+    def fail_both() -> None:
+        with Stream() as outer, Stream() as inner:
+            copies(outer)
+            copies(inner)
+            outer.synchronize()
+
+    with pytest.raises(TaskFailed) as failed:
+        fail_both()
+    assert failed.value.__context__ is None
+
+
+def test_closing_raises_and_closes(copies: Any) -> None:
+    stream = Stream()
+    copies(stream)
+    assert told(stream.close) == CODE
+    assert stream.is_closed
+    stream.close()
+
+
+def test_closing_waits_for_the_failure(copies: Any, device: Device) -> None:
+    stream, codes = Stream(), []
+
+    def close() -> None:
+        device.set_current()
+        codes.append(told(stream.close))
+
+    with Latch(stream):
+        copies(stream)
+        closing = threading.Thread(target=close)
+        closing.start()
+    closing.join()
+    assert codes == [CODE]
+
+
+def test_a_failure_that_was_told_is_not_told_by_closing(copies: Any) -> None:
+    stream = Stream()
+    copies(stream)
+    assert told(stream.synchronize) == CODE
+    assert told(stream.close) == 0
+
+
+def test_the_same_failure_again_is_told_by_closing(copies: Any) -> None:
+    stream = Stream()
+    copies(stream)
+    assert told(stream.synchronize) == CODE
+    copies(stream)
+    assert told(stream.close) == CODE
+
+
+def test_discarding_warns(copies: Any) -> None:
+    def use_and_discard() -> None:
+        copies(Stream())
+        gc.collect()
+
+    with pytest.warns(AclWarning, match="507015"):
+        use_and_discard()
+
+
+def test_dropping_the_work_drops_the_failure(copies: Any) -> None:
+    stream = Stream()
+    with Latch(stream):
+        copies(stream)
+        stream.close(force=True)
+
+
+def test_an_event_tells_what_was_recorded_before_the_report(copies: Any) -> None:
+    with Stream() as stream, Event() as event:
+        event.record(stream)
+        assert event.is_done
+        copies(stream)
+        event.record(stream)
+        assert told(event.synchronize) == CODE
+        assert told(lambda: event.is_done) == CODE
+        assert told(lambda: event.synchronize(timeout_ms=1000)) == CODE
+        assert told(stream.synchronize) == CODE
+        assert told(stream.synchronize) == 0
+        assert told(event.synchronize) == CODE  # what it was recorded behind has failed, and that stays true
+        event.record(stream)
+        assert event.is_done
+        event.synchronize()
+
+
+def test_a_stream_that_is_done_tells(copies: Any) -> None:
+    with Stream() as stream:
+        copies(stream)
+        event = stream.record()
+        assert told(lambda: stream.is_done) == CODE
+        assert told(stream.check) == CODE
+        assert told(stream.synchronize) == CODE
+        assert stream.is_done
+        stream.check()
+        assert told(event.synchronize) == CODE
+
+
+def test_other_streams_have_not_failed(copies: Any) -> None:
+    with Stream() as failing, Stream() as other:
+        copies(failing)
+        event = other.record()
+        event.synchronize()
+        assert event.is_done
+        assert other.is_done
+        other.synchronize()
+        assert told(failing.synchronize) == CODE
+
+
+def test_a_new_stream_with_the_number_of_a_failed_one_is_sound(copies: Any) -> None:
+    old = Stream()
+    copies(old)
+    number = old.id
+    assert told(old.close) == CODE
+    with Stream() as new:
+        assert new.id == number
+        event = new.record()
+        event.synchronize()
+        assert new.is_done
+
+
+def test_all_objects_of_a_stream_know(copies: Any) -> None:
+    with Stream() as stream:
+        copies(stream)
+        event = Stream.from_handle(stream.handle).record()
+        assert told(event.synchronize) == CODE
+        assert told(Stream.from_handle(stream.handle).synchronize) == CODE
+        assert told(stream.synchronize) == 0
+
+
+def test_a_device_tells_for_all_its_streams(device: Device, monkeypatch: pytest.MonkeyPatch, copies: Any) -> None:
+    if not _failures._is_listening:
+        pytest.skip("without a callback nobody knows which stream it was")
+    with Stream() as stream:
+        copies(stream)
+        event = stream.record()
+        with pytest.raises(TaskFailed) as failed:
+            device.synchronize()
+        assert failed.value.task is not None
+        assert failed.value.task.stream == stream.id
+        assert told(event.synchronize) == CODE
+        event.record(stream)
+        event.synchronize()
+
+
+def test_the_error_has_the_task(device: Device, lib: Any, ffi: Any) -> None:
+    task, thread = ffi.new("uint32_t *"), threading.get_native_id()
+    with Buffer(64) as to, Stream() as stream:
+        sim.fail_task(CODE, stream)
+        copy_async(to, PinnedBuffer(64), stream)
+        lib.aclrtGetThreadLastTaskId(task)
+        with pytest.raises(TaskFailed) as failed:
+            stream.synchronize()
+        assert failed.value.task == FailedTask(task[0], stream.id, device.id, thread, CODE, "")
+        assert f"failed: task {task[0]} of stream {stream.id} on device 0, from thread {thread}" in str(failed.value)
+
+
+def test_more_failures_than_are_kept(device: Device) -> None:
+    with Stream() as many, Stream() as one, Buffer(64) as to:
+        source = PinnedBuffer(64)
+        sim.fail_task(CODE, one)
+        copy_async(to, source, one)
+        for _ in range(1000):
+            sim.fail_task(507014, many)
+            copy_async(to, source, many)
+        assert told(many.synchronize) == 507014
+        with pytest.raises(TaskFailed) as failed:
+            one.synchronize()
+        assert failed.value.code == CODE
+        assert failed.value.task is None  # the runtime still tells the code
+
+
+def test_every_error_of_the_package_has_one_base() -> None:
+    for error in (AclError, ClosedError, ForkedProcess, LibraryError, RuntimeClosed):
+        assert issubclass(error, AscendError)
