@@ -294,7 +294,7 @@ FUNCTIONS: dict[str, tuple[str, str, str | None, bool]] = {  # fmt: skip
     "aclrtResetFloatOverflowStatus": ("execution", "8.5.0-beta.1", None, False),
     "aclrtNpuGetFloatOverFlowStatus": ("execution", "8.5.0-beta.1", None, False),
     "aclrtNpuClearFloatOverFlowStatus": ("execution", "8.5.0-beta.1", None, False),
-    "aclrtExceptionInfoCallbackRegister": ("exception", "master-2026-08", "910B 910C 310B 310P 910 950", False),
+    "aclrtExceptionInfoCallbackRegister": ("exception", "master-2026-08", "910B 910C 310B 310P 910 950", True),
     "aclrtExceptionInfoCallbackUnregister": ("exception", "master-2026-08", "910B 910C 310B 310P 910 950", False),
     "aclrtGetDeviceIdFromExceptionInfo": ("exception", "8.1.RC1", "910B 910C 310B 310P 910 950", False),
     "aclrtGetErrorCodeFromExceptionInfo": ("exception", "8.1.RC1", "910B 910C 310B 310P 910 950", False),
