@@ -84,6 +84,18 @@ int ascend_rt_stream_status(void *stream) {{
     const aclError code = aclrtStreamQuery(stream, &status);
     return code == ACL_SUCCESS ? (int)status : -code;
 }}
+
+int ascend_rt_synchronize_event(void *event, int32_t timeout_ms) {{
+    const ascend_rt_awaited awaited = {{event, ascend_rt_event_status, ACL_EVENT_RECORDED_STATUS_NOT_READY,
+                                       aclrtSynchronizeEvent, aclrtSynchronizeEventWithTimeout}};
+    return ascend_rt_synchronize(&awaited, timeout_ms);
+}}
+
+int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms) {{
+    const ascend_rt_awaited awaited = {{stream, ascend_rt_stream_status, ACL_STREAM_STATUS_NOT_READY,
+                                       aclrtSynchronizeStream, aclrtSynchronizeStreamWithTimeout}};
+    return ascend_rt_synchronize(&awaited, timeout_ms);
+}}
 """
 
 

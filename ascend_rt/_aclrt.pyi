@@ -1087,6 +1087,12 @@ class Lib:
         """uint64_t ascend_rt_failed_task_count(void)."""
     def ascend_rt_find_failed_task(self, above: int, device: int, stream: int, found: Any, /) -> int:
         """int ascend_rt_find_failed_task(uint64_t above, uint32_t device, uint32_t stream, ascend_rt_failed_task *found)."""
+    def ascend_rt_prepare_waits(self, main_thread: int, is_simulated: int, /) -> None:
+        """void ascend_rt_prepare_waits(uint64_t main_thread, bool is_simulated)."""
+    def ascend_rt_synchronize_event(self, event: Any, timeout_ms: int, /) -> int:
+        """int ascend_rt_synchronize_event(void *event, int32_t timeout_ms)."""
+    def ascend_rt_synchronize_stream(self, stream: Any, timeout_ms: int, /) -> int:
+        """int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms)."""
     def ascend_rt_close_gate(self, timeout_ms: int, /) -> int:
         """int ascend_rt_close_gate(int32_t timeout_ms)."""
     def ascend_rt_open_gate(self) -> None:

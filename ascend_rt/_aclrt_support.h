@@ -20,6 +20,17 @@ extern const size_t ascend_rt_slot_count;
 void (*ascend_rt_function(const char *name))(void);
 #define ASCEND_RT_IN_TABLE(name) ((__typeof__(name) *)ascend_rt_function(#name))
 
+/* What a host thread waits for, and how. */
+typedef struct ascend_rt_awaited {
+    void *object;
+    int (*status)(void *object);
+    int pending; /* the status until it is done */
+    aclError (*synchronize)(void *object);
+    aclError (*synchronize_within)(void *object, int32_t timeout_ms);
+} ascend_rt_awaited;
+
+int ascend_rt_synchronize(const ascend_rt_awaited *awaited, int32_t timeout_ms);
+
 /* Defined by cffi: enter Python with the argument of a host function, or with a call of an allocator or a kernel. */
 void ascend_rt_python_host_func(void *args);
 void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
@@ -72,6 +83,13 @@ uint64_t ascend_rt_failed_task_count(void);
 /* The newest one of a stream of a device with a number above that one; UINT32_MAX: any device, or any stream. Returns
  * whether there is one. */
 int ascend_rt_find_failed_task(uint64_t above, uint32_t device, uint32_t stream, ascend_rt_failed_task *found);
+
+/* Waits that Ctrl-C can end. Python handles signals in its main thread, between two instructions: there a wait that
+ * would take long answers -1, for another thread to make the call. In other threads these are the C functions; a limit
+ * of -1 is none. */
+void ascend_rt_prepare_waits(uint64_t main_thread, bool is_simulated);
+int ascend_rt_synchronize_event(void *event, int32_t timeout_ms);
+int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms);
 
 /* The host function to launch: passes its argument to Python while the gate is open. */
 extern const aclrtHostFunc ascend_rt_host_func_entry;

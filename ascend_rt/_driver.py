@@ -169,17 +169,18 @@ def check(code: int, function: str) -> None:
         raise failure(code, function)  # no variable: with the traceback it would be a cycle
 
 
-def failure(code: int, function: str, task: FailedTask | None = None) -> AclError:
-    """Return the exception for a failed call; the runtime's text is read at once, on the same thread."""
-    text = _raw.aclGetRecentErrMsg()  # NULL from a library without it
-    message = "" if text == ffi.NULL else ffi.string(text).decode(errors="replace").strip()
-    return _noted(error_for(code, function, message, task))
-
-
-def _noted(error: AclError) -> AclError:
+def failure(code: int, function: str, task: FailedTask | None = None, message: str | None = None) -> AclError:
+    """Return the exception for a failed call, with the runtime's text for it: by default that of this thread."""
+    error = error_for(code, function, recent_message() if message is None else message, task)
     if on_failure is not None:
         on_failure(error)
     return error
+
+
+def recent_message() -> str:
+    """Return the runtime's text for what has failed in this thread, and discard it (``aclGetRecentErrMsg``)."""
+    text = _raw.aclGetRecentErrMsg()  # NULL from a library without it
+    return "" if text == ffi.NULL else ffi.string(text).decode(errors="replace").strip()
 
 
 def address(handle: Any) -> int:
@@ -239,6 +240,7 @@ def _choose() -> Choice:
 
 def _open(choice: Choice) -> Library:
     _raw.ascend_rt_forget()  # what an attempt that failed half-way may have left
+    _raw.ascend_rt_prepare_waits(threading.main_thread().ident, choice.backend == "sim")
     for path in choice.paths:
         _open_file(path)
     # A bare name was the dynamic loader's to find; only now is it known where.
@@ -385,9 +387,18 @@ def _retire(refusal: Callable[[str], Callable[..., NoReturn]]) -> None:
     _raw.ascend_rt_forget()
 
 
+# What the extension module makes of calls.
+_CALLERS = (
+    "ascend_rt_event_status",
+    "ascend_rt_stream_status",
+    "ascend_rt_synchronize_event",
+    "ascend_rt_synchronize_stream",
+)
+
+
 def _refuse(refusal: Callable[[str], Callable[..., NoReturn]]) -> None:
     global _is_usable
-    names = (*_declared(), "ascend_rt_event_status", "ascend_rt_stream_status")
+    names = (*_declared(), *_CALLERS)
     # All at once, and before objects close without a call: a thread that goes on must not create what it cannot close.
     _table.__dict__.update({name: refusal(name) for name in names})
     _is_usable = False

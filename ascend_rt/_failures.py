@@ -23,7 +23,9 @@ _STREAM_COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
 _is_listening = False
 
 untold: dict[int, AclError] = {}
-"""What a stream has told an event's question, by its handle: a synchronization of the stream has still to raise it."""
+"""Failures that the runtime has told, but no synchronization has raised yet: by the handle of the stream, or DEVICE."""
+
+DEVICE = -1
 
 
 def listen() -> None:

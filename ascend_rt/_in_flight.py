@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ascend_rt import _captured
+from ascend_rt import _captured, _failures
 from ascend_rt._driver import address, call, check, failure, lib
 from ascend_rt._failures import ANY, Work, is_of_a_task, newest
 from ascend_rt.errors import AclError, OutOfMemory
@@ -150,11 +150,13 @@ def drop_done() -> bool:
     return sum(map(len, streams)) < before
 
 
-def failure_of_all(code: int, function: str, device: int) -> AclError:
+def failure_of_all(code: int, function: str, message: str, device: int) -> AclError | None:
     """Return what the synchronization of a device failed with; it has told the failures of all streams."""
     task = newest(0, device, ANY)
-    error = failure(code, function, task if task is not None and task.code == code else None)
-    if is_of_a_task(error):
+    of_this = task if task is not None and task.code == code else None
+    untold = _failures.untold.pop(_failures.DEVICE, None)
+    error = failure(code, function, of_this, message) if code else untold
+    if error is not None and is_of_a_task(error):
         for in_flight in _of_streams():
             in_flight.work = in_flight.work.next_after_all()
     return error

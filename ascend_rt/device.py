@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
-from ascend_rt import _in_flight, _lifecycle, context
+from ascend_rt import _failures, _in_flight, _lifecycle, _waiting, context
 from ascend_rt._driver import call, ffi, lib
 
 if TYPE_CHECKING:
@@ -161,12 +161,12 @@ class Device:
         ``aclrtSynchronizeDevice``, ``aclrtSynchronizeDeviceWithTimeout``; blocking, without the GIL.
         """
         with nullcontext() if self._is_current else self:
-            if timeout_ms is None:
-                name, code = "aclrtSynchronizeDevice", lib.aclrtSynchronizeDevice()
-            else:
-                name, code = "aclrtSynchronizeDeviceWithTimeout", lib.aclrtSynchronizeDeviceWithTimeout(timeout_ms)
-            if code:
-                raise _in_flight.failure_of_all(code, name, self._id)
+            name = "aclrtSynchronizeDevice" if timeout_ms is None else "aclrtSynchronizeDeviceWithTimeout"
+            code, message = _waiting.wait(name, *(() if timeout_ms is None else (timeout_ms,)))
+            if code or _failures.untold:
+                error = _in_flight.failure_of_all(code, name, message, self._id)
+                if error is not None:
+                    raise error
         _in_flight.drop_done()
 
     @property

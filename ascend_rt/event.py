@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _lifecycle
-from ascend_rt._driver import call, check, check_address, ffi, lib
+from ascend_rt import _lifecycle, _waiting
+from ascend_rt._driver import call, check, check_address, failure, ffi, lib
 from ascend_rt._resource import Resource
 
 if TYPE_CHECKING:
@@ -166,12 +166,14 @@ class Event(Resource):
         -----
         ``aclrtSynchronizeEvent``, ``aclrtSynchronizeEventWithTimeout``; blocking, without the GIL; needs no context.
         """
-        if timeout_ms is None:
-            code = lib.aclrtSynchronizeEvent(self._handle)
+        limit = -1 if timeout_ms is None else timeout_ms
+        code = lib.ascend_rt_synchronize_event(self._handle, limit)
+        if code:
+            name, message = "aclrtSynchronizeEvent" if limit == -1 else "aclrtSynchronizeEventWithTimeout", None
+            if code == _waiting.WOULD_WAIT:
+                code, message = _waiting.wait(name, self._handle, *(() if limit == -1 else (limit,)))
             if code:
-                check(code, "aclrtSynchronizeEvent")
-        else:
-            call("aclrtSynchronizeEventWithTimeout", self._handle, timeout_ms)
+                raise failure(code, name, message=message)
         work = self._work
         if work is not None and work.seen != lib.ascend_rt_failed_task_count():
             work.check("aclrtSynchronizeEvent")

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _captured, _failures, _lifecycle, allocator, callback
+from ascend_rt import _captured, _failures, _lifecycle, _waiting, allocator, callback
 from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, usable
 from ascend_rt._in_flight import InFlight
 from ascend_rt._resource import Resource
@@ -192,26 +192,23 @@ class Stream(Resource):
         ``aclrtSynchronizeStream``, ``aclrtSynchronizeStreamWithTimeout``; blocking, without the GIL.
         """
         ended = self._in_flight.end_batch()
-        if timeout_ms is None:
-            code = lib.aclrtSynchronizeStream(self._handle)
-        else:
-            code = lib.aclrtSynchronizeStreamWithTimeout(self._handle, timeout_ms)
+        limit = -1 if timeout_ms is None else timeout_ms
+        code = lib.ascend_rt_synchronize_stream(self._handle, limit)
         if code or _failures.untold:
-            self._look_at(code, "aclrtSynchronizeStream" if timeout_ms is None else "aclrtSynchronizeStreamWithTimeout")
+            error = self._failure(self._handle, code, limit)
+            if error is not None:
+                raise error
         if ended:
             self._in_flight.drop(ended)
 
-    def _look_at(self, code: int, function: str) -> None:
-        """Raise what a synchronization has answered."""
-        error = self._failure(self._handle, code, function)
-        if error is not None:
-            raise error
-
-    def _failure(self, handle: Any, code: int, function: str) -> AclError | None:
+    def _failure(self, handle: Any, code: int, timeout_ms: int) -> AclError | None:
         """Return what a synchronization failed with; events that were recorded before tell a failed task too now."""
-        work = self._in_flight.work
-        untold = _failures.untold.pop(address(handle), None)
-        error = failure(code, function, work.failed_task(code)) if code else untold
+        work, message = self._in_flight.work, None
+        name = "aclrtSynchronizeStream" if timeout_ms == -1 else "aclrtSynchronizeStreamWithTimeout"
+        if code == _waiting.WOULD_WAIT:
+            code, message = _waiting.wait(name, handle, *(() if timeout_ms == -1 else (timeout_ms,)))
+        untold = _failures.untold.pop(address(handle), None) if _failures.untold else None
+        error = failure(code, name, work.failed_task(code), message) if code else untold
         if error is not None and _failures.is_of_a_task(error):
             self._in_flight.work = work.next_after(error)
         return error
@@ -344,14 +341,14 @@ class Stream(Resource):
         """
         if self._home.era.is_over or (_captured.active and _captured.graph_of(handle)):
             return None
-        synchronize = lib.aclrtSynchronizeStreamWithTimeout
+        synchronize = lib.ascend_rt_synchronize_stream
         code = synchronize(handle, timeout_ms)
         if code in _ANOTHER_CONTEXT:
             with switched(self._context):
                 code = synchronize(handle, timeout_ms)
-        if code and code == self._in_flight.work.told and code == synchronize(handle, timeout_ms):
+        if code > 0 and code == self._in_flight.work.told and code == synchronize(handle, timeout_ms):
             return None  # it stays: the stream is in STOP mode, and has told it
-        error = self._failure(handle, code, "aclrtSynchronizeStreamWithTimeout")
+        error = self._failure(handle, code, timeout_ms)
         is_told = error is not None and (_failures.is_of_a_task(error) or isinstance(error, Timeout))
         return error if is_told else None
 

@@ -72,8 +72,13 @@ def recorded(name, function):
     return call
 
 lib.__dict__.update({n: recorded(n, f) for n, f in lib.__dict__.items() if n.startswith("aclrt") and callable(f)})
-# The extension module makes this call itself, to save Python the output.
-lib.ascend_rt_event_status = recorded("aclrtQueryEventStatus", lib.ascend_rt_event_status)
+# The extension module makes these calls itself, to save Python the output, or a wait that Ctrl-C cannot end.
+for name, helper in (
+    ("aclrtQueryEventStatus", "ascend_rt_event_status"),
+    ("aclrtSynchronizeEvent", "ascend_rt_synchronize_event"),
+    ("aclrtSynchronizeStream", "ascend_rt_synchronize_stream"),
+):
+    lib.__dict__[helper] = recorded(name, getattr(lib, helper))
 found = {}
 for name, benchmark in import_module(sys.argv[1]).BENCHMARKS.items():
     with benchmark() as timed:

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits that Ctrl-C ends at once.
+
+Python handles signals in its main thread, and only between two instructions. So when a wait of the main thread takes
+longer than a moment, another thread makes the call, and the main thread waits for that thread, which a signal can
+interrupt. The call that is left behind goes on. If it takes along the failure of a task, which the runtime tells only
+once, the next synchronization of the same stream or device raises that.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from ascend_rt import _failures
+from ascend_rt._driver import address, ffi, lib, recent_message
+from ascend_rt.errors import RuntimeClosed, error_for
+
+WOULD_WAIT = -1
+"""What ``ascend_rt_synchronize_event`` and ``ascend_rt_synchronize_stream`` answer instead of waiting long."""
+
+# Python may miss a signal that comes just before a thread begins to wait for a lock.
+_LOOK_S = 0.05
+
+
+class _Wait:
+    """A call that waits: its code, and the runtime's text for it."""
+
+    def __init__(self, function: str, arguments: tuple[Any, ...]) -> None:
+        self.code = 0
+        self.message = ""
+        self._function = function
+        self._arguments = arguments
+        self._context = ffi.new("aclrtContext *")
+        lib.aclrtGetCurrentContext(self._context)  # NULL if there is none, which the call will tell
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._is_left = False
+
+    def run(self) -> None:
+        try:
+            if self._context[0]:
+                lib.aclrtSetCurrentContext(self._context[0])
+            code = getattr(lib, self._function)(*self._arguments)
+        except RuntimeClosed:  # left behind before it began, by a program that ends
+            return
+        message = recent_message()
+        with self._lock:
+            self.code, self.message = code, message
+            self._ended.set()
+            if self._is_left:
+                self._keep_failure()
+
+    def run_aside(self) -> None:
+        thread = threading.Thread(target=self.run, name=f"ascend_rt {self._function}", daemon=True)
+        try:
+            try:
+                thread.start()
+            except RuntimeError:  # no thread can be started
+                self.run()
+            while not self._ended.wait(_LOOK_S):
+                pass
+        except BaseException:  # of a signal handler
+            with self._lock:
+                self._is_left = True
+                if self._ended.is_set():
+                    self._keep_failure()
+            raise
+
+    def _keep_failure(self) -> None:
+        error = error_for(self.code, self._function, self.message) if self.code else None
+        if error is not None and _failures.is_of_a_task(error):
+            _failures.untold[address(self._arguments[0]) if self._arguments else _failures.DEVICE] = error
+
+
+def wait(function: str, *arguments: Any) -> tuple[int, str]:
+    """Make a call that waits; return its code and the runtime's text for it."""
+    if threading.current_thread() is not threading.main_thread():
+        code = getattr(lib, function)(*arguments)
+        return code, recent_message() if code else ""
+    call = _Wait(function, arguments)
+    call.run_aside()
+    return call.code, call.message

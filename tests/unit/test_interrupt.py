@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C ends every wait of the main thread, and loses nothing: neither the object nor the failure of a task."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from support.programs import BEGINNING
+
+# Interrupted once it waits: the program has said that it is about to, and the gate opens only after the interrupt.
+PROGRAM = """
+import os, signal, sys, threading, time
+from ascend_rt import TaskFailed, copy_async
+
+stream = Stream()
+gate = Event(manual_reset=True)
+opener = Stream()
+stream.wait(gate, timeout_s=0)
+event = stream.record()
+
+def interrupt():
+    # The wait has begun when its thread is there; only then is the signal sent.
+    while not any(thread.name.startswith("ascend_rt aclrtSynchronize") for thread in threading.enumerate()):
+        time.sleep(0.001)
+    os.kill(os.getpid(), signal.SIGINT)
+
+def interrupted(wait):
+    threading.Thread(target=interrupt).start()
+    try:
+        wait()
+    except KeyboardInterrupt:
+        return "interrupted"
+"""
+
+WAITS = {
+    "stream": "stream.synchronize",
+    "stream with a limit": "lambda: stream.synchronize(timeout_ms=1_000_000)",
+    "event": "event.synchronize",
+    "event with a limit": "lambda: event.synchronize(timeout_ms=1_000_000)",
+    "device": "device.synchronize",
+    "device with a limit": "lambda: device.synchronize(timeout_ms=1_000_000)",
+    "close": "stream.close",
+}
+
+
+Interrupted = Callable[[str], "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def interrupted(run: Any, backend: str) -> Interrupted:
+    """Run a program that begins as above."""
+    return lambda code: run("-c", BEGINNING + PROGRAM + code, ASCEND_RT_BACKEND=backend)
+
+
+@pytest.mark.parametrize("wait", WAITS.values(), ids=list(WAITS))
+def test_a_wait_ends_and_leaves_the_object_usable(interrupted: Interrupted, wait: str) -> None:
+    done = interrupted(f"""
+print(interrupted({wait}), stream.is_closed, event.is_done)
+gate.record(opener)
+for waits in (event.synchronize, stream.synchronize, device.synchronize):
+    waits()
+print(event.is_done, stream.is_done)
+stream.close()
+""")
+    assert (done.stdout, done.stderr) == ("interrupted False False\nTrue True\n", "")
+
+
+@pytest.mark.parametrize("again", ["stream.synchronize", "stream.close"])
+def test_a_failure_that_the_wait_takes_along_is_told(interrupted: Interrupted, again: str, backend: str) -> None:
+    if backend != "sim":
+        pytest.skip("needs a task that fails on demand")
+    done = interrupted(f"""
+sim.fail_task(507015, stream)
+stream.record()
+print(interrupted(stream.synchronize))
+gate.record(opener)
+while any(thread.name.startswith("ascend_rt aclrt") for thread in threading.enumerate()):
+    time.sleep(0.001)  # until the call that was left behind has returned
+try:
+    {again}()
+except TaskFailed as error:
+    print(error.code)
+""")
+    assert (done.stdout, done.stderr) == ("interrupted\n507015\n", "")
+
+
+def test_the_end_of_the_program_does_not_wait_for_what_was_left(interrupted: Interrupted) -> None:
+    done = interrupted("interrupted(stream.synchronize)\ngate.record(opener)")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_interrupt_that_nobody_catches_ends_the_program(interrupted: Interrupted) -> None:
+    done = interrupted("threading.Thread(target=interrupt).start()\nstream.synchronize()")
+    assert done.returncode == -signal.SIGINT
+    assert "KeyboardInterrupt" in done.stderr
+
+
+def test_other_signals_are_handled_and_the_wait_goes_on(interrupted: Interrupted) -> None:
+    done = interrupted("""
+def handle(number, frame):
+    print("handled")
+    gate.record(opener)
+signal.signal(signal.SIGINT, handle)
+interrupted(stream.synchronize)
+print(stream.is_done)
+""")
+    assert (done.stdout, done.stderr) == ("handled\nTrue\n", "")
+
+
+def test_in_another_thread_the_call_is_the_thread_s_own(interrupted: Interrupted) -> None:
+    done = interrupted("""
+def wait():
+    device.set_current()
+    stream.synchronize()
+thread = threading.Thread(target=wait)
+thread.start()
+before = threading.active_count()
+gate.record(opener)
+thread.join()
+print(before, stream.is_done)
+""")
+    assert (done.stdout, done.stderr) == ("2 True\n", "")
