@@ -3,7 +3,8 @@
 
 Standard input is a JSON list of ``[function, argument, ...]``. An argument is a number, ``null``, ``"text:..."``, or
 
-- a list: a new array; an object: a new structure; what is in them may be arguments like these again;
+- a list: a new array; an object: a new structure; what is in them may be arguments like these again; with the name of
+  a kept output at ``"@"`` that structure, changed;
 - ``"out"`` or ``"out:name"``: a new output, kept by that name;
 - ``"array:name:3"``: a new array of three outputs, kept by that name;
 - ``"buffer"``: 4096 bytes; ``"hex:..."``: these bytes; ``"zeros:number"``: that many;
@@ -29,6 +30,9 @@ def composed(value: Any, c_type: Any) -> Any:
     """Return a new array or structure, which is kept; a structure may be wanted by value."""
     is_value = c_type.kind == "struct"
     item = c_type if is_value else c_type.item
+    if "@" in value:
+        change(kept[value["@"]], item, {name: each for name, each in value.items() if name != "@"})
+        return kept[value["@"]]
     if isinstance(value, list):
         new = ffi.new(f"{item.cname}[]", [member(each, item) for each in value])
     else:
@@ -41,6 +45,16 @@ def members(value: dict[str, Any], c_type: Any) -> dict[str, Any]:
     """Return the members of a structure or union as cffi takes them."""
     types = {name: field.type for name, field in c_type.fields}
     return {name: member(each, types[name]) for name, each in value.items()}
+
+
+def change(structure: Any, c_type: Any, value: dict[str, Any]) -> None:
+    """Change members of a kept structure."""
+    types = {name: field.type for name, field in c_type.fields}
+    for name, each in value.items():
+        if isinstance(each, dict):
+            change(getattr(structure, name), types[name], each)
+        else:
+            setattr(structure, name, member(each, types[name]))
 
 
 def member(value: Any, c_type: Any) -> Any:
