@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make a list of calls and print what they answered; started by tests whose calls need a process of their own.
 
-Standard input is a JSON list of ``[function, argument, ...]``. An argument is a number, ``null``, ``"text:..."``, or
+Standard input is a JSON list of ``[function, argument, ...]``. A function with ``thread:`` before its name is called on
+a second thread, the same one for all of them. An argument is a number, ``null``, ``"text:..."``, or
 
 - a list: a new array; an object: a new structure; what is in them may be arguments like these again; with the name of
   a kept output at ``"@"`` that structure, changed;
@@ -18,12 +19,15 @@ from __future__ import annotations
 
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ascend_rt import _driver
 
 lib, ffi = _driver.lib, _driver.ffi
 kept: dict[str, Any] = {}
+SECOND = "thread:"
+second = ThreadPoolExecutor(max_workers=1)
 
 
 def composed(value: Any, c_type: Any) -> Any:
@@ -105,6 +109,8 @@ def argument(value: Any, c_type: Any, outs: list[Any]) -> Any:
 
 def call(function: str, *arguments: Any) -> list[Any]:
     """Make one call."""
+    if function.startswith(SECOND):
+        return second.submit(call, function.removeprefix(SECOND), *arguments).result()
     target = getattr(lib, function)
     outs: list[Any] = []
     types = ffi.typeof(target).args
