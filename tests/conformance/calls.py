@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make a list of calls and print what they answered; started by tests whose calls need a process of their own.
 
-Standard input is a JSON list of ``[function, argument, ...]``. An argument is a number, ``null``, ``"text:..."``, or
+Standard input is a JSON list of ``[function, argument, ...]``. A function with ``thread:`` before its name is called on
+a second thread, the same one for all of them. An argument is a number, ``null``, ``"text:..."``, or
 
-- a list: a new array; an object: a new structure; what is in them may be arguments like these again;
+- a list: a new array; an object: a new structure; what is in them may be arguments like these again; with the name of
+  a kept output at ``"@"`` that structure, changed;
 - ``"out"`` or ``"out:name"``: a new output, kept by that name;
 - ``"array:name:3"``: a new array of three outputs, kept by that name;
 - ``"buffer"``: 4096 bytes; ``"hex:..."``: these bytes; ``"zeros:number"``: that many;
@@ -17,18 +19,24 @@ from __future__ import annotations
 
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ascend_rt import _driver
 
 lib, ffi = _driver.lib, _driver.ffi
 kept: dict[str, Any] = {}
+SECOND = "thread:"
+second = ThreadPoolExecutor(max_workers=1)
 
 
 def composed(value: Any, c_type: Any) -> Any:
     """Return a new array or structure, which is kept; a structure may be wanted by value."""
     is_value = c_type.kind == "struct"
     item = c_type if is_value else c_type.item
+    if "@" in value:
+        change(kept[value["@"]], item, {name: each for name, each in value.items() if name != "@"})
+        return kept[value["@"]]
     if isinstance(value, list):
         new = ffi.new(f"{item.cname}[]", [member(each, item) for each in value])
     else:
@@ -41,6 +49,16 @@ def members(value: dict[str, Any], c_type: Any) -> dict[str, Any]:
     """Return the members of a structure or union as cffi takes them."""
     types = {name: field.type for name, field in c_type.fields}
     return {name: member(each, types[name]) for name, each in value.items()}
+
+
+def change(structure: Any, c_type: Any, value: dict[str, Any]) -> None:
+    """Change members of a kept structure."""
+    types = {name: field.type for name, field in c_type.fields}
+    for name, each in value.items():
+        if isinstance(each, dict):
+            change(getattr(structure, name), types[name], each)
+        else:
+            setattr(structure, name, member(each, types[name]))
 
 
 def member(value: Any, c_type: Any) -> Any:
@@ -91,6 +109,8 @@ def argument(value: Any, c_type: Any, outs: list[Any]) -> Any:
 
 def call(function: str, *arguments: Any) -> list[Any]:
     """Make one call."""
+    if function.startswith(SECOND):
+        return second.submit(call, function.removeprefix(SECOND), *arguments).result()
     target = getattr(lib, function)
     outs: list[Any] = []
     types = ffi.typeof(target).args

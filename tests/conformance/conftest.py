@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.codes import INTERNAL, OK
+from support.graphs import Graph
 from support.memory_check import PRELUDE, Program, Run
 from support.memory_pools import MakePool, Pool
 
@@ -91,3 +92,20 @@ def notify(lib: Any, ffi: Any, device: Device) -> Iterator[Any]:
     assert lib.aclrtCreateNotify(out, 0) == OK
     yield out[0]
     assert lib.aclrtDestroyNotify(out[0]) == OK
+
+
+@pytest.fixture
+def graph(lib: Any, ffi: Any, device: Any) -> Iterator[Graph]:
+    graph = Graph(lib, ffi)
+    yield graph
+    graph.close()
+
+
+@pytest.fixture
+def cell(lib: Any, ffi: Any, device: Any) -> Iterator[Any]:
+    """Eight bytes of device memory that hold 0."""
+    out = ffi.new("void **")
+    assert lib.aclrtMalloc(out, 64, 0) == OK
+    assert lib.aclrtMemset(out[0], 64, 0, 64) == OK
+    yield out[0]
+    assert lib.aclrtFree(out[0]) == OK

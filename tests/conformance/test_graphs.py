@@ -3,130 +3,23 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.codes import GARBAGE, INVALID_HANDLE, NO_CONTEXT, OK, RT_PARAM, UNSUPPORTED
-from support.kernels import VECTOR, device_object
+from support.codes import GARBAGE, INTERNAL, INVALID_HANDLE, NO_CONTEXT, OK, RT_PARAM, UNSUPPORTED
+from support.graphs import GLOBAL, RELAXED, THREAD_LOCAL, Graph
+from support.kernels import CUBE, VECTOR, device_object
 
-from ascend_rt import Binary, Stream
+from ascend_rt import Binary, Stream, sim
 from ascend_rt._driver import address
 from ascend_rt.testing import Latch
 
-GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2
 NOT_EXECUTABLE = 507011
 CONFLICT, DENIED, WRONG_THREAD, INVALIDATED = 107032, 107030, 107038, 507903
-SYNC = 1
 SOFTWARE_QUEUES = {"ASCEND_RT_SIM_SOFTWARE_QUEUES": "1"}
-
-
-class Graph:
-    """A capture, and the graph that comes of it."""
-
-    def __init__(self, lib: Any, ffi: Any) -> None:
-        self._lib, self._ffi = lib, ffi
-        self._streams: list[Stream] = []
-        self._kept: list[Any] = []
-        self.handle = ffi.NULL
-
-    def stream(self) -> Any:
-        """Return a new stream, as the C functions take it."""
-        self._streams.append(Stream())
-        return self._ffi.cast("aclrtStream", self._streams[-1].handle)
-
-    def event(self) -> Any:
-        """Return a new event that can be captured."""
-        out = self._ffi.new("aclrtEvent *")
-        assert self._lib.aclrtCreateEventExWithFlag(out, SYNC) == OK
-        self._kept.append(out)
-        return out[0]
-
-    def call(self, stream: Any, function: Callable[[], object]) -> None:
-        """Submit a host function."""
-
-        @self._ffi.callback("void(void *)")
-        def entry(_: Any) -> None:
-            function()
-
-        self._kept.append(entry)
-        assert self._lib.aclrtLaunchHostFunc(stream, entry, self._ffi.NULL) == OK
-
-    def begin(self, stream: Any, mode: int = RELAXED) -> None:
-        """Capture the stream."""
-        assert self._lib.aclmdlRICaptureBegin(stream, mode) == OK
-
-    def order(self, first: Any, then: Any) -> Any:
-        """Let a stream wait for another one; return the event."""
-        event = self.event()
-        assert self._lib.aclrtRecordEvent(event, first) == OK
-        assert self._lib.aclrtStreamWaitEvent(then, event) == OK
-        return event
-
-    def end(self, stream: Any) -> int:
-        """End the capture; return its code."""
-        out = self._ffi.new("aclmdlRI *")
-        code = int(self._lib.aclmdlRICaptureEnd(stream, out))
-        self.handle = out[0]
-        return code
-
-    def launch(self, stream: Any) -> int:
-        """Execute in a stream."""
-        return int(self._lib.aclmdlRIExecuteAsync(self.handle, self._ffi.cast("aclrtStream", stream.handle)))
-
-    def destroy(self) -> int:
-        """Destroy the graph."""
-        return int(self._lib.aclmdlRIDestroy(self.handle))
-
-    def streams(self) -> list[Any]:
-        """Return its hidden streams."""
-        number = self._ffi.new("uint32_t *", 64)
-        found = self._ffi.new("aclrtStream[64]")
-        assert self._lib.aclmdlRIGetStreams(self.handle, found, number) == OK
-        return list(found[0 : number[0]])
-
-    def types(self, stream: Any) -> list[int]:
-        """Return the types of the tasks of a hidden stream."""
-        number = self._ffi.new("uint32_t *", 10000)
-        found = self._ffi.new("aclmdlRITask[10000]")
-        assert self._lib.aclmdlRIGetTasksByStream(stream, found, number) == OK
-        types = []
-        for task in found[0 : number[0]]:
-            out = self._ffi.new("aclmdlRITaskType *")
-            assert self._lib.aclmdlRITaskGetType(task, out) == OK
-            types.append(int(out[0]))
-        return types
-
-    def printed(self, path: Path, verbose: bool = False) -> list[Any]:
-        """Return what it prints."""
-        assert self._lib.aclmdlRIDebugJsonPrint(self.handle, str(path).encode(), int(verbose)) == OK
-        events: list[Any] = json.loads(path.read_text(encoding="utf-8"))
-        return events
-
-    def close(self) -> None:
-        """Destroy the streams; the graph may be gone, or stay."""
-        for stream in self._streams:
-            stream.close()
-
-
-@pytest.fixture
-def graph(lib: Any, ffi: Any, device: Any) -> Iterator[Graph]:
-    graph = Graph(lib, ffi)
-    yield graph
-    graph.close()
-
-
-@pytest.fixture
-def cell(lib: Any, ffi: Any, device: Any) -> Iterator[Any]:
-    """Eight bytes of device memory that hold 0."""
-    out = ffi.new("void **")
-    assert lib.aclrtMalloc(out, 64, 0) == OK
-    assert lib.aclrtMemset(out[0], 64, 0, 64) == OK
-    yield out[0]
-    assert lib.aclrtFree(out[0]) == OK
 
 
 def test_nothing_runs_before_the_launch_and_everything_in_each(graph: Graph, stream: Any) -> None:
@@ -334,6 +227,31 @@ def test_a_group_is_not_updated_when_another_thread_has_ended_its_capture(
     updating = graph.stream()
     assert lib.aclmdlRICaptureTaskUpdateBegin(updating, group) == 107040
     assert lib.aclmdlRICaptureTaskUpdateEnd(updating) == 107033
+
+
+@pytest.mark.simulator("kernels on the host")
+def test_a_group_takes_kernels_of_the_type_that_they_replace(
+    graph: Graph, lib: Any, ffi: Any, stream: Stream, origin_and_group: tuple[Any, Any]
+) -> None:
+    origin, group = origin_and_group
+    assert graph.end(origin) == OK
+    updating = graph.stream()
+
+    def launch(binary: Binary) -> int:
+        function = ffi.new("aclrtFuncHandle *")
+        assert lib.aclrtBinaryGetFunction(ffi.cast("void *", binary.handle), b"other", function) == OK
+        arguments = ffi.new("char[8]")
+        return int(lib.aclrtLaunchKernelWithHostArgs(function[0], 1, updating, ffi.NULL, arguments, 8, ffi.NULL, 0))
+
+    with (
+        sim.kernel("other")(lambda block, memory: None),
+        Binary(device_object({"other": CUBE})) as cube,
+        Binary(device_object({"other": VECTOR})) as vector,
+    ):
+        assert lib.aclmdlRICaptureTaskUpdateBegin(updating, group) == OK
+        assert launch(cube) == INTERNAL
+        assert launch(vector) == OK  # the refused one does not count
+        assert lib.aclmdlRICaptureTaskUpdateEnd(updating) == OK
 
 
 def test_a_failed_end_lists_the_streams_that_were_not_joined(graph: Graph, lib: Any, ffi: Any) -> None:

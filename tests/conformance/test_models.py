@@ -29,6 +29,7 @@ from ascend_rt import _driver, sim
 from ascend_rt.testing import Latch
 
 OTHER_MODEL = 107004
+SUBSCRIBED, NOT_SUBSCRIBED = 107011, 107015
 RUNNING = 107037
 NOT_EXECUTABLE, ABORTED_NORMALLY = 507011, 507023
 ALL = {"910B", "910C", "310B", "310P", "910", "950"}
@@ -402,19 +403,44 @@ def test_the_failure_of_a_task_is_the_execution_s(model: Model, lib: Any, stream
     assert told == ["next"] * 2
 
 
-def test_a_callback_of_a_subscribed_thread_cannot_be_repeated(model: Model, lib: Any, ffi: Any) -> None:
+def test_the_subscribed_thread_takes_a_callback_of_every_execution(
+    model: Model, lib: Any, ffi: Any, stream: Any
+) -> None:
     thread = threading.get_ident()
+    told: list[str] = []
     assert lib.aclrtSubscribeReport(thread, model.streams[0]) == OK
 
     @ffi.callback("void(void *)")
     def entry(_: Any) -> None:
-        raise AssertionError("never called")
+        told.append("callback")
 
-    assert lib.aclrtLaunchCallback(entry, ffi.NULL, 0, model.streams[0]) == OK
-    assert lib.aclmdlRIEndTask(model.handle, model.streams[0]) == OK
+    assert lib.aclrtLaunchCallback(entry, ffi.NULL, lib.ACL_CALLBACK_BLOCK, model.streams[0]) == OK
+    model.build()
+    for times in range(1, 4):
+        assert model.launch(stream) == OK
+        assert lib.aclrtUnSubscribeReport(thread, model.streams[0]) == SUBSCRIBED  # the model waits for the thread
+        assert lib.aclrtProcessReport(5000) == OK
+        stream.synchronize()
+        assert told == ["callback"] * times
+    assert lib.aclrtUnSubscribeReport(thread, model.streams[0]) == OK
+    assert model.launch(stream) == OK
+    assert lib.aclrtSynchronizeStream(raw(ffi, stream)) == NOT_SUBSCRIBED
+
+
+def test_a_launch_in_a_stream_of_a_model_cannot_be_repeated(model: Model, lib: Any, ffi: Any, stream: Any) -> None:
+    captured, graph = raw(ffi, stream), ffi.new("aclmdlRI *")
+    assert lib.aclmdlRICaptureBegin(captured, 2) == OK
+    assert lib.aclmdlRICaptureEnd(captured, graph) == OK
+    kept = ffi.new("aclrtStream *")
+    assert lib.aclrtCreateStreamWithConfig(kept, 0, PERSISTENT) == OK
+    assert lib.aclmdlRIExecuteAsync(graph[0], kept[0]) == OK
+    assert lib.aclmdlRIBindStream(model.handle, kept[0], HEAD) == OK
+    assert lib.aclmdlRIEndTask(model.handle, kept[0]) == OK
     assert lib.aclmdlRIBuildEnd(model.handle, ffi.NULL) == UNSUPPORTED
     assert b"again" in ffi.string(lib.aclGetRecentErrMsg())
-    assert lib.aclrtUnSubscribeReport(thread, model.streams[0]) == OK
+    assert lib.aclmdlRIUnbindStream(model.handle, kept[0]) == OK
+    assert lib.aclrtDestroyStream(kept[0]) == OK
+    assert lib.aclmdlRIDestroy(graph[0]) == OK
 
 
 def test_tasks_that_wait_are_as_new_in_each_execution(model: Model, lib: Any, ffi: Any) -> None:

@@ -275,3 +275,28 @@ def test_a_function_for_ai_cpus_is_called_with_its_arguments(
         assert words(out)[0] == 7
         assert lib.aclrtRegisterCpuFunc(binary[0], b"run_operator", b"Other", function) == RT_PARAM
         assert lib.aclrtBinaryUnLoad(binary[0]) == OK
+
+
+def test_threads_that_ask_for_a_large_binary_at_once_get_one_image(lib: Any, ffi: Any, device: Any) -> None:
+    size = 64 << 20  # the threads let each other in while it is copied
+
+    def ask(found: list[int]) -> None:
+        assert lib.aclrtSetDevice(0) == OK
+        out = ffi.new("void **")
+        assert lib.aclrtBinaryGetGlobal(handle, b"numbers", out, ffi.NULL) == OK
+        last = ffi.new("unsigned char[256]")
+        assert lib.aclrtMemcpy(last, 256, out[0] + size - 256, 256, 2) == OK
+        assert bytes(last) == bytes(range(256))
+        found.append(int(ffi.cast("uintptr_t", out[0])))
+        assert lib.aclrtResetDevice(0) == OK
+
+    with Binary(device_object({"nothing": VECTOR}, {"numbers": size})) as binary:
+        handle = ffi.cast("void *", binary.handle)
+        found: list[int] = []
+        threads = [threading.Thread(target=ask, args=(found,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(found) == 4
+        assert len(set(found)) == 1

@@ -206,9 +206,13 @@ def test_the_blocks_of_a_launch_share_a_workspace(binary: Binary, stream: Stream
         assert seen[0] != 0
 
 
-def test_workspace_comes_from_the_allocator_of_the_stream(lib: Any, ffi: Any, binary: Binary, stream: Stream) -> None:
+@pytest.mark.parametrize("is_captured", [False, True])
+def test_workspace_comes_from_the_allocator_of_the_stream(
+    is_captured: bool, lib: Any, ffi: Any, binary: Binary, stream: Stream
+) -> None:
     said: list[str] = []
     with Buffer(8192) as memory, Buffer(8) as out:
+        fill(out, 0)
         owner = ffi.new_handle(said)
 
         def alloc(_: Any, size: int) -> Any:
@@ -225,7 +229,13 @@ def test_workspace_comes_from_the_allocator_of_the_stream(lib: Any, ffi: Any, bi
         for name, callback in callbacks.items():
             assert getattr(lib, f"aclrtAllocatorSet{name}ToDesc")(desc, callback) == OK
         assert lib.aclrtAllocatorRegister(raw(ffi, stream), desc) == OK
-        binary["note_workspace"].launch(stream, 1, out)
+        if is_captured:
+            with stream.capture() as graph:
+                binary["note_workspace"].launch(stream, 1, out)
+            assert words(out, np.uint64)[0] == 0
+            graph.launch(stream)
+        else:
+            binary["note_workspace"].launch(stream, 1, out)
         stream.synchronize()
         assert lib.aclrtAllocatorUnregister(raw(ffi, stream)) == OK
         assert lib.aclrtAllocatorDestroyDesc(desc) == OK

@@ -181,10 +181,11 @@ KernelFunction &require_found(KernelFunction *function) {
 }
 
 // What asks for a function brings its binary to the current device (section A1).
-aclrtFuncHandle load_function(Simulator &sim, KernelFunction &function) REQUIRES(engine_lock) {
+aclrtFuncHandle load_function(Simulator &sim, Lock &lock, KernelFunction &function) REQUIRES(engine_lock) {
     const Device &device = require_current_device(sim);
+    const Ref<KernelFunction> keep(function);
     if (!function.binary->is_lazy) {
-        function.binary->load_on(device);
+        function.binary->load_on(lock, device);
     }
     return function.handle();
 }
@@ -261,7 +262,7 @@ aclError aclrtBinaryLoad(const aclrtBinary binary, aclrtBinHandle *binHandle) {
         }
         const Device &device = require_current_device(sim);
         const Ref<Binary> loaded = sim.kernels.add(std::move(content), /*is_lazy=*/false, /*is_old_style=*/true);
-        loaded->load_on(device);
+        loaded->load_on(lock, device);
         *binHandle = loaded->handle();
     });
 }
@@ -278,7 +279,7 @@ aclError aclrtBinaryUnLoad(aclrtBinHandle binHandle) {
 
 // Whatever goes wrong behind the handles is one code (section A2, aclrtBinaryGetFunction).
 aclError aclrtBinaryGetFunction(const aclrtBinHandle binHandle, const char *kernelName, aclrtFuncHandle *funcHandle) {
-    return entry(Function::aclrtBinaryGetFunction, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return entry(Function::aclrtBinaryGetFunction, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(binHandle, "binHandle");
         require(kernelName, "kernelName");
         require(funcHandle, "funcHandle");
@@ -289,7 +290,7 @@ aclError aclrtBinaryGetFunction(const aclrtBinHandle binHandle, const char *kern
                  function == nullptr ? kernelName : ": the calling thread has no current context");
         }
         try {
-            *funcHandle = load_function(sim, *function);
+            *funcHandle = load_function(sim, lock, *function);
         } catch (const Failure &) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "the binary of kernel %s cannot be loaded to the current device",
                  kernelName);
@@ -298,49 +299,49 @@ aclError aclrtBinaryGetFunction(const aclrtBinHandle binHandle, const char *kern
 }
 
 aclError aclrtBinaryGetFunctionByEntry(aclrtBinHandle binHandle, uint64_t funcEntry, aclrtFuncHandle *funcHandle) {
-    return entry(Function::aclrtBinaryGetFunctionByEntry, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return entry(Function::aclrtBinaryGetFunctionByEntry, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(binHandle, "binHandle");
         require(funcHandle, "funcHandle");
         *funcHandle = nullptr;
-        *funcHandle = load_function(sim, require_found(require_binary(sim, binHandle).function(funcEntry)));
+        *funcHandle = load_function(sim, lock, require_found(require_binary(sim, binHandle).function(funcEntry)));
     });
 }
 
 aclError aclrtBinaryGetDevAddress(const aclrtBinHandle binHandle, void **binAddr, size_t *binSize) {
-    return entry(Function::aclrtBinaryGetDevAddress, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return entry(Function::aclrtBinaryGetDevAddress, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(binHandle, "binHandle");
         if (binAddr == nullptr || binSize == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "binAddr or binSize is NULL");
         }
-        Binary &binary = require_binary(sim, binHandle);
+        const Ref<Binary> binary(require_binary(sim, binHandle));
         const Device &device = require_current_device(sim);
-        if (!binary.is_lazy) {
-            binary.load_on(device);
+        if (!binary->is_lazy) {
+            binary->load_on(lock, device);
         }
-        *binAddr = binary.image_on(device);
-        *binSize = binary.image_size();
+        *binAddr = binary->image_on(device);
+        *binSize = binary->image_size();
     });
 }
 
 aclError aclrtBinaryGetGlobal(aclrtBinHandle binHandle, const char *name, void **dptr, size_t *size) {
-    return entry(Function::aclrtBinaryGetGlobal, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return entry(Function::aclrtBinaryGetGlobal, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(binHandle, "binHandle");
         require(name, "name");
         if (dptr == nullptr && size == nullptr) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "dptr and size are NULL");
         }
-        Binary &binary = require_binary(sim, binHandle);
-        if (binary.is_for_cpu()) {
+        const Ref<Binary> binary(require_binary(sim, binHandle));
+        if (binary->is_for_cpu()) {
             fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "a binary for AI CPUs has no variables");
         }
-        const VariableDescription *variable = binary.variable(name);
+        const VariableDescription *variable = binary->variable(name);
         if (variable == nullptr) {
             fail(ACL_ERROR_RT_SYMBOL_NOT_FOUND, "the binary has no variable %s", name);
         }
         const Device &device = require_current_device(sim);
-        binary.load_on(device);
+        binary->load_on(lock, device);
         if (dptr != nullptr) {
-            *dptr = binary.address_of(variable->name, variable->part, device);
+            *dptr = binary->address_of(variable->name, variable->part, device);
         }
         if (size != nullptr) {
             *size = variable->part.size;
@@ -360,7 +361,7 @@ aclError aclrtBinarySetExceptionCallback(aclrtBinHandle binHandle, aclrtOpExcept
 
 aclError aclrtRegisterCpuFunc(const aclrtBinHandle handle, const char *funcName, const char *kernelName,
                               aclrtFuncHandle *funcHandle) {
-    return entry(Function::aclrtRegisterCpuFunc, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return entry(Function::aclrtRegisterCpuFunc, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(handle, "handle");
         require(funcName, "funcName");
         require(kernelName, "kernelName");
@@ -370,12 +371,12 @@ aclError aclrtRegisterCpuFunc(const aclrtBinHandle handle, const char *funcName,
             fail(ACL_ERROR_RT_PARAM_INVALID, "only binaries that were loaded with CPU_KERNEL_MODE 2 take functions");
         }
         require_context(sim);
-        *funcHandle = load_function(sim, binary.register_cpu_function(funcName, kernelName));
+        *funcHandle = load_function(sim, lock, binary.register_cpu_function(funcName, kernelName));
     });
 }
 
 aclError aclrtGetFuncBySymbol(const void *symbol, aclrtFuncHandle *funcHandle) {
-    return entry(Function::aclrtGetFuncBySymbol, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return entry(Function::aclrtGetFuncBySymbol, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(symbol, "symbol");
         require(funcHandle, "funcHandle");
         require_supported();
@@ -383,7 +384,7 @@ aclError aclrtGetFuncBySymbol(const void *symbol, aclrtFuncHandle *funcHandle) {
         if (function == nullptr) {
             fail(ACL_ERROR_RT_INVALID_DEVICE_FUNCTION, "%p is no symbol of a kernel", symbol);
         }
-        *funcHandle = load_function(sim, *function);
+        *funcHandle = load_function(sim, lock, *function);
     });
 }
 

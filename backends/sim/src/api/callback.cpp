@@ -13,7 +13,7 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "fn is NULL");
         }
         ContextStream &on = require_stream(sim, stream);
-        if (on.callback_owner == ContextStream::CallbackOwner::User) {
+        if (user_stream(on).callback_owner == ContextStream::CallbackOwner::User) {
             fail(ACL_ERROR_RT_STREAM_SUBSCRIBE,
                  "stream %u has a subscribed callback thread; it takes no host functions", on.id);
         }
@@ -47,7 +47,7 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBloc
             fail(ACL_ERROR_RT_PARAM_INVALID, "fn is NULL");
         }
         ContextStream &on = require_stream(sim, stream);
-        if (on.callback_owner == ContextStream::CallbackOwner::Runtime) {
+        if (user_stream(on).callback_owner == ContextStream::CallbackOwner::Runtime) {
             fail(ACL_ERROR_RT_STREAM_SUBSCRIBE, "stream %u takes host functions; it takes no callbacks", on.id);
         }
         sim.machine.reports.launch(lock, require_own(sim, on), fn, userData, blockType == ACL_CALLBACK_BLOCK);

@@ -8,7 +8,7 @@ namespace {
 
 enum class Use : std::uint8_t {
     Refused,  // by a capture; an update of a group concerns tasks alone
-    Itself,   // about the stream, not its tasks
+    Itself,   // is about the stream, or looks at the capture by itself
     Task,
     Kernel,
 };
@@ -18,7 +18,7 @@ struct Rule {
     Use use;
 };
 
-// A function that is not named is refused.
+// All functions that take a stream.
 constexpr Rule kRules[] = {
     {Function::aclrtMemcpyAsync, Use::Task},
     {Function::aclrtMemcpyAsyncWithCondition, Use::Task},
@@ -31,12 +31,19 @@ constexpr Rule kRules[] = {
     {Function::aclrtMemcpyFromSymbolAsync, Use::Task},
     {Function::aclrtMemsetAsync, Use::Task},
     {Function::aclrtMemsetD32Async, Use::Task},
+    {Function::aclrtMemPoolMallocAsync, Use::Task},
+    {Function::aclrtMemPoolFreeAsync, Use::Task},
+    {Function::aclrtMemManagedPrefetchAsync, Use::Task},
+    {Function::aclrtMemManagedPrefetchBatchAsync, Use::Task},
     {Function::aclrtReduceAsync, Use::Task},
     {Function::aclrtRandomNumAsync, Use::Task},
     {Function::aclrtValueWrite, Use::Task},
     {Function::aclrtValueWait, Use::Task},
     {Function::aclrtRecordNotify, Use::Task},
     {Function::aclrtWaitAndResetNotify, Use::Task},
+    {Function::aclrtCntNotifyRecord, Use::Task},
+    {Function::aclrtCntNotifyReset, Use::Task},
+    {Function::aclrtCntNotifyWaitWithTimeout, Use::Task},
     {Function::aclrtLaunchHostFunc, Use::Task},
     {Function::aclrtLaunchCallback, Use::Task},
     {Function::aclrtCmoAsync, Use::Task},
@@ -44,6 +51,8 @@ constexpr Rule kRules[] = {
     {Function::aclrtCmoAsyncWithDesc, Use::Task},
     {Function::aclrtCmoWaitBarrier, Use::Task},
     {Function::aclrtProfTrace, Use::Task},
+    {Function::aclprofMarkEx, Use::Task},
+    {Function::aclprofGetStepTimestamp, Use::Task},
 
     {Function::aclrtLaunchKernel, Use::Kernel},
     {Function::aclrtLaunchKernelV2, Use::Kernel},
@@ -59,14 +68,19 @@ constexpr Rule kRules[] = {
     {Function::aclrtGetStreamOverflowSwitch, Use::Itself},
     {Function::aclrtSetStreamFailureMode, Use::Itself},
     {Function::aclrtGetStreamAttribute, Use::Itself},
-    {Function::aclrtSetStreamAttribute, Use::Itself},  // and refuses some attributes
+    {Function::aclrtSetStreamAttribute, Use::Itself},  // refuses some attributes
     {Function::aclrtGetStreamResLimit, Use::Itself},
     {Function::aclrtSetStreamResLimit, Use::Itself},
     {Function::aclrtResetStreamResLimit, Use::Itself},
     {Function::aclrtUseStreamResInCurrentThread, Use::Itself},
     {Function::aclrtUnuseStreamResInCurrentThread, Use::Itself},
+    {Function::aclrtAllocatorRegister, Use::Itself},
+    {Function::aclrtAllocatorGetByStream, Use::Itself},
+    {Function::aclrtAllocatorUnregister, Use::Itself},
     {Function::aclrtSubscribeReport, Use::Itself},
     {Function::aclrtUnSubscribeReport, Use::Itself},
+    {Function::aclrtSubscribeHostFunc, Use::Itself},
+    {Function::aclrtUnSubscribeHostFunc, Use::Itself},
     {Function::aclrtStreamAbort, Use::Itself},
     {Function::aclrtStreamStop, Use::Itself},
     {Function::aclrtPersistentTaskClean, Use::Itself},
@@ -74,6 +88,43 @@ constexpr Rule kRules[] = {
     {Function::aclrtSetLabel, Use::Itself},
     {Function::aclrtSwitchLabelByIndex, Use::Itself},
     {Function::aclrtSwitchStream, Use::Itself},
+    {Function::aclrtRecordEvent, Use::Itself},
+    {Function::aclrtRecordEventWithFlag, Use::Itself},
+    {Function::aclrtResetEvent, Use::Itself},
+    {Function::aclrtStreamWaitEvent, Use::Itself},
+    {Function::aclrtStreamWaitEventWithTimeout, Use::Itself},
+    {Function::aclrtStreamWaitEventWithFlag, Use::Itself},
+    {Function::aclmdlRICaptureBegin, Use::Itself},
+    {Function::aclmdlRICaptureToModelRIBegin, Use::Itself},
+    {Function::aclmdlRICaptureEnd, Use::Itself},
+    {Function::aclmdlRICaptureGetInfo, Use::Itself},
+    {Function::aclmdlRICaptureTaskGrpBegin, Use::Itself},
+    {Function::aclmdlRICaptureTaskGrpEnd, Use::Itself},
+    {Function::aclmdlRICaptureTaskUpdateBegin, Use::Itself},
+    {Function::aclmdlRICaptureTaskUpdateEnd, Use::Itself},
+    {Function::aclmdlRIAddCondTask, Use::Itself},
+    {Function::aclmdlRIGetTasksByStream, Use::Itself},
+    {Function::aclmdlRIBindStream, Use::Itself},
+    {Function::aclsimFailTask, Use::Itself},
+    {Function::aclsimDelayTasks, Use::Itself},
+
+    {Function::aclrtSynchronizeStream, Use::Refused},
+    {Function::aclrtSynchronizeStreamWithTimeout, Use::Refused},
+    {Function::aclrtStreamQuery, Use::Refused},
+    {Function::aclrtDestroyStream, Use::Refused},
+    {Function::aclrtDestroyStreamForce, Use::Refused},
+    {Function::aclrtSetStreamOverflowSwitch, Use::Refused},
+    {Function::aclrtGetOverflowStatus, Use::Refused},
+    {Function::aclrtResetOverflowStatus, Use::Refused},
+    {Function::aclrtGetFloatOverflowStatus, Use::Refused},
+    {Function::aclrtResetFloatOverflowStatus, Use::Refused},
+    {Function::aclrtNpuGetFloatOverFlowStatus, Use::Refused},
+    {Function::aclrtNpuClearFloatOverFlowStatus, Use::Refused},
+    {Function::aclrtTaskUpdateAsync, Use::Refused},
+    {Function::aclmdlRIExecuteAsync, Use::Refused},
+    {Function::aclmdlRIUnbindStream, Use::Refused},
+    {Function::aclmdlRIEndTask, Use::Refused},
+    {Function::aclsimRunOperator, Use::Refused},
 };
 
 Use use_of(Function function) {

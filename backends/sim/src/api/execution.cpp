@@ -103,24 +103,6 @@ aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduc
     });
 }
 
-// Tasks can be updated in the stream of a model only.
-aclError aclrtTaskUpdateAsync(aclrtStream taskStream, uint32_t taskId, aclrtTaskUpdateInfo *info,
-                              aclrtStream execStream) {
-    return entry(Function::aclrtTaskUpdateAsync, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
-        require(info, "info");
-        require_supported();
-        if (info->id != ACL_RT_UPDATE_RANDOM_TASK && info->id != ACL_RT_UPDATE_AIC_AIV_TASK) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "there is no attribute %d of tasks to update", static_cast<int>(info->id));
-        }
-        require_own_stream(sim, execStream);
-        if (require_own_stream(sim, taskStream).keeper != nullptr) {
-            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the simulator does not update tasks of models");
-        }
-        fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is not bound to a model, which task %u would have to be in",
-             require_own_stream(sim, taskStream).id, taskId);
-    });
-}
-
 aclError aclrtProfTrace(void *userdata, int32_t length, aclrtStream stream) {
     return entry(Function::aclrtProfTrace, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(userdata, "userdata");

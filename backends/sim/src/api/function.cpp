@@ -40,17 +40,18 @@ const std::vector<KernelParameter> &require_parameters(const KernelFunction &fun
 }  // namespace
 
 aclError aclrtGetFunctionAddr(aclrtFuncHandle funcHandle, void **aicAddr, void **aivAddr) {
-    return entry(Function::aclrtGetFunctionAddr, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return entry(Function::aclrtGetFunctionAddr, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(funcHandle, "funcHandle");
         require(aicAddr, "aicAddr");
         require(aivAddr, "aivAddr");
         *aicAddr = *aivAddr = nullptr;
-        const KernelFunction &function = require_function(sim, funcHandle);
+        KernelFunction &function = require_function(sim, funcHandle);
         require_no_cpu(function, ACL_ERROR_RT_PARAM_INVALID);
         const Device &device = require_current_device(sim);
         const KernelDescription &kernel = function.description;
         Binary &binary = *function.binary;
-        binary.load_on(device);
+        const Ref<KernelFunction> keep(function);
+        binary.load_on(lock, device);
         if (has_cube_code(kernel)) {
             *aicAddr = binary.address_of(kernel.name, *kernel.cube_code, device);
         }

@@ -64,14 +64,15 @@ std::unique_ptr<Task> make_kernel(Simulator &sim, Lock &lock, ModelTask &task, c
     }
     const Ref<KernelFunction> function(require_function(sim, params.funcHandle));
     KernelArguments arguments = read_arguments(lock, params);
+    load_for_launch(lock, *function, task.model.context.device);
     require_changeable(task);  // again, and the kernel too: copying lets other threads in
     KernelTask *const former = kernel_of(task);
     if (former == nullptr) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "another thread has replaced the kernel");
     }
     auto attributes = params.cfg == nullptr ? former->launch().attributes : read_launch_config(params.cfg);
-    const auto launch =
-        make_ref<KernelLaunch>(*function, params.numBlocks, std::move(arguments), std::move(attributes));
+    const auto launch = make_ref<KernelLaunch>(*function, params.numBlocks, std::move(arguments), std::move(attributes),
+                                               execution_limit_us(sim));
     prepare(sim.kernels, task.model.context.device, *launch);
     return former->changed_to(launch);
 }
@@ -161,8 +162,7 @@ aclError aclmdlRITaskSetParams(aclmdlRITask task, aclmdlRITaskParams *params) {
 // What the launch gave, or what counts without; nothing for attributes that no task has (graphs_kernels.md section B6).
 namespace {
 
-std::optional<aclrtLaunchKernelAttrValue> attribute_of(const Simulator &sim, const KernelLaunch &launch,
-                                                       aclrtLaunchKernelAttrId id) {
+std::optional<aclrtLaunchKernelAttrValue> attribute_of(const KernelLaunch &launch, aclrtLaunchKernelAttrId id) {
     constexpr aclrtLaunchKernelAttrId kKept[] = {
         ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE, ACL_RT_LAUNCH_KERNEL_ATTR_LOCAL_MEMORY_SIZE,
         ACL_RT_LAUNCH_KERNEL_ATTR_DATA_DUMP, ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT, ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT_US};
@@ -170,13 +170,9 @@ std::optional<aclrtLaunchKernelAttrValue> attribute_of(const Simulator &sim, con
         return std::nullopt;
     }
     aclrtLaunchKernelAttrValue value{};
-    std::uint64_t limit_us = (execution_limit_us(sim) + 999) / 1000 * 1000;
+    const std::uint64_t limit_us = read_time_limit(launch.attributes, (launch.limit_us + 999) / 1000 * 1000);
     for (const aclrtLaunchKernelAttr &given : launch.attributes) {
-        if (given.id == ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT) {
-            limit_us = given.value.timeout * 1000000ULL;
-        } else if (given.id == ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT_US) {
-            limit_us = std::uint64_t{given.value.timeoutUs.timeoutHigh} << 32 | given.value.timeoutUs.timeoutLow;
-        } else if (given.id == id) {
+        if (given.id == id) {
             value = given.value;
         }
     }
@@ -197,7 +193,7 @@ aclError aclmdlRIKernelTaskGetAttribute(aclmdlRITask task, aclrtLaunchKernelAttr
         require(attrValue, "attrValue");
         require_supported();
         const KernelTask *const kernel = kernel_of(require_task(sim, task));
-        const auto value = kernel == nullptr ? std::nullopt : attribute_of(sim, kernel->launch(), attrId);
+        const auto value = kernel == nullptr ? std::nullopt : attribute_of(kernel->launch(), attrId);
         if (!value) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "the task is no kernel, or has no attribute %d", static_cast<int>(attrId));
         }

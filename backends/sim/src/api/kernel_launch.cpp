@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/kernel.h"
+#include "tasks/task_group.h"
 
 using namespace aclsim;
 
@@ -51,19 +52,24 @@ struct Shape {
     dim3 threads;
 };
 
-// A launch that is none of a SIMT kernel. Chips of the older generations keep 16 bits of the number of blocks, and
-// check nothing (section A5).
+// A launch that is none of a SIMT kernel.
 Shape plain(std::uint32_t blocks) {
-    const std::uint32_t kept = config().product->has(kHasWideLaunches) ? blocks : blocks & 0xFFFF;
+    const std::uint32_t kept = kept_blocks(blocks);
     return {kept, {kept, 1, 1}, {1, 1, 1}};
 }
 
 void submit(Simulator &sim, Lock &lock, KernelFunction &function, const Shape &shape, aclrtStream stream,
             KernelArguments arguments, Attributes attributes) REQUIRES(engine_lock) {
-    const auto launch = make_ref<KernelLaunch>(function, shape.blocks, std::move(arguments), std::move(attributes));
+    const auto launch = make_ref<KernelLaunch>(function, shape.blocks, std::move(arguments), std::move(attributes),
+                                               execution_limit_us(sim));
     launch->grid = shape.grid;
     launch->threads = shape.threads;
-    launch_kernel(sim.kernels, lock, require_own_stream(sim, stream), launch);
+    load_for_launch(lock, function, require_own_stream(sim, stream).context.device);
+    ContextStream &on = require_own_stream(sim, stream);
+    if (const GroupUpdate *update = update_of(user_stream(on))) {
+        update->require_replacement(function);
+    }
+    launch_kernel(sim.kernels, lock, on, launch);
 }
 
 aclError launch_in_memory(Function name, aclrtFuncHandle funcHandle, std::uint32_t blocks, const void *argsData,

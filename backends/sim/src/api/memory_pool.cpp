@@ -61,12 +61,11 @@ MemoryPool &require_attributed(Simulator &sim, aclrtMemPool pool, const void *va
 }
 
 // No context at all is another context than the stream's.
-ContextStream &require_stream_here(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
-    ContextStream &found = require_handle<ContextStream>(sim, stream, "stream");
+void require_stream_here(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
+    const ContextStream &found = require_handle<ContextStream>(sim, stream, "stream");
     if (current_context(sim) != &found.context) {
         fail(ACL_ERROR_RT_STREAM_CONTEXT, "stream %u belongs to another context than the calling thread's", found.id);
     }
-    return found;
 }
 
 void require_valid(const aclrtMemPoolProps &props) {
@@ -179,7 +178,8 @@ aclError aclrtMemPoolMallocAsync(void **ptr, size_t size, aclrtMemPool memPool, 
         void *address = nullptr;
         Ref<MemoryPool> pool;
         do {  // both waits let other threads in, which may destroy the stream or the pool
-            ContextStream &on = require_stream_here(sim, stream);
+            require_stream_here(sim, stream);
+            ContextStream &on = require_stream(sim, stream);
             sim.core.admit(lock, on);
             pool = Ref<MemoryPool>(require_pool(sim, memPool, ACL_ERROR_RT_INTERNAL_ERROR));
             if (&pool->device != &on.context.device) {
@@ -202,7 +202,8 @@ aclError aclrtMemPoolFreeAsync(void *ptr, aclrtStream stream) {
         if (stream == nullptr) {
             fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream is NULL; the default stream has a handle of its own here");
         }
-        ContextStream &on = require_stream_here(sim, stream);
+        require_stream_here(sim, stream);
+        ContextStream &on = require_stream(sim, stream);
         sim.core.admit(lock, on);
         free_in_stream(sim.memory, on, ptr);
     });

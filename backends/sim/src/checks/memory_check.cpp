@@ -214,7 +214,7 @@ void MemoryCheck::report_uses(const Block &block) {
 void MemoryCheck::reach_free(Block &block) {
     report_uses(block);
     block.is_gone = true;
-    if (block.pages != Pages::Shared) {
+    if (block.pages != Pages::Shared && !is_given_out_again(block)) {
         poison(block, kFreedMemory);
     }
 }
@@ -243,6 +243,12 @@ std::shared_ptr<MemoryCheck::Block> MemoryCheck::find_retired(const void *addres
     const auto has = [address](const auto &it) { return it->has(as_integer(address)); };
     const auto found = std::find_if(retired_.rbegin(), retired_.rend(), has);
     return found == retired_.rend() ? nullptr : *found;
+}
+
+// A pool may do that before the stream reaches the free.
+bool MemoryCheck::is_given_out_again(const Block &block) const {
+    const auto behind = live_.lower_bound(block.end());
+    return behind != live_.begin() && std::prev(behind)->second->end() > block.address;
 }
 
 // --- uses ------------------------------------------------------------------------------------------------------------

@@ -63,6 +63,7 @@ class MemoryCheck final : public Observer {
     void examine(const std::string &who, const Access &access, const Blocks &used) REQUIRES(engine_lock);
     void report_uses(const Block &block) REQUIRES(engine_lock);
     void reach_free(Block &block) REQUIRES(engine_lock);
+    bool is_given_out_again(const Block &block) const REQUIRES(engine_lock);
     Blocks find_live(const void *address, std::uint64_t size) const REQUIRES(engine_lock);
     Blocks find_in_stream(const void *address, std::uint64_t size) const REQUIRES(engine_lock);
     Live::const_iterator find_before(const void *address) const REQUIRES(engine_lock);

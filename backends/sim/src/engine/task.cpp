@@ -79,6 +79,8 @@ const char *name_of(TaskKind kind) {
             return "KERNEL";
         case TaskKind::Random:
             return "RANDOM";
+        case TaskKind::Update:
+            return "TASK_UPDATE";
         default:
             return "TASK";
     }

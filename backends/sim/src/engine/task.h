@@ -42,6 +42,7 @@ enum class TaskKind : std::uint8_t {
     GraphEnd,
     Conditional,
     GroupUpdate,
+    Update,
     Operator,
     Kernel,
     Attach,

@@ -39,6 +39,10 @@ class CallbackTask final : public Task {
     TaskKind kind() const override { return TaskKind::Callback; }
 
     Start start(Stream &stream) override REQUIRES(engine_lock) {
+        if (thread_->streams == 0 && blocks_stream_) {  // the execution of a model: its stream was unsubscribed since
+            result = ACL_ERROR_RT_STREAM_NO_CB_REG;
+            return Start::Done;
+        }
         if (!is_posted_) {
             is_posted_ = true;
             thread_->queue.push_back(
@@ -53,6 +57,7 @@ class CallbackTask final : public Task {
         const auto is_own = [&](const Reports::Callback &it) { return it.blocked == &stream; };
         queue.erase(std::remove_if(queue.begin(), queue.end(), is_own), queue.end());
     }
+    void rewind() override { is_posted_ = false; }
     bool blocks_for_callback() const override { return blocks_stream_; }
     void add_causes(Causes &causes) const override { causes.list.push_back({nullptr, 0, Outside::Host}); }
     std::string awaited() const override { return "its subscribed thread to call aclrtProcessReport"; }
@@ -138,10 +143,15 @@ void Reports::release(ContextStream &stream) {
 }
 
 void Reports::launch(Lock &lock, ContextStream &stream, aclrtCallback function, void *argument, bool blocks_stream) {
-    require_subscribed(stream);
+    const ContextStream &user = user_stream(stream);
+    require_subscribed(user);
     machine_.core.admit(lock, stream);
-    require_subscribed(stream);  // admit() may have let in a thread that ended it
-    const auto thread = threads_.at(stream.callback_thread);
+    require_subscribed(user);  // admit() may have let in a thread that ended it
+    if (&user != &stream) {    // a graph's stream keeps the thread (events_streams_sync.md section 9)
+        release(stream);
+        subscribe(user.callback_thread, stream);
+    }
+    const auto thread = threads_.at(user.callback_thread);
     machine_.core.submit(stream, CallbackTask(thread, function, argument, blocks_stream));
 }
 
@@ -188,7 +198,9 @@ void Reports::run(Lock &lock, const Callback &callback) {
 void launch_host_function(Machine &machine, Lock &lock, ContextStream &stream, aclrtHostFunc function, void *argument) {
     machine.core.admit(lock, stream);
     Context &context = stream.context;
-    stream.callback_owner = ContextStream::CallbackOwner::Runtime;
+    if (stream.callback_owner == ContextStream::CallbackOwner::None) {
+        stream.callback_owner = ContextStream::CallbackOwner::Runtime;
+    }
     if (!context.host_functions) {
         context.host_functions = machine.core.create_executor(1, /*can_be_helped=*/false);
     }

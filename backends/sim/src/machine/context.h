@@ -52,12 +52,18 @@ class ContextStream final : public Stream {
     std::uint32_t wants_op_info GUARDED_BY(engine_lock) = 0;  // ACL_STREAM_ATTR_CACHE_OP_INFO, for captures from here
     Ref<Diversion> diversion GUARDED_BY(engine_lock);         // while its tasks go elsewhere
     bool is_hidden GUARDED_BY(engine_lock) = false;           // a graph's own, which no callback is told of
+    ContextStream *stands_for GUARDED_BY(engine_lock) = nullptr;  // the stream whose tasks it takes, while it does
 
     // Who runs callbacks of this stream (events_streams_sync.md section 0.3).
     enum class CallbackOwner : std::uint8_t { None, User, Runtime };
     CallbackOwner callback_owner GUARDED_BY(engine_lock) = CallbackOwner::None;
     std::uint64_t callback_thread GUARDED_BY(engine_lock) = 0;  // of CallbackOwner::User
 };
+
+// The stream that the program named, of one whose tasks go elsewhere: what is registered for it counts.
+inline ContextStream &user_stream(ContextStream &stream) REQUIRES(engine_lock) {
+    return stream.stands_for != nullptr ? *stream.stands_for : stream;
+}
 
 class Context final : public StreamGroup {
   public:

@@ -84,21 +84,24 @@ class Block {
     void *address_ = nullptr;
 };
 
-void require_alive(Memory &memory, const Stream &stream) REQUIRES(engine_lock) {
-    if (memory.core.registry().find<Stream>(stream.handle()) != &stream) {
-        fail(ACL_ERROR_RT_INVALID_HANDLE, "stream %u was destroyed while its allocator was at work", stream.id);
+// What the program named: `stream` takes the tasks of `user`, or is that itself.
+void require_still(Memory &memory, const Ref<ContextStream> &stream, const ContextStream &user) REQUIRES(engine_lock) {
+    if (memory.core.registry().find<Stream>(user.handle()) != &user || &user_stream(*stream) != &user) {
+        fail(ACL_ERROR_RT_INVALID_HANDLE,
+             "stream %u was destroyed, or its capture ended, while its allocator was at work", user.id);
     }
 }
 
 using Submit = std::function<void(Workspace)>;
 
-void submit_on_block(Memory &memory, Lock &lock, Stream &stream, const Allocator &allocator, std::size_t bytes,
+void submit_on_block(Memory &memory, Lock &lock, ContextStream &stream, const Allocator &allocator, std::size_t bytes,
                      const Submit &submit) REQUIRES(engine_lock) {
-    const Ref<Stream> keep(stream);
-    Allocators::Turn turn(memory.allocators, lock, allocator.object, stream);
-    require_alive(memory, stream);
+    const Ref<ContextStream> keep(stream);
+    const Ref<ContextStream> user(user_stream(stream));
+    Allocators::Turn turn(memory.allocators, lock, allocator.object, *user);
+    require_still(memory, keep, *user);
     const Block block(memory, lock, allocator, bytes);
-    require_alive(memory, stream);
+    require_still(memory, keep, *user);
     if (!is_live_on(memory, device_of(stream), block.address(), bytes)) {
         fail(ACL_ERROR_RT_PARAM_INVALID,
              "the allocator %p gave %p as workspace: that is not live memory of device %u with %zu bytes",
@@ -107,7 +110,7 @@ void submit_on_block(Memory &memory, Lock &lock, Stream &stream, const Allocator
     note_use(memory, block.address(), bytes, AccessMode::ReadWrite, "workspace");
     admit_with(memory, lock, stream, {{block.address(), bytes}});
     submit(Workspace(nullptr, 0, memory, block.address(), bytes));
-    turn.note_use(stream);
+    turn.note_use(*user);
 }
 
 void submit_on_heap(Memory &memory, Stream &stream, std::size_t bytes, const Submit &submit) REQUIRES(engine_lock) {
@@ -207,7 +210,7 @@ void Workspace::Release::operator()(void *address) const {
     }
 }
 
-void submit_with_workspace(Memory &memory, Lock &lock, Stream &stream, std::size_t bytes, const Submit &submit) {
+void submit_with_workspace(Memory &memory, Lock &lock, ContextStream &stream, std::size_t bytes, const Submit &submit) {
     if (bytes == 0) {
         memory.core.admit(lock, stream);
         submit(Workspace());
@@ -215,7 +218,7 @@ void submit_with_workspace(Memory &memory, Lock &lock, Stream &stream, std::size
     }
     require_no_callback();
     memory.core.admit(lock, stream);
-    const Allocators::Registration *registered = memory.allocators.find(stream.handle());
+    const Allocators::Registration *registered = memory.allocators.find(user_stream(stream).handle());
     if (registered == nullptr) {
         submit_on_heap(memory, stream, bytes, submit);
         return;
@@ -224,7 +227,7 @@ void submit_with_workspace(Memory &memory, Lock &lock, Stream &stream, std::size
     submit_on_block(memory, lock, stream, allocator, bytes, submit);
 }
 
-void run_operator(Memory &memory, Lock &lock, Stream &stream, std::size_t workspace_bytes) {
+void run_operator(Memory &memory, Lock &lock, ContextStream &stream, std::size_t workspace_bytes) {
     require_no_callback();
     submit_with_workspace(memory, lock, stream, workspace_bytes, [&](Workspace workspace) REQUIRES(engine_lock) {
         memory.core.submit(stream, OperatorTask(memory, std::move(workspace)));

@@ -16,6 +16,7 @@
 
 namespace aclsim {
 
+class ContextStream;
 class Memory;
 struct Device;
 
@@ -104,9 +105,9 @@ class Workspace {
 
 // Engine lock held, as for what follows; released while callbacks run. Takes the workspace as abi/aclsim.h says of
 // aclsimRunOperator, and calls submit with it, which submits a task to the stream, when the stream has admitted one.
-void submit_with_workspace(Memory &memory, Lock &lock, Stream &stream, std::size_t bytes,
+void submit_with_workspace(Memory &memory, Lock &lock, ContextStream &stream, std::size_t bytes,
                            const std::function<void(Workspace)> &submit) REQUIRES(engine_lock);
 // aclsimRunOperator.
-void run_operator(Memory &memory, Lock &lock, Stream &stream, std::size_t workspace_bytes) REQUIRES(engine_lock);
+void run_operator(Memory &memory, Lock &lock, ContextStream &stream, std::size_t workspace_bytes) REQUIRES(engine_lock);
 
 }  // namespace aclsim

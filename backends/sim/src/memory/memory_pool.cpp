@@ -42,24 +42,38 @@ class AttachTask final : public ConditionTask {
     Fence fence_;
 };
 
-// The point in a stream at which it frees a block.
+// The point in a stream at which it frees a block. One that a model keeps frees it with the model: every execution uses
+// the block again.
 class DetachTask final : public Task {
   public:
     DetachTask(Core &core, Ref<MemoryPool> pool, std::uint64_t number)
         : core_(core), pool_(std::move(pool)), number_(number) {}
+    DetachTask(DetachTask &&) = default;
+    DetachTask &operator=(DetachTask &&) = delete;
+    ~DetachTask() override { reach(); }
     TaskKind kind() const override { return TaskKind::Detach; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
-        cancel(stream);
-        pool_->waiters.wake(core_);
+        if (stream.executes_tasks) {
+            reach();
+            pool_->waiters.wake(core_);
+        }
         return Start::Done;
     }
     // The pool has the block back since the submission.
-    void cancel(Stream &) override REQUIRES(engine_lock) { core_.observers().tell(&Observer::free_reached, number_); }
+    void cancel(Stream &) override REQUIRES(engine_lock) { reach(); }
 
   private:
+    void reach() REQUIRES(engine_lock) {
+        if (pool_ && !has_reached_) {  // no pool: moved from
+            has_reached_ = true;
+            core_.observers().tell(&Observer::free_reached, number_);
+        }
+    }
+
     Core &core_;
     Ref<MemoryPool> pool_;
     std::uint64_t number_;
+    bool has_reached_ = false;
 };
 
 // Frees memory of aclrtMalloc when its turn comes. Until then the stream owns the block: no other call can free it, so
@@ -137,6 +151,11 @@ void Fence::add(const Ref<const Stream> &stream, std::uint64_t sequence) {
     entries_.push_back({stream, sequence});
 }
 
+void Fence::remove(const Stream &stream) {
+    const auto is_of = [&](const Entry &entry) { return entry.stream == &stream; };
+    entries_.erase(std::remove_if(entries_.begin(), entries_.end(), is_of), entries_.end());
+}
+
 void Fence::merge(const Fence &other) {
     for (const Entry &entry : other.entries_) {
         if (!entry.stream->is_destroyed) {
@@ -203,7 +222,9 @@ void *MemoryPool::allocate(std::uint64_t bytes, const Stream &stream, const Stre
         found = reserve(bytes);
     }
     if (found == blocks_.end() && attribute(ACL_RT_MEM_POOL_REUSE_ALLOW_INTERNAL_DEPENDENCIES) != 0) {
-        found = find_cached(bytes, [](const Fence &) { return true; });
+        found = find_cached(bytes, [](const Fence &freed) REQUIRES(engine_lock) {
+            return freed.all_of([](const Stream &, std::uint64_t sequence) { return sequence != Fence::kEndOfStream; });
+        });
     }
     return found == blocks_.end() ? nullptr : take(found, bytes, fence);
 }
@@ -412,6 +433,7 @@ void *allocate_in_stream(Memory &memory, Stream &stream, const Ref<MemoryPool> &
     if (address == nullptr) {
         return nullptr;
     }
+    fence.remove(stream);  // what it has freed itself is behind it
     const Allocation allocation{address, size, bytes, Pages::InStream, memory.pools.next_number()};
     memory.core.observers().tell(&Observer::allocated, allocation);
     memory.core.submit(stream, AttachTask(memory.core, pool, allocation.number, std::move(fence)));
@@ -440,7 +462,7 @@ void free_in_stream(Memory &memory, Stream &stream, void *address) {
     }
     require_used(memory, *pool, address);
     Fence fence;
-    fence.add(Ref<const Stream>(stream), stream.submitted + 1);
+    fence.add(Ref<const Stream>(stream), stream.executes_tasks ? stream.submitted + 1 : Fence::kEndOfStream);
     pool->release(address, fence);
     memory.core.submit(stream, DetachTask(memory.core, pool, note_free(memory, address)));
 }

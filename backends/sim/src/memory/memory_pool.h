@@ -28,7 +28,9 @@ struct Device;
 // theirs.
 class Fence {
   public:
+    static constexpr std::uint64_t kEndOfStream = UINT64_MAX;  // a point that is passed when the stream is gone
     void add(const Ref<const Stream> &stream, std::uint64_t sequence) REQUIRES(engine_lock);
+    void remove(const Stream &stream) REQUIRES(engine_lock);
     void merge(const Fence &other) REQUIRES(engine_lock);
     bool has_same_streams(const Fence &other) const REQUIRES(engine_lock);
     bool has_passed() const REQUIRES(engine_lock);

@@ -13,7 +13,8 @@ namespace aclsim {
 namespace {
 
 constexpr std::size_t kMagicBytes = 4;
-constexpr std::size_t kLookedAt = 1024;  // of a binary for AI CPUs, to see whether there is anything
+constexpr std::size_t kCopiedAtOnce = 4096;  // what takes longer to copy is copied without the engine's lock
+constexpr std::size_t kLookedAt = 1024;      // of a binary for AI CPUs, to see whether there is anything
 
 // A library is closed without the lock: its destructors are the program's code.
 class CloseChore final : public Chore {
@@ -204,18 +205,39 @@ void *Binary::image_on(const Device &device) const {
     return found == images_.end() ? nullptr : found->second;
 }
 
-void Binary::load_on(const Device &device) {
-    if (is_on(device)) {
-        return;
+void Binary::load_on(Lock &lock, const Device &device) {
+    const Ref<Binary> keep(this);
+    while (!is_on(device)) {
+        if (loading_.count(device.physical_id) != 0) {
+            loaded_.wait(lock.native());
+            continue;
+        }
+        const std::vector<unsigned char> &image = content_.object.image;
+        void *address = memory_.space().allocate_internal(device.physical_id, std::max<std::size_t>(image.size(), 1));
+        if (address == nullptr) {
+            fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "device %u has no room for a kernel binary of %zu bytes",
+                 device.user_id, image.size());
+        }
+        if (image.size() <= kCopiedAtOnce) {
+            std::copy(image.begin(), image.end(), static_cast<unsigned char *>(address));
+            images_[device.physical_id] = address;
+            continue;
+        }
+        loading_.insert(device.physical_id);
+        {
+            const Unlocked unlocked(lock);
+            std::copy(image.begin(), image.end(), static_cast<unsigned char *>(address));
+        }
+        if (loading_.erase(device.physical_id) != 0) {  // else the device was reset meanwhile, and its memory is gone
+            images_[device.physical_id] = address;
+        }
+        loaded_.notify_all();
     }
-    const std::vector<unsigned char> &image = content_.object.image;
-    void *address = memory_.space().allocate_internal(device.physical_id, std::max<std::size_t>(image.size(), 1));
-    if (address == nullptr) {
-        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "device %u has no room for a kernel binary of %zu bytes", device.user_id,
-             image.size());
-    }
-    std::copy(image.begin(), image.end(), static_cast<unsigned char *>(address));
-    images_[device.physical_id] = address;
+}
+
+void Binary::forget_device(std::uint32_t device) {
+    images_.erase(device);
+    loading_.erase(device);
 }
 
 const VariableDescription *Binary::variable(const std::string &name) const {

@@ -4,10 +4,12 @@
 // The functions die with it; a launch that is on its way keeps both.
 #pragma once
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -70,9 +72,9 @@ class Binary final : public Object {
     bool is_on(const Device &device) const REQUIRES(engine_lock);
     void *image_on(const Device &device) const REQUIRES(engine_lock);  // nullptr: it is not there
     std::size_t image_size() const { return content_.object.image.size(); }
-    // Fails with ACL_ERROR_RT_MEMORY_ALLOCATION.
-    void load_on(const Device &device) REQUIRES(engine_lock);
-    void forget_device(std::uint32_t device) REQUIRES(engine_lock) { images_.erase(device); }  // its memory is gone
+    // Lets other threads in if there is much to copy. Fails with ACL_ERROR_RT_MEMORY_ALLOCATION.
+    void load_on(Lock &lock, const Device &device) REQUIRES(engine_lock);
+    void forget_device(std::uint32_t device) REQUIRES(engine_lock);  // its memory is gone
     const VariableDescription *variable(const std::string &name) const;
     // Of a part of the image. A host library has its own instead of an image, the same for all devices.
     void *address_of(const std::string &symbol, const ImagePart &part, const Device &device) const
@@ -97,6 +99,8 @@ class Binary final : public Object {
     std::map<std::string, Ref<KernelFunction>> functions_ GUARDED_BY(engine_lock);  // those that were asked for
     std::map<std::string, KernelDescription> cpu_descriptions_ GUARDED_BY(engine_lock);
     std::map<std::uint32_t, void *> images_ GUARDED_BY(engine_lock);  // by device, its number before visibility
+    std::set<std::uint32_t> loading_ GUARDED_BY(engine_lock);         // devices that a thread copies the image to
+    std::condition_variable loaded_;
 };
 
 }  // namespace aclsim

@@ -23,7 +23,9 @@ Capture::Capture(Machine &machine, Ref<Graph> captured_graph, aclmdlRICaptureMod
 }
 
 void Capture::add(ContextStream &stream) {
-    branches_.push_back({&stream, &graph->add_stream(stream.priority)});
+    ContextStream &hidden = graph->add_stream(stream.priority);
+    hidden.stands_for = &stream;
+    branches_.push_back({&stream, &hidden});
     stream.diversion = Ref<Diversion>(this);
 }
 
@@ -43,6 +45,8 @@ void Capture::make_room(Branch &branch) {
     }
     submit_edge_begin(machine_.core, *branch.hidden, link, nullptr);
     submit_edge_end(machine_.core, next, link, nullptr, /*timeout_s=*/0);
+    branch.hidden->stands_for = nullptr;
+    next.stands_for = branch.stream;
     branch.hidden = &next;
     if (group_) {
         group_->ranges.push_back({&next, next.submitted, next.submitted});
@@ -219,6 +223,7 @@ void Capture::end() {
         it.event->captured = it.event->captured == &it ? nullptr : it.event->captured;
     }
     for (const Branch &branch : branches_) {
+        branch.hidden->stands_for = nullptr;
         branch.stream->diversion.reset();
     }
     graph->capture = nullptr;

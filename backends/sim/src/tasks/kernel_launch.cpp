@@ -10,6 +10,7 @@
 
 #include "machine/context.h"
 #include "memory/memory.h"
+#include "support/config.h"
 #include "support/error.h"
 #include "tasks/kernels.h"
 
@@ -31,11 +32,16 @@ struct BlockFailure {
     std::string text;
 };
 
+Time deadline_of(Clock &clock, std::uint64_t limit_us) {
+    constexpr std::uint64_t kLongest = 1ULL << 50;  // more would not fit the clock
+    return limit_us == 0 || limit_us > kLongest ? kNever : clock.now() + std::chrono::microseconds(limit_us);
+}
+
 // The blocks of a running launch, which several threads take one after the other.
 class Blocks final : public SharedWork {
   public:
-    Blocks(const KernelLaunch &launch, const Workspace &workspace, const Interruption &interruption)
-        : launch_(launch), interruption_(interruption) {
+    Blocks(Clock &clock, const KernelLaunch &launch, const Workspace &workspace, const Interruption &interruption)
+        : launch_(launch), interruption_(interruption), clock_(clock), deadline_(deadline_of(clock, launch.limit_us)) {
         block_.name = launch.function->description.name.c_str();
         block_.arguments = launch.arguments.address();
         block_.argumentsSize = launch.arguments.size();
@@ -58,6 +64,10 @@ class Blocks final : public SharedWork {
             aclsimKernelBlock block = block_;
             block.index = static_cast<std::uint32_t>(index);
             run(block);
+            if (clock_.now() > deadline_) {
+                note(block, timeout_code(),
+                     "took longer than the " + std::to_string(launch_.limit_us) + " us of the launch");
+            }
         }
     }
     const std::optional<BlockFailure> &failure() const { return failure_; }  // the first one; when all have left
@@ -88,6 +98,9 @@ class Blocks final : public SharedWork {
     aclError exception_code() const {
         return launch_.function->is_cpu() ? ACL_ERROR_RT_AICPU_EXCEPTION : ACL_ERROR_RT_AICORE_EXCEPTION;
     }
+    aclError timeout_code() const {
+        return launch_.function->is_cpu() ? ACL_ERROR_RT_AICPU_TIMEOUT : ACL_ERROR_RT_AICORE_TIMEOUT;
+    }
     void note(const aclsimKernelBlock &block, aclError code, const std::string &what) {
         const std::lock_guard<std::mutex> lock(mutex_);
         if (!failure_) {
@@ -100,6 +113,8 @@ class Blocks final : public SharedWork {
     const KernelLaunch &launch_;
     aclsimKernelBlock block_{};
     const Interruption interruption_;
+    Clock &clock_;
+    const Time deadline_;
     std::atomic<std::uint64_t> next_{0};
     std::atomic<bool> has_failed_{false};
     std::atomic<bool> was_cut_short_{false};
@@ -117,14 +132,8 @@ class Blocks final : public SharedWork {
          function.description.name.c_str(), function.description.name.c_str(), function.description.name.c_str());
 }
 
-// A launch loads a lazy binary; any other must have been used on the device before
-// (graphs_kernels.md sections A1 and A2).
 void require_loaded(const KernelFunction &function, const Device &device) REQUIRES(engine_lock) {
-    Binary &binary = *function.binary;
-    if (binary.is_lazy) {
-        binary.load_on(device);
-    }
-    if (!binary.is_on(device)) {
+    if (!function.binary->is_on(device)) {
         fail_unremembered(ACL_ERROR_RT_INVALID_HANDLE,
                           "the binary of kernel %s is not on device %u: call aclrtBinaryGetFunction there first",
                           function.description.name.c_str(), device.user_id);
@@ -160,6 +169,18 @@ std::vector<aclrtLaunchKernelAttr> read_launch_config(const aclrtLaunchKernelCfg
         fail(ACL_ERROR_RT_PARAM_INVALID, "a launch has one timeout, in seconds or in microseconds");
     }
     return attributes;
+}
+
+std::uint64_t read_time_limit(const std::vector<aclrtLaunchKernelAttr> &attributes, std::uint64_t usual_us) {
+    std::uint64_t limit_us = usual_us;
+    for (const aclrtLaunchKernelAttr &given : attributes) {
+        if (given.id == ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT) {
+            limit_us = given.value.timeout * 1000000ULL;
+        } else if (given.id == ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT_US) {
+            limit_us = std::uint64_t{given.value.timeoutUs.timeoutHigh} << 32 | given.value.timeoutUs.timeoutLow;
+        }
+    }
+    return limit_us;
 }
 
 // Not filled with zeros; a kernel without arguments gets an address all the same.
@@ -210,13 +231,14 @@ Start KernelTask::start(Stream &stream) {
         return Start::Done;
     }
     interruption_ = {stream, sequence};
+    running_ = launch_;
     return Start::Run;
 }
 
 void KernelTask::run() {
-    Blocks blocks(*launch_, workspace_, interruption_);
-    if (launch_->blocks > 1) {
-        memory_.core.workers().share(blocks, launch_->blocks - 1);
+    Blocks blocks(memory_.core.clock(), *running_, workspace_, interruption_);
+    if (running_->blocks > 1) {
+        memory_.core.workers().share(blocks, running_->blocks - 1);
     } else {
         blocks.work();
     }
@@ -254,12 +276,30 @@ void KernelTask::describe(aclmdlRITaskParams &params) const {
 
 void KernelTask::label(const Stream &, TaskLabel &label) const { label.name = launch_->function->description.name; }
 
+bool KernelTask::update(Ref<KernelLaunch> launch) {
+    if (launch->code->workspace_bytes > workspace_.size()) {
+        return false;
+    }
+    launch_ = std::move(launch);
+    return true;
+}
+
 std::unique_ptr<Task> KernelTask::changed_to(Ref<KernelLaunch> launch) {
     if (launch->code->workspace_bytes > workspace_.size()) {
         aclsim::fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "kernel %s needs more workspace than the one it replaces",
                      launch->function->description.name.c_str());
     }
     return std::make_unique<KernelTask>(memory_, std::move(launch), std::move(workspace_));
+}
+
+std::uint32_t kept_blocks(std::uint32_t blocks) {
+    return config().product->has(kHasWideLaunches) ? blocks : blocks & 0xFFFF;
+}
+
+void load_for_launch(Lock &lock, const KernelFunction &function, const Device &device) {
+    if (function.binary->is_lazy) {
+        function.binary->load_on(lock, device);
+    }
 }
 
 void prepare(Kernels &kernels, const Device &device, KernelLaunch &launch) {
@@ -271,7 +311,7 @@ void prepare(Kernels &kernels, const Device &device, KernelLaunch &launch) {
     }
 }
 
-void launch_kernel(Kernels &kernels, Lock &lock, Stream &stream, Ref<KernelLaunch> launch) {
+void launch_kernel(Kernels &kernels, Lock &lock, ContextStream &stream, Ref<KernelLaunch> launch) {
     Memory &memory = kernels.memory;
     prepare(kernels, device_of(stream), *launch);
     const KernelArguments &arguments = launch->arguments;

@@ -23,6 +23,9 @@ class Kernels;
 // The attributes of a configuration as they were given. Fails with ACL_ERROR_RT_PARAM_INVALID.
 std::vector<aclrtLaunchKernelAttr> read_launch_config(const aclrtLaunchKernelCfg *cfg);
 
+// What they say of the time that the kernel may take; 0: as long as it likes.
+std::uint64_t read_time_limit(const std::vector<aclrtLaunchKernelAttr> &attributes, std::uint64_t usual_us);
+
 // The arguments of a launch: memory of the program, which the kernel reads when it runs, or a copy of it.
 class KernelArguments {
   public:
@@ -40,22 +43,23 @@ class KernelArguments {
     static std::unique_ptr<unsigned char[]> room_for(std::size_t size);
     static void fill(unsigned char *copy, const std::vector<PlaceHolder> &place_holders);
     KernelArguments(void *address, std::size_t size) : address_(address), size_(size) {}
-    KernelArguments(std::size_t size, std::unique_ptr<unsigned char[]> copy)
+    KernelArguments(std::size_t size, std::shared_ptr<unsigned char[]> copy)
         : address_(copy.get()), size_(size), copy_(std::move(copy)) {}
 
     void *address_;
     std::size_t size_;
-    std::unique_ptr<unsigned char[]> copy_;
+    std::shared_ptr<unsigned char[]> copy_;
 };
 
 // What is launched. It does not change, and may be launched again.
 struct KernelLaunch final : public RefCounted {
     KernelLaunch(KernelFunction &launched, std::uint32_t number_of_blocks, KernelArguments its_arguments,
-                 std::vector<aclrtLaunchKernelAttr> its_attributes)
+                 std::vector<aclrtLaunchKernelAttr> its_attributes, std::uint64_t usual_limit_us)
         : function(launched),
           blocks(number_of_blocks),
           arguments(std::move(its_arguments)),
-          attributes(std::move(its_attributes)) {}
+          attributes(std::move(its_attributes)),
+          limit_us(read_time_limit(attributes, usual_limit_us)) {}
 
     const Ref<KernelFunction> function;
     Ref<KernelCode> code;  // prepare() finds it
@@ -64,6 +68,7 @@ struct KernelLaunch final : public RefCounted {
     dim3 threads{};
     const KernelArguments arguments;
     const std::vector<aclrtLaunchKernelAttr> attributes;
+    const std::uint64_t limit_us;  // of its execution; 0: none
 };
 
 // Its blocks run at the same time on the workers. Can be repeated: rewind().
@@ -84,19 +89,28 @@ class KernelTask final : public Task {
     // What a graph is to execute in place of this task, which does not run now: a prepared launch in its workspace.
     // Fails with ACL_ERROR_RT_FEATURE_NOT_SUPPORT if that is too small.
     std::unique_ptr<Task> changed_to(Ref<KernelLaunch> launch) REQUIRES(engine_lock);
+    // The same for the task itself, from its next start on. false: the workspace is too small.
+    bool update(Ref<KernelLaunch> launch) REQUIRES(engine_lock);
 
   private:
     Memory &memory_;
     Ref<KernelLaunch> launch_;
+    Ref<KernelLaunch> running_;
     Workspace workspace_;
     Interruption interruption_;
     std::string failure_;  // in words
 };
 
+// Chips of the older generations keep 16 bits of the number of blocks, and check nothing
+// (graphs_kernels.md section A5).
+std::uint32_t kept_blocks(std::uint32_t blocks);
+// A launch loads a lazy binary; any other must have been used on the device before (graphs_kernels.md sections A1 and
+// A2). Lets other threads in if there is much to copy.
+void load_for_launch(Lock &lock, const KernelFunction &function, const Device &device) REQUIRES(engine_lock);
 // Finds what the launch will run. Fails with ACL_ERROR_RT_INVALID_HANDLE if the function is not on the device, and with
 // ACL_ERROR_RT_INVALID_DEVICE_FUNCTION if there is nothing that could run in its place.
 void prepare(Kernels &kernels, const Device &device, KernelLaunch &launch) REQUIRES(engine_lock);
 // Prepares the launch and submits it to the stream; fails also as submissions and operators with a workspace do.
-void launch_kernel(Kernels &kernels, Lock &lock, Stream &stream, Ref<KernelLaunch> launch) REQUIRES(engine_lock);
+void launch_kernel(Kernels &kernels, Lock &lock, ContextStream &stream, Ref<KernelLaunch> launch) REQUIRES(engine_lock);
 
 }  // namespace aclsim

@@ -13,18 +13,8 @@
 namespace aclsim {
 namespace {
 
-// Not callbacks: the subscribed thread processes each one once.
-constexpr TaskKind kRepeatable[] = {
-    TaskKind::Record,     TaskKind::Wait,         TaskKind::Reset,       TaskKind::Copy,       TaskKind::Fill,
-    TaskKind::Reduce,     TaskKind::HostFunction, TaskKind::ValueWrite,  TaskKind::ValueWait,  TaskKind::NotifyRecord,
-    TaskKind::NotifyWait, TaskKind::Trace,        TaskKind::Cmo,         TaskKind::CmoBarrier, TaskKind::Activate,
-    TaskKind::Kernel,     TaskKind::GraphEnd,     TaskKind::Conditional, TaskKind::Random,     TaskKind::Label,
-    TaskKind::Branch,
-};
-
-bool is_repeatable(const Task &task) {
-    return std::find(std::begin(kRepeatable), std::end(kRepeatable), task.kind()) != std::end(kRepeatable);
-}
+// Not what an execution of a model, or a change of one, is itself.
+bool is_repeatable(const Task &task) { return task.kind() != TaskKind::Model && task.kind() != TaskKind::GroupUpdate; }
 
 aclError first_of(aclError earlier, aclError later) { return earlier != ACL_SUCCESS ? earlier : later; }
 
@@ -93,6 +83,7 @@ class Replay final : public Task {
     }
     std::string failure_reason() const override REQUIRES(engine_lock) { return kept_.failure_reason(); }
     FailedKernel failed_kernel() const override REQUIRES(engine_lock) { return kept_.failed_kernel(); }
+    bool blocks_for_callback() const override REQUIRES(engine_lock) { return kept_.blocks_for_callback(); }
 
   private:
     std::shared_ptr<Model::Run> run_;

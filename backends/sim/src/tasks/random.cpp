@@ -233,6 +233,14 @@ Start RandomTask::start(Stream &stream) {
     return DataTask::start(stream);
 }
 
+void RandomTask::update(const aclrtRandomNumTaskInfo &info) {
+    info_.randomParaAddr = info.randomParaAddr;
+    info_.randomResultAddr = info.randomResultAddr;
+    info_.randomCounterAddr = info.randomCounterAddr;
+    info_.randomSeed = info.randomSeed;
+    info_.randomNum = info.randomNum;
+}
+
 // What was told at the submission is not told again.
 bool RandomTask::read(const Stream &stream) {
     auto &function = info_.randomNumFuncParaInfo.paramInfo.uniformDisInfo;  // the others have the same members
@@ -259,7 +267,8 @@ bool RandomTask::read(const Stream &stream) {
     }
     std::memcpy(counter_.data(), info_.randomCounterAddr, kCounterSize);
     const std::uint64_t bytes = random_result_size(info_, count_);
-    const Access written{info_.randomResultAddr, bytes, AccessMode::Write, "randomResultAddr"};
+    written_ = info_.randomResultAddr;
+    const Access written{written_, bytes, AccessMode::Write, "randomResultAddr"};
     if (bytes != 0 && !is_there(stream, written)) {
         return false;
     }
@@ -295,12 +304,8 @@ bool RandomTask::is_there(const Stream &stream, const Access &access) const {
 }
 
 bool RandomTask::perform(const Interruption &interruption) const {
-    Draw draw{info_.randomNumFuncParaInfo.funcType,
-              info_.randomResultAddr,
-              count_,
-              parameters_,
-              Words(counter_, seed_),
-              interruption};
+    Draw draw{
+        info_.randomNumFuncParaInfo.funcType, written_, count_, parameters_, Words(counter_, seed_), interruption};
     return find_type(info_.dataType)->write(draw);
 }
 

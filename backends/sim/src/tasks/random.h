@@ -30,6 +30,8 @@ class RandomTask final : public DataTask {
     RandomTask(Memory &memory, const aclrtRandomNumTaskInfo &info);
     TaskKind kind() const override { return TaskKind::Random; }
     Start start(Stream &stream) override REQUIRES(engine_lock);
+    // The addresses, seed and count of this are those of the next execution.
+    void update(const aclrtRandomNumTaskInfo &info) REQUIRES(engine_lock);
 
   protected:
     bool perform(const Interruption &interruption) const override;
@@ -47,6 +49,7 @@ class RandomTask final : public DataTask {
     std::uint64_t seed_ = 0;
     std::uint64_t count_ = 0;
     PhiloxBlock counter_{};
+    void *written_ = nullptr;
 };
 
 }  // namespace aclsim

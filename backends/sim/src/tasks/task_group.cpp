@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "support/error.h"
+#include "tasks/kernel_launch.h"
 
 namespace aclsim {
 namespace {
@@ -46,17 +47,22 @@ TaskGroup::TaskGroup(Graph &owner, std::vector<Range> ranges) : graph(owner) {
     }
 }
 
+const Task &TaskGroup::task(std::size_t number) const {
+    return graph.task(*members_[number].stream, members_[number].index);
+}
+
 void TaskGroup::replace(std::vector<std::unique_ptr<Task>> tasks) {
     for (std::size_t i = 0; i < tasks.size(); ++i) {
         graph.replace(*members_[i].stream, members_[i].index, std::move(tasks[i]));
     }
 }
 
-GroupUpdate::GroupUpdate(const ContextStream &stream, Ref<TaskGroup> group)
+GroupUpdate::GroupUpdate(ContextStream &stream, Ref<TaskGroup> group)
     : graph_(group->graph),
       group_(std::move(group)),
       collected_(make_ref<ContextStream>(stream.context, stream.id, ACL_STREAM_PERSISTENT, stream.priority)) {
     group_->is_updating = true;
+    collected_->stands_for = &stream;
 }
 
 GroupUpdate::~GroupUpdate() { group_->is_updating = false; }
@@ -72,9 +78,19 @@ ContextStream &GroupUpdate::take(ContextStream &stream, bool is_kernel) {
     return *collected_;
 }
 
+// Which cores it runs on, and whether the blocks are for both kinds (graphs_kernels.md section B3).
+void GroupUpdate::require_replacement(const KernelFunction &function) const {
+    const auto *replaced = dynamic_cast<const KernelTask *>(&group_->task(collected_->queue.size()));
+    if (replaced != nullptr && replaced->launch().function->description.type != function.description.type) {
+        fail(ACL_ERROR_RT_INTERNAL_ERROR, "kernel %s is of another type than kernel %s, which it is to replace",
+             function.description.name.c_str(), replaced->launch().function->description.name.c_str());
+    }
+}
+
 void GroupUpdate::end(Core &core, Lock &lock, ContextStream &stream) {
     const Ref<GroupUpdate> keep(this);
     stream.diversion.reset();
+    collected_->stands_for = nullptr;
     group_->is_updating = false;
     if (collected_->queue.size() < group_->size()) {
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "%u kernels were launched for a task group of %zu", collected_->queue.size(),

@@ -12,6 +12,7 @@
 namespace aclsim {
 
 class GroupUpdate;
+class KernelFunction;
 
 // Guarded by the engine's lock.
 class TaskGroup final : public Object {
@@ -25,6 +26,7 @@ class TaskGroup final : public Object {
     };
     TaskGroup(Graph &owner, std::vector<Range> ranges);
     std::size_t size() const { return members_.size(); }
+    const Task &task(std::size_t number) const REQUIRES(engine_lock);
     // In the order of the group.
     void replace(std::vector<std::unique_ptr<Task>> tasks) REQUIRES(engine_lock);
 
@@ -42,11 +44,13 @@ class TaskGroup final : public Object {
 // The diversion of a stream whose kernels update a group.
 class GroupUpdate final : public Diversion {
   public:
-    GroupUpdate(const ContextStream &stream, Ref<TaskGroup> group);
+    GroupUpdate(ContextStream &stream, Ref<TaskGroup> group);
     ~GroupUpdate() override;
     GroupUpdate *as_update() override { return this; }
     ContextStream &take(ContextStream &stream, bool is_kernel) override REQUIRES(engine_lock);
     void require_usable(const ContextStream &) const override {}
+    // Fails with ACL_ERROR_RT_INTERNAL_ERROR unless the function is of the kind of that which it is to replace.
+    void require_replacement(const KernelFunction &function) const REQUIRES(engine_lock);
     // The stream is itself again, and replaces the kernels when it comes to that.
     void end(Core &core, Lock &lock, ContextStream &stream) REQUIRES(engine_lock);
 

@@ -1,0 +1,59 @@
+// Updates of tasks that a model keeps (events_streams_sync.md section 10, aclrtTaskUpdateAsync): tasks that read in
+// device memory, when their turn comes, what another task is to do from its next execution on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "abi/acl.h"
+#include "engine/task.h"
+#include "tasks/binary.h"
+
+namespace aclsim {
+
+class Kernels;
+class Memory;
+
+// A task of a model by its stream and its number (aclrtGetThreadLastTaskId).
+struct TaskName {
+    Ref<Stream> stream;
+    std::uint32_t id;
+    Task *find() const REQUIRES(engine_lock);  // nullptr: the stream's model has no such task
+};
+
+// What the update of a random-number task reads: the addresses, seed and count of an aclrtRandomNumTaskInfo.
+class RandomUpdateTask final : public Task {
+  public:
+    RandomUpdateTask(Memory &memory, TaskName target, const void *source)
+        : memory_(memory), target_(std::move(target)), source_(source) {}
+    TaskKind kind() const override { return TaskKind::Update; }
+    Start start(Stream &stream) override REQUIRES(engine_lock);
+
+  private:
+    Memory &memory_;
+    TaskName target_;
+    const void *source_;
+};
+
+// What the update of a kernel reads: the number of a function, and how many blocks.
+class KernelUpdateTask final : public Task {
+  public:
+    KernelUpdateTask(Kernels &kernels, TaskName target, Ref<Binary> binary, const void *entry, const void *blocks)
+        : kernels_(kernels), target_(std::move(target)), binary_(std::move(binary)), entry_(entry), blocks_(blocks) {}
+    TaskKind kind() const override { return TaskKind::Update; }
+    Start start(Stream &stream) override REQUIRES(engine_lock);
+    std::string failure_reason() const override REQUIRES(engine_lock) { return failure_; }
+
+  private:
+    std::string update(const Stream &stream) REQUIRES(engine_lock);  // what went wrong, in words
+
+    Kernels &kernels_;
+    TaskName target_;
+    Ref<Binary> binary_;
+    const void *entry_;
+    const void *blocks_;
+    std::string failure_;
+};
+
+}  // namespace aclsim
