@@ -11,7 +11,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -210,8 +209,7 @@ def unregister_symbol(symbol: int) -> None:
     call("aclsimUnregisterSymbol", ffi.cast("void *", check_address(symbol)))
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):  # which numba can pass on
     """The part of a launch that a kernel in Python is called for.
 
     Attributes
@@ -225,8 +223,8 @@ class Block:
     """
 
     name: str
-    index: int
-    count: int
+    index: int  # type: ignore[assignment]  # a tuple has methods of these names
+    count: int  # type: ignore[assignment]
     workspace: np.ndarray[Any, np.dtype[np.uint8]]
 
 
@@ -326,7 +324,8 @@ def kernel(
             sum[part] = x[part] + y[part]
 
     The function is called once for each block, with a :class:`Block` and the values of the parameters: numpy scalars,
-    and for addresses of arrays numpy arrays of that memory. Blocks run on several threads, one at a time inside Python.
+    and for addresses of arrays numpy arrays of that memory. Blocks run on several threads, one at a time inside Python;
+    those of a function that numba has compiled with ``nogil=True``, the decorator below this one, run at the same time.
     An exception fails the kernel: it shows in the next synchronization, and like one of a host function in
     :data:`ascend_rt.callback.on_error` and ``sys.unraisablehook``. The function may also return the code of an error.
 
