@@ -387,7 +387,7 @@ def _retire(refusal: Callable[[str], Callable[..., NoReturn]]) -> None:
 
 def _refuse(refusal: Callable[[str], Callable[..., NoReturn]]) -> None:
     global _is_usable
-    names = (*_declared(), "ascend_rt_event_status", "ascend_rt_stream_status")
+    names = (*_declared(), "ascend_rt_event_status", "ascend_rt_stream_status", "ascend_rt_captured_graph")
     # All at once, and before objects close without a call: a thread that goes on must not create what it cannot close.
     _table.__dict__.update({name: refusal(name) for name in names})
     _is_usable = False

@@ -88,7 +88,7 @@ BENCHMARKS = (
             f"capture_pairs_{n}",
             f"aclmdlRICaptureBegin; {_PAIRS.format(n)}; aclmdlRICaptureEnd; aclmdlRIDestroy",
             batch=n,
-            facade_also=("aclmdlRICaptureGetInfo", "aclrtGetCurrentContext"),
+            facade_also=("aclrtGetCurrentContext",),
         )
         for n in PAIRS
     ),
@@ -98,7 +98,6 @@ BENCHMARKS = (
         f"{TASKS} times (aclrtMemsetAsync of a byte); aclrtSynchronizeStream",
         batch=TASKS,
         facade_also=(
-            "aclmdlRICaptureGetInfo",
             "aclrtCreateEventExWithFlag",
             "aclrtRecordEvent",
             "aclrtQueryEventStatus",
