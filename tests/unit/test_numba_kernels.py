@@ -35,7 +35,7 @@ def binary(device: Device) -> Iterator[Binary]:
 def add(block: sim.Block, x: Any, y: Any, total: Any, count: Any) -> None:
     for i in range(block.index, count, block.count):
         total[i] = x[i] + y[i]
-    block.workspace[block.index] = 1
+    block.workspace[block.index] = block.grid[0] * block.threads[0]
 
 
 def test_a_compiled_function_does_the_work(binary: Binary, stream: Stream) -> None:
