@@ -364,7 +364,7 @@ FUNCTIONS: dict[str, tuple[str, str, str | None, bool]] = {  # fmt: skip
     "aclmdlRIBuildEnd": ("graph", "8.5.0-beta.1", "910B 910C 310B 310P 910 950", False),
     "aclmdlRICaptureBegin": ("graph", "8.1.RC1", "910B 910C 310P 950", True),
     "aclmdlRICaptureEnd": ("graph", "8.1.RC1", "910B 910C 310P 950", True),
-    "aclmdlRICaptureGetInfo": ("graph", "8.1.RC1", "910B 910C 310P 950", False),
+    "aclmdlRICaptureGetInfo": ("graph", "8.1.RC1", "910B 910C 310P 950", True),
     "aclmdlRICaptureTaskGrpBegin": ("graph", "8.1.RC1", "910B 910C 310P 950", False),
     "aclmdlRICaptureTaskGrpEnd": ("graph", "8.1.RC1", "910B 910C 310P 950", False),
     "aclmdlRICaptureTaskUpdateBegin": ("graph", "8.1.RC1", "910B 910C 310P 950", False),
