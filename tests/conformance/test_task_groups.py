@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -108,3 +109,38 @@ def test_an_update_in_front_of_an_execution_is_in_it(
         stream.synchronize()
     assert told == ["second"]
     updatable.graph.close()
+
+
+def test_the_memory_check_knows_what_an_updated_execution_uses(child: Any, tmp_path: Path) -> None:
+    (tmp_path / "kernels.o").write_bytes(device_object({"first": VECTOR}))
+    script = """
+    from ascend_rt import Binary, Buffer, Device, Event, Stream, sim
+    Device(0).set_current()
+    stream, other = Stream(), Stream()
+    on, beside = (ffi.cast("aclrtStream", each.handle) for each in (stream, other))
+    binary = Binary(sys.argv[1])
+    function = ffi.cast("aclrtFuncHandle", binary["first"].handle)
+    sim.kernel("first")(lambda block, memory: None)
+    old, new = Buffer(8), Buffer(8)  # the blocks of arguments
+    out, group = ffi.new("aclrtEvent *"), ffi.new("aclrtTaskGrp *")
+    assert lib.aclrtCreateEventWithFlag(out, lib.ACL_EVENT_EXTERNAL) == 0
+    updated = Event.from_handle(int(ffi.cast("uintptr_t", out[0])))
+    with stream.capture() as graph:
+        stream.wait(updated)
+        assert lib.aclmdlRICaptureTaskGrpBegin(on) == 0
+        assert lib.aclrtLaunchKernel(function, 1, ffi.cast("void *", old.handle), 8, on) == 0
+        assert lib.aclmdlRICaptureTaskGrpEnd(on, group) == 0
+    graph.launch(stream)
+    assert lib.aclmdlRICaptureTaskUpdateBegin(beside, group[0]) == 0
+    assert lib.aclrtLaunchKernel(function, 1, ffi.cast("void *", new.handle), 8, beside) == 0
+    assert lib.aclmdlRICaptureTaskUpdateEnd(beside) == 0
+    other.synchronize()
+    reports = []
+    for memory in (old, new):
+        memory.close()
+        reports.append(sim.check_reports())
+    told(reports)
+    sys.stdout.flush()
+    os._exit(0)  # the execution waits for ever
+    """
+    assert child(script, tmp_path / "kernels.o", ASCEND_RT_SIM_CHECK="memory") == [0, 1]
