@@ -34,7 +34,7 @@ class Captured:
 
 
 _active: dict[int, Captured] = {}  # captures that the facade has begun, by the handle of the graph
-_kept: dict[int, list[object]] = {}  # what other graphs use, by their handles
+kept: dict[int, list[object]] = {}  # what other graphs use, by their handles
 
 
 def begin(graph: int) -> Captured:
@@ -65,19 +65,19 @@ def kept_with(stream: Any) -> list[object] | None:
 
 def _kept_with_graph(graph: int) -> list[object]:
     """Return what lives until a graph is destroyed whose capture was begun by the C function."""
-    if graph not in _kept and supports("aclmdlRIDestroyRegisterCallback"):
+    if graph not in kept and supports("aclmdlRIDestroyRegisterCallback"):
         handle = ffi.cast("aclmdlRI", graph)
         if lib.aclmdlRIDestroyRegisterCallback(handle, lib.ascend_rt_graph_destroyed_entry, handle):
             # Another thread was faster, or it is the graph of a conditional task, whose end nothing tells: what that
             # uses stays, as with a runtime that has no such function.
             lib.aclGetRecentErrMsg()
-    return _kept.setdefault(graph, [])
+    return kept.setdefault(graph, [])
 
 
 @ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
 def ascend_rt_python_graph_destroyed(graph: Any) -> None:
     """Release what a graph has used; called when it is destroyed."""
-    _kept.pop(address(graph), None)
+    kept.pop(address(graph), None)
 
 
 def _note_failure(error: AclError) -> None:

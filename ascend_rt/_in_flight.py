@@ -164,9 +164,9 @@ def keep_for_ever() -> None:
     """Never free what pending tasks use, not even while the interpreter is finalized: devices may execute them."""
     import ctypes
 
-    for in_flight in (*_of_streams(), *tuple(_unfinished)):
-        if in_flight:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(in_flight))
+    for used in (*_of_streams(), *tuple(_unfinished), _captured.kept):
+        if used:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(used))
 
 
 def _of_streams() -> list[InFlight]:
