@@ -121,7 +121,7 @@ def host_func_round_trip() -> Iterator[Timed]:
 
 @contextmanager
 def _kernel() -> Iterator[Kernel]:
-    with building.empty_kernel() as path, Binary(path) as binary:
+    with Binary(building.empty_kernel()) as binary:
         yield binary["empty"]
 
 

@@ -240,8 +240,8 @@ def _prepared() -> Iterator[_Prepared]:
         ffi.new(f"{kind} *") for kind in ("aclrtBinHandle", "aclrtFuncHandle", "aclrtArgsHandle")
     )
     with _streams() as (a, _), _memory(8) as (_, memory):
-        with building.empty_kernel() as path:
-            ok(lib.aclrtBinaryLoadFromFile, bytes(path), ffi.NULL, binary)
+        content = building.empty_kernel()
+        ok(lib.aclrtBinaryLoadFromData, content, len(content), ffi.NULL, binary)
         block = ffi.new("void **", memory)
         ok(lib.aclrtBinaryGetFunction, binary[0], b"empty", kernel)
         ok(lib.aclrtKernelArgsInit, kernel[0], arguments)

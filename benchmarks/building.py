@@ -8,8 +8,8 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from ascend_rt import backends
@@ -34,13 +34,13 @@ def compile_kernel(binary: Path) -> None:
     _compile(SOURCES / "empty_kernel.c", binary, HEADERS / "abi", ["-shared", "-fPIC"])
 
 
-@contextmanager
-def empty_kernel() -> Iterator[Path]:
-    """Compile the kernel and remove it at the end of the block."""
+@cache
+def empty_kernel() -> bytes:
+    """Return the kernel's binary."""
     with tempfile.TemporaryDirectory() as directory:
         binary = Path(directory) / "empty_kernel.so"
         compile_kernel(binary)
-        yield binary
+        return binary.read_bytes()
 
 
 def output_of(command: list[str], environment: Mapping[str, str] | None = None) -> str:
