@@ -30,6 +30,7 @@ extern "Python+C" {
     int32_t ascend_rt_python_call_site(char *text, size_t size);
     aclError ascend_rt_python_kernel(const aclsimKernelBlock *block, void *kernel);
     void ascend_rt_python_release(void *kernel);
+    void ascend_rt_python_graph_destroyed(void *graph);
 }
 """
 
@@ -45,6 +46,7 @@ typedef void *aclrtExceptionInfoCallback;
 typedef void *aclsimCallSiteProvider;
 typedef void *aclsimKernelFunction;
 typedef void *aclsimReleaseFunction;
+typedef void *aclrtCallback;
 """
 
 _DEFAULT_RESULT = {"aclError": "return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;", "void": ""}
@@ -95,6 +97,19 @@ int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms) {{
     const ascend_rt_awaited awaited = {{stream, ascend_rt_stream_status, ACL_STREAM_STATUS_NOT_READY,
                                        aclrtSynchronizeStream, aclrtSynchronizeStreamWithTimeout}};
     return ascend_rt_synchronize(&awaited, timeout_ms);
+}}
+
+uint64_t ascend_rt_captured_graph(void *stream) {{
+    aclmdlRICaptureStatus status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
+    aclmdlRI graph = NULL;
+    if (stream == NULL) {{
+        return 0; /* the default stream is not captured */
+    }}
+    if (aclmdlRICaptureGetInfo(stream, &status, &graph) != ACL_SUCCESS) {{
+        aclGetRecentErrMsg(); /* discards the text: a destroyed stream is no failure here */
+        return 0;
+    }}
+    return (uint64_t)(uintptr_t)graph;
 }}
 """
 

@@ -1083,6 +1083,8 @@ class Lib:
         """int ascend_rt_event_status(void *event)."""
     def ascend_rt_stream_status(self, stream: Any, /) -> int:
         """int ascend_rt_stream_status(void *stream)."""
+    def ascend_rt_captured_graph(self, stream: Any, /) -> int:
+        """uint64_t ascend_rt_captured_graph(void *stream)."""
     def ascend_rt_failed_task_count(self) -> int:
         """uint64_t ascend_rt_failed_task_count(void)."""
     def ascend_rt_find_failed_task(self, above: int, device: int, stream: int, found: Any, /) -> int:
@@ -1108,6 +1110,7 @@ class Lib:
     ascend_rt_call_site_entry: Any
     ascend_rt_kernel_entry: Any
     ascend_rt_release_entry: Any
+    ascend_rt_graph_destroyed_entry: Any
     ACLSIM_RESOURCE_EVENTS: int
     ACLSIM_RESOURCE_MEMORY: int
     ACLSIM_RESOURCE_NOTIFIES: int

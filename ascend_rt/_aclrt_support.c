@@ -308,6 +308,13 @@ static void release_kernel(void *kernel) {
     leave();
 }
 
+static void graph_destroyed(void *graph) {
+    if (enter()) {
+        ascend_rt_python_graph_destroyed(graph);
+    }
+    leave();
+}
+
 static void *address_of(aclrtAllocatorBlock block) { return block; }
 
 const aclrtHostFunc ascend_rt_host_func_entry = host_func;
@@ -318,6 +325,7 @@ const aclrtAllocatorGetAddrFromBlockFunc ascend_rt_address_entry = address_of;
 const aclsimCallSiteProvider ascend_rt_call_site_entry = call_site;
 const aclsimKernelFunction ascend_rt_kernel_entry = run_kernel;
 const aclsimReleaseFunction ascend_rt_release_entry = release_kernel;
+const aclrtCallback ascend_rt_graph_destroyed_entry = graph_destroyed;
 
 int ascend_rt_close_gate(int32_t timeout_ms) {
     struct timespec deadline = deadline_after(timeout_ms);

@@ -31,13 +31,15 @@ typedef struct ascend_rt_awaited {
 
 int ascend_rt_synchronize(const ascend_rt_awaited *awaited, int32_t timeout_ms);
 
-/* Defined by cffi: enter Python with the argument of a host function, or with a call of an allocator or a kernel. */
+/* Defined by cffi: enter Python with the argument of a host function, or with a call of an allocator or a kernel, and
+ * tell it of the end of a graph. */
 void ascend_rt_python_host_func(void *args);
 void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
 void ascend_rt_python_free(void *allocator, void *block);
 int32_t ascend_rt_python_call_site(char *text, size_t size);
 aclError ascend_rt_python_kernel(const aclsimKernelBlock *block, void *kernel);
 void ascend_rt_python_release(void *kernel);
+void ascend_rt_python_graph_destroyed(void *graph);
 
 /* For Python. */
 
@@ -64,6 +66,8 @@ aclError ascend_rt_no_op(void *first, void *second);
 /* Queries without an output that Python would have to allocate: the status, or the negative code of a failure. */
 int ascend_rt_event_status(void *event);
 int ascend_rt_stream_status(void *stream);
+/* The handle of the graph that a stream is being captured into, or 0. */
+uint64_t ascend_rt_captured_graph(void *stream);
 
 /* A task that has failed, as the runtime tells exception callbacks. */
 typedef struct ascend_rt_failed_task {
@@ -104,6 +108,8 @@ extern const aclsimCallSiteProvider ascend_rt_call_site_entry;
 /* The functions of a kernel of the simulator that is written in Python. While the gate is closed its blocks fail. */
 extern const aclsimKernelFunction ascend_rt_kernel_entry;
 extern const aclsimReleaseFunction ascend_rt_release_entry;
+/* What the destruction of a graph calls, with the graph. */
+extern const aclrtCallback ascend_rt_graph_destroyed_entry;
 /* Closes the gate and waits for the callbacks that are inside; returns how many still are at the time limit. */
 int ascend_rt_close_gate(int32_t timeout_ms);
 void ascend_rt_open_gate(void);

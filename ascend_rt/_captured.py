@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tasks of captures use, and which calls failed meanwhile: the facade's captures that are under way."""
+"""What the tasks of captures use, and which calls failed during those that the facade has begun."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from ascend_rt import _call_site, _driver
-from ascend_rt._driver import address, ffi, lib
+from ascend_rt._driver import address, ffi, lib, supports
 from ascend_rt.errors import AclError
 
 
@@ -33,42 +33,54 @@ class Captured:
         self.failures: list[CaptureFailure] = []
 
 
-active: dict[int, Captured] = {}  # by the handle of the graph; empty nearly always, which hot paths test first
+_active: dict[int, Captured] = {}  # captures that the facade has begun, by the handle of the graph
+kept: dict[int, list[object]] = {}  # what other graphs use, by their handles
 
 
-def begin(graph: Any) -> Captured:
-    """Watch a capture that has just begun."""
-    captured = active[address(graph)] = Captured()
+def begin(graph: int) -> Captured:
+    """Watch a capture that the facade has begun."""
+    captured = _active[graph] = Captured()
     _driver.on_failure = _note_failure
     return captured
 
 
 def end(graph: int) -> None:
     """Watch it no longer."""
-    active.pop(graph, None)
-    if not active:
+    _active.pop(graph, None)
+    if not _active:
         _driver.on_failure = None
-
-
-def graph_of(stream: Any) -> Any:
-    """Return the graph that a stream is being captured into, or NULL."""
-    out, status = ffi.new("aclmdlRI *"), ffi.new("aclmdlRICaptureStatus *")
-    code = lib.aclmdlRICaptureGetInfo(stream, status, out)
-    if code:
-        lib.aclGetRecentErrMsg()  # discard the text: NULL, or a destroyed stream, is no failure here
-    return ffi.NULL if code else out[0]
 
 
 def kept_with(stream: Any) -> list[object] | None:
     """Return what lives as long as the graph that a stream is being captured into; None if it is not.
 
-    Not worth a call unless :data:`active` has something.
+    ``aclmdlRICaptureGetInfo``: the capture may be one of the C function, in Python or elsewhere.
     """
-    captured = active.get(address(graph_of(stream)))
-    return None if captured is None else captured.kept
+    graph = lib.ascend_rt_captured_graph(stream)
+    if not graph:
+        return None
+    captured = _active.get(graph)
+    return _kept_with_graph(graph) if captured is None else captured.kept
+
+
+def _kept_with_graph(graph: int) -> list[object]:
+    """Return what lives until a graph is destroyed whose capture was begun by the C function."""
+    if graph not in kept and supports("aclmdlRIDestroyRegisterCallback"):
+        handle = ffi.cast("aclmdlRI", graph)
+        if lib.aclmdlRIDestroyRegisterCallback(handle, lib.ascend_rt_graph_destroyed_entry, handle):
+            # Another thread was faster, or it is the graph of a conditional task, whose end nothing tells: what that
+            # uses stays, as with a runtime that has no such function.
+            lib.aclGetRecentErrMsg()
+    return kept.setdefault(graph, [])
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
+def ascend_rt_python_graph_destroyed(graph: Any) -> None:
+    """Release what a graph has used; called when it is destroyed."""
+    kept.pop(address(graph), None)
 
 
 def _note_failure(error: AclError) -> None:
     failure = CaptureFailure(error, _call_site.place() or "a thread of the runtime")
-    for captured in tuple(active.values()):
+    for captured in tuple(_active.values()):
         captured.failures.append(failure)

@@ -389,6 +389,7 @@ def _retire(refusal: Callable[[str], Callable[..., NoReturn]]) -> None:
 
 # What the extension module makes of calls.
 _CALLERS = (
+    "ascend_rt_captured_graph",
     "ascend_rt_event_status",
     "ascend_rt_stream_status",
     "ascend_rt_synchronize_event",

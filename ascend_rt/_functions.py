@@ -376,7 +376,7 @@ FUNCTIONS: dict[str, tuple[str, str, str | None, bool]] = {  # fmt: skip
     "aclmdlRIDebugJsonPrint": ("graph", "8.5.0-beta.1", "910B 910C 310P 950", True),
     "aclmdlRIDebugPrint": ("graph", "8.1.RC1", "910B 910C 310P 950", False),
     "aclmdlRIDestroy": ("graph", "8.1.RC1", "910B 910C 310B 310P 910 950", True),
-    "aclmdlRIDestroyRegisterCallback": ("graph", "9.0.0-beta.2", "910B 910C 310B 310P 910 950", False),
+    "aclmdlRIDestroyRegisterCallback": ("graph", "9.0.0-beta.2", "910B 910C 310B 310P 910 950", True),
     "aclmdlRIDestroyUnregisterCallback": ("graph", "9.0.0-beta.2", "910B 910C 310B 310P 910 950", False),
     "aclmdlRIEndTask": ("graph", "8.5.0-beta.1", "910B 910C 310B 310P 910 950", False),
     "aclmdlRIExecute": ("graph", "8.5.0-beta.1", "910B 910C 310B 310P 910 950", False),

@@ -68,7 +68,7 @@ class InFlight:
 
         While the stream is being captured, the graph keeps them: its executions use them.
         """
-        captured = _captured.kept_with(self._handle) if _captured.active else None
+        captured = _captured.kept_with(self._handle)
         if captured is not None:
             captured.append(objects)
             return
@@ -109,8 +109,8 @@ class InFlight:
         """End the batch with an event, which completes when the tasks of this batch and of all earlier ones have."""
         batches = self.end_batch()
         # Without an event, for instance if none is free, a later one or a synchronization completes this batch too.
-        if _captured.graph_of(self._handle):
-            return  # the event would be recorded in the graph: the program has begun a capture by the C function
+        if lib.ascend_rt_captured_graph(self._handle):
+            return  # the event would be recorded in the graph
         with suppress(AclError):
             event = Event()
             check(lib.aclrtRecordEvent(event._handle, self._handle), "aclrtRecordEvent")
@@ -166,9 +166,9 @@ def keep_for_ever() -> None:
     """Never free what pending tasks use, not even while the interpreter is finalized: devices may execute them."""
     import ctypes
 
-    for in_flight in (*_of_streams(), *tuple(_unfinished)):
-        if in_flight:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(in_flight))
+    for used in (*_of_streams(), *tuple(_unfinished), _captured.kept):
+        if used:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(used))
 
 
 def _of_streams() -> list[InFlight]:

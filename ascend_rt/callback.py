@@ -47,7 +47,7 @@ def launch(stream: Any, function: Callable[..., object], arguments: tuple[Any, .
     """Enqueue a Python function on a stream's handle and keep it alive until it has run, or as long as its graph."""
     call = _Call(address(stream), function, arguments, keywords)
     handle = ffi.new_handle(call)
-    captured = _captured.kept_with(stream) if _captured.active else None
+    captured = _captured.kept_with(stream)
     if captured is not None:
         check(lib.aclrtLaunchHostFunc(stream, lib.ascend_rt_host_func_entry, handle), "aclrtLaunchHostFunc")
         captured.append(handle)

@@ -305,7 +305,7 @@ def capture(stream: Stream, mode: CaptureMode) -> Iterator[Graph]:
     if mode not in _MODES:
         raise ValueError(f"a capture mode is one of {', '.join(_MODES)}, not {mode!r}")
     call("aclmdlRICaptureBegin", stream._handle, getattr(lib, _MODES[mode]))
-    handle = address(_captured.graph_of(stream._handle))
+    handle = lib.ascend_rt_captured_graph(stream._handle)
     captured = _captured.begin(handle)
     graph = Graph._being_captured(captured.kept)
     try:

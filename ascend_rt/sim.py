@@ -11,7 +11,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -210,8 +209,7 @@ def unregister_symbol(symbol: int) -> None:
     call("aclsimUnregisterSymbol", ffi.cast("void *", check_address(symbol)))
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):  # which numba can pass on
     """The part of a launch that a kernel in Python is called for.
 
     Attributes
@@ -222,12 +220,17 @@ class Block:
         Which block it is, from 0, and how many the launch has.
     workspace : numpy.ndarray
         Bytes that all blocks of the launch share; empty if the kernel was registered without.
+    grid, threads : tuple of int
+        The dimensions x, y and z of a SIMT launch: of its blocks, and of the threads of each, all of which the call is
+        to do the work of. Of another launch (count, 1, 1) and (1, 1, 1).
     """
 
     name: str
-    index: int
-    count: int
+    index: int  # type: ignore[assignment]  # a tuple has methods of these names
+    count: int  # type: ignore[assignment]
     workspace: np.ndarray[Any, np.dtype[np.uint8]]
+    grid: tuple[int, int, int]
+    threads: tuple[int, int, int]
 
 
 class HostKernel:
@@ -287,7 +290,8 @@ class HostKernel:
         """Call the function for a block and return the code that the kernel is to fail with, or 0."""
         memory = np.frombuffer(ffi.buffer(block.arguments, block.argumentsSize), np.uint8)
         workspace = np.frombuffer(ffi.buffer(block.workspace, block.workspaceSize), np.uint8)
-        part = Block(self.name, int(block.index), int(block.count), workspace)
+        grid, threads = ((shape.x, shape.y, shape.z) for shape in (block.grid, block.threads))
+        part = Block(self.name, block.index, block.count, workspace, grid, threads)
         arguments = (memory,) if self._parameters is None else self._views(memory)
         result = self.function(part, *arguments)
         return 0 if result is None else index(result)  # type: ignore[arg-type]
@@ -326,7 +330,8 @@ def kernel(
             sum[part] = x[part] + y[part]
 
     The function is called once for each block, with a :class:`Block` and the values of the parameters: numpy scalars,
-    and for addresses of arrays numpy arrays of that memory. Blocks run on several threads, one at a time inside Python.
+    and for addresses of arrays numpy arrays of that memory. Blocks run on several threads, one at a time inside Python;
+    those of a function that numba has compiled with ``nogil=True``, the decorator below this one, run at the same time.
     An exception fails the kernel: it shows in the next synchronization, and like one of a host function in
     :data:`ascend_rt.callback.on_error` and ``sys.unraisablehook``. The function may also return the code of an error.
 

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _captured, _failures, _lifecycle, _waiting, allocator, callback
+from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
 from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, usable
 from ascend_rt._in_flight import InFlight
 from ascend_rt._resource import Resource
@@ -339,7 +339,7 @@ class Stream(Resource):
 
         Destroying the stream would wait too, but say nothing. Other errors are left to the destruction.
         """
-        if self._home.era.is_over or (_captured.active and _captured.graph_of(handle)):
+        if self._home.era.is_over or lib.ascend_rt_captured_graph(handle):
             return None
         synchronize = lib.ascend_rt_synchronize_stream
         code = synchronize(handle, timeout_ms)

@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import repeat
 from time import perf_counter
 
+import building
 import numpy as np
 import timing
+from ids import PAIRS, TASKS
 from timing import KIB, MIB, Timed
 
 import ascend_rt
-from ascend_rt import Buffer, Device, Event, MemoryPool, PinnedBuffer, Stream
+from ascend_rt import Binary, Buffer, Device, Event, Kernel, MemoryPool, PinnedBuffer, Stream
 from ascend_rt.testing import Latch
 
 
@@ -114,6 +116,109 @@ def host_func_round_trip() -> Iterator[Timed]:
         yield timed
 
 
+# --- kernels and graphs ----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _kernel() -> Iterator[Kernel]:
+    with Binary(building.empty_kernel()) as binary:
+        yield binary["empty"]
+
+
+@contextmanager
+def launch_kernel_with_host_args() -> Iterator[Timed]:
+    def timed(loops: int) -> float:
+        launch, synchronize = kernel.launch, stream.synchronize
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            launch(stream, 1, memory)
+            synchronize()
+        return perf_counter() - begin
+
+    with Device(), Stream() as stream, Buffer(8) as memory, _kernel() as kernel:
+        timed(1)
+        yield timed
+
+
+Work = Callable[[], AbstractContextManager[tuple[Callable[[], None], Stream]]]  # submits tasks to a stream
+
+
+@contextmanager
+def pairs(count: int) -> Iterator[tuple[Callable[[], None], Stream]]:
+    def submit() -> None:
+        record, wait = event.record, b.wait
+        for _ in repeat(None, count):
+            record(a)
+            wait(event)
+        joined.record(b)
+        a.wait(joined)
+
+    with _event() as (event, a, b), Event() as joined:
+        yield submit, a
+
+
+@contextmanager
+def tasks(count: int) -> Iterator[tuple[Callable[[], None], Stream]]:
+    def submit() -> None:
+        fill = ascend_rt.fill
+        for _ in repeat(None, count):
+            fill(memory, 1, stream)
+
+    with Device(), Stream() as stream, Buffer(1) as memory:
+        yield submit, stream
+
+
+@contextmanager
+def submitted(work: Work) -> Iterator[Timed]:
+    def timed(loops: int) -> float:
+        synchronize = stream.synchronize
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            submit()
+            synchronize()
+        return perf_counter() - begin
+
+    with work() as (submit, stream):
+        timed(1)
+        yield timed
+
+
+@contextmanager
+def captured(work: Work) -> Iterator[Timed]:
+    def timed(loops: int) -> float:
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            with stream.capture() as graph:
+                submit()
+            graph.close()
+        return perf_counter() - begin
+
+    with work() as (submit, stream):
+        timed(1)
+        yield timed
+
+
+@contextmanager
+def replayed(work: Work) -> Iterator[Timed]:
+    def timed(loops: int) -> float:
+        launch, synchronize = graph.launch, stream.synchronize
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            launch(stream)
+            synchronize()
+        return perf_counter() - begin
+
+    with work() as (submit, stream):
+        with stream.capture() as graph:
+            submit()
+        with graph:
+            timed(1)
+            yield timed
+
+
+# --- memory ----------------------------------------------------------------------------------------------------------
+
+
 @contextmanager
 def copy_async(size: int) -> Iterator[Timed]:
     def timed(loops: int) -> float:
@@ -171,6 +276,12 @@ BENCHMARKS: dict[str, timing.Benchmark] = {
     "event_synchronize_complete": event_synchronize_complete,
     "record_wait_synchronize": record_wait_synchronize,
     "host_func_round_trip": host_func_round_trip,
+    "launch_kernel_with_host_args": launch_kernel_with_host_args,
+    **{f"submit_pairs_{n}": partial(submitted, partial(pairs, n)) for n in PAIRS},
+    **{f"capture_pairs_{n}": partial(captured, partial(pairs, n)) for n in PAIRS},
+    **{f"replay_pairs_{n}": partial(replayed, partial(pairs, n)) for n in PAIRS},
+    "submit_tasks_1000": partial(submitted, partial(tasks, TASKS)),
+    "replay_tasks_1000": partial(replayed, partial(tasks, TASKS)),
     "copy_async_4KiB": partial(copy_async, 4 * KIB),
     "copy_async_1MiB": partial(copy_async, MIB),
     "copy_async_64MiB": partial(copy_async, 64 * MIB),

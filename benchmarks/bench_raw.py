@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import repeat
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
+import building
 import timing
+from ids import PAIRS, TASKS
 from timing import KIB, MIB, Timed
 
 from ascend_rt._driver import check, ffi, lib
@@ -185,6 +187,189 @@ def _memory(size: int) -> Iterator[tuple[Any, Any]]:
         ok(lib.aclrtFreeHost, pinned)
 
 
+# --- kernels ---------------------------------------------------------------------------------------------------------
+
+
+class _Prepared(NamedTuple):
+    """What the forms of a launch take: a kernel with one argument, which is an address."""
+
+    kernel: Any
+    stream: Any
+    memory: Any  # of the device, where the kernel finds its argument
+    block: Any  # of the host, with the argument
+    array: Any  # of the address of the argument
+    list: Any  # of arguments
+
+
+_ONE = {"x": 1, "y": 1, "z": 1}
+_Call = tuple[Any, ...]  # a function and its arguments
+
+
+def _plain(the: _Prepared) -> _Call:
+    return lib.aclrtLaunchKernel, the.kernel, 1, the.memory, 8, the.stream
+
+
+def _v2(the: _Prepared) -> _Call:
+    return lib.aclrtLaunchKernelV2, the.kernel, 1, the.memory, 8, ffi.NULL, the.stream
+
+
+def _with_config(the: _Prepared) -> _Call:
+    return lib.aclrtLaunchKernelWithConfig, the.kernel, 1, the.stream, ffi.NULL, the.list, ffi.NULL
+
+
+def _with_host_args(the: _Prepared) -> _Call:
+    return lib.aclrtLaunchKernelWithHostArgs, the.kernel, 1, the.stream, ffi.NULL, the.block, 8, ffi.NULL, 0
+
+
+def _with_args_array(the: _Prepared) -> _Call:
+    return lib.aclrtLaunchKernelWithArgsArray, the.kernel, 1, the.stream, ffi.NULL, the.array
+
+
+def _simt_with_host_args(the: _Prepared) -> _Call:
+    shape = (the.kernel, _ONE, _ONE, 0, the.stream, ffi.NULL)
+    return lib.aclrtLaunchSIMTKernelWithHostArgs, *shape, the.block, 8, ffi.NULL, 0
+
+
+def _simt_with_args_array(the: _Prepared) -> _Call:
+    return lib.aclrtLaunchSIMTKernelWithArgsArray, the.kernel, _ONE, _ONE, 0, the.stream, ffi.NULL, the.array
+
+
+@contextmanager
+def _prepared() -> Iterator[_Prepared]:
+    binary, kernel, arguments = (
+        ffi.new(f"{kind} *") for kind in ("aclrtBinHandle", "aclrtFuncHandle", "aclrtArgsHandle")
+    )
+    with _streams() as (a, _), _memory(8) as (_, memory):
+        content = building.empty_kernel()
+        ok(lib.aclrtBinaryLoadFromData, content, len(content), ffi.NULL, binary)
+        block = ffi.new("void **", memory)
+        ok(lib.aclrtBinaryGetFunction, binary[0], b"empty", kernel)
+        ok(lib.aclrtKernelArgsInit, kernel[0], arguments)
+        ok(lib.aclrtKernelArgsAppend, arguments[0], block, 8, ffi.new("aclrtParamHandle *"))
+        ok(lib.aclrtKernelArgsFinalize, arguments[0])
+        try:
+            yield _Prepared(kernel[0], a, memory, block, ffi.new("void *[]", [block]), arguments[0])
+        finally:
+            ok(lib.aclrtBinaryUnLoad, binary[0])
+
+
+@contextmanager
+def launch(form: Callable[[_Prepared], _Call]) -> Iterator[Timed]:
+    with _prepared() as the:
+        function, *rest = form(the)
+        given, a = tuple(rest), the.stream
+
+        def timed(loops: int, launch: Any = function, synchronize: Any = lib.aclrtSynchronizeStream) -> float:
+            begin = perf_counter()
+            for _ in repeat(None, loops):
+                launch(*given)
+                synchronize(a)
+            return perf_counter() - begin
+
+        ok(function, *given)
+        ok(lib.aclrtSynchronizeStream, a)
+        yield timed
+
+
+# --- graphs ----------------------------------------------------------------------------------------------------------
+
+Work = Callable[[], AbstractContextManager[tuple[Callable[[], None], Any]]]  # submits tasks to a stream
+
+
+@contextmanager
+def pairs(count: int) -> Iterator[tuple[Callable[[], None], Any]]:
+    def submit(record: Any = lib.aclrtRecordEvent, wait: Any = lib.aclrtStreamWaitEvent) -> None:
+        for _ in repeat(None, count):
+            record(event, a)
+            wait(b, event)
+        record(joined, b)
+        wait(a, joined)
+
+    with _event() as (event, a, b):
+        joined = made("aclrtEvent", lib.aclrtCreateEventExWithFlag, _SYNC)
+        try:
+            yield submit, a
+        finally:
+            ok(lib.aclrtDestroyEvent, joined)
+
+
+@contextmanager
+def tasks(count: int) -> Iterator[tuple[Callable[[], None], Any]]:
+    def submit(fill: Any = lib.aclrtMemsetAsync) -> None:
+        for _ in repeat(None, count):
+            fill(memory, 1, 1, 1, a)
+
+    with _streams() as (a, _), _memory(1) as (_, memory):
+        yield submit, a
+
+
+@contextmanager
+def submitted(work: Work) -> Iterator[Timed]:
+    def timed(loops: int, synchronize: Any = lib.aclrtSynchronizeStream) -> float:
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            submit()
+            synchronize(a)
+        return perf_counter() - begin
+
+    with work() as (submit, a):
+        timed(1)
+        yield timed
+
+
+def _capture(submit: Callable[[], None], a: Any, graph: Any) -> None:
+    ok(lib.aclmdlRICaptureBegin, a, lib.ACL_MODEL_RI_CAPTURE_MODE_GLOBAL)
+    submit()
+    ok(lib.aclmdlRICaptureEnd, a, graph)
+
+
+@contextmanager
+def captured(work: Work) -> Iterator[Timed]:
+    def timed(
+        loops: int,
+        begin_capture: Any = lib.aclmdlRICaptureBegin,
+        end_capture: Any = lib.aclmdlRICaptureEnd,
+        destroy: Any = lib.aclmdlRIDestroy,
+    ) -> float:
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            begin_capture(a, mode)
+            submit()
+            end_capture(a, graph)
+            destroy(graph[0])
+        return perf_counter() - begin
+
+    graph, mode = ffi.new("aclmdlRI *"), lib.ACL_MODEL_RI_CAPTURE_MODE_GLOBAL
+    with work() as (submit, a):
+        _capture(submit, a, graph)
+        ok(lib.aclmdlRIDestroy, graph[0])
+        yield timed
+
+
+@contextmanager
+def replayed(work: Work) -> Iterator[Timed]:
+    def timed(
+        loops: int, execute: Any = lib.aclmdlRIExecuteAsync, synchronize: Any = lib.aclrtSynchronizeStream
+    ) -> float:
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            execute(graph, a)
+            synchronize(a)
+        return perf_counter() - begin
+
+    out = ffi.new("aclmdlRI *")
+    with work() as (submit, a):
+        _capture(submit, a, out)
+        graph = out[0]
+        ok(lib.aclmdlRIExecuteAsync, graph, a)
+        ok(lib.aclrtSynchronizeStream, a)
+        yield timed
+        ok(lib.aclmdlRIDestroy, graph)
+
+
+# --- memory ----------------------------------------------------------------------------------------------------------
+
+
 @contextmanager
 def copy_async(size: int) -> Iterator[Timed]:
     def timed(loops: int, copy: Any = lib.aclrtMemcpyAsync, synchronize: Any = lib.aclrtSynchronizeStream) -> float:
@@ -265,6 +450,18 @@ BENCHMARKS: dict[str, timing.Benchmark] = {
     "event_synchronize_complete": event_synchronize_complete,
     "record_wait_synchronize": record_wait_synchronize,
     "host_func_round_trip": host_func_round_trip,
+    "launch_kernel": partial(launch, _plain),
+    "launch_kernel_v2": partial(launch, _v2),
+    "launch_kernel_with_config": partial(launch, _with_config),
+    "launch_kernel_with_host_args": partial(launch, _with_host_args),
+    "launch_kernel_with_args_array": partial(launch, _with_args_array),
+    "launch_simt_kernel_with_host_args": partial(launch, _simt_with_host_args),
+    "launch_simt_kernel_with_args_array": partial(launch, _simt_with_args_array),
+    **{f"submit_pairs_{n}": partial(submitted, partial(pairs, n)) for n in PAIRS},
+    **{f"capture_pairs_{n}": partial(captured, partial(pairs, n)) for n in PAIRS},
+    **{f"replay_pairs_{n}": partial(replayed, partial(pairs, n)) for n in PAIRS},
+    "submit_tasks_1000": partial(submitted, partial(tasks, TASKS)),
+    "replay_tasks_1000": partial(replayed, partial(tasks, TASKS)),
     "copy_async_4KiB": partial(copy_async, 4 * KIB),
     "copy_async_1MiB": partial(copy_async, MIB),
     "copy_async_64MiB": partial(copy_async, 64 * MIB),

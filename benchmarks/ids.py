@@ -6,6 +6,7 @@ A layer's implementation is found by the id; the same id means the same C calls 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 LAYERS = ("c", "raw", "facade")
@@ -25,19 +26,39 @@ class Benchmark:
         The layers that have it.
     simulator_only : tuple of str
         The layers that need an entry point of the simulator for it.
+    batch : int
+        How many of what is measured one iteration does; the time is divided by it.
+    product : str
+        The product to simulate; "" is the default.
+    facade_also : tuple of str
+        What the facade calls besides, for itself.
     """
 
     id: str
     calls: str
     layers: tuple[str, ...] = LAYERS
     simulator_only: tuple[str, ...] = ()
+    batch: int = 1
+    product: str = ""
+    facade_also: tuple[str, ...] = ()
 
 
 _RANDOM = (
     "on a random stream one of: aclrtRecordEvent; aclrtStreamWaitEvent for a random event; aclrtMemsetAsync of a byte"
 )
+PAIRS = (1, 10, 100, 1000)
+# A capture needs the second stream joined, so all three have that pair.
+_PAIRS = "{} times (aclrtRecordEvent on A; aclrtStreamWaitEvent on B); aclrtRecordEvent on B; aclrtStreamWaitEvent on A"
+_REPLAY = "aclmdlRIExecuteAsync of {}; aclrtSynchronizeStream"
+TASKS = 1000
 _COPY = "aclrtMemcpyAsync, pinned host to device; aclrtSynchronizeStream"
 _MALLOC = "aclrtMalloc; aclrtFree"
+
+
+def _launch(name: str, function: str, layers: tuple[str, ...] = ("c", "raw"), product: str = "") -> Benchmark:
+    calls = f"{function} with an empty kernel; aclrtSynchronizeStream"
+    return Benchmark(name, calls, layers=layers, simulator_only=layers, product=product)
+
 
 BENCHMARKS = (
     Benchmark("event_create_destroy", "aclrtCreateEventExWithFlag; aclrtDestroyEvent"),
@@ -54,6 +75,36 @@ BENCHMARKS = (
         "host_func_round_trip",
         "aclrtLaunchHostFunc with an empty function (of C, or of Python); aclrtSynchronizeStream",
     ),
+    _launch("launch_kernel", "aclrtLaunchKernel"),
+    _launch("launch_kernel_v2", "aclrtLaunchKernelV2"),
+    _launch("launch_kernel_with_config", "aclrtLaunchKernelWithConfig"),
+    _launch("launch_kernel_with_host_args", "aclrtLaunchKernelWithHostArgs", layers=LAYERS),
+    _launch("launch_kernel_with_args_array", "aclrtLaunchKernelWithArgsArray"),
+    _launch("launch_simt_kernel_with_host_args", "aclrtLaunchSIMTKernelWithHostArgs", product="950"),
+    _launch("launch_simt_kernel_with_args_array", "aclrtLaunchSIMTKernelWithArgsArray", product="950"),
+    *(Benchmark(f"submit_pairs_{n}", f"{_PAIRS.format(n)}; aclrtSynchronizeStream", batch=n) for n in PAIRS),
+    *(
+        Benchmark(
+            f"capture_pairs_{n}",
+            f"aclmdlRICaptureBegin; {_PAIRS.format(n)}; aclmdlRICaptureEnd; aclmdlRIDestroy",
+            batch=n,
+            facade_also=("aclrtGetCurrentContext",),
+        )
+        for n in PAIRS
+    ),
+    *(Benchmark(f"replay_pairs_{n}", _REPLAY.format("a graph of them"), batch=n) for n in PAIRS),
+    Benchmark(
+        "submit_tasks_1000",
+        f"{TASKS} times (aclrtMemsetAsync of a byte); aclrtSynchronizeStream",
+        batch=TASKS,
+        facade_also=(
+            "aclrtCreateEventExWithFlag",
+            "aclrtRecordEvent",
+            "aclrtQueryEventStatus",
+            "aclrtDestroyEvent",
+        ),
+    ),
+    Benchmark("replay_tasks_1000", _REPLAY.format("a graph of them"), batch=TASKS),
     Benchmark("copy_async_4KiB", _COPY),
     Benchmark("copy_async_1MiB", _COPY),
     Benchmark("copy_async_64MiB", _COPY),
@@ -79,17 +130,29 @@ BENCHMARKS = (
         simulator_only=("raw",),
     ),
     Benchmark("spin_round_trip", "two threads bounce one atomic number", layers=("c",)),
-    Benchmark("task_10_streams", _RANDOM, layers=("c",), simulator_only=("c",)),
-    Benchmark("task_10000_streams", _RANDOM, layers=("c",), simulator_only=("c",)),
+    Benchmark("task_10_streams", _RANDOM, layers=("c",), simulator_only=("c",), batch=100_000),
+    Benchmark("task_10000_streams", _RANDOM, layers=("c",), simulator_only=("c",), batch=100_000),
     Benchmark(
         "stream_hand_over",
         "a copy of 64 bytes and a record on one busy stream, a wait for it on the other, in turn",
         layers=("c",),
         simulator_only=("c",),
+        batch=1000,
     ),
 )
+
+
+BY_ID = {benchmark.id: benchmark for benchmark in BENCHMARKS}
 
 
 def ids_of(layer: str, backend: str = "sim") -> list[str]:
     """Return the ids that a layer has on a library."""
     return [b.id for b in BENCHMARKS if layer in b.layers and (backend == "sim" or layer not in b.simulator_only)]
+
+
+def by_product(ids: Iterable[str]) -> dict[str, list[str]]:
+    """Return ids by the product that they need: a process simulates one."""
+    products: dict[str, list[str]] = {}
+    for name in ids:
+        products.setdefault(BY_ID[name].product, []).append(name)
+    return products

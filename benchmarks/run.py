@@ -10,9 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shlex
-import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -21,20 +18,18 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+import building
 import pyperf
 import results as figures
-from ids import BENCHMARKS, LAYERS, ids_of
+from building import BenchmarkError
+from ids import BENCHMARKS, BY_ID, LAYERS, by_product, ids_of
 
-from ascend_rt import backends, library
+from ascend_rt import library
 from ascend_rt.errors import LibraryError
 
 HERE = Path(__file__).resolve().parent
 
 Measured = Iterator[tuple[str, int, list[float]]]  # id, loops, seconds per iteration
-
-
-class BenchmarkError(Exception):
-    """A benchmark is broken, or cannot be built."""
 
 
 @dataclass(frozen=True)
@@ -60,38 +55,36 @@ SMOKE = Plan(rounds=1, values=1, sample_ms=0, is_smoke=True)
 # --- the C program ---------------------------------------------------------------------------------------------------
 
 
-def compile_c(library_path: Path, program: Path) -> None:
-    """Compile bench.c against the declarations of the package and link it to the library under test."""
-    compiler = shlex.split(os.environ.get("CC", "cc"))
-    if not compiler or shutil.which(compiler[0]) is None:
-        name = compiler[0] if compiler else ""
-        raise BenchmarkError(f"there is no C compiler {name!r}; install one (cc), or name it in the variable CC")
-    headers = Path(backends.__file__).parent
-    where = library_path.parent
-    options = ["-std=c11", "-O2", "-Wall", "-Wextra", f"-I{headers}", "-o", str(program)]
-    libraries = [f"-L{where}", f"-Wl,-rpath,{where}", "-lascendcl", "-ldl", "-pthread"]
-    _output_of([*compiler, *options, str(HERE / "c" / "bench.c"), *libraries])
+def compile_c(results: figures.Results, program: Path) -> list[str]:
+    """Compile the C program, and the kernel that it loads if the library under test can; return the command."""
+    building.compile_program(Path(results.library_path), program)
+    if results.backend != "sim":
+        return [str(program)]
+    kernel = program.with_suffix(".so")
+    building.compile_kernel(kernel)
+    return [str(program), f"-k{kernel}"]
 
 
-def run_c(program: Path, plan: Plan, ids: Sequence[str]) -> Measured:
+def run_c(command: list[str], plan: Plan, ids: Sequence[str], environment: dict[str, str]) -> Measured:
     """Run the C program for one round."""
-    output = _output_of([str(program), f"-n{plan.values}", f"-t{plan.sample_ms}", *ids])
+    output = building.output_of([*command, f"-n{plan.values}", f"-t{plan.sample_ms}", *ids], environment)
     for line in map(json.loads, output.splitlines()):
         if "skipped" in line:
             print(f"c/{line['id']} is skipped: {line['skipped']}", file=sys.stderr)
         else:
-            yield line["id"], line["loops"], [seconds / line["loops"] for seconds in line["seconds"]]
+            loops = line["loops"] * BY_ID[line["id"]].batch
+            yield line["id"], loops, [seconds / loops for seconds in line["seconds"]]
 
 
 # --- the Python programs ---------------------------------------------------------------------------------------------
 
 
-def run_python(layer: str, directory: Path, plan: Plan, ids: Sequence[str]) -> Measured:
+def run_python(layer: str, directory: Path, plan: Plan, ids: Sequence[str], environment: dict[str, str]) -> Measured:
     """Run the pyperf program of a layer for one round."""
     output = directory / f"{layer}.json"
     output.unlink(missing_ok=True)
     options = ["--quiet", "--copy-env", f"--output={output}", *plan.pyperf_options()]
-    _output_of([sys.executable, str(HERE / f"bench_{layer}.py"), *options, "--ids", *ids])
+    building.output_of([sys.executable, str(HERE / f"bench_{layer}.py"), *options, "--ids", *ids], environment)
     for benchmark in pyperf.BenchmarkSuite.load(str(output)).get_benchmarks():
         yield benchmark.get_name(), benchmark.get_loops(), list(benchmark.get_values())
 
@@ -101,15 +94,17 @@ def run_python(layer: str, directory: Path, plan: Plan, ids: Sequence[str]) -> M
 
 def measure(plan: Plan, results: figures.Results, ids: Sequence[str], directory: Path) -> None:
     """Let the layers take turns."""
-    program = directory / "bench"
-    compile_c(Path(results.library_path), program)
+    command = compile_c(results, directory / "bench")
 
     def run(layer: str) -> list[tuple[str, int, list[float]]]:
-        wanted = [name for name in ids_of(layer, results.backend) if name in ids]
-        if not wanted:
-            return []
-        measured = run_c(program, plan, wanted) if layer == "c" else run_python(layer, directory, plan, wanted)
-        return list(measured)
+        measured: list[tuple[str, int, list[float]]] = []
+        for product, wanted in by_product(name for name in ids_of(layer, results.backend) if name in ids).items():
+            environment = {"ASCEND_RT_SIM_PRODUCT": product} if product else {}
+            if layer == "c":
+                measured += run_c(command, plan, wanted, environment)
+            else:
+                measured += run_python(layer, directory, plan, wanted, environment)
+        return measured
 
     # A smoke run looks at no times, so its layers may run side by side.
     with ThreadPoolExecutor(max_workers=len(LAYERS) if plan.is_smoke else 1) as executor:
@@ -124,13 +119,6 @@ def missing(results: figures.Results, ids: Sequence[str]) -> list[str]:
     """Return what should have been measured and was not."""
     expected = [(layer, name) for layer in LAYERS for name in ids_of(layer, results.backend) if name in ids]
     return [f"{layer}/{name}" for layer, name in expected if (layer, name) not in results.runs]
-
-
-def _output_of(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise BenchmarkError(f"failed with status {done.returncode}: {shlex.join(command)}\n{done.stderr}{done.stdout}")
-    return done.stdout
 
 
 # --- command line ----------------------------------------------------------------------------------------------------

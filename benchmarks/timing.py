@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import Any
 
 import pyperf
-from ids import ids_of
+from ids import BY_ID, ids_of
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -65,7 +65,8 @@ def main(layer: str, benchmarks: dict[str, Benchmark]) -> None:
     wanted: Iterable[str] = runner.parse_args().ids or ids_of(layer)
     with ExitStack() as resources:
         for name in wanted:
-            runner.bench_time_func(name, _run, _opener(benchmarks[name], resources))
+            opener = _opener(benchmarks[name], resources)
+            runner.bench_time_func(name, _run, opener, inner_loops=BY_ID[name].batch)
 
 
 def _pass_ids_on(command: list[str], arguments: argparse.Namespace) -> None:

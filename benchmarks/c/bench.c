@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The benchmarks without Python: bench [-n SAMPLES] [-t MILLISECONDS] [ID...]
+/* The benchmarks without Python: bench [-n SAMPLES] [-t MILLISECONDS] [-k KERNEL] ID...
  *
  * A benchmark takes a number of loops and returns the seconds they took, without what it prepares. The number is
  * doubled until a sample takes the given time. Each benchmark prints one line of JSON. The ids and what they do are in
- * ids.py; the entry points of the simulator are looked up by name, so that the program links to any library. */
+ * ids.py; the entry points of the simulator are looked up by name, so that the program links to any library. KERNEL is
+ * the binary with the kernel that is launched, empty_kernel.c. */
 #define _GNU_SOURCE
 
 #include <dlfcn.h>
@@ -35,10 +36,13 @@ static struct {
     aclrtStream a, b;
     aclrtEvent complete; /* recorded, and known to be complete */
     aclrtEvent event;    /* to be recorded */
+    aclrtEvent joined;   /* the same, at the end of pairs */
     aclrtEvent hand_over[HAND_OVERS];
     void *pinned, *device;
     void *memory, *copy; /* of malloc */
     void **live;         /* allocations of the device */
+    aclrtFuncHandle kernel;
+    aclrtArgsHandle kernel_arguments;
     aclError (*no_op)(void *, void *);
     int32_t (*hold)(int32_t);
 } the;
@@ -128,6 +132,112 @@ static void do_nothing(void *argument) { (void)argument; }
 static double host_func_round_trip(uint64_t loops) {
     RETURN_TIME_OF(loops, aclrtLaunchHostFunc(the.a, do_nothing, NULL) | aclrtSynchronizeStream(the.a));
 }
+
+/* --- kernels ----------------------------------------------------------------------------------------------------- */
+
+#define RETURN_TIME_OF_LAUNCH(loops, launch) RETURN_TIME_OF(loops, (launch) | aclrtSynchronizeStream(the.a))
+
+static double launch_kernel(uint64_t loops) {
+    RETURN_TIME_OF_LAUNCH(loops, aclrtLaunchKernel(the.kernel, 1, the.device, sizeof(void *), the.a));
+}
+
+static double launch_kernel_v2(uint64_t loops) {
+    RETURN_TIME_OF_LAUNCH(loops, aclrtLaunchKernelV2(the.kernel, 1, the.device, sizeof(void *), NULL, the.a));
+}
+
+static double launch_kernel_with_config(uint64_t loops) {
+    RETURN_TIME_OF_LAUNCH(loops, aclrtLaunchKernelWithConfig(the.kernel, 1, the.a, NULL, the.kernel_arguments, NULL));
+}
+
+static double launch_kernel_with_host_args(uint64_t loops) {
+    RETURN_TIME_OF_LAUNCH(
+        loops, aclrtLaunchKernelWithHostArgs(the.kernel, 1, the.a, NULL, &the.device, sizeof(void *), NULL, 0));
+}
+
+static double launch_kernel_with_args_array(uint64_t loops) {
+    void *arguments[] = {&the.device};
+    RETURN_TIME_OF_LAUNCH(loops, aclrtLaunchKernelWithArgsArray(the.kernel, 1, the.a, NULL, arguments));
+}
+
+static const dim3 one = {1, 1, 1};
+
+static double launch_simt_kernel_with_host_args(uint64_t loops) {
+    RETURN_TIME_OF_LAUNCH(loops, aclrtLaunchSIMTKernelWithHostArgs(the.kernel, one, one, 0, the.a, NULL, &the.device,
+                                                                   sizeof(void *), NULL, 0));
+}
+
+static double launch_simt_kernel_with_args_array(uint64_t loops) {
+    void *arguments[] = {&the.device};
+    RETURN_TIME_OF_LAUNCH(loops, aclrtLaunchSIMTKernelWithArgsArray(the.kernel, one, one, 0, the.a, NULL, arguments));
+}
+
+static void load_kernel(const char *path) {
+    aclrtBinHandle binary = NULL;
+    aclrtParamHandle parameter = NULL;
+    OK(aclrtBinaryLoadFromFile(path, NULL, &binary)); /* until the device is reset */
+    OK(aclrtBinaryGetFunction(binary, "empty", &the.kernel));
+    OK(aclrtKernelArgsInit(the.kernel, &the.kernel_arguments));
+    OK(aclrtKernelArgsAppend(the.kernel_arguments, &the.device, sizeof(void *), &parameter));
+    OK(aclrtKernelArgsFinalize(the.kernel_arguments));
+}
+
+/* --- graphs ------------------------------------------------------------------------------------------------------ */
+
+static aclError submit_pairs(size_t count) {
+    int failed = ACL_SUCCESS;
+    for (size_t i = 0; i < count; ++i) {
+        failed |= aclrtRecordEvent(the.event, the.a) | aclrtStreamWaitEvent(the.b, the.event);
+    }
+    return failed | aclrtRecordEvent(the.joined, the.b) | aclrtStreamWaitEvent(the.a, the.joined);
+}
+
+static aclError submit_tasks(size_t count) {
+    int failed = ACL_SUCCESS;
+    for (size_t i = 0; i < count; ++i) {
+        failed |= aclrtMemsetAsync(the.device, 1, 1, 1, the.a);
+    }
+    return failed;
+}
+
+static double time_of_submitting(uint64_t loops, aclError (*submit)(size_t), size_t count) {
+    RETURN_TIME_OF(loops, submit(count) | aclrtSynchronizeStream(the.a));
+}
+
+static aclError capture(aclError (*submit)(size_t), size_t count, aclmdlRI *graph) {
+    return aclmdlRICaptureBegin(the.a, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL) | submit(count) |
+           aclmdlRICaptureEnd(the.a, graph);
+}
+
+static double time_of_capturing(uint64_t loops, aclError (*submit)(size_t), size_t count) {
+    aclmdlRI graph = NULL;
+    RETURN_TIME_OF(loops, capture(submit, count, &graph) | aclmdlRIDestroy(graph));
+}
+
+static double time_of_graph(uint64_t loops, aclmdlRI graph) {
+    RETURN_TIME_OF(loops, aclmdlRIExecuteAsync(graph, the.a) | aclrtSynchronizeStream(the.a));
+}
+
+static double time_of_replaying(uint64_t loops, aclError (*submit)(size_t), size_t count) {
+    aclmdlRI graph = NULL;
+    OK(capture(submit, count, &graph));
+    const double taken = time_of_graph(loops, graph);
+    OK(aclmdlRIDestroy(graph));
+    return taken;
+}
+
+#define PAIRS_OF(n)                                                                                       \
+    static double submit_pairs_##n(uint64_t loops) { return time_of_submitting(loops, submit_pairs, n); } \
+    static double capture_pairs_##n(uint64_t loops) { return time_of_capturing(loops, submit_pairs, n); } \
+    static double replay_pairs_##n(uint64_t loops) { return time_of_replaying(loops, submit_pairs, n); }
+
+PAIRS_OF(1)
+PAIRS_OF(10)
+PAIRS_OF(100)
+PAIRS_OF(1000)
+
+static double submit_tasks_1000(uint64_t loops) { return time_of_submitting(loops, submit_tasks, 1000); }
+
+static double replay_tasks_1000(uint64_t loops) { return time_of_replaying(loops, submit_tasks, 1000); }
 
 /* --- copies ------------------------------------------------------------------------------------------------------ */
 
@@ -367,31 +477,51 @@ typedef struct {
     const char *id;
     double (*run)(uint64_t loops);
     const char *symbol; /* what the library must have, or NULL */
-    uint64_t batch;     /* operations per loop, if not one */
 } Benchmark;
 
 static const Benchmark benchmarks[] = {
-    {"event_create_destroy", event_create_destroy, NULL, 1},
-    {"event_record", event_record, NULL, 1},
-    {"stream_wait_event", stream_wait_event, NULL, 1},
-    {"event_query_complete", event_query_complete, NULL, 1},
-    {"event_query_pending", event_query_pending, NULL, 1},
-    {"event_synchronize_complete", event_synchronize_complete, NULL, 1},
-    {"record_wait_synchronize", record_wait_synchronize, NULL, 1},
-    {"host_func_round_trip", host_func_round_trip, NULL, 1},
-    {"copy_async_4KiB", copy_async_4KiB, NULL, 1},
-    {"copy_async_1MiB", copy_async_1MiB, NULL, 1},
-    {"copy_async_64MiB", copy_async_64MiB, NULL, 1},
-    {"memcpy_64MiB", memcpy_64MiB, NULL, 1},
-    {"malloc_free_4KiB", malloc_free_4KiB, NULL, 1},
-    {"malloc_free_4MiB", malloc_free_4MiB, NULL, 1},
-    {"pool_malloc_free_4MiB", pool_malloc_free_4MiB, NULL, 1},
-    {"malloc_free_among_1000000", malloc_free_among_1000000, NULL, 1},
-    {"call_floor", call_floor, "aclsimNoOp", 1},
-    {"spin_round_trip", spin_round_trip, NULL, 1},
-    {"task_10_streams", task_10_streams, "aclsimHold", RANDOM_TASKS},
-    {"task_10000_streams", task_10000_streams, "aclsimHold", RANDOM_TASKS},
-    {"stream_hand_over", stream_hand_over, "aclsimHold", HAND_OVERS},
+    {"event_create_destroy", event_create_destroy, NULL},
+    {"event_record", event_record, NULL},
+    {"stream_wait_event", stream_wait_event, NULL},
+    {"event_query_complete", event_query_complete, NULL},
+    {"event_query_pending", event_query_pending, NULL},
+    {"event_synchronize_complete", event_synchronize_complete, NULL},
+    {"record_wait_synchronize", record_wait_synchronize, NULL},
+    {"host_func_round_trip", host_func_round_trip, NULL},
+    {"launch_kernel", launch_kernel, "aclsimRegisterKernel"},
+    {"launch_kernel_v2", launch_kernel_v2, "aclsimRegisterKernel"},
+    {"launch_kernel_with_config", launch_kernel_with_config, "aclsimRegisterKernel"},
+    {"launch_kernel_with_host_args", launch_kernel_with_host_args, "aclsimRegisterKernel"},
+    {"launch_kernel_with_args_array", launch_kernel_with_args_array, "aclsimRegisterKernel"},
+    {"launch_simt_kernel_with_host_args", launch_simt_kernel_with_host_args, "aclsimRegisterKernel"},
+    {"launch_simt_kernel_with_args_array", launch_simt_kernel_with_args_array, "aclsimRegisterKernel"},
+    {"submit_pairs_1", submit_pairs_1, NULL},
+    {"submit_pairs_10", submit_pairs_10, NULL},
+    {"submit_pairs_100", submit_pairs_100, NULL},
+    {"submit_pairs_1000", submit_pairs_1000, NULL},
+    {"capture_pairs_1", capture_pairs_1, NULL},
+    {"capture_pairs_10", capture_pairs_10, NULL},
+    {"capture_pairs_100", capture_pairs_100, NULL},
+    {"capture_pairs_1000", capture_pairs_1000, NULL},
+    {"replay_pairs_1", replay_pairs_1, NULL},
+    {"replay_pairs_10", replay_pairs_10, NULL},
+    {"replay_pairs_100", replay_pairs_100, NULL},
+    {"replay_pairs_1000", replay_pairs_1000, NULL},
+    {"submit_tasks_1000", submit_tasks_1000, NULL},
+    {"replay_tasks_1000", replay_tasks_1000, NULL},
+    {"copy_async_4KiB", copy_async_4KiB, NULL},
+    {"copy_async_1MiB", copy_async_1MiB, NULL},
+    {"copy_async_64MiB", copy_async_64MiB, NULL},
+    {"memcpy_64MiB", memcpy_64MiB, NULL},
+    {"malloc_free_4KiB", malloc_free_4KiB, NULL},
+    {"malloc_free_4MiB", malloc_free_4MiB, NULL},
+    {"pool_malloc_free_4MiB", pool_malloc_free_4MiB, NULL},
+    {"malloc_free_among_1000000", malloc_free_among_1000000, NULL},
+    {"call_floor", call_floor, "aclsimNoOp"},
+    {"spin_round_trip", spin_round_trip, NULL},
+    {"task_10_streams", task_10_streams, "aclsimHold"},
+    {"task_10000_streams", task_10000_streams, "aclsimHold"},
+    {"stream_hand_over", stream_hand_over, "aclsimHold"},
 };
 
 static void look_up(const char *name, void *function, size_t size) {
@@ -408,6 +538,7 @@ static void set_up(void) {
     OK(aclrtCreateStreamWithConfig(&the.b, 0, 0));
     OK(aclrtCreateEventExWithFlag(&the.complete, ACL_EVENT_SYNC));
     OK(aclrtCreateEventExWithFlag(&the.event, ACL_EVENT_SYNC));
+    OK(aclrtCreateEventExWithFlag(&the.joined, ACL_EVENT_SYNC));
     for (size_t i = 0; i < HAND_OVERS; ++i) {
         OK(aclrtCreateEventExWithFlag(&the.hand_over[i], ACL_EVENT_SYNC));
     }
@@ -436,6 +567,7 @@ static void tear_down(void) {
     for (size_t i = 0; i < HAND_OVERS; ++i) {
         OK(aclrtDestroyEvent(the.hand_over[i]));
     }
+    OK(aclrtDestroyEvent(the.joined));
     OK(aclrtDestroyEvent(the.event));
     OK(aclrtDestroyEvent(the.complete));
     OK(aclrtDestroyStream(the.b));
@@ -458,7 +590,7 @@ static void measure(const Benchmark *benchmark, long samples, double target) {
         return;
     }
     const uint64_t loops = calibrate(benchmark, target);
-    printf("{\"id\": \"%s\", \"loops\": %" PRIu64 ", \"seconds\": [", benchmark->id, loops * benchmark->batch);
+    printf("{\"id\": \"%s\", \"loops\": %" PRIu64 ", \"seconds\": [", benchmark->id, loops);
     for (long sample = 0; sample < samples; ++sample) {
         printf("%s%.9f", sample == 0 ? "" : ", ", benchmark->run(loops));
     }
@@ -479,7 +611,8 @@ static const Benchmark *find(const char *id) {
 int main(int argc, char **argv) {
     long samples = 20;
     double target = 0.010;
-    for (int option = getopt(argc, argv, "n:t:"); option != -1; option = getopt(argc, argv, "n:t:")) {
+    const char *kernel = NULL;
+    for (int option = getopt(argc, argv, "n:t:k:"); option != -1; option = getopt(argc, argv, "n:t:k:")) {
         switch (option) {
             case 'n':
                 samples = strtol(optarg, NULL, 10);
@@ -487,17 +620,20 @@ int main(int argc, char **argv) {
             case 't':
                 target = strtod(optarg, NULL) * 1e-3;
                 break;
+            case 'k':
+                kernel = optarg;
+                break;
             default:
-                fprintf(stderr, "usage: bench [-n SAMPLES] [-t MILLISECONDS] [ID...]\n");
+                fprintf(stderr, "usage: bench [-n SAMPLES] [-t MILLISECONDS] [-k KERNEL] ID...\n");
                 return EXIT_FAILURE;
         }
     }
     set_up();
+    if (kernel != NULL) {
+        load_kernel(kernel);
+    }
     for (int i = optind; i < argc; ++i) {
         measure(find(argv[i]), samples, target);
-    }
-    for (size_t i = 0; optind == argc && i < sizeof benchmarks / sizeof benchmarks[0]; ++i) {
-        measure(&benchmarks[i], samples, target);
     }
     tear_down();
     return EXIT_SUCCESS;

@@ -186,6 +186,49 @@ void binaries_are_unloaded_while_others_launch() {
     CHECK_OK(aclsimUnregisterKernel("count"));
 }
 
+// An update takes the place of kernels that an execution has not come to, and waits for the one that runs.
+void a_group_is_updated_beside_executions_of_its_graph() {
+    constexpr int kMembers = 5;
+    const Library library;
+    const aclrtFuncHandle function = library.function("count");
+    Counter counter;
+    register_counter("count", counter, 64);
+    const auto launch_members = [&](aclrtStream stream) {
+        for (int i = 0; i < kMembers; ++i) {
+            CHECK_OK(launch(function, stream));
+        }
+    };
+    const aclrtStream updating = new_stream();
+    aclrtTaskGrp group = nullptr;
+    aclmdlRI graph = nullptr;
+    CHECK_OK(aclmdlRICaptureBegin(updating, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL));
+    CHECK_OK(aclmdlRICaptureTaskGrpBegin(updating));
+    launch_members(updating);
+    CHECK_OK(aclmdlRICaptureTaskGrpEnd(updating, &group));
+    CHECK_OK(aclmdlRICaptureEnd(updating, &graph));
+    std::thread executor([&] {
+        CHECK_OK(aclrtSetDevice(0));
+        const aclrtStream stream = new_stream();
+        for (int i = 0; i < kLaunches; ++i) {
+            CHECK_OK(aclmdlRIExecuteAsync(graph, stream));
+        }
+        CHECK_OK(aclrtSynchronizeStream(stream));
+        CHECK_OK(aclrtDestroyStream(stream));
+        CHECK_OK(aclrtResetDevice(0));
+    });
+    for (int i = 0; i < kLaunches; ++i) {
+        CHECK_OK(aclmdlRICaptureTaskUpdateBegin(updating, group));
+        launch_members(updating);
+        CHECK_OK(aclmdlRICaptureTaskUpdateEnd(updating));
+    }
+    CHECK_OK(aclrtSynchronizeStream(updating));
+    executor.join();
+    CHECK(counter.blocks == std::uint64_t{kBlocks} * kLaunches * kMembers);
+    CHECK_OK(aclmdlRIDestroy(graph));
+    CHECK_OK(aclrtDestroyStream(updating));
+    CHECK_OK(aclsimUnregisterKernel("count"));
+}
+
 // Failures of different blocks at the same time are one failure of the task.
 void a_failure_ends_the_launch_once() {
     const Library library;
@@ -255,6 +298,7 @@ int main() {
     each_thread_has_a_list_of_its_own_until_it_ends();
     functions_are_replaced_while_launches_run();
     binaries_are_unloaded_while_others_launch();
+    a_group_is_updated_beside_executions_of_its_graph();
     a_failure_ends_the_launch_once();
     an_abort_ends_a_launch_between_two_blocks();
     CHECK_OK(aclrtResetDevice(0));

@@ -39,6 +39,18 @@ def test_functions_are_cffis_own_and_plain_attributes(run) -> None:
     assert result.returncode == 0, result.stderr
 
 
+def test_the_simulator_loads_after_other_libraries_in_c_plus_plus(run) -> None:
+    """What they have used of the C++ library's thread-local variables is not where the simulator has its own."""
+    code = """if True:
+        import ctypes
+        ctypes.CDLL("libstdc++.so.6").__cxa_get_globals()
+        from ascend_rt import library
+        library()
+    """
+    result = run("-c", code, ASCEND_RT_BACKEND="sim")
+    assert result.returncode == 0, result.stderr
+
+
 def test_threads_may_be_first_together(run) -> None:
     code = """if True:
         import threading

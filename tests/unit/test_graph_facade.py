@@ -7,7 +7,8 @@ import gc
 import json
 import threading
 import weakref
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -216,6 +217,53 @@ def test_a_stream_that_is_discarded_records_nothing_in_a_capture_of_its_handle(f
         types.append(MdlRITaskType(out[0]))
     assert MdlRITaskType.EVENT_RECORD not in types
     assert lib.aclmdlRIDestroy(graph[0]) == 0
+
+
+# --- captures that the C function has begun --------------------------------------------------------------------------
+
+
+@contextmanager
+def captured_in_c(ffi: Any, stream: Stream, graph: Any) -> Iterator[None]:
+    on = ffi.cast("aclrtStream", stream.handle)
+    assert lib.aclmdlRICaptureBegin(on, lib.ACL_MODEL_RI_CAPTURE_MODE_RELAXED) == 0
+    yield
+    assert lib.aclmdlRICaptureEnd(on, graph) == 0
+
+
+def test_what_a_graph_of_the_c_function_uses_lives_until_it_is_destroyed(ffi, stream, other, memory) -> None:
+    thing, source, graph = Thing(), rt.PinnedBuffer(64), ffi.new("aclmdlRI *")
+    np.asarray(source)[:] = 7
+    references = weakref.ref(thing), weakref.ref(source)
+    with captured_in_c(ffi, stream, graph):
+        copy_async(memory, source, stream)
+        other.wait(stream)
+        other.launch_host_func(thing)
+        stream.wait(other)
+    del thing, source
+    for launches in (1, 2):
+        fill(memory, 0)
+        assert lib.aclmdlRIExecuteAsync(graph[0], ffi.cast("aclrtStream", stream.handle)) == 0
+        stream.synchronize()
+        gc.collect()
+        assert content(memory) == [7] * 64
+        assert references[0]().calls == launches
+    assert lib.aclmdlRIDestroy(graph[0]) == 0
+    gc.collect()
+    assert [reference() for reference in references] == [None, None]
+
+
+def test_what_a_capture_of_the_c_function_used_goes_with_it_when_it_fails(ffi, stream, other) -> None:
+    thing, graph = Thing(), ffi.new("aclmdlRI *")
+    reference, on = weakref.ref(thing), ffi.cast("aclrtStream", stream.handle)
+    assert lib.aclmdlRICaptureBegin(on, lib.ACL_MODEL_RI_CAPTURE_MODE_RELAXED) == 0
+    stream.launch_host_func(thing)
+    other.wait(stream)  # and is not joined
+    del thing
+    gc.collect()
+    assert reference() is not None
+    assert lib.aclmdlRICaptureEnd(on, graph) != 0
+    gc.collect()
+    assert reference() is None
 
 
 # --- captures that fail ----------------------------------------------------------------------------------------------

@@ -77,6 +77,27 @@ def test_a_python_function_does_the_work_of_device_code(binary: Binary, stream: 
     assert sorted(blocks_seen, key=lambda it: (it[2], it[1])) == expected
 
 
+def test_a_function_gets_the_dimensions_of_a_simt_launch(child: Any, tmp_path: Path) -> None:
+    (tmp_path / "raw.o").write_bytes(device_object({"raw": VECTOR}))
+    script = """
+    from ascend_rt import Binary, Device, Stream, sim
+    Device(0).set_current()
+    stream, seen = Stream(), []
+    kernel = Binary(sys.argv[1])["raw"]
+    with sim.kernel("raw")(lambda block, memory: seen.append((block.index, block.count, block.grid, block.threads))):
+        on, function = ffi.cast("aclrtStream", stream.handle), ffi.cast("void *", kernel.handle)
+        arguments = ((2, 1, 1), (32, 4, 2), 0, on, ffi.NULL, ffi.new("uint64_t *"), 8, ffi.NULL, 0)
+        assert lib.aclrtLaunchSIMTKernelWithHostArgs(function, *arguments) == 0
+        stream.synchronize()
+        kernel.launch(stream, 3)
+        stream.synchronize()
+    told(sorted(seen, key=lambda it: (it[1], it[0])))
+    """
+    simt = [[index, 2, [2, 1, 1], [32, 4, 2]] for index in range(2)]
+    plain = [[index, 3, [3, 1, 1], [1, 1, 1]] for index in range(3)]
+    assert child(script, tmp_path / "raw.o", ASCEND_RT_SIM_PRODUCT="950") == simt + plain
+
+
 def test_without_types_a_function_gets_the_block(binary: Binary, stream: Stream, packed: list[bytes]) -> None:
     class Shape(ctypes.Structure):
         _fields_ = (("rows", ctypes.c_uint16), ("scale", ctypes.c_double))

@@ -113,8 +113,9 @@ std::shared_ptr<SharedMemory> SharedMemory::map(std::uint64_t number, int file, 
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
-    static std::once_flag cleaned;
-    std::call_once(cleaned, remove_unused);
+    // Not std::call_once: it has thread-local variables in the C++ library, which this library could then not find
+    // where it looks for its own (-ftls-model=initial-exec) if another library had used them before.
+    [[maybe_unused]] static const bool is_cleaned = (remove_unused(), true);
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
         const std::uint64_t number = new_number();
         const int file = open_file(name_of(number), O_CREAT | O_EXCL);

@@ -42,53 +42,53 @@ struct Model::Run {
 // A task of a model in one execution.
 class Replay final : public Task {
   public:
-    Replay(std::shared_ptr<Model::Run> run, Task &kept, std::size_t index)
+    Replay(std::shared_ptr<Model::Run> run, const std::unique_ptr<Task> &kept, std::size_t index)
         : run_(std::move(run)), kept_(kept), index_(index) {
         ++run_->left;
-        submitter = kept.submitter;
+        submitter = kept->submitter;
     }
     ~Replay() override { run_->leave(first_of(result, abort_reason_)); }
 
-    TaskKind kind() const override { return kept_.kind(); }
+    TaskKind kind() const override { return kept_->kind(); }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         stream_ = &stream;
-        const Start start = kept_.start(stream);
-        result = kept_.result;
+        const Start start = kept_->start(stream);
+        result = kept_->result;
         return start;
     }
-    void run() override { kept_.run(); }
+    void run() override { kept_->run(); }
     void finish() override REQUIRES(engine_lock) {
-        kept_.finish();
-        result = kept_.result;
-        was_cut_short = kept_.was_cut_short;
+        kept_->finish();
+        result = kept_->result;
+        was_cut_short = kept_->was_cut_short;
         if (was_cut_short) {
             abort_reason_ = stream_->abort_reason;
         }
     }
-    Executor *executor() override { return kept_.executor(); }
+    Executor *executor() override { return kept_->executor(); }
     void cancel(Stream &stream) override REQUIRES(engine_lock) {
         abort_reason_ = stream.abort_reason;
-        kept_.cancel(stream);
+        kept_->cancel(stream);
     }
-    bool expire() override REQUIRES(engine_lock) { return kept_.expire(); }
-    void add_causes(Causes &causes) const override REQUIRES(engine_lock) { kept_.add_causes(causes); }
-    std::string awaited() const override REQUIRES(engine_lock) { return kept_.awaited(); }
+    bool expire() override REQUIRES(engine_lock) { return kept_->expire(); }
+    void add_causes(Causes &causes) const override REQUIRES(engine_lock) { kept_->add_causes(causes); }
+    std::string awaited() const override REQUIRES(engine_lock) { return kept_->awaited(); }
     void label(const Stream &stream, TaskLabel &label) const override REQUIRES(engine_lock) {
-        kept_.label(stream, label);
+        kept_->label(stream, label);
         label.model = run_->model->id;
         if (const ModelTask *named = run_->model->known_task(stream, index_)) {
             label.op_info.assign(named->op_info.begin(), named->op_info.end());
             label.extend_info = named->extend_info;
         }
     }
-    std::string failure_reason() const override REQUIRES(engine_lock) { return kept_.failure_reason(); }
-    FailedKernel failed_kernel() const override REQUIRES(engine_lock) { return kept_.failed_kernel(); }
-    bool blocks_for_callback() const override REQUIRES(engine_lock) { return kept_.blocks_for_callback(); }
+    std::string failure_reason() const override REQUIRES(engine_lock) { return kept_->failure_reason(); }
+    FailedKernel failed_kernel() const override REQUIRES(engine_lock) { return kept_->failed_kernel(); }
+    bool blocks_for_callback() const override REQUIRES(engine_lock) { return kept_->blocks_for_callback(); }
 
   private:
     std::shared_ptr<Model::Run> run_;
-    Task &kept_;
-    const std::size_t index_;  // in its stream of the model
+    const std::unique_ptr<Task> &kept_;  // the model's; until its turn comes it may be replaced
+    const std::size_t index_;            // in its stream of the model
     const Stream *stream_ = nullptr;
     aclError abort_reason_ = ACL_SUCCESS;
 };
@@ -324,6 +324,11 @@ std::optional<std::size_t> Model::find_index(const Stream &stream, std::uint64_t
     return static_cast<std::size_t>(submitted_as - before - 1);
 }
 
+bool Model::is_at(const Stream &stream, std::size_t index) const {
+    const Task *head = stream.queue.front();
+    return is_executing() && head != nullptr && head->sequence == track_of(stream).tasks[index]->sequence;
+}
+
 void Model::replace(const Stream &stream, std::size_t index, std::unique_ptr<Task> task) {
     Track &track = track_of(stream);
     std::unique_ptr<Task> &kept = track.tasks[index];
@@ -333,6 +338,12 @@ void Model::replace(const Stream &stream, std::size_t index, std::unique_ptr<Tas
         kept->cancel(*track.stream);
     }
     kept = std::move(task);
+    const Task *queued = is_executing() && core_.observers().any() ? stream.queue.front() : nullptr;
+    for (; queued != nullptr; queued = queued->next.get()) {
+        if (queued->sequence == kept->sequence) {
+            core_.observers().tell(&Observer::replayed, *kept, *queued);
+        }
+    }
 }
 
 void Model::forget_tasks(Track &track) {
@@ -389,7 +400,7 @@ void Model::play(Track &track, std::size_t begin, const Point &before) {
             task.rewind();
             task.result = ACL_SUCCESS;
         }
-        auto replay = std::make_unique<Replay>(run_, task, track.next);
+        auto replay = std::make_unique<Replay>(run_, track.tasks[track.next], track.next);
         const Replay &queued = *replay;
         core_.append(*track.stream, std::move(replay), run_->origin);
         task.sequence = queued.sequence;

@@ -94,7 +94,9 @@ class Model : public Object, public TaskKeeper {
     ModelTask *known_task(const Stream &stream, std::size_t index) const REQUIRES(engine_lock);
     // Of the task that was submitted with that number; none if the model has no such task.
     std::optional<std::size_t> find_index(const Stream &stream, std::uint64_t submitted_as) const REQUIRES(engine_lock);
-    // Puts another task into the place of one; the model does not execute.
+    // Has the stream come to the task, in the execution that is under way? Then it may be running.
+    bool is_at(const Stream &stream, std::size_t index) const REQUIRES(engine_lock);
+    // Puts another task into the place of one that no stream is at.
     void replace(const Stream &stream, std::size_t index, std::unique_ptr<Task> task) REQUIRES(engine_lock);
 
     // --- executing: one execution after the other ------------------------------------------------------------------

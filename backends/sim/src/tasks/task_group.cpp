@@ -1,5 +1,6 @@
 #include "tasks/task_group.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -11,24 +12,26 @@ namespace {
 
 class UpdateTask final : public Task {
   public:
-    UpdateTask(Ref<Graph> graph, Ref<TaskGroup> group, std::vector<std::unique_ptr<Task>> kernels)
-        : graph_(std::move(graph)), group_(std::move(group)), kernels_(std::move(kernels)) {}
+    UpdateTask(Core &core, Ref<Graph> graph, Ref<TaskGroup> group, std::vector<std::unique_ptr<Task>> kernels)
+        : core_(core), graph_(std::move(graph)), group_(std::move(group)), kernels_(std::move(kernels)) {
+        core_.timer().start();
+    }
     TaskKind kind() const override { return TaskKind::GroupUpdate; }
-    // What executes is not changed under way.
+    // An execution has what it has not come to changed: its graph may wait for an event that the program records behind
+    // the update (aclmdlRICaptureTaskUpdateBegin). A kernel that runs stays until it has ended.
     Start start(Stream &stream) override REQUIRES(engine_lock) {
-        graph_->waiters().remove(stream);
-        if (graph_->is_executing()) {
-            graph_->waiters().add(stream);
+        if (group_->is_running()) {
+            core_.timer().poll(stream);
             return Start::Blocked;
         }
         group_->replace(std::move(kernels_));
         return Start::Done;
     }
-    void cancel(Stream &stream) override REQUIRES(engine_lock) { graph_->waiters().remove(stream); }
-    void add_causes(Causes &causes) const override REQUIRES(engine_lock) { graph_->add_causes(causes); }
-    std::string awaited() const override { return "graph " + std::to_string(graph_->id); }
+    void add_causes(Causes &causes) const override { causes.list.push_back({nullptr, 0, Outside::Clock}); }
+    std::string awaited() const override { return "a kernel of graph " + std::to_string(graph_->id); }
 
   private:
+    Core &core_;
     Ref<Graph> graph_;
     Ref<TaskGroup> group_;
     std::vector<std::unique_ptr<Task>> kernels_;
@@ -49,6 +52,11 @@ TaskGroup::TaskGroup(Graph &owner, std::vector<Range> ranges) : graph(owner) {
 
 const Task &TaskGroup::task(std::size_t number) const {
     return graph.task(*members_[number].stream, members_[number].index);
+}
+
+bool TaskGroup::is_running() const {
+    return std::any_of(members_.begin(), members_.end(),
+                       [this](const Member &it) REQUIRES(engine_lock) { return graph.is_at(*it.stream, it.index); });
 }
 
 void TaskGroup::replace(std::vector<std::unique_ptr<Task>> tasks) {
@@ -101,7 +109,7 @@ void GroupUpdate::end(Core &core, Lock &lock, ContextStream &stream) {
     while (auto kernel = collected_->queue.pop()) {
         kernels.push_back(std::move(kernel));
     }
-    core.submit(stream, UpdateTask(graph_, group_, std::move(kernels)));
+    core.submit(stream, UpdateTask(core, graph_, group_, std::move(kernels)));
 }
 
 }  // namespace aclsim

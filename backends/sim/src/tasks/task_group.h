@@ -27,6 +27,7 @@ class TaskGroup final : public Object {
     TaskGroup(Graph &owner, std::vector<Range> ranges);
     std::size_t size() const { return members_.size(); }
     const Task &task(std::size_t number) const REQUIRES(engine_lock);
+    bool is_running() const REQUIRES(engine_lock);  // one of its tasks
     // In the order of the group.
     void replace(std::vector<std::unique_ptr<Task>> tasks) REQUIRES(engine_lock);
 
