@@ -23,8 +23,8 @@ void (*ascend_rt_function(const char *name))(void);
 /* What a host thread waits for, and how. */
 typedef struct ascend_rt_awaited {
     void *object;
-    int (*status)(void *object);
-    int pending; /* the status until it is done */
+    int (*status)(void *object); /* NULL: nobody can ask */
+    int pending;                 /* the status until it is done */
     aclError (*synchronize)(void *object);
     aclError (*synchronize_within)(void *object, int32_t timeout_ms);
 } ascend_rt_awaited;
@@ -92,8 +92,11 @@ int ascend_rt_find_failed_task(uint64_t above, uint32_t device, uint32_t stream,
  * would take long answers -1, for another thread to make the call. In other threads these are the C functions; a limit
  * of -1 is none. */
 void ascend_rt_prepare_waits(uint64_t main_thread, bool is_simulated);
-int ascend_rt_synchronize_event(void *event, int32_t timeout_ms);
-int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms);
+int ascend_rt_synchronize_device(int32_t timeout_ms);
+int ascend_rt_synchronize_event(void *event);
+int ascend_rt_synchronize_event_within(void *event, int32_t timeout_ms);
+int ascend_rt_synchronize_stream(void *stream);
+int ascend_rt_synchronize_stream_within(void *stream, int32_t timeout_ms);
 
 /* The host function to launch: passes its argument to Python while the gate is open. */
 extern const aclrtHostFunc ascend_rt_host_func_entry;

@@ -25,6 +25,9 @@ static int64_t now_ns(void) {
 /* Looks without a pause at first, because the work is often nearly done, and then ever more rarely: what a look comes
  * too late by is a small part of the time that has passed. */
 static bool is_done_soon(const ascend_rt_awaited *awaited) {
+    if (awaited->status == NULL) {
+        return false;
+    }
     enum { LOOKS = 8, NS_WITHOUT_PAUSE = 100000 };
     const int64_t begin = now_ns();
     for (int64_t passed = 0; passed < SHORT_WAIT_MS * (int64_t)NS_PER_MS; passed = now_ns() - begin) {
@@ -52,7 +55,8 @@ int ascend_rt_synchronize(const ascend_rt_awaited *awaited, int32_t timeout_ms) 
     const bool is_main = (uint64_t)(uintptr_t)pthread_self() == main_thread;
     const bool is_short = timeout_ms != -1 && timeout_ms <= SHORT_WAIT_MS;
     /* A failure is no status that waits, and the call will tell it. */
-    if (!is_main || is_short || awaited->status(awaited->object) != awaited->pending) {
+    const bool is_done = awaited->status != NULL && awaited->status(awaited->object) != awaited->pending;
+    if (!is_main || is_short || is_done) {
         return synchronize(awaited, timeout_ms);
     }
     if (!is_simulator) { /* whose time limits would be errors in the vendor's log */

@@ -150,7 +150,7 @@ def drop_done() -> bool:
     return sum(map(len, streams)) < before
 
 
-def failure_of_all(code: int, function: str, message: str, device: int) -> AclError | None:
+def failure_of_all(code: int, function: str, message: str | None, device: int) -> AclError | None:
     """Return what the synchronization of a device failed with; it has told the failures of all streams."""
     task = newest(0, device, ANY)
     of_this = task if task is not None and task.code == code else None

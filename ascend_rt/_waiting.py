@@ -17,7 +17,7 @@ from ascend_rt._driver import address, ffi, lib, recent_message
 from ascend_rt.errors import RuntimeClosed, error_for
 
 WOULD_WAIT = -1
-"""What ``ascend_rt_synchronize_event`` and ``ascend_rt_synchronize_stream`` answer instead of waiting long."""
+"""What the functions ``ascend_rt_synchronize_…`` answer in the main thread instead of waiting long."""
 
 # Python may miss a signal that comes just before a thread begins to wait for a lock.
 _LOOK_S = 0.05
@@ -74,10 +74,7 @@ class _Wait:
 
 
 def wait(function: str, *arguments: Any) -> tuple[int, str]:
-    """Make a call that waits; return its code and the runtime's text for it."""
-    if threading.current_thread() is not threading.main_thread():
-        code = getattr(lib, function)(*arguments)
-        return code, recent_message() if code else ""
+    """Make a call that waits, on another thread in the same context; return its code and the runtime's text for it."""
     call = _Wait(function, arguments)
     call.run_aside()
     return call.code, call.message

@@ -162,7 +162,9 @@ class Device:
         """
         with nullcontext() if self._is_current else self:
             name = "aclrtSynchronizeDevice" if timeout_ms is None else "aclrtSynchronizeDeviceWithTimeout"
-            code, message = _waiting.wait(name, *(() if timeout_ms is None else (timeout_ms,)))
+            code, message = lib.ascend_rt_synchronize_device(-1 if timeout_ms is None else timeout_ms), None
+            if code == _waiting.WOULD_WAIT:
+                code, message = _waiting.wait(name, *(() if timeout_ms is None else (timeout_ms,)))
             if code or _failures.untold:
                 error = _in_flight.failure_of_all(code, name, message, self._id)
                 if error is not None:

@@ -166,12 +166,14 @@ class Event(Resource):
         -----
         ``aclrtSynchronizeEvent``, ``aclrtSynchronizeEventWithTimeout``; blocking, without the GIL; needs no context.
         """
-        limit = -1 if timeout_ms is None else timeout_ms
-        code = lib.ascend_rt_synchronize_event(self._handle, limit)
+        if timeout_ms is None:
+            code = lib.ascend_rt_synchronize_event(self._handle)
+        else:
+            code = lib.ascend_rt_synchronize_event_within(self._handle, timeout_ms)
         if code:
-            name, message = "aclrtSynchronizeEvent" if limit == -1 else "aclrtSynchronizeEventWithTimeout", None
+            name, message = "aclrtSynchronizeEvent" if timeout_ms is None else "aclrtSynchronizeEventWithTimeout", None
             if code == _waiting.WOULD_WAIT:
-                code, message = _waiting.wait(name, self._handle, *(() if limit == -1 else (limit,)))
+                code, message = _waiting.wait(name, self._handle, *(() if timeout_ms is None else (timeout_ms,)))
             if code:
                 raise failure(code, name, message=message)
         work = self._work

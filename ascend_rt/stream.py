@@ -192,21 +192,23 @@ class Stream(Resource):
         ``aclrtSynchronizeStream``, ``aclrtSynchronizeStreamWithTimeout``; blocking, without the GIL.
         """
         ended = self._in_flight.end_batch()
-        limit = -1 if timeout_ms is None else timeout_ms
-        code = lib.ascend_rt_synchronize_stream(self._handle, limit)
+        if timeout_ms is None:
+            code = lib.ascend_rt_synchronize_stream(self._handle)
+        else:
+            code = lib.ascend_rt_synchronize_stream_within(self._handle, timeout_ms)
         if code or _failures.untold:
-            error = self._failure(self._handle, code, limit)
+            error = self._failure(self._handle, code, timeout_ms)
             if error is not None:
                 raise error
         if ended:
             self._in_flight.drop(ended)
 
-    def _failure(self, handle: Any, code: int, timeout_ms: int) -> AclError | None:
+    def _failure(self, handle: Any, code: int, timeout_ms: int | None) -> AclError | None:
         """Return what a synchronization failed with; events that were recorded before tell a failed task too now."""
         work, message = self._in_flight.work, None
-        name = "aclrtSynchronizeStream" if timeout_ms == -1 else "aclrtSynchronizeStreamWithTimeout"
+        name = "aclrtSynchronizeStream" if timeout_ms is None else "aclrtSynchronizeStreamWithTimeout"
         if code == _waiting.WOULD_WAIT:
-            code, message = _waiting.wait(name, handle, *(() if timeout_ms == -1 else (timeout_ms,)))
+            code, message = _waiting.wait(name, handle, *(() if timeout_ms is None else (timeout_ms,)))
         untold = _failures.untold.pop(address(handle), None) if _failures.untold else None
         error = failure(code, name, work.failed_task(code), message) if code else untold
         if error is not None and _failures.is_of_a_task(error):
@@ -341,7 +343,7 @@ class Stream(Resource):
         """
         if self._home.era.is_over or lib.ascend_rt_captured_graph(handle):
             return None
-        synchronize = lib.ascend_rt_synchronize_stream
+        synchronize = lib.ascend_rt_synchronize_stream_within
         code = synchronize(handle, timeout_ms)
         if code in _ANOTHER_CONTEXT:
             with switched(self._context):

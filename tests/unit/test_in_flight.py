@@ -53,7 +53,7 @@ def interrupt() -> None:
 def test_an_interrupted_synchronization_drops_nothing(stream: Stream, after: Any) -> None:
     with Latch(stream):
         kept = fill_and_forget(stream)
-        after("ascend_rt_synchronize_stream", interrupt)
+        after("ascend_rt_synchronize_stream_within", interrupt)
         with pytest.raises(KeyboardInterrupt):
             stream.synchronize(timeout_ms=1)
         assert alive(kept) == [kept]

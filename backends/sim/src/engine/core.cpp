@@ -330,13 +330,16 @@ bool Core::help(Lock &lock, Stream &stream, std::optional<HostWait> &wait, Time 
 }
 
 Stream *Core::find_helpable(Stream &stream, Time deadline) {
+    const auto may_help = [deadline](Stream &ready) REQUIRES(engine_lock) {
+        Task &head = *ready.queue.front();
+        Executor &executor = *head.executor();
+        return executor.can_be_helped && (deadline == kNever || head.is_brief() || !executor.has_thread());
+    };
     Stream *at = &stream;
     std::vector<Stream *> ready;
     for (int depth = 0; at != nullptr && depth < kHelpDepth && ready.empty(); ++depth) {
         if (at->state == Stream::State::Ready) {
-            Executor &executor = *at->queue.front()->executor();
-            const bool may_help = executor.can_be_helped && (deadline == kNever || !executor.has_thread());
-            return may_help ? at : nullptr;
+            return may_help(*at) ? at : nullptr;
         }
         if (at->state != Stream::State::Blocked) {
             return nullptr;
@@ -346,8 +349,7 @@ Stream *Core::find_helpable(Stream &stream, Time deadline) {
         Stream *next = nullptr;
         for (const Cause &cause : causes.list) {
             auto *awaited = const_cast<Stream *>(cause.stream);
-            if (awaited != nullptr && awaited->state == Stream::State::Ready &&
-                awaited->queue.front()->executor()->can_be_helped && deadline == kNever) {
+            if (awaited != nullptr && awaited->state == Stream::State::Ready && may_help(*awaited)) {
                 ready.push_back(awaited);
             }
             next = next == nullptr ? awaited : next;

@@ -84,7 +84,7 @@ class Core {
         Stopped,  // a task failed in STOP mode: this one will not be run
     };
     // Until the task of that sequence number is done, and what follows from its failure. Without a deadline the calling
-    // thread helps to run what it waits for; with one it does not, because nobody knows how long a task takes.
+    // thread helps to run what it waits for; with one only what is brief, because else nobody knows how long it takes.
     Waited wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline) REQUIRES(engine_lock);
     // Polls for at most config().spin; true when the condition came true.
     template <class Condition>

@@ -88,6 +88,8 @@ class Task {
     virtual void run() EXCLUDES(engine_lock) {}
     // Engine lock held; run() has returned.
     virtual void finish() REQUIRES(engine_lock) {}
+    // Is run() over within a millisecond or so? Then a thread that waits with a time limit may call it.
+    virtual bool is_brief() const { return false; }
     // Where run() is to be called; only after Start::Run.
     virtual Executor *executor() { return nullptr; }
     // Engine lock held. The task leaves the queue without having completed (abort, forced destruction).

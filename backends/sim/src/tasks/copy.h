@@ -65,6 +65,7 @@ class DataTask : public Task {
     Executor *executor() final { return workers_; }
 
   protected:
+    static constexpr std::size_t kBriefBytes = 4 << 20;
     explicit DataTask(Executor &workers) : workers_(&workers) {}
     virtual bool perform(const Interruption &interruption) const = 0;
 
@@ -77,6 +78,7 @@ class CopyTask : public DataTask {
   public:
     CopyTask(Executor &workers, const Transfer &transfer) : DataTask(workers), transfer_(transfer) {}
     TaskKind kind() const final { return TaskKind::Copy; }
+    bool is_brief() const final { return transfer_.width * transfer_.height <= kBriefBytes; }
 
   protected:
     bool perform(const Interruption &interruption) const override { return transfer_.move(interruption); }
@@ -97,6 +99,7 @@ class FillTask final : public DataTask {
   public:
     FillTask(Executor &workers, const Pattern &pattern) : DataTask(workers), pattern_(pattern) {}
     TaskKind kind() const override { return TaskKind::Fill; }
+    bool is_brief() const override { return pattern_.unit * pattern_.count <= kBriefBytes; }
 
   protected:
     bool perform(const Interruption &interruption) const override { return pattern_.write(interruption); }

@@ -65,6 +65,7 @@ class Replay final : public Task {
             abort_reason_ = stream_->abort_reason;
         }
     }
+    bool is_brief() const override { return kept_->is_brief(); }
     Executor *executor() override { return kept_->executor(); }
     void cancel(Stream &stream) override REQUIRES(engine_lock) {
         abort_reason_ = stream.abort_reason;
