@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pyACL, the vendor's module ``acl``: its functions with their names, arguments, results and texts of errors.
+
+``import ascend_rt.pyacl as acl``. Handles and addresses are ints, and a call returns its outputs and the error code,
+which is to be looked at: a call that fails raises nothing. The functions are in the extension module ``_pyacl``, which
+calls through the same table as all of ``ascend_rt``; the first call loads the library.
+"""
+
+import atexit as _atexit
+import sys as _sys
+
+from ascend_rt import _aclrt, _pyacl
+
+_MODULES = ("rt", "prof", "util")
+
+for _name, _value in vars(_pyacl).items():
+    if not _name.startswith("_"):
+        globals()[_name] = _value
+for _name in _MODULES:
+    _sys.modules[f"{__name__}.{_name}"] = globals()[_name]
+
+# From then on no callback enters Python: those that are inside have five seconds to return.
+_atexit.register(_aclrt.lib.ascend_rt_close_gate, 5000)

@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the C source of the extension module ``ascend_rt._pyacl``: ``python build_pyacl.py _pyacl.c``.
+
+Each function of ``pyacl_table.py`` becomes a C function that converts its arguments, calls the C function of the ABI
+through the table of ``ascend_rt._aclrt`` without the GIL, and returns the outputs and the error code. A function that
+takes or returns more than numbers and texts is written by hand, in Python or in ``_pyacl_support.c``; what is generated
+for it is the conversion of its arguments.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from backends.abi import declarations
+from backends.abi.declarations import Declarations, Function, Parameter
+from pyacl_table import MODULES
+
+_LINE = re.compile(r"(?P<name>\w+)(?:\((?P<parameters>.*)\) -> (?P<results>[^;]+))?(?:; *(?P<marks>.*))?")
+
+_INTEGER = re.compile(r"u?int\d+_t|size_t")
+_LETTERS = {
+    "int32_t": "i", "uint32_t": "I", "int64_t": "l", "uint64_t": "K", "size_t": "k",
+    "float": "f", "aclFloat16": "H", "char *": "s",
+}  # fmt: skip
+
+# Of each letter, how the C variable that holds the argument is declared, and how it reaches the C function.
+_HOLDERS = {"f": ("double {} = 0;", "({}){}"), "s": ("const char *{} = NULL;", "({}){}"), "O": ("PyObject *{} = NULL;", "")}
+_INTEGER_HOLDER = ("uint64_t {} = 0;", "({})(uintptr_t){}")
+
+
+@dataclass(frozen=True)
+class Value:
+    """A parameter or a result; ``letter`` and ``c_type`` are empty for results of functions written by hand."""
+
+    name: str
+    annotation: str = "int"
+    default: str = ""
+    letter: str = ""
+    c_type: str = ""
+
+
+_NONE = Value("None", "None")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A function of pyACL.
+
+    ``function`` is the C function, or None if there is none or several; ``home`` is where it is written by hand.
+    """
+
+    module: str
+    name: str
+    function: Function | None
+    parameters: tuple[Value, ...]
+    results: tuple[Value, ...]
+    error: str
+    home: str
+    initial: str
+    warning: str
+    ends_calls: bool
+
+    @property
+    def full_name(self) -> str:
+        """``acl.rt.malloc``."""
+        return ".".join(filter(None, ("acl", self.module, self.name)))
+
+    @property
+    def identifier(self) -> str:
+        """``rt_malloc``."""
+        return f"{self.module or 'acl'}_{self.name}"
+
+    @property
+    def required(self) -> int:
+        """How many arguments there must be."""
+        return sum(not parameter.default for parameter in self.parameters)
+
+
+def snake(c_name: str) -> str:
+    """Return ``set_op_time_out`` for ``SetOpTimeOut``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", c_name).lower()
+
+
+class _Table:
+    """Completes the lines of the table by the declarations."""
+
+    def __init__(self, declared: Declarations) -> None:
+        self._functions = {function.name: function for function in declared.functions}
+        self._enums = {enum.name for enum in declared.enums}
+        self._handles = set(re.findall(r"typedef [\w ]+\*(\w+);", declared.cdef))
+
+    def entries(self) -> Iterator[Entry]:
+        for module, prefixes, text in MODULES:
+            names = {snake(name.removeprefix(prefix)): name for prefix in prefixes for name in self._functions}
+            for line in text.replace("\\\n", " ").splitlines():
+                if line:
+                    yield self._entry(module, names, line)
+
+    def _entry(self, module: str, names: dict[str, str], line: str) -> Entry:
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise SyntaxError(f"pyacl_table.py: {line}")
+        name = match["name"]
+        marks = dict(mark.partition("=")[::2] for mark in shlex.split(match["marks"] or ""))
+        home = marks.pop("in", "")
+        c_name = marks.pop("function", names.get(name, ""))
+        function = self._functions.get(c_name)
+        if function is None and not home:
+            raise LookupError(f"pyacl_table.py: no C function {c_name or name!r}")
+        letters = marks.pop("format", None)
+        c_parameters = function.parameters if function is not None and not home else ()
+        if match["parameters"] is None:
+            inputs = [self._value(parameter) for parameter in c_parameters if not self._is_output(parameter)]
+            results = [self._value(parameter) for parameter in c_parameters if self._is_output(parameter)]
+            results += self._returned(function)
+        else:
+            inputs, results = _values(match["parameters"]), _values(match["results"])
+        if letters is None:
+            letters = "".join(value.letter for value in inputs)
+        plain = letters.replace("|", "")
+        if len(plain) != len(inputs) or any(value.default for value in inputs) != ("|" in letters):
+            raise ValueError(f"pyacl_table.py: {name} has {len(inputs)} parameters, and the format {letters!r}")
+        types = [parameter.type for parameter in c_parameters if not self._is_output(parameter)] or [""] * len(inputs)
+        full_name = ".".join(filter(None, ("acl", module, name)))
+        error = marks.pop("error", "")
+        entry = Entry(
+            module,
+            name,
+            function,
+            tuple(
+                Value(value.name, value.annotation, value.default, letter, c_type)
+                for value, letter, c_type in zip(inputs, plain, types, strict=True)
+            ),
+            tuple(results),
+            f"{full_name} args parse failed{error}" if error in ("", "!") else error,
+            home,
+            marks.pop("initial", "0"),
+            marks.pop("warning", ""),
+            marks.pop("ends_calls", None) is not None,
+        )
+        if marks:
+            raise ValueError(f"pyacl_table.py: {name}: what is {marks}?")
+        return entry
+
+    def _value(self, parameter: Parameter) -> Value:
+        letter = self._letter(parameter.type)
+        annotation = {"s": "str", "f": "float"}.get(letter, "int")
+        return Value(snake(parameter.name), annotation, "", letter, _base(parameter.type))
+
+    def _returned(self, function: Function | None) -> list[Value]:
+        if function is None or function.returns == "void":
+            return [_NONE]
+        if function.returns == "aclError":
+            return [Value("ret")]
+        annotation = {"const char *": "str | None", "float": "float"}.get(function.returns, "int")
+        return [Value(snake(re.sub(r"^acl(rt|prof)?(Get|Create)?", "", function.name)), annotation)]
+
+    def _letter(self, c_type: str) -> str:
+        plain = _plain(c_type)
+        return "i" if plain in self._enums else _LETTERS.get(plain, "k")
+
+    def _is_output(self, parameter: Parameter) -> bool:
+        """Whether the C function writes a number or a handle there: ``int32_t *``, ``aclrtStream *``, ``void **``."""
+        plain = re.sub(r"\* const$", "*", parameter.type)
+        if plain.startswith("const ") or not plain.endswith("*"):
+            return False
+        base = _base(plain)
+        return base in self._enums or base in self._handles or base == "float" or base.endswith("*") or bool(
+            _INTEGER.fullmatch(base)
+        )
+
+
+def _plain(c_type: str) -> str:
+    return re.sub(r"\bconst\b", "", c_type).strip().replace("  ", " ")
+
+
+def _base(pointer: str) -> str:
+    return _plain(pointer).removesuffix("*").strip()
+
+
+def _values(text: str) -> list[Value]:
+    if text.strip() == "None":
+        return [_NONE]
+    arguments = ast.parse(f"def f({text}): ...").body[0].args  # type: ignore[attr-defined]
+    defaults = [""] * (len(arguments.args) - len(arguments.defaults)) + list(map(ast.unparse, arguments.defaults))
+    return [
+        Value(argument.arg, ast.unparse(argument.annotation) if argument.annotation else "int", default)
+        for argument, default in zip(arguments.args, defaults, strict=True)
+    ]
+
+
+def entries() -> tuple[Entry, ...]:
+    """Return all functions, in the order of the table."""
+    return tuple(_Table(declarations.load()).entries())
+
+
+# --- documentation ---------------------------------------------------------------------------------------------------
+
+
+def signature(entry: Entry) -> str:
+    """Return ``(size, policy, /)``, without types, as ``inspect.signature`` reads it."""
+    names = [f"{p.name}={p.default}" if p.default else p.name for p in entry.parameters]
+    return f"({', '.join([*names, '/'] if names else [])})"
+
+
+def document(entry: Entry) -> str:
+    """Return the docstring."""
+    results = ", ".join(result.name for result in entry.results)
+    call = f"{results} = {entry.full_name}" if results != "None" else entry.full_name
+    usage = f"{call}({', '.join(parameter.name for parameter in entry.parameters)})"
+    values = {value.name: value.annotation for value in (*entry.parameters, *entry.results) if value.name != "None"}
+    types = [f"{name}: {annotation}" for name, annotation in values.items() if annotation != "int"]
+    notes = [f"C function: {entry.function.name}."] if entry.function else []
+    if entry.results[-1].name == "ret":
+        notes.append("ret is the error code, 0 for success; nothing is raised for it.")
+    lines = [usage, "", *notes, *([f"No int: {'; '.join(types)}."] if types else [])]
+    return "\n".join(lines).rstrip()
+
+
+# --- C ---------------------------------------------------------------------------------------------------------------
+
+_SOURCE = """\
+/* Written by build_pyacl.py. */
+#include "_pyacl_support.h"
+
+enum {{
+{slots}
+    SLOT_COUNT,
+}};
+
+pyacl_function pyacl_functions[SLOT_COUNT + 1] = {{
+{functions}
+    {{NULL, NULL}},
+}};
+
+#define READY(name) pyacl_is_ready(&pyacl_functions[SLOT_##name])
+#define FUNCTION(name) PYACL_FUNCTION(name, &pyacl_functions[SLOT_##name])
+
+{definitions}
+
+{methods}
+
+const pyacl_module pyacl_modules[] = {{
+{modules}
+    {{NULL, NULL}},
+}};
+"""
+
+_FUNCTION = """\
+static PyObject *{identifier}(PyObject *self, PyObject *const *args, Py_ssize_t count) {{
+    (void)self;
+    (void)args;
+{body}
+}}
+"""
+
+
+def source(table: tuple[Entry, ...]) -> str:
+    """Return the text of ``_pyacl.c``."""
+    generated = sorted({e.function.name for e in table if e.function is not None and e.home in ("", "c")})
+    return _SOURCE.format(
+        slots="\n".join(f"    SLOT_{name}," for name in generated),
+        functions="\n".join(f'    {{"{name}", NULL}},' for name in generated),
+        definitions="\n".join(_FUNCTION.format(identifier=e.identifier, body=_body(e)) for e in table),
+        methods="\n\n".join(_methods(module, table) for module, _, _ in MODULES),
+        modules="\n".join(f'    {{"{module}", {module or "acl"}_methods}},' for module, _, _ in MODULES),
+    )
+
+
+def _methods(module: str, table: tuple[Entry, ...]) -> str:
+    rows = "\n".join(map(_method, (entry for entry in table if entry.module == module)))
+    return f"static PyMethodDef {module or 'acl'}_methods[] = {{\n{rows}\n    {{NULL, NULL, 0, NULL}},\n}};"
+
+
+def _method(entry: Entry) -> str:
+    text = json.dumps(f"{entry.name}{signature(entry)}\n--\n\n{document(entry)}")
+    return f'    {{"{entry.name}", (PyCFunction)(void (*)(void)){entry.identifier}, METH_FASTCALL,\n     {text}}},'
+
+
+def _body(entry: Entry) -> str:
+    lines = list(_conversion(entry))
+    if entry.home == "c":
+        lines.append(f"    return pyacl_{entry.name}({_arguments(entry)});")
+    elif entry.home:
+        module = f"ascend_rt.pyacl._{entry.home}"
+        values = [_to_python(parameter) for parameter in entry.parameters]
+        lines.append(f"    return pyacl_call_python({json.dumps(module)}, {json.dumps(entry.name)},")
+        lines.append(f"                             pyacl_pack({len(values)}{''.join(f', {v}' for v in values)}));")
+    else:
+        lines += _call(entry)
+    return "\n".join(lines)
+
+
+def _conversion(entry: Entry) -> Iterator[str]:
+    """Convert the arguments; a function without parameters takes any number, and does not look at them."""
+    if entry.warning:
+        yield f"    if (PyErr_WarnEx(PyExc_Warning, {json.dumps(entry.warning)}, 1) < 0) {{"
+        yield "        return NULL;"
+        yield "    }"
+    if not entry.parameters:
+        yield "    (void)count;"
+        return
+    for parameter in entry.parameters:
+        yield "    " + _HOLDERS.get(parameter.letter, _INTEGER_HOLDER)[0].format(f"in_{parameter.name}")
+    maximum = len(entry.parameters)
+    wrong = [f"count != {maximum}" if entry.required == maximum else f"count < {entry.required} || count > {maximum}"]
+    for number, parameter in enumerate(entry.parameters):
+        failed = f"!pyacl_to_{parameter.letter}(args[{number}], &in_{parameter.name})"
+        wrong.append(f"(count > {number} && {failed})" if number >= entry.required else failed)
+    yield f"    if ({' || '.join(wrong)}) {{"
+    if entry.error == "cpython":
+        letters = "".join(parameter.letter for parameter in entry.parameters)
+        yield f'        return pyacl_refuse_as_cpython(args, count, "{letters}");'
+    else:
+        yield f"        return pyacl_refuse({json.dumps(entry.error)});"
+    yield "    }"
+
+
+def _arguments(entry: Entry) -> str:
+    return ", ".join(f"in_{parameter.name}" for parameter in entry.parameters)
+
+
+def _to_python(parameter: Value) -> str:
+    name = f"in_{parameter.name}"
+    if parameter.letter in "ilL":
+        return f"PyLong_FromLongLong((long long){name})"
+    return {"s": f"PyUnicode_FromString({name})", "O": f"Py_NewRef({name})"}.get(
+        parameter.letter, f"PyLong_FromUnsignedLongLong({name})"
+    )
+
+
+def _call(entry: Entry) -> Iterator[str]:
+    function = entry.function
+    assert function is not None
+    outputs = [result for result in entry.results if result.c_type]
+    inputs = iter(entry.parameters)
+    arguments = []
+    for parameter in function.parameters:
+        if any(snake(parameter.name) == output.name for output in outputs):
+            arguments.append(f"&out_{snake(parameter.name)}")
+        else:
+            value = next(inputs)
+            reach = _HOLDERS.get(value.letter, _INTEGER_HOLDER)[1]
+            arguments.append(reach.format(_plain_but_pointee(parameter.type), f"in_{value.name}"))
+    yield f"    if (!READY({function.name})) {{"
+    yield "        return NULL;"
+    yield "    }"
+    for output in outputs:
+        yield f"    {output.c_type} out_{output.name} = ({output.c_type}){entry.initial};"
+    if entry.ends_calls:
+        yield "    const uint64_t last = pyacl_last_callback();"
+    call = f"FUNCTION({function.name})({', '.join(arguments)})"
+    if function.returns != "void":
+        yield f"    {function.returns} result;"
+        call = f"result = {call}"
+    yield f"    PYACL_WITHOUT_GIL({call});"
+    if entry.ends_calls:
+        yield f"    pyacl_drop_callbacks(result, in_{entry.parameters[0].name}, last);"
+    values = [f"PYACL_BOX(out_{output.name})" for output in outputs]
+    values += ["PYACL_BOX(result)"] if function.returns != "void" else []
+    packed = f"pyacl_pack({len(values)}, {', '.join(values)})" if len(values) > 1 else "".join(values) or "Py_NewRef(Py_None)"
+    yield f"    return pyacl_result({json.dumps(entry.name)}, {packed});"
+
+
+def _plain_but_pointee(c_type: str) -> str:
+    """Return the type without a ``const`` of the parameter itself."""
+    return c_type if c_type.endswith("*") else _plain(c_type)
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(source(entries()), encoding="utf-8")
