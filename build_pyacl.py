@@ -20,7 +20,9 @@ from pathlib import Path
 
 from backends.abi import declarations
 from backends.abi.declarations import Declarations, Function, Parameter
-from pyacl_table import MODULES
+from pyacl_table import MODULES, OUTSIDE
+
+__all__ = ["MODULES", "OUTSIDE", "Entry", "Value", "document", "entries", "signature", "source"]
 
 _LINE = re.compile(r"(?P<name>\w+)(?:\((?P<parameters>.*)\) -> (?P<results>[^;]+))?(?:; *(?P<marks>.*))?")
 
@@ -30,9 +32,11 @@ _LETTERS = {
     "float": "f", "aclFloat16": "H", "char *": "s",
 }  # fmt: skip
 
-# Of each letter, how the C variable that holds the argument is declared, and how it reaches the C function.
-_HOLDERS = {"f": ("double {} = 0;", "({}){}"), "s": ("const char *{} = NULL;", "({}){}"), "O": ("PyObject *{} = NULL;", "")}
-_INTEGER_HOLDER = ("uint64_t {} = 0;", "({})(uintptr_t){}")
+# How the C variable that holds an argument is declared, by its letter; and how it reaches the C function.
+_HOLDERS = {"f": "double {} = 0;", "s": "const char *{} = NULL;", "O": "PyObject *{} = NULL;"}
+_INTEGER_HOLDER = "uint64_t {} = 0;"
+_CASTS = {"f": "({}){}", "s": "({}){}"}
+_INTEGER_CAST = "({})(uintptr_t){}"
 
 
 @dataclass(frozen=True)
@@ -160,7 +164,8 @@ class _Table:
         if function.returns == "aclError":
             return [Value("ret")]
         annotation = {"const char *": "str | None", "float": "float"}.get(function.returns, "int")
-        return [Value(snake(re.sub(r"^acl(rt|prof)?(Get|Create)?", "", function.name)), annotation)]
+        match = re.match(r"acl(?:rt|prof)?(?:\w*?Get|\w*?Create)(\w+)", function.name)
+        return [Value(snake(match[1]) if match else "value", annotation)]
 
     def _letter(self, c_type: str) -> str:
         plain = _plain(c_type)
@@ -172,8 +177,12 @@ class _Table:
         if plain.startswith("const ") or not plain.endswith("*"):
             return False
         base = _base(plain)
-        return base in self._enums or base in self._handles or base == "float" or base.endswith("*") or bool(
-            _INTEGER.fullmatch(base)
+        return (
+            base in self._enums
+            or base in self._handles
+            or base == "float"
+            or base.endswith("*")
+            or bool(_INTEGER.fullmatch(base))
         )
 
 
@@ -213,15 +222,12 @@ def signature(entry: Entry) -> str:
 def document(entry: Entry) -> str:
     """Return the docstring."""
     results = ", ".join(result.name for result in entry.results)
-    call = f"{results} = {entry.full_name}" if results != "None" else entry.full_name
-    usage = f"{call}({', '.join(parameter.name for parameter in entry.parameters)})"
+    c_name = f"``{entry.function.name}``" if entry.function else ""
+    source = f" of {c_name}" if c_name else ""
+    text = f"Call {c_name}." if results == "None" else f"Return ``{results}``{source}."
     values = {value.name: value.annotation for value in (*entry.parameters, *entry.results) if value.name != "None"}
-    types = [f"{name}: {annotation}" for name, annotation in values.items() if annotation != "int"]
-    notes = [f"C function: {entry.function.name}."] if entry.function else []
-    if entry.results[-1].name == "ret":
-        notes.append("ret is the error code, 0 for success; nothing is raised for it.")
-    lines = [usage, "", *notes, *([f"No int: {'; '.join(types)}."] if types else [])]
-    return "\n".join(lines).rstrip()
+    others = "; ".join(f"{name}: {annotation}" for name, annotation in values.items() if annotation != "int")
+    return f"{text}\n\nNot ints: {others}." if others else text
 
 
 # --- C ---------------------------------------------------------------------------------------------------------------
@@ -308,7 +314,7 @@ def _conversion(entry: Entry) -> Iterator[str]:
         yield "    (void)count;"
         return
     for parameter in entry.parameters:
-        yield "    " + _HOLDERS.get(parameter.letter, _INTEGER_HOLDER)[0].format(f"in_{parameter.name}")
+        yield "    " + _HOLDERS.get(parameter.letter, _INTEGER_HOLDER).format(f"in_{parameter.name}")
     maximum = len(entry.parameters)
     wrong = [f"count != {maximum}" if entry.required == maximum else f"count < {entry.required} || count > {maximum}"]
     for number, parameter in enumerate(entry.parameters):
@@ -347,8 +353,8 @@ def _call(entry: Entry) -> Iterator[str]:
             arguments.append(f"&out_{snake(parameter.name)}")
         else:
             value = next(inputs)
-            reach = _HOLDERS.get(value.letter, _INTEGER_HOLDER)[1]
-            arguments.append(reach.format(_plain_but_pointee(parameter.type), f"in_{value.name}"))
+            cast = _CASTS.get(value.letter, _INTEGER_CAST)
+            arguments.append(cast.format(_plain_but_pointee(parameter.type), f"in_{value.name}"))
     yield f"    if (!READY({function.name})) {{"
     yield "        return NULL;"
     yield "    }"
@@ -365,7 +371,10 @@ def _call(entry: Entry) -> Iterator[str]:
         yield f"    pyacl_drop_callbacks(result, in_{entry.parameters[0].name}, last);"
     values = [f"PYACL_BOX(out_{output.name})" for output in outputs]
     values += ["PYACL_BOX(result)"] if function.returns != "void" else []
-    packed = f"pyacl_pack({len(values)}, {', '.join(values)})" if len(values) > 1 else "".join(values) or "Py_NewRef(Py_None)"
+    if len(values) > 1:
+        packed = f"pyacl_pack({len(values)}, {', '.join(values)})"
+    else:
+        packed = values[0] if values else "Py_NewRef(Py_None)"
     yield f"    return pyacl_result({json.dumps(entry.name)}, {packed});"
 
 

@@ -229,8 +229,8 @@ finalize_reference
 get_version; function=aclrtGetVersion
 get_soc_name; function=aclrtGetSocName
 get_recent_err_msg
-get_cann_version(name) -> version: dict[str, str], ret; format=I in=structures
-get_version_str(pkg_name: str) -> version: str, ret; format=s in=structures
+get_cann_version(name) -> version: dict[str, str], ret; function=aclsysGetCANNVersion format=I in=structures
+get_version_str(pkg_name: str) -> version: str, ret; function=aclsysGetVersionStr format=s in=structures
 get_cann_attribute_list() -> attributes: list[int], num, ret; in=structures
 get_cann_attribute
 get_device_capability
@@ -290,3 +290,6 @@ MODULES = (
     ("prof", ("aclprof",), PROF),
     ("util", (), UTIL),
 )
+
+# The submodules whose functions are not of the runtime.
+OUTSIDE = ("mdl", "media", "op", "blas", "himpi", "fv")

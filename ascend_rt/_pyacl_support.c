@@ -199,15 +199,14 @@ PyObject *pyacl_launch_callback(PyObject *function, PyObject *user_data, uint64_
         return NULL;
     }
     PyObject *number = PyLong_FromUnsignedLongLong(++last_callback);
-    PyObject *callback =
-        pyacl_pack(3, Py_NewRef(function), Py_NewRef(user_data), PyLong_FromUnsignedLongLong(stream));
+    PyObject *callback = pyacl_pack(3, Py_NewRef(function), Py_NewRef(user_data), PyLong_FromUnsignedLongLong(stream));
     PyObject *result = NULL;
     if (number != NULL && callback != NULL && PyDict_SetItem(callbacks, number, callback) == 0) {
         void *const argument = PyLong_AsVoidPtr(number);
         aclError code;
-        PYACL_WITHOUT_GIL(code = PYACL_FUNCTION(aclrtLaunchCallback, &functions[LAUNCH_CALLBACK])(
-                              run_callback, argument, (aclrtCallbackBlockType)block_type,
-                              (aclrtStream)(uintptr_t)stream));
+        PYACL_WITHOUT_GIL(
+            code = PYACL_FUNCTION(aclrtLaunchCallback, &functions[LAUNCH_CALLBACK])(
+                run_callback, argument, (aclrtCallbackBlockType)block_type, (aclrtStream)(uintptr_t)stream));
         if (code != ACL_SUCCESS) {
             Py_XDECREF(pop_callback(number));
         }
@@ -225,8 +224,7 @@ static PyObject *numbers_of(uint64_t stream, uint64_t last) {
     Py_ssize_t position = 0;
     while (numbers != NULL && PyDict_Next(callbacks, &position, &number, &callback)) {
         if (PyLong_AsUnsignedLongLong(number) <= last &&
-            PyLong_AsUnsignedLongLong(PyTuple_GetItem(callback, 2)) == stream &&
-            PyList_Append(numbers, number) != 0) {
+            PyLong_AsUnsignedLongLong(PyTuple_GetItem(callback, 2)) == stream && PyList_Append(numbers, number) != 0) {
             Py_CLEAR(numbers);
         }
     }
@@ -297,7 +295,8 @@ PyObject *pyacl_bytes_to_ptr(PyObject *data) {
 
 PyObject *pyacl_ptr_to_bytes(uint64_t address, uint64_t size) {
     /* From NULL, CPython would make bytes without a content. */
-    PyObject *bytes = address != 0 || size == 0 ? PyBytes_FromStringAndSize((const char *)address, (Py_ssize_t)size) : NULL;
+    PyObject *bytes =
+        address != 0 || size == 0 ? PyBytes_FromStringAndSize((const char *)address, (Py_ssize_t)size) : NULL;
     if (bytes == NULL) {
         PyErr_SetString(PyExc_ValueError, "convert c pointer to bytes failed");
     }

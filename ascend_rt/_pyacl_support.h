@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hand-written part of ascend_rt._pyacl: arguments and results of the generated functions, callbacks, the module. */
+/* The hand-written part of ascend_rt._pyacl: arguments and results of the generated functions, callbacks, the module.
+ */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -35,13 +36,13 @@ static inline bool pyacl_is_ready(const pyacl_function *function) {
 /* How many calls of this module the thread is in: callbacks that run inside one leave their exception to it. */
 extern _Thread_local unsigned pyacl_depth;
 
-#define PYACL_WITHOUT_GIL(call)                             \
-    do {                                                    \
-        ++pyacl_depth;                                      \
-        PyThreadState *const state_ = PyEval_SaveThread();  \
-        call;                                               \
-        PyEval_RestoreThread(state_);                       \
-        --pyacl_depth;                                      \
+#define PYACL_WITHOUT_GIL(call)                            \
+    do {                                                   \
+        ++pyacl_depth;                                     \
+        PyThreadState *const state_ = PyEval_SaveThread(); \
+        call;                                              \
+        PyEval_RestoreThread(state_);                      \
+        --pyacl_depth;                                     \
     } while (0)
 
 /* Arguments. As CPython's format of the same letter; on failure the exception that is set does not matter. */
@@ -105,14 +106,14 @@ static inline PyObject *pyacl_box_float(double value) { return PyFloat_FromDoubl
 static inline PyObject *pyacl_box_pointer(const void *value) { return PyLong_FromVoidPtr((void *)value); }
 PyObject *pyacl_box_text(const char *value); /* None for NULL */
 
-#define PYACL_BOX(value)            \
-    _Generic((value),               \
-        int32_t: pyacl_box_signed,  \
-        int64_t: pyacl_box_signed,  \
+#define PYACL_BOX(value)              \
+    _Generic((value),                 \
+        int32_t: pyacl_box_signed,    \
+        int64_t: pyacl_box_signed,    \
         uint16_t: pyacl_box_unsigned, \
         uint32_t: pyacl_box_unsigned, \
         uint64_t: pyacl_box_unsigned, \
-        float: pyacl_box_float,     \
+        float: pyacl_box_float,       \
         const char *: pyacl_box_text, \
         default: pyacl_box_pointer)(value)
 

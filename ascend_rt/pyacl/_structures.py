@@ -124,16 +124,16 @@ def get_primary_ctx_state(device_id: int) -> tuple[int, int, int]:
 
 # --- streams ---------------------------------------------------------------------------------------------------------
 
-# Of the kinds of attributes, the member of aclrtStreamAttrValue.
-_STREAM_ATTRIBUTES = {1: "failureMode", 2: "overflowSwitch", 3: "userCustomTag"}
+# Kind of an attribute -> member of aclrtStreamAttrValue and its size; the others are numbers without a meaning.
+_STREAM_ATTRIBUTES = {1: ("failureMode", 64), 2: ("overflowSwitch", 32), 3: ("userCustomTag", 32)}
 
 
 def set_stream_attribute(stream: int, attr_type: int, value: dict[str, Any]) -> int:
     _check_dict(value, "aclrtStreamAttrValue")
     attribute = ffi.new("aclrtStreamAttrValue *")
-    member = _STREAM_ATTRIBUTES.get(attr_type)
-    if member is not None:
-        setattr(attribute, member, _field(value, member, 8 * ffi.sizeof(getattr(attribute, member).__class__)))
+    if attr_type in _STREAM_ATTRIBUTES:
+        member, bits = _STREAM_ATTRIBUTES[attr_type]
+        setattr(attribute, member, _field(value, member, bits))
     elif "reserved" in value:
         attribute.reserve = [unsigned(number) & 0xFFFFFFFF for number in value["reserved"][:4]]
     return call("aclrtSetStreamAttribute", pointer(stream), ffi.cast("aclrtStreamAttr", attr_type), attribute)
@@ -141,9 +141,11 @@ def set_stream_attribute(stream: int, attr_type: int, value: dict[str, Any]) -> 
 
 def get_stream_attribute(stream: int, attr_type: int) -> tuple[dict[str, Any], int]:
     attribute = ffi.new("aclrtStreamAttrValue *")
-    ret = call("aclrtGetStreamAttribute", pointer(stream), attr_type, attribute)
-    member = _STREAM_ATTRIBUTES.get(attr_type)
-    return {member: getattr(attribute, member)} if member else {"reserved": list(attribute.reserve)}, ret
+    ret = call("aclrtGetStreamAttribute", pointer(stream), ffi.cast("aclrtStreamAttr", attr_type), attribute)
+    if attr_type in _STREAM_ATTRIBUTES:
+        member, _ = _STREAM_ATTRIBUTES[attr_type]
+        return {member: getattr(attribute, member)}, ret
+    return {"reserved": list(attribute.reserve)}, ret
 
 
 # --- notifies and memory of other processes --------------------------------------------------------------------------

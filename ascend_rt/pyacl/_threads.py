@@ -16,11 +16,11 @@ from typing import Any
 class _Thread(threading.Thread):
     def __init__(self, function: Callable[..., object], arguments: list[Any] | None) -> None:
         super().__init__(name="acl.util.start_thread", daemon=True)
-        self._call = (function, *([] if arguments is None else [arguments]))
+        self._call = function, () if arguments is None else (arguments,)
         self.error: BaseException | None = None
 
     def run(self) -> None:
-        function, *arguments = self._call
+        function, arguments = self._call
         del self._call
         try:
             function(*arguments)
