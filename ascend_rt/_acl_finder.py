@@ -50,7 +50,7 @@ class _Loader:
         from ascend_rt import pyacl
 
         sys.modules["acl"] = pyacl
-        sys.modules.update({f"acl.{name}": getattr(pyacl, name) for name in pyacl.SUBMODULES})
+        sys.modules.update({f"acl.{name}": getattr(pyacl, name) for name in pyacl._MODULES})
 
 
 def install_acl(which: str = "auto") -> None:

@@ -159,22 +159,22 @@ _TABLES = {
 NAMES = {module: frozenset(table.split()) for module, table in _TABLES.items()}
 
 
-def add_to(module: ModuleType, name: str) -> ModuleType:
-    """Let a module have the functions that are not of the runtime.
+def complete(module: ModuleType, name: str) -> ModuleType:
+    """Let a module have, beside its own functions, those that are not of the runtime.
 
     Parameters
     ----------
     module : ModuleType
-        It may have functions of its own.
+        The module, which may be empty.
     name : str
-        The vendor's name of the module, such as ``"acl.mdl"``.
+        The vendor's name of it, such as ``"acl.mdl"``.
 
     Returns
     -------
     ModuleType
         The same module.
     """
-    names = NAMES[name]
+    names = NAMES.get(name, frozenset())
 
     def get(attribute: str) -> Callable[..., NoReturn]:
         if attribute not in names:

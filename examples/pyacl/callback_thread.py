@@ -38,8 +38,10 @@ class ReportThread:
             # The code says that there was nothing within the time, or no stream is subscribed yet; then try again.
             acl.rt.process_report(TIMEOUT_MS)
 
-    def stop(self):
-        """Let the thread end, and wait for it."""
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
         self.ends = True
         if self.thread is not None:
             self.thread.join()
@@ -53,10 +55,8 @@ def note(user_data):
     lines.append(f"{stream_name} {number}")
 
 
-def main(kind="acl"):
+def launch(thread):
     """Launch callbacks in two streams."""
-    context = start()
-    thread = ReportThread(context, use_threading=kind == "threading")
     streams = {}
     for name in ("first", "second"):
         streams[name] = checked(acl.rt.create_stream(), "acl.rt.create_stream")
@@ -65,26 +65,33 @@ def main(kind="acl"):
     lines = []
     for number in range(3):
         for name, stream in streams.items():
-            # BLOCK: the stream goes on when the function has returned. The list is kept until then.
-            ret = acl.rt.launch_callback(note, [name, number, lines], ACL_CALLBACK_BLOCK, stream)
-            check(ret, "acl.rt.launch_callback")
+            # BLOCK: the stream goes on when the function has returned.
+            user_data = [name, number, lines]
+            check(acl.rt.launch_callback(note, user_data, ACL_CALLBACK_BLOCK, stream), "acl.rt.launch_callback")
     for stream in streams.values():
         check(acl.rt.synchronize_stream(stream), "acl.rt.synchronize_stream")
     for name in streams:
         print(*(line for line in lines if line.startswith(name)), sep=", ")
 
     done = threading.Event()
-    ret = acl.rt.launch_callback(lambda user_data: user_data[0].set(), [done], ACL_CALLBACK_NO_BLOCK, streams["first"])
-    check(ret, "acl.rt.launch_callback")
+    check(
+        acl.rt.launch_callback(lambda user_data: user_data[0].set(), [done], ACL_CALLBACK_NO_BLOCK, streams["first"]),
+        "acl.rt.launch_callback",
+    )
     done.wait()
     print("a callback that the stream does not wait for has run, too")
 
     for stream in streams.values():
         check(acl.rt.synchronize_stream(stream), "acl.rt.synchronize_stream")
         check(acl.rt.unsubscribe_report(thread.id, stream), "acl.rt.unsubscribe_report")
-    thread.stop()
-    for stream in streams.values():
         check(acl.rt.destroy_stream(stream), "acl.rt.destroy_stream")
+
+
+def main(kind="acl"):
+    """Start the thread, and stop it whatever happens."""
+    context = start()
+    with ReportThread(context, use_threading=kind == "threading") as thread:
+        launch(thread)
     end()
 
 
