@@ -11,7 +11,7 @@ import atexit as _atexit
 import sys as _sys
 from types import ModuleType as _ModuleType
 
-from ascend_rt import _aclrt, _pyacl
+from ascend_rt import _lifecycle, _pyacl
 from ascend_rt.pyacl import _outside
 
 _MODULES = ("rt", "mdl", "media", "op", "blas", "util", "prof", "himpi", "fv")
@@ -24,5 +24,4 @@ for _name in _MODULES:
     _sys.modules[f"{__name__}.{_name}"] = _outside.complete(_module, f"acl.{_name}")
 _outside.complete(_sys.modules[__name__], "acl")
 
-# From then on no callback enters Python: those that are inside have five seconds to return.
-_atexit.register(_aclrt.lib.ascend_rt_close_gate, 5000)
+_atexit.register(_lifecycle.close_gate)

@@ -51,7 +51,7 @@ def test_a_function_is_there_with_its_number_of_parameters(name: str) -> None:
 
 
 def test_acl_rt_has_190_functions() -> None:
-    assert sum(callable(value) for value in vars(acl.rt).values()) == 190
+    assert len([name for name in dir(acl.rt) if not name.startswith("_")]) == 190
 
 
 @pytest.mark.parametrize("home", ["structures", "allocators", "profiling", "conversions", "threads"])
@@ -93,7 +93,10 @@ def test_import_loads_no_library_and_a_call_says_which_is_missing(tmp_path: Path
     ("call", "error"),
     [
         (lambda: acl.rt.synchronize_stream(1.0), "acl.rt.synchronize_stream args parse failed"),
-        (lambda: acl.rt.synchronize_stream(type("I", (), {"__index__": lambda self: 0})()), "acl.rt.synchronize_stream"),
+        (
+            lambda: acl.rt.synchronize_stream(type("I", (), {"__index__": lambda self: 0})()),
+            "acl.rt.synchronize_stream",
+        ),
         (lambda: acl.rt.get_event_id("x"), "argument 1 must be int, not str"),
         (lambda: acl.rt.create_event(stream=0), "create_event() takes no keyword arguments"),
     ],

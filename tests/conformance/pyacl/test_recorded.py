@@ -19,7 +19,9 @@ from typing import Any
 import pytest
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "pyacl"
-OBSERVED = {group["group"]: group["cases"] for group in json.loads((DATA / "observed.json").read_text(encoding="utf-8"))}
+OBSERVED = {
+    group["group"]: group["cases"] for group in json.loads((DATA / "observed.json").read_text(encoding="utf-8"))
+}
 DIFFERENCES = {
     (name, number)
     for difference in json.loads((DATA / "differences.json").read_text(encoding="utf-8"))
