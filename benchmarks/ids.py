@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-LAYERS = ("c", "raw", "facade")
+LAYERS = ("c", "raw", "facade", "pyacl")
+_NOT_PYACL = LAYERS[:3]
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Benchmark:
 
     id: str
     calls: str
-    layers: tuple[str, ...] = LAYERS
+    layers: tuple[str, ...] = _NOT_PYACL
     simulator_only: tuple[str, ...] = ()
 
 
@@ -40,26 +41,27 @@ _COPY = "aclrtMemcpyAsync, pinned host to device; aclrtSynchronizeStream"
 _MALLOC = "aclrtMalloc; aclrtFree"
 
 BENCHMARKS = (
-    Benchmark("event_create_destroy", "aclrtCreateEventExWithFlag; aclrtDestroyEvent"),
-    Benchmark("event_record", "aclrtRecordEvent on an idle stream"),
-    Benchmark("stream_wait_event", "aclrtStreamWaitEvent for a complete event"),
-    Benchmark("event_query_complete", "aclrtQueryEventStatus"),
+    Benchmark("event_create_destroy", "aclrtCreateEventExWithFlag; aclrtDestroyEvent", LAYERS),
+    Benchmark("event_record", "aclrtRecordEvent on an idle stream", LAYERS),
+    Benchmark("stream_wait_event", "aclrtStreamWaitEvent for a complete event", LAYERS),
+    Benchmark("event_query_complete", "aclrtQueryEventStatus", LAYERS),
     Benchmark("event_query_pending", "aclrtQueryEventStatus of an event on a held stream"),
-    Benchmark("event_synchronize_complete", "aclrtSynchronizeEvent"),
+    Benchmark("event_synchronize_complete", "aclrtSynchronizeEvent", LAYERS),
     Benchmark(
         "record_wait_synchronize",
         "aclrtRecordEvent on stream A; aclrtStreamWaitEvent on stream B; aclrtSynchronizeStream of B",
+        LAYERS,
     ),
     Benchmark(
         "host_func_round_trip",
         "aclrtLaunchHostFunc with an empty function (of C, or of Python); aclrtSynchronizeStream",
     ),
-    Benchmark("copy_async_4KiB", _COPY),
-    Benchmark("copy_async_1MiB", _COPY),
+    Benchmark("copy_async_4KiB", _COPY, LAYERS),
+    Benchmark("copy_async_1MiB", _COPY, LAYERS),
     Benchmark("copy_async_64MiB", _COPY),
     Benchmark("memcpy_64MiB", "memcpy; ffi.memmove; numpy.copyto"),
-    Benchmark("malloc_free_4KiB", _MALLOC),
-    Benchmark("malloc_free_4MiB", _MALLOC),
+    Benchmark("malloc_free_4KiB", _MALLOC, LAYERS),
+    Benchmark("malloc_free_4MiB", _MALLOC, LAYERS),
     Benchmark("pool_malloc_free_4MiB", "aclrtMemPoolMallocAsync; aclrtMemPoolFreeAsync"),
     Benchmark(
         "malloc_free_among_1000000",

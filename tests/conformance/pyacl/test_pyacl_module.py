@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The module ``ascend_rt.pyacl``: its functions are complete, documented, and reach the library when they are called."""
+"""The module ``ascend_rt.pyacl``: its functions are complete and documented, and load the library when called."""
 
 from __future__ import annotations
 
