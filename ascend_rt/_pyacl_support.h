@@ -106,15 +106,18 @@ static inline PyObject *pyacl_box_float(double value) { return PyFloat_FromDoubl
 static inline PyObject *pyacl_box_pointer(const void *value) { return PyLong_FromVoidPtr((void *)value); }
 PyObject *pyacl_box_text(const char *value); /* None for NULL */
 
-#define PYACL_BOX(value)              \
-    _Generic((value),                 \
-        int32_t: pyacl_box_signed,    \
-        int64_t: pyacl_box_signed,    \
-        uint16_t: pyacl_box_unsigned, \
-        uint32_t: pyacl_box_unsigned, \
-        uint64_t: pyacl_box_unsigned, \
-        float: pyacl_box_float,       \
-        const char *: pyacl_box_text, \
+/* By the types of C: which of them uint64_t and size_t are depends on the platform. */
+#define PYACL_BOX(value)                        \
+    _Generic((value),                           \
+        int: pyacl_box_signed,                  \
+        long: pyacl_box_signed,                 \
+        long long: pyacl_box_signed,            \
+        unsigned short: pyacl_box_unsigned,     \
+        unsigned: pyacl_box_unsigned,           \
+        unsigned long: pyacl_box_unsigned,      \
+        unsigned long long: pyacl_box_unsigned, \
+        float: pyacl_box_float,                 \
+        const char *: pyacl_box_text,           \
         default: pyacl_box_pointer)(value)
 
 /* A tuple of new references, which it takes; NULL if one of them is. */

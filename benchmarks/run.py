@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the benchmarks of all layers and compare them: ``python benchmarks/run.py``.
 
-The C program, the raw layer, the facade and pyACL take turns, round by round, so that a machine that becomes slower does so
-for all of them. The exit status tells whether every benchmark ran; it never depends on a time.
+The C program, the raw layer, the facade and pyACL take turns, round by round, so that a machine that becomes slower
+does so for all of them. The exit status tells whether every benchmark ran; it never depends on a time.
 """
 
 from __future__ import annotations
