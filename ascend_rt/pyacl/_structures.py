@@ -383,7 +383,8 @@ def get_cann_attribute_list() -> tuple[list[int], int, int]:
 
 
 def app_log(level: int, message: str) -> None:
-    caller = sys._getframe(1)
-    code = caller.f_code
-    place = code.co_name.encode(), code.co_filename.encode(), caller.f_lineno
-    lib.aclAppLog(ffi.cast("aclLogLevel", level), *place, message.encode())
+    caller = sys._getframe().f_back  # None if it is C that calls, such as the end of the interpreter
+    code, line = (caller.f_code, caller.f_lineno) if caller else (None, 0)
+    names = (code.co_name, code.co_filename) if code else ("", "")
+    function, file = (name.encode(errors="surrogateescape") for name in names)
+    lib.aclAppLog(ffi.cast("aclLogLevel", level), function, file, line, message.encode())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-SAMPLES = Path(__file__).resolve().parents[2] / "examples" / "pyacl"
+SAMPLES = Path(__file__).resolve().parents[3] / "examples" / "pyacl"
 
 # A sample with its arguments, and what it prints.
 SHOWN = {
