@@ -10,11 +10,14 @@ from __future__ import annotations
 import os
 import sys
 from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 TYPE_CHECKING = False  # importing typing costs more than the rest of this file
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import ModuleType
+    from importlib.abc import Loader
+else:
+    Loader = object
 
 CHOICES = ("auto", "ours", "vendor")
 
@@ -40,7 +43,7 @@ class Finder:
         return None
 
 
-class _Loader:
+class _Loader(Loader):
     """Enters ``ascend_rt.pyacl`` and its sub-modules in ``sys.modules`` under the names of the vendor's."""
 
     def create_module(self, spec: ModuleSpec) -> None:
@@ -49,8 +52,9 @@ class _Loader:
     def exec_module(self, module: ModuleType) -> None:
         from ascend_rt import pyacl
 
+        modules = [value for value in vars(pyacl).values() if isinstance(value, ModuleType)]
         sys.modules["acl"] = pyacl
-        sys.modules.update({f"acl.{name}": getattr(pyacl, name) for name in pyacl._MODULES})
+        sys.modules.update({each.__name__: each for each in modules if each.__name__.startswith("acl.")})
 
 
 def install_acl(which: str = "auto") -> None:
@@ -98,7 +102,7 @@ def choose(which: str) -> tuple[str, str | None, str]:
 
 
 def _path_of_another() -> str | None:
-    others = (finder for finder in sys.meta_path if not isinstance(finder, Finder))
+    others = (finder for finder in sys.meta_path if not isinstance(finder, Finder) and hasattr(finder, "find_spec"))
     for spec in (finder.find_spec("acl", None) for finder in others):
         # A directory without code, such as one of C headers, has no loader: it would be an empty namespace package.
         if spec is not None and spec.loader is not None:
