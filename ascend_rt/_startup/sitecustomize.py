@@ -10,18 +10,17 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.machinery import SourceFileLoader
+from types import ModuleType
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def _install_finder() -> None:
-    # Under the name that it has in the package, without importing the package, which takes longer than Python's start.
-    spec = spec_from_file_location("ascend_rt._acl_finder", os.path.join(_HERE, os.pardir, "_acl_finder.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    finder = sys.modules[spec.name] = module_from_spec(spec)
-    spec.loader.exec_module(finder)
+    # Under its name in the package, without importing the package, which takes longer than Python's start.
+    loader = SourceFileLoader("ascend_rt._acl_finder", os.path.join(_HERE, os.pardir, "_acl_finder.py"))
+    finder = sys.modules[loader.name] = ModuleType(loader.name)
+    loader.exec_module(finder)
     finder.install_acl(os.environ["ASCEND_RT_PYACL"])
 
 
