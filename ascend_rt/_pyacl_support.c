@@ -85,20 +85,16 @@ static PyObject *take_exception(void) {
     return value;
 }
 
-/* Takes an exception and raises it. */
-static void raise_exception(PyObject *value) { PyErr_Restore(Py_NewRef((PyObject *)Py_TYPE(value)), value, NULL); }
-
-PyObject *pyacl_result(const char *name, PyObject *value) {
-    if (value == NULL || PyErr_Occurred() == NULL) {
-        return value;
-    }
-    /* CPython looks for an exception behind a result too, and says this, but not where it has specialized a call. */
-    PyObject *cause = take_exception();
-    Py_DECREF(value);
+PyObject *pyacl_raise_from_callback(const char *name, PyObject *value) {
+    PyObject *cause = pyacl_here.exception;
+    pyacl_here.exception = NULL;
+    Py_XDECREF(value);
+    /* CPython's own text for a callback that leaves its exception set, which is what the vendor's extension does. */
     PyErr_Format(PyExc_SystemError, "<built-in function %s> returned a result with an exception set", name);
     PyObject *error = take_exception();
     PyException_SetCause(error, cause);
-    raise_exception(error);
+    PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_DECREF(error);
     return NULL;
 }
 
@@ -114,42 +110,39 @@ PyObject *pyacl_call_python(const char *module, const char *name, PyObject *args
 
 /* Callbacks. They run on the thread that calls process_report, or on one of the runtime's. */
 
-_Thread_local unsigned pyacl_depth;
+_Thread_local pyacl_thread pyacl_here;
 
-/* A callback on its way through Python. The exception of one is left to the call of this module that it runs inside, if
- * there is one, and only the first: others have no caller. */
+/* A callback on its way through Python, where it may make calls of its own. Each begin() needs an end(). */
 typedef struct visit {
     bool is_in; /* not if the interpreter is about to end */
     PyGILState_STATE state;
-    unsigned depth;
-    PyObject *earlier; /* exception of an earlier callback inside the same call */
+    pyacl_thread outside;
 } visit;
 
-/* Each begin() needs an end(). */
 static visit begin(void) {
-    visit visit = {.is_in = shared->enter(), .depth = pyacl_depth};
+    visit visit = {.is_in = shared->enter(), .outside = pyacl_here};
     if (visit.is_in) {
         visit.state = PyGILState_Ensure();
-        visit.earlier = PyErr_Occurred() != NULL ? take_exception() : NULL;
-        pyacl_depth = 0; /* of the callback's own calls */
+        pyacl_here = (pyacl_thread){.depth = 0};
     }
     return visit;
 }
 
-static void end(visit visit) {
-    if (visit.is_in) {
-        pyacl_depth = visit.depth;
-        if (visit.earlier != NULL) {
-            raise_exception(visit.earlier);
-        }
-        PyGILState_Release(visit.state);
+static void end(const visit *visit) {
+    if (visit->is_in) {
+        pyacl_here = visit->outside;
+        PyGILState_Release(visit->state);
     }
     shared->leave();
 }
 
-static void call_back(const visit *visit, PyObject *function, PyObject *argument) {
+/* An exception is left to the call of this module that the callback runs inside, if there is one, and the first only:
+ * others have no caller. */
+static void call_back(visit *visit, PyObject *function, PyObject *argument) {
     PyObject *result = argument != NULL ? PyObject_CallFunctionObjArgs(function, argument, NULL) : NULL;
-    if (result == NULL && (visit->depth == 0 || visit->earlier != NULL)) {
+    if (result == NULL && visit->outside.depth > 0 && visit->outside.exception == NULL) {
+        visit->outside.exception = take_exception();
+    } else if (result == NULL) {
         PyErr_WriteUnraisable(function);
     }
     Py_XDECREF(result);
@@ -181,7 +174,7 @@ static PyObject *pop_callback(PyObject *number) {
 }
 
 static void run_callback(void *user_data) {
-    const visit visit = begin();
+    visit visit = begin();
     if (visit.is_in) {
         PyObject *number = PyLong_FromVoidPtr(user_data);
         PyObject *callback = number != NULL ? pop_callback(number) : NULL;
@@ -191,7 +184,7 @@ static void run_callback(void *user_data) {
         Py_XDECREF(callback);
         Py_XDECREF(number);
     }
-    end(visit);
+    end(&visit);
 }
 
 PyObject *pyacl_launch_callback(PyObject *function, PyObject *user_data, uint64_t block_type, uint64_t stream) {
@@ -238,22 +231,21 @@ void pyacl_drop_callbacks(aclError code, uint64_t stream, uint64_t last) {
     if (code != ACL_SUCCESS || PyDict_Size(callbacks) == 0) {
         return;
     }
-    PyObject *earlier = PyErr_Occurred() != NULL ? take_exception() : NULL;
     PyObject *numbers = numbers_of(stream, last);
+    if (numbers == NULL) {
+        PyErr_Clear(); /* no memory: they stay */
+    }
     for (Py_ssize_t i = 0; numbers != NULL && i < PyList_Size(numbers); ++i) {
         Py_XDECREF(pop_callback(PyList_GetItem(numbers, i))); /* some may have run while others were dropped */
     }
     Py_XDECREF(numbers);
-    if (earlier != NULL) {
-        raise_exception(earlier);
-    }
 }
 
 /* The one exception callback of the process, or NULL. */
 static PyObject *exception_callback;
 
 static void run_exception_callback(aclrtExceptionInfo *info) {
-    const visit visit = begin();
+    visit visit = begin();
     if (visit.is_in && exception_callback != NULL) {
         PyObject *function = Py_NewRef(exception_callback); /* it may be replaced meanwhile */
         PyObject *address = PyLong_FromVoidPtr(info);
@@ -261,7 +253,7 @@ static void run_exception_callback(aclrtExceptionInfo *info) {
         Py_XDECREF(address);
         Py_DECREF(function);
     }
-    end(visit);
+    end(&visit);
 }
 
 PyObject *pyacl_set_exception_info_callback(PyObject *function) {

@@ -33,16 +33,22 @@ static inline bool pyacl_is_ready(const pyacl_function *function) {
 
 #define PYACL_FUNCTION(name, function) (*(__typeof__(name) **)(function)->slot->pointer)
 
-/* How many calls of this module the thread is in: callbacks that run inside one leave their exception to it. */
-extern _Thread_local unsigned pyacl_depth;
+/* What a thread is doing: how many calls of this module it is in, and the exception of a callback that the call at the
+ * top is to raise. */
+typedef struct pyacl_thread {
+    unsigned depth;
+    PyObject *exception;
+} pyacl_thread;
+
+extern _Thread_local pyacl_thread pyacl_here;
 
 #define PYACL_WITHOUT_GIL(call)                            \
     do {                                                   \
-        ++pyacl_depth;                                     \
+        ++pyacl_here.depth;                                \
         PyThreadState *const state_ = PyEval_SaveThread(); \
         call;                                              \
         PyEval_RestoreThread(state_);                      \
-        --pyacl_depth;                                     \
+        --pyacl_here.depth;                                \
     } while (0)
 
 /* Arguments. As CPython's format of the same letter; on failure the exception that is set does not matter. */
@@ -122,8 +128,13 @@ PyObject *pyacl_box_text(const char *value); /* None for NULL */
 
 /* A tuple of new references, which it takes; NULL if one of them is. */
 PyObject *pyacl_pack(int count, ...);
-/* The result of a function, or SystemError if a callback that ran inside the call has left an exception. */
-PyObject *pyacl_result(const char *name, PyObject *value);
+/* Raises SystemError from the exception of a callback that ran inside the call, in place of its result. */
+PyObject *pyacl_raise_from_callback(const char *name, PyObject *value);
+
+static inline PyObject *pyacl_result(const char *name, PyObject *value) {
+    return pyacl_here.exception == NULL ? value : pyacl_raise_from_callback(name, value);
+}
+
 /* Calls a function of a Python module with the arguments, which it takes. */
 PyObject *pyacl_call_python(const char *module, const char *name, PyObject *args);
 
