@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -83,11 +84,12 @@ ENDS = {
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_program_ends(end: str, seed: int) -> None:
+def test_a_program_ends(end: str, seed: int, tmp_path: Path) -> None:
     program = PROGRAM.replace("{end}", ENDS[end])
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", program, str(seed), end],
         env=os.environ | {"ASCEND_RT_SIM_STALL_MS": "0"},
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
