@@ -44,17 +44,21 @@ class Finder:
 
 
 class _Loader(Loader):
-    """Enters ``ascend_rt.pyacl`` and its sub-modules in ``sys.modules`` under the names of the vendor's."""
+    """Gives ``ascend_rt.pyacl`` itself, which stays what it was.
 
-    def create_module(self, spec: ModuleSpec) -> None:
-        """Let an empty module be made, which `exec_module` replaces."""
+    Another thread may import a submodule as soon as ``acl`` is in ``sys.modules``, so that must be complete by then.
+    """
 
-    def exec_module(self, module: ModuleType) -> None:
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
         from ascend_rt import pyacl
 
         modules = [value for value in vars(pyacl).values() if isinstance(value, ModuleType)]
-        sys.modules["acl"] = pyacl
         sys.modules.update({each.__name__: each for each in modules if each.__name__.startswith("acl.")})
+        self._spec = pyacl.__spec__  # in whose place the import system puts its own
+        return pyacl
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec
 
 
 def install_acl(which: str = "auto") -> None:

@@ -120,6 +120,32 @@ def test_every_form_of_the_import(launch, tmp_path: Path) -> None:
         assert output(launch(script)) == "acl.rt acl.util", form
 
 
+def test_threads_import_it_at_the_same_time(launch, tmp_path: Path) -> None:
+    script = tmp_path / "threads.py"
+    script.write_text("""
+import sys, threading
+forms = ["import acl; acl.rt.malloc", "import acl.rt; acl.rt.malloc", "from acl import rt", "from acl.rt import malloc",
+         "import acl.mdl as mdl; mdl.execute", "from ascend_rt.pyacl import rt", "import ascend_rt.pyacl, acl; acl.rt"]
+start, failed = threading.Barrier(3 * len(forms)), []
+
+def run(form):
+    start.wait()
+    try:
+        exec(form, {})
+    except BaseException as error:
+        failed.append((form, error))
+
+threads = [threading.Thread(target=run, args=(form,)) for form in 3 * forms]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+import acl, ascend_rt.pyacl
+assert acl is ascend_rt.pyacl
+assert acl.__spec__.name == "ascend_rt.pyacl", acl.__spec__
+sys.exit(repr(failed) if failed else 0)
+""")
+    output(launch(script))
+
+
 def test_there_is_no_other_submodule(launch) -> None:
     result = launch("-c", "import acl.nothing")
     assert result.stderr.strip().splitlines()[-1].startswith("ModuleNotFoundError: No module named 'acl.nothing'")
