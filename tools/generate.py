@@ -177,7 +177,7 @@ _TYPES_OF_PYACL = {
 
 def _pyacl_stub(entry: Entry) -> str:
     parameters = [f"{p.name}: {p.annotation}" + (f" = {p.default}" if p.default else "") for p in entry.parameters]
-    parameters = [*parameters, "/"] if parameters else ["*ignored: object"]
+    parameters += ["/"] if parameters else []
     results = [result.annotation for result in entry.results]
     result = results[0] if len(results) == 1 else f"tuple[{', '.join(results)}]"
     doc, *_ = build_pyacl.document(entry).splitlines()

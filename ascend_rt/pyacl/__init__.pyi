@@ -14,21 +14,21 @@ fv: Any
 
 def init(config_path: str | None = None, /) -> int:
     """Return ``ret`` of ``aclInit``."""
-def finalize(*ignored: object) -> int:
+def finalize() -> int:
     """Return ``ret`` of ``aclFinalize``."""
-def finalize_reference(*ignored: object) -> tuple[int, int]:
+def finalize_reference() -> tuple[int, int]:
     """Return ``ref_count, ret`` of ``aclFinalizeReference``."""
-def get_version(*ignored: object) -> tuple[int, int, int, int]:
+def get_version() -> tuple[int, int, int, int]:
     """Return ``major_version, minor_version, patch_version, ret`` of ``aclrtGetVersion``."""
-def get_soc_name(*ignored: object) -> str | None:
+def get_soc_name() -> str | None:
     """Return ``soc_name`` of ``aclrtGetSocName``."""
-def get_recent_err_msg(*ignored: object) -> str | None:
+def get_recent_err_msg() -> str | None:
     """Return ``recent_err_msg`` of ``aclGetRecentErrMsg``."""
 def get_cann_version(name: int, /) -> tuple[dict[str, str], int]:
     """Return ``version, ret`` of ``aclsysGetCANNVersion``."""
 def get_version_str(pkg_name: str, /) -> tuple[str, int]:
     """Return ``version, ret`` of ``aclsysGetVersionStr``."""
-def get_cann_attribute_list(*ignored: object) -> tuple[list[int], int, int]:
+def get_cann_attribute_list() -> tuple[list[int], int, int]:
     """Return ``attributes, num, ret`` of ``aclGetCannAttributeList``."""
 def get_cann_attribute(cann_attr: int, /) -> tuple[int, int]:
     """Return ``value, ret`` of ``aclGetCannAttribute``."""

@@ -3,7 +3,7 @@
 
 def init(path: str, /) -> int:
     """Return ``ret`` of ``aclprofInit``."""
-def finalize(*ignored: object) -> int:
+def finalize() -> int:
     """Return ``ret`` of ``aclprofFinalize``."""
 def start(profiler_config: int, /) -> int:
     """Return ``ret`` of ``aclprofStart``."""
@@ -15,7 +15,7 @@ def destroy_config(profiler_config: int, /) -> int:
     """Return ``ret`` of ``aclprofDestroyConfig``."""
 def set_config(config_type: int, config: str, /) -> int:
     """Return ``ret`` of ``aclprofSetConfig``."""
-def create_stamp(*ignored: object) -> int:
+def create_stamp() -> int:
     """Return ``stamp`` of ``aclprofCreateStamp``."""
 def destroy_stamp(stamp: int, /) -> None:
     """Call ``aclprofDestroyStamp``."""
@@ -23,7 +23,7 @@ def set_stamp_trace_message(stamp: int, msg: str, msg_len: int, /) -> int:
     """Return ``ret`` of ``aclprofSetStampTraceMessage``."""
 def push(stamp: int, /) -> int:
     """Return ``ret`` of ``aclprofPush``."""
-def pop(*ignored: object) -> int:
+def pop() -> int:
     """Return ``ret`` of ``aclprofPop``."""
 def range_start(stamp: int, /) -> tuple[int, int]:
     """Return ``range_id, ret`` of ``aclprofRangeStart``."""
@@ -33,11 +33,11 @@ def mark(stamp: int, /) -> int:
     """Return ``ret`` of ``aclprofMark``."""
 def mark_ex(text: str, stream: int, /) -> int:
     """Return ``ret`` of ``aclprofMarkEx``."""
-def create_step_info(*ignored: object) -> int:
+def create_step_info() -> int:
     """Return ``step_info`` of ``aclprofCreateStepInfo``."""
 def destroy_step_info(stepinfo: int, /) -> None:
     """Call ``aclprofDestroyStepInfo``."""
 def get_step_timestamp(step_info: int, tag: int, stream: int, /) -> int:
     """Return ``ret`` of ``aclprofGetStepTimestamp``."""
-def get_op_desc_size(*ignored: object) -> tuple[int, int]:
+def get_op_desc_size() -> tuple[int, int]:
     """Return ``op_desc_size, ret`` of ``aclprofGetOpDescSize``."""

@@ -9,13 +9,13 @@ def reset_device(device_id: int, /) -> int:
     """Return ``ret`` of ``aclrtResetDevice``."""
 def reset_device_force(device_id: int, /) -> int:
     """Return ``ret`` of ``aclrtResetDeviceForce``."""
-def get_device(*ignored: object) -> tuple[int, int]:
+def get_device() -> tuple[int, int]:
     """Return ``device_id, ret`` of ``aclrtGetDevice``."""
-def get_run_mode(*ignored: object) -> tuple[int, int]:
+def get_run_mode() -> tuple[int, int]:
     """Return ``run_mode, ret`` of ``aclrtGetRunMode``."""
 def set_ts_device(ts_id: int, /) -> int:
     """Return ``ret`` of ``aclrtSetTsDevice``."""
-def get_device_count(*ignored: object) -> tuple[int, int]:
+def get_device_count() -> tuple[int, int]:
     """Return ``count, ret`` of ``aclrtGetDeviceCount``."""
 def get_device_utilization_rate(device_id: int, /) -> tuple[dict[str, int], int]:
     """Return ``utilization, ret`` of ``aclrtGetDeviceUtilizationRate``."""
@@ -23,13 +23,13 @@ def query_device_status(device_id: int, /) -> tuple[int, int]:
     """Return ``device_status, ret`` of ``aclrtQueryDeviceStatus``."""
 def set_device_sat_mode(mode: int, /) -> int:
     """Return ``ret`` of ``aclrtSetDeviceSatMode``."""
-def get_device_sat_mode(*ignored: object) -> tuple[int, int]:
+def get_device_sat_mode() -> tuple[int, int]:
     """Return ``mode, ret`` of ``aclrtGetDeviceSatMode``."""
 def device_task_abort(device_id: int, timeout: int, /) -> int:
     """Return ``ret`` of ``aclrtDeviceTaskAbort``."""
 def get_device_info(device_id: int, attr: int, /) -> tuple[int, int]:
     """Return ``value, ret`` of ``aclrtGetDeviceInfo``."""
-def device_get_stream_priority_range(*ignored: object) -> tuple[int, int, int]:
+def device_get_stream_priority_range() -> tuple[int, int, int]:
     """Return ``least_priority, greatest_priority, ret`` of ``aclrtDeviceGetStreamPriorityRange``."""
 def get_device_capability(device_id: int, dev_feature_type: int, /) -> tuple[int, int]:
     """Return ``value, ret`` of ``aclrtGetDeviceCapability``."""
@@ -59,9 +59,9 @@ def device_enable_peer_access(peer_device_id: int, flags: int, /) -> int:
     """Return ``ret`` of ``aclrtDeviceEnablePeerAccess``."""
 def device_disable_peer_access(peer_device_id: int, /) -> int:
     """Return ``ret`` of ``aclrtDeviceDisablePeerAccess``."""
-def device_get_bare_tgid(*ignored: object) -> tuple[int, int]:
+def device_get_bare_tgid() -> tuple[int, int]:
     """Return ``pid, ret`` of ``aclrtDeviceGetBareTgid``."""
-def synchronize_device(*ignored: object) -> int:
+def synchronize_device() -> int:
     """Return ``ret`` of ``aclrtSynchronizeDevice``."""
 def synchronize_device_with_timeout(timeout: int, /) -> int:
     """Return ``ret`` of ``aclrtSynchronizeDeviceWithTimeout``."""
@@ -71,9 +71,9 @@ def destroy_context(context: int, /) -> int:
     """Return ``ret`` of ``aclrtDestroyContext``."""
 def set_context(context: int, /) -> int:
     """Return ``ret`` of ``aclrtSetCurrentContext``."""
-def get_context(*ignored: object) -> tuple[int, int]:
+def get_context() -> tuple[int, int]:
     """Return ``context, ret`` of ``aclrtGetCurrentContext``."""
-def ctx_get_current_default_stream(*ignored: object) -> tuple[int, int]:
+def ctx_get_current_default_stream() -> tuple[int, int]:
     """Return ``stream, ret`` of ``aclrtCtxGetCurrentDefaultStream``."""
 def ctx_set_sys_param_opt(opt: int, value: int, /) -> int:
     """Return ``ret`` of ``aclrtCtxSetSysParamOpt``."""
@@ -89,7 +89,7 @@ def get_overflow_status(output_addr: int, output_size: int, stream: int, /) -> i
     """Return ``ret`` of ``aclrtGetOverflowStatus``."""
 def reset_overflow_status(stream: int, /) -> int:
     """Return ``ret`` of ``aclrtResetOverflowStatus``."""
-def create_stream(*ignored: object) -> tuple[int, int]:
+def create_stream() -> tuple[int, int]:
     """Return ``stream, ret`` of ``aclrtCreateStream``."""
 def create_stream_with_config(priority: int, flag: int, /) -> tuple[int, int]:
     """Return ``stream, ret`` of ``aclrtCreateStreamWithConfig``."""
@@ -113,7 +113,7 @@ def stream_abort(stream: int, /) -> int:
     """Return ``ret`` of ``aclrtStreamAbort``."""
 def stream_get_id(stream: int, /) -> tuple[int, int]:
     """Return ``stream_id, ret`` of ``aclrtStreamGetId``."""
-def get_stream_available_num(*ignored: object) -> tuple[int, int]:
+def get_stream_available_num() -> tuple[int, int]:
     """Return ``stream_count, ret`` of ``aclrtGetStreamAvailableNum``."""
 def set_stream_attribute(stream: int, attr_type: int, value: dict[str, Any], /) -> int:
     """Return ``ret`` of ``aclrtSetStreamAttribute``."""
@@ -131,7 +131,7 @@ def unuse_stream_res_in_current_thread(stream: int, /) -> int:
     """Return ``ret`` of ``aclrtUnuseStreamResInCurrentThread``."""
 def get_res_in_current_thread(type: int, /) -> tuple[int, int]:
     """Return ``value, ret`` of ``aclrtGetResInCurrentThread``."""
-def create_event(*ignored: object) -> tuple[int, int]:
+def create_event() -> tuple[int, int]:
     """Return ``event, ret`` of ``aclrtCreateEvent``."""
 def create_event_with_flag(flag: int, /) -> tuple[int, int]:
     """Return ``event, ret`` of ``aclrtCreateEventWithFlag``."""
@@ -159,7 +159,7 @@ def event_get_timestamp(event: int, /) -> tuple[int, int]:
     """Return ``timestamp, ret`` of ``aclrtEventGetTimestamp``."""
 def get_event_id(event: int, /) -> tuple[int, int]:
     """Return ``event_id, ret`` of ``aclrtGetEventId``."""
-def get_event_avail_num(*ignored: object) -> tuple[int, int]:
+def get_event_avail_num() -> tuple[int, int]:
     """Return ``event_count, ret`` of ``aclrtGetEventAvailNum``."""
 def stream_wait_event(stream: int, event: int, /) -> int:
     """Return ``ret`` of ``aclrtStreamWaitEvent``."""
@@ -191,7 +191,7 @@ def process_report(timeout: int, /) -> int:
     """Return ``ret`` of ``aclrtProcessReport``."""
 def unsubscribe_report(thread_id: int, stream: int, /) -> int:
     """Return ``ret`` of ``aclrtUnSubscribeReport``."""
-def get_thread_last_task_id(*ignored: object) -> tuple[int, int]:
+def get_thread_last_task_id() -> tuple[int, int]:
     """Return ``task_id, ret`` of ``aclrtGetThreadLastTaskId``."""
 def reduce_async(dst: int, src: int, count: int, kind: int, type: int, stream: int, reserve: int, /) -> int:
     """Return ``ret`` of ``aclrtReduceAsync``."""
@@ -199,9 +199,9 @@ def set_op_execute_time_out(timeout: int, /) -> int:
     """Return ``ret`` of ``aclrtSetOpExecuteTimeOut``."""
 def set_op_execute_timeout_v2(timeout: int, /) -> tuple[int, int]:
     """Return ``actual_timeout, ret`` of ``aclrtSetOpExecuteTimeOutV2``."""
-def get_op_timeout_interval(*ignored: object) -> tuple[int, int]:
+def get_op_timeout_interval() -> tuple[int, int]:
     """Return ``interval, ret`` of ``aclrtGetOpTimeOutInterval``."""
-def get_op_execute_timeout(*ignored: object) -> tuple[int, int]:
+def get_op_execute_timeout() -> tuple[int, int]:
     """Return ``timeout_ms, ret`` of ``aclrtGetOpExecuteTimeout``."""
 def cmo_async(src: int, size: int, cmo_type: int, stream: int, /) -> int:
     """Return ``ret`` of ``aclrtCmoAsync``."""
@@ -311,7 +311,7 @@ def get_mem_uce_info(device_id: int, array_size: int, /) -> tuple[list[dict[str,
     """Return ``infos, ret`` of ``aclrtGetMemUceInfo``."""
 def mem_uce_repair(device_id: int, infos: list[dict[str, Any]], /) -> int:
     """Return ``ret`` of ``aclrtMemUceRepair``."""
-def allocator_create_desc(*ignored: object) -> int:
+def allocator_create_desc() -> int:
     """Return ``desc`` of ``aclrtAllocatorCreateDesc``."""
 def allocator_destroy_desc(desc: int, /) -> int:
     """Return ``ret`` of ``aclrtAllocatorDestroyDesc``."""
@@ -375,7 +375,7 @@ def set_group(group_id: int, /) -> int:
     """Return ``ret`` of ``aclrtSetGroup``."""
 def get_group_count(ignored: int, /) -> tuple[int, int]:
     """Return ``count, ret`` of ``aclrtGetGroupCount``."""
-def create_group_info(*ignored: object) -> int:
+def create_group_info() -> int:
     """Return ``group_info`` of ``aclrtCreateGroupInfo``."""
 def destroy_group_info(group_info: int, /) -> int:
     """Return ``ret`` of ``aclrtDestroyGroupInfo``."""
