@@ -15,7 +15,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from backends.abi import declarations
@@ -24,13 +24,13 @@ from pyacl_table import MODULES, OUTSIDE
 
 __all__ = ["MODULES", "OUTSIDE", "Entry", "Value", "document", "entries", "signature", "source"]
 
-_LINE = re.compile(r"(?P<name>\w+)(?:\((?P<parameters>.*)\) -> (?P<results>[^;]+))?(?:; *(?P<marks>.*))?")
-
 _INTEGER = re.compile(r"u?int\d+_t|size_t")
 _LETTERS = {
     "int32_t": "i", "uint32_t": "I", "int64_t": "l", "uint64_t": "K", "size_t": "k",
     "float": "f", "aclFloat16": "H", "char *": "s",
 }  # fmt: skip
+
+_ANNOTATIONS = {"s": "str", "f": "float"}
 
 # How the C variable that holds an argument is declared, by its letter; and how it reaches the C function.
 _HOLDERS = {"f": "double {} = 0;", "s": "const char *{} = NULL;", "O": "PyObject *{} = NULL;"}
@@ -41,7 +41,11 @@ _INTEGER_CAST = "({})(uintptr_t){}"
 
 @dataclass(frozen=True)
 class Value:
-    """A parameter or a result; ``letter`` and ``c_type`` are empty for results of functions written by hand."""
+    """A parameter or a result.
+
+    ``default`` is what a parameter is if it is left out, ``letter`` its format; ``c_type`` is of an output, unless the
+    function is written by hand.
+    """
 
     name: str
     annotation: str = "int"
@@ -55,18 +59,15 @@ _NONE = Value("None", "None")
 
 @dataclass(frozen=True)
 class Entry:
-    """A function of pyACL.
-
-    ``function`` is the C function, or None if there is none or several; ``home`` is where it is written by hand.
-    """
+    """A function of pyACL; ``home`` is where it is written by hand. For the rest, see ``pyacl_table.py``."""
 
     module: str
     name: str
     function: Function | None
     parameters: tuple[Value, ...]
     results: tuple[Value, ...]
-    error: str
     home: str
+    error: str
     initial: str
     warning: str
     ends_calls: bool
@@ -101,75 +102,66 @@ class _Table:
         self._handles = set(re.findall(r"typedef [\w ]+\*(\w+);", declared.cdef))
 
     def entries(self) -> Iterator[Entry]:
-        for module, prefixes, text in MODULES:
-            names = {snake(name.removeprefix(prefix)): name for prefix in prefixes for name in self._functions}
-            for line in text.replace("\\\n", " ").splitlines():
-                if line:
+        for module, prefix, lines in MODULES:
+            names = {snake(name.removeprefix(prefix)): name for name in self._functions if name.startswith(prefix)}
+            for line in filter(None, lines.splitlines()):
+                try:
                     yield self._entry(module, names, line)
+                except (LookupError, SyntaxError, TypeError, ValueError) as error:
+                    raise ValueError(f"pyacl_table.py: {line}") from error
 
     def _entry(self, module: str, names: dict[str, str], line: str) -> Entry:
-        match = _LINE.fullmatch(line)
-        if match is None:
-            raise SyntaxError(f"pyacl_table.py: {line}")
-        name = match["name"]
-        marks = dict(mark.partition("=")[::2] for mark in shlex.split(match["marks"] or ""))
+        declared, _, described = line.partition(";")
+        name, has_signature, signature = declared.partition("(")
+        marks = {key: value for key, _, value in (mark.partition("=") for mark in shlex.split(described))}
         home = marks.pop("in", "")
         c_name = marks.pop("function", names.get(name, ""))
-        function = self._functions.get(c_name)
-        if function is None and not home:
-            raise LookupError(f"pyacl_table.py: no C function {c_name or name!r}")
-        letters = marks.pop("format", None)
-        c_parameters = function.parameters if function is not None and not home else ()
-        if match["parameters"] is None:
-            inputs = [self._value(parameter) for parameter in c_parameters if not self._is_output(parameter)]
-            results = [self._value(parameter) for parameter in c_parameters if self._is_output(parameter)]
-            results += self._returned(function)
+        function = self._functions.get(c_name) if home else self._functions[c_name]
+        if has_signature:
+            parameters, results = map(_values, signature.split(") -> "))
         else:
-            inputs, results = _values(match["parameters"]), _values(match["results"])
-        if letters is None:
-            letters = "".join(value.letter for value in inputs)
-        plain = letters.replace("|", "")
-        if len(plain) != len(inputs) or any(value.default for value in inputs) != ("|" in letters):
-            raise ValueError(f"pyacl_table.py: {name} has {len(inputs)} parameters, and the format {letters!r}")
-        types = [parameter.type for parameter in c_parameters if not self._is_output(parameter)] or [""] * len(inputs)
+            parameters, results = self._values_of(self._functions[c_name])
+        if "format" in marks:
+            letters = marks.pop("format")
+            parameters = [replace(value, letter=letter) for value, letter in zip(parameters, letters, strict=True)]
         full_name = ".".join(filter(None, ("acl", module, name)))
-        error = marks.pop("error", "")
-        entry = Entry(
+        ending = marks.pop("error", "")
+        return Entry(
             module,
             name,
             function,
-            tuple(
-                Value(value.name, value.annotation, value.default, letter, c_type)
-                for value, letter, c_type in zip(inputs, plain, types, strict=True)
-            ),
+            tuple(parameters),
             tuple(results),
-            f"{full_name} args parse failed{error}" if error in ("", "!") else error,
             home,
-            marks.pop("initial", "0"),
-            marks.pop("warning", ""),
-            marks.pop("ends_calls", None) is not None,
+            error=f"{full_name} args parse failed{ending}" if ending in ("", "!") else ending,
+            initial=marks.pop("initial", "0"),
+            warning=marks.pop("warning", ""),
+            ends_calls=marks.pop("ends_calls", None) is not None,
+            **marks,  # there are no others
         )
-        if marks:
-            raise ValueError(f"pyacl_table.py: {name}: what is {marks}?")
-        return entry
 
-    def _value(self, parameter: Parameter) -> Value:
-        letter = self._letter(parameter.type)
-        annotation = {"s": "str", "f": "float"}.get(letter, "int")
-        return Value(snake(parameter.name), annotation, "", letter, _base(parameter.type))
+    def _values_of(self, function: Function) -> tuple[list[Value], list[Value]]:
+        """Return the parameters and the results that follow from the C function."""
+        inputs = [self._input(parameter) for parameter in function.parameters if not self._is_output(parameter)]
+        outputs = [
+            Value(snake(parameter.name), _annotation(_base(parameter.type)), c_type=_base(parameter.type))
+            for parameter in function.parameters
+            if self._is_output(parameter)
+        ]
+        return inputs, outputs + self._returned(function)
 
-    def _returned(self, function: Function | None) -> list[Value]:
-        if function is None or function.returns == "void":
+    def _input(self, parameter: Parameter) -> Value:
+        plain = _plain(parameter.type)
+        letter = "i" if plain in self._enums else _LETTERS.get(plain, "k")
+        return Value(snake(parameter.name), _ANNOTATIONS.get(letter, "int"), letter=letter)
+
+    def _returned(self, function: Function) -> list[Value]:
+        if function.returns == "void":
             return [_NONE]
         if function.returns == "aclError":
             return [Value("ret")]
-        annotation = {"const char *": "str | None", "float": "float"}.get(function.returns, "int")
         match = re.match(r"acl(?:rt|prof)?(?:\w*?Get|\w*?Create)(\w+)", function.name)
-        return [Value(snake(match[1]) if match else "value", annotation)]
-
-    def _letter(self, c_type: str) -> str:
-        plain = _plain(c_type)
-        return "i" if plain in self._enums else _LETTERS.get(plain, "k")
+        return [Value(snake(match[1]) if match else "value", _annotation(function.returns))]
 
     def _is_output(self, parameter: Parameter) -> bool:
         """Whether the C function writes a number or a handle there: ``int32_t *``, ``aclrtStream *``, ``void **``."""
@@ -184,6 +176,10 @@ class _Table:
             or base.endswith("*")
             or bool(_INTEGER.fullmatch(base))
         )
+
+
+def _annotation(c_type: str) -> str:
+    return {"const char *": "str | None", "float": "float"}.get(c_type, "int")
 
 
 def _plain(c_type: str) -> str:

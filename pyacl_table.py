@@ -125,7 +125,7 @@ get_op_timeout_interval; function=aclrtGetOpTimeOutInterval
 get_op_execute_timeout
 cmo_async
 
-set_exception_info_callback(fn: Callable[[int], object] | None = None) -> ret; format=|O in=c
+set_exception_info_callback(fn: Callable[[int], object] | None = None) -> ret; format=O in=c
 get_task_id_from_exception_info
 get_stream_id_from_exception_info
 get_thread_id_from_exception_info
@@ -223,7 +223,7 @@ get_group_info_detail(group_info, group_id, attr) -> values: list[int], ret; for
 """
 
 TOP = """
-init(config_path: str | None = None) -> ret; format=|s
+init(config_path: str | None = None) -> ret; format=s
 finalize
 finalize_reference
 get_version; function=aclrtGetVersion
@@ -283,12 +283,12 @@ start_thread(fn: Callable[..., object], args: list[Any] | None) -> thread_id, er
 stop_thread(thread_id) -> err; format=K in=threads
 """
 
-# The submodule of acl, "" for acl itself; the prefixes that the names of its C functions may have; its functions.
+# The submodule of acl, "" for acl itself; how the names of its C functions begin; its functions.
 MODULES = (
-    ("", ("acl",), TOP),
-    ("rt", ("aclrt",), RT),
-    ("prof", ("aclprof",), PROF),
-    ("util", (), UTIL),
+    ("", "acl", TOP),
+    ("rt", "aclrt", RT),
+    ("prof", "aclprof", PROF),
+    ("util", "acl", UTIL),
 )
 
 # The submodules whose functions are not of the runtime.

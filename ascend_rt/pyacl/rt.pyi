@@ -153,7 +153,7 @@ def synchronize_event(event: int, /) -> int:
     """Return ``ret`` of ``aclrtSynchronizeEvent``."""
 def synchronize_event_with_timeout(event: int, timeout: int, /) -> int:
     """Return ``ret`` of ``aclrtSynchronizeEventWithTimeout``."""
-def event_elapsed_time(start_event: int, end_event: int, /) -> tuple[int, int]:
+def event_elapsed_time(start_event: int, end_event: int, /) -> tuple[float, int]:
     """Return ``ms, ret`` of ``aclrtEventElapsedTime``."""
 def event_get_timestamp(event: int, /) -> tuple[int, int]:
     """Return ``timestamp, ret`` of ``aclrtEventGetTimestamp``."""

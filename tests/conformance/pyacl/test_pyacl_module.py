@@ -54,6 +54,19 @@ def test_acl_rt_has_190_functions() -> None:
     assert len([name for name in dir(acl.rt) if not name.startswith("_")]) == 190
 
 
+def test_the_formats_are_those_of_the_vendors_extension(table: Any) -> None:
+    # k and K are the same where long has 64 bits.
+    formats = {
+        entry.full_name: "".join("|" * bool(value.default) + value.letter for value in entry.parameters)
+        for entry in table
+    }
+
+    assert {name: text.replace("K", "k") for name, text in formats.items()} == {
+        name: SIGNATURES.get(name, text).replace("K", "k") for name, text in formats.items()
+    }
+    assert set(SIGNATURES) <= set(formats)
+
+
 @pytest.mark.parametrize("home", ["structures", "allocators", "profiling", "conversions", "threads"])
 def test_a_function_written_in_python_takes_what_the_table_says(home: str, table: Any) -> None:
     module = importlib.import_module(f"ascend_rt.pyacl._{home}")
