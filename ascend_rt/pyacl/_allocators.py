@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 import ascend_rt.allocator  # noqa: F401  (defines what the C functions call)
-from ascend_rt._driver import address, ffi, lib
-from ascend_rt.pyacl._raw import call, pointer
+from ascend_rt._driver import ffi, lib
+from ascend_rt.pyacl._raw import call, create, pointer
 
 
 class _Allocator:
@@ -30,11 +30,10 @@ class _Allocator:
 
     def _allocate(self, nbytes: int, near: int | None) -> int:
         block = self.allocate(self.number, nbytes) if near is None else self.allocate_near(self.number, nbytes, near)
-        if not block:
-            return 0
-        memory = self.address_of(block)
-        self._blocks[memory] = block
-        _in_use.add(self)
+        memory = self.address_of(block) if block else 0
+        if memory:
+            self._blocks[memory] = block
+            _in_use.add(self)
         return memory
 
     def _free(self, memory: int) -> None:
@@ -55,7 +54,7 @@ _in_use: set[_Allocator] = set()
 
 
 def allocator_create_desc() -> int:
-    desc = address(lib.aclrtAllocatorCreateDesc())
+    desc = create("aclrtAllocatorCreateDesc")
     if desc:
         _descriptors[desc] = _Allocator()
     return desc

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from ascend_rt._driver import address, ffi, lib
-from ascend_rt.errors import NotSupported
-from ascend_rt.pyacl._raw import call, pointer, unsigned
+from ascend_rt._driver import ffi
+from ascend_rt.pyacl._raw import call, create, pointer, unsigned
 
 
 def init(path: str) -> int:
@@ -21,10 +20,7 @@ def create_config(device_ids: list[int], aicore_metrics: int, aicore_events: int
     devices = ffi.new("uint32_t[]", [unsigned(device_id) & 0xFFFFFFFF for device_id in device_ids])
     metrics = ffi.cast("aclprofAicoreMetrics", aicore_metrics)
     events = ffi.cast("aclprofAicoreEvents *", aicore_events)
-    try:
-        return address(lib.aclprofCreateConfig(devices, len(devices), metrics, events, data_type_config))
-    except NotSupported:
-        return 0
+    return create("aclprofCreateConfig", devices, len(devices), metrics, events, data_type_config)
 
 
 def set_config(config_type: int, config: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ascend_rt._driver import ffi, lib
+from ascend_rt._driver import address, ffi, lib
 from ascend_rt.errors import NotSupported
 
 
@@ -15,6 +15,14 @@ def call(function: str, *arguments: Any) -> int:
         return int(getattr(lib, function)(*arguments))
     except NotSupported as error:
         return error.code
+
+
+def create(function: str, *arguments: Any) -> int:
+    """Call a C function that returns a handle and return it: 0 if the library does not have the function."""
+    try:
+        return address(getattr(lib, function)(*arguments))
+    except NotSupported:
+        return 0
 
 
 def pointer(number: int) -> Any:
