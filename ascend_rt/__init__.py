@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _source_tree.explain_if_uninstalled()
 
-from ascend_rt._driver import Library, ffi, lib, library, supports, use  # noqa: E402  (only an installed one has it)
+from ascend_rt._acl_finder import install_acl  # noqa: E402  (from here on, only an installed package works)
+from ascend_rt._driver import Library, ffi, lib, library, supports, use  # noqa: E402
 from ascend_rt.allocator import Allocator, AllocatorStatistics, CachingAllocator  # noqa: E402
 from ascend_rt.cache import cmo, cmo_barrier, cmo_prefetch  # noqa: E402
 from ascend_rt.context import Context  # noqa: E402
@@ -118,6 +119,7 @@ __all__ = [
     "copy_indirect",
     "ffi",
     "fill",
+    "install_acl",
     "lib",
     "library",
     "pointer_attributes",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from ascend_rt import __version__
+from ascend_rt._acl_finder import CHOICES
 from ascend_rt._driver import use
 from ascend_rt.backends import BACKENDS
 from ascend_rt.errors import AclError, LibraryError
@@ -43,7 +44,7 @@ def _coverage(arguments: argparse.Namespace) -> int:
 def _run(arguments: argparse.Namespace) -> NoReturn:
     from ascend_rt import launch
 
-    launch.run(arguments.program)
+    launch.run(arguments.program, arguments.pyacl)
 
 
 def _sim_path(arguments: argparse.Namespace) -> int:
@@ -86,10 +87,17 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser(
         "run",
         parents=[backend],
-        usage="ascend-rt run [-h] [--backend {auto,cann,sim}] SCRIPT ARGS... | -m MODULE ARGS...",
+        usage="ascend-rt run [-h] [--backend {auto,cann,sim}] [--pyacl {auto,ours,vendor}] "
+        "SCRIPT ARGS... | -m MODULE ARGS... | -c CODE ARGS... | -",
         help="run a Python script on the library that is chosen",
-        description="Run a Python script. ascend_rt in it, and programs that load the library by its name, take the "
-        "library that is chosen here. Its exit status is that of the script.",
+        description="Run a Python script as 'python SCRIPT ARGS...' does. ascend_rt in it, and programs that load the "
+        "library by its name, take the library that is chosen here; 'import acl' works in it.",
+    )
+    run.add_argument(
+        "--pyacl",
+        choices=CHOICES,
+        help="what 'import acl' gives: the vendor's module, ours, or the vendor's where it is installed and else ours "
+        "(default: ASCEND_RT_PYACL, or auto)",
     )
     run.set_defaults(run=_run)
 
@@ -104,7 +112,7 @@ def _split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
         return arguments, ()
     end = 1
     while end < len(arguments) and arguments[end].startswith(("--", "-h")):
-        end += 2 if arguments[end] == "--backend" else 1
+        end += 2 if arguments[end] in ("--backend", "--pyacl") else 1
     return arguments[:end], arguments[end:]
 
 

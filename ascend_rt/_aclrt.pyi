@@ -1059,6 +1059,8 @@ class Lib:
         """aclError aclsimRegisterKernelSymbol(const void *symbol, aclrtBinHandle binary, const char *kernelName)."""
     def aclsimNoOp(self, first: Any, second: Any, /) -> int:
         """aclError aclsimNoOp(void *first, void *second)."""
+    def ascend_rt_shared_parts(self) -> Any:
+        """const void *ascend_rt_shared_parts(void)."""
     def ascend_rt_open(self, path: Any, error: Any, error_size: int, /) -> int:
         """int ascend_rt_open(const char *path, char *error, size_t error_size)."""
     def ascend_rt_forget(self) -> None:

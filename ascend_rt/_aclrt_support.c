@@ -339,4 +339,10 @@ int ascend_rt_close_gate(int32_t timeout_ms) {
     return atomic_load(&inside);
 }
 
+const void *ascend_rt_shared_parts(void) {
+    static ascend_rt_shared shared = {.slots = ascend_rt_slots, .enter = enter, .leave = leave};
+    shared.slot_count = ascend_rt_slot_count;
+    return &shared;
+}
+
 void ascend_rt_open_gate(void) { atomic_store(&closed, false); }

@@ -41,7 +41,19 @@ aclError ascend_rt_python_kernel(const aclsimKernelBlock *block, void *kernel);
 void ascend_rt_python_release(void *kernel);
 void ascend_rt_python_graph_destroyed(void *graph);
 
+/* What ascend_rt._pyacl has in common with this module: the table, and the callback gate. Each enter() is followed by a
+ * leave(), even if the gate is closed. */
+typedef struct ascend_rt_shared {
+    ascend_rt_slot *slots;
+    size_t slot_count;
+    bool (*enter)(void);
+    void (*leave)(void);
+} ascend_rt_shared;
+
 /* For Python. */
+
+/* Address of the only ascend_rt_shared. */
+const void *ascend_rt_shared_parts(void);
 
 /* Opens a library and fills the slots that are still empty; returns 0, or -1 with the dynamic loader's text in error.
  */

@@ -154,6 +154,30 @@ def providers() -> dict[str, str]:
     return {name: os.fsdecode(ffi.string(_raw.ascend_rt_symbol_library(i))) for i, name in present.items()}
 
 
+def shared_parts() -> int:
+    """Return the address of what ``_pyacl`` shares with ``_aclrt``: the table of functions and the callback gate."""
+    return address(_raw.ascend_rt_shared_parts())
+
+
+def provide(name: str) -> None:
+    """Load the library that has a C function, for calls below :data:`lib`.
+
+    If no library has it, the function in the table answers 207000, as a runtime does that does not support it.
+
+    Raises
+    ------
+    LibraryError
+        There is no library.
+    ForkedProcess, RuntimeClosed
+        The library may not be called any more.
+    """
+    load()
+    if not _is_usable:
+        _table.__dict__[name]()  # raises what has taken the function's place
+    if side_library := _side_library_of(name):
+        _open_side_library(side_library)
+
+
 on_failure: Callable[[AclError], object] | None = None
 """Called with the error of every failed call, before it is raised; captures set it."""
 

@@ -185,12 +185,17 @@ def close_deferred() -> None:
 # --- the end of the interpreter --------------------------------------------------------------------------------------
 
 
+def close_gate() -> int:
+    """Let no further callback enter Python; return how many are still inside after `_WORK_MS`."""
+    return lib.ascend_rt_close_gate(_WORK_MS)
+
+
 def _give_back() -> None:
     if not usable():
         return
     end_of_work = monotonic() + _WORK_MS / 1000
     finalizer = _finalizer()
-    still_inside = lib.ascend_rt_close_gate(_WORK_MS)
+    still_inside = close_gate()
     refuse_calls()
     problems = [f"{still_inside} callback(s) do not return"] if still_inside else []
     try:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from ascend_rt import __version__
+from ascend_rt import __version__, _acl_finder
 from ascend_rt._driver import library, providers
 from ascend_rt._functions import FUNCTIONS
 from ascend_rt.device import Device
@@ -27,6 +27,7 @@ def collect() -> dict[str, Any]:
         "package": __version__,
         "python": f"{platform.python_implementation()} {platform.python_version()} ({sys.executable})",
         "platform": platform.platform(),
+        "acl": dict(zip(("which", "path", "reason"), _acl_finder.choose(_acl_finder.asked()), strict=True)),
         "environment": {
             name: value for name, value in sorted(os.environ.items()) if name.startswith(_VARIABLE_PREFIXES)
         },
@@ -86,6 +87,7 @@ def _lines(info: dict[str, Any]) -> Iterator[tuple[str, object]]:
     yield "ascend_rt", info["package"]
     yield "Python", info["python"]
     yield "platform", info["platform"]
+    yield "acl", _acl_in_words(**info["acl"])
     yield from _lines_of_library(info) if "backend" in info else ()
     yield from (("tried", f"{a['path']} ({a['source']}): {a['verdict']}") for a in info["tried"])
     yield from (("environment", f"{name}={value}") for name, value in info["environment"].items())
@@ -113,6 +115,11 @@ _LABELS = (
     ("API version", "api_version"),
     ("driver", "driver_version"),
 )
+
+
+def _acl_in_words(which: str, path: str | None, reason: str) -> str:
+    name = "ascend_rt.pyacl, under 'ascend-rt run'" if which == "ours" else f"the vendor's, {path}" if path else "none"
+    return f"{name}: {reason}"
 
 
 def _device_in_words(device: dict[str, Any]) -> str:

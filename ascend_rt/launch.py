@@ -8,20 +8,33 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from ascend_rt import _driver
+from ascend_rt import _acl_finder, _driver
 
+_STARTUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_startup")
 _LOADER_PATH = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
 
 
-def run(arguments: Sequence[str]) -> NoReturn:
+def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
     """Become the Python program that the arguments name, as after ``python``; does not return.
 
-    The choice is made here, once. It reaches ascend_rt in the program by ``ASCEND_RT_BACKEND`` and
+    Parameters
+    ----------
+    arguments : sequence of str
+        What stands after ``python`` on a command line.
+    pyacl : {"auto", "ours", "vendor"}, optional
+        Which module ``import acl`` gives; without it, what ``ASCEND_RT_PYACL`` says, or ``"auto"``.
+
+    Notes
+    -----
+    The library is chosen here, once. The choice reaches ascend_rt in the program by ``ASCEND_RT_BACKEND`` and
     ``ASCEND_RT_LIBRARY``, and C code and other packages, which load the library by its name, by the search path of the
-    dynamic loader.
+    dynamic loader. ``import acl`` is decided when the program does it, by a finder that Python's ``site`` module
+    installs when it starts, there and in the processes that the program starts.
     """
     path, backend = _driver.choice()
-    environment = {**os.environ, "ASCEND_RT_BACKEND": backend}
+    environment = {**os.environ, "ASCEND_RT_BACKEND": backend, "ASCEND_RT_PYACL": pyacl or _acl_finder.asked()}
+    # Not cleaned up as a loader's path is: an empty entry is the current directory to Python.
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (_STARTUP, os.environ.get("PYTHONPATH"))))
     directory = os.path.dirname(path)
     if backend == "cann" and directory:
         environment["ASCEND_RT_LIBRARY"] = path

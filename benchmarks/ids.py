@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-LAYERS = ("c", "raw", "facade")
+LAYERS = ("c", "raw", "facade", "pyacl")
+_NOT_PYACL = LAYERS[:3]
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Benchmark:
 
     id: str
     calls: str
-    layers: tuple[str, ...] = LAYERS
+    layers: tuple[str, ...] = _NOT_PYACL
     simulator_only: tuple[str, ...] = ()
     batch: int = 1
     product: str = ""
@@ -61,15 +62,16 @@ def _launch(name: str, function: str, layers: tuple[str, ...] = ("c", "raw"), pr
 
 
 BENCHMARKS = (
-    Benchmark("event_create_destroy", "aclrtCreateEventExWithFlag; aclrtDestroyEvent"),
-    Benchmark("event_record", "aclrtRecordEvent on an idle stream"),
-    Benchmark("stream_wait_event", "aclrtStreamWaitEvent for a complete event"),
-    Benchmark("event_query_complete", "aclrtQueryEventStatus"),
+    Benchmark("event_create_destroy", "aclrtCreateEventExWithFlag; aclrtDestroyEvent", LAYERS),
+    Benchmark("event_record", "aclrtRecordEvent on an idle stream", LAYERS),
+    Benchmark("stream_wait_event", "aclrtStreamWaitEvent for a complete event", LAYERS),
+    Benchmark("event_query_complete", "aclrtQueryEventStatus", LAYERS),
     Benchmark("event_query_pending", "aclrtQueryEventStatus of an event on a held stream"),
-    Benchmark("event_synchronize_complete", "aclrtSynchronizeEvent"),
+    Benchmark("event_synchronize_complete", "aclrtSynchronizeEvent", LAYERS),
     Benchmark(
         "record_wait_synchronize",
         "aclrtRecordEvent on stream A; aclrtStreamWaitEvent on stream B; aclrtSynchronizeStream of B",
+        LAYERS,
     ),
     Benchmark(
         "host_func_round_trip",
@@ -78,7 +80,7 @@ BENCHMARKS = (
     _launch("launch_kernel", "aclrtLaunchKernel"),
     _launch("launch_kernel_v2", "aclrtLaunchKernelV2"),
     _launch("launch_kernel_with_config", "aclrtLaunchKernelWithConfig"),
-    _launch("launch_kernel_with_host_args", "aclrtLaunchKernelWithHostArgs", layers=LAYERS),
+    _launch("launch_kernel_with_host_args", "aclrtLaunchKernelWithHostArgs", layers=_NOT_PYACL),
     _launch("launch_kernel_with_args_array", "aclrtLaunchKernelWithArgsArray"),
     _launch("launch_simt_kernel_with_host_args", "aclrtLaunchSIMTKernelWithHostArgs", product="950"),
     _launch("launch_simt_kernel_with_args_array", "aclrtLaunchSIMTKernelWithArgsArray", product="950"),
@@ -105,12 +107,12 @@ BENCHMARKS = (
         ),
     ),
     Benchmark("replay_tasks_1000", _REPLAY.format("a graph of them"), batch=TASKS),
-    Benchmark("copy_async_4KiB", _COPY),
-    Benchmark("copy_async_1MiB", _COPY),
+    Benchmark("copy_async_4KiB", _COPY, LAYERS),
+    Benchmark("copy_async_1MiB", _COPY, LAYERS),
     Benchmark("copy_async_64MiB", _COPY),
     Benchmark("memcpy_64MiB", "memcpy; ffi.memmove; numpy.copyto"),
-    Benchmark("malloc_free_4KiB", _MALLOC),
-    Benchmark("malloc_free_4MiB", _MALLOC),
+    Benchmark("malloc_free_4KiB", _MALLOC, LAYERS),
+    Benchmark("malloc_free_4MiB", _MALLOC, LAYERS),
     Benchmark("pool_malloc_free_4MiB", "aclrtMemPoolMallocAsync; aclrtMemPoolFreeAsync"),
     Benchmark(
         "malloc_free_among_1000000",

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pyperf
-from ids import BENCHMARKS, LAYERS
+from ids import BENCHMARKS, LAYERS, ids_of
 
-RATIOS = (("raw", "c"), ("facade", "raw"), ("facade", "c"))
+RATIOS = (("raw", "c"), ("facade", "raw"), ("facade", "c"), ("pyacl", "raw"))
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
@@ -108,6 +108,10 @@ GOALS = (
         relation="<=",
         limit=1.2,
         decided_by="best",
+    ),
+    *(
+        Goal(f"pyACL / raw, {name}", ("pyacl", name), ("raw", name), "<=", 1.3, decided_by="best")
+        for name in ids_of("pyacl")
     ),
     Goal("record, wait on a second stream, synchronize, in C", ("c", "record_wait_synchronize"), None, "<", 1e-6, "s"),
     Goal("hand-over of busy streams / spin round trip", ("c", "stream_hand_over"), ("c", "spin_round_trip"), "<", 3.0),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the benchmarks of all layers and compare them: ``python benchmarks/run.py``.
 
-The C program, the raw layer and the facade take turns, round by round, so that a machine that becomes slower does so
-for all of them. The exit status tells whether every benchmark ran; it never depends on a time.
+The C program, the raw layer, the facade and pyACL take turns, round by round, so that a machine that becomes slower
+does so for all of them. The exit status tells whether every benchmark ran; it never depends on a time.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def missing(results: figures.Results, ids: Sequence[str]) -> list[str]:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Compare C, raw cffi and the facade, benchmark by benchmark.")
+    parser = argparse.ArgumentParser(description="Compare C, raw cffi, the facade and pyACL, benchmark by benchmark.")
     parser.add_argument("--backend", choices=("sim", "cann"), default="sim", help="the library (default: sim)")
     parser.add_argument("--smoke", action="store_true", help="run everything once, to see that it works")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the results as JSON, in pyperf's format")

@@ -5,6 +5,7 @@
 ``ascend_rt/_error_table.py``  code -> name, group, meaning, what to do
 ``ascend_rt/_functions.py``    function -> family, first release, products, whether the facade wraps it
 ``ascend_rt/_aclrt.pyi``       types of the compiled module, so that editors complete the C names
+``ascend_rt/pyacl/*.pyi``      types of the functions of pyACL
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import build_ffi  # noqa: E402  (found through the path above)
+import build_pyacl  # noqa: E402
 from backends.abi import declarations  # noqa: E402
 from backends.abi.declarations import Declarations, Function  # noqa: E402
+from build_pyacl import Entry  # noqa: E402
 
 Members = Iterable[tuple[str, int]]
 
@@ -165,15 +168,50 @@ def stubs(declared: Declarations, support: Declarations) -> str:
     return f"{_HEAD}from typing import Any\n\nclass Lib:\n{body}\n\nffi: Any\nlib: Lib\n"
 
 
+_TYPES_OF_PYACL = {
+    "Callable": "from collections.abc import Callable",
+    "Any": "from typing import Any",
+    "NDArray": "from numpy.typing import NDArray",
+}
+
+
+def _pyacl_stub(entry: Entry) -> str:
+    parameters = [f"{p.name}: {p.annotation}" + (f" = {p.default}" if p.default else "") for p in entry.parameters]
+    parameters += ["/"] if parameters else []
+    results = [result.annotation for result in entry.results]
+    result = results[0] if len(results) == 1 else f"tuple[{', '.join(results)}]"
+    doc, *_ = build_pyacl.document(entry).splitlines()
+    return f'def {entry.name}({", ".join(parameters)}) -> {result}:\n    """{doc}"""'
+
+
+def pyacl_stubs(entries: Iterable[Entry], module: str) -> str:
+    """Return the text of the stub of a module of ``acl``, whose own name is ``""``."""
+    functions = "\n".join(_pyacl_stub(entry) for entry in entries if entry.module == module)
+    used = functions if module else "Any"
+    head = "".join(f"{line}\n" for name, line in _TYPES_OF_PYACL.items() if re.search(rf"\b{name}\b", used))
+    if not module:
+        inside = "".join(
+            f"from ascend_rt.pyacl import {name} as {name}\n" for name, _, _ in build_pyacl.MODULES if name
+        )
+        head += inside + "".join(f"\n{name}: Any" for name in build_pyacl.OUTSIDE) + "\n"
+    return f"{_HEAD.replace('backends/abi', 'pyacl_table.py')}{head}\n{functions}\n"
+
+
 def generated() -> dict[Path, str]:
     """Return what the files should contain."""
     declared = declarations.load()
     package = ROOT / "ascend_rt"
+    entries = build_pyacl.entries()
+    stubs_of_pyacl = {
+        package / "pyacl" / f"{module or '__init__'}.pyi": pyacl_stubs(entries, module)
+        for module, _, _ in build_pyacl.MODULES
+    }
     return {
         package / "enums.py": enums(declared),
         package / "_error_table.py": error_table(declared),
         package / "_functions.py": function_table(declared),
         package / "_aclrt.pyi": stubs(declared, build_ffi.support()),
+        **stubs_of_pyacl,
     }
 
 

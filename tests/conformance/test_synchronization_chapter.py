@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The 18 functions of the synchronization chapter of the pyACL documents, in its order and style, over the C API.
+"""The 18 functions of the synchronization chapter of the pyACL documents, in its order and style.
 
 Handles are plain numbers, 0 is the default stream, and each call answers a code.
 """
@@ -7,156 +7,202 @@ Handles are plain numbers, 0 is the default stream, and each call answers a code
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from ascend_rt import pyacl as acl
+from ascend_rt import sim
+
 SUCCESS = 0
-BLOCK, NO_BLOCK = 1, 0
+NO_BLOCK, BLOCK = 0, 1
 COMPLETE = 0
-
-
-class Rt:
-    """The functions as the chapter calls them: outputs before the code."""
-
-    def __init__(self, lib: Any, ffi: Any) -> None:
-        self.lib, self.ffi = lib, ffi
-        self.kept: list[Any] = []  # callbacks, for as long as the runtime may call them
-
-    def handle(self, number: int) -> Any:
-        return self.ffi.cast("void *", number)
-
-    def out(self, c_type: str, function: Any, *arguments: Any) -> tuple[Any, int]:
-        out = self.ffi.new(c_type)
-        code = function(*arguments, out)
-        value = out[0]
-        return (int(self.ffi.cast("uintptr_t", value)) if isinstance(value, self.ffi.CData) else value), code
-
-    def create_event(self) -> tuple[int, int]:
-        return self.out("aclrtEvent *", self.lib.aclrtCreateEvent)
-
-    def create_stream(self) -> tuple[int, int]:
-        return self.out("aclrtStream *", self.lib.aclrtCreateStream)
-
-    def query_event(self, event: int) -> tuple[int, int]:
-        return self.out("aclrtEventStatus *", self.lib.aclrtQueryEvent, self.handle(event))
-
-    def event_elapsed_time(self, start: int, end: int) -> tuple[float, int]:
-        ms = self.ffi.new("float *")
-        code = self.lib.aclrtEventElapsedTime(ms, self.handle(start), self.handle(end))
-        return ms[0], code
-
-    def on(self, function: str, *handles: int) -> int:
-        return int(getattr(self.lib, function)(*map(self.handle, handles)))
-
-    def launch_callback(self, fn: Any, user_data: list[Any], block_type: int, stream: int) -> int:
-        callback = self.ffi.callback("void(void *)", lambda _: fn(user_data))
-        self.kept.append(callback)
-        return int(self.lib.aclrtLaunchCallback(callback, self.ffi.NULL, block_type, self.handle(stream)))
+STREAM_SYNC = 0x1  # ACL_EVENT_SYNC
 
 
 @pytest.fixture
-def rt(lib: Any, ffi: Any, device: Any) -> Rt:
-    return Rt(lib, ffi)
+def context(device: Any) -> int:
+    context, ret = acl.rt.get_context()
+    assert ret == SUCCESS
+    return context
 
 
-def test_events_in_the_order_of_the_chapter(rt: Rt) -> None:
-    stream, ret = rt.create_stream()
+@pytest.fixture
+def create(context: int) -> Iterator[Callable[..., int]]:
+    """Return a function that creates a stream or an event, which are destroyed after the test."""
+    destroy: list[tuple[Callable[[int], int], int]] = []
+
+    def make(kind: str, *arguments: int) -> int:
+        handle, ret = getattr(acl.rt, f"create_{kind}")(*arguments)
+        assert ret == SUCCESS
+        destroy.append((acl.rt.destroy_stream if kind == "stream" else acl.rt.destroy_event, handle))
+        return handle
+
+    yield make
+    for function, handle in reversed(destroy):
+        assert function(handle) == SUCCESS
+        assert function(handle) == 107017
+
+
+def test_events_in_the_order_of_the_chapter(create: Callable[..., int]) -> None:
+    stream, start, end = create("stream"), create("event"), create("event")
+    assert acl.rt.record_event(start, stream) == SUCCESS
+    assert acl.rt.record_event(end, stream) == SUCCESS
+    assert acl.rt.synchronize_stream(stream) == SUCCESS
+    ms, ret = acl.rt.event_elapsed_time(start, end)
     assert ret == SUCCESS
-    start, ret = rt.create_event()
-    assert ret == SUCCESS
-    end, ret = rt.create_event()
-    assert ret == SUCCESS
-    assert rt.on("aclrtRecordEvent", start, stream) == SUCCESS
-    assert rt.on("aclrtRecordEvent", end, stream) == SUCCESS
-    assert rt.on("aclrtSynchronizeStream", stream) == SUCCESS
-    ms, ret = rt.event_elapsed_time(start, end)
-    assert ret == SUCCESS
+    assert isinstance(ms, float)
     assert ms >= 0
-    assert rt.query_event(end) == (COMPLETE, SUCCESS)
-    assert rt.on("aclrtSynchronizeEvent", end) == SUCCESS
-    for event in (start, end):
-        assert rt.on("aclrtDestroyEvent", event) == SUCCESS
-        assert rt.on("aclrtDestroyEvent", event) == 107017
-    assert rt.on("aclrtDestroyStream", stream) == SUCCESS
+    assert acl.rt.query_event(end) == (COMPLETE, SUCCESS)
+    assert acl.rt.synchronize_event(end) == SUCCESS
 
 
-def test_several_streams_wait_for_one_event_which_is_reset_then(rt: Rt) -> None:
-    first, second, third = (rt.create_stream()[0] for _ in range(3))
-    event, ret = rt.create_event()
-    assert ret == SUCCESS
-    assert rt.on("aclrtRecordEvent", event, first) == SUCCESS
+def test_several_streams_wait_for_one_event_which_is_reset_then(create: Callable[..., int]) -> None:
+    first, second, third = (create("stream") for _ in range(3))
+    event = create("event")
+    assert acl.rt.record_event(event, first) == SUCCESS
     for waiting in (second, third):
-        assert rt.on("aclrtStreamWaitEvent", waiting, event) == SUCCESS
-    assert rt.on("aclrtResetEvent", event, second) == SUCCESS
-    assert rt.lib.aclrtSynchronizeDevice() == SUCCESS
-    assert rt.on("aclrtDestroyEvent", event) == SUCCESS
-    for stream in (first, second, third):
-        assert rt.on("aclrtDestroyStream", stream) == SUCCESS
+        assert acl.rt.stream_wait_event(waiting, event) == SUCCESS
+    assert acl.rt.reset_event(event, second) == SUCCESS
+    assert acl.rt.synchronize_device() == SUCCESS
 
 
-def test_the_default_stream_is_0(rt: Rt) -> None:
-    event, _ = rt.create_event()
-    assert rt.on("aclrtRecordEvent", event, 0) == SUCCESS
-    assert rt.on("aclrtSynchronizeStream", 0) == SUCCESS
-    assert rt.query_event(event) == (COMPLETE, SUCCESS)
-    assert rt.on("aclrtDestroyEvent", event) == SUCCESS
+def test_the_default_stream_is_0(create: Callable[..., int]) -> None:
+    event = create("event")
+    assert acl.rt.record_event(event, 0) == SUCCESS
+    assert acl.rt.stream_wait_event(0, event) == SUCCESS
+    assert acl.rt.synchronize_stream(0) == SUCCESS
+    assert acl.rt.query_event(event) == (COMPLETE, SUCCESS)
 
 
-def test_callbacks_run_on_the_thread_that_was_subscribed(rt: Rt, device: Any) -> None:
-    stream, _ = rt.create_stream()
-    subscribed, finished = threading.Event(), threading.Event()
+class ReportThread:
+    """A thread that processes reports, started by `acl.util` or by `threading`."""
+
+    def __init__(self, context: int, by: str) -> None:
+        self.is_ready, self.ends = threading.Event(), threading.Event()
+        self.codes: set[int] = set()
+        self.thread = None
+        if by == "threading":
+            self.thread = threading.Thread(target=self.run, args=([context],))
+            self.thread.start()
+            self.id = self.thread.ident
+        else:
+            self.id, ret = acl.util.start_thread(self.run, [context])
+            assert ret == 0
+        self.is_ready.wait()
+
+    def run(self, args: list[int]) -> None:
+        assert acl.rt.set_context(args[0]) == SUCCESS
+        self.is_ready.set()
+        while not self.ends.is_set():
+            self.codes.add(acl.rt.process_report(100))
+
+    def stop(self) -> None:
+        if self.ends.is_set():
+            return
+        self.ends.set()
+        if self.thread is None:
+            assert acl.util.stop_thread(self.id) == 0
+        else:
+            self.thread.join()
+
+
+@pytest.fixture(params=["acl.util", "threading"])
+def reports(request: pytest.FixtureRequest, context: int) -> Iterator[ReportThread]:
+    thread = ReportThread(context, request.param)
+    yield thread
+    thread.stop()
+
+
+def test_callbacks_run_on_the_thread_that_was_subscribed(create: Callable[..., int], reports: ReportThread) -> None:
+    stream = create("stream")
     ran: list[tuple[str, int]] = []
-    codes: list[int] = []
 
-    def process() -> None:
-        device.set_current()
-        subscribed.set()
-        while not finished.is_set():
-            codes.append(rt.lib.aclrtProcessReport(100))
-
-    def note(user_data: list[Any]) -> None:
+    def note(user_data: list[str]) -> None:
         ran.append((user_data[0], threading.get_ident()))
 
-    thread = threading.Thread(target=process)
-    thread.start()
-    subscribed.wait()
-    assert thread.ident is not None
-    assert rt.lib.aclrtSubscribeReport(thread.ident, rt.handle(stream)) == SUCCESS
+    assert acl.rt.subscribe_report(reports.id, stream) == SUCCESS
     for name in ("first", "second"):
-        assert rt.launch_callback(note, [name], BLOCK, stream) == SUCCESS
-    assert rt.on("aclrtSynchronizeStream", stream) == SUCCESS
-    assert ran == [("first", thread.ident), ("second", thread.ident)]
-    assert rt.lib.aclrtUnSubscribeReport(thread.ident, rt.handle(stream)) == SUCCESS
-    assert rt.launch_callback(note, ["third"], NO_BLOCK, stream) == 107015
-    finished.set()
-    thread.join()
-    assert SUCCESS in codes
-    assert set(codes) <= {SUCCESS, 107012, 507012}  # before and after the subscription, and nothing arrived
-    assert rt.on("aclrtDestroyStream", stream) == SUCCESS
+        assert acl.rt.launch_callback(note, [name], BLOCK, stream) == SUCCESS
+    assert acl.rt.synchronize_stream(stream) == SUCCESS
+    assert ran == [("first", reports.id), ("second", reports.id)]
+    assert acl.rt.unsubscribe_report(reports.id, stream) == SUCCESS
+    assert acl.rt.launch_callback(note, ["third"], NO_BLOCK, stream) == 107015
+    reports.stop()
+    assert SUCCESS in reports.codes
+    assert reports.codes <= {SUCCESS, 107012, 507012}  # before and after the subscription, and nothing arrived
 
 
-def test_the_exception_callback_is_set_and_cleared(rt: Rt, backend: str) -> None:
-    seen: list[tuple[int, int, int]] = []
-    names = ("Task", "Stream", "Thread")
+def test_two_streams_are_ordered_by_an_event_and_share_a_thread(
+    create: Callable[..., int], reports: ReportThread
+) -> None:
+    a, b = create("stream"), create("stream")
+    start, end, between = create("event"), create("event"), create("event_with_flag", STREAM_SYNC)
+    order: list[str] = []
+    goes_on = threading.Event()
 
-    def callback(info: Any) -> None:
-        seen.append(tuple(getattr(rt.lib, f"aclrtGet{name}IdFromExceptionInfo")(info) for name in names))
+    def first(user_data: list[Any]) -> None:
+        goes_on.wait()
+        user_data[0].append("a")
 
-    kept = rt.ffi.callback("void(aclrtExceptionInfo *)", callback)
-    assert rt.lib.aclrtSetExceptionInfoCallback(kept) == SUCCESS
-    stream, _ = rt.create_stream()
-    if backend == "sim":
-        from ascend_rt import sim
+    for stream in (a, b):
+        assert acl.rt.subscribe_report(reports.id, stream) == SUCCESS
+    assert acl.rt.record_event(start, a) == SUCCESS
+    assert acl.rt.launch_callback(first, [order], BLOCK, a) == SUCCESS
+    assert acl.rt.record_event(between, a) == SUCCESS
+    assert acl.rt.stream_wait_event(b, between) == SUCCESS
+    assert acl.rt.launch_callback(lambda user_data: user_data[0].append("b"), [order], BLOCK, b) == SUCCESS
+    assert acl.rt.record_event(end, b) == SUCCESS
+    assert acl.rt.query_event(end) == (1, SUCCESS)
+    goes_on.set()
+    assert acl.rt.synchronize_event(end) == SUCCESS
+    assert acl.rt.synchronize_device() == SUCCESS
+    assert order == ["a", "b"]
+    assert acl.rt.event_elapsed_time(start, end)[1] == SUCCESS
+    assert acl.rt.reset_event(between, b) == SUCCESS
+    assert acl.rt.synchronize_stream(b) == SUCCESS
+    for stream in (a, b):
+        assert acl.rt.unsubscribe_report(reports.id, stream) == SUCCESS
 
-        event, _ = rt.create_event()
+
+def test_without_a_callback_for_exceptions_the_getters_have_no_answer(context: int) -> None:
+    assert acl.rt.set_exception_info_callback(lambda info: None) == SUCCESS
+    assert acl.rt.set_exception_info_callback() == SUCCESS
+    names = ("task_id", "stream_id", "thread_id", "device_id", "error_code")
+    assert {getattr(acl.rt, f"get_{name}_from_exception_info")(0) for name in names} == {0xFFFFFFFF}
+
+
+@pytest.mark.simulator("only the simulator fails on demand")
+def test_the_exception_callback_is_told_everything(create: Callable[..., int], lib: Any, ffi: Any) -> None:
+    seen: list[dict[str, int]] = []
+
+    def callback(info: int) -> None:
+        seen.append(
+            {
+                "task": acl.rt.get_task_id_from_exception_info(info),
+                "stream": acl.rt.get_stream_id_from_exception_info(info),
+                "thread": acl.rt.get_thread_id_from_exception_info(info),
+                "device": acl.rt.get_device_id_from_exception_info(info),
+                "code": acl.rt.get_error_code_from_exception_info(info),
+            }
+        )
+
+    assert acl.rt.set_exception_info_callback(callback) == SUCCESS
+    stream, event = create("stream"), create("event")
+    number, ret = acl.rt.stream_get_id(stream)
+    assert ret == SUCCESS
+    expected = {"stream": number, "thread": threading.get_native_id(), "device": 0, "code": 507015}
+    for task in (1, 2):
         with sim.faults():
-            assert rt.lib.aclsimFailTask(rt.handle(stream), 1, 507015) == SUCCESS
-            assert rt.on("aclrtRecordEvent", event, stream) == SUCCESS
-            assert rt.on("aclrtSynchronizeStream", stream) == 507015
-        number = rt.out("int32_t *", rt.lib.aclrtStreamGetId, rt.handle(stream))[0]
-        assert seen == [(1, number, threading.get_native_id())]
-        assert rt.on("aclrtDestroyEvent", event) == SUCCESS
-    assert rt.lib.aclrtSetExceptionInfoCallback(rt.ffi.NULL) == SUCCESS
-    assert [getattr(rt.lib, f"aclrtGet{name}IdFromExceptionInfo")(rt.ffi.NULL) for name in names] == [0xFFFFFFFF] * 3
-    assert rt.on("aclrtDestroyStream", stream) == SUCCESS
+            assert lib.aclsimFailTask(ffi.cast("void *", stream), 1, 507015) == SUCCESS
+            assert acl.rt.record_event(event, stream) == SUCCESS
+            assert acl.rt.synchronize_stream(stream) == 507015
+        assert seen.pop() == {"task": task, **expected}
+        assert seen == []
+    assert acl.rt.set_exception_info_callback(None) == SUCCESS
+    with sim.faults():
+        assert lib.aclsimFailTask(ffi.cast("void *", stream), 1, 507015) == SUCCESS
+        assert acl.rt.record_event(event, stream) == SUCCESS
+        assert acl.rt.synchronize_stream(stream) == 507015
+    assert seen == []

@@ -35,7 +35,7 @@ def test_c_has_what_the_list_says(load: Any) -> None:
     assert ids_in_c() == load("ids").ids_of("c")
 
 
-@pytest.mark.parametrize("layer", ["raw", "facade"])
+@pytest.mark.parametrize("layer", ["raw", "facade", "pyacl"])
 def test_python_has_what_the_list_says(load: Any, layer: str) -> None:
     assert list(load(f"bench_{layer}").BENCHMARKS) == load("ids").ids_of(layer)
 
@@ -58,8 +58,9 @@ def run(*command: str, directory: Path) -> subprocess.CompletedProcess[str]:
 
 # Run in a process of its own: the raw layer initialises the runtime itself.
 AUDIT = """
-import json, sys
+import json, re, sys
 from importlib import import_module
+from ascend_rt import pyacl
 from ascend_rt._driver import lib, library
 
 library()
@@ -81,6 +82,10 @@ for name, helper in (
     ("aclrtSynchronizeStream", "ascend_rt_synchronize_stream"),
 ):
     setattr(lib, helper, recorded(name, getattr(lib, helper)))
+# pyACL calls the library past lib; each of its functions names the C function that it calls.
+for name, function in vars(pyacl.rt).items():
+    if c_name := re.search("aclrt[A-Z][A-Za-z0-9]+", function.__doc__ or ""):
+        setattr(pyacl.rt, name, recorded(c_name[0], function))
 found = {}
 for name in sys.argv[2:]:
     with import_module(sys.argv[1]).BENCHMARKS[name]() as timed:
@@ -91,7 +96,7 @@ print(json.dumps(found))
 """
 
 
-@pytest.mark.parametrize("layer", ["raw", "facade"])
+@pytest.mark.parametrize("layer", ["raw", "facade", "pyacl"])
 def test_an_iteration_makes_the_calls_that_the_list_says(
     load: Any, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch, layer: str
 ) -> None:

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Python executes at its start below ``ascend-rt run``, which puts this directory on ``PYTHONPATH``.
+
+It makes ``import acl`` work in the script and in the processes that the script starts, and leaves no other trace: the
+module path is what it would be, and another ``sitecustomize`` is executed as well.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from importlib.machinery import SourceFileLoader
+from types import ModuleType
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _install_finder() -> None:
+    # Under its name in the package, without importing the package, which takes longer than Python's start.
+    loader = SourceFileLoader("ascend_rt._acl_finder", os.path.join(_HERE, os.pardir, "_acl_finder.py"))
+    finder = sys.modules[loader.name] = ModuleType(loader.name)
+    loader.exec_module(finder)
+    finder.install_acl(os.environ["ASCEND_RT_PYACL"])
+
+
+def _execute_the_next() -> None:
+    this = sys.modules.pop("sitecustomize")
+    try:
+        import_module("sitecustomize")
+    except ImportError as error:
+        if error.name != "sitecustomize":
+            raise
+    finally:
+        sys.modules.setdefault("sitecustomize", this)
+
+
+sys.path[:] = [entry for entry in sys.path if entry != _HERE]
+if os.environ.get("ASCEND_RT_PYACL") in ("auto", "ours"):
+    _install_finder()
+_execute_the_next()

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Allocators of pyACL: four functions and a number that is handed to them, set in a descriptor one by one.
+
+The runtime calls the C functions of :mod:`ascend_rt.allocator`, for which a block is the address of its memory. Here a
+block is what the program's function returns, so its address is asked for as soon as it is allocated, and the block is
+looked up by it when it is freed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ascend_rt.allocator  # noqa: F401  (defines what the C functions call)
+from ascend_rt._driver import ffi, lib
+from ascend_rt.pyacl._raw import call, create, pointer
+
+
+class _Allocator:
+    """What a descriptor says; its handle is what the runtime has."""
+
+    def __init__(self) -> None:
+        self.handle = ffi.new_handle(self)
+        self.number = 0
+        self.allocate: Callable[[int, int], Any] = _not_set
+        self.allocate_near: Callable[[int, int, int], Any] = _not_set
+        self.free: Callable[[int, Any], object] = _not_set
+        self.address_of: Callable[[Any], int] = _not_set
+        self._blocks: dict[int, Any] = {}  # by address
+
+    def _allocate(self, nbytes: int, near: int | None) -> int:
+        block = self.allocate(self.number, nbytes) if near is None else self.allocate_near(self.number, nbytes, near)
+        memory = self.address_of(block) if block else 0
+        if memory:
+            self._blocks[memory] = block
+            _in_use.add(self)
+        return memory
+
+    def _free(self, memory: int) -> None:
+        block = self._blocks.pop(memory)
+        if not self._blocks:
+            _in_use.discard(self)
+        self.free(self.number, block)
+
+
+def _not_set(*arguments: object) -> Any:
+    raise RuntimeError("the function was not set in the descriptor of the allocator")
+
+
+# What the runtime may call: through a descriptor, for a stream, and to free blocks that it still has.
+_descriptors: dict[int, _Allocator] = {}
+_streams: dict[int, _Allocator] = {}
+_in_use: set[_Allocator] = set()
+
+
+def allocator_create_desc() -> int:
+    desc = create("aclrtAllocatorCreateDesc")
+    if desc:
+        _descriptors[desc] = _Allocator()
+    return desc
+
+
+def allocator_destroy_desc(desc: int) -> int:
+    ret = call("aclrtAllocatorDestroyDesc", pointer(desc))
+    if not ret:
+        _descriptors.pop(desc, None)
+    return ret
+
+
+def _set(function: str, entry: Any, desc: int, attribute: str, value: object) -> int:
+    ret = call(function, pointer(desc), entry)
+    if not ret and desc in _descriptors:
+        setattr(_descriptors[desc], attribute, value)
+    return ret
+
+
+def allocator_set_obj_to_desc(desc: int, allocator: int) -> int:
+    handle = _descriptors[desc].handle if desc in _descriptors else ffi.NULL
+    return _set("aclrtAllocatorSetObjToDesc", handle, desc, "number", allocator)
+
+
+def allocator_set_alloc_func_to_desc(desc: int, fn: Callable[[int, int], int]) -> int:
+    return _set("aclrtAllocatorSetAllocFuncToDesc", lib.ascend_rt_allocate_entry, desc, "allocate", fn)
+
+
+def allocator_set_free_func_to_desc(desc: int, fn: Callable[[int, int], object]) -> int:
+    return _set("aclrtAllocatorSetFreeFuncToDesc", lib.ascend_rt_free_entry, desc, "free", fn)
+
+
+def allocator_set_alloc_advise_func_to_desc(desc: int, fn: Callable[[int, int, int], int]) -> int:
+    entry = lib.ascend_rt_allocate_near_entry
+    return _set("aclrtAllocatorSetAllocAdviseFuncToDesc", entry, desc, "allocate_near", fn)
+
+
+def allocator_set_get_addr_from_block_func_to_desc(desc: int, fn: Callable[[int], int]) -> int:
+    entry = lib.ascend_rt_address_entry
+    return _set("aclrtAllocatorSetGetAddrFromBlockFuncToDesc", entry, desc, "address_of", fn)
+
+
+def allocator_register(stream: int, desc: int) -> int:
+    ret = call("aclrtAllocatorRegister", pointer(stream), pointer(desc))
+    if not ret and desc in _descriptors:
+        _streams[stream] = _descriptors[desc]
+    return ret
+
+
+def allocator_unregister(stream: int) -> int:
+    ret = call("aclrtAllocatorUnregister", pointer(stream))
+    if not ret:
+        _streams.pop(stream, None)
+    return ret

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The module ``ascend_rt.pyacl``: its functions are complete and documented, and load the library when called."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import inspect
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ascend_rt import pyacl as acl
+
+ROOT = Path(__file__).resolve().parents[3]
+SIGNATURES = json.loads((ROOT / "tests" / "data" / "pyacl" / "signatures.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="session")
+def table() -> Any:
+    """Return the functions as the build reads them; the source tree is not on the path."""
+    sys.path.append(str(ROOT))
+    try:
+        yield importlib.import_module("build_pyacl").entries()
+    finally:
+        sys.path.remove(str(ROOT))
+
+
+def function_of(full_name: str) -> Any:
+    found: Any = acl
+    for part in full_name.split(".")[1:]:
+        found = getattr(found, part)
+    return found
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_a_function_is_there_with_its_number_of_parameters(name: str) -> None:
+    function = function_of(name)
+    letters = SIGNATURES[name].replace("|", "")
+
+    assert type(function).__name__ == "builtin_function_or_method"
+    assert len(inspect.signature(function).parameters) == len(letters)
+    assert function.__doc__
+
+
+def test_acl_rt_has_190_functions() -> None:
+    assert len([name for name in dir(acl.rt) if not name.startswith("_")]) == 190
+
+
+def test_the_formats_are_those_of_the_vendors_extension(table: Any) -> None:
+    # k and K are the same where long has 64 bits.
+    formats = {
+        entry.full_name: "".join("|" * bool(value.default) + value.letter for value in entry.parameters)
+        for entry in table
+    }
+
+    assert {name: text.replace("K", "k") for name, text in formats.items()} == {
+        name: text.replace("K", "k") for name, text in SIGNATURES.items()
+    }
+
+
+@pytest.mark.parametrize("home", ["structures", "allocators", "profiling", "conversions", "threads"])
+def test_a_function_written_in_python_takes_what_the_table_says(home: str, table: Any) -> None:
+    module = importlib.import_module(f"ascend_rt.pyacl._{home}")
+    entries = [entry for entry in table if entry.home == home]
+
+    assert entries
+    for entry in entries:
+        assert len(inspect.signature(getattr(module, entry.name)).parameters) == len(entry.parameters), entry.name
+
+
+def test_the_stubs_have_every_function(table: Any) -> None:
+    for module in ("__init__", "rt", "prof", "util"):
+        text = Path(acl.__file__).with_name(f"{module}.pyi").read_text(encoding="utf-8")
+        defined = {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+        wanted = {entry.name for entry in table if (entry.module or "__init__") == module}
+        assert defined == wanted
+
+
+def run(script: str, directory: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", f"import ascend_rt.pyacl as acl\n{script}"]
+    variables = {**os.environ, **environment}
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=directory, env=variables)
+
+
+def test_import_loads_no_library_and_a_call_says_which_is_missing(tmp_path: Path) -> None:
+    missing = {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": str(tmp_path / "libascendcl.so")}
+    imported = run("dir(acl.rt)", tmp_path, **missing)
+    called = run("acl.init()", tmp_path, **missing)
+
+    assert imported.returncode == 0, imported.stderr
+    assert called.returncode != 0
+    assert "LibraryError" in called.stderr
+    assert str(tmp_path) in called.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda: acl.rt.synchronize_stream(1.0), "acl.rt.synchronize_stream args parse failed"),
+        (
+            lambda: acl.rt.synchronize_stream(type("I", (), {"__index__": lambda self: 0})()),
+            "acl.rt.synchronize_stream",
+        ),
+        (lambda: acl.rt.get_event_id("x"), "argument 1 must be int, not str"),
+        (lambda: acl.rt.create_event(stream=0), "create_event() takes no keyword arguments"),
+        (lambda: acl.rt.launch_callback(None, [], 1, 0), "acl.rt.launch_callback args parse failed"),
+    ],
+)
+def test_wrong_arguments_are_type_errors(call: Callable[[], object], error: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert str(caught.value).startswith(error)
+
+
+def test_integers_with_an_index_are_taken_where_c_takes_an_int() -> None:
+    index = type("Index", (), {"__index__": lambda self: 27})()
+
+    assert acl.data_type_size(index) == 2
+
+
+def test_bytes_are_copied_from_an_address_that_is_there() -> None:
+    data = b"content"
+
+    assert acl.util.ptr_to_bytes(acl.util.bytes_to_ptr(data), len(data)) == data
+    for pointer, size in ((0, 1), (acl.util.bytes_to_ptr(data), -1)):
+        with pytest.raises(ValueError, match="convert c pointer to bytes failed"):
+            acl.util.ptr_to_bytes(pointer, size)
