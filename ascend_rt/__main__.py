@@ -22,7 +22,8 @@ _USER_ERRORS = (AclError, LibraryError, OSError, ValueError)
 def _demo(arguments: argparse.Namespace) -> int:
     from ascend_rt import demo
 
-    return demo.run(arguments.file, as_json=arguments.json, chunk_bytes=arguments.chunk_mib << 20)
+    chunk_bytes = arguments.chunk_mib << 20
+    return demo.run(arguments.file, as_json=arguments.json, chunk_bytes=chunk_bytes, trace=arguments.trace)
 
 
 def _info(arguments: argparse.Namespace) -> int:
@@ -73,8 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     demo = commands.add_parser("demo", parents=[backend, as_json], help="stream a file through a device and back")
-    demo.add_argument("file", nargs="?", default=sys.executable, help="any file (default: the Python interpreter)")
+    demo.add_argument("file", nargs="?", help="any file (default: 256 MiB of random bytes)")
     demo.add_argument("--chunk-mib", type=_chunk, default=4, metavar="N", help="bytes per copy, in MiB (default: 4)")
+    demo.add_argument("--trace", metavar="OUT.json", help="write the times of all copies for Perfetto")
     demo.set_defaults(run=_demo)
 
     info = commands.add_parser("info", parents=[backend, as_json], help="tell what a bug report needs to tell")

@@ -1,30 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ascend-rt demo``: a file travels through a device on two streams, and comes back the same.
+"""``ascend-rt demo``: bytes travel through a device on two streams, and come back the same.
 
-Two slots, used in turn, make it a pipeline; each has pinned memory of the host and memory of the device:
+Slots, used in turn, make it a pipeline; each has pinned memory of the host and memory of the device:
 
     stream A: host -> device, record          (and, one chunk later) wait, device -> host
     stream B:                         wait, device -> device, record
 
-While the device works on one slot the host reads the file into the other and compares what came back from it.
+While the device works on some slots the host fills another one and compares what came back from it. For comparison,
+the same is then done one step after the other.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import statistics
+import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ascend_rt import timeline
 from ascend_rt._driver import library
 from ascend_rt.device import Device
-from ascend_rt.errors import AclError, TaskFailed, Timeout
+from ascend_rt.errors import AclError, AclWarning, TaskFailed, Timeout
 from ascend_rt.event import Event
 from ascend_rt.memory import Buffer, PinnedBuffer
 from ascend_rt.stream import Stream
@@ -32,10 +37,30 @@ from ascend_rt.transfer import copy_async
 
 STAGES = ("host to device", "device to device", "device to host")
 
-_SLOTS = 2
+_SLOTS = 3
 _LATENCY_ROUNDS = 2000
 _LOOK_MS = 100  # how often a wait looks for tasks that have failed
-_LONG_FILE = 256 << 20  # from here on a progress bar is worth it
+_DEFAULT_BYTES = 256 << 20
+_COMPARED_BYTES = 64 << 20  # how much of it goes one step after the other, too
+_LONG = 64 << 20  # from here on a progress bar is worth it
+_RANDOM_BLOCK = (4 << 20) - 1  # chunks begin at different places of it
+_DRAWN_CHUNKS = 8
+
+
+class _RandomBytes(io.RawIOBase):
+    """What the demo sends if no file is named: a block of random bytes, again and again."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+        self._block = np.frombuffer(np.random.default_rng().bytes(_RANDOM_BLOCK), np.uint8)
+
+    def readinto(self, buffer: Any) -> int:
+        count = min(len(buffer), self._left)
+        for begin in range(0, count, _RANDOM_BLOCK):
+            part = buffer[begin : min(begin + _RANDOM_BLOCK, count)]
+            part[:] = self._block[: len(part)]
+        self._left -= count
+        return count
 
 
 @dataclass
@@ -51,6 +76,8 @@ class Report:
     bytes: int
     chunks: int
     seconds: float
+    seconds_per_gb: float = 0.0
+    seconds_per_gb_one_by_one: float = 0.0
     stage_ms: dict[str, float] = field(default_factory=dict)
     latency_us: dict[str, dict[str, float]] = field(default_factory=dict)
     first_difference: int | None = None
@@ -63,20 +90,23 @@ class _Stage:
     def __init__(self) -> None:
         self._begin = Event(timing=True)
         self.done = Event(timing=True)
-        self.total_ms = 0.0
-        self._is_counted = True
 
     def copy(self, dst: Any, src: Any, stream: Stream) -> None:
         self._begin.record(stream)
         copy_async(dst, src, stream)
         self.done.record(stream)
-        self._is_counted = False
 
-    def count(self) -> None:
-        """Add the time of the newest copy; its end must have been synchronized."""
-        if not self._is_counted:
-            self.total_ms += self._begin.elapsed_time(self.done)
-            self._is_counted = True
+    def span(self, origin: Event) -> tuple[float, float]:
+        """Return begin and end of the newest copy, in milliseconds; the end must have been synchronized."""
+        return origin.elapsed_time(self._begin), origin.elapsed_time(self.done)
+
+
+class _Pipeline(NamedTuple):
+    """Two streams, and the event at which the time of the pipeline begins."""
+
+    a: Stream
+    b: Stream
+    origin: Event
 
 
 class _Slot:
@@ -89,33 +119,32 @@ class _Slot:
         self.offset = 0
         self.nbytes = 0  # 0: nothing is on its way
 
-    def read(self, file: BinaryIO, offset: int) -> int:
+    def fill(self, source: io.RawIOBase, offset: int) -> int:
         self.offset = offset
-        self.nbytes = file.readinto(self.sent)  # type: ignore[attr-defined]
+        self.nbytes = source.readinto(memoryview(self.sent)) or 0  # type: ignore[arg-type]
         return self.nbytes
 
-    def send(self, a: Stream, b: Stream) -> None:
+    def send(self, line: _Pipeline) -> None:
         to_device, inside, _ = self.stages
-        to_device.copy(self._arriving, self.sent[: self.nbytes], a)
-        b.wait(to_device.done)
-        inside.copy(self._leaving, self._arriving[: self.nbytes], b)
+        to_device.copy(self._arriving, self.sent[: self.nbytes], line.a)
+        line.b.wait(to_device.done)
+        inside.copy(self._leaving, self._arriving[: self.nbytes], line.b)
 
-    def fetch(self, a: Stream) -> None:
+    def fetch(self, line: _Pipeline) -> None:
         if self.nbytes:
             _, inside, to_host = self.stages
-            a.wait(inside.done)
-            to_host.copy(self.received[: self.nbytes], self._leaving[: self.nbytes], a)
+            line.a.wait(inside.done)
+            to_host.copy(self.received[: self.nbytes], self._leaving[: self.nbytes], line.a)
 
-    def first_difference(self, streams: tuple[Stream, ...]) -> int | None:
-        """Wait for the chunk; return the offset in the file of the first byte that came back wrong."""
-        if not self.nbytes:
-            return None
-        _wait(self.stages[-1].done, streams)
-        _check(streams)
-        for stage in self.stages:
-            stage.count()
+    def wait(self, line: _Pipeline) -> list[timeline.Span]:
+        """Wait for the chunk to come back; return when its copies were made."""
+        _wait(self.stages[-1].done, (line.a, line.b))
+        _check((line.a, line.b))
+        return [timeline.Span(name, *stage.span(line.origin)) for name, stage in zip(STAGES, self.stages, strict=True)]
+
+    def first_difference(self) -> int | None:
+        """Return the offset, among all bytes, of the first one of the chunk that came back wrong."""
         sent, received = self.sent[: self.nbytes], self.received[: self.nbytes]
-        self.nbytes = 0
         if np.array_equal(sent, received):
             return None
         return self.offset + int(np.flatnonzero(sent != received)[0])
@@ -156,17 +185,33 @@ def _streams() -> Iterator[tuple[Stream, Stream]]:
             stream.close(force=True)
 
 
-def run(path: str, *, as_json: bool = False, chunk_bytes: int = 4 << 20) -> int:
-    """Run the demo and print its report; the exit status tells whether the bytes came back the same."""
-    size = _size_of(path)
+def run(path: str | None, *, as_json: bool = False, chunk_bytes: int = 4 << 20, trace: str | None = None) -> int:
+    """Run the demo and print its report; the exit status tells whether the bytes came back the same.
+
+    Parameters
+    ----------
+    path : str or None
+        The file to send; None sends random bytes.
+    as_json : bool, default False
+        Print the report as JSON.
+    chunk_bytes : int, default 4 MiB
+        How much one copy moves.
+    trace : str, optional
+        A file for the times of all copies, in the format of Perfetto and chrome://tracing.
+    """
+    size = _DEFAULT_BYTES if path is None else _size_of(path)
+    chunk_bytes = min(chunk_bytes, size)
     device = Device(0)
-    with device, open(path, "rb", buffering=0) as file:
+    with _without_warning(), device, _open(path, size) as source:
         report = _describe(path, device)
-        with _progress(size, quiet=as_json or size < _LONG_FILE) as advance:
-            _stream_file(file, min(chunk_bytes, size), report, advance)
+        with _progress(size, quiet=as_json or size < _LONG or not sys.stderr.isatty()) as advance:
+            chunks = _stream(source, chunk_bytes, report, advance)
+        report.seconds_per_gb_one_by_one = _measure_one_by_one(chunk_bytes, min(size, _COMPARED_BYTES))
         report.latency_us = measure_latency()
     report.passed = report.first_difference is None and report.bytes == size
-    print(json.dumps(report.__dict__, indent=2) if as_json else _as_text(report, size))
+    if trace is not None:
+        timeline.write(trace, chunks)
+    print(json.dumps(asdict(report), indent=2) if as_json else _as_text(report, size, chunks))
     return 0 if report.passed else 1
 
 
@@ -176,7 +221,7 @@ def _size_of(path: str) -> int:
     try:
         size = os.stat(path).st_size
     except FileNotFoundError:
-        raise FileNotFoundError(f"{path} does not exist; name an existing file, or none for the default") from None
+        raise FileNotFoundError(f"{path} does not exist; name an existing file, or none for random bytes") from None
     if size == 0:
         raise ValueError(f"{path} is empty (or no regular file); name a file with at least one byte")
     if not os.access(path, os.R_OK):
@@ -184,7 +229,20 @@ def _size_of(path: str) -> int:
     return size
 
 
-def _describe(path: str, device: Device) -> Report:
+def _open(path: str | None, size: int) -> io.RawIOBase:
+    return _RandomBytes(size) if path is None else open(path, "rb", buffering=0)
+
+
+@contextmanager
+def _without_warning() -> Iterator[None]:
+    """Load the library without the warning that it is the simulator: the report begins with that."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AclWarning)
+        library()
+    yield
+
+
+def _describe(path: str | None, device: Device) -> Report:
     used = library()
     return Report(
         library_path=used.path,
@@ -192,41 +250,67 @@ def _describe(path: str, device: Device) -> Report:
         reason=used.reason,
         device=f"{device.id} of {Device.count()}",
         product=device.product,
-        file=path,
+        file=path or "random bytes",
         bytes=0,
         chunks=0,
         seconds=0.0,
     )
 
 
-def _stream_file(file: BinaryIO, chunk_bytes: int, report: Report, advance: Callable[[int], None]) -> None:
+def _stream(
+    source: io.RawIOBase, chunk_bytes: int, report: Report, advance: Callable[[int], None]
+) -> list[list[timeline.Span]]:
+    """Send everything; return the times of the copies of each chunk."""
     slots = [_Slot(chunk_bytes) for _ in range(_SLOTS)]
+    chunks: list[list[timeline.Span]] = []
 
-    def finish(slot: _Slot) -> None:
-        nbytes = slot.nbytes
-        difference = slot.first_difference((a, b))
+    def finish(slot: _Slot, line: _Pipeline) -> None:
+        if not slot.nbytes:
+            return
+        chunks.append(slot.wait(line))
+        difference = slot.first_difference()
         if report.first_difference is None:
             report.first_difference = difference
-        report.bytes += nbytes
-        advance(nbytes)
+        report.bytes += slot.nbytes
+        advance(slot.nbytes)
+        slot.nbytes = 0
 
     begin = time.perf_counter()
-    with _streams() as (a, b):
+    with _streams() as (a, b), Event(timing=True) as origin:
+        line = _Pipeline(a, b, a.record(origin))
         offset = 0
         while True:
             slot, previous = slots[report.chunks % _SLOTS], slots[(report.chunks - 1) % _SLOTS]
-            finish(slot)
-            if not slot.read(file, offset):
+            finish(slot, line)
+            if not slot.fill(source, offset):
                 break
-            slot.send(a, b)
-            previous.fetch(a)
+            slot.send(line)
+            previous.fetch(line)
             offset += slot.nbytes
             report.chunks += 1
-        slots[(report.chunks - 1) % _SLOTS].fetch(a)
-        for slot in slots:
-            finish(slot)
+        previous.fetch(line)
+        for slot in slots[report.chunks % _SLOTS :] + slots[: report.chunks % _SLOTS]:
+            finish(slot, line)
     report.seconds = time.perf_counter() - begin
-    report.stage_ms = {name: sum(slot.stages[i].total_ms for slot in slots) for i, name in enumerate(STAGES)}
+    report.seconds_per_gb = report.seconds / report.bytes * 1e9
+    for name in STAGES:
+        report.stage_ms[name] = sum(it.end_ms - it.begin_ms for chunk in chunks for it in chunk if it.stage == name)
+    return chunks
+
+
+def _measure_one_by_one(chunk_bytes: int, size: int) -> float:
+    """Return the seconds per 10 ** 9 bytes if every step waits for the one before."""
+    slot = _Slot(chunk_bytes)
+    source = _RandomBytes(size)
+    begin = time.perf_counter()
+    with _streams() as (a, b), Event(timing=True) as origin:
+        line = _Pipeline(a, b, a.record(origin))
+        while slot.fill(source, 0):
+            slot.send(line)
+            slot.fetch(line)
+            slot.wait(line)
+            slot.first_difference()
+    return (time.perf_counter() - begin) / size * 1e9
 
 
 # --- latency ---------------------------------------------------------------------------------------------------------
@@ -272,16 +356,19 @@ def _progress(size: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
         yield lambda nbytes: bar.advance(task, nbytes)
 
 
-def _as_text(report: Report, size: int) -> str:
+def _as_text(report: Report, size: int, chunks: list[list[timeline.Span]]) -> str:
     rate = report.bytes / report.seconds / 1e6 if report.seconds else 0.0
     backend = {"cann": "the vendor's library", "sim": "the simulator"}[report.backend]
+    gain = report.seconds_per_gb_one_by_one / report.seconds_per_gb
     lines = [
         f"library   {backend}: {report.library_path}",
         f"          {report.reason}",
         f"device    {report.device}, {report.product}",
-        f"file      {report.file}",
+        f"sent      {report.file}",
         f"moved     {report.bytes} bytes in {report.chunks} chunks, {report.seconds:.3f} s, {rate:.0f} MB/s",
         *(f"          {name:<17}{ms:10.3f} ms" for name, ms in report.stage_ms.items()),
+        f"overlap   {gain:.2f} times as fast as one step after the other",
+        *timeline.draw(chunks[:_DRAWN_CHUNKS]),
         "latency   " + " ".join(f"{word:>12}" for word in ("", "median us", "p99 us")),
         *(f"          {name:>12} {t['median']:12.2f} {t['p99']:12.2f}" for name, t in report.latency_us.items()),
     ]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ascend_rt import Stream, demo
+from ascend_rt import demo, timeline
 
 
 def run_demo(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -46,7 +46,8 @@ def test_the_default_file_and_the_text(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     for part in ("library", "device", "moved", "device to device", "median", "PASS"):
         assert part in ended.stdout
-    assert sys.executable in ended.stdout
+    assert "268435456 bytes" in ended.stdout
+    assert ended.stderr == ""
 
 
 def test_a_wrong_byte_is_a_failure_that_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,11 +55,10 @@ def test_a_wrong_byte_is_a_failure_that_says_where(tmp_path: Path, monkeypatch: 
     file.write_bytes(bytes(3 << 20))
 
     class Broken(demo._Slot):
-        def first_difference(self, streams: tuple[Stream, ...]) -> int | None:
-            if self.nbytes and self.offset == 1 << 20:
-                self.stages[-1].done.synchronize()
+        def first_difference(self) -> int | None:
+            if self.offset == 1 << 20:
                 self.received[5] = 99
-            return super().first_difference(streams)
+            return super().first_difference()
 
     monkeypatch.setattr(demo, "_Slot", Broken)
     printed: list[str] = []
@@ -78,6 +78,35 @@ def test_a_task_that_fails_is_named_and_not_waited_for(nth: int, tmp_path: Path)
     assert "507015 ACL_ERROR_RT_AICORE_EXCEPTION" in ended.stderr
     assert "failed: task" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_the_trace_has_every_copy_in_its_order(tmp_path: Path) -> None:
+    file, trace = tmp_path / "any", tmp_path / "trace.json"
+    file.write_bytes(os.urandom(5 << 20))
+    ended = run_demo(str(file), "--backend", "sim", "--chunk-mib", "1", "--trace", str(trace), cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    events = [event for event in json.loads(trace.read_text(encoding="utf-8"))["traceEvents"] if event["ph"] == "X"]
+    for number in range(5):
+        steps = [event for event in events if event["name"] == f"chunk {number}"]
+        assert [step["cat"] for step in steps] == list(demo.STAGES)
+        assert all(step["dur"] >= 0 for step in steps)
+        ends = [step["ts"] + step["dur"] for step in steps]
+        assert all(later["ts"] >= end - 1 for end, later in zip(ends, steps[1:], strict=False))  # a clock of 20 ns
+
+
+def test_the_picture_shows_who_works_when() -> None:
+    chunks = [
+        [timeline.Span("in", 0, 10), timeline.Span("out", 10, 20)],
+        [timeline.Span("in", 10, 20), timeline.Span("out", 20, 64)],
+    ]
+    first, second, ruler = timeline.draw(chunks)
+    assert first.split("|")[1] == "0" * 10 + "1" * 10 + " " * 44
+    assert second.split("|")[1] == " " * 10 + "0" * 10 + "1" * 44
+    assert ruler.endswith("64.0 ms")
+
+
+def test_a_picture_of_one_short_copy() -> None:
+    assert timeline.draw([[timeline.Span("in", 1, 1)]])[0].split("|")[1][0] == "0"
 
 
 def test_bad_files(tmp_path: Path) -> None:
