@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ascend_rt import enums, sim, testing  # noqa: F401  (see __getattr__)
 
-_source_tree.explain_if_uninstalled()
+_source_tree.give_way_to_installed()
 
 from ascend_rt._driver import Library, ffi, lib, library, supports, use  # noqa: E402  (only an installed one has it)
 from ascend_rt.allocator import Allocator, AllocatorStatistics, CachingAllocator  # noqa: E402
