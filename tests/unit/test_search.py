@@ -127,7 +127,7 @@ def combinations() -> Iterator[object]:
         yield pytest.param(name, backend, loaded, marks=marks)
 
 
-@pytest.mark.parametrize(("name", "backend", "loaded"), combinations())
+@pytest.mark.parametrize(("name", "backend", "loaded"), list(combinations()))
 def test_every_combination(run, toolkits, good, sim_path, name: str, backend: str, loaded: str) -> None:
     preloaded = {"nothing": (), "vendor": (str(good),), "simulator": (str(sim_path),)}[loaded]
     variables = {"ASCEND_RT_BACKEND": backend, "ASCEND_RT_PROBE_SECONDS": "0.5" if name == "hang" else "30"}
