@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ascend_rt import enums, sim, testing  # noqa: F401  (see __getattr__)
 
-_source_tree.explain_if_uninstalled()
+_source_tree.give_way_to_installed()
 
 from ascend_rt._acl_finder import install_acl  # noqa: E402  (from here on, only an installed package works)
 from ascend_rt._driver import Library, ffi, lib, library, supports, use  # noqa: E402

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -27,18 +29,20 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 
 def _info(arguments: argparse.Namespace) -> int:
-    from ascend_rt import info
+    from ascend_rt import _terminal, info
 
     collected = info.collect()
-    print(json.dumps(collected, indent=2) if arguments.json else info.as_text(collected))
+    if arguments.json:
+        print(json.dumps(collected, indent=2))
+    else:
+        _terminal.print_facts(info.facts(collected, verbose=arguments.verbose))
     return 1 if "error" in collected else 0
 
 
 def _coverage(arguments: argparse.Namespace) -> int:
     from ascend_rt import coverage
 
-    text = coverage.FORMATS[arguments.format](coverage.rows())
-    print(text.rstrip("\n"))
+    coverage.FORMATS[arguments.format](coverage.rows())
     return 0
 
 
@@ -55,6 +59,13 @@ def _sim_path(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _include_path(arguments: argparse.Namespace) -> int:
+    from ascend_rt import backends
+
+    print(backends.pkg_config_directory() if arguments.pkg_config else backends.include_directory())
+    return 0
+
+
 def _chunk(text: str) -> int:
     size = int(text)
     if not 1 <= size <= 1024:
@@ -62,8 +73,33 @@ def _chunk(text: str) -> int:
     return size
 
 
+# What each command's help ends with.
+_EXAMPLES = {
+    "demo": ("ascend-rt demo", "ascend-rt demo --backend sim --chunk-mib 16 weights.bin"),
+    "info": ("ascend-rt info", "ascend-rt info --backend cann --verbose", "ascend-rt info --json"),
+    "coverage": ("ascend-rt coverage --backend sim", "ascend-rt coverage --format json"),
+    "run": ("ascend-rt run --backend sim train.py --epochs 3", "ascend-rt run -m pytest"),
+    "sim-path": ("LD_LIBRARY_PATH=$(ascend-rt sim-path) ./program",),
+    "include-path": (
+        "cc -I$(ascend-rt include-path) program.c -L$(ascend-rt sim-path) -lascendcl",
+        "PKG_CONFIG_PATH=$(ascend-rt include-path --pkg-config) pkg-config --cflags --libs ascend_rt",
+    ),
+}
+
+
+class _Help(argparse.HelpFormatter):
+    """Keeps the lines of examples apart; other texts are wrapped."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if "\n" in text else super()._fill_text(text, width, indent)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="ascend-rt", description="Python on the CANN runtime, or on its simulator.")
+    parser = argparse.ArgumentParser(
+        prog="ascend-rt",
+        description="Python on the CANN runtime, or on its simulator.",
+        epilog="'ascend-rt COMMAND --help' tells more and gives examples.",
+    )
     parser.add_argument("--version", action="version", version=f"ascend_rt {__version__}")
     backend = argparse.ArgumentParser(add_help=False)
     backend.add_argument(
@@ -71,18 +107,36 @@ def _parser() -> argparse.ArgumentParser:
     )
     as_json = argparse.ArgumentParser(add_help=False)
     as_json.add_argument("--json", action="store_true", help="print JSON")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
-    demo = commands.add_parser("demo", parents=[backend, as_json], help="stream a file through a device and back")
+    demo = commands.add_parser(
+        "demo",
+        parents=[backend, as_json],
+        help="stream bytes through a device and back",
+        description="Stream bytes through a device and back on two streams, compare all of them, and measure.",
+    )
     demo.add_argument("file", nargs="?", help="any file (default: 256 MiB of random bytes)")
     demo.add_argument("--chunk-mib", type=_chunk, default=4, metavar="N", help="bytes per copy, in MiB (default: 4)")
     demo.add_argument("--trace", metavar="OUT.json", help="write the times of all copies for Perfetto")
     demo.set_defaults(run=_demo)
 
-    info = commands.add_parser("info", parents=[backend, as_json], help="tell what a bug report needs to tell")
+    info = commands.add_parser(
+        "info",
+        parents=[backend, as_json],
+        help="tell which library is used, and why",
+        description="Tell which library is used, why, and which devices it has. A bug report needs --verbose or "
+        "--json: files, places that were tried, functions by family, environment.",
+    )
+    info.add_argument("--verbose", action="store_true", help="tell everything")
     info.set_defaults(run=_info)
 
-    coverage = commands.add_parser("coverage", parents=[backend], help="count who has which functions")
+    coverage = commands.add_parser(
+        "coverage",
+        parents=[backend],
+        help="count who has which functions",
+        description="Count, by family, the documented functions that the library, the simulator, the Python classes "
+        "and each product have. JSON and Markdown list every function.",
+    )
     coverage.add_argument("--format", choices=("text", "json", "markdown"), default="text", help="(default: text)")
     coverage.set_defaults(run=_coverage)
 
@@ -103,8 +157,27 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.set_defaults(run=_run)
 
-    sim_path = commands.add_parser("sim-path", help="print the simulator's directory, for LD_LIBRARY_PATH")
+    sim_path = commands.add_parser(
+        "sim-path",
+        help="print the simulator's directory, for LD_LIBRARY_PATH",
+        description="Print the directory of the simulator's libascendcl.so and libacl_rt.so. Programs that link either "
+        "run on the simulator with this directory in LD_LIBRARY_PATH.",
+    )
     sim_path.set_defaults(run=_sim_path, backend=None)
+
+    include_path = commands.add_parser(
+        "include-path",
+        help="print the directory of the C headers",
+        description="Print the directory for the compiler's -I, so that C programs find acl/acl.h.",
+    )
+    include_path.add_argument(
+        "--pkg-config", action="store_true", help="print the directory of ascend_rt.pc, for PKG_CONFIG_PATH"
+    )
+    include_path.set_defaults(run=_include_path, backend=None)
+
+    for name, command in commands.choices.items():
+        command.formatter_class = _Help
+        command.epilog = "\n".join(("examples:", *(f"  {example}" for example in _EXAMPLES[name])))
     return parser
 
 
@@ -120,22 +193,48 @@ def _split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return the exit status: 0 is success, 1 a failure, 2 a wrong command line."""
-    own, program = _split(sys.argv[1:] if arguments is None else arguments)
+    if (
+        sys.stdout is None
+    ):  # started with it closed: the next file that is opened, whatever it is, would be in its place
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (to the end)
+    try:
+        try:
+            return _main(sys.argv[1:] if arguments is None else arguments)
+        finally:
+            sys.stdout.flush()  # at its end the interpreter could not say what went wrong
+    except BrokenPipeError:  # who reads the output has seen enough
+        _give_up_output()
+        return 128 + signal.SIGPIPE
+    except _USER_ERRORS as error:
+        _give_up_output()
+        print(f"ascend-rt: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
+def _main(arguments: Sequence[str]) -> int:
+    own, program = _split(arguments)
     parser = _parser()
     parsed = parser.parse_args(own, argparse.Namespace(program=program))
+    if parsed.command is None:
+        print(parser.format_help(), end="")
+        return 0
     if parsed.command == "run" and not program:
         parser.error("run: name a script, or -m and a module")
     # A path may have bytes that are no text in this locale; what is printed for people shows them escaped.
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    if parsed.backend:
+        use(parsed.backend)
+    return int(parsed.run(parsed))
+
+
+def _give_up_output() -> None:
+    """Let what cannot be written go; the interpreter would try again at its end, and complain."""
     try:
-        if parsed.backend:
-            use(parsed.backend)
-        return int(parsed.run(parsed))
-    except _USER_ERRORS as error:
-        print(f"ascend-rt: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -83,4 +83,4 @@ def _explain(attempts: tuple[Attempt, ...], where_to_look: str) -> str:
     tried = "\n".join(f"  {attempt.path} ({attempt.source}): {attempt.verdict}" for attempt in attempts)
     if not any(attempt.outcome == "refused" for attempt in attempts):
         return f"no CANN installation was found: {where_to_look}; tried:\n{tried}"
-    return f"CANN is installed, but no library of it can be used:\n{tried}\nASCEND_RT_BACKEND=sim uses the simulator."
+    return f"no library of CANN can be used; tried:\n{tried}\nASCEND_RT_BACKEND=sim uses the simulator."

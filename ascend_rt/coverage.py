@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from ascend_rt import _terminal
 from ascend_rt._driver import library, providers
 from ascend_rt._functions import FUNCTIONS, PRODUCTS
 from ascend_rt.backends import sim
 
-_COLUMNS = ("declared", "exported", "simulated", "facade", *PRODUCTS)
+# The columns beside those of the products, their heads where they must fit a terminal, and what they mean.
+_MEANINGS = {
+    "declared": "documented, declared, and callable as ascend_rt.lib.aclX(...)",
+    "exported": "the library in use has them",
+    "simulated": "the simulator does what the runtime does",
+    "facade": "the Python classes use them",
+}
+_SHORT = {"declared": "all", "exported": "here", "simulated": "sim", "facade": "facade"}
+_COLUMNS = (*_MEANINGS, *PRODUCTS)
 
 _INTRODUCTION = """\
 # Coverage
@@ -98,17 +107,12 @@ def as_json(table: Sequence[Row]) -> str:
     return json.dumps(content, indent=1)
 
 
-def as_text(table: Sequence[Row]) -> str:
-    """Return the counts by family as columns."""
-    lines: list[tuple[str, ...]] = [("family", *_COLUMNS)]
-    lines += [(name, *map(str, count.values())) for name, count in by_family(table).items()]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(_aligned(line, widths) for line in lines)
-
-
-def _aligned(line: Sequence[str], widths: Sequence[int]) -> str:
-    first, *others = zip(line, widths, strict=True)
-    return first[0].ljust(first[1]) + "".join(f"  {text:>{width}}" for text, width in others)
+def _print_text(table: Sequence[Row]) -> None:
+    lines = [(name, *map(str, count.values())) for name, count in by_family(table).items()]
+    _terminal.print_table(("family", *_SHORT.values(), *PRODUCTS), lines)
+    for column, short in _SHORT.items():
+        print(f"{short:>6}: {_MEANINGS[column]}")
+    print("The products: those that functions are documented for.")
 
 
 def as_markdown(table: Sequence[Row]) -> str:
@@ -137,4 +141,8 @@ def _markdown_table(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *body))
 
 
-FORMATS = {"text": as_text, "json": as_json, "markdown": as_markdown}
+FORMATS: dict[str, Callable[[Sequence[Row]], None]] = {
+    "text": _print_text,
+    "json": lambda table: print(as_json(table)),
+    "markdown": lambda table: print(as_markdown(table), end=""),
+}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ascend-rt info``: which library is in use, and everything a bug report needs about it."""
+"""``ascend-rt info``: which library is in use, and in detail everything that a bug report needs about it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import groupby
 from typing import Any
 
 from ascend_rt import __version__, _acl_finder
-from ascend_rt._driver import library, providers
+from ascend_rt._driver import library, providers, supports
 from ascend_rt._functions import FUNCTIONS
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError, LibraryError
@@ -46,6 +47,7 @@ def collect() -> dict[str, Any]:
         "api_version": versions.api,
         "driver_version": versions.driver,
         **_of_devices(),
+        "simulated": sum(map(supports, FUNCTIONS)) if loaded.backend == "sim" else None,
         "families": _of_families(),
     }
 
@@ -78,35 +80,31 @@ def _of_families() -> dict[str, Any]:
     return families
 
 
-def as_text(info: dict[str, Any]) -> str:
-    """Return the same for people to read."""
-    return "\n".join(f"{label:<12} {value}" for label, value in _lines(info))
-
-
-def _lines(info: dict[str, Any]) -> Iterator[tuple[str, object]]:
-    yield "ascend_rt", info["package"]
-    yield "Python", info["python"]
-    yield "platform", info["platform"]
-    yield "acl", _acl_in_words(**info["acl"])
-    yield from _lines_of_library(info) if "backend" in info else ()
-    yield from (("tried", f"{a['path']} ({a['source']}): {a['verdict']}") for a in info["tried"])
-    yield from (("environment", f"{name}={value}") for name, value in info["environment"].items())
+def facts(info: dict[str, Any], *, verbose: bool) -> Iterator[tuple[str, str]]:
+    """Yield the same for people to read: label and text, what matters most first."""
     if "error" in info:
         yield "error", info["error"]
+    if "backend" in info:
+        yield from _of_library(info)
+    yield "acl", _acl_in_words(**info["acl"])
+    yield "ascend_rt", info["package"]
+    if verbose:
+        yield from _details(info)
+    else:
+        yield "details", "ascend-rt info --verbose, or --json"
 
 
-def _lines_of_library(info: dict[str, Any]) -> Iterator[tuple[str, object]]:
-    backend = {"cann": "the vendor's library", "sim": "the simulator"}[info["backend"]]
-    yield "library", f"{backend}, {info['reason']}"
-    families = info["families"]
-    providers = (path for family in families.values() for path in family["present"])
-    yield from (("path", path) for path in dict.fromkeys((*info["libraries"], *providers)))
+def _of_library(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "library", {"cann": "the vendor's library", "sim": "the simulator"}[info["backend"]]
+    yield "why", info["reason"]
     yield from ((label, info[key]) for label, key in _LABELS if info[key])
-    yield "devices", len(info["devices"])
-    yield from (("device", _device_in_words(device)) for device in info["devices"])
-    present = sum(sum(family["present"].values()) for family in families.values())
-    yield "functions", f"{present} of {len(FUNCTIONS)}"
-    yield from (("functions", _family_in_words(name, **family)) for name, family in families.items())
+    yield "devices", str(len(info["devices"]))
+    yield from (("", text) for text in _devices_in_words(info["devices"]))
+    if info["simulated"] is None:
+        present = sum(sum(family["present"].values()) for family in info["families"].values())
+        yield "functions", f"the library has {present} of {len(FUNCTIONS)}"
+    else:
+        yield "functions", f"{info['simulated']} of {len(FUNCTIONS)} are simulated"
 
 
 _LABELS = (
@@ -122,11 +120,29 @@ def _acl_in_words(which: str, path: str | None, reason: str) -> str:
     return f"{name}: {reason}"
 
 
+def _details(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "Python", info["python"]
+    yield "platform", info["platform"]
+    families = info.get("families", {})
+    providers = (path for family in families.values() for path in family["present"])
+    yield from (("path", path) for path in dict.fromkeys((*info.get("libraries", ()), *providers)))
+    yield from (("tried", f"{a['path']} ({a['source']}): {a['verdict']}") for a in info["tried"])
+    yield from (("environment", f"{name}={value}") for name, value in info["environment"].items())
+    yield from (("families", _family_in_words(name, **family)) for name, family in families.items())
+
+
+def _devices_in_words(devices: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield what there is to say of the devices, of neighbours that do not differ once."""
+    for text, group in groupby(devices, _device_in_words):
+        ids = [device["id"] for device in group]
+        yield f"{ids[0]}: {text}" if len(ids) == 1 else f"{ids[0]} to {ids[-1]}: {text}"
+
+
 def _device_in_words(device: dict[str, Any]) -> str:
     if "error" in device:
-        return f"{device['id']}: {device['error']}"
+        return str(device["error"])
     free, total = (device[key] / 2**30 for key in ("memory_free", "memory_total"))
-    return f"{device['id']}: {free:.1f} GiB of {total:.1f} GiB free"
+    return f"{free:.1f} GiB of {total:.1f} GiB free"
 
 
 def _family_in_words(name: str, present: dict[str, int], missing: list[str]) -> str:

@@ -28,8 +28,7 @@ from ascend_rt.errors import InvalidArgument, NotSupported
 from ascend_rt.memory import Buffer
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer as HostBuffer
-
+    from ascend_rt.memory import HostMemory
     from ascend_rt.stream import Stream
 
 Type = Any  # a text as above, or what numpy.dtype takes
@@ -140,7 +139,7 @@ class Binary(Resource):
     _what = "kernel binary"
 
     def __init__(
-        self, source: str | os.PathLike[str] | HostBuffer, *, lazy: bool = False, magic: int | None = None
+        self, source: str | os.PathLike[str] | HostMemory, *, lazy: bool = False, magic: int | None = None
     ) -> None:
         _lifecycle.initialize()
         out, chosen = ffi.new("aclrtBinHandle *"), _Options(lazy, magic)

@@ -7,7 +7,7 @@ import threading
 import weakref
 from contextlib import suppress
 from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,11 +22,14 @@ from ascend_rt.errors import ForkedProcess, RuntimeClosed
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from typing_extensions import Buffer as HostBuffer
+    from typing_extensions import Buffer as BufferProtocol
     from typing_extensions import Self
 
     from ascend_rt.device import Device
     from ascend_rt.enums import MemLocationType, MemMallocPolicy
+
+    # That arrays have the buffer protocol, numpy's types say from Python 3.12 on.
+    HostMemory: TypeAlias = BufferProtocol | np.ndarray[Any, np.dtype[Any]]
 
 _HUGE_FIRST = lib.ACL_MEM_MALLOC_HUGE_FIRST
 _ON_DEVICE = (lib.ACL_MEM_LOCATION_TYPE_DEVICE, lib.ACL_MEM_LOCATION_TYPE_MANAGED)
@@ -362,7 +365,7 @@ class RegisteredMemory(Resource):
     _array: Any
     _device: Device
 
-    def __init__(self, array: HostBuffer, *, mapped: bool = False) -> None:
+    def __init__(self, array: HostMemory, *, mapped: bool = False) -> None:
         from ascend_rt.device import Device
 
         _lifecycle.initialize()

@@ -7,7 +7,6 @@ outside, without a change to the program, with ``ASCEND_RT_SIM_FAULTS`` (see ``d
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,14 +17,15 @@ import numpy as np
 
 from ascend_rt import _lifecycle, callback
 from ascend_rt._driver import address, call, check_address, ffi, lib
+from ascend_rt.backends import include_directory
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError
 from ascend_rt.kernel import Parameter, Type, offsets, parameter
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer as HostBuffer
     from typing_extensions import Self
 
+    from ascend_rt.memory import HostMemory
     from ascend_rt.stream import Stream
 
 Resource = Literal["streams", "events", "notifies", "memory"]
@@ -52,10 +52,8 @@ def info() -> Info:
 
 
 def include_path() -> str:
-    """Return the directory of ``aclsim_kernel.h``, for shared objects with kernels: ``cc -shared -fPIC -I…``."""
-    from ascend_rt.backends import abi
-
-    return os.path.dirname(os.path.abspath(abi.__file__))
+    """Return the directory for ``-I``, for shared objects with kernels, which include ``acl/aclsim_kernel.h``."""
+    return include_directory()
 
 
 def check_reports() -> int:
@@ -183,7 +181,7 @@ def run_operator(stream: Stream | None, nbytes: int) -> None:
     call("aclsimRunOperator", _handle(stream), nbytes)
 
 
-def register_symbol(symbol: int, content: HostBuffer) -> None:
+def register_symbol(symbol: int, content: HostMemory) -> None:
     """Make an address of the host the symbol of a variable in device memory (``aclsimRegisterSymbol``).
 
     That is what loading a program with such a variable does. Each device gets its own, with this content at first.

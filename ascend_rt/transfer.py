@@ -17,9 +17,9 @@ from ascend_rt.stream import Stream
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from typing_extensions import Buffer as HostBuffer
+    from ascend_rt.memory import HostMemory
 
-    Operand: TypeAlias = "Buffer | HostBuffer"
+    Operand: TypeAlias = Buffer | HostMemory
 
 _BYTES = ffi.typeof("char[]")
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can stand behind the table of functions: the vendor's library (``cann``) and the simulator (``sim``)."""
 
+import os
+
 # What a user may ask for; "auto" is the vendor's library where CANN is installed, and else the simulator.
 BACKENDS = ("auto", "cann", "sim")
 
@@ -9,3 +11,24 @@ def check_backend(backend: str, source: str) -> None:
     """Raise ValueError if there is no such backend; ``source`` tells where the name comes from."""
     if backend not in BACKENDS:
         raise ValueError(f"{source}: unknown backend {backend!r}; it is one of {', '.join(BACKENDS)}")
+
+
+_PLACE = os.path.dirname(os.path.realpath(__file__))
+
+
+def include_directory() -> str:
+    """Return the directory for a C compiler's ``-I``, so that it finds ``acl/acl.h``."""
+    return os.path.join(_PLACE, "include")
+
+
+def pkg_config_directory() -> str:
+    """Return the directory for ``PKG_CONFIG_PATH``, so that pkg-config finds ``ascend_rt``.
+
+    Raises
+    ------
+    FileNotFoundError
+        The install is an editable one, whose library is somewhere else.
+    """
+    if not os.path.isdir(os.path.join(_PLACE, "sim", "lib")):
+        raise FileNotFoundError(f"{_PLACE}: an editable install has no file for pkg-config; run 'pip install .'")
+    return os.path.join(_PLACE, "pkgconfig")

@@ -27,12 +27,21 @@ ROOT = HERE.parent
 def pytest_addoption(parser: pytest.Parser) -> None:
     help_text = "the library under test: the simulator (default) or the vendor's"
     parser.addoption("--backend", choices=("sim", "cann"), default="sim", help=help_text)
+    parser.addoption("--full", action="store_true", help="also run what is marked full, as CI does")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     # In the environment too: programs that tests start have the same library under test.
     os.environ["ASCEND_RT_BACKEND"] = config.getoption("--backend")
     config.addinivalue_line("markers", "simulator(reason): skip the test if the library under test is the vendor's")
+    config.addinivalue_line("markers", "full: one more combination of what other tests cover; run with --full")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--full"):
+        left_out = [item for item in items if item.get_closest_marker("full")]
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
+        config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -116,8 +125,7 @@ started: set[int] = set()  # their ids, in the present test
 
 _START = """
 import json, os, sys, threading
-from ascend_rt import _driver
-lib, ffi = _driver.lib, _driver.ffi
+from support.raw import ffi, lib
 
 def told(value):
     sys.stdout.write(json.dumps(value))

@@ -3,7 +3,7 @@
  * Every exported function with the signature of aclsimHostKernel is a kernel of that name. It is called once for each
  * block, blocks run at the same time on several threads, and all of them see the same arguments and the same workspace:
  *
- *     #include "aclsim_kernel.h"
+ *     #include "acl/aclsim_kernel.h"
  *
  *     typedef struct { const float *x, *y; float *sum; uint32_t count; } Arguments;
  *
@@ -14,7 +14,7 @@
  *     ACLSIM_PARAMETERS(add_custom, 8, 8, 8, 4)
  *     ACLSIM_WORKSPACE(add_custom, 4096)
  *
- * Build: cc -shared -fPIC -O2 add_custom.c -o add_custom.so */
+ * Build: cc -shared -fPIC -O2 -I$(ascend-rt include-path) add_custom.c -o add_custom.so */
 #pragma once
 
 #include <stdint.h>

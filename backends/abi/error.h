@@ -44,9 +44,9 @@
 #define ACL_ERROR_KERNEL_ALREADY_REGISTERED 100031 /* kernel registered twice */
 #define ACL_ERROR_INVALID_QUEUE_ID 100032 /* there is no such queue | use the id that acltdtCreateQueue gave, before it is destroyed */
 #define ACL_ERROR_REPEAT_SUBSCRIBE 100033 /* the stream is subscribed already | unsubscribe it first */
-#define ACL_ERROR_STREAM_NOT_SUBSCRIBE 100034 /* stream not subscribed */
-#define ACL_ERROR_THREAD_NOT_SUBSCRIBE 100035 /* thread not subscribed */
-#define ACL_ERROR_WAIT_CALLBACK_TIMEOUT 100036 /* callback wait timed out */
+#define ACL_ERROR_STREAM_NOT_SUBSCRIBE 100034 /* the stream is not subscribed | call aclrtSubscribeReport for it first */
+#define ACL_ERROR_THREAD_NOT_SUBSCRIBE 100035 /* the thread is not subscribed | call aclrtSubscribeReport with its id first */
+#define ACL_ERROR_WAIT_CALLBACK_TIMEOUT 100036 /* no callback arrived within the timeout | launch a callback, or wait longer */
 #define ACL_ERROR_REPEAT_FINALIZE 100037 /* aclFinalize was called before | call aclFinalize once, after the last aclInit */
 #define ACL_ERROR_NOT_STATIC_AIPP 100038 /* no static AIPP */
 #define ACL_ERROR_COMPILING_STUB_MODE 100039 /* a link-time stub library was loaded | remove devlib directories from LD_LIBRARY_PATH; load the library of the toolkit's lib64 */
@@ -58,11 +58,11 @@
 #define ACL_ERROR_DUMP_NOT_RUN 100045 /* dumping was not initialised | call aclmdlInitDump first */
 #define ACL_ERROR_PROF_REPEAT_SUBSCRIBE 148046 /* model subscribed twice */
 #define ACL_ERROR_PROF_API_CONFLICT 148047 /* mixed profiling API styles */
-#define ACL_ERROR_INVALID_MAX_OPQUEUE_NUM_CONFIG 148048 /* bad max_opqueue_num */
+#define ACL_ERROR_INVALID_MAX_OPQUEUE_NUM_CONFIG 148048 /* max_opqueue_num is invalid | correct it in the configuration file */
 #define ACL_ERROR_INVALID_OPP_PATH 148049 /* ASCEND_OPP_PATH is missing or wrong | source the toolkit's set_env.sh */
 #define ACL_ERROR_OP_UNSUPPORTED_DYNAMIC 148050 /* op has no dynamic shape */
-#define ACL_ERROR_RELATIVE_RESOURCE_NOT_CLEARED 148051 /* dependent resource still alive */
-#define ACL_ERROR_UNSUPPORTED_JPEG 148052 /* JPEG coding not supported */
+#define ACL_ERROR_RELATIVE_RESOURCE_NOT_CLEARED 148051 /* a resource that depends on this one still exists | destroy that one first */
+#define ACL_ERROR_UNSUPPORTED_JPEG 148052 /* the product does not support JPEG coding of this kind | use another product, or code on the host */
 #define ACL_ERROR_INVALID_BUNDLE_MODEL_ID 148053 /* bad bundle model id */
 
 /* @errors runtime, wrong use: compare the arguments, handles and states with the function's page */
@@ -106,7 +106,7 @@
 #define ACL_ERROR_RT_MODEL_RUNNING 107037 /* the model is still executing | synchronize its stream first */
 #define ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD 107038 /* the capture was begun by another thread | end it on the thread that began it, or begin it in relaxed mode */
 #define ACL_ERROR_RT_INSUFFICIENT_INPUT_ARRAY 107039 /* the array is too small for the result | ask for the number first, then pass an array of that length */
-#define ACL_ERROR_RT_MODEL_UPDATE_FAILED 107040 /* graph cannot be updated now */
+#define ACL_ERROR_RT_MODEL_UPDATE_FAILED 107040 /* the graph cannot be updated now | update it after its capture, while it is not being executed */
 #define ACL_ERROR_RT_SYMBOL_NOT_FOUND 107042 /* the binary has no variable of this name | check the name, and that the program is the one that defines it */
 #define ACL_ERROR_RT_INVALID_SYMBOL 107043 /* the variable is not registered | register it before it is used; use the same host address */
 #define ACL_ERROR_RT_INVALID_DEVICE_FUNCTION 107044 /* the function is not registered | register it before it is used; use the same host address */
@@ -114,13 +114,13 @@
 
 /* @errors graph engine, wrong use: check the model and its inputs */
 #define ACL_ERROR_GE_PARAM_INVALID 145000 /* the graph engine refused an argument */
-#define ACL_ERROR_GE_EXEC_NOT_INIT 145001 /* the graph engine is not initialised */
+#define ACL_ERROR_GE_EXEC_NOT_INIT 145001 /* the graph engine is not initialised | initialise it first */
 #define ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID 145002 /* path of a model is wrong */
 #define ACL_ERROR_GE_EXEC_MODEL_ID_INVALID 145003 /* unknown model id */
 #define ACL_ERROR_GE_EXEC_MODEL_DATA_SIZE_INVALID 145006 /* size of the model data is wrong */
 #define ACL_ERROR_GE_EXEC_MODEL_ADDR_INVALID 145007 /* address of the model data is wrong */
 #define ACL_ERROR_GE_EXEC_MODEL_QUEUE_ID_INVALID 145008 /* unknown queue id of a model */
-#define ACL_ERROR_GE_EXEC_LOAD_MODEL_REPEATED 145009 /* the model is loaded already */
+#define ACL_ERROR_GE_EXEC_LOAD_MODEL_REPEATED 145009 /* the model is loaded already | load it once, or unload it first */
 #define ACL_ERROR_GE_DYNAMIC_INPUT_ADDR_INVALID 145011 /* address of a dynamic input is wrong */
 #define ACL_ERROR_GE_DYNAMIC_INPUT_LENGTH_INVALID 145012 /* length of a dynamic input is wrong */
 #define ACL_ERROR_GE_DYNAMIC_BATCH_SIZE_INVALID 145013 /* dynamic batch size is not one of the model */
@@ -135,17 +135,17 @@
 #define ACL_ERROR_GE_DATATYPE_INVALID 145022 /* data type is wrong */
 
 /* @errors ACL, resources: free what is no longer needed; check what this product and this release support */
-#define ACL_ERROR_BAD_ALLOC 200000 /* host memory allocation failed */
-#define ACL_ERROR_API_NOT_SUPPORT 200001 /* API not supported here */
-#define ACL_ERROR_INVALID_DEVICE 200002 /* bad device */
-#define ACL_ERROR_MEMORY_ADDRESS_UNALIGNED 200003 /* address alignment */
-#define ACL_ERROR_RESOURCE_NOT_MATCH 200004 /* resource mismatch */
-#define ACL_ERROR_INVALID_RESOURCE_HANDLE 200005 /* resource handle dead or in use */
-#define ACL_ERROR_FEATURE_UNSUPPORTED 200006 /* feature not supported */
-#define ACL_ERROR_PROF_MODULES_UNSUPPORTED 200007 /* profiling module not supported */
+#define ACL_ERROR_BAD_ALLOC 200000 /* host memory is exhausted | free memory of the host, or allocate less */
+#define ACL_ERROR_API_NOT_SUPPORT 200001 /* the library does not support the function | `ascend-rt info` tells the library and the product, `ascend-rt coverage` what they have */
+#define ACL_ERROR_INVALID_DEVICE 200002 /* the device cannot be used | use an id below the device count; check ASCEND_RT_VISIBLE_DEVICES */
+#define ACL_ERROR_MEMORY_ADDRESS_UNALIGNED 200003 /* the address is not aligned as this call needs it | see the function's page for the alignment */
+#define ACL_ERROR_RESOURCE_NOT_MATCH 200004 /* the resource does not fit the others | use resources of one device and one context together */
+#define ACL_ERROR_INVALID_RESOURCE_HANDLE 200005 /* the handle is destroyed or in use | do not use an object after it was destroyed, nor destroy it while it is in use */
+#define ACL_ERROR_FEATURE_UNSUPPORTED 200006 /* the feature is not supported | `ascend-rt info` tells the library and the product, `ascend-rt coverage` what they have */
+#define ACL_ERROR_PROF_MODULES_UNSUPPORTED 200007 /* the product cannot profile this module | leave the module out of the configuration of the profile */
 
 /* @errors runtime, resources: free what is no longer needed; check what this product, driver and release support */
-#define ACL_ERROR_RT_FEATURE_NOT_SUPPORT 207000 /* not supported by this product, library or simulator | see `ascend-rt info`; look the function up in the support table */
+#define ACL_ERROR_RT_FEATURE_NOT_SUPPORT 207000 /* not supported by this product, library or simulator | `ascend-rt info` tells the library and the product, `ascend-rt coverage` what they have */
 #define ACL_ERROR_RT_MEMORY_ALLOCATION 207001 /* memory is exhausted | free buffers, or allocate less */
 #define ACL_ERROR_RT_MEMORY_FREE 207002 /* the memory could not be freed | see the runtime's log */
 #define ACL_ERROR_RT_AICORE_OVER_FLOW 207003 /* an AI Core operation overflowed | look at the inputs; see the overflow mode of the stream */
@@ -156,16 +156,16 @@
 #define ACL_ERROR_RT_NO_STREAM_RESOURCE 207008 /* all streams of the device are in use | close streams that are no longer needed, or reuse them */
 #define ACL_ERROR_RT_NO_NOTIFY_RESOURCE 207009 /* all notifies of the device are in use | close notifies that are no longer needed, or reuse them */
 #define ACL_ERROR_RT_NO_MODEL_RESOURCE 207010 /* all models of the device are in use | destroy models that are no longer needed */
-#define ACL_ERROR_RT_NO_CDQ_RESOURCE 207011 /* that resource is exhausted */
-#define ACL_ERROR_RT_OVER_LIMIT 207012 /* too many queues */
-#define ACL_ERROR_RT_QUEUE_EMPTY 207013 /* queue state */
-#define ACL_ERROR_RT_QUEUE_FULL 207014 /* queue state */
-#define ACL_ERROR_RT_REPEATED_INIT 207015 /* queue initialised twice */
+#define ACL_ERROR_RT_NO_CDQ_RESOURCE 207011 /* all queues for commands of the device are in use | destroy those that are no longer needed */
+#define ACL_ERROR_RT_OVER_LIMIT 207012 /* there are too many queues | destroy those that are no longer needed */
+#define ACL_ERROR_RT_QUEUE_EMPTY 207013 /* the queue is empty | enqueue first, or wait until another process has */
+#define ACL_ERROR_RT_QUEUE_FULL 207014 /* the queue is full | dequeue first, or wait until another process has */
+#define ACL_ERROR_RT_REPEATED_INIT 207015 /* the queue is initialised already | initialise it once */
 #define ACL_ERROR_RT_AIVEC_OVER_FLOW 207016 /* a vector core operation overflowed | look at the inputs; see the overflow mode of the stream */
 #define ACL_ERROR_RT_OVER_FLOW 207017 /* an operation overflowed | look at the inputs; see the overflow mode of the stream */
 #define ACL_ERROR_RT_DEVICE_OOM 207018 /* the device's memory is exhausted | free buffers, or allocate less; Device.memory_info tells what is free */
-#define ACL_ERROR_RT_FEATURE_NOT_SUPPORT_UPDATE_OP 207019 /* driver cannot update this op */
-#define ACL_ERROR_RT_TIMEOUT 207020 /* the driver did not answer in time */
+#define ACL_ERROR_RT_FEATURE_NOT_SUPPORT_UPDATE_OP 207019 /* the driver cannot update this operator in a graph | capture the graph again, or install a newer driver */
+#define ACL_ERROR_RT_TIMEOUT 207020 /* the driver did not answer in time | try again; look at the device with npu-smi info */
 #define ACL_ERROR_RT_LINK_TYPE_NOT_SUPPORTED 207021 /* the product has no link of this kind | use another type of link */
 
 /* @errors graph engine, resources: free memory of the host and the device */
@@ -178,7 +178,7 @@
 
 /* @errors graph engine, limits: check the deployment and its inputs */
 #define ACL_ERROR_GE_SUBHEALTHY 345102 /* the deployment runs with less than its full health */
-#define ACL_ERROR_GE_USER_RAISE_EXCEPTION 345103 /* the user's function raised an exception */
+#define ACL_ERROR_GE_USER_RAISE_EXCEPTION 345103 /* the user's function raised an exception | look at what the function raised */
 #define ACL_ERROR_GE_DATA_NOT_ALIGNED 345104 /* input data are not aligned to each other */
 
 /* @errors ACL, internal: read the runtime's log from its first ERROR line on */
@@ -195,10 +195,10 @@
 #define ACL_ERROR_RT_STREAM_TASK_FULL 507002 /* the queue of the stream is full | wait for the stream, or submit less at once */
 #define ACL_ERROR_RT_STREAM_TASK_EMPTY 507003 /* the queue of the stream is empty */
 #define ACL_ERROR_RT_STREAM_NOT_COMPLETE 507004 /* the stream has work that is not done | synchronize it first */
-#define ACL_ERROR_RT_END_OF_SEQUENCE 507005 /* the AI CPU signalled the end of its sequence */
+#define ACL_ERROR_RT_END_OF_SEQUENCE 507005 /* the AI CPU signalled the end of its sequence | expected after the last item of the data */
 #define ACL_ERROR_RT_EVENT_NOT_COMPLETE 507006 /* the event is not complete | synchronize it first */
 #define ACL_ERROR_RT_CONTEXT_RELEASE_ERROR 507007 /* the device or context is already released | pair every aclrtResetDevice with one aclrtSetDevice */
-#define ACL_ERROR_RT_SOC_VERSION 507008 /* SoC version problem */
+#define ACL_ERROR_RT_SOC_VERSION 507008 /* the chip is not the one that the software is for | install the toolkit and the driver for this product */
 #define ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT 507009 /* this task cannot be in such a stream or model | see the message */
 #define ACL_ERROR_RT_LOST_HEARTBEAT 507010 /* the device is lost: its task scheduler does not answer | end the process, and look at the device with npu-smi info */
 #define ACL_ERROR_RT_MODEL_EXECUTE 507011 /* the execution of a model failed, or it cannot be executed | see the message; end its streams and its building first */
@@ -212,13 +212,13 @@
 #define ACL_ERROR_RT_AICPU_DATADUMP_RSP_ERR 507019 /* AI CPU response missing */
 #define ACL_ERROR_RT_AICPU_MODEL_RSP_ERR 507020 /* AI CPU response missing */
 #define ACL_ERROR_RT_PROFILING_ERROR 507021 /* profiling failed */
-#define ACL_ERROR_RT_IPC_ERROR 507022 /* the connection to another process failed */
+#define ACL_ERROR_RT_IPC_ERROR 507022 /* the connection to another process failed | look whether the other process is still there */
 #define ACL_ERROR_RT_MODEL_ABORT_NORMAL 507023 /* the execution of the model was aborted | expected after aclmdlRIAbort */
-#define ACL_ERROR_RT_KERNEL_UNREGISTERING 507024 /* the kernel is being removed */
+#define ACL_ERROR_RT_KERNEL_UNREGISTERING 507024 /* the kernel is being removed | launch no kernel of a binary that is being unloaded */
 #define ACL_ERROR_RT_RINGBUFFER_NOT_INIT 507025 /* the ring buffer of the device's log is not set up */
 #define ACL_ERROR_RT_RINGBUFFER_NO_DATA 507026 /* the ring buffer of the device's log has no data */
-#define ACL_ERROR_RT_KERNEL_LOOKUP 507027 /* the kernel is not registered */
-#define ACL_ERROR_RT_KERNEL_DUPLICATE 507028 /* the kernel is registered twice */
+#define ACL_ERROR_RT_KERNEL_LOOKUP 507027 /* the kernel is not registered | register it before it is launched */
+#define ACL_ERROR_RT_KERNEL_DUPLICATE 507028 /* the kernel is registered twice | register it once */
 #define ACL_ERROR_RT_DEBUG_REGISTER_FAIL 507029 /* debug registration */
 #define ACL_ERROR_RT_DEBUG_UNREGISTER_FAIL 507030 /* debug registration */
 #define ACL_ERROR_RT_LABEL_CONTEXT 507031 /* the label belongs to another context | make the label's context current before using it */
@@ -278,8 +278,8 @@
 #define ACL_ERROR_GE_COMMAND_HANDLE 545007 /* a command cannot be carried out */
 #define ACL_ERROR_GE_GET_TENSOR_INFO 545008 /* tensor information is not available */
 #define ACL_ERROR_GE_UNLOAD_MODEL 545009 /* a model cannot be unloaded */
-#define ACL_ERROR_GE_MODEL_EXECUTE_TIMEOUT 545601 /* a model did not finish in time */
-#define ACL_ERROR_GE_REDEPLOYING 545602 /* the model is being deployed anew */
+#define ACL_ERROR_GE_MODEL_EXECUTE_TIMEOUT 545601 /* a model did not finish in time | wait longer, or look for what the model waits for */
+#define ACL_ERROR_GE_REDEPLOYING 545602 /* the model is being deployed anew | try again when that is done */
 
 /* Other names of success. */
 #define ACL_ERROR_NONE 0

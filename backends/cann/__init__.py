@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ascend_rt.backends.cann.inspection import Attempt, cannot_open, examine, look
-from ascend_rt.backends.cann.places import NAMES, Candidate, candidates, with_sibling
+from ascend_rt.backends.cann.places import NAMES, Candidate, Gap, candidates, with_sibling
 
 __all__ = ["NAMES", "WHERE_TO_LOOK", "Attempt", "Candidate", "Verdict", "cannot_open", "find", "look"]
 
@@ -53,7 +53,7 @@ def find(
     return None, tuple(attempts)
 
 
-def _examined(loaded: tuple[str, ...], verdict: Verdict) -> Iterator[tuple[Candidate, Attempt]]:
+def _examined(loaded: tuple[str, ...], verdict: Verdict) -> Iterator[tuple[Candidate | None, Attempt]]:
     if loaded:
         said = next(filter(None, map(look, loaded)), None) or verdict(loaded)
         outcome = {"usable": "usable", "the simulator": "simulator"}.get(said, "refused")
@@ -62,5 +62,8 @@ def _examined(loaded: tuple[str, ...], verdict: Verdict) -> Iterator[tuple[Candi
         yield Candidate(tuple(paths), source), Attempt(loaded[0], source, outcome, said)
         if outcome == "refused":
             return
-    for candidate in candidates():
-        yield examine(candidate)
+    for place in candidates():
+        if isinstance(place, Gap):
+            yield None, Attempt(place.path, place.source, "absent", place.verdict)
+        else:
+            yield examine(place)

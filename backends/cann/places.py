@@ -19,6 +19,7 @@ NAMES = ("libacl_rt.so", "libascendcl.so")
 
 _HOME_VARIABLES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
 _ROOTS = ("/usr/local/Ascend", "~/Ascend", "/opt/Ascend")
+_KNOWN = "a known directory"
 _LINKS = ("latest", "cann", "ascend-toolkit/latest", "nnrt/latest")
 _PARENTS_OF_VERSIONS = (".", "ascend-toolkit", "nnrt")
 
@@ -36,7 +37,16 @@ class Candidate:
     source: str
 
 
-def candidates() -> Iterator[Candidate]:
+@dataclass(frozen=True)
+class Gap:
+    """A place that has no library; those who ask for CANN are told of it."""
+
+    path: str
+    source: str
+    verdict: str
+
+
+def candidates() -> Iterator[Candidate | Gap]:
     """Yield every place in the order of preference; one that is named explicitly is the only one."""
     if explicit := os.environ.get("ASCEND_RT_LIBRARY"):
         yield Candidate(with_sibling(explicit), "ASCEND_RT_LIBRARY")
@@ -44,8 +54,14 @@ def candidates() -> Iterator[Candidate]:
     for variable in _HOME_VARIABLES:
         if home := os.environ.get(variable):
             yield from list(_below(home, variable)) or [Candidate((os.path.join(home, "lib64", NAMES[0]),), variable)]
+        else:
+            yield Gap(variable, "the environment", "not set")
     for root in map(os.path.expanduser, _ROOTS):
-        yield from _below(root, "a known directory")
+        found = list(_below(root, _KNOWN))
+        yield from found
+        if not found:
+            why = f"no {' or '.join(NAMES)} below it" if os.path.lexists(root) else "no such directory"
+            yield Gap(root, _KNOWN, why)
     yield Candidate(NAMES, "the dynamic loader")
 
 

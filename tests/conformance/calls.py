@@ -20,11 +20,12 @@ from __future__ import annotations
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
-from ascend_rt import _driver
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from support.raw import ffi, lib
 
-lib, ffi = _driver.lib, _driver.ffi
 kept: dict[str, Any] = {}
 SECOND = "thread:"
 second = ThreadPoolExecutor(max_workers=1)

@@ -189,12 +189,14 @@ def test_complete_events_take_no_ids_from_others(child: Any) -> None:
 
 def test_an_event_of_a_stream_that_is_being_destroyed(lib, ffi, device, events) -> None:
     event = events.make(SYNC, is_new=True)
-    stream = Stream()
+    made = ffi.new("aclrtStream *")
+    assert lib.aclrtCreateStream(made) == OK
+    stream = Stream.from_handle(int(ffi.cast("uintptr_t", made[0])))
     codes: list[int] = []
 
     def destroy() -> None:
         device.set_current()
-        stream.close()
+        assert lib.aclrtDestroyStream(made[0]) == OK
 
     with Latch(stream):
         assert lib.aclrtRecordEvent(event, raw(ffi, stream)) == OK

@@ -120,6 +120,22 @@ def test_refused_flags(flags: int, device: Any) -> None:
         Event.with_flags(EventFlag(flags))
 
 
+@pytest.mark.parametrize(
+    ("flags", "ex", "cure"),
+    [
+        (0x40, False, "event flags 0x40: aclrtCreateEventExWithFlag creates IPC events"),
+        (0x20, True, "event flags 0x20: aclrtCreateEventWithFlag creates such events"),
+        (0x11, False, "event flags 0x11: 0x10, 0x20 and 0x40 stand alone"),
+        (0x48, True, "event flags 0x48: 0x10, 0x20 and 0x40 stand alone"),
+        (0x80, False, "event flags 0x80: pass a combination of 0x1, 0x2 and 0x8, or one of 0x10, 0x20 and 0x40 alone"),
+    ],
+)
+@pytest.mark.simulator("its own words")
+def test_refused_flags_come_with_the_cure(flags: int, ex: bool, cure: str, device: Any) -> None:
+    with pytest.raises(InvalidArgument, match=cure):
+        Event.with_flags(EventFlag(flags), ex=ex)
+
+
 def test_a_closed_event_says_so(stream: Stream) -> None:
     event = Event()
     event.close()

@@ -124,14 +124,23 @@ def listed(calls: str) -> list[str]:
     return re.findall(r"acl(?:rt|mdlRI)[A-Z]\w+", repeated)
 
 
-def test_smoke_run_has_a_result_for_every_benchmark(load: Any, pytestconfig: pytest.Config, tmp_path: Path) -> None:
+@pytest.mark.parametrize("wanted", [["event_record"], pytest.param(None, marks=pytest.mark.full)], ids=["one", "all"])
+def test_smoke_run_has_a_result_for_every_benchmark(
+    load: Any, pytestconfig: pytest.Config, tmp_path: Path, wanted: list[str] | None
+) -> None:
     backend, output = pytestconfig.getoption("--backend"), tmp_path / "results.json"
+    options = ["--ids", *wanted] if wanted else []
 
-    done = run(str(DIRECTORY / "run.py"), "--smoke", "--backend", backend, "--output", str(output), directory=tmp_path)
+    done = run(
+        *(str(DIRECTORY / "run.py"), "--smoke", "--backend", backend, "--output", str(output), *options),
+        directory=tmp_path,
+    )
 
     assert done.returncode == 0, done.stderr
     ids = load("ids")
-    expected = {f"{layer}/{name}" for layer in ids.LAYERS for name in ids.ids_of(layer, backend)}
+    expected = {
+        f"{layer}/{name}" for layer in ids.LAYERS for name in ids.ids_of(layer, backend) if not wanted or name in wanted
+    }
     assert set(load("pyperf").BenchmarkSuite.load(str(output)).get_benchmark_names()) == expected
     summary = json.loads(output.read_text(encoding="utf-8"))["summary"]
     assert set(summary["benchmarks"]) == {name.partition("/")[2] for name in expected}

@@ -6,12 +6,15 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from ascend_rt._functions import PRODUCTS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -38,20 +41,58 @@ def test_info_as_json(run) -> None:
     assert all(0 < device["memory_free"] <= device["memory_total"] for device in info["devices"])
     assert info["product"].startswith("Ascend")
     assert sum(sum(family["present"].values()) for family in info["families"].values()) == 509
+    assert 0 < info["simulated"] < 509
     assert not any(family["missing"] for family in info["families"].values())
     assert info["environment"]["ASCEND_RT_SIM_DEVICES"] == "3"
     assert {"package", "python", "platform", "reason", "tried", "cann_version", "driver_version"} <= info.keys()
 
 
 @pytest.mark.usefixtures("no_cann")
-def test_info_as_text_says_what_was_tried_and_why(run) -> None:
-    result = run("-m", "ascend_rt", "info", LD_LIBRARY_PATH="/nowhere")
+def test_info_leads_with_what_matters(run) -> None:
+    result = run("-m", "ascend_rt", "info")
     assert result.returncode == 0, result.stderr
-    assert "no CANN installation" in result.stdout
-    assert "tried" in result.stdout
-    assert "device       7: 64.0 GiB of 64.0 GiB free" in result.stdout
-    assert "functions    event: 22 of 22, 22 in libascendcl.so" in result.stdout
+    assert "installed" not in result.stdout
+    lines = [line.split(maxsplit=1) for line in result.stdout.splitlines()]
+    assert [line[0] for line in lines[:3]] == ["library", "why", "product"]
+    assert lines[0][1] == "the simulator"
+    assert lines[1][1] == "no CANN installation was found"
+    assert "             0 to 7: 64.0 GiB of 64.0 GiB free" in result.stdout
+    simulated = json.loads(run("-m", "ascend_rt", "info", "--json").stdout)["simulated"]
+    assert f"functions    {simulated} of 509 are simulated" in result.stdout
+    assert len(lines) < 15
+
+
+@pytest.mark.usefixtures("no_cann")
+def test_info_in_detail_says_what_was_tried(run, environment) -> None:
+    result = run("-m", "ascend_rt", "info", "--verbose", LD_LIBRARY_PATH="/nowhere")
+    assert result.returncode == 0, result.stderr
+    assert f"{environment['HOME']}/Ascend (a known directory): no such directory" in result.stdout
+    assert "event: 22 of 22, 22 in libascendcl.so" in result.stdout
     assert "environment  LD_LIBRARY_PATH=/nowhere" in result.stdout
+
+
+@pytest.mark.usefixtures("no_cann")
+def test_asking_for_the_vendors_library_lists_every_place(run, environment) -> None:
+    (Path(environment["HOME"]) / "Ascend").mkdir()
+    result = run("-m", "ascend_rt", "info", "--backend", "cann", ASCEND_TOOLKIT_HOME="")
+    assert result.returncode == 1
+    for place in (
+        "ASCEND_HOME_PATH (the environment): not set",
+        "ASCEND_TOOLKIT_HOME (the environment): not set",
+        "/usr/local/Ascend (a known directory): no such directory",
+        f"{environment['HOME']}/Ascend (a known directory): no libacl_rt.so or libascendcl.so below it",
+        "/opt/Ascend (a known directory): no such directory",
+        "libacl_rt.so (the dynamic loader): not there",
+    ):
+        assert place in result.stdout
+
+
+def test_what_is_not_there_is_not_called_installed(run, tmp_path: Path) -> None:
+    for variable in ("ASCEND_RT_LIBRARY", "ASCEND_HOME_PATH"):
+        result = run("-m", "ascend_rt", "info", "--verbose", **{variable: tmp_path / "missing.so"})
+        assert result.returncode == 1
+        assert "missing.so" in result.stdout
+        assert "installed" not in result.stdout
 
 
 @on_linux
@@ -67,15 +108,16 @@ def test_info_on_the_vendors_library(run, build, tmp_path: Path) -> None:
     assert event["present"] == {str(vendor): 22 - len(event["missing"])}
     assert "aclrtRecordEventWithFlag" in event["missing"]
     assert info["families"]["profiling"]["present"] == {}
-    text = run("-m", "ascend_rt", "info", ASCEND_RT_LIBRARY=vendor).stdout
+    text = run("-m", "ascend_rt", "info", "--verbose", ASCEND_RT_LIBRARY=vendor).stdout
     assert "CANN         8.1.RC1" in text
+    assert "functions    the library has " in text
     assert "missing: " in text
 
 
 @on_linux
 def test_info_without_a_usable_library_still_says_everything(run, build, tmp_path: Path) -> None:
     vendor = build(tmp_path / "libascendcl.so", DEVICES=0)
-    result = run("-m", "ascend_rt", "info", ASCEND_RT_LIBRARY=vendor)
+    result = run("-m", "ascend_rt", "info", "--verbose", ASCEND_RT_LIBRARY=vendor)
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
     for words in ("Python", "platform", f"tried        {vendor} (ASCEND_RT_LIBRARY): it has no device", "error"):
@@ -109,12 +151,96 @@ def test_a_broken_library_path(run, tmp_path: Path) -> None:
 
 
 def test_a_wrong_command_line(run) -> None:
-    expect_message(run("-m", "ascend_rt"), 2, "COMMAND")
     expect_message(run("-m", "ascend_rt", "dance"), 2, "dance")
     expect_message(run("-m", "ascend_rt", "run"), 2, "script")
     expect_message(run("-m", "ascend_rt", "run", "--backend"), 2, "--backend")
     expect_message(run("-m", "ascend_rt", "run", "--backend=cuda", "x.py"), 2, "cuda")
     expect_message(run("-m", "ascend_rt", "coverage", "--format", "pdf"), 2, "pdf")
+
+
+# --- help, and where the output goes ---------------------------------------------------------------------------------
+
+
+def test_alone_it_shows_its_help(run) -> None:
+    result = run("-m", "ascend_rt")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == run("-m", "ascend_rt", "--help").stdout
+
+
+def test_every_command_is_described_and_has_an_example() -> None:
+    from ascend_rt import __main__
+
+    parser = __main__._parser()
+    (commands,) = parser._subparsers._group_actions  # type: ignore[union-attr]
+    assert len(commands.choices) >= 6
+    for name, command in commands.choices.items():
+        text = command.format_help()
+        assert command.description
+        examples = re.findall(r"ascend-rt (?!COMMAND)([^)\n]*)", text.partition("examples:\n")[2])
+        assert examples
+        own = [__main__._split(example.split())[0] for example in examples]
+        assert name in [parser.parse_args(arguments).command for arguments in own]
+
+
+@on_linux
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_one_message(unbuffered: str) -> None:
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered, "ASCEND_RT_BACKEND": "sim"}
+    for arguments in (["coverage", "--format", "json"], ["sim-path"], []):
+        with open("/dev/full", "wb") as full:
+            command = [sys.executable, "-m", "ascend_rt", *arguments]
+            result = subprocess.run(command, stdout=full, stderr=-1, text=True, env=environment, check=False)
+        assert (result.returncode, result.stderr) == (1, "ascend-rt: [Errno 28] No space left on device\n")
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "ascend_rt", "coverage", "--backend", "sim", "--format", "json"]
+    result = subprocess.run(command, stdout=writer, stderr=-1, text=True, check=False)
+    os.close(writer)
+    assert (result.returncode, result.stderr) == (141, "")
+
+
+@on_linux
+@pytest.mark.usefixtures("no_cann")
+def test_a_closed_output_does_not_matter(run) -> None:
+    result = run("-m", "ascend_rt", "info", before=("sh", "-c", 'exec "$@" >&-', "sh"))
+    assert result.returncode == 0, result.stderr
+
+
+def in_a_terminal(run, *arguments: str, **variables: str) -> list[str]:
+    """Return the lines that a command prints to a terminal of 80 columns."""
+    pytest.importorskip("rich")
+    variables = {"TERM": "xterm-256color", "COLUMNS": "80", "ASCEND_RT_BACKEND": "sim"} | variables
+    result = run("-c", IN_A_TERMINAL, *arguments, **variables)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+IN_A_TERMINAL = """
+import os, pty, sys
+sys.exit(os.waitstatus_to_exitcode(pty.spawn([sys.executable, "-m", "ascend_rt", *sys.argv[1:]])))
+"""
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-9][0-9;]*m")
+STYLE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@on_linux
+@pytest.mark.parametrize("command", ["info", "coverage"])
+def test_tables_in_a_terminal(run, command: str) -> None:
+    lines = in_a_terminal(run, command)
+    assert any(map(COLOUR.search, lines))
+    assert max(len(STYLE.sub("", line)) for line in lines) <= 80
+    assert not any(map(COLOUR.search, in_a_terminal(run, command, NO_COLOR="1")))
+    assert "…" not in "".join(lines)
+
+
+def test_tables_without_rich_are_plain_text(run) -> None:
+    code = "import sys; sys.modules['rich'] = sys.modules['rich.console'] = None; "
+    code += "from ascend_rt.__main__ import main; main(['coverage', '--backend', 'sim'])"
+    assert run("-c", code, FORCE_COLOR="1").stdout == coverage(run)
 
 
 # --- coverage --------------------------------------------------------------------------------------------------------
@@ -156,10 +282,12 @@ def test_coverage_says_of_each_function_what_the_simulator_says(run) -> None:
 
 
 def test_coverage_as_text_adds_up(run) -> None:
-    head, *lines = (line.split() for line in coverage(run).splitlines())
-    assert head[:5] == ["family", "declared", "exported", "simulated", "facade"]
-    *families, total = lines
-    assert total[0] == "total"
+    printed = coverage(run).splitlines()
+    assert max(map(len, printed)) <= 80
+    end = next(number for number, line in enumerate(printed) if line.startswith("total "))
+    head, *families, total = (line.split() for line in printed[: end + 1])
+    assert head == ["family", "all", "here", "sim", "facade", *PRODUCTS]
+    assert [line.split(":")[0].strip() for line in printed[end + 1 : end + 5]] == head[1:5]
     assert [sum(map(int, column)) for column in list(zip(*families, strict=True))[1:]] == list(map(int, total[1:]))
 
 
@@ -283,12 +411,24 @@ def test_the_simulators_path_is_for_c_programs(run, build, vendor_source, tmp_pa
 
 
 @pytest.fixture
-def source_tree(tmp_path: Path) -> None:
+def source_tree(tmp_path: Path) -> Path:
     """Put the package's Python files, without the compiled one, where Python looks first."""
     package = tmp_path / "ascend_rt"
     package.mkdir()
     for file in (ROOT / "ascend_rt").glob("*.py"):
         (package / file.name).write_bytes(file.read_bytes())
+    return package
+
+
+def test_the_installed_package_takes_the_place_of_the_source_tree(run, source_tree: Path) -> None:
+    code = "import ascend_rt; from ascend_rt import sim, Device; print(ascend_rt.__file__); print(Device.count())"
+    imported = run("-c", code, ASCEND_RT_BACKEND="sim")
+    assert imported.returncode == 0, imported.stderr
+    file, count = imported.stdout.splitlines()
+    assert not Path(file).is_relative_to(source_tree)
+    assert count == "8"
+    as_program = run("-m", "ascend_rt", "sim-path")
+    assert (as_program.returncode, as_program.stderr) == (0, "")
 
 
 # Without site-packages: an editable install would find the compiled module all the same.

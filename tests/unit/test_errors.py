@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import sys
 
 import pytest
@@ -51,6 +52,18 @@ def test_every_code_has_a_readable_error(code: int) -> None:
     assert (error.name, error.group, error.message, error.hint) == (name, group, meaning, hint)
     assert str(error).startswith(f"aclrtX: [{code} {name}] {meaning}")
     assert hint in str(error)
+
+
+def test_the_advice_to_free_is_for_what_is_exhausted() -> None:
+    freeing = {code: meaning for code, (_, _, meaning, hint) in ERRORS.items() if hint.startswith(("free", "close "))}
+    assert freeing
+    unfit = {code: meaning for code, meaning in freeing.items() if not re.search("memory|exhausted|in use", meaning)}
+    assert not unfit
+
+
+@pytest.mark.parametrize("code", [207000, 200001, 200006])
+def test_a_missing_function_leads_to_the_commands_that_tell(code: int) -> None:
+    assert "ascend-rt coverage" in ERRORS[code][3]
 
 
 def test_the_text_of_the_runtime_wins_over_the_meaning() -> None:

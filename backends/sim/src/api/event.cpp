@@ -18,15 +18,26 @@ constexpr std::uint32_t kNewFlags = 0x4F;     // of aclrtCreateEventExWithFlag
 constexpr std::uint32_t kAloneFlags = ACL_EVENT_DEVICE_USE_ONLY | ACL_EVENT_EXTERNAL | ACL_EVENT_IPC;
 constexpr std::uint32_t kUseGlobalTimeout = 0xFFFFFFFF;  // aclrtStreamWaitEventWithFlag
 
+// Of flags that aclrtCreateEventWithFlag or aclrtCreateEventExWithFlag, which knows these, refuses.
+const char *cure_for_flags(std::uint32_t flag, std::uint32_t known) {
+    if (flag == ACL_EVENT_IPC) {
+        return "aclrtCreateEventExWithFlag creates IPC events";
+    }
+    if (known == kNewFlags && (flag == ACL_EVENT_DEVICE_USE_ONLY || flag == ACL_EVENT_EXTERNAL)) {
+        return "aclrtCreateEventWithFlag creates such events";
+    }
+    if ((flag & kAloneFlags) != 0) {
+        return "0x10, 0x20 and 0x40 stand alone; leave the other flags out";
+    }
+    return "pass a combination of 0x1, 0x2 and 0x8, or one of 0x10, 0x20 and 0x40 alone";
+}
+
 aclError create(Function function, aclrtEvent *event, Event::Mode mode, std::uint32_t flag, std::uint32_t known) {
     return entry(function, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         const bool is_alone = (flag & (flag - 1)) == 0;
         if ((flag & known) == 0 || flag > known || ((flag & kAloneFlags) != 0 && !is_alone)) {
-            fail(ACL_ERROR_RT_PARAM_INVALID,
-                 "event flags %#x: no known flag, an unknown one, or one that must stand "
-                 "alone (0x10, 0x20, 0x40)",
-                 flag);
+            fail(ACL_ERROR_RT_PARAM_INVALID, "event flags %#x: %s", flag, cure_for_flags(flag, known));
         }
         if (flag == ACL_EVENT_IPC && !config().product->has_ipc_events) {
             fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no IPC events", config().product->name);

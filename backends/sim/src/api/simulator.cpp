@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "memory/shared_memory.h"
+
 namespace aclsim {
 namespace {
 
@@ -19,6 +21,7 @@ bool Simulator::was_started() { return g_started.load(std::memory_order_acquire)
 
 Simulator::Simulator() {
     g_started.store(true, std::memory_order_release);
+    SharedMemory::remove_unused();
     core.set_stall_reporter(stall);
     if (config().checks_memory) {
         core.observers().add(memory_check);

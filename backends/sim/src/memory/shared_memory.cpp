@@ -67,15 +67,16 @@ void unlock(int file, const std::string &name) {
     close(file);
 }
 
-// What killed processes have left.
-void remove_unused() {
+}  // namespace
+
+void SharedMemory::remove_unused() {
     DIR *directory = opendir("/dev/shm");
     if (directory == nullptr) {
         return;
     }
     while (const dirent *found = readdir(directory)) {
         const std::string name = std::string("/") + found->d_name;
-        if (SharedMemory::number_of(name)) {
+        if (number_of(name)) {
             const int file = open_file(name, 0);
             if (file >= 0) {
                 unlock(file, name);
@@ -84,8 +85,6 @@ void remove_unused() {
     }
     closedir(directory);
 }
-
-}  // namespace
 
 std::string SharedMemory::name_of(std::uint64_t number) {
     char name[kNameSize];
@@ -113,9 +112,6 @@ std::shared_ptr<SharedMemory> SharedMemory::map(std::uint64_t number, int file, 
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
-    // Not std::call_once: it has thread-local variables in the C++ library, which this library could then not find
-    // where it looks for its own (-ftls-model=initial-exec) if another library had used them before.
-    [[maybe_unused]] static const bool is_cleaned = (remove_unused(), true);
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
         const std::uint64_t number = new_number();
         const int file = open_file(name_of(number), O_CREAT | O_EXCL);

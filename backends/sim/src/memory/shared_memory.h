@@ -2,7 +2,7 @@
 //
 // Every user holds a shared lock on the piece's file, which the kernel takes back however the process ends. Nobody uses
 // a piece of which an exclusive lock can be had: the last user removes the name, or, if it was killed, the next process
-// that creates a piece. Locks, unlike process ids, mean the same to processes in different containers.
+// that starts the simulator. Locks, unlike process ids, mean the same to processes in different containers.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +27,8 @@ class SharedMemory {
     static std::shared_ptr<SharedMemory> open(const std::string &name) {
         return open(name, sizeof(T));
     }
+    // Removes what killed processes have left.
+    static void remove_unused();
     // The number in a name: it stands for the name where a handle has no room for one.
     static std::string name_of(std::uint64_t number);
     static std::optional<std::uint64_t> number_of(const std::string &name);

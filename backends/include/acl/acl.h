@@ -1,0 +1,5 @@
+/* The whole API under the name that programs include. Which of the headers beside it a program names does not matter:
+ * each declares everything. */
+#pragma once
+
+#include "../../abi/acl.h"

@@ -1,0 +1,3 @@
+#pragma once
+
+#include "../../abi/aclsim_kernel.h"

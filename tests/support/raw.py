@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In a process of its own: the C functions, ``lib`` and ``ffi``, without the facade.
+
+The facade imports numpy, which takes three times as long as all the rest. Who asks for a name of the facade all the
+same gets it, and numpy.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec, module_from_spec
+from typing import Any
+
+_spec = find_spec("ascend_rt")
+assert _spec is not None
+_package = module_from_spec(_spec)
+
+
+def _name_of_the_facade(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(name)  # a module of its own
+    del _package.__dict__["__getattr__"]
+    assert _spec is not None
+    assert _spec.loader is not None
+    _spec.loader.exec_module(_package)
+    return getattr(_package, name)
+
+
+_package.__dict__["__getattr__"] = _name_of_the_facade
+sys.modules["ascend_rt"] = _package
+
+from ascend_rt import _driver  # noqa: E402  (the package above)
+
+lib, ffi = _driver.lib, _driver.ffi
