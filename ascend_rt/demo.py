@@ -33,7 +33,7 @@ from ascend_rt.errors import AclError, AclWarning, TaskFailed, Timeout
 from ascend_rt.event import Event
 from ascend_rt.memory import Buffer, PinnedBuffer
 from ascend_rt.stream import Stream
-from ascend_rt.transfer import copy_async
+from ascend_rt.transfer import copy, copy_async
 
 STAGES = ("host to device", "device to device", "device to host")
 
@@ -116,6 +116,8 @@ class _Slot:
         self.sent, self.received = PinnedBuffer(nbytes), PinnedBuffer(nbytes)
         self._arriving, self._leaving = Buffer(nbytes), Buffer(nbytes)
         self.stages = [_Stage() for _ in STAGES]
+        for dst, src in ((self._arriving, self.sent), (self._leaving, self._arriving), (self.received, self._leaving)):
+            copy(dst, src)  # takes the pages from the host, which is not to be measured
         self.offset = 0
         self.nbytes = 0  # 0: nothing is on its way
 
