@@ -6,6 +6,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
 
 from ascend_rt import _failures, _in_flight, _lifecycle, _waiting, context
 from ascend_rt._driver import call, ffi, lib
@@ -59,6 +60,11 @@ class Device:
         return int(out[0])
 
     @classmethod
+    def all(cls) -> list[Device]:
+        """Return all visible devices, by their numbers; needs no context."""
+        return [cls(i) for i in range(cls.count())]
+
+    @classmethod
     def current(cls) -> Device:
         """Return the device of the calling thread's context (``aclrtGetDevice``).
 
@@ -80,6 +86,14 @@ class Device:
         _lifecycle.initialize()
         name = lib.aclrtGetSocName()
         return "unknown" if name == ffi.NULL else ffi.string(name).decode()
+
+    @property
+    def uuid(self) -> UUID:
+        """What no other card has (``aclrtDeviceGetUuid``); needs no context. 910B, 910C, 950."""
+        _lifecycle.initialize()
+        out = ffi.new("aclrtUuid *")
+        call("aclrtDeviceGetUuid", self._id, out)
+        return UUID(bytes=bytes(ffi.buffer(out[0].bytes)))
 
     def set_current(self) -> None:
         """Make the device's primary context the calling thread's (``aclrtSetDevice``); the runtime counts the calls.
@@ -108,6 +122,45 @@ class Device:
         out = ffi.new("int64_t *")
         call("aclrtGetDeviceInfo", self._id, attribute, out)
         return int(out[0])
+
+    def can_access(self, peer: Device) -> bool:
+        """Whether this device could read and write memory of another one (``aclrtDeviceCanAccessPeer``).
+
+        Needs no context. The same device is an :class:`InvalidArgument`.
+        """
+        _lifecycle.initialize()
+        out = ffi.new("int32_t *")
+        call("aclrtDeviceCanAccessPeer", out, self._id, id_of(peer))
+        return bool(out[0])
+
+    def enable_access(self, peer: Device) -> None:
+        """Let this device read and write memory of another one; makes this device current for the call.
+
+        The other device needs the same for the opposite direction. Copies between two devices need it.
+
+        Raises
+        ------
+        InvalidArgument
+            It is the same device, or there is no such device.
+
+        Notes
+        -----
+        ``aclrtDeviceEnablePeerAccess``; not blocking. 910B, 910C, 310P, 910, 950. Again is allowed.
+        """
+        with self:
+            call("aclrtDeviceEnablePeerAccess", id_of(peer), 0)
+
+    def disable_access(self, peer: Device) -> None:
+        """Undo :meth:`enable_access` (``aclrtDeviceDisablePeerAccess``); makes this device current for the call."""
+        with self:
+            call("aclrtDeviceDisablePeerAccess", id_of(peer))
+
+    def has_access(self, peer: Device) -> bool:
+        """Whether :meth:`enable_access` is in force (``aclrtDevicePeerAccessStatus``); needs no context."""
+        _lifecycle.initialize()
+        out = ffi.new("int32_t *")
+        call("aclrtDevicePeerAccessStatus", self._id, id_of(peer), out)
+        return bool(out[0])
 
     @property
     def memory_info(self) -> MemoryInfo:
