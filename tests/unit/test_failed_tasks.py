@@ -149,6 +149,7 @@ def test_dropping_the_work_drops_the_failure(copies: Any) -> None:
     with Latch(stream):
         copies(stream)
         stream.close(force=True)
+    assert stream.is_closed
 
 
 def test_an_event_tells_what_was_recorded_before_the_report(copies: Any) -> None:
