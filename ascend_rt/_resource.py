@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+on_open: Callable[[Resource], None] | None = None
+"""Called with each object that owns a handle from now on; the leak check of :mod:`ascend_rt.testing` sets it."""
+
 
 class Resource:
     """An object that owns or borrows a handle of the runtime.
@@ -43,6 +46,8 @@ class Resource:
         self._handle = handle
         self._home = home
         self._owned = True
+        if on_open is not None:
+            on_open(self)
 
     def _borrow(self, handle: Any) -> None:
         self._handle = handle

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leaks: objects that a piece of a program opens and neither closes nor discards."""
+
+from __future__ import annotations
+
+import gc
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from weakref import ref
+
+from ascend_rt import _resource
+
+_OWN_FRAMES = 3  # of this module and of the object's construction
+
+
+class Leak(AssertionError):
+    """Something was left open; the text names each object and where it was created."""
+
+
+@contextmanager
+def no_leaks(*kinds: type) -> Iterator[None]:
+    """Raise :class:`Leak` at the end of a block if something that was opened in it is still open.
+
+    What was discarded is not: the garbage collector runs first. Objects that only borrow a handle do not count, nor do
+    views and pinned arrays, which end with the last reference. Blocks may be nested; threads count too.
+
+    Parameters
+    ----------
+    *kinds : type
+        Which classes count, for instance ``Stream, Event``; none is every class of the package that owns something.
+
+    Examples
+    --------
+    >>> with no_leaks():
+    ...     with Stream() as stream, Buffer(64) as memory:
+    ...         copy_async(memory, source, stream)
+    """
+    opened: list[tuple[ref[_resource.Resource], str]] = []
+    outer = _resource.on_open
+
+    def note(resource: _resource.Resource) -> None:
+        if outer is not None:
+            outer(resource)
+        if isinstance(resource, kinds or object):
+            opened.append((ref(resource), "".join(traceback.format_stack()[:-_OWN_FRAMES])))
+
+    _resource.on_open = note
+    try:
+        yield
+    finally:
+        _resource.on_open = outer
+    gc.collect()
+    left = [(found, stack) for reference, stack in opened if (found := reference()) is not None and not found.is_closed]
+    if left:
+        raise Leak("".join(f"\n{resource!r} is still open. It was created here:\n{stack}" for resource, stack in left))
