@@ -383,6 +383,9 @@ class Stream(Resource):
         except AclError as error:
             self._in_flight.outlive()
             warnings.warn(f"while a stream was discarded: {error}", AclWarning, stacklevel=2, source=self)
+        except BaseException:  # of a signal handler; the work goes on
+            self._in_flight.outlive()
+            raise
 
     def _discard(self) -> None:
         failed = self._finish(self._handle, _DISCARD_MS)

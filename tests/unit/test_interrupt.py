@@ -147,3 +147,22 @@ except Exception as error:
 gate.record(opener)
 """)
     assert (done.stdout, done.stderr) == ("RuntimeError('of the handler')\n", "")
+
+
+def test_an_interrupted_discarding_keeps_what_the_work_uses(interrupted: Interrupted) -> None:
+    done = interrupted("""
+import gc, weakref
+from ascend_rt.memory import PinnedBuffer
+sys.unraisablehook = lambda unraisable: print(unraisable.exc_type.__name__)
+to, source = Buffer(64), PinnedBuffer(64)
+copy_async(to, source, stream)
+is_alive = weakref.ref(source)
+del source
+threading.Thread(target=interrupt).start()
+del stream
+gc.collect()
+print(is_alive() is not None)
+gate.record(opener)
+opener.synchronize()
+""")
+    assert (done.stdout, done.stderr) == ("KeyboardInterrupt\nTrue\n", "")
