@@ -158,7 +158,7 @@ def failure_of_all(code: int, function: str, message: str | None, device: int) -
     if error is not None and is_of_a_task(error):
         _failures.untold.pop(_failures.DEVICE, None)
         for in_flight in _of_streams():
-            in_flight.work = in_flight.work.next_after_all()
+            in_flight.work = in_flight.work.next_after_all(device)
     return error
 
 

@@ -12,7 +12,7 @@ from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
 from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, usable
 from ascend_rt._in_flight import InFlight
 from ascend_rt._resource import Resource
-from ascend_rt.context import current_handle, home, switched
+from ascend_rt.context import current_device_id_or, current_handle, home, switched
 from ascend_rt.errors import AclError, AclWarning, RuntimeClosed, Timeout
 from ascend_rt.event import Event
 from ascend_rt.graph import capture
@@ -81,7 +81,9 @@ class Stream(Resource):
         _lifecycle.initialize()
         stream = cls.__new__(cls)
         borrowed = ffi.cast("aclrtStream", check_address(handle))
-        stream._prepare(borrowed, None)
+        # The numbers of streams begin again on each device. The runtime does not tell the device of a stream; the
+        # stream can be used only in its context.
+        stream._prepare(borrowed, None, current_device_id_or(_failures.ANY))
         stream._borrow(borrowed)
         return stream
 

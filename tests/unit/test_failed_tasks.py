@@ -293,6 +293,43 @@ def test_a_device_tells_for_all_its_streams(device: Device, monkeypatch: pytest.
         event.synchronize()
 
 
+def test_a_device_tells_for_no_other_device(device: Device, copies: Any) -> None:
+    if Device.count() < 2:
+        pytest.skip("needs two devices")
+    if not _failures._is_listening:
+        pytest.skip("without a callback nobody knows which stream it was")
+    with Device(device.id + 1), Stream() as there, Buffer(64) as to:
+        sim.fail_task(CODE, there)
+        copy_async(to, PinnedBuffer(64), there)
+        assert told(there.record().synchronize) == CODE
+        with device, Stream() as here:
+            copies(here)
+            assert told(device.synchronize) == CODE
+        assert told(there.check) == CODE
+        assert told(there.synchronize) == CODE
+
+
+def test_a_borrowed_stream_of_another_device_has_not_failed(device: Device, copies: Any, lib: Any, ffi: Any) -> None:
+    if Device.count() < 2:
+        pytest.skip("needs two devices")
+    out = ffi.new("aclrtStream *")
+    with Stream() as failed:
+        with Device(device.id + 1):
+            assert lib.aclrtCreateStream(out) == 0
+            borrowed = Stream.from_handle(int(ffi.cast("uintptr_t", out[0])))
+            event = borrowed.record()
+            event.synchronize()
+            assert borrowed.id == failed.id  # the numbers of each device begin again
+        copies(failed)
+        assert told(failed.check) == CODE
+        with Device(device.id + 1):
+            borrowed.check()
+            event.synchronize()
+            borrowed.synchronize()
+            assert lib.aclrtDestroyStream(out[0]) == 0
+        assert told(failed.synchronize) == CODE
+
+
 def test_the_error_has_the_task(device: Device, lib: Any, ffi: Any) -> None:
     task, thread = ffi.new("uint32_t *"), threading.get_native_id()
     with Buffer(64) as to, Stream() as stream:
