@@ -154,11 +154,11 @@ def failure_of_all(code: int, function: str, message: str | None, device: int) -
     """Return what the synchronization of a device failed with; it has told the failures of all streams."""
     task = newest(0, device, ANY)
     of_this = task if task is not None and task.code == code else None
-    untold = _failures.untold.pop(_failures.DEVICE, None)
-    error = failure(code, function, of_this, message) if code else untold
+    error = failure(code, function, of_this, message) if code else _failures.untold.get(_failures.DEVICE)
     if error is not None and is_of_a_task(error):
+        _failures.untold.pop(_failures.DEVICE, None)
         for in_flight in _of_streams():
-            in_flight.work = in_flight.work.next_after_all()
+            in_flight.work = in_flight.work.next_after_all(device)
     return error
 
 

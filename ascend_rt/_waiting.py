@@ -9,7 +9,7 @@ once, the next synchronization of the same stream or device raises that.
 
 from __future__ import annotations
 
-import threading
+import _thread
 from typing import Any
 
 from ascend_rt import _failures
@@ -19,7 +19,8 @@ from ascend_rt.errors import RuntimeClosed, error_for
 WOULD_WAIT = -1
 """What the functions ``ascend_rt_synchronize_…`` answer in the main thread instead of waiting long."""
 
-# Python may miss a signal that comes just before a thread begins to wait for a lock.
+# Only locks and threads that are in C are used here: an exception of a signal handler may leave those of threading.py
+# half-way in a call, with a lock taken for ever. Python may miss a signal that comes just before a wait for a lock.
 _LOOK_S = 0.05
 
 
@@ -33,8 +34,9 @@ class _Wait:
         self._arguments = arguments
         self._context = ffi.new("aclrtContext *")
         lib.aclrtGetCurrentContext(self._context)  # NULL if there is none, which the call will tell
-        self._lock = threading.Lock()
-        self._ended = threading.Event()
+        self._lock = _thread.allocate_lock()
+        self._ended = _thread.allocate_lock()  # released at the end
+        self._ended.acquire()
         self._is_left = False
 
     def run(self) -> None:
@@ -47,24 +49,24 @@ class _Wait:
         message = recent_message()
         with self._lock:
             self.code, self.message = code, message
-            self._ended.set()
+            self._ended.release()
             if self._is_left:
                 self._keep_failure()
 
     def run_aside(self) -> None:
-        thread = threading.Thread(target=self.run, name=f"ascend_rt {self._function}", daemon=True)
         try:
             try:
-                thread.start()
-            except RuntimeError:  # no thread can be started
-                self.run()
-            while not self._ended.wait(_LOOK_S):
+                _thread.start_new_thread(self.run, ())
+            except RuntimeError as error:
+                if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+                    raise  # of a signal handler, which has a frame of its own
+                self.run()  # no thread can be started
+            while not self._ended.acquire(timeout=_LOOK_S):
                 pass
         except BaseException:  # of a signal handler
             with self._lock:
                 self._is_left = True
-                if self._ended.is_set():
-                    self._keep_failure()
+                self._keep_failure()  # if the call has ended
             raise
 
     def _keep_failure(self) -> None:

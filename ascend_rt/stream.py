@@ -12,7 +12,7 @@ from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
 from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, usable
 from ascend_rt._in_flight import InFlight
 from ascend_rt._resource import Resource
-from ascend_rt.context import current_handle, home, switched
+from ascend_rt.context import current_device_id_or, current_handle, home, switched
 from ascend_rt.errors import AclError, AclWarning, RuntimeClosed, Timeout
 from ascend_rt.event import Event
 from ascend_rt.graph import capture
@@ -81,7 +81,9 @@ class Stream(Resource):
         _lifecycle.initialize()
         stream = cls.__new__(cls)
         borrowed = ffi.cast("aclrtStream", check_address(handle))
-        stream._prepare(borrowed, None)
+        # The numbers of streams begin again on each device. The runtime does not tell the device of a stream; the
+        # stream can be used only in its context.
+        stream._prepare(borrowed, None, current_device_id_or(_failures.ANY))
         stream._borrow(borrowed)
         return stream
 
@@ -196,7 +198,8 @@ class Stream(Resource):
             code = lib.ascend_rt_synchronize_stream(self._handle)
         else:
             code = lib.ascend_rt_synchronize_stream_within(self._handle, timeout_ms)
-        if code or _failures.untold:
+        # The exception of a signal handler may have taken the place of a code that reports a failure.
+        if code or _failures.untold or self._in_flight.work.seen != lib.ascend_rt_failed_task_count():
             error = self._failure(self._handle, code, timeout_ms)
             if error is not None:
                 raise error
@@ -209,10 +212,12 @@ class Stream(Resource):
         name = "aclrtSynchronizeStream" if timeout_ms is None else "aclrtSynchronizeStreamWithTimeout"
         if code == _waiting.WOULD_WAIT:
             code, message = _waiting.wait(name, handle, *(() if timeout_ms is None else (timeout_ms,)))
-        untold = _failures.untold.pop(address(handle), None) if _failures.untold else None
-        error = failure(code, name, work.failed_task(code), message) if code else untold
-        if error is not None and _failures.is_of_a_task(error):
-            self._in_flight.work = work.next_after(error)
+        error = failure(code, name, work.failed_task(code), message) if code else None
+        if error is None or _failures.is_of_a_task(error):
+            error = error or _failures.untold.get(address(handle)) or work.failure(name)
+            if error is not None:
+                _failures.untold.pop(address(handle), None)
+                self._in_flight.work = work.next_after(error)
         return error
 
     @property
@@ -318,17 +323,21 @@ class Stream(Resource):
         """
         if callback.is_inside() and not self.is_closed and self._owned:
             raise RuntimeError("a function in a stream cannot close streams: it would wait for its own end")
+        work = self._in_flight.work
         handle = self._take_handle()
-        if handle is None or not usable():
+        if handle is None:
             return
-        if not self._owned:
-            self._in_flight.outlive()
-            return
-        ended, launched = self._in_flight.end_batch(), callback.launched(handle)
         try:
+            if not usable():
+                return
+            if not self._owned:
+                self._in_flight.outlive()
+                return
+            ended, launched = self._in_flight.end_batch(), callback.launched(handle)
             failed = None if force else self._finish(handle)
             self._destroy(handle, force)
         except BaseException:
+            self._in_flight.work = work  # the next attempt tells what has failed
             self._put_back(handle)
             raise
         self._in_flight.drop(ended)
@@ -352,7 +361,7 @@ class Stream(Resource):
             return None  # it stays: the stream is in STOP mode, and has told it
         error = self._failure(handle, code, timeout_ms)
         is_told = error is not None and (_failures.is_of_a_task(error) or isinstance(error, Timeout))
-        return error if is_told else None
+        return error if is_told else self._in_flight.work.failure("aclrtSynchronizeStream")
 
     def _destroy(self, handle: Any, force: bool = False) -> None:
         allocator.forget_stream(handle)
@@ -383,6 +392,9 @@ class Stream(Resource):
         except AclError as error:
             self._in_flight.outlive()
             warnings.warn(f"while a stream was discarded: {error}", AclWarning, stacklevel=2, source=self)
+        except BaseException:  # of a signal handler; the work goes on
+            self._in_flight.outlive()
+            raise
 
     def _discard(self) -> None:
         failed = self._finish(self._handle, _DISCARD_MS)

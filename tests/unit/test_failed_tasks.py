@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -24,6 +25,7 @@ from ascend_rt import (
     RuntimeClosed,
     Stream,
     TaskFailed,
+    Timeout,
     _failures,
     copy_async,
     sim,
@@ -135,6 +137,70 @@ def test_the_same_failure_again_is_told_by_closing(copies: Any) -> None:
     assert told(stream.close) == CODE
 
 
+def test_closing_that_fails_keeps_the_failure(copies: Any) -> None:
+    stream = Stream()
+    copies(stream)
+    with sim.faults():
+        sim.fail_call("aclrtDestroyStream", 507899)
+        with pytest.raises(AclError, match="fault injection"):
+            stream.close()
+    assert told(stream.close) == CODE
+
+
+@pytest.mark.parametrize("look", [Stream.synchronize, Stream.close])
+def test_a_report_that_an_interrupt_has_replaced_is_told(
+    copies: Any, lib: Any, monkeypatch: pytest.MonkeyPatch, look: Callable[[Stream], None]
+) -> None:
+    if not _failures._is_listening:
+        pytest.skip("without a callback only the report tells")
+
+    def interrupt(stream: Any) -> None:
+        lib.aclrtSynchronizeStream(stream)  # which reports the failure
+        signal.raise_signal(signal.SIGINT)
+
+    stream = Stream()
+    copies(stream)
+    with monkeypatch.context() as patch:
+        patch.setattr(lib, "ascend_rt_synchronize_stream", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            stream.synchronize()
+    assert told(lambda: look(stream)) == CODE
+    assert told(stream.close) == 0
+
+
+@pytest.mark.parametrize("function", ["ascend_rt_synchronize_stream_within", "aclrtDestroyStream"])
+def test_a_report_that_an_interrupt_of_closing_has_replaced_is_told(
+    copies: Any, lib: Any, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
+    if not _failures._is_listening:
+        pytest.skip("without a callback only the report tells")
+    original = getattr(lib, function)
+
+    def interrupt(*arguments: Any) -> None:
+        original(*arguments)
+        signal.raise_signal(signal.SIGINT)
+
+    stream = Stream()
+    copies(stream)
+    with monkeypatch.context() as patch:
+        patch.setattr(lib, function, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            stream.close()
+    assert told(stream.close) == CODE
+    assert stream.is_closed
+
+
+def test_a_wait_that_is_too_short_keeps_what_an_earlier_one_left(copies: Any) -> None:
+    with Stream() as stream, Stream() as failed:
+        copies(failed)
+        with pytest.raises(TaskFailed) as failure:
+            failed.synchronize()
+        _failures.untold[stream.handle] = failure.value
+        with Latch(stream), pytest.raises(Timeout):
+            stream.synchronize(timeout_ms=1)
+        assert told(stream.synchronize) == CODE
+
+
 def test_discarding_warns(copies: Any) -> None:
     def use_and_discard() -> None:
         copies(Stream())
@@ -226,6 +292,43 @@ def test_a_device_tells_for_all_its_streams(device: Device, monkeypatch: pytest.
         assert told(event.synchronize) == CODE
         event.record(stream)
         event.synchronize()
+
+
+def test_a_device_tells_for_no_other_device(device: Device, copies: Any) -> None:
+    if Device.count() < 2:
+        pytest.skip("needs two devices")
+    if not _failures._is_listening:
+        pytest.skip("without a callback nobody knows which stream it was")
+    with Device(device.id + 1), Stream() as there, Buffer(64) as to:
+        sim.fail_task(CODE, there)
+        copy_async(to, PinnedBuffer(64), there)
+        assert told(there.record().synchronize) == CODE
+        with device, Stream() as here:
+            copies(here)
+            assert told(device.synchronize) == CODE
+        assert told(there.check) == CODE
+        assert told(there.synchronize) == CODE
+
+
+def test_a_borrowed_stream_of_another_device_has_not_failed(device: Device, copies: Any, lib: Any, ffi: Any) -> None:
+    if Device.count() < 2:
+        pytest.skip("needs two devices")
+    out = ffi.new("aclrtStream *")
+    with Stream() as failed:
+        with Device(device.id + 1):
+            assert lib.aclrtCreateStream(out) == 0
+            borrowed = Stream.from_handle(int(ffi.cast("uintptr_t", out[0])))
+            event = borrowed.record()
+            event.synchronize()
+            assert borrowed.id == failed.id  # the numbers of each device begin again
+        copies(failed)
+        assert told(failed.check) == CODE
+        with Device(device.id + 1):
+            borrowed.check()
+            event.synchronize()
+            borrowed.synchronize()
+            assert lib.aclrtDestroyStream(out[0]) == 0
+        assert told(failed.synchronize) == CODE
 
 
 def test_the_error_has_the_task(device: Device, lib: Any, ffi: Any) -> None:

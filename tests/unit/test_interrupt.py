@@ -13,7 +13,7 @@ from support.programs import BEGINNING
 
 # Interrupted once it waits: the program has said that it is about to, and the gate opens only after the interrupt.
 PROGRAM = """
-import os, signal, sys, threading, time
+import _thread, os, signal, sys, threading, time
 from ascend_rt import TaskFailed, copy_async
 
 stream = Stream()
@@ -22,9 +22,13 @@ opener = Stream()
 stream.wait(gate, timeout_s=0)
 event = stream.record()
 
+def is_waiting():
+    # Threads that make calls for the main thread are none of threading.py's; it counts the main thread.
+    return _thread._count() > threading.active_count() - 1
+
 def interrupt():
     # The wait has begun when its thread is there; only then is the signal sent.
-    while not any(thread.name.startswith("ascend_rt aclrtSynchronize") for thread in threading.enumerate()):
+    while not is_waiting():
         time.sleep(0.001)
     os.kill(os.getpid(), signal.SIGINT)
 
@@ -78,7 +82,7 @@ sim.fail_task(507015, stream)
 stream.record()
 print(interrupted(stream.synchronize))
 gate.record(opener)
-while any(thread.name.startswith("ascend_rt aclrt") for thread in threading.enumerate()):
+while is_waiting():
     time.sleep(0.001)  # until the call that was left behind has returned
 try:
     {again}()
@@ -124,3 +128,41 @@ thread.join()
 print(before, stream.is_done)
 """)
     assert (done.stdout, done.stderr) == ("2 True\n", "")
+
+
+def test_an_exception_while_the_other_thread_is_started_ends_the_wait(interrupted: Interrupted) -> None:
+    done = interrupted("""
+start = _thread.start_new_thread
+def start_and_signal(*arguments):
+    start(*arguments)
+    signal.raise_signal(signal.SIGINT)
+_thread.start_new_thread = threading._start_new_thread = start_and_signal
+def handle(number, frame):
+    raise RuntimeError("of the handler")
+signal.signal(signal.SIGINT, handle)
+try:
+    stream.synchronize(timeout_ms=1000)
+except Exception as error:
+    print(repr(error))
+gate.record(opener)
+""")
+    assert (done.stdout, done.stderr) == ("RuntimeError('of the handler')\n", "")
+
+
+def test_an_interrupted_discarding_keeps_what_the_work_uses(interrupted: Interrupted) -> None:
+    done = interrupted("""
+import gc, weakref
+from ascend_rt.memory import PinnedBuffer
+sys.unraisablehook = lambda unraisable: print(unraisable.exc_type.__name__)
+to, source = Buffer(64), PinnedBuffer(64)
+copy_async(to, source, stream)
+is_alive = weakref.ref(source)
+del source
+threading.Thread(target=interrupt).start()
+del stream
+gc.collect()
+print(is_alive() is not None)
+gate.record(opener)
+opener.synchronize()
+""")
+    assert (done.stdout, done.stderr) == ("KeyboardInterrupt\nTrue\n", "")
