@@ -68,9 +68,9 @@ class Work:
         """Return the failure of a task of this work, if one is known without asking."""
         return self._failure or (self._look(function) if _is_listening else None)
 
-    def next_after_all(self, device: int) -> Work:
-        """Return the work that goes on after the synchronization of a device: a new one, if this has failed on it."""
-        failure = self.failure("aclrtSynchronizeDevice") if self._device in (device, ANY) else None
+    def next_after_all(self) -> Work:
+        """Return the work that goes on after a synchronization of all streams: a new one, if this has failed."""
+        failure = self.failure("aclrtSynchronizeDevice")
         return self if failure is None else self.next_after(failure)
 
     def failed_task(self, code: int) -> FailedTask | None:

@@ -46,20 +46,21 @@ class InFlight:
     an interrupt loses nothing, because nothing is removed earlier; what is submitted meanwhile goes to a later batch.
     """
 
-    __slots__ = ("__weakref__", "_batches", "_handle", "work")
+    __slots__ = ("__weakref__", "_batches", "_handle", "context", "work")
 
-    def __init__(self, handle: Any, device: int) -> None:
+    def __init__(self, handle: Any, device: int, context: Any) -> None:
         self._handle = handle
+        self.context = context  # None: unknown
         self._batches = deque([_Batch()])  # the last one is open
         self.work = Work(handle, device)
 
     @classmethod
-    def of(cls, handle: Any, device: int = ANY) -> InFlight:
+    def of(cls, handle: Any, device: int, context: Any) -> InFlight:
         """Return what a stream uses, which all Python objects of the stream share."""
         stream = address(handle)
         found = _of_stream.get(stream)
         if found is None:
-            new = cls(handle, device)
+            new = cls(handle, device, context)
             found = _of_stream.setdefault(stream or -id(new), new)  # NULL is another stream in each context
         return found
 
@@ -150,15 +151,16 @@ def drop_done() -> bool:
     return sum(map(len, streams)) < before
 
 
-def failure_of_all(code: int, function: str, message: str | None, device: int) -> AclError | None:
-    """Return what the synchronization of a device failed with; it has told the failures of all streams."""
+def failure_of_all(code: int, function: str, message: str | None, device: int, context: Any) -> AclError | None:
+    """Return what the synchronization of a device failed with; it has told the failures of the context's streams."""
     task = newest(0, device, ANY)
     of_this = task if task is not None and task.code == code else None
     error = failure(code, function, of_this, message) if code else _failures.untold.get(_failures.DEVICE)
     if error is not None and is_of_a_task(error):
         _failures.untold.pop(_failures.DEVICE, None)
         for in_flight in _of_streams():
-            in_flight.work = in_flight.work.next_after_all(device)
+            if in_flight.context in (context, None):
+                in_flight.work = in_flight.work.next_after_all()
     return error
 
 

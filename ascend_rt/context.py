@@ -130,11 +130,6 @@ def current_device_id() -> int:
     return int(out[0])
 
 
-def current_device_id_or(default: int) -> int:
-    """Return the same, or a default if there is no context."""
-    return default if current_handle_or_none() is None else current_device_id()
-
-
 def current_handle() -> Any:
     """Return the handle of the calling thread's context; NoContext if there is none."""
     out = ffi.new("aclrtContext *")

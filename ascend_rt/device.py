@@ -219,7 +219,7 @@ class Device:
             if code == _waiting.WOULD_WAIT:
                 code, message = _waiting.wait(name, *(() if timeout_ms is None else (timeout_ms,)))
             if code or _failures.untold:
-                error = _in_flight.failure_of_all(code, name, message, self._id)
+                error = _in_flight.failure_of_all(code, name, message, self._id, context.current_handle())
                 if error is not None:
                     raise error
         _in_flight.drop_done()

@@ -12,7 +12,7 @@ from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
 from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, usable
 from ascend_rt._in_flight import InFlight
 from ascend_rt._resource import Resource
-from ascend_rt.context import current_device_id_or, current_handle, home, switched
+from ascend_rt.context import current_device_id, current_handle, current_handle_or_none, home, switched
 from ascend_rt.errors import AclError, AclWarning, RuntimeClosed, Timeout
 from ascend_rt.event import Event
 from ascend_rt.graph import capture
@@ -67,6 +67,7 @@ class Stream(Resource):
         context = current_handle()
         out = ffi.new("aclrtStream *")
         call("aclrtCreateStreamWithConfig", out, min(max(priority, 0), _LOWEST_PRIORITY), int(flags))
+        _failures.untold.pop(address(out[0]), None)  # of an older stream that had this handle
         created_in = home()
         self._prepare(out[0], context, created_in.era.device_id)
         self._own(out[0], created_in)
@@ -83,7 +84,8 @@ class Stream(Resource):
         borrowed = ffi.cast("aclrtStream", check_address(handle))
         # The numbers of streams begin again on each device. The runtime does not tell the device of a stream; the
         # stream can be used only in its context.
-        stream._prepare(borrowed, None, current_device_id_or(_failures.ANY))
+        context = current_handle_or_none()
+        stream._prepare(borrowed, context, _failures.ANY if context is None else current_device_id())
         stream._borrow(borrowed)
         return stream
 
@@ -94,9 +96,9 @@ class Stream(Resource):
         call("aclrtCtxGetCurrentDefaultStream", out)
         return cls.from_handle(address(out[0]))
 
-    def _prepare(self, handle: Any, context: Any, device: int = _failures.ANY) -> None:
+    def _prepare(self, handle: Any, context: Any | None, device: int) -> None:
         self._context = context
-        self._in_flight = InFlight.of(handle, device)
+        self._in_flight = InFlight.of(handle, device, context)
 
     # --- ordering ----------------------------------------------------------------------------------------------------
 
@@ -359,7 +361,7 @@ class Stream(Resource):
                 code = synchronize(handle, timeout_ms)
         if code > 0 and code == self._in_flight.work.told and code == synchronize(handle, timeout_ms):
             return None  # it stays: the stream is in STOP mode, and has told it
-        error = self._failure(handle, code, timeout_ms)
+        error = self._failure(handle, code, None if timeout_ms == -1 else timeout_ms)
         is_told = error is not None and (_failures.is_of_a_task(error) or isinstance(error, Timeout))
         return error if is_told else self._in_flight.work.failure("aclrtSynchronizeStream")
 

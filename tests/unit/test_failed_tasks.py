@@ -17,6 +17,7 @@ from ascend_rt import (
     AscendError,
     Buffer,
     ClosedError,
+    Context,
     Device,
     Event,
     FailedTask,
@@ -329,6 +330,25 @@ def test_a_borrowed_stream_of_another_device_has_not_failed(device: Device, copi
             borrowed.synchronize()
             assert lib.aclrtDestroyStream(out[0]) == 0
         assert told(failed.synchronize) == CODE
+
+
+def test_a_device_tells_for_the_current_context_alone(device: Device, copies: Any) -> None:
+    if not _failures._is_listening:
+        pytest.skip("without a callback nobody knows which stream it was")
+    contexts = first, second = Context(), Context()
+    streams = []
+    for context in contexts:
+        with context:
+            streams.append(Stream())
+            copies(streams[-1])
+    with first, pytest.raises(TaskFailed):
+        device.synchronize()
+    for stream, context, code in zip(streams, contexts, (0, CODE), strict=True):
+        with context:
+            assert told(stream.check) == code
+            assert told(stream.close) == code
+    second.close()
+    first.close()
 
 
 def test_the_error_has_the_task(device: Device, lib: Any, ffi: Any) -> None:
