@@ -20,7 +20,8 @@ ANY = 0xFFFFFFFF
 _FAILED_TASK = ffi.typeof("ascend_rt_failed_task *")
 _STREAM_COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
 
-_is_listening = False
+must_ask = True
+"""Whether the library tells no exception callback: then only the stream itself can be asked."""
 
 untold: dict[int, AclError] = {}
 """Failures that the runtime has told, but no synchronization has raised yet: by the handle of the stream, or DEVICE."""
@@ -30,12 +31,12 @@ DEVICE = -1
 
 def listen() -> None:
     """Note the tasks that fail from now on, if the library tells."""
-    global _is_listening
+    global must_ask
     try:
         call("aclrtExceptionInfoCallbackRegister", lib.ascend_rt_exception_entry)
     except NotSupported:  # only newer releases have a list of callbacks; the single one is the program's
         return
-    _is_listening = True
+    must_ask = False
 
 
 class Work:
@@ -48,8 +49,7 @@ class Work:
         self._device = device
         self.told = told  # the code of the failure that the stream has reported before; in STOP mode it stays
         self._failure: AclError | None = None
-        # How many failures of the process were looked at; without a callback no number, so that every look is one.
-        self.seen: int = lib.ascend_rt_failed_task_count() if _is_listening else -1
+        self.seen: int = lib.ascend_rt_failed_task_count()  # how many failures of the process were looked at
 
     def check(self, function: str) -> None:
         """Raise the failure of a task of this work, if one is known; it stays known."""
@@ -66,7 +66,7 @@ class Work:
 
     def failure(self, function: str) -> AclError | None:
         """Return the failure of a task of this work, if one is known without asking."""
-        return self._failure or (self._look(function) if _is_listening else None)
+        return self._failure or (None if must_ask else self._look(function))
 
     def next_after_all(self) -> Work:
         """Return the work that goes on after a synchronization of all streams: a new one, if this has failed."""
@@ -79,16 +79,16 @@ class Work:
         In STOP mode that may be a task of another stream of the context.
         """
         for stream in (self._stream_id(), ANY):
-            task = newest(max(self.seen, 0) if stream != ANY else 0, self._device, stream)
+            task = newest(self.seen if stream != ANY else 0, self._device, stream)
             if task is not None and task.code == code:
                 return task
         return None
 
     def _look(self, function: str) -> AclError | None:
-        if not _is_listening:
+        if must_ask:
             return self._ask(function)
         count = lib.ascend_rt_failed_task_count()
-        task = newest(max(self.seen, 0), self._device, self._stream_id())
+        task = newest(self.seen, self._device, self._stream_id())
         if task is None:
             self.seen = count
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _lifecycle, _waiting
+from ascend_rt import _failures, _lifecycle, _waiting
 from ascend_rt._driver import call, check, check_address, failure, ffi, lib
 from ascend_rt._resource import Resource
 
@@ -140,7 +140,7 @@ class Event(Resource):
         if status != _COMPLETE:
             return False
         work = self._work
-        if work is not None and work.seen != lib.ascend_rt_failed_task_count():
+        if work is not None and (_failures.must_ask or work.seen != lib.ascend_rt_failed_task_count()):
             work.check("aclrtQueryEventStatus")
         return True
 
@@ -177,7 +177,7 @@ class Event(Resource):
             if code:
                 raise failure(code, name, message=message)
         work = self._work
-        if work is not None and work.seen != lib.ascend_rt_failed_task_count():
+        if work is not None and (_failures.must_ask or work.seen != lib.ascend_rt_failed_task_count()):
             work.check("aclrtSynchronizeEvent")
 
     def elapsed_time(self, end: Event) -> float:

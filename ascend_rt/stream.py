@@ -256,7 +256,7 @@ class Stream(Resource):
         Calls no C function as long as no task of the process has failed.
         """
         work = self._in_flight.work
-        if work.seen != lib.ascend_rt_failed_task_count():
+        if _failures.must_ask or work.seen != lib.ascend_rt_failed_task_count():
             work.check("aclrtStreamQuery")
 
     def launch_host_func(self, function: Callable[..., object], /, *arguments: Any, **keywords: Any) -> None:

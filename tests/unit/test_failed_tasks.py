@@ -40,7 +40,7 @@ CODE = 507015
 @pytest.fixture(params=["told by a callback", "found by asking"])
 def _library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a test as on a library that has exception callbacks, and as on an older one, which must be asked."""
-    monkeypatch.setattr(_failures, "_is_listening", request.param == "told by a callback")
+    monkeypatch.setattr(_failures, "must_ask", request.param != "told by a callback")
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_closing_that_fails_keeps_the_failure(copies: Any) -> None:
 def test_a_report_that_an_interrupt_has_replaced_is_told(
     copies: Any, lib: Any, monkeypatch: pytest.MonkeyPatch, look: Callable[[Stream], None]
 ) -> None:
-    if not _failures._is_listening:
+    if _failures.must_ask:
         pytest.skip("without a callback only the report tells")
 
     def interrupt(stream: Any) -> None:
@@ -173,7 +173,7 @@ def test_a_report_that_an_interrupt_has_replaced_is_told(
 def test_a_report_that_an_interrupt_of_closing_has_replaced_is_told(
     copies: Any, lib: Any, monkeypatch: pytest.MonkeyPatch, function: str
 ) -> None:
-    if not _failures._is_listening:
+    if _failures.must_ask:
         pytest.skip("without a callback only the report tells")
     original = getattr(lib, function)
 
@@ -281,7 +281,7 @@ def test_all_objects_of_a_stream_know(copies: Any) -> None:
 
 
 def test_a_device_tells_for_all_its_streams(device: Device, monkeypatch: pytest.MonkeyPatch, copies: Any) -> None:
-    if not _failures._is_listening:
+    if _failures.must_ask:
         pytest.skip("without a callback nobody knows which stream it was")
     with Stream() as stream:
         copies(stream)
@@ -298,7 +298,7 @@ def test_a_device_tells_for_all_its_streams(device: Device, monkeypatch: pytest.
 def test_a_device_tells_for_no_other_device(device: Device, copies: Any) -> None:
     if Device.count() < 2:
         pytest.skip("needs two devices")
-    if not _failures._is_listening:
+    if _failures.must_ask:
         pytest.skip("without a callback nobody knows which stream it was")
     with Device(device.id + 1), Stream() as there, Buffer(64) as to:
         sim.fail_task(CODE, there)
@@ -333,7 +333,7 @@ def test_a_borrowed_stream_of_another_device_has_not_failed(device: Device, copi
 
 
 def test_a_device_tells_for_the_current_context_alone(device: Device, copies: Any) -> None:
-    if not _failures._is_listening:
+    if _failures.must_ask:
         pytest.skip("without a callback nobody knows which stream it was")
     contexts = first, second = Context(), Context()
     streams = []
