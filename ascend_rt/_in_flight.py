@@ -79,6 +79,12 @@ class InFlight:
             self._record()
             self.drop(_complete(self.end_batch()))
 
+    def keep_failure(self, failure: AclError | None = None) -> None:
+        """Keep what nobody was told: of a synchronization whose code the exception of a signal handler has replaced."""
+        failure = failure or self.work.failure("aclrtSynchronizeStream")
+        if failure is not None:
+            _failures.untold.setdefault(address(self._handle), failure)
+
     def end_batch(self) -> Batches:
         """Open a new batch and return all that have ended."""
         batches = self._batches

@@ -196,12 +196,15 @@ class Stream(Resource):
         ``aclrtSynchronizeStream``, ``aclrtSynchronizeStreamWithTimeout``; blocking, without the GIL.
         """
         ended = self._in_flight.end_batch()
-        if timeout_ms is None:
-            code = lib.ascend_rt_synchronize_stream(self._handle)
-        else:
-            code = lib.ascend_rt_synchronize_stream_within(self._handle, timeout_ms)
-        # The exception of a signal handler may have taken the place of a code that reports a failure.
-        if code or _failures.untold or self._in_flight.work.seen != lib.ascend_rt_failed_task_count():
+        try:
+            if timeout_ms is None:
+                code = lib.ascend_rt_synchronize_stream(self._handle)
+            else:
+                code = lib.ascend_rt_synchronize_stream_within(self._handle, timeout_ms)
+        except KeyboardInterrupt:
+            self._in_flight.keep_failure()
+            raise
+        if code or _failures.untold:
             error = self._failure(self._handle, code, timeout_ms)
             if error is not None:
                 raise error
@@ -214,12 +217,11 @@ class Stream(Resource):
         name = "aclrtSynchronizeStream" if timeout_ms is None else "aclrtSynchronizeStreamWithTimeout"
         if code == _waiting.WOULD_WAIT:
             code, message = _waiting.wait(name, handle, *(() if timeout_ms is None else (timeout_ms,)))
-        error = failure(code, name, work.failed_task(code), message) if code else None
-        if error is None or _failures.is_of_a_task(error):
-            error = error or _failures.untold.get(address(handle)) or work.failure(name)
-            if error is not None:
-                _failures.untold.pop(address(handle), None)
-                self._in_flight.work = work.next_after(error)
+        untold = _failures.untold.get(address(handle))
+        error = failure(code, name, work.failed_task(code), message) if code else untold
+        if error is not None and _failures.is_of_a_task(error):
+            _failures.untold.pop(address(handle), None)
+            self._in_flight.work = work.next_after(error)
         return error
 
     @property
@@ -325,8 +327,7 @@ class Stream(Resource):
         """
         if callback.is_inside() and not self.is_closed and self._owned:
             raise RuntimeError("a function in a stream cannot close streams: it would wait for its own end")
-        work = self._in_flight.work
-        handle = self._take_handle()
+        handle, failed = self._take_handle(), None
         if handle is None:
             return
         try:
@@ -339,7 +340,7 @@ class Stream(Resource):
             failed = None if force else self._finish(handle)
             self._destroy(handle, force)
         except BaseException:
-            self._in_flight.work = work  # the next attempt tells what has failed
+            self._in_flight.keep_failure(failed)
             self._put_back(handle)
             raise
         self._in_flight.drop(ended)
@@ -363,7 +364,7 @@ class Stream(Resource):
             return None  # it stays: the stream is in STOP mode, and has told it
         error = self._failure(handle, code, None if timeout_ms == -1 else timeout_ms)
         is_told = error is not None and (_failures.is_of_a_task(error) or isinstance(error, Timeout))
-        return error if is_told else self._in_flight.work.failure("aclrtSynchronizeStream")
+        return error if is_told else _failures.untold.pop(address(handle), None)
 
     def _destroy(self, handle: Any, force: bool = False) -> None:
         allocator.forget_stream(handle)

@@ -314,21 +314,28 @@ def test_a_device_tells_for_no_other_device(device: Device, copies: Any) -> None
 def test_a_borrowed_stream_of_another_device_has_not_failed(device: Device, copies: Any, lib: Any, ffi: Any) -> None:
     if Device.count() < 2:
         pytest.skip("needs two devices")
-    out = ffi.new("aclrtStream *")
     with Stream() as failed:
         with Device(device.id + 1):
-            assert lib.aclrtCreateStream(out) == 0
+            out, number, others = None, ffi.new("int32_t *"), []
+            while out is None or (
+                number[0] != failed.id and len(others) < 64
+            ):  # the numbers of each device begin again
+                out = ffi.new("aclrtStream *")
+                assert lib.aclrtCreateStream(out) == 0
+                assert lib.aclrtStreamGetId(out[0], number) == 0
+                others.append(out)
             borrowed = Stream.from_handle(int(ffi.cast("uintptr_t", out[0])))
             event = borrowed.record()
             event.synchronize()
-            assert borrowed.id == failed.id  # the numbers of each device begin again
+            assert borrowed.id == failed.id
         copies(failed)
         assert told(failed.check) == CODE
         with Device(device.id + 1):
             borrowed.check()
             event.synchronize()
             borrowed.synchronize()
-            assert lib.aclrtDestroyStream(out[0]) == 0
+            for other in others:
+                assert lib.aclrtDestroyStream(other[0]) == 0
         assert told(failed.synchronize) == CODE
 
 
