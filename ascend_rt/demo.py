@@ -43,7 +43,7 @@ _LOOK_MS = 100  # how often a wait looks for tasks that have failed
 _DEFAULT_BYTES = 256 << 20
 _COMPARED_BYTES = 64 << 20  # how much of it goes one step after the other, too
 _LONG = 64 << 20  # from here on a progress bar is worth it
-_RANDOM_BLOCK = (4 << 20) - 1  # chunks begin at different places of it
+_RANDOM_BLOCK = (4 << 20) - 4099  # no divisor of a chunk
 _DRAWN_CHUNKS = 8
 
 
@@ -52,13 +52,16 @@ class _RandomBytes(io.RawIOBase):
 
     def __init__(self, size: int) -> None:
         self._left = size
+        self._position = 0
         self._block = np.frombuffer(np.random.default_rng().bytes(_RANDOM_BLOCK), np.uint8)
 
     def readinto(self, buffer: Any) -> int:
-        count = min(len(buffer), self._left)
-        for begin in range(0, count, _RANDOM_BLOCK):
-            part = buffer[begin : min(begin + _RANDOM_BLOCK, count)]
-            part[:] = self._block[: len(part)]
+        count, done = min(len(buffer), self._left), 0
+        while done < count:  # where the last one ended: no chunk looks like the one before
+            part = self._block[self._position :][: count - done]
+            buffer[done : done + len(part)] = part
+            done += len(part)
+            self._position = (self._position + len(part)) % _RANDOM_BLOCK
         self._left -= count
         return count
 

@@ -94,6 +94,12 @@ def test_the_trace_has_every_copy_in_its_order(tmp_path: Path) -> None:
         assert all(later["ts"] >= end - 1 for end, later in zip(ends, steps[1:], strict=False))  # a clock of 20 ns
 
 
+def test_no_chunk_looks_like_the_one_before() -> None:
+    source, chunks = demo._RandomBytes(9 << 20), [bytearray(4 << 20) for _ in range(3)]
+    assert [source.readinto(memoryview(chunk)) for chunk in chunks] == [4 << 20, 4 << 20, 1 << 20]
+    assert len({bytes(chunk[: 1 << 20]) for chunk in chunks}) == 3
+
+
 def test_the_picture_shows_who_works_when() -> None:
     chunks = [
         [timeline.Span("in", 0, 10), timeline.Span("out", 10, 20)],
