@@ -201,7 +201,7 @@ class Stream(Resource):
                 code = lib.ascend_rt_synchronize_stream(self._handle)
             else:
                 code = lib.ascend_rt_synchronize_stream_within(self._handle, timeout_ms)
-        except KeyboardInterrupt:
+        except BaseException:  # of a signal handler, in place of the code
             self._in_flight.keep_failure()
             raise
         if code or _failures.untold:
