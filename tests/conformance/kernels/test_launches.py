@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 import threading
-import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -255,17 +255,22 @@ def test_a_launch_outlives_its_binary(path: Path, stream: Stream, operands: Sum)
 
 def test_a_registered_function_lives_as_long_as_its_launches(stream: Stream) -> None:
     seen: list[int] = []
+    released = threading.Event()
+
+    def note(block: sim.Block, memory: Any) -> None:
+        seen.append(block.index)
+
+    weakref.finalize(note, released.set)
     with Binary(device_object({"late": VECTOR})) as binary:
         kernel = binary["late"]
         with sim.held():
-            with sim.kernel("late")(lambda block, memory: seen.append(block.index)):
+            with sim.kernel("late")(note):
                 kernel.launch(stream, 2)
-            gone = len(sim._kernels)
+            del note
+            assert not released.is_set()
         stream.synchronize()
         assert sorted(seen) == [0, 1]
-        while len(sim._kernels) >= gone:  # a worker that has run the last block releases the function
-            time.sleep(0.001)
-        assert len(sim._kernels) == gone - 1
+        assert released.wait(60)  # by the worker that has run the last block
 
 
 def test_a_model_runs_a_kernel_again_and_again(lib: Any, ffi: Any, binary: Binary, stream: Stream) -> None:

@@ -145,6 +145,7 @@ def test_callbacks_that_an_abort_drops_are_given_back(run: Run, end: str) -> Non
 
 def test_references_of_arguments_and_results_do_not_leak(run: Run) -> None:
     run("""
+        import contextlib
         class Number(int):
             pass
         number, text, data = Number(1), "x" * 5, b"data"
@@ -153,10 +154,8 @@ def test_references_of_arguments_and_results_do_not_leak(run: Run) -> None:
             rt.ipc_mem_close(text)
             acl.util.bytes_to_ptr(data)
             rt.set_stream_attribute(0, number, {"failureMode": number})
-            try:
+            with contextlib.suppress(TypeError):
                 rt.malloc(number, text)
-            except TypeError:
-                pass
         calls()
         before = [sys.getrefcount(it) for it in (number, text, data, None)]
         for _ in range(100):
