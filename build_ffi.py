@@ -102,21 +102,17 @@ int ascend_rt_synchronize_device(int32_t timeout_ms) {{
     return ascend_rt_synchronize(&awaited, timeout_ms);
 }}
 
-int ascend_rt_synchronize_event_within(void *event, int32_t timeout_ms) {{
+int ascend_rt_synchronize_event(void *event, int32_t timeout_ms) {{
     const ascend_rt_awaited awaited = {{event, ascend_rt_event_status, ACL_EVENT_RECORDED_STATUS_NOT_READY,
                                        aclrtSynchronizeEvent, aclrtSynchronizeEventWithTimeout}};
     return ascend_rt_synchronize(&awaited, timeout_ms);
 }}
 
-int ascend_rt_synchronize_event(void *event) {{ return ascend_rt_synchronize_event_within(event, -1); }}
-
-int ascend_rt_synchronize_stream_within(void *stream, int32_t timeout_ms) {{
+int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms) {{
     const ascend_rt_awaited awaited = {{stream, ascend_rt_stream_status, ACL_STREAM_STATUS_NOT_READY,
                                        aclrtSynchronizeStream, aclrtSynchronizeStreamWithTimeout}};
     return ascend_rt_synchronize(&awaited, timeout_ms);
 }}
-
-int ascend_rt_synchronize_stream(void *stream) {{ return ascend_rt_synchronize_stream_within(stream, -1); }}
 
 uint64_t ascend_rt_captured_graph(void *stream) {{
     aclmdlRICaptureStatus status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;

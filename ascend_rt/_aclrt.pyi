@@ -1095,14 +1095,10 @@ class Lib:
         """void ascend_rt_prepare_waits(uint64_t main_thread, bool is_simulated)."""
     def ascend_rt_synchronize_device(self, timeout_ms: int, /) -> int:
         """int ascend_rt_synchronize_device(int32_t timeout_ms)."""
-    def ascend_rt_synchronize_event(self, event: Any, /) -> int:
-        """int ascend_rt_synchronize_event(void *event)."""
-    def ascend_rt_synchronize_event_within(self, event: Any, timeout_ms: int, /) -> int:
-        """int ascend_rt_synchronize_event_within(void *event, int32_t timeout_ms)."""
-    def ascend_rt_synchronize_stream(self, stream: Any, /) -> int:
-        """int ascend_rt_synchronize_stream(void *stream)."""
-    def ascend_rt_synchronize_stream_within(self, stream: Any, timeout_ms: int, /) -> int:
-        """int ascend_rt_synchronize_stream_within(void *stream, int32_t timeout_ms)."""
+    def ascend_rt_synchronize_event(self, event: Any, timeout_ms: int, /) -> int:
+        """int ascend_rt_synchronize_event(void *event, int32_t timeout_ms)."""
+    def ascend_rt_synchronize_stream(self, stream: Any, timeout_ms: int, /) -> int:
+        """int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms)."""
     def ascend_rt_close_gate(self, timeout_ms: int, /) -> int:
         """int ascend_rt_close_gate(int32_t timeout_ms)."""
     def ascend_rt_open_gate(self) -> None:

@@ -105,10 +105,8 @@ int ascend_rt_find_failed_task(uint64_t above, uint32_t device, uint32_t stream,
  * of -1 is none. */
 void ascend_rt_prepare_waits(uint64_t main_thread, bool is_simulated);
 int ascend_rt_synchronize_device(int32_t timeout_ms);
-int ascend_rt_synchronize_event(void *event);
-int ascend_rt_synchronize_event_within(void *event, int32_t timeout_ms);
-int ascend_rt_synchronize_stream(void *stream);
-int ascend_rt_synchronize_stream_within(void *stream, int32_t timeout_ms);
+int ascend_rt_synchronize_event(void *event, int32_t timeout_ms);
+int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms);
 
 /* The host function to launch: passes its argument to Python while the gate is open. */
 extern const aclrtHostFunc ascend_rt_host_func_entry;

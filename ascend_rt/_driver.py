@@ -418,9 +418,7 @@ _CALLERS = (
     "ascend_rt_stream_status",
     "ascend_rt_synchronize_device",
     "ascend_rt_synchronize_event",
-    "ascend_rt_synchronize_event_within",
     "ascend_rt_synchronize_stream",
-    "ascend_rt_synchronize_stream_within",
 )
 
 

@@ -1,62 +1,64 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeping Python's memory alive while the device still uses it.
 
-There is no lock: the operations of a deque and a set are atomic, and those of two threads are correct in either order.
+What tasks use is kept in batches, in the order of submission, and nothing is asked of the runtime for it. A record of an
+event, and a synchronization, ends the open batch first; when it is complete, so is all that was submitted before, and
+those batches are released. A stream that waits for an event keeps the batch that the record has ended: its own
+completion then releases what the other stream has used.
+
+Threads need no lock for that. What a task uses is added after its submission, and a batch is ended before the record,
+so what is added late to a batch was submitted before the record too.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from contextlib import suppress
-from typing import Any
+import threading
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from ascend_rt import _captured, _failures
 from ascend_rt._driver import address, call, check, failure, lib
 from ascend_rt._failures import ANY, Work, is_of_a_task, newest
 from ascend_rt.errors import AclError, OutOfMemory
-from ascend_rt.event import Event
 
-_BATCH = 128
+if TYPE_CHECKING:
+    from ascend_rt.event import Event
+
 _EVENT_COMPLETE = lib.ACL_EVENT_RECORDED_STATUS_COMPLETE
 _STREAM_COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
 _STREAM_IS_GONE = -lib.ACL_ERROR_RT_INVALID_HANDLE
 
 
-class _Batch:
-    """What tasks use that were submitted one after the other, and the event that was recorded behind them, if any."""
+class Batch:
+    """What tasks use that were submitted one after the other."""
 
-    __slots__ = ("event", "objects")
+    __slots__ = ("objects", "previous")
 
-    def __init__(self) -> None:
-        self.objects: list[object] = []
-        self.event: Event | None = None
+    def __init__(self, previous: Batch | None = None) -> None:
+        self.objects: list[tuple[object, ...]] = []
+        self.previous = previous
 
-
-Batches = tuple[_Batch, ...]
 
 _of_stream: WeakValueDictionary[int, InFlight] = WeakValueDictionary()
-_unfinished: set[InFlight] = set()  # of borrowed streams whose Python objects were discarded
+_unfinished: dict[InFlight, Event | None] = {}  # of borrowed streams whose Python objects were discarded
+_ending = threading.Lock()
 
 
 class InFlight:
-    """Objects that tasks of a stream use, in the order of submission.
+    """What the tasks of a stream use; the Python objects of a stream share it."""
 
-    A synchronization ends the open batch, waits, and then drops the batches that had ended before the wait. An error or
-    an interrupt loses nothing, because nothing is removed earlier; what is submitted meanwhile goes to a later batch.
-    """
-
-    __slots__ = ("__weakref__", "_batches", "_handle", "context", "work")
+    __slots__ = ("__weakref__", "_handle", "context", "device", "open", "work")
 
     def __init__(self, handle: Any, device: int, context: Any) -> None:
         self._handle = handle
+        self.open = Batch()
+        self.device = device  # ANY: unknown
         self.context = context  # None: unknown
-        self._batches = deque([_Batch()])  # the last one is open
         self.work = Work(handle, device)
 
     @classmethod
     def of(cls, handle: Any, device: int, context: Any) -> InFlight:
-        """Return what a stream uses, which all Python objects of the stream share."""
+        """Return what a stream uses."""
         stream = address(handle)
         found = _of_stream.get(stream)
         if found is None:
@@ -64,65 +66,67 @@ class InFlight:
             found = _of_stream.setdefault(stream or -id(new), new)  # NULL is another stream in each context
         return found
 
+    @staticmethod
+    def forget(handle: Any) -> None:
+        """Forget what is known of a stream that is gone, before a new one with its handle is used."""
+        _of_stream.pop(address(handle), None)
+        _failures.untold.pop(address(handle), None)
+
     def keep(self, *objects: object) -> None:
-        """Keep objects alive until the tasks that were submitted to the stream so far are done.
+        """Keep objects alive until the tasks that were submitted to the stream so far are known to be done.
 
         While the stream is being captured, the graph keeps them: its executions use them.
         """
         captured = _captured.kept_with(self._handle)
-        if captured is not None:
-            captured.append(objects)
-            return
-        kept = self._batches[-1].objects
-        kept.append(objects)
-        if len(kept) % _BATCH == 0:
-            self._record()
-            self.drop(_complete(self.end_batch()))
+        (self.open.objects if captured is None else captured).append(objects)
+
+    def end_batch(self) -> Batch | None:
+        """End the open batch, and return the newest that has ended; None if nothing is kept."""
+        if self.open.objects:
+            with _ending:
+                if self.open.objects:  # no other thread was faster
+                    self.open = Batch(self.open)
+        ended = self.open.previous
+        if ended is not None and not ended.objects and ended.previous is None:
+            self.open.previous = ended = None
+        return ended
+
+    def end_batch_for_record(self) -> Batch | None:
+        """End the open batch before an event is recorded; the event's completion releases what is returned."""
+        # In a capture, the record is one of the graph, and tells nothing of what was submitted before.
+        return None if lib.ascend_rt_captured_graph(self._handle) else self.end_batch()
+
+    def drop_done(self) -> None:
+        """Release everything if the stream has no work left; does not wait."""
+        ended = self.end_batch()
+        if ended is not None and self._is_idle():
+            release(ended)
+
+    def outlive(self) -> None:
+        """Keep the objects alive although the Python object of a borrowed stream is discarded: its tasks go on."""
+        if self:
+            _unfinished[self] = self._record()
+        _drop_unfinished()
+
+    def _record(self) -> Event | None:
+        """Record an event, which threads without a context can ask too; None if there is none."""
+        from ascend_rt.event import Event  # which uses this module
+
+        if lib.ascend_rt_captured_graph(self._handle):
+            return None
+        try:
+            event = Event()
+            event._before = self.end_batch()
+            check(lib.aclrtRecordEvent(event._handle, self._handle), "aclrtRecordEvent")
+        except AclError:
+            return None
+        return event
 
     def keep_failure(self, failure: AclError | None = None) -> None:
         """Keep what nobody was told: of a synchronization whose code the exception of a signal handler has replaced."""
         failure = failure or self.work.failure("aclrtSynchronizeStream")
         if failure is not None:
             _failures.untold.setdefault(address(self._handle), failure)
-
-    def end_batch(self) -> Batches:
-        """Open a new batch and return all that have ended."""
-        batches = self._batches
-        if batches[-1].objects:
-            batches.append(_Batch())
-        return tuple(batches)[:-1] if len(batches) > 1 else ()
-
-    def drop(self, batches: Batches) -> None:
-        """Release batches whose tasks have completed."""
-        for batch in batches:
-            try:
-                self._batches.remove(batch)
-            except ValueError:
-                continue  # another thread was faster
-
-    def drop_done(self) -> None:
-        """Release all batches whose tasks have completed; does not wait."""
-        if batches := self.end_batch():
-            self.drop(batches if self._is_idle() else _complete(batches))
-
-    def outlive(self) -> None:
-        """Keep the objects alive although the Python object of a borrowed stream is discarded: its tasks go on."""
-        if self:
-            self._record()
-            _unfinished.add(self)
-        _drop_unfinished()
-
-    def _record(self) -> None:
-        """End the batch with an event, which completes when the tasks of this batch and of all earlier ones have."""
-        batches = self.end_batch()
-        # Without an event, for instance if none is free, a later one or a synchronization completes this batch too.
-        if lib.ascend_rt_captured_graph(self._handle):
-            return  # the event would be recorded in the graph
-        with suppress(AclError):
-            event = Event()
-            check(lib.aclrtRecordEvent(event._handle, self._handle), "aclrtRecordEvent")
-            for batch in batches[-1:]:
-                batch.event = event
 
     def _is_idle(self) -> bool:
         if not self._handle:
@@ -132,23 +136,29 @@ class InFlight:
             lib.aclGetRecentErrMsg()  # discard the text: a thread without a context, for instance, is no failure here
         return status in (_STREAM_COMPLETE, _STREAM_IS_GONE)
 
+    def __bool__(self) -> bool:
+        return self.end_batch() is not None
+
     def __len__(self) -> int:
-        return sum(len(batch.objects) for batch in tuple(self._batches))
+        count, batch = 0, self.end_batch()
+        while batch is not None:
+            count, batch = count + len(batch.objects), batch.previous
+        return count
 
 
-def _complete(batches: Batches) -> Batches:
-    """Return the batches that a completed event covers."""
-    done = 0
-    for i, batch in enumerate(batches, 1):
-        if batch.event is not None:
-            if lib.ascend_rt_event_status(batch.event._handle) != _EVENT_COMPLETE:
-                break
-            done = i
-    return batches[:done]
+def release(batch: Batch | None) -> None:
+    """Release a batch whose tasks have completed, and all before it; any thread may, and again."""
+    completed = [batch]
+    while completed:
+        batch = completed.pop()
+        while batch is not None:
+            objects, batch.objects = batch.objects, []
+            completed += [kept[0] for kept in objects if isinstance(kept[0], Batch)]
+            batch.previous, batch = None, batch.previous
 
 
 def drop_done() -> bool:
-    """Release the batches of all streams whose tasks have completed; does not wait. False: there was nothing."""
+    """Release what the streams that have no work left have used; does not wait. False: there was nothing."""
     streams = (*_of_streams(), *tuple(_unfinished))
     before = sum(map(len, streams))
     for in_flight in streams:
@@ -185,11 +195,14 @@ def _of_streams() -> list[InFlight]:
 
 
 def _drop_unfinished() -> None:
-    for in_flight in tuple(_unfinished):
+    for in_flight, event in tuple(_unfinished.items()):
+        if event is not None and lib.ascend_rt_event_status(event._handle) == _EVENT_COMPLETE:
+            release(event._before)
         in_flight.drop_done()
-        _unfinished.discard(in_flight)
-        if in_flight:  # asked afterwards: another thread may just have put it back
-            _unfinished.add(in_flight)
+        if not in_flight:
+            _unfinished.pop(in_flight, None)
+            if in_flight:  # asked afterwards: another thread may just have put it back
+                _unfinished.setdefault(in_flight, None)
 
 
 def allocate_memory(function: str, *arguments: Any) -> None:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import atexit
 import threading
 import warnings
+from collections import deque
 from collections.abc import Iterator
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -65,7 +66,7 @@ _lock = threading.RLock()  # a finalizer may set a device, or destroy a context,
 _initialized = False
 _is_initialiser = False
 _eras: dict[int, Era] = {}
-_deferred: list[Stream] = []
+_deferred: deque[Stream] = deque()
 
 
 def initialize() -> None:
@@ -168,18 +169,19 @@ def _is_set(device_id: int) -> bool:
 
 
 def defer(stream: Stream) -> None:
-    """Keep a stream that was discarded inside a host function, where it cannot be destroyed."""
+    """Keep a stream that was discarded with work pending, or in a host function, where it cannot be destroyed."""
     _deferred.append(stream)
 
 
 def close_deferred() -> None:
-    """Close the streams that :func:`defer` has kept."""
-    while _deferred:
+    """Close the streams that :func:`defer` has kept and whose work is done; does not wait."""
+    for _ in range(len(_deferred)):
         try:
-            stream = _deferred.pop()
+            stream = _deferred.popleft()
         except IndexError:  # another thread has taken the last one
             return
-        stream.close()
+        if not stream._close_if_done():
+            _deferred.append(stream)
 
 
 # --- the end of the interpreter --------------------------------------------------------------------------------------

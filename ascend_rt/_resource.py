@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from ascend_rt._driver import address, usable
 from ascend_rt._lifecycle import HOST, Home
-from ascend_rt.errors import AclError, AclWarning, ClosedError, RuntimeClosed, TaskFailed
+from ascend_rt.errors import AclError, AclWarning, AscendError, ClosedError, RuntimeClosed, TaskFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,8 +30,9 @@ class Resource:
     that has one are looked up much more slowly.
     """
 
-    __slots__ = ("__weakref__", "_handle", "_home", "_owned")
+    __slots__ = ("__weakref__", "_handle", "_hash", "_home", "_owned")
     _handle: Any
+    _hash: int  # what it was when it was first asked for: a closed object stays where it is in a dictionary
     _home: Home
     _owned: bool
     _what: ClassVar[str] = "resource"
@@ -77,6 +78,22 @@ class Resource:
     def handle(self) -> int:
         """The runtime's handle as an integer, for other libraries; valid until the object is closed."""
         return address(self._handle)
+
+    def _identity(self) -> tuple[object, ...]:
+        """Return what two objects of the same runtime object have in common."""
+        return self._what, address(self._handle)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or not isinstance(other, Resource):
+            return self is other
+        return not (self.is_closed or other.is_closed) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            self._hash = object.__hash__(self) if self.is_closed else hash(self._identity())
+            return self._hash
 
     @property
     def is_closed(self) -> bool:
@@ -134,9 +151,16 @@ class Resource:
         except AclError as error:
             warnings.warn(f"while a {self._what} was discarded: {error}", AclWarning, stacklevel=2, source=self)
 
+    def _description(self) -> str:
+        """Return which object it is, and its state, for the text of an open one."""
+        return f"{self.handle:#x}"
+
     def __repr__(self) -> str:
-        state = "closed" if self.is_closed else f"{self.handle:#x}" + ("" if self._owned else ", borrowed")
-        return f"<ascend_rt.{type(self).__name__} {state}>"
+        try:
+            what = "closed" if self.is_closed else self._description() + ("" if self._owned else ", borrowed")
+        except (AttributeError, AscendError):  # not created yet; closed or ended by another thread
+            what = "without a handle"
+        return f"<ascend_rt.{type(self).__name__} {what}>"
 
 
 def _refuse(self: Resource, name: str) -> NoReturn:

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits that Ctrl-C ends at once.
+"""Waits that Ctrl-C ends at once, and waits of asyncio.
 
 Python handles signals in its main thread, and only between two instructions. So when a wait of the main thread takes
 longer than a moment, another thread makes the call, and the main thread waits for that thread, which a signal can
 interrupt. The call that is left behind goes on. If it takes along the failure of a task, which the runtime tells only
-once, the next synchronization of the same stream or device raises that.
+once, the next synchronization of the same stream or device raises that. Tasks of asyncio wait in the same way.
 """
 
 from __future__ import annotations
 
 import _thread
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from ascend_rt import _failures
 from ascend_rt._driver import address, ffi, lib, recent_message
+from ascend_rt._timeout import FOR_EVER
 from ascend_rt.errors import RuntimeClosed, error_for
 
 WOULD_WAIT = -1
@@ -23,20 +26,27 @@ WOULD_WAIT = -1
 # half-way in a call, with a lock taken for ever. Python may miss a signal that comes just before a wait for a lock.
 _LOOK_S = 0.05
 
+_LIMITED = {
+    "aclrtSynchronizeDevice": "aclrtSynchronizeDeviceWithTimeout",
+    "aclrtSynchronizeEvent": "aclrtSynchronizeEventWithTimeout",
+    "aclrtSynchronizeStream": "aclrtSynchronizeStreamWithTimeout",
+}
+
 
 class _Wait:
-    """A call that waits: its code, and the runtime's text for it."""
+    """A call that waits, on a thread of its own in the same context: its code, and the runtime's text for it."""
 
-    def __init__(self, function: str, arguments: tuple[Any, ...]) -> None:
+    def __init__(self, function: str, limit: int, arguments: tuple[Any, ...], tell: Callable[[], object]) -> None:
         self.code = 0
         self.message = ""
         self._function = function
-        self._arguments = arguments
+        self._object = arguments
+        self._arguments = arguments if limit == FOR_EVER else (*arguments, limit)
+        self._tell = tell  # called at the end, with the lock
         self._context = ffi.new("aclrtContext *")
         lib.aclrtGetCurrentContext(self._context)  # NULL if there is none, which the call will tell
         self._lock = _thread.allocate_lock()
-        self._ended = _thread.allocate_lock()  # released at the end
-        self._ended.acquire()
+        self._has_ended = False
         self._is_left = False
 
     def run(self) -> None:
@@ -49,34 +59,69 @@ class _Wait:
         message = recent_message()
         with self._lock:
             self.code, self.message = code, message
-            self._ended.release()
+            self._has_ended = True
             if self._is_left:
                 self._keep_failure()
+            else:
+                self._tell()
 
-    def run_aside(self) -> None:
+    def start(self) -> None:
         try:
-            try:
-                _thread.start_new_thread(self.run, ())
-            except RuntimeError as error:
-                if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
-                    raise  # of a signal handler, which has a frame of its own
-                self.run()  # no thread can be started
-            while not self._ended.acquire(timeout=_LOOK_S):
-                pass
-        except BaseException:  # of a signal handler
-            with self._lock:
-                self._is_left = True
-                self._keep_failure()  # if the call has ended
-            raise
+            _thread.start_new_thread(self.run, ())
+        except RuntimeError as error:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+                raise  # of a signal handler, which has a frame of its own
+            self.run()  # no thread can be started
+
+    def leave(self) -> None:
+        """Go without the result: nobody waits for it any more."""
+        with self._lock:
+            self._is_left = True
+            if self._has_ended:
+                self._keep_failure()
 
     def _keep_failure(self) -> None:
         error = error_for(self.code, self._function, self.message) if self.code else None
         if error is not None and _failures.is_of_a_task(error):
-            _failures.untold[address(self._arguments[0]) if self._arguments else _failures.DEVICE] = error
+            _failures.untold[address(self._object[0]) if self._object else _failures.DEVICE] = error
 
 
-def wait(function: str, *arguments: Any) -> tuple[int, str]:
-    """Make a call that waits, on another thread in the same context; return its code and the runtime's text for it."""
-    call = _Wait(function, arguments)
-    call.run_aside()
+def limited(function: str, limit: int) -> str:
+    """Return the name of the C function that waits with a limit in milliseconds, or of the one without."""
+    return function if limit == FOR_EVER else _LIMITED[function]
+
+
+def wait(function: str, limit: int, *arguments: Any) -> tuple[int, str]:
+    """Make a call that waits; return its code and the runtime's text for it."""
+    ended = _thread.allocate_lock()
+    ended.acquire()
+    call = _Wait(function, limit, arguments, ended.release)
+    try:
+        call.start()
+        while not ended.acquire(timeout=_LOOK_S):
+            pass
+    except BaseException:  # of a signal handler
+        call.leave()
+        raise
+    return call.code, call.message
+
+
+async def wait_async(function: str, *arguments: Any) -> tuple[int, str]:
+    """Make a call that waits while the event loop goes on; return its code and the runtime's text for it."""
+    import asyncio  # large, and only programs that use it already get here
+
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+
+    def tell() -> None:
+        with suppress(RuntimeError):  # the loop was closed, and who waited is gone
+            loop.call_soon_threadsafe(ended.set)
+
+    call = _Wait(function, FOR_EVER, arguments, tell)
+    try:
+        call.start()
+        await ended.wait()
+    except BaseException:  # cancelled
+        call.leave()
+        raise
     return call.code, call.message

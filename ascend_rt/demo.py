@@ -39,7 +39,7 @@ STAGES = ("host to device", "device to device", "device to host")
 
 _SLOTS = 3
 _LATENCY_ROUNDS = 2000
-_LOOK_MS = 100  # how often a wait looks for tasks that have failed
+_LOOK_S = 0.1  # how often a wait looks for tasks that have failed
 _DEFAULT_BYTES = 256 << 20
 _COMPARED_BYTES = 64 << 20  # how much of it goes one step after the other, too
 _LONG = 64 << 20  # from here on a progress bar is worth it
@@ -159,7 +159,7 @@ def _wait(awaited: Event | Stream, streams: tuple[Stream, ...]) -> None:
     """Wait, but not for what will never come because a task has failed, such as a record that another stream awaits."""
     while True:
         try:
-            awaited.synchronize(timeout_ms=_LOOK_MS)
+            awaited.synchronize(timeout=_LOOK_S)
             return
         except Timeout:
             _check(streams)
@@ -183,7 +183,7 @@ def _streams() -> Iterator[tuple[Stream, Stream]]:
     except AclError:  # it may be the consequence of a task that has failed, such as the record of an event
         for stream in streams:
             with suppress(Timeout):
-                stream.synchronize(timeout_ms=_LOOK_MS)
+                stream.synchronize(timeout=_LOOK_S)
         raise
     finally:
         for stream in streams:

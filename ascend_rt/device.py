@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from ascend_rt import _failures, _in_flight, _lifecycle, _waiting, context
+from ascend_rt import _failures, _in_flight, _lifecycle, _timeout, _waiting, context
 from ascend_rt._driver import call, ffi, lib
 
 if TYPE_CHECKING:
@@ -194,13 +194,13 @@ class Device:
         with self:
             return Stream.default()
 
-    def synchronize(self, timeout_ms: int | None = None) -> None:
+    def synchronize(self, timeout: float | None = None) -> None:
         """Wait until all streams are done: of the thread's context, if it is on this device, else of the primary one.
 
         Parameters
         ----------
-        timeout_ms : int, optional
-            How long to wait, in milliseconds; None waits for ever.
+        timeout : float, optional
+            How long to wait, in seconds; None waits for ever.
 
         Raises
         ------
@@ -213,16 +213,18 @@ class Device:
         -----
         ``aclrtSynchronizeDevice``, ``aclrtSynchronizeDeviceWithTimeout``; blocking, without the GIL.
         """
+        limit = _timeout.milliseconds(timeout)
         with nullcontext() if self._is_current else self:
-            name = "aclrtSynchronizeDevice" if timeout_ms is None else "aclrtSynchronizeDeviceWithTimeout"
-            code, message = lib.ascend_rt_synchronize_device(-1 if timeout_ms is None else timeout_ms), None
+            name, message = _waiting.limited("aclrtSynchronizeDevice", limit), None
+            code = lib.ascend_rt_synchronize_device(limit)
             if code == _waiting.WOULD_WAIT:
-                code, message = _waiting.wait(name, *(() if timeout_ms is None else (timeout_ms,)))
+                code, message = _waiting.wait(name, limit)
             if code or _failures.untold:
                 error = _in_flight.failure_of_all(code, name, message, self._id, context.current_handle())
                 if error is not None:
                     raise error
         _in_flight.drop_done()
+        _lifecycle.close_deferred()
 
     @property
     def _is_current(self) -> bool:

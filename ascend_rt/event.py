@@ -5,14 +5,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _failures, _lifecycle, _waiting
+from ascend_rt import _failures, _lifecycle, _timeout, _waiting
 from ascend_rt._driver import call, check, check_address, failure, ffi, lib
+from ascend_rt._in_flight import release
 from ascend_rt._resource import Resource
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from typing_extensions import Self
 
     from ascend_rt._failures import Work
+    from ascend_rt._in_flight import Batch, InFlight
     from ascend_rt.enums import EventFlag
     from ascend_rt.stream import Stream
 
@@ -53,8 +57,9 @@ class Event(Resource):
     gets what it waits for.
     """
 
-    __slots__ = ("_has_time", "_work")
+    __slots__ = ("_before", "_has_time", "_work")
     _work: Work | None  # that the newest record is in; None if there is none, or it was not made here
+    _before: Batch | None  # what its completion releases
     _what = "event"
 
     def __init__(self, *, timing: bool = False, manual_reset: bool = False) -> None:
@@ -81,7 +86,7 @@ class Event(Resource):
         _lifecycle.initialize()
         event = cls.__new__(cls)
         event._has_time = True  # unknown: let the runtime judge
-        event._work = None
+        event._work = event._before = None
         event._borrow(ffi.cast("aclrtEvent", check_address(handle)))
         return event
 
@@ -97,21 +102,33 @@ class Event(Resource):
         if code:
             check(code, name)
         self._has_time = flags is None or bool(flags & _TIME_LINE)
-        self._work = None
+        self._work = self._before = None
         self._own(out[0])
 
-    def record(self, stream: Stream) -> None:
+    def record(self, stream: Stream | None = None) -> None:
         """Record the event: it completes when the work enqueued on the stream so far is done.
+
+        Parameters
+        ----------
+        stream : Stream, optional
+            :meth:`Stream.current`, if not given. It must belong to the calling thread's context.
 
         Notes
         -----
-        ``aclrtRecordEvent``; enqueues only, but waits while the stream's queue is full. The stream must belong to the
-        calling thread's context.
+        ``aclrtRecordEvent``; enqueues only, but waits while the stream's queue is full.
         """
+        if stream is None:
+            from ascend_rt.stream import Stream  # which uses this module
+
+            stream = Stream.current()
+        in_flight = stream._in_flight
+        newest = in_flight.open
+        before = in_flight.end_batch_for_record() if newest.objects or newest.previous else None
         code = lib.aclrtRecordEvent(self._handle, stream._handle)
         if code:
             check(code, "aclrtRecordEvent")
-        self._work = stream._in_flight.work
+        self._work = in_flight.work
+        self._before = before
 
     def reset(self, stream: Stream) -> None:
         """Close a ``manual_reset`` event again, in the order of the stream (``aclrtResetEvent``; enqueues only).
@@ -134,23 +151,22 @@ class Event(Resource):
         TaskFailed
             It is, and a task of its stream has failed, as in :meth:`synchronize`.
         """
+        before = self._before
         status = lib.ascend_rt_event_status(self._handle)
         if status < 0:
             check(-status, "aclrtQueryEventStatus")
         if status != _COMPLETE:
             return False
-        work = self._work
-        if work is not None and (_failures.must_ask or work.seen != lib.ascend_rt_failed_task_count()):
-            work.check("aclrtQueryEventStatus")
+        self._after_completion(before, "aclrtQueryEventStatus")
         return True
 
-    def synchronize(self, timeout_ms: int | None = None) -> None:
+    def synchronize(self, timeout: float | None = None) -> None:
         """Wait until the newest record is complete; at once if there is none.
 
         Parameters
         ----------
-        timeout_ms : int, optional
-            How long to wait, in milliseconds; None waits for ever.
+        timeout : float, optional
+            How long to wait, in seconds; None waits for ever.
 
         Raises
         ------
@@ -166,19 +182,46 @@ class Event(Resource):
         -----
         ``aclrtSynchronizeEvent``, ``aclrtSynchronizeEventWithTimeout``; blocking, without the GIL; needs no context.
         """
-        if timeout_ms is None:
-            code = lib.ascend_rt_synchronize_event(self._handle)
-        else:
-            code = lib.ascend_rt_synchronize_event_within(self._handle, timeout_ms)
+        before = self._before
+        limit = _timeout.FOR_EVER if timeout is None else _timeout.milliseconds(timeout)
+        code = lib.ascend_rt_synchronize_event(self._handle, limit)
         if code:
-            name, message = "aclrtSynchronizeEvent" if timeout_ms is None else "aclrtSynchronizeEventWithTimeout", None
+            name, message = _waiting.limited("aclrtSynchronizeEvent", limit), None
             if code == _waiting.WOULD_WAIT:
-                code, message = _waiting.wait(name, self._handle, *(() if timeout_ms is None else (timeout_ms,)))
+                code, message = _waiting.wait(name, limit, self._handle)
             if code:
                 raise failure(code, name, message=message)
+        self._after_completion(before, "aclrtSynchronizeEvent")
+
+    async def done(self) -> None:
+        """Wait for the newest record as :meth:`synchronize` does, without blocking the event loop of asyncio.
+
+        ``await event`` is the same. Limit the time with :func:`asyncio.timeout` or :func:`asyncio.wait_for`.
+
+        Notes
+        -----
+        A thread waits in C, without the GIL, unless the record is complete already. If the task is cancelled, the
+        thread stays until it is.
+        """
+        before = self._before
+        if lib.ascend_rt_event_status(self._handle) == _COMPLETE:
+            self._after_completion(before, "aclrtSynchronizeEvent")
+            return
+        code, message = await _waiting.wait_async("aclrtSynchronizeEvent", self._handle)
+        if code:
+            raise failure(code, "aclrtSynchronizeEvent", message=message)
+        self._after_completion(before, "aclrtSynchronizeEvent")
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return self.done().__await__()
+
+    def _after_completion(self, before: Batch | None, function: str) -> None:
+        """Release what was submitted before the record, and raise what has failed there."""
+        if before is not None and before is self._before:  # else another thread has recorded the event meanwhile
+            release(before)
         work = self._work
         if work is not None and (_failures.must_ask or work.seen != lib.ascend_rt_failed_task_count()):
-            work.check("aclrtSynchronizeEvent")
+            work.check(function)
 
     def elapsed_time(self, end: Event) -> float:
         """Return the time from this event's record to the record of another, in milliseconds.

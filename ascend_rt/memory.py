@@ -102,6 +102,7 @@ class Buffer(Resource):
     _nbytes: int
     _parent: object  # what must live as long as the memory is used
     _views: weakref.WeakSet[Buffer] | None  # made by the first slice
+    __eq__, __hash__ = object.__eq__, object.__hash__  # several views may begin at one address
 
     def __init__(self, nbytes: int, *, policy: MemMallocPolicy | int = _HUGE_FIRST) -> None:
         _lifecycle.initialize()
@@ -235,8 +236,9 @@ class Buffer(Resource):
     def _destroy(self, handle: Any) -> None:
         call("aclrtFree", handle)
 
-    def __repr__(self) -> str:
-        return f"{super().__repr__()[:-1]}, {self._nbytes} bytes>"
+    def _description(self) -> str:
+        home = self._home.era.device_id
+        return f"{self.handle:#x}, {self._nbytes} bytes" + (f" on device {home}" if home != HOST.era.device_id else "")
 
 
 class PageableArray(np.ndarray[Any, np.dtype[Any]]):

@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
+from ascend_rt import _failures, _lifecycle, _timeout, _waiting, allocator, callback
 from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, usable
-from ascend_rt._in_flight import InFlight
+from ascend_rt._in_flight import Batch, InFlight, release
 from ascend_rt._resource import Resource
-from ascend_rt.context import current_device_id, current_handle, current_handle_or_none, home, switched
-from ascend_rt.errors import AclError, AclWarning, RuntimeClosed, Timeout
+from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none, home, switched
+from ascend_rt.device import Device
+from ascend_rt.errors import AclError, AclWarning, RuntimeClosed
 from ascend_rt.event import Event
 from ascend_rt.graph import capture
 
@@ -25,14 +29,36 @@ if TYPE_CHECKING:
     from ascend_rt.enums import StreamFlag
     from ascend_rt.graph import CaptureMode, Graph
 
-_COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
+_COMPLETE, _PENDING = lib.ACL_STREAM_STATUS_COMPLETE, lib.ACL_STREAM_STATUS_NOT_READY
 
 _LOWEST_PRIORITY = 7
 
-# How long a discarded stream has to finish its work.
-_DISCARD_MS = 10_000
-
 _ANOTHER_CONTEXT = (lib.ACL_ERROR_RT_CONTEXT_NULL, lib.ACL_ERROR_RT_STREAM_CONTEXT)
+
+_current: ContextVar[Stream | None] = ContextVar("ascend_rt.stream", default=None)
+_default_streams: dict[int, Stream] = {}  # of contexts, by handle: kept with what their tasks use
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """How a stream is created: for programs that pass the choice along.
+
+    Attributes
+    ----------
+    priority : int, default 0
+        0 is the highest, 7 the lowest; a hint, clamped to that range.
+    flags : StreamFlag, default 0
+        What ``aclrtCreateStreamWithConfig`` takes.
+
+    Examples
+    --------
+    >>> background = StreamOptions(priority=7)
+    >>> Stream(background).priority
+    7
+    """
+
+    priority: int = 0
+    flags: StreamFlag | int = 0
 
 
 class Stream(Resource):
@@ -40,6 +66,8 @@ class Stream(Resource):
 
     Parameters
     ----------
+    options : StreamOptions, optional
+        Takes the place of the keywords.
     priority : int, default 0
         0 is the highest, 7 the lowest; a hint, clamped to that range.
     flags : StreamFlag, default 0
@@ -55,29 +83,47 @@ class Stream(Resource):
     Notes
     -----
     ``aclrtCreateStreamWithConfig``, ``aclrtDestroyStream``. All products. API reference 06. :meth:`close` waits for the
-    stream's work, and so does discarding the object, for at most ten seconds. The end of the interpreter waits for at
-    most five seconds; what is still pending then ends with the process, and an :class:`AclWarning` says so.
+    stream's work. Discarding the object does not: a stream that has work left is destroyed when it is done, by one of
+    the next calls that create a stream or synchronize the device, and a :class:`ResourceWarning` says so. The end of the
+    interpreter waits for at most five seconds; what is still pending then ends with the process, and an
+    :class:`AclWarning` says so. Objects of the same stream are equal.
+
+    Examples
+    --------
+    >>> with Stream() as stream, Buffer(1024) as memory:
+    ...     fill_async(memory, 7, stream)
+    ...     event = stream.record()
+    ...     event.synchronize()
     """
 
-    __slots__ = ("_context", "_in_flight")
+    __slots__ = ("_context", "_foreign", "_in_flight")
     _what = "stream"
+    _foreign: object  # another package's object of a borrowed stream, which may own it
 
-    def __init__(self, *, priority: int = 0, flags: StreamFlag | int = 0) -> None:
+    def __init__(
+        self, options: StreamOptions | None = None, /, *, priority: int = 0, flags: StreamFlag | int = 0
+    ) -> None:
+        chosen = StreamOptions(priority, flags)
+        if options is not None:
+            if not isinstance(options, StreamOptions) or chosen != StreamOptions():
+                raise TypeError("a stream is created with StreamOptions or with keywords, for instance priority=1")
+            chosen = options
         _lifecycle.initialize()
+        _lifecycle.close_deferred()
         context = current_handle()
         out = ffi.new("aclrtStream *")
-        call("aclrtCreateStreamWithConfig", out, min(max(priority, 0), _LOWEST_PRIORITY), int(flags))
-        _failures.untold.pop(address(out[0]), None)  # of an older stream that had this handle
+        priority = min(max(chosen.priority, 0), _LOWEST_PRIORITY)
+        call("aclrtCreateStreamWithConfig", out, priority, int(chosen.flags))
+        InFlight.forget(out[0])  # what is known of an older stream that had this handle
         created_in = home()
         self._prepare(out[0], context, created_in.era.device_id)
         self._own(out[0], created_in)
-        _lifecycle.close_deferred()
 
     @classmethod
     def from_handle(cls, handle: int) -> Self:
-        """Borrow a stream that somebody else owns, for instance ``torch.npu.current_stream().npu_stream``.
+        """Borrow a stream that somebody else owns, given as an integer; 0 is the default stream.
 
-        The handle is never destroyed from here. 0 is the default stream.
+        The handle is never destroyed from here. For objects of other packages there is :meth:`from_foreign`.
         """
         _lifecycle.initialize()
         stream = cls.__new__(cls)
@@ -90,14 +136,78 @@ class Stream(Resource):
         return stream
 
     @classmethod
+    def from_foreign(cls, stream: object) -> Self:
+        """Borrow a stream of another package, for instance ``torch.npu.current_stream()``, and keep its object alive.
+
+        Parameters
+        ----------
+        stream : object
+            It has a method ``__ascend_stream__``, which returns the pair ``(0, handle)``: 0 is the version of this
+            protocol. Or it has the handle as its attribute ``npu_stream``, as torch_npu's streams do.
+
+        Raises
+        ------
+        TypeError
+            It has neither, or a newer protocol.
+        """
+        handle = _foreign_handle(stream)
+        if handle is None:
+            raise TypeError(f"{type(stream).__name__} has neither __ascend_stream__() nor an integer npu_stream")
+        borrowed = cls.from_handle(handle)
+        borrowed._foreign = stream
+        return borrowed
+
+    @classmethod
     def default(cls) -> Self:
         """Return the default stream of the calling thread's context, borrowed."""
-        out = ffi.new("aclrtStream *")
-        call("aclrtCtxGetCurrentDefaultStream", out)
-        return cls.from_handle(address(out[0]))
+        return cls.from_handle(_default_handle())
+
+    @classmethod
+    def current(cls) -> Stream:
+        """Return what calls take that are given no stream: of the innermost :meth:`as_current`, or the default stream.
+
+        The default stream is also the answer while another context is current than that of the block's stream.
+
+        Raises
+        ------
+        NoContext
+            The calling thread has no current context.
+        """
+        stream = _current.get()
+        context = current_handle()
+        if stream is not None and stream._context in (context, None):
+            return stream
+        handle = _default_handle()
+        found = _default_streams.get(handle)
+        if found is None or found.is_closed or found._context != context:
+            found = _default_streams[handle] = cls.from_handle(handle)
+        return found
+
+    @contextmanager
+    def as_current(self) -> Iterator[Self]:
+        """Make this the current stream for a ``with`` block, and its context the current one.
+
+        It counts for the calling thread, or for the calling task of asyncio: new threads start with the default stream.
+        The end of the block does not close the stream.
+
+        Examples
+        --------
+        >>> with stream.as_current(), Buffer(64) as memory:
+        ...     fill_async(memory, 0)
+        ...     Stream.current() == stream
+        True
+        """
+        handle = self.context._handle  # a closed stream says so
+        with switched(handle):
+            token = _current.set(self)
+            try:
+                yield self
+            finally:
+                _current.reset(token)
 
     def _prepare(self, handle: Any, context: Any | None, device: int) -> None:
         self._context = context
+        self._foreign = None
         self._in_flight = InFlight.of(handle, device, context)
 
     # --- ordering ----------------------------------------------------------------------------------------------------
@@ -106,41 +216,50 @@ class Stream(Resource):
         """Record an event here and return it; without one, a new event is recorded. See :meth:`Event.record`."""
         if event is None:
             event = Event()
-        code = lib.aclrtRecordEvent(event._handle, self._handle)
-        if code:
-            check(code, "aclrtRecordEvent")
-        event._work = self._in_flight.work
+        event.record(self)
         return event
 
-    def wait(self, other: Event | Stream, timeout_s: int | None = None) -> None:
-        """Let work enqueued here from now on wait for an event, or for all work that another stream has so far.
+    def wait(self, other: Event | Stream | object, timeout: float | None = None) -> None:
+        """Let work enqueued here from now on wait for an event, or for all work that a stream has so far.
 
         Parameters
         ----------
-        other : Event or Stream
-            What to wait for. An event that was never recorded is not waited for (but see ``manual_reset``).
-        timeout_s : int, optional
-            Fail the wait, and with it the next synchronization of this stream, after this many seconds; 0 is never.
-            None takes the value of ``aclrtSetOpWaitTimeout``.
+        other : Event, Stream or object
+            What to wait for. An event that was never recorded is not waited for (but see ``manual_reset``). Streams of
+            other packages are those that :meth:`from_foreign` takes, and events those with an integer ``npu_event``, as
+            torch_npu's.
+        timeout : float, optional
+            Fail the wait, and with it the next synchronization of this stream, after this many seconds, rounded up to a
+            whole number. :data:`math.inf` is for ever, None the value of ``aclrtSetOpWaitTimeout``.
 
         Notes
         -----
         ``aclrtStreamWaitEvent``, ``aclrtStreamWaitEventWithTimeout``; enqueues only. The host goes on at once.
         """
         if not isinstance(other, Event):
-            if not isinstance(other, Stream):
-                raise TypeError(f"a stream waits for an Event or a Stream, not for {type(other).__name__}")
-            # Destroyed at once: the wait that is pending keeps what it needs.
-            with other.record() as event:
-                self.wait(event, timeout_s)
+            self._wait_for(other, timeout)
             return
-        if timeout_s is None:
+        before = other._before
+        if timeout is None:
             code = lib.aclrtStreamWaitEvent(self._handle, other._handle)
             if code:
                 check(code, "aclrtStreamWaitEvent")
         else:
-            code = lib.aclrtStreamWaitEventWithTimeout(self._handle, other._handle, timeout_s)
+            code = lib.aclrtStreamWaitEventWithTimeout(self._handle, other._handle, _timeout.whole_seconds(timeout))
             check(code, "aclrtStreamWaitEventWithTimeout")
+        if before is not None and before is other._before:  # else another thread has recorded the event meanwhile
+            self._in_flight.keep(before)
+
+    def _wait_for(self, other: object, timeout: float | None) -> None:
+        """Wait for what is no event of ours."""
+        if isinstance(handle := getattr(other, "npu_event", None), int):
+            self.wait(Event.from_handle(handle), timeout)
+        elif isinstance(other, Stream) or _foreign_handle(other) is not None:
+            stream = other if isinstance(other, Stream) else Stream.from_foreign(other)
+            with stream.record() as event:  # destroyed at once: the wait that is pending keeps what it needs
+                self.wait(event, timeout)
+        else:
+            raise TypeError(f"a stream waits for an Event or a Stream, not for {type(other).__name__}")
 
     def capture(self, *, mode: CaptureMode = "global") -> AbstractContextManager[Graph]:
         """Capture what is enqueued in a ``with`` block into a graph, instead of executing it.
@@ -174,13 +293,13 @@ class Stream(Resource):
 
     # --- host side ---------------------------------------------------------------------------------------------------
 
-    def synchronize(self, timeout_ms: int | None = None) -> None:
+    def synchronize(self, timeout: float | None = None) -> None:
         """Wait until the work enqueued so far is done.
 
         Parameters
         ----------
-        timeout_ms : int, optional
-            How long to wait, in milliseconds; None waits for ever.
+        timeout : float, optional
+            How long to wait, in seconds; None waits for ever.
 
         Raises
         ------
@@ -195,30 +314,53 @@ class Stream(Resource):
         -----
         ``aclrtSynchronizeStream``, ``aclrtSynchronizeStreamWithTimeout``; blocking, without the GIL.
         """
+        limit = _timeout.FOR_EVER if timeout is None else _timeout.milliseconds(timeout)
         ended = self._in_flight.end_batch()
         try:
-            if timeout_ms is None:
-                code = lib.ascend_rt_synchronize_stream(self._handle)
-            else:
-                code = lib.ascend_rt_synchronize_stream_within(self._handle, timeout_ms)
+            code = lib.ascend_rt_synchronize_stream(self._handle, limit)
         except BaseException:  # of a signal handler, in place of the code
             self._in_flight.keep_failure()
             raise
         if code or _failures.untold:
-            error = self._failure(self._handle, code, timeout_ms)
+            error = self._failure(self._handle, code, limit)
             if error is not None:
                 raise error
-        if ended:
-            self._in_flight.drop(ended)
+        if ended is not None:
+            release(ended)
 
-    def _failure(self, handle: Any, code: int, timeout_ms: int | None) -> AclError | None:
-        """Return what a synchronization failed with; events that were recorded before tell a failed task too now."""
-        work, message = self._in_flight.work, None
-        name = "aclrtSynchronizeStream" if timeout_ms is None else "aclrtSynchronizeStreamWithTimeout"
+    async def done(self) -> None:
+        """Wait for the work enqueued so far as :meth:`synchronize` does, without blocking the event loop of asyncio.
+
+        Limit the time with :func:`asyncio.timeout` or :func:`asyncio.wait_for`.
+
+        Notes
+        -----
+        A thread waits in C, without the GIL, unless the stream is done already. If the task is cancelled, the thread
+        stays until it is.
+        """
+        ended = self._in_flight.end_batch()
+        code, message = 0, ""
+        if lib.ascend_rt_stream_status(self._handle) == _PENDING:
+            code, message = await _waiting.wait_async("aclrtSynchronizeStream", self._handle)
+        else:
+            code = lib.ascend_rt_synchronize_stream(self._handle, _timeout.FOR_EVER)
+        error = self._failure_of(self._handle, code, "aclrtSynchronizeStream", message)
+        if error is not None:
+            raise error
+        release(ended)
+
+    def _failure(self, handle: Any, code: int, limit: int) -> AclError | None:
+        """Return what a synchronization failed with, after what is left of the wait."""
+        name, message = _waiting.limited("aclrtSynchronizeStream", limit), None
         if code == _waiting.WOULD_WAIT:
-            code, message = _waiting.wait(name, handle, *(() if timeout_ms is None else (timeout_ms,)))
+            code, message = _waiting.wait(name, limit, handle)
+        return self._failure_of(handle, code, name, message)
+
+    def _failure_of(self, handle: Any, code: int, function: str, message: str | None) -> AclError | None:
+        """Return what a code means; events that were recorded before tell a failed task too from now on."""
+        work = self._in_flight.work
         untold = _failures.untold.get(address(handle))
-        error = failure(code, name, work.failed_task(code), message) if code else untold
+        error = failure(code, function, work.failed_task(code), message) if code else untold
         if error is not None and _failures.is_of_a_task(error):
             _failures.untold.pop(address(handle), None)
             self._in_flight.work = work.next_after(error)
@@ -233,12 +375,13 @@ class Stream(Resource):
         TaskFailed
             It is, and a task has failed; the next synchronization raises it too.
         """
+        ended = self._in_flight.end_batch()
         status = lib.ascend_rt_stream_status(self._handle)
         if status < 0:
             check(-status, "aclrtStreamQuery")
         if status != _COMPLETE:
             return False
-        self._in_flight.drop_done()
+        release(ended)
         self.check()
         return True
 
@@ -278,7 +421,7 @@ class Stream(Resource):
         """Drop the work that has not started and wait for the rest (``aclrtStreamAbort``); 950, 910B, 910C."""
         ended, launched = self._in_flight.end_batch(), callback.launched(self._handle)
         call("aclrtStreamAbort", self._handle)
-        self._in_flight.drop(ended)
+        release(ended)
         callback.drop(launched)
 
     # --- what it is --------------------------------------------------------------------------------------------------
@@ -289,6 +432,26 @@ class Stream(Resource):
         out = ffi.new("int32_t *")
         call("aclrtStreamGetId", self._handle, out)
         return int(out[0])
+
+    @property
+    def device(self) -> Device:
+        """The device that it belongs to.
+
+        The runtime does not tell: of a stream that was borrowed by a thread without a context, the calling thread's.
+        """
+        self._handle  # noqa: B018  (a closed stream says so)
+        known = self._in_flight.device
+        return Device.current() if known == _failures.ANY else Device(known)
+
+    @property
+    def context(self) -> Context:
+        """The context that it belongs to, borrowed; if that is not known, as with :attr:`device`."""
+        self._handle  # noqa: B018
+        return Context.from_handle(address(self._context or current_handle()))
+
+    def __ascend_stream__(self) -> tuple[int, int]:
+        """Return the version of the protocol and the handle, for other packages (see :meth:`from_foreign`)."""
+        return 0, self.handle
 
     @property
     def priority(self) -> int:
@@ -343,69 +506,103 @@ class Stream(Resource):
             self._in_flight.keep_failure(failed)
             self._put_back(handle)
             raise
-        self._in_flight.drop(ended)
+        release(ended)
         callback.drop(launched)
         if failed is not None:
             raise failed
 
-    def _finish(self, handle: Any, timeout_ms: int = -1) -> AclError | None:
-        """Wait for the work; return what a task has failed with, or that the time was too short.
+    def _finish(self, handle: Any) -> AclError | None:
+        """Wait for the work; return what a task has failed with.
 
         Destroying the stream would wait too, but say nothing. Other errors are left to the destruction.
         """
         if self._home.era.is_over or lib.ascend_rt_captured_graph(handle):
             return None
-        synchronize = lib.ascend_rt_synchronize_stream_within
-        code = synchronize(handle, timeout_ms)
-        if code in _ANOTHER_CONTEXT:
-            with switched(self._context):
-                code = synchronize(handle, timeout_ms)
-        if code > 0 and code == self._in_flight.work.told and code == synchronize(handle, timeout_ms):
+        code = self._in_its_context(lib.ascend_rt_synchronize_stream, handle, _timeout.FOR_EVER)
+        if code > 0 and code == self._in_flight.work.told and code == lib.aclrtSynchronizeStream(handle):
             return None  # it stays: the stream is in STOP mode, and has told it
-        error = self._failure(handle, code, None if timeout_ms == -1 else timeout_ms)
-        is_told = error is not None and (_failures.is_of_a_task(error) or isinstance(error, Timeout))
+        error = self._failure(handle, code, _timeout.FOR_EVER)
+        is_told = error is not None and _failures.is_of_a_task(error)
         return error if is_told else _failures.untold.pop(address(handle), None)
+
+    def _in_its_context(self, function: Callable[..., int], *arguments: Any) -> int:
+        """Call a function; if that needs the stream's context, which the thread does not have, make it current."""
+        code = function(*arguments)
+        if abs(code) in _ANOTHER_CONTEXT:
+            with switched(self._context):
+                code = function(*arguments)
+        return code
 
     def _destroy(self, handle: Any, force: bool = False) -> None:
         allocator.forget_stream(handle)
         if self._home.era.is_over:  # the reset of its device has destroyed it
             return
         name = "aclrtDestroyStreamForce" if force else "aclrtDestroyStream"
-        destroy = getattr(lib, name)
-        code = destroy(handle)
-        if code in _ANOTHER_CONTEXT:
-            with switched(self._context):
-                code = destroy(handle)
+        code = self._in_its_context(getattr(lib, name), handle)
         if code != lib.ACL_ERROR_RT_INVALID_HANDLE:  # its device was reset
             check(code, name)
 
     def __del__(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
         if is_too_late() or not hasattr(self, "_owned") or self.is_closed or not usable():
             return
-        if self._owned and callback.is_inside():
-            _lifecycle.defer(self)
-            return
         try:
-            if self._owned:
-                self._discard()
-            else:
+            if not self._owned:
                 self._in_flight.outlive()
+            elif not self._close_if_done():
+                message = f"{self!r} was discarded; it is destroyed when its work is done. Close it, or use with"
+                _lifecycle.defer(self)
+                warnings.warn(message, ResourceWarning, stacklevel=2, source=self)
         except RuntimeClosed:  # after the test, by the exit in another thread
             return
-        except AclError as error:
-            self._in_flight.outlive()
-            warnings.warn(f"while a stream was discarded: {error}", AclWarning, stacklevel=2, source=self)
-        except BaseException:  # of a signal handler; the work goes on
+        except BaseException:  # of a signal handler, or a warning that is an error; the work goes on
             self._in_flight.outlive()
             raise
 
-    def _discard(self) -> None:
-        failed = self._finish(self._handle, _DISCARD_MS)
-        if failed is not None and failed.code == lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT:
-            message = f"{self!r} was discarded while it waited for something; its work is dropped"
-            warnings.warn(message, AclWarning, stacklevel=3, source=self)
-            self.close(force=True)
-            return
-        self.close()
-        if failed is not None:
-            raise failed
+    def _close_if_done(self) -> bool:
+        """Close a stream that was discarded, unless it has work left; what goes wrong becomes a warning."""
+        try:
+            if not self.is_closed and (callback.is_inside() or self._is_busy()):
+                return False
+            self.close()
+        except AclError as error:
+            self._in_flight.outlive()
+            warnings.warn(f"while a stream was discarded: {error}", AclWarning, stacklevel=3, source=self)
+        return True
+
+    def _is_busy(self) -> bool:
+        if self._home.era.is_over or lib.ascend_rt_captured_graph(self._handle):
+            return False
+        status = self._in_its_context(lib.ascend_rt_stream_status, self._handle)
+        if status < 0:
+            lib.aclGetRecentErrMsg()  # discard the text: the destruction will tell
+        return status == _PENDING
+
+    def _description(self) -> str:
+        number, in_flight = ffi.new("int32_t *"), self._in_flight
+        code = lib.aclrtStreamGetId(self._handle, number)
+        where = "" if in_flight.device == _failures.ANY else f" on device {in_flight.device}"
+        is_captured = lib.ascend_rt_captured_graph(self._handle)
+        status = 0 if is_captured else lib.ascend_rt_stream_status(self._handle)
+        if code or status < 0:
+            lib.aclGetRecentErrMsg()  # discard the text: a thread without a context, for instance, is no failure here
+        state = ", being captured" if is_captured else _STATES.get(status, "")
+        return f"{self.handle:#x}{where}" if code else f"{number[0]}{where}{state}"
+
+
+_STATES = {_COMPLETE: ", idle", _PENDING: ", busy"}
+
+
+def _default_handle() -> int:
+    out = ffi.new("aclrtStream *")
+    call("aclrtCtxGetCurrentDefaultStream", out)
+    return address(out[0])
+
+
+def _foreign_handle(stream: object) -> int | None:
+    """Return the handle of another package's stream; None if it tells none, or in a way that is not known."""
+    protocol = getattr(stream, "__ascend_stream__", None)
+    if protocol is not None:
+        version, handle = protocol()
+        return handle if version == 0 else None
+    handle = getattr(stream, "npu_stream", None)
+    return handle if isinstance(handle, int) else None

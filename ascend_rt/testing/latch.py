@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from types import TracebackType
 
@@ -33,7 +34,7 @@ class Latch:
     def __init__(self, stream: Stream) -> None:
         self._gate = Event(manual_reset=True)
         self._releaser = Stream()
-        stream.wait(self._gate, timeout_s=0)  # for ever, whatever the process has set as its limit
+        stream.wait(self._gate, timeout=math.inf)  # whatever the process has set as its limit
 
     def release(self) -> None:
         """Let the stream go on. Releasing twice is allowed."""

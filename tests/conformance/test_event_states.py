@@ -221,7 +221,7 @@ def test_the_bit_of_a_sync_event_stays_set(lib, ffi, stream, other, events) -> N
     with Latch(stream):
         assert lib.aclrtRecordEvent(event, raw(ffi, stream)) == OK  # pending, but nobody has reset the bit
         assert lib.aclrtStreamWaitEvent(raw(ffi, other), event) == OK
-        other.synchronize(timeout_ms=5000)
+        other.synchronize(timeout=5)
         assert events.status(event) == 0
     stream.synchronize()
 

@@ -19,7 +19,7 @@ def test_a_record_behind_busy_work_is_not_done_until_the_work_is(stream: Stream)
         event = stream.record()
         assert not event.is_done
         with pytest.raises(Timeout):
-            event.synchronize(timeout_ms=1)
+            event.synchronize(timeout=0.001)
     event.synchronize()
     assert event.is_done
 
@@ -29,7 +29,7 @@ def test_an_event_that_was_never_recorded_counts_as_complete(stream: Stream) -> 
     assert event.is_done
     event.synchronize()
     stream.wait(event)
-    stream.synchronize(timeout_ms=1000)
+    stream.synchronize(timeout=1)
 
 
 def test_a_wait_is_bound_to_the_record_at_the_time_of_the_call(stream: Stream, other: Stream, device: Any) -> None:
@@ -38,7 +38,7 @@ def test_a_wait_is_bound_to_the_record_at_the_time_of_the_call(stream: Stream, o
         event.record(stream)  # complete at once
         other.wait(event)
         event.record(third)  # a newer record, which cannot complete
-        other.synchronize(timeout_ms=5000)  # waits for the first record only
+        other.synchronize(timeout=5)  # waits for the first record only
         assert not event.is_done
     event.synchronize()
 
@@ -49,7 +49,7 @@ def test_recording_again_moves_the_event_to_the_newest_record(stream: Stream, ot
         event.record(stream)
         assert not event.is_done
         event.record(other)
-        event.synchronize(timeout_ms=5000)  # the older record is still pending, and no longer matters
+        event.synchronize(timeout=5)  # the older record is still pending, and no longer matters
         assert event.is_done
 
 
@@ -60,7 +60,7 @@ def test_destroying_an_event_does_not_release_those_who_wait_for_it(stream: Stre
         event.close()
         assert not other.is_done
         with pytest.raises(Timeout):
-            other.synchronize(timeout_ms=1)
+            other.synchronize(timeout=0.001)
     other.synchronize()
 
 

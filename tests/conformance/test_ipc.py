@@ -209,7 +209,7 @@ def test_a_wait_from_before_the_export_passes_too(lib, ffi, stream, notify, proc
     assert process(IMPORT.format(key=key)) == "0"
     assert not stream.is_done
     assert process(RECORD) == "0"
-    stream.synchronize(timeout_ms=20_000)
+    stream.synchronize(timeout=20)
     assert process(GIVE_BACK) == "0"
 
 

@@ -236,5 +236,5 @@ def test_the_same_with_streams_that_start_late(program: list[Step], data: Any) -
         for i in data.draw(st.permutations(range(STREAMS))):
             latches[i].release()
             with contextlib.suppress(Timeout):  # what it waits for may be behind another latch
-                machine.streams[i].synchronize(timeout_ms=1)
+                machine.streams[i].synchronize(timeout=0.001)
         machine.check()

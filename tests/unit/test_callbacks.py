@@ -52,7 +52,7 @@ def test_a_function_runs_after_earlier_and_before_later_work(stream: Stream) -> 
 def test_a_blocked_function_does_not_stop_other_streams(stream: Stream, other: Stream) -> None:
     proceed = threading.Event()
     stream.launch_host_func(proceed.wait)
-    other.record().synchronize(timeout_ms=5000)
+    other.record().synchronize(timeout=5)
     assert not stream.is_done
     proceed.set()
     stream.synchronize()
@@ -264,10 +264,10 @@ def test_the_last_reference_to_a_stream_may_go_inside_its_own_function(device: A
     del stream
     gc.collect()
     proceed.set()
-    event.synchronize(timeout_ms=20_000)
+    event.synchronize(timeout=20)
     assert ran.is_set()
     Stream().close()  # destroys the one that was deferred
-    assert _lifecycle._deferred == []
+    assert not _lifecycle._deferred
 
 
 @pytest.mark.parametrize("force", [False, True])

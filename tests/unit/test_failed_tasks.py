@@ -169,7 +169,7 @@ def test_a_report_that_an_interrupt_has_replaced_is_told(
     assert told(stream.close) == 0
 
 
-@pytest.mark.parametrize("function", ["ascend_rt_synchronize_stream_within", "aclrtDestroyStream"])
+@pytest.mark.parametrize("function", ["ascend_rt_synchronize_stream", "aclrtDestroyStream"])
 def test_a_report_that_an_interrupt_of_closing_has_replaced_is_told(
     copies: Any, lib: Any, monkeypatch: pytest.MonkeyPatch, function: str
 ) -> None:
@@ -198,7 +198,7 @@ def test_a_wait_that_is_too_short_keeps_what_an_earlier_one_left(copies: Any) ->
             failed.synchronize()
         _failures.untold[stream.handle] = failure.value
         with Latch(stream), pytest.raises(Timeout):
-            stream.synchronize(timeout_ms=1)
+            stream.synchronize(timeout=0.001)
         assert told(stream.synchronize) == CODE
 
 
@@ -227,7 +227,7 @@ def test_an_event_tells_what_was_recorded_before_the_report(copies: Any) -> None
         event.record(stream)
         assert told(event.synchronize) == CODE
         assert told(lambda: event.is_done) == CODE
-        assert told(lambda: event.synchronize(timeout_ms=1000)) == CODE
+        assert told(lambda: event.synchronize(timeout=1)) == CODE
         assert told(stream.synchronize) == CODE
         assert told(stream.synchronize) == 0
         assert told(event.synchronize) == CODE  # what it was recorded behind has failed, and that stays true

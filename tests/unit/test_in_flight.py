@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from ascend_rt import Buffer, Context, Device, PinnedBuffer, Stream, fill
-from ascend_rt._in_flight import _BATCH
-from ascend_rt.errors import AclError, AclWarning, OutOfMemory
+from ascend_rt import Buffer, Context, Device, Event, PinnedBuffer, Stream, fill
+from ascend_rt.errors import AclError, AclWarning, OutOfMemory, Timeout
 from ascend_rt.testing import Latch
 
 
@@ -53,48 +52,86 @@ def interrupt() -> None:
 def test_an_interrupted_synchronization_drops_nothing(stream: Stream, after: Any) -> None:
     with Latch(stream):
         kept = fill_and_forget(stream)
-        after("ascend_rt_synchronize_stream_within", interrupt)
+        after("ascend_rt_synchronize_stream", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            stream.synchronize(timeout_ms=1)
+            stream.synchronize(timeout=0.001)
         assert alive(kept) == [kept]
     stream.synchronize()
     assert alive(kept) == []
 
 
-def test_an_event_tells_only_of_what_was_submitted_before(stream: Stream, after: Any) -> None:
-    latches: list[Latch] = []
-    kept: list[weakref.ref[Buffer]] = []
-
-    def submit() -> None:
-        stream.record().synchronize()
-        latches.append(Latch(stream))
-        kept.append(fill_and_forget(stream))
-
-    after("aclrtRecordEvent", submit)
-    try:
-        for _ in range(2 * _BATCH):
-            fill_and_forget(stream)
-        assert alive(*kept) == kept != []
-    finally:
-        latches[0].release()
-    stream.synchronize()
-    assert alive(*kept) == []
-
-
-def test_two_threads_that_find_the_same_batch_done_drop_it_once(stream: Stream, after: Any) -> None:
-    def fill_batch() -> list[weakref.ref[Buffer]]:
-        return [fill_and_forget(stream) for _ in range(_BATCH)]
-
-    with Latch(stream):
-        first = fill_batch()
+def test_a_complete_event_lets_go_of_what_was_submitted_before(stream: Stream, other: Stream) -> None:
+    with Latch(other):
+        before = fill_and_forget(stream)
         done = stream.record()
-    done.synchronize()
+        stream.wait(other.record())
+        behind = fill_and_forget(stream)
+        assert alive(before, behind) == [before, behind]
+        done.synchronize()
+        assert alive(before, behind) == [behind]
+    stream.record().synchronize()
+    assert alive(behind) == []
+
+
+def test_a_query_that_finds_an_event_complete_lets_go(stream: Stream) -> None:
     with Latch(stream):
-        after("ascend_rt_event_status", fill_batch)
-        second = fill_batch()
-        assert alive(*first, *second) == second
+        kept = fill_and_forget(stream)
+        done = stream.record()
+        assert not done.is_done
+        assert alive(kept) == [kept]
+    stream.record().synchronize()
+    assert done.is_done
+    assert alive(kept) == []
+
+
+def test_a_stream_lets_go_of_what_the_streams_have_used_that_it_waited_for(stream: Stream, other: Stream) -> None:
+    with Stream() as last:
+        kept = fill_and_forget(stream)
+        other.wait(stream)
+        with Latch(stream):
+            behind = fill_and_forget(stream)
+            last.wait(other.record())
+            last.synchronize()
+            assert alive(kept, behind) == [behind]
+
+
+def test_a_wait_is_for_the_record_of_its_time(stream: Stream, other: Stream) -> None:
+    event = stream.record()
+    other.wait(event)
+    with Latch(stream):
+        kept = fill_and_forget(stream)
+        event.record(stream)
+        other.synchronize()
+        assert alive(kept) == [kept]
+
+
+def test_an_event_that_another_thread_records_meanwhile_lets_nothing_go(
+    stream: Stream, other: Stream, after: Any
+) -> None:
+    with Latch(other):
+        kept = fill_and_forget(other)
+        event = other.record()
+        after("ascend_rt_synchronize_event", lambda: event.record(other))
+        with pytest.raises(Timeout):
+            event.synchronize(timeout=0.001)
+        event.record(stream)  # complete, and of another stream
+        after("ascend_rt_event_status", lambda: event.record(other))
+        assert event.is_done
+        assert alive(kept) == [kept]
+    other.synchronize()
+
+
+def test_streams_that_wait_for_each_other_many_times(stream: Stream, other: Stream) -> None:
+    kept = fill_and_forget(stream)
+    event, memory = Event(), Buffer(64)
+    for _ in range(5_000):  # more than Python recurses
+        event.record(stream)
+        other.wait(event)
+        stream, other = other, stream
+        fill(memory, 0, stream)
     stream.synchronize()
-    assert alive(*second) == []
+    other.synchronize()
+    assert alive(kept) == []
 
 
 WAYS = {
@@ -124,13 +161,13 @@ def test_what_is_done_is_let_go(way: Callable[[Stream], object], stream: Stream,
         assert alive(kept, pending) == [pending]
 
 
-@pytest.mark.parametrize("timeout_ms", [None, 60_000])
-def test_a_synchronized_device_lets_go(timeout_ms: int | None, device: Device, stream: Stream, other: Stream) -> None:
+@pytest.mark.parametrize("timeout", [None, 60])
+def test_a_synchronized_device_lets_go(timeout: float | None, device: Device, stream: Stream, other: Stream) -> None:
     kept = [fill_and_forget(stream), fill_and_forget(other), fill_and_forget(device.default_stream)]
     with Context(0) as elsewhere, Latch(elsewhere.default_stream):
         kept.append(fill_and_forget(elsewhere.default_stream))
         device.set_current()
-        device.synchronize(timeout_ms)
+        device.synchronize(timeout)
         assert alive(*kept) == kept[3:]
         elsewhere.set_current()
     elsewhere.default_stream.synchronize()
@@ -189,17 +226,28 @@ def test_what_a_stream_uses_that_cannot_be_destroyed_is_kept(
     with Latch(failing):
         kept = fill_and_forget(failing)
         with monkeypatch.context() as patch:
-            patch.setattr("ascend_rt.stream._DISCARD_MS", 1)
-            for name in ("aclrtDestroyStream", "aclrtDestroyStreamForce"):
-                patch.setattr(lib, name, lambda handle: 507899)
+            patch.setattr(lib, "aclrtDestroyStreamForce", lambda handle: 507899)
             with pytest.raises(AclError, match="507899"):
                 failing.close(force=True)
-            assert not failing.is_done  # still open
-            assert alive(kept) == [kept]
-            with pytest.warns(AclWarning) as told:
-                del failing
-        assert "507899" in str(told[-1].message)
+        assert not failing.is_done  # still open
         assert alive(kept) == [kept]
+    failing.record().synchronize()
+    with monkeypatch.context() as patch:
+        patch.setattr(lib, "aclrtDestroyStream", lambda handle: 507899)
+        with pytest.warns(AclWarning, match="507899"):
+            del failing
     assert lib.aclrtDestroyStream(handle) == 0
-    Stream.from_handle(stream.handle).close()  # looks after what others have left
     assert alive(kept) == []
+
+
+def test_what_a_discarded_stream_uses_is_kept_until_it_is_done(stream: Stream) -> None:
+    discarded = Stream()
+    with Latch(discarded):
+        kept = fill_and_forget(discarded)
+        done = discarded.record()
+        with pytest.warns(ResourceWarning, match="discarded"):
+            del discarded
+        assert alive(kept) == [kept]
+    done.synchronize()
+    assert alive(kept) == []
+    Stream().close()  # which destroys the other

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy as copies
 import gc
 import os
@@ -11,12 +12,14 @@ import subprocess
 import sys
 import textwrap
 import threading
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from ascend_rt import Buffer, Device, Event, Stream, _lifecycle
-from ascend_rt.errors import AclError, AclWarning, ForkedProcess
+from ascend_rt.errors import AclError, AclWarning, ForkedProcess, Timeout
 from ascend_rt.testing import Latch
 
 
@@ -443,24 +446,39 @@ def test_discarded_objects_give_their_resources_back(device: Device, lib: Any, f
     assert available() == before
 
 
-def test_a_stream_that_is_discarded_finishes_its_work(device: Device) -> None:
+def synchronize_device() -> None:
+    with contextlib.suppress(Timeout):
+        Device(0).synchronize(timeout=0)
+
+
+@pytest.mark.parametrize("look", [Stream, synchronize_device])
+def test_a_stream_that_is_discarded_finishes_its_work(look: Callable[[], object], device: Device) -> None:
     ran: list[int] = []
     stream = Stream()
-    stream.launch_host_func(ran.append, 1)
-    del stream
-    gc.collect()
+    with Latch(stream):
+        stream.launch_host_func(ran.append, 1)
+        done = stream.record()
+        with pytest.warns(ResourceWarning, match="busy> was discarded; it is destroyed when its work is done"):
+            del stream
+            gc.collect()
+        look()
+        assert len(_lifecycle._deferred) == 1
+    done.synchronize()
     assert ran == [1]
+    look()
+    assert not _lifecycle._deferred
 
 
-def test_a_stream_that_can_not_finish_is_discarded_with_a_warning(
-    device: Device, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ascend_rt.stream._DISCARD_MS", 10)
+def test_a_warning_of_a_discarded_stream_that_is_an_error_loses_nothing(device: Device) -> None:
     stream = Stream()
-    stream.wait(Event(manual_reset=True))
-    with pytest.warns(AclWarning, match="was discarded while it waited"):
-        stream.__del__()
-    assert stream.is_closed
+    with Latch(stream), warnings.catch_warnings():
+        warnings.simplefilter("error", ResourceWarning)
+        with pytest.raises(ResourceWarning):
+            stream.__del__()
+        assert list(_lifecycle._deferred) == [stream]
+    stream.close()
+    Stream().close()
+    assert not _lifecycle._deferred
 
 
 def test_a_failed_creation_leaves_nothing(device: Device) -> None:
@@ -474,7 +492,7 @@ def test_a_failed_creation_leaves_nothing(device: Device) -> None:
 
 WAITS = {
     "stream": lambda stream, event: stream.synchronize(),
-    "stream with a limit": lambda stream, event: stream.synchronize(timeout_ms=60_000),
+    "stream with a limit": lambda stream, event: stream.synchronize(timeout=60),
     "event": lambda stream, event: event.synchronize(),
     "device": lambda stream, event: Device(0).synchronize(),
 }

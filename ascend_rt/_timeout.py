@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time limits: seconds in Python, whole units of one kind or another in C, always rounded up."""
+
+from __future__ import annotations
+
+from math import ceil
+
+FOR_EVER = -1
+_LARGEST_INT32 = 2**31 - 1
+_LARGEST_INT64 = 2**63 - 1
+
+
+def milliseconds(timeout: float | None) -> int:
+    """Return the limit of a wait of the host, at least 1; :data:`FOR_EVER` if there is none, or it is 24 days or more."""
+    if timeout is None:
+        return FOR_EVER
+    return _units(timeout, 1000, _LARGEST_INT32, FOR_EVER) or 1  # the runtime refuses 0
+
+
+def whole_seconds(timeout: float) -> int:
+    """Return the limit of a wait of a stream, where 0 is none.
+
+    Raises
+    ------
+    ValueError
+        The limit is 0: a stream cannot look without waiting.
+    """
+    if timeout == 0:
+        raise ValueError("a stream cannot wait for 0 seconds; math.inf is for ever")
+    return _units(timeout, 1, _LARGEST_INT32, 0)
+
+
+def microseconds(timeout: float) -> int:
+    """Return the limit of an execution on the device, where 0 is none."""
+    if timeout == 0:
+        raise ValueError("nothing can be executed in 0 seconds; math.inf is no limit")
+    return _units(timeout, 1_000_000, _LARGEST_INT64, 0)
+
+
+def _units(timeout: float, per_second: int, most: int, unlimited: int) -> int:
+    if not timeout >= 0:  # so that NaN is refused too
+        raise ValueError(f"a time limit is a number of seconds from 0 on, not {timeout}")
+    in_units = timeout * per_second
+    return unlimited if in_units > most else ceil(in_units)
