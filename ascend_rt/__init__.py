@@ -23,7 +23,7 @@ from ascend_rt._driver import Library, ffi, lib, library, supports, use  # noqa:
 from ascend_rt.allocator import Allocator, AllocatorStatistics, CachingAllocator  # noqa: E402
 from ascend_rt.cache import cmo, cmo_barrier, cmo_prefetch  # noqa: E402
 from ascend_rt.context import Context  # noqa: E402
-from ascend_rt.device import Device, MemoryInfo, MemoryUsage  # noqa: E402
+from ascend_rt.device import Device, DeviceProperties, MemoryInfo, MemoryUsage  # noqa: E402
 from ascend_rt.errors import (  # noqa: E402
     AclError,
     AclWarning,
@@ -74,6 +74,7 @@ __all__ = [
     "CopyDescriptor",
     "Device",
     "DeviceLost",
+    "DeviceProperties",
     "Event",
     "FailedTask",
     "ForkedProcess",
