@@ -52,6 +52,7 @@ from ascend_rt.kernel import Binary, Kernel  # noqa: E402
 from ascend_rt.managed_memory import ManagedBuffer  # noqa: E402
 from ascend_rt.memory import Buffer, PinnedBuffer, PointerAttributes, RegisteredMemory, pointer_attributes  # noqa: E402
 from ascend_rt.memory_pool import MemoryPool, PoolBuffer, PoolStatistics  # noqa: E402
+from ascend_rt.notify import CountingNotify, Notify  # noqa: E402
 from ascend_rt.stream import Stream  # noqa: E402
 from ascend_rt.transfer import CopyDescriptor, copy, copy_2d, copy_async, copy_batch, copy_indirect, fill  # noqa: E402
 from ascend_rt.versions import Version, version  # noqa: E402
@@ -72,6 +73,7 @@ __all__ = [
     "ClosedError",
     "Context",
     "CopyDescriptor",
+    "CountingNotify",
     "Device",
     "DeviceLost",
     "DeviceProperties",
@@ -94,6 +96,7 @@ __all__ = [
     "MemoryUsage",
     "NoContext",
     "NotSupported",
+    "Notify",
     "OutOfMemory",
     "PhysicalMemory",
     "PinnedBuffer",
