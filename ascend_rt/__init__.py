@@ -23,7 +23,7 @@ from ascend_rt._driver import Library, ffi, lib, library, supports, use  # noqa:
 from ascend_rt.allocator import Allocator, AllocatorStatistics, CachingAllocator  # noqa: E402
 from ascend_rt.cache import cmo, cmo_barrier, cmo_prefetch  # noqa: E402
 from ascend_rt.context import Context  # noqa: E402
-from ascend_rt.device import Device, MemoryInfo, MemoryUsage  # noqa: E402
+from ascend_rt.device import Device, DeviceProperties, MemoryInfo, MemoryUsage  # noqa: E402
 from ascend_rt.errors import (  # noqa: E402
     AclError,
     AclWarning,
@@ -45,14 +45,15 @@ from ascend_rt.errors import (  # noqa: E402
     TaskFailed,
     Timeout,
 )
-from ascend_rt.event import Event  # noqa: E402
+from ascend_rt.event import Event, EventOptions  # noqa: E402
 from ascend_rt.graph import Graph, GraphTask  # noqa: E402
 from ascend_rt.ipc_memory import ImportedBuffer, IpcMemory  # noqa: E402
 from ascend_rt.kernel import Binary, Kernel  # noqa: E402
 from ascend_rt.managed_memory import ManagedBuffer  # noqa: E402
 from ascend_rt.memory import Buffer, PinnedBuffer, PointerAttributes, RegisteredMemory, pointer_attributes  # noqa: E402
 from ascend_rt.memory_pool import MemoryPool, PoolBuffer, PoolStatistics  # noqa: E402
-from ascend_rt.stream import Stream  # noqa: E402
+from ascend_rt.notify import CountingNotify, Notify  # noqa: E402
+from ascend_rt.stream import Stream, StreamOptions  # noqa: E402
 from ascend_rt.transfer import CopyDescriptor, copy, copy_2d, copy_async, copy_batch, copy_indirect, fill  # noqa: E402
 from ascend_rt.versions import Version, version  # noqa: E402
 from ascend_rt.virtual_memory import MappedBuffer, PhysicalMemory, VirtualMemory  # noqa: E402
@@ -72,9 +73,12 @@ __all__ = [
     "ClosedError",
     "Context",
     "CopyDescriptor",
+    "CountingNotify",
     "Device",
     "DeviceLost",
+    "DeviceProperties",
     "Event",
+    "EventOptions",
     "FailedTask",
     "ForkedProcess",
     "Graph",
@@ -93,6 +97,7 @@ __all__ = [
     "MemoryUsage",
     "NoContext",
     "NotSupported",
+    "Notify",
     "OutOfMemory",
     "PhysicalMemory",
     "PinnedBuffer",
@@ -104,6 +109,7 @@ __all__ = [
     "RuntimeClosed",
     "Stream",
     "StreamAborted",
+    "StreamOptions",
     "TaskFailed",
     "Timeout",
     "Version",

@@ -51,6 +51,11 @@ class Work:
         self._failure: AclError | None = None
         self.seen: int = lib.ascend_rt_failed_task_count()  # how many failures of the process were looked at
 
+    @property
+    def where(self) -> str:
+        """The device, for texts; empty if it is not known."""
+        return "" if self._device == ANY else f" on device {self._device}"
+
     def check(self, function: str) -> None:
         """Raise the failure of a task of this work, if one is known; it stays known."""
         if self._failure is None:

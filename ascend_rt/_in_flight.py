@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeping Python's memory alive while the device still uses it.
 
-What tasks use is kept in batches, in the order of submission, and nothing is asked of the runtime for it. A record of an
-event, and a synchronization, ends the open batch first; when it is complete, so is all that was submitted before, and
-those batches are released. A stream that waits for an event keeps the batch that the record has ended: its own
+What tasks use is kept in batches, in the order of submission, and nothing is asked of the runtime for it. A record of
+an event, and a synchronization, ends the open batch first; when it is complete, so is all that was submitted before,
+and those batches are released. A stream that waits for an event keeps the batch that the record has ended: its own
 completion then releases what the other stream has used.
 
 Threads need no lock for that. What a task uses is added after its submission, and a batch is ended before the record,

@@ -153,7 +153,8 @@ class Resource:
 
     def _description(self) -> str:
         """Return which object it is, and its state, for the text of an open one."""
-        return f"{self.handle:#x}"
+        device = self._home.era.device_id
+        return f"{self.handle:#x}" + (f" on device {device}" if device != HOST.era.device_id else "")
 
     def __repr__(self) -> str:
         try:

@@ -11,7 +11,7 @@ _LARGEST_INT64 = 2**63 - 1
 
 
 def milliseconds(timeout: float | None) -> int:
-    """Return the limit of a wait of the host, at least 1; :data:`FOR_EVER` if there is none, or it is 24 days or more."""
+    """Return the limit of a wait of the host, at least 1; :data:`FOR_EVER` without one, and from 24 days on."""
     if timeout is None:
         return FOR_EVER
     return _units(timeout, 1000, _LARGEST_INT32, FOR_EVER) or 1  # the runtime refuses 0

@@ -254,7 +254,7 @@ def _describe(path: str | None, device: Device) -> Report:
         backend=used.backend,
         reason=used.reason,
         device=f"{device.id} of {Device.count()}",
-        product=device.product,
+        product=device.name,
         file=path or "random bytes",
         bytes=0,
         chunks=0,

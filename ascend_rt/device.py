@@ -4,16 +4,24 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import dataclass
+from enum import IntEnum
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from uuid import UUID
 
 from ascend_rt import _failures, _in_flight, _lifecycle, _timeout, _waiting, context
-from ascend_rt._driver import call, ffi, lib
+from ascend_rt._driver import call, check, ffi, lib
 
 if TYPE_CHECKING:
-    from ascend_rt.enums import DevAttr
+    from ascend_rt.enums import DevAttr, DeviceFormFactor, HostDeviceConnectType
     from ascend_rt.stream import Stream
+
+_Kind = TypeVar("_Kind", bound=IntEnum)
+
+# Of an attribute that the product does not have, or that the library does not know
+# (docs/semantics/device_context_init_errors.md section 5, aclrtGetDeviceInfo).
+_NOT_TOLD = (lib.ACL_ERROR_RT_FEATURE_NOT_SUPPORT, lib.ACL_ERROR_RT_PARAM_INVALID)
 
 
 class MemoryInfo(NamedTuple):
@@ -29,6 +37,74 @@ class MemoryUsage(NamedTuple):
     name: str
     current: int
     peak: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceProperties:
+    """What a device is. None is what its product does not have, or what the library is too old to tell.
+
+    Attributes
+    ----------
+    ai_cores, cube_cores, vector_cores, ai_cpus : int
+        How many of each it has; an AI core may be a cube core and some vector cores.
+    memory_nbytes, l2_cache_nbytes : int
+        Sizes in bytes.
+    chip_id : int
+        The physical number of the chip.
+    smp_id : int
+        The same for devices that run under one operating system.
+    is_virtual : bool
+        Whether it is a part of a chip, in a virtual machine or a container.
+    arch : int or None
+        The version of the architecture, for instance 2201.
+    super_pod_id, super_pod_server_id, super_pod_device_id : int or None
+        Its place in a cluster: the super pod, the server there, and the device in the super pod.
+    mainboard_id : int or None
+        The number of the main board.
+    form_factor : DeviceFormFactor or int or None
+        In what it is built; a number if it is newer than this package.
+    host_link : HostDeviceConnectType or int or None
+        The link to the host.
+    custom_op_privilege : bool or None
+        Whether custom operators on its AI CPUs may make more system calls.
+    warp_size : int or None
+        Threads of a warp; this and what follows is of 950 alone.
+    max_threads_per_vector_core, max_threads_per_block, max_blocks_per_grid : int or None
+        Upper limits of a launch.
+    max_grid, max_block : tuple of int or None
+        The same in x, y and z.
+    unified_buffer_nbytes : int or None
+        Local memory of a vector core, in bytes.
+
+    Notes
+    -----
+    ``aclrtGetDeviceInfo``. API reference 25-02. See :attr:`Device.properties`.
+    """
+
+    ai_cores: int
+    cube_cores: int
+    vector_cores: int
+    ai_cpus: int
+    memory_nbytes: int
+    l2_cache_nbytes: int
+    chip_id: int
+    smp_id: int
+    is_virtual: bool
+    arch: int | None
+    super_pod_id: int | None
+    super_pod_server_id: int | None
+    super_pod_device_id: int | None
+    mainboard_id: int | None
+    form_factor: DeviceFormFactor | int | None
+    host_link: HostDeviceConnectType | int | None
+    custom_op_privilege: bool | None
+    warp_size: int | None
+    max_threads_per_vector_core: int | None
+    max_threads_per_block: int | None
+    max_blocks_per_grid: int | None
+    max_grid: tuple[int, int, int] | None
+    max_block: tuple[int, int, int] | None
+    unified_buffer_nbytes: int | None
 
 
 class Device:
@@ -81,7 +157,7 @@ class Device:
         return self._id
 
     @property
-    def product(self) -> str:
+    def name(self) -> str:
         """The name of the chip, for instance ``Ascend910B1`` (``aclrtGetSocName``); needs no context."""
         _lifecycle.initialize()
         name = lib.aclrtGetSocName()
@@ -121,6 +197,81 @@ class Device:
         _lifecycle.initialize()
         out = ffi.new("int64_t *")
         call("aclrtGetDeviceInfo", self._id, attribute, out)
+        return int(out[0])
+
+    @property
+    def properties(self) -> DeviceProperties:
+        """What the device is: its cores, memory, numbers and architecture; asked anew each time, needs no context.
+
+        Raises
+        ------
+        InvalidArgument
+            There is no such device.
+        NotSupported
+            The library is too old for such questions.
+
+        Notes
+        -----
+        ``aclrtGetDeviceInfo``; not blocking. All products. API reference 04.
+
+        Examples
+        --------
+        >>> from ascend_rt import Device
+        >>> properties = Device(0).properties
+        >>> properties.vector_cores >= properties.ai_cores > 0
+        True
+        """
+        from ascend_rt.enums import DevAttr, DeviceFormFactor, HostDeviceConnectType
+
+        ask, ask_if_told = self.attribute, self._attribute_if_told
+
+        def flag_if_told(attribute: DevAttr) -> bool | None:
+            flag = ask_if_told(attribute)
+            return None if flag is None else bool(flag)
+
+        def of_950(attribute: DevAttr) -> int | None:
+            return ask_if_told(attribute) or None  # newer libraries answer 0 where there is none
+
+        def of_950_in_space(*attributes: DevAttr) -> tuple[int, int, int] | None:
+            x, y, z = map(of_950, attributes)
+            return None if x is None or y is None or z is None else (x, y, z)
+
+        # First what every library tells: it is the number of a device that does not exist that it refuses.
+        return DeviceProperties(
+            ai_cores=ask(DevAttr.AICORE_CORE_NUM),
+            cube_cores=ask(DevAttr.CUBE_CORE_NUM),
+            vector_cores=ask(DevAttr.VECTOR_CORE_NUM),
+            ai_cpus=ask(DevAttr.AICPU_CORE_NUM),
+            memory_nbytes=ask(DevAttr.TOTAL_GLOBAL_MEM_SIZE),
+            l2_cache_nbytes=ask(DevAttr.L2_CACHE_SIZE),
+            chip_id=ask(DevAttr.PHY_CHIP_ID),
+            smp_id=ask(DevAttr.SMP_ID),
+            is_virtual=bool(ask(DevAttr.IS_VIRTUAL)),
+            arch=ask_if_told(DevAttr.NPU_ARCH),
+            super_pod_id=ask_if_told(DevAttr.SUPER_POD_ID),
+            super_pod_server_id=ask_if_told(DevAttr.SUPER_POD_SERVER_ID),
+            super_pod_device_id=ask_if_told(DevAttr.SUPER_POD_DEVICE_ID),
+            mainboard_id=ask_if_told(DevAttr.MAINBOARD_ID),
+            form_factor=_member(DeviceFormFactor, ask_if_told(DevAttr.DEVICE_FORM_FACTOR)),
+            host_link=_member(HostDeviceConnectType, ask_if_told(DevAttr.HD_CONNECT_TYPE)),
+            custom_op_privilege=flag_if_told(DevAttr.CUST_OP_PRIVILEGE),
+            warp_size=of_950(DevAttr.WARP_SIZE),
+            max_threads_per_vector_core=of_950(DevAttr.MAX_THREAD_PER_VECTOR_CORE),
+            max_threads_per_block=of_950(DevAttr.MAX_THREADS_PER_BLOCK),
+            max_blocks_per_grid=of_950(DevAttr.MAX_BLOCK_PER_GRID),
+            max_grid=of_950_in_space(DevAttr.MAX_GRID_DIM_X, DevAttr.MAX_GRID_DIM_Y, DevAttr.MAX_GRID_DIM_Z),
+            max_block=of_950_in_space(DevAttr.MAX_BLOCK_DIM_X, DevAttr.MAX_BLOCK_DIM_Y, DevAttr.MAX_BLOCK_DIM_Z),
+            unified_buffer_nbytes=of_950(DevAttr.UBUF_PER_VECTOR_CORE),
+        )
+
+    def _attribute_if_told(self, attribute: DevAttr) -> int | None:
+        out = ffi.new("int64_t *")
+        code = lib.aclrtGetDeviceInfo(self._id, attribute, out)
+        if code in _NOT_TOLD:
+            lib.aclGetRecentErrMsg()  # discard the text of a failure that is none
+            return None
+        if code:
+            check(code, "aclrtGetDeviceInfo")
         return int(out[0])
 
     def can_access(self, peer: Device) -> bool:
@@ -249,6 +400,11 @@ class Device:
 
     def __repr__(self) -> str:
         return f"<ascend_rt.Device {self._id}>"
+
+
+def _member(kind: type[_Kind], value: int | None) -> _Kind | int | None:
+    """Return the member of an enumeration, or the number itself if it has none."""
+    return kind(value) if value in set(kind) else value
 
 
 def id_of(device: Device) -> int:

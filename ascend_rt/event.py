@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _lifecycle, _timeout, _waiting
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ascend_rt._failures import Work
-    from ascend_rt._in_flight import Batch, InFlight
+    from ascend_rt._in_flight import Batch
     from ascend_rt.enums import EventFlag
     from ascend_rt.stream import Stream
 
@@ -24,8 +25,30 @@ if TYPE_CHECKING:
 _EVENT = ffi.typeof("aclrtEvent *")
 _FLOAT = ffi.typeof("float *")
 _COMPLETE = lib.ACL_EVENT_RECORDED_STATUS_COMPLETE
+_STATES = {_COMPLETE: ", complete", lib.ACL_EVENT_RECORDED_STATUS_NOT_READY: ", pending"}
+_IPC = lib.ACL_EVENT_IPC
 _SYNC = lib.ACL_EVENT_SYNC
 _TIME_LINE = lib.ACL_EVENT_TIME_LINE
+
+
+@dataclass(frozen=True)
+class EventOptions:
+    """What kind of event is created: for programs that pass the choice along.
+
+    Attributes
+    ----------
+    timing, manual_reset, ipc : bool, default False
+        As the keywords of :class:`Event`.
+
+    Examples
+    --------
+    >>> timed = EventOptions(timing=True)
+    >>> start, end = Event(timed), Event(timed)
+    """
+
+    timing: bool = False
+    manual_reset: bool = False
+    ipc: bool = False
 
 
 class Event(Resource):
@@ -37,16 +60,24 @@ class Event(Resource):
 
     Parameters
     ----------
+    options : EventOptions, optional
+        Takes the place of the keywords.
     timing : bool, default False
         Take a time stamp with each record, for :meth:`elapsed_time`. Costs a little per record.
     manual_reset : bool, default False
         An event that starts closed: streams that wait for it are blocked until it is recorded, and after :meth:`reset`
         again. Useful as a gate; see :class:`ascend_rt.testing.Latch`.
+    ipc : bool, default False
+        An event for several processes; see :meth:`export`. It has neither of the two above. 950, 910B, 910C.
 
     Raises
     ------
     NoContext
         The calling thread has no current context.
+    ValueError
+        ``ipc`` is combined with another option.
+    NotSupported
+        The product has no events between processes.
     ResourceExhausted
         All events of the device are in use.
 
@@ -62,8 +93,22 @@ class Event(Resource):
     _before: Batch | None  # what its completion releases
     _what = "event"
 
-    def __init__(self, *, timing: bool = False, manual_reset: bool = False) -> None:
-        self._create(_SYNC | _TIME_LINE if timing else _SYNC, not manual_reset)
+    def __init__(
+        self,
+        options: EventOptions | None = None,
+        /,
+        *,
+        timing: bool = False,
+        manual_reset: bool = False,
+        ipc: bool = False,
+    ) -> None:
+        if options is not None:
+            if not isinstance(options, EventOptions) or timing or manual_reset or ipc:
+                raise TypeError("an event is created with EventOptions or with keywords, for instance timing=True")
+            timing, manual_reset, ipc = options.timing, options.manual_reset, options.ipc
+        if ipc and (timing or manual_reset):
+            raise ValueError("an event with ipc=True has neither timing nor manual_reset")
+        self._create(_IPC if ipc else _SYNC | _TIME_LINE if timing else _SYNC, not manual_reset)
 
     @classmethod
     def with_flags(cls, flags: EventFlag | None = None, *, ex: bool = False) -> Self:
@@ -89,6 +134,68 @@ class Event(Resource):
         event._work = event._before = None
         event._borrow(ffi.cast("aclrtEvent", check_address(handle)))
         return event
+
+    @classmethod
+    def open(cls, key: bytes) -> Self:
+        """Open the event of another process, or of this one (``aclrtIpcOpenEventHandle``).
+
+        Parameters
+        ----------
+        key : bytes
+            What :meth:`export` returned there.
+
+        Raises
+        ------
+        InvalidArgument
+            No process that lives has an event open under the key.
+        ValueError
+            The key has another length than those of events.
+        NoContext
+            The calling thread has no current context.
+        NotSupported
+            The product has no events between processes.
+        """
+        _lifecycle.initialize()
+        given, out = ffi.new("aclrtIpcEventHandle *"), ffi.new(_EVENT)
+        if not isinstance(key, bytes):
+            raise TypeError(f"a key is bytes, not {type(key).__name__}")
+        if len(key) != ffi.sizeof(given[0]):
+            raise ValueError(f"the key of an event has {ffi.sizeof(given[0])} bytes, not {len(key)}")
+        ffi.buffer(given)[:] = key
+        call("aclrtIpcOpenEventHandle", given[0], out)
+        event = cls.__new__(cls)
+        event._has_time = False
+        event._work = event._before = None
+        event._own(out[0])
+        return event
+
+    def export(self) -> bytes:
+        """Return the key by which other processes :meth:`open` the event; every process closes its own object.
+
+        All of them may record it and wait for it. A wait is for the newest record of any process at the time of the
+        call, so a process must know that another one has recorded the event before it waits for that record; a
+        :class:`Notify` needs no such word. Tasks that fail are told in the process that enqueued them.
+
+        Raises
+        ------
+        InvalidArgument
+            The event was not created with ``ipc=True``.
+
+        Notes
+        -----
+        ``aclrtIpcGetEventHandle``; not blocking, needs no context. 950, 910B, 910C. API reference 07.
+
+        Examples
+        --------
+        >>> from ascend_rt import Device, Event, Stream
+        >>> Device(0).set_current()
+        >>> with Event(ipc=True) as event, Event.open(event.export()) as there, Stream() as stream:
+        ...     event.record(stream)
+        ...     there.synchronize()
+        """
+        key = ffi.new("aclrtIpcEventHandle *")
+        call("aclrtIpcGetEventHandle", self._handle, key)
+        return bytes(ffi.buffer(key))
 
     def _create(self, flags: int | None, new_mode: bool) -> None:
         _lifecycle.initialize()
@@ -250,11 +357,33 @@ class Event(Resource):
         return float(out[0])
 
     @property
+    def id(self) -> int:
+        """The runtime's number of the event on its device (``aclrtGetEventId``); needs no context.
+
+        Raises
+        ------
+        AclError
+            It has none at present (507000): most events have one from their first record on.
+        NotSupported
+            The event is shared between processes.
+        """
+        out = ffi.new("uint32_t *")
+        call("aclrtGetEventId", self._handle, out)
+        return int(out[0])
+
+    @property
     def timestamp_us(self) -> int:
         """The device time of the newest record in microseconds (``aclrtEventGetTimestamp``)."""
         out = ffi.new("uint64_t *")
         call("aclrtEventGetTimestamp", self._handle, out)
         return int(out[0])
+
+    def _description(self) -> str:
+        work, status = self._work, lib.ascend_rt_event_status(self._handle)
+        if status < 0:
+            lib.aclGetRecentErrMsg()  # discard the text: an event of a capture, for instance, has no state
+        state = ", never recorded" if status == _COMPLETE and work is None and self._owned else _STATES.get(status, "")
+        return super()._description() + ("" if work is None else work.where) + state
 
     def _destroy(self, handle: Any) -> None:
         code = lib.aclrtDestroyEvent(handle)

@@ -54,7 +54,7 @@ def collect() -> dict[str, Any]:
 
 def _of_devices() -> dict[str, Any]:
     try:
-        return {"product": Device().product, "devices": [_of_device(i) for i in range(Device.count())]}
+        return {"product": Device().name, "devices": [_of_device(i) for i in range(Device.count())]}
     except AclError as error:  # an installation that starts to fail is what people report
         return {"product": None, "devices": [], "error": str(error)}
 

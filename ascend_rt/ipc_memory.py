@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle
 from ascend_rt._driver import address, call, check, ffi, lib
+from ascend_rt._ipc import KEY_SIZE, check_key, process_numbers
 from ascend_rt._resource import Resource
 from ascend_rt.context import home
 from ascend_rt.device import Device
 from ascend_rt.memory import Buffer, check_positive, on_device
-from ascend_rt.virtual_memory import process_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-_KEY_SIZE = 65  # bytes, with the terminator
 
 
 class IpcMemory(Resource):
@@ -56,8 +54,8 @@ class IpcMemory(Resource):
         pids = None if processes is None else process_numbers(processes)
         everybody = lib.ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION
         flag = everybody if pids is None else lib.ACL_RT_IPC_MEM_EXPORT_FLAG_DEFAULT
-        key = ffi.new("char[]", _KEY_SIZE)
-        call("aclrtIpcMemGetExportKey", pointer, buffer.nbytes, key, _KEY_SIZE, flag)
+        key = ffi.new("char[]", KEY_SIZE)
+        call("aclrtIpcMemGetExportKey", pointer, buffer.nbytes, key, KEY_SIZE, flag)
         self._buffer: Buffer | None = buffer
         self._key: bytes = ffi.string(key)
         self._own(key, home(buffer.device.id))
@@ -119,9 +117,7 @@ class ImportedBuffer(Buffer):
 
     def __init__(self, key: bytes, nbytes: int) -> None:
         _lifecycle.initialize()
-        if isinstance(key, bytes) and b"\0" in key:  # C would end it there
-            raise ValueError(f"a key has no zero byte: {key!r}")
-        nbytes = check_positive(nbytes)
+        key, nbytes = check_key(key), check_positive(nbytes)
         out = ffi.new("void **")
         with _lock:
             call("aclrtIpcMemImportByKey", out, key, lib.ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS)

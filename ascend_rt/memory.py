@@ -237,8 +237,7 @@ class Buffer(Resource):
         call("aclrtFree", handle)
 
     def _description(self) -> str:
-        home = self._home.era.device_id
-        return f"{self.handle:#x}, {self._nbytes} bytes" + (f" on device {home}" if home != HOST.era.device_id else "")
+        return f"{super()._description()}, {self._nbytes} bytes"
 
 
 class PageableArray(np.ndarray[Any, np.dtype[Any]]):

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _lifecycle, _timeout, _waiting, allocator, callback
 from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, usable
-from ascend_rt._in_flight import Batch, InFlight, release
+from ascend_rt._in_flight import InFlight, release
 from ascend_rt._resource import Resource
 from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none, home, switched
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError, AclWarning, RuntimeClosed
 from ascend_rt.event import Event
 from ascend_rt.graph import capture
+from ascend_rt.notify import Notify
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -84,8 +85,8 @@ class Stream(Resource):
     -----
     ``aclrtCreateStreamWithConfig``, ``aclrtDestroyStream``. All products. API reference 06. :meth:`close` waits for the
     stream's work. Discarding the object does not: a stream that has work left is destroyed when it is done, by one of
-    the next calls that create a stream or synchronize the device, and a :class:`ResourceWarning` says so. The end of the
-    interpreter waits for at most five seconds; what is still pending then ends with the process, and an
+    the next calls that create a stream or synchronize the device, and a :class:`ResourceWarning` says so. The end of
+    the interpreter waits for at most five seconds; what is still pending then ends with the process, and an
     :class:`AclWarning` says so. Objects of the same stream are equal.
 
     Examples
@@ -219,18 +220,19 @@ class Stream(Resource):
         event.record(self)
         return event
 
-    def wait(self, other: Event | Stream | object, timeout: float | None = None) -> None:
-        """Let work enqueued here from now on wait for an event, or for all work that a stream has so far.
+    def wait(self, other: Event | Stream | Notify | object, timeout: float | None = None) -> None:
+        """Let work enqueued here from now on wait for an event or a notify, or for all work that a stream has so far.
 
         Parameters
         ----------
-        other : Event, Stream or object
+        other : Event, Stream, Notify or object
             What to wait for. An event that was never recorded is not waited for (but see ``manual_reset``). Streams of
             other packages are those that :meth:`from_foreign` takes, and events those with an integer ``npu_event``, as
             torch_npu's.
         timeout : float, optional
             Fail the wait, and with it the next synchronization of this stream, after this many seconds, rounded up to a
-            whole number. :data:`math.inf` is for ever, None the value of ``aclrtSetOpWaitTimeout``.
+            whole number. :data:`math.inf` is for ever, None the value of ``aclrtSetOpWaitTimeout``; for a notify, None
+            is for ever.
 
         Notes
         -----
@@ -252,14 +254,16 @@ class Stream(Resource):
 
     def _wait_for(self, other: object, timeout: float | None) -> None:
         """Wait for what is no event of ours."""
-        if isinstance(handle := getattr(other, "npu_event", None), int):
+        if isinstance(other, Notify):
+            other.wait(self, timeout)
+        elif isinstance(handle := getattr(other, "npu_event", None), int):
             self.wait(Event.from_handle(handle), timeout)
         elif isinstance(other, Stream) or _foreign_handle(other) is not None:
             stream = other if isinstance(other, Stream) else Stream.from_foreign(other)
             with stream.record() as event:  # destroyed at once: the wait that is pending keeps what it needs
                 self.wait(event, timeout)
         else:
-            raise TypeError(f"a stream waits for an Event or a Stream, not for {type(other).__name__}")
+            raise TypeError(f"a stream waits for an Event, a Notify or a Stream, not for {type(other).__name__}")
 
     def capture(self, *, mode: CaptureMode = "global") -> AbstractContextManager[Graph]:
         """Capture what is enqueued in a ``with`` block into a graph, instead of executing it.
@@ -577,10 +581,14 @@ class Stream(Resource):
             lib.aclGetRecentErrMsg()  # discard the text: the destruction will tell
         return status == _PENDING
 
+    def _identity(self) -> tuple[object, ...]:
+        handle = address(self._handle)
+        context = 0 if handle or self._context is None else address(self._context)  # each has a default stream
+        return self._what, handle, context
+
     def _description(self) -> str:
-        number, in_flight = ffi.new("int32_t *"), self._in_flight
+        number, where = ffi.new("int32_t *"), self._in_flight.work.where
         code = lib.aclrtStreamGetId(self._handle, number)
-        where = "" if in_flight.device == _failures.ANY else f" on device {in_flight.device}"
         is_captured = lib.ascend_rt_captured_graph(self._handle)
         status = 0 if is_captured else lib.ascend_rt_stream_status(self._handle)
         if code or status < 0:

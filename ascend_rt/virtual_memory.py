@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascend_rt import _lifecycle
 from ascend_rt._driver import address, call, check_address, ffi, lib, usable
+from ascend_rt._ipc import process_numbers
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
 from ascend_rt.context import home
@@ -143,14 +144,6 @@ class PhysicalMemory(Resource):
 
     def _destroy(self, handle: Any) -> None:
         call("aclrtFreePhysical", handle)
-
-
-def process_numbers(processes: Iterable[int]) -> Any:
-    """Return the numbers of processes that are named as C takes them."""
-    pids = ffi.new("int32_t[]", list(processes))
-    if not len(pids):
-        raise ValueError("no process is named; None is everybody")
-    return pids
 
 
 def _properties(device: Device | None, attribute: MemAttr | int | None) -> Any:

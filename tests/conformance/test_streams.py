@@ -36,7 +36,7 @@ def test_synchronize_with_a_limit_can_be_repeated(stream: Stream) -> None:
 
 @pytest.mark.parametrize("wrong", [None, 5])
 def test_a_stream_waits_for_events_and_streams_only(wrong: Any, stream: Stream) -> None:
-    with pytest.raises(TypeError, match=f"an Event or a Stream, not for {type(wrong).__name__}"):
+    with pytest.raises(TypeError, match=f"an Event, a Notify or a Stream, not for {type(wrong).__name__}"):
         stream.wait(wrong)
 
 

@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import FrozenInstanceError, fields
+from typing import Any
 
-from ascend_rt import AclError, Device, InvalidArgument
+import pytest
+from support.codes import DRIVER, PRODUCTS, RT_PARAM, UNSUPPORTED
+
+from ascend_rt import AclError, Device, DeviceProperties, InvalidArgument, sim
+from ascend_rt.enums import DevAttr
 
 
 @pytest.fixture
@@ -58,3 +63,136 @@ def test_a_peer_is_a_device(device: Device) -> None:
     for function in (device.can_access, device.has_access, device.enable_access, device.disable_access):
         with pytest.raises(TypeError, match="a Device is wanted"):
             function(1)  # type: ignore[arg-type]
+
+
+# --- properties ------------------------------------------------------------------------------------------------------
+
+# What every product and every release with the question answers.
+ALWAYS = {
+    "ai_cores": DevAttr.AICORE_CORE_NUM,
+    "cube_cores": DevAttr.CUBE_CORE_NUM,
+    "vector_cores": DevAttr.VECTOR_CORE_NUM,
+    "ai_cpus": DevAttr.AICPU_CORE_NUM,
+    "memory_nbytes": DevAttr.TOTAL_GLOBAL_MEM_SIZE,
+    "l2_cache_nbytes": DevAttr.L2_CACHE_SIZE,
+    "chip_id": DevAttr.PHY_CHIP_ID,
+    "smp_id": DevAttr.SMP_ID,
+    "is_virtual": DevAttr.IS_VIRTUAL,
+}
+# The rest: field -> attributes.
+PERHAPS = {
+    "arch": [DevAttr.NPU_ARCH],
+    "super_pod_id": [DevAttr.SUPER_POD_ID],
+    "super_pod_server_id": [DevAttr.SUPER_POD_SERVER_ID],
+    "super_pod_device_id": [DevAttr.SUPER_POD_DEVICE_ID],
+    "mainboard_id": [DevAttr.MAINBOARD_ID],
+    "form_factor": [DevAttr.DEVICE_FORM_FACTOR],
+    "host_link": [DevAttr.HD_CONNECT_TYPE],
+    "custom_op_privilege": [DevAttr.CUST_OP_PRIVILEGE],
+    "warp_size": [DevAttr.WARP_SIZE],
+    "max_threads_per_vector_core": [DevAttr.MAX_THREAD_PER_VECTOR_CORE],
+    "max_threads_per_block": [DevAttr.MAX_THREADS_PER_BLOCK],
+    "max_blocks_per_grid": [DevAttr.MAX_BLOCK_PER_GRID],
+    "max_grid": [DevAttr.MAX_GRID_DIM_X, DevAttr.MAX_GRID_DIM_Y, DevAttr.MAX_GRID_DIM_Z],
+    "max_block": [DevAttr.MAX_BLOCK_DIM_X, DevAttr.MAX_BLOCK_DIM_Y, DevAttr.MAX_BLOCK_DIM_Z],
+    "unified_buffer_nbytes": [DevAttr.UBUF_PER_VECTOR_CORE],
+}
+OF_950 = list(PERHAPS)[list(PERHAPS).index("warp_size") :]
+
+
+def test_properties_are_the_attributes(device: Device) -> None:
+    properties = device.properties
+    assert [*ALWAYS, *PERHAPS] == [field.name for field in fields(DeviceProperties)]
+    assert set(DevAttr) == {*ALWAYS.values(), *(attribute for some in PERHAPS.values() for attribute in some)}
+    for name, attribute in ALWAYS.items():
+        assert getattr(properties, name) == device.attribute(attribute)
+    for name, attributes in PERHAPS.items():
+        value = getattr(properties, name)
+        if value is not None:
+            found = tuple(device.attribute(attribute) for attribute in attributes)
+            assert value == (found if len(found) > 1 else found[0])
+    assert properties == device.properties
+    assert hash(properties) == hash(device.properties)
+
+
+def test_properties_cannot_be_changed(device: Device) -> None:
+    with pytest.raises(FrozenInstanceError):
+        device.properties.ai_cores = 1  # type: ignore[misc]
+
+
+@pytest.mark.simulator("only the simulator plays other products")
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_properties_of_products(product: str, child: Any) -> None:
+    script = """
+        from dataclasses import asdict
+        from ascend_rt import Device, lib, ffi
+        properties = Device(1).properties
+        told([asdict(properties), text(), repr(properties.form_factor), properties.chip_id])
+    """
+    properties, message, form_factor, chip = child(script, ASCEND_RT_SIM_PRODUCT=product)
+    assert properties["ai_cores"] == properties["cube_cores"] > 0
+    assert properties["is_virtual"] is False
+    assert properties["custom_op_privilege"] is False
+    assert form_factor.startswith("<DeviceFormFactor.")
+    assert chip == 1
+    assert message is None  # of an attribute that the product does not have
+    for name in OF_950:
+        assert (properties[name] is not None) == (product == "950"), name
+    assert (properties["super_pod_id"] is not None) == (product in ("910C", "950"))
+
+
+def test_properties_need_no_context(child: Any) -> None:
+    script = """
+        told(__import__("ascend_rt").Device(0).properties.ai_cores)
+    """
+    assert child(script) > 0
+
+
+def test_properties_of_no_device() -> None:
+    for number in (Device.count(), -1):
+        with pytest.raises((InvalidArgument, OverflowError)):
+            _ = Device(number).properties
+
+
+@pytest.mark.simulator("only the simulator fails on demand")
+@pytest.mark.parametrize("code", [DRIVER, RT_PARAM, UNSUPPORTED])
+def test_only_a_refusal_means_that_it_is_not_told(code: int, device: Device) -> None:
+    """Every question fails in turn."""
+    fine = device.properties
+    nth = 0
+    for name, attributes in {**{name: [it] for name, it in ALWAYS.items()}, **PERHAPS}.items():
+        for _ in attributes:
+            nth += 1
+            with sim.faults():
+                sim.fail_call("aclrtGetDeviceInfo", code, nth=nth)
+                if name in ALWAYS or code == DRIVER:
+                    with pytest.raises(AclError) as caught:
+                        _ = device.properties
+                    assert caught.value.code == code
+                else:
+                    properties = device.properties
+                    assert getattr(properties, name) is None
+                    different = {
+                        it.name for it in fields(fine) if getattr(fine, it.name) != getattr(properties, it.name)
+                    }
+                    assert different <= {name}
+
+
+def test_what_newer_libraries_answer(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They answer 0 for what only the 950 has, and may know more kinds than this package."""
+    from ascend_rt import lib
+
+    def answer(device_id: int, attribute: int, out: Any) -> int:
+        out[0] = 99 if attribute == DevAttr.DEVICE_FORM_FACTOR else 0
+        return 0
+
+    monkeypatch.setattr(lib, "aclrtGetDeviceInfo", answer)
+    properties = device.properties
+    assert [getattr(properties, name) for name in OF_950] == [None] * len(OF_950)
+    assert properties.form_factor == 99
+    assert repr(properties.host_link) == "<HostDeviceConnectType.PCIE: 0>"
+    assert properties.super_pod_id == 0
+
+
+def test_the_name_of_the_chip(device: Device) -> None:
+    assert device.name.startswith("Ascend")

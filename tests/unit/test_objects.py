@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.threads import in_thread
 
-from ascend_rt import Buffer, Context, Device, Event, MemoryPool, Stream, StreamOptions, ffi
+from ascend_rt import Buffer, Context, Device, Event, EventOptions, MemoryPool, Stream, StreamOptions, ffi
 from ascend_rt.testing import Latch
 
 
@@ -31,7 +31,7 @@ def test_a_closed_object_equals_only_itself(device: Device) -> None:
     stream = Stream()
     borrowed, found = Stream.from_handle(stream.handle), {stream: 1}
     stream.close()
-    assert stream == stream  # noqa: PLR0124
+    assert stream == stream
     assert stream != borrowed
     assert found[stream] == 1  # a dictionary finds it still
     never_asked = Event()
@@ -67,15 +67,15 @@ def texts(stream: Stream, event: Event) -> tuple[str, str]:
 
 def test_streams_and_events_tell_their_device_number_and_state(stream: Stream, device: Device) -> None:
     event = Event()
-    assert repr(event) == f"<ascend_rt.Event {event.id}, never recorded>"
+    assert repr(event) == f"<ascend_rt.Event {event.handle:#x}, never recorded>"
     assert repr(stream) == f"<ascend_rt.Stream {stream.id} on device 0, idle>"
     with Latch(stream):
         event.record(stream)
         assert repr(stream) == f"<ascend_rt.Stream {stream.id} on device 0, busy>"
-        assert repr(event) == f"<ascend_rt.Event {event.id} on device 0, pending>"
+        assert repr(event) == f"<ascend_rt.Event {event.handle:#x} on device 0, pending>"
         assert repr(Stream.from_handle(stream.handle)) == f"<ascend_rt.Stream {stream.id} on device 0, busy, borrowed>"
     event.synchronize()
-    assert repr(event) == f"<ascend_rt.Event {event.id} on device 0, complete>"
+    assert repr(event) == f"<ascend_rt.Event {event.handle:#x} on device 0, complete>"
     event.close()
     assert repr(event) == "<ascend_rt.Event closed>"
 
@@ -85,18 +85,20 @@ def test_a_capture_is_told_and_not_broken(stream: Stream) -> None:
     with stream.capture():
         event.record(stream)
         assert repr(stream) == f"<ascend_rt.Stream {stream.id} on device 0, being captured>"
-        assert repr(event).startswith(f"<ascend_rt.Event {event.id} on device 0")
+        assert repr(event).startswith(f"<ascend_rt.Event {event.handle:#x} on device 0")
 
 
 def test_a_thread_without_a_context_gets_a_text_too(stream: Stream, lib: Any) -> None:
     event = stream.record()
-    for text in in_thread(lambda: (*texts(stream, event), ffi.string(lib.aclGetRecentErrMsg() or ffi.new("char[]", 1)))):
-        assert text == b"" or re.fullmatch(r"<ascend_rt\.\w+ \d+ on device 0(, \w+)?>", text)
+    for text in in_thread(
+        lambda: (*texts(stream, event), ffi.string(lib.aclGetRecentErrMsg() or ffi.new("char[]", 1)))
+    ):
+        assert text == b"" or re.fullmatch(r"<ascend_rt\.\w+ \w+ on device 0(, \w+)?>", text)
 
 
 def test_other_objects_tell_their_handle(device: Device) -> None:
     with Buffer(64) as memory, MemoryPool(device) as pool, Context(0) as context:
-        assert repr(memory) == f"<ascend_rt.Buffer {memory.handle:#x}, 64 bytes on device 0>"
+        assert repr(memory) == f"<ascend_rt.Buffer {memory.handle:#x} on device 0, 64 bytes>"
         assert repr(memory[8:16]) == f"<ascend_rt.Buffer {memory.handle + 8:#x}, 8 bytes, borrowed>"
         assert repr(pool) == f"<ascend_rt.MemoryPool {pool.handle:#x} on device 0>"
         assert repr(context) == f"<ascend_rt.Context {context.handle:#x} on device 0>"
@@ -110,11 +112,25 @@ def test_an_object_that_was_never_created_has_a_text() -> None:
 def test_options(device: Device) -> None:
     with Stream(StreamOptions(priority=3)) as stream:
         assert stream.priority == 3
+    timed = EventOptions(timing=True)
+    with Stream() as stream, Event(timed) as start, Event(timed) as end:
+        stream.record(start)
+        stream.record(end)
+        end.synchronize()
+        assert start.elapsed_time(end) >= 0
 
 
 @pytest.mark.parametrize(
-    ("options", "keywords"), [(3, {}), ({"priority": 3}, {}), (StreamOptions(), {"priority": 3})], ids=str
+    ("kind", "options", "keywords"),
+    [
+        (Stream, 3, {}),
+        (Stream, EventOptions(), {}),
+        (Stream, StreamOptions(), {"priority": 3}),
+        (Event, True, {}),
+        (Event, EventOptions(), {"timing": True}),
+    ],
+    ids=str,
 )
-def test_wrong_options(options: Any, keywords: dict[str, int], device: Device) -> None:
-    with pytest.raises(TypeError, match="StreamOptions or with keywords"):
-        Stream(options, **keywords)
+def test_wrong_options(kind: Any, options: Any, keywords: dict[str, Any], device: Device) -> None:
+    with pytest.raises(TypeError, match=f"{kind.__name__}Options or with keywords"):
+        kind(options, **keywords)

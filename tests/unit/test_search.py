@@ -194,7 +194,7 @@ def test_a_library_that_fails_here_leaves_nothing_behind(run, build, tmp_path: P
         except ascend_rt.errors.LibraryError as error:
             assert {str(second)!r} in str(error)
             ascend_rt.use("sim")
-            product = ascend_rt.Device().product
+            product = ascend_rt.Device().name
             print(ascend_rt.library().backend, product)
     """
     result = run("-c", code, ASCEND_RT_LIBRARY=first)
@@ -421,7 +421,7 @@ def test_the_other_library_of_a_directory_is_used_too(run, toolkits) -> None:
 def test_a_function_is_taken_from_the_runtimes_own_library_first(run, build, tmp_path: Path) -> None:
     build(tmp_path / "lib64" / "libacl_rt.so", SOC='"own"')
     build(tmp_path / "lib64" / "libascendcl.so", SOC='"compatibility"')
-    code = "from ascend_rt import Device; print(Device().product)"
+    code = "from ascend_rt import Device; print(Device().name)"
     result = run("-c", code, ASCEND_HOME_PATH=tmp_path)
     assert (result.returncode, result.stdout) == (0, "own\n"), result.stderr
 

@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notifies: bits and counters in the device that streams set and wait for, also those of two processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from ascend_rt import _lifecycle
+from ascend_rt._driver import call, check, ffi, lib
+from ascend_rt._ipc import KEY_SIZE, check_key, process_numbers
+from ascend_rt._resource import Resource
+from ascend_rt._timeout import whole_seconds
+from ascend_rt.context import home
+from ascend_rt.device import Device
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from typing_extensions import Self
+
+    from ascend_rt.stream import Stream
+
+Operation = Literal["set", "add", "or", "and"]
+Condition = Literal["<", "==", ">", ">=", "&"]
+
+_OPERATIONS: dict[Operation, int] = {
+    "set": lib.ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE,
+    "add": lib.ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE,
+    "or": lib.ACL_RT_CNT_NOTIFY_RECORD_BIT_OR_MODE,
+    "and": lib.ACL_RT_CNT_NOTIFY_RECORD_BIT_AND_MODE,
+}
+_CONDITIONS: dict[Condition, int] = {
+    "<": lib.ACL_RT_CNT_NOTIFY_WAIT_LESS_MODE,
+    "==": lib.ACL_RT_CNT_NOTIFY_WAIT_EQUAL_MODE,
+    ">": lib.ACL_RT_CNT_NOTIFY_WAIT_BIGGER_MODE,
+    ">=": lib.ACL_RT_CNT_NOTIFY_WAIT_BIGGER_OR_EQUAL_MODE,
+    "&": lib.ACL_RT_CNT_NOTIFY_WAIT_EQUAL_WITH_BITMASK_MODE,
+}
+
+
+class Notify(Resource):
+    """A bit that one stream sets and another one waits for and clears.
+
+    One record lets one wait pass, and either may be enqueued first; two records before a wait are one. A wait for an
+    event, in contrast, must be enqueued after the record that it waits for. So streams of two processes can hand work
+    to and fro by notifies while their hosts exchange nothing.
+
+    Parameters
+    ----------
+    device_use_only : bool, default False
+        Only what runs on the device uses the notify.
+
+    Raises
+    ------
+    NoContext
+        The calling thread has no current context.
+    ResourceExhausted
+        All notifies of the device are in use.
+    NotSupported
+        The firmware has none for the device alone.
+
+    Notes
+    -----
+    ``aclrtCreateNotify``, ``aclrtDestroyNotify``; not blocking. All products. API reference 08. Records and waits keep
+    the notify alive until their stream is known to be done, so it may be discarded at any time. They do not keep it
+    open: close it when they are done, the runtime does not wait for them.
+
+    Examples
+    --------
+    >>> from ascend_rt import Device, Notify, Stream
+    >>> Device(0).set_current()
+    >>> with Notify() as notify, Stream() as producer, Stream() as consumer:
+    ...     notify.wait(consumer)  # may come before the record
+    ...     print(consumer.is_done)
+    ...     notify.record(producer)
+    ...     consumer.synchronize()
+    False
+    """
+
+    __slots__ = ()
+    _what = "notify"
+
+    def __init__(self, *, device_use_only: bool = False) -> None:
+        _lifecycle.initialize()
+        out = ffi.new("aclrtNotify *")
+        call("aclrtCreateNotify", out, lib.ACL_NOTIFY_DEVICE_USE_ONLY if device_use_only else lib.ACL_NOTIFY_DEFAULT)
+        self._own(out[0], home())
+
+    @classmethod
+    def open(cls, key: bytes) -> Self:
+        """Open the notify of another process, or of this one (``aclrtNotifyImportByKey``).
+
+        Streams of any device may record it, but only those of the exporter's device may wait for it.
+
+        Parameters
+        ----------
+        key : bytes
+            What :meth:`export` returned there.
+
+        Raises
+        ------
+        InvalidArgument
+            No process that lives exports a notify under the key.
+        ValueError
+            The key has a zero byte.
+        AclError
+            The exporter has not named this process (207006).
+        NoContext
+            The calling thread has no current context.
+        NotSupported
+            The product has no notifies between processes (310B).
+
+        Notes
+        -----
+        Each process closes its own object. All products but 310B. API reference 08.
+        """
+        _lifecycle.initialize()
+        out = ffi.new("aclrtNotify *")
+        call("aclrtNotifyImportByKey", out, check_key(key), lib.ACL_RT_NOTIFY_IMPORT_FLAG_ENABLE_PEER_ACCESS)
+        notify = cls.__new__(cls)
+        notify._own(out[0], home())
+        return notify
+
+    def export(self, processes: Iterable[int] | None = None) -> bytes:
+        """Let other processes open the notify, once. Keep it open until they have.
+
+        Parameters
+        ----------
+        processes : iterable of int, optional
+            Who may: process numbers as ``aclrtDeviceGetBareTgid`` tells them, at least one. None is everybody.
+
+        Returns
+        -------
+        bytes
+            The key that another process passes to :meth:`open`; how it gets there is up to the program.
+
+        Raises
+        ------
+        AclError
+            The notify was exported before, or comes from another process (507000).
+        ValueError
+            No process is named.
+        NotSupported
+            The product has no notifies between processes (310B).
+
+        Notes
+        -----
+        ``aclrtNotifyGetExportKey``, ``aclrtNotifySetImportPid``; not blocking. All products but 310B. API reference 08.
+        """
+        pids = None if processes is None else process_numbers(processes)  # before the one export that there is
+        everybody = lib.ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION
+        flag = everybody if pids is None else lib.ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT
+        key = ffi.new("char[]", KEY_SIZE)
+        call("aclrtNotifyGetExportKey", self._handle, key, KEY_SIZE, flag)
+        if pids is not None:
+            call("aclrtNotifySetImportPid", self._handle, pids, len(pids))
+        return bytes(ffi.string(key))
+
+    def record(self, stream: Stream) -> None:
+        """Set the bit when the work enqueued on the stream so far is done.
+
+        Raises
+        ------
+        NoContext
+            The stream belongs to another context than the calling thread's.
+
+        Notes
+        -----
+        ``aclrtRecordNotify``; enqueues only, but waits while the stream's queue is full.
+        """
+        code = lib.aclrtRecordNotify(self._handle, stream._handle)
+        if code:
+            check(code, "aclrtRecordNotify")
+        stream._in_flight.keep(self)
+
+    def wait(self, stream: Stream, timeout: float | None = None) -> None:
+        """Let work enqueued on the stream from now on wait until the bit is set, and clear it.
+
+        Parameters
+        ----------
+        stream : Stream
+            Who waits; of the device of the notify, if that is shared between processes.
+        timeout : float, optional
+            Fail the wait, and with it the next synchronization of the stream (:class:`Timeout`), after this many
+            seconds, rounded up to whole ones. None waits for ever.
+
+        Raises
+        ------
+        ValueError
+            The time limit is not positive.
+        InvalidArgument
+            The notify is shared, and the stream is on another device.
+        NoContext
+            The stream belongs to another context than the calling thread's.
+
+        Notes
+        -----
+        ``aclrtWaitAndResetNotify``; enqueues only, but waits while the stream's queue is full.
+        """
+        limit = 0 if timeout is None else whole_seconds(timeout)
+        code = lib.aclrtWaitAndResetNotify(self._handle, stream._handle, limit)
+        if code:
+            check(code, "aclrtWaitAndResetNotify")
+        stream._in_flight.keep(self)
+
+    @staticmethod
+    def reset_all(notifies: Iterable[Notify]) -> None:
+        """Clear the bits of several notifies at once, whatever the streams are doing.
+
+        Raises
+        ------
+        InvalidArgument
+            There is no notify among them.
+        NotSupported
+            The product cannot do that (310B, 310P, 910).
+
+        Notes
+        -----
+        ``aclrtNotifyBatchReset``; blocking. If one cannot be cleared, those before it are. 950, 910B, 910C. API
+        reference 08.
+        """
+        handles = ffi.new("aclrtNotify[]", [notify._handle for notify in notifies])
+        call("aclrtNotifyBatchReset", handles, len(handles))
+
+    @property
+    def id(self) -> int:
+        """The runtime's number of the notify on its device (``aclrtGetNotifyId``); needs a context."""
+        out = ffi.new("uint32_t *")
+        call("aclrtGetNotifyId", self._handle, out)
+        return int(out[0])
+
+    def _destroy(self, handle: Any) -> None:
+        code = lib.aclrtDestroyNotify(handle)
+        if code == lib.ACL_ERROR_RT_CONTEXT_NULL:  # any will do, and the thread that closes may have none
+            with Device(self._home.era.device_id):
+                code = lib.aclrtDestroyNotify(handle)
+        check(code, "aclrtDestroyNotify")
+
+
+class CountingNotify(Resource):
+    """A counter of 32 bits in the device that streams change and wait for; 950 only. It begins at 0.
+
+    Raises
+    ------
+    NotSupported
+        The product has no counters.
+    NoContext
+        The calling thread has no current context.
+    ResourceExhausted
+        All notifies of the device are in use.
+
+    Notes
+    -----
+    ``aclrtCntNotifyCreate``, ``aclrtCntNotifyDestroy``; not blocking. 950. API reference 09. It may be discarded, and
+    closed, when a :class:`Notify` may.
+
+    Examples
+    --------
+    >>> import os
+    >>> os.environ["ASCEND_RT_SIM_PRODUCT"] = "950"  # of a simulator that is not loaded yet
+    >>> from ascend_rt import CountingNotify, Device, Stream
+    >>> Device(0).set_current()
+    >>> with CountingNotify() as arrived, Stream() as first, Stream() as second, Stream() as last:
+    ...     arrived.wait(2, last)  # for both
+    ...     arrived.record(1, first, operation="add")
+    ...     print(last.is_done)
+    ...     arrived.record(1, second, operation="add")
+    ...     last.synchronize()
+    False
+    """
+
+    __slots__ = ()
+    _what = "counting notify"
+
+    def __init__(self) -> None:
+        _lifecycle.initialize()
+        out = ffi.new("aclrtCntNotify *")
+        call("aclrtCntNotifyCreate", out, 0)
+        self._own(out[0], home())
+
+    def record(self, value: int, stream: Stream, *, operation: Operation = "set") -> None:
+        """Change the counter when the work enqueued on the stream so far is done.
+
+        Parameters
+        ----------
+        value : int
+            From 0 to 2 ** 32 - 1.
+        stream : Stream
+            In whose order.
+        operation : {"set", "add", "or", "and"}, default "set"
+            What to do with the value; sums wrap.
+
+        Notes
+        -----
+        ``aclrtCntNotifyRecord``; enqueues only, but waits while the stream's queue is full.
+        """
+        if operation not in _OPERATIONS:
+            raise ValueError(f"an operation is one of {', '.join(_OPERATIONS)}, not {operation!r}")
+        info = ffi.new("aclrtCntNotifyRecordInfo *", {"mode": _OPERATIONS[operation], "value": value})
+        call("aclrtCntNotifyRecord", self._handle, stream._handle, info)
+        stream._in_flight.keep(self)
+
+    def wait(
+        self,
+        value: int,
+        stream: Stream,
+        *,
+        condition: Condition = ">=",
+        clear: bool = False,
+        timeout: float | None = None,
+    ) -> None:
+        """Let work enqueued on the stream from now on wait until the counter is as it should be.
+
+        Parameters
+        ----------
+        value : int
+            What the counter is compared with, from 0 to 2 ** 32 - 1.
+        stream : Stream
+            Who waits.
+        condition : {"<", "==", ">", ">=", "&"}, default ">="
+            The counter is so to the value; with ``"&"`` all bits of the value are set in it.
+        clear : bool, default False
+            Set the counter to 0 when the wait passes.
+        timeout : float, optional
+            As of :meth:`Notify.wait`.
+
+        Raises
+        ------
+        ValueError
+            There is no such condition, or the time limit is not positive.
+
+        Notes
+        -----
+        ``aclrtCntNotifyWaitWithTimeout``; enqueues only, but waits while the stream's queue is full.
+        """
+        if condition not in _CONDITIONS:
+            raise ValueError(f"a condition is one of {', '.join(_CONDITIONS)}, not {condition!r}")
+        fields = {
+            "mode": _CONDITIONS[condition],
+            "value": value,
+            "timeout": 0 if timeout is None else whole_seconds(timeout),
+            "isClear": clear,
+        }
+        call("aclrtCntNotifyWaitWithTimeout", self._handle, stream._handle, ffi.new("aclrtCntNotifyWaitInfo *", fields))
+        stream._in_flight.keep(self)
+
+    def reset(self, stream: Stream) -> None:
+        """Set the counter to 0, in the order of the stream (``aclrtCntNotifyReset``; enqueues only)."""
+        call("aclrtCntNotifyReset", self._handle, stream._handle)
+        stream._in_flight.keep(self)
+
+    @property
+    def id(self) -> int:
+        """The runtime's number of the counter on its device (``aclrtCntNotifyGetId``)."""
+        out = ffi.new("uint32_t *")
+        call("aclrtCntNotifyGetId", self._handle, out)
+        return int(out[0])
+
+    def _destroy(self, handle: Any) -> None:
+        call("aclrtCntNotifyDestroy", handle)
