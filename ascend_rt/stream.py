@@ -15,7 +15,6 @@ from ascend_rt._resource import Resource
 from ascend_rt.context import current_device_id, current_handle, current_handle_or_none, home, switched
 from ascend_rt.errors import AclError, AclWarning, RuntimeClosed, Timeout
 from ascend_rt.event import Event
-from ascend_rt.graph import capture
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -170,6 +169,8 @@ class Stream(Resource):
         -----
         ``aclmdlRICaptureBegin``, ``aclmdlRICaptureEnd``. 910B, 910C, 950, 310P. API reference 15.
         """
+        from ascend_rt.graph import capture  # graphs are launched on streams, so that module imports this one
+
         return capture(self, mode)
 
     # --- host side ---------------------------------------------------------------------------------------------------
