@@ -95,6 +95,11 @@ class Stream(Resource):
         call("aclrtCtxGetCurrentDefaultStream", out)
         return cls.from_handle(address(out[0]))
 
+    @classmethod
+    def current(cls) -> Self:
+        """Return the stream that is the default of what enqueues."""
+        return cls.default()
+
     def _prepare(self, handle: Any, context: Any | None, device: int) -> None:
         self._context = context
         self._in_flight = InFlight.of(handle, device, context)
