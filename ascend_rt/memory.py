@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from contextlib import suppress
 from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
 
@@ -17,22 +18,37 @@ from ascend_rt._in_flight import allocate_memory
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
 from ascend_rt.context import home
-from ascend_rt.errors import ForkedProcess, RuntimeClosed
+from ascend_rt.errors import ClosedError, ForkedProcess, RuntimeClosed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
+    from typing import SupportsIndex
 
+    from numpy.typing import DTypeLike, NDArray
     from typing_extensions import Buffer as BufferProtocol
-    from typing_extensions import Self
+    from typing_extensions import Self, TypeVar
 
     from ascend_rt.device import Device
     from ascend_rt.enums import MemLocationType, MemMallocPolicy
 
     # That arrays have the buffer protocol, numpy's types say from Python 3.12 on.
     HostMemory: TypeAlias = BufferProtocol | np.ndarray[Any, np.dtype[Any]]
+    Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
+
+    ScalarT = TypeVar("ScalarT", bound=np.generic)
+    ItemT = TypeVar("ItemT", bound=np.generic, default=np.uint8)
+    KnownDType: TypeAlias = type[ScalarT] | np.dtype[ScalarT]
+else:
+    from typing import TypeVar
+
+    ItemT = TypeVar("ItemT", bound=np.generic)  # with a default only from Python 3.13 on
 
 _HUGE_FIRST = lib.ACL_MEM_MALLOC_HUGE_FIRST
 _ON_DEVICE = (lib.ACL_MEM_LOCATION_TYPE_DEVICE, lib.ACL_MEM_LOCATION_TYPE_MANAGED)
+
+PINNED_IS_CLOSED = "this pinned buffer is closed"
+HAS_OBJECTS = "an array of Python objects has addresses for content; convert it to numbers"
 
 _views_lock = threading.RLock()  # closing a view closes the views of it
 
@@ -114,6 +130,78 @@ class Buffer(Resource):
         self._parent = parent
         self._views = None
         self._own(ffi.cast("char *", pointer), home)
+
+    @classmethod
+    def from_array(cls, array: HostMemory) -> Self:
+        """Allocate memory of the size of an array, and copy the array into it.
+
+        Parameters
+        ----------
+        array : numpy.ndarray or bytes-like
+            Its elements are copied in C order, wherever they lie. Their type is not kept: :meth:`to_numpy` is told it.
+
+        Raises
+        ------
+        ValueError
+            The array is empty.
+        TypeError
+            It has Python objects for elements, or is no array.
+
+        Notes
+        -----
+        ``aclrtMalloc``, ``aclrtMemcpy``; blocking, like :func:`copy`.
+        """
+        source = np.ascontiguousarray(_numbers(array))
+        buffer = cls(source.nbytes)
+        content = ffi.from_buffer("char[]", source)
+        call("aclrtMemcpy", buffer._handle, len(content), content, len(content), lib.ACL_MEMCPY_HOST_TO_DEVICE)
+        return buffer
+
+    @overload
+    def to_numpy(self, dtype: type[np.uint8] = ..., shape: Shape | None = None) -> NDArray[np.uint8]: ...
+
+    @overload
+    def to_numpy(self, dtype: KnownDType[ScalarT], shape: Shape | None = None) -> NDArray[ScalarT]: ...
+
+    @overload
+    def to_numpy(self, dtype: DTypeLike, shape: Shape | None = None) -> NDArray[Any]: ...
+
+    def to_numpy(self, dtype: DTypeLike = np.uint8, shape: Shape | None = None) -> NDArray[Any]:
+        """Copy the whole buffer into a new array, and wait for the copy.
+
+        The copy does not wait for work on streams: synchronize the stream that writes the memory first.
+
+        Parameters
+        ----------
+        dtype : data type, default uint8
+            Of the elements.
+        shape : int or sequence of int, optional
+            Of the array, which has as many bytes as the buffer; a slice of the buffer has fewer. None is one dimension.
+
+        Raises
+        ------
+        ValueError
+            An array of this type and shape has not as many bytes as the buffer.
+        TypeError
+            The elements would be Python objects.
+
+        Notes
+        -----
+        ``aclrtMemcpy``; blocking, like :func:`copy`.
+        """
+        kind = _plain(dtype)
+        if shape is None:
+            shape, rest = divmod(self._nbytes, kind.itemsize)
+            if rest:
+                raise ValueError(f"{self._nbytes} bytes are no whole number of {kind}, which has {kind.itemsize}")
+        dimensions = np.broadcast_shapes(shape)
+        nbytes = math.prod(dimensions) * kind.itemsize
+        if nbytes != self._nbytes:
+            raise ValueError(f"{kind} of shape {dimensions} has {nbytes} bytes, but the buffer has {self._nbytes}")
+        array = np.empty(dimensions, kind)
+        content = ffi.from_buffer("char[]", array, require_writable=True)
+        call("aclrtMemcpy", content, nbytes, self._handle, nbytes, lib.ACL_MEMCPY_DEVICE_TO_HOST)
+        return array
 
     @classmethod
     def from_handle(cls, address: int, nbytes: int, *, owner: object = None) -> Buffer:
@@ -243,8 +331,8 @@ class PageableArray(np.ndarray[Any, np.dtype[Any]]):
     """An ordinary array that was made of a pinned one, such as a copy."""
 
 
-class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
-    """Page-locked memory of the host as a numpy array of bytes.
+class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
+    """Page-locked memory of the host as a numpy array of bytes; :meth:`empty` makes one of any type and shape.
 
     Only copies from and to pinned memory are asynchronous: with ordinary arrays the runtime waits for the stream and
     then copies. Being an array, a pinned buffer has the buffer protocol, slices, and ``view(dtype)``; all of them keep
@@ -270,14 +358,77 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
 
     _memory: object
 
-    def __new__(cls, nbytes: int) -> Self:
+    def __new__(cls, nbytes: int) -> PinnedBuffer[np.uint8]:
         """Allocate the memory and make an array of it."""
+        return cls._allocate((check_size(nbytes),), np.dtype(np.uint8))
+
+    @overload
+    @classmethod
+    def empty(cls, shape: Shape, dtype: type[np.float32] = ...) -> PinnedBuffer[np.float32]: ...
+
+    @overload
+    @classmethod
+    def empty(cls, shape: Shape, dtype: KnownDType[ScalarT]) -> PinnedBuffer[ScalarT]: ...
+
+    @overload
+    @classmethod
+    def empty(cls, shape: Shape, dtype: DTypeLike) -> PinnedBuffer[Any]: ...
+
+    @classmethod
+    def empty(cls, shape: Shape, dtype: DTypeLike = np.float32) -> PinnedBuffer[Any]:
+        """Allocate a pinned array of any type; its content is undefined.
+
+        Parameters
+        ----------
+        shape : int or sequence of int
+            As of ``numpy.empty``; the array must have elements.
+        dtype : data type, default float32
+            Of the elements.
+
+        Raises
+        ------
+        ValueError
+            The array would be empty.
+        TypeError
+            The elements would be Python objects.
+        """
+        kind, dimensions = _plain(dtype), np.broadcast_shapes(shape)
+        if 0 in dimensions:
+            raise ValueError(f"an array of shape {dimensions} is empty; pinned memory has at least a byte")
+        return cls._allocate(dimensions, kind)
+
+    @overload
+    @classmethod
+    def from_array(cls, array: NDArray[ScalarT]) -> PinnedBuffer[ScalarT]: ...
+
+    @overload
+    @classmethod
+    def from_array(cls, array: HostMemory) -> PinnedBuffer[Any]: ...
+
+    @classmethod
+    def from_array(cls, array: HostMemory) -> PinnedBuffer[Any]:
+        """Copy an array into a new pinned one of the same type and shape, in C order.
+
+        Raises
+        ------
+        ValueError
+            The array is empty.
+        TypeError
+            It has Python objects for elements, or is no array.
+        """
+        source = _numbers(array)
+        pinned = cls.empty(source.shape, source.dtype)
+        np.copyto(pinned, source)
+        return pinned
+
+    @classmethod
+    def _allocate(cls, shape: tuple[int, ...], dtype: np.dtype[Any]) -> PinnedBuffer[Any]:
         _lifecycle.initialize()
-        out, nbytes = ffi.new("void **"), check_size(nbytes)
+        out, nbytes = ffi.new("void **"), math.prod(shape) * dtype.itemsize
         allocate_memory("aclrtMallocHost", out, nbytes)
         # The array holds the buffer, the buffer holds the pointer, and the pointer's destructor frees the memory.
         memory = ffi.gc(out[0], _free_host, nbytes)
-        array: Self = np.ndarray.__new__(cls, (nbytes,), np.uint8, ffi.buffer(memory, nbytes))
+        array: PinnedBuffer[Any] = np.ndarray.__new__(cls, shape, dtype, ffi.buffer(memory, nbytes))
         return array
 
     @property
@@ -293,7 +444,7 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
         """
         if not self.is_closed:
             self._memory = self.base  # views, and what uses the buffer protocol, only refer to this object
-            self.__setstate__((1, (0,), np.dtype(np.uint8), False, b""))  # type: ignore[arg-type]
+            self.__setstate__((1, (0,), self.dtype, False, b""))  # type: ignore[arg-type]
 
     @property
     def is_closed(self) -> bool:
@@ -325,6 +476,28 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
             return self
         plain = np.asarray(array)
         return plain[()] if return_scalar else plain
+
+
+def _numbers(array: HostMemory) -> NDArray[Any]:
+    """Return host memory as an array, which has elements that can be copied."""
+    if isinstance(array, PinnedBuffer) and array.is_closed:
+        raise ClosedError(PINNED_IS_CLOSED)
+    found = array if isinstance(array, np.ndarray) else np.asarray(memoryview(array))
+    if found.dtype.hasobject:
+        raise TypeError(HAS_OBJECTS)
+    if not found.nbytes:
+        raise ValueError(f"the array is empty, of shape {found.shape}; memory has at least a byte")
+    return found
+
+
+def _plain(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return a data type whose values are in the memory itself."""
+    kind = np.dtype(dtype)
+    if kind.hasobject:
+        raise TypeError(HAS_OBJECTS)
+    if not kind.itemsize:
+        raise ValueError(f"values of {kind!r} have no bytes")
+    return kind
 
 
 def _free_host(pointer: Any) -> None:
