@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from ascend_rt import _lifecycle
 from ascend_rt._driver import call, check, ffi, lib
 from ascend_rt._resource import Resource
+from ascend_rt._stream_argument import given_or_current
 from ascend_rt.context import current_handle, home, switched
 from ascend_rt.device import Device, id_of
 from ascend_rt.memory import Buffer, check_positive, check_size
@@ -76,8 +77,8 @@ class MemoryPool(Resource):
         call("aclrtMemPoolCreate", out, properties)
         self._own(out[0], home(device.id))
 
-    def allocate(self, nbytes: int, stream: Stream) -> PoolBuffer:
-        """Allocate in the order of a stream; returns at once.
+    def allocate(self, nbytes: int, stream: Stream | None = None) -> PoolBuffer:
+        """Allocate in the order of a stream, without one of :meth:`Stream.current`; returns at once.
 
         The memory may be used by work that comes later in the stream, or is ordered after it by an event.
 
@@ -92,7 +93,7 @@ class MemoryPool(Resource):
         -----
         ``aclrtMemPoolMallocAsync``; enqueues only. API reference 11-10.
         """
-        return PoolBuffer(nbytes, self, stream)
+        return PoolBuffer(nbytes, self, given_or_current(stream))
 
     def trim(self, keep_nbytes: int = 0) -> None:
         """Give unused memory back to the device until the pool has ``keep_nbytes`` (``aclrtMemPoolTrimTo``)."""
@@ -156,7 +157,7 @@ class PoolBuffer(Buffer):
             The last one that uses it; the stream of the allocation, if not given.
         """
         if stream is not None and not self.is_closed:
-            self._use(stream)
+            self._use(given_or_current(stream))
         super().close()
 
     def _use(self, stream: Stream) -> None:

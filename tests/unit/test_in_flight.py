@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ascend_rt import Buffer, Context, Device, PinnedBuffer, Stream, fill
+from ascend_rt import Buffer, Context, Device, PinnedBuffer, Stream, fill_async
 from ascend_rt._in_flight import _BATCH
 from ascend_rt.errors import AclError, AclWarning, OutOfMemory
 from ascend_rt.testing import Latch
@@ -19,7 +19,7 @@ from ascend_rt.testing import Latch
 
 def fill_and_forget(stream: Stream) -> weakref.ref[Buffer]:
     buffer = Buffer(64)
-    fill(buffer, 1, stream)
+    fill_async(buffer, 1, stream)
     return weakref.ref(buffer)
 
 
