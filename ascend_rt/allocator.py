@@ -54,6 +54,20 @@ class Allocator(ABC):
     -----
     ``aclrtAllocatorCreateDesc`` and its setters, ``aclrtAllocatorRegister``, ``aclrtAllocatorUnregister``. All products
     but 310B. API reference 11-08.
+
+    Examples
+    --------
+    >>> class Plain(Allocator):
+    ...     def allocate(self, nbytes):
+    ...         print("allocate", nbytes)
+    ...         return Buffer(nbytes)
+    ...     def free(self, buffer):
+    ...         stream.synchronize()
+    ...         buffer.close()
+    >>> Plain().register(stream)
+    >>> from ascend_rt import sim
+    >>> sim.run_operator(stream, 4096)  # as the operators of CANN do
+    allocate 4096
     """
 
     __blocks: _Blocks  # mangled, because subclasses choose their names without regard to this class
@@ -82,7 +96,18 @@ class Allocator(ABC):
         free: Callable[[Buffer], object],
         allocate_near: Callable[[int, int], Buffer] | None = None,
     ) -> Allocator:
-        """Return an allocator that calls these functions."""
+        """Return an allocator that calls these functions.
+
+        Examples
+        --------
+        >>> from ascend_rt import sim
+        >>> taken = []
+        >>> allocator = Allocator.from_functions(Buffer, taken.append)
+        >>> allocator.register(stream)
+        >>> sim.run_operator(stream, 4096)
+        >>> taken[0].nbytes
+        4096
+        """
         return _OfFunctions(allocate, free, allocate_near)
 
     def register(self, stream: Stream) -> None:
@@ -229,6 +254,13 @@ class AllocatorStatistics(NamedTuple):
         What was taken from the device, and the largest value so far.
     hits, misses : int
         Allocations that the cache served, and that the device had to.
+
+    Examples
+    --------
+    >>> allocator = CachingAllocator()
+    >>> buffer = allocator.allocate(1000)
+    >>> allocator.statistics
+    AllocatorStatistics(used=1024, used_peak=1024, reserved=1024, reserved_peak=1024, hits=0, misses=1)
     """
 
     used: int
@@ -251,6 +283,14 @@ class CachingAllocator(Allocator):
     ----------
     max_nbytes : int, optional
         The most that is taken from devices; None is no limit.
+
+    Examples
+    --------
+    >>> allocator = CachingAllocator(max_nbytes=1 << 30)
+    >>> first = allocator.allocate(1000)
+    >>> allocator.free(first)
+    >>> allocator.allocate(900) is first, allocator.statistics.hits
+    (True, 1)
     """
 
     def __init__(self, max_nbytes: int | None = None) -> None:

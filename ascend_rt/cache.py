@@ -41,6 +41,14 @@ def cmo_prefetch(buffer: Buffer, stream: Stream | None = None) -> None:
     -----
     ``aclrtCmoAsync``; enqueues only. Of 4 GiB and more the runtime takes the size modulo 4 GiB. 910B, 910C, 950. API
     reference 11-06.
+
+    Examples
+    --------
+    >>> buffer = Buffer.from_array(b"needed next")
+    >>> cmo_prefetch(buffer, stream)
+    >>> stream.synchronize()
+    >>> buffer.to_numpy().tobytes()  # as before
+    b'needed next'
     """
     stream = given_or_current(stream)
     code = lib.aclrtCmoAsync(on_device(buffer), buffer.nbytes, _PREFETCH, stream._handle)
@@ -74,6 +82,12 @@ def cmo(buffer: Buffer, operation: CmoType | int, stream: Stream | None = None, 
     Notes
     -----
     ``aclrtCmoAsync`` (910B, 910C, 950), ``aclrtCmoAsyncWithBarrier`` (310B); enqueue only. API reference 11-06.
+
+    Examples
+    --------
+    >>> from ascend_rt.enums import CmoType
+    >>> cmo(Buffer(4096), CmoType.PREFETCH, stream)
+    >>> stream.synchronize()
     """
     pointer, stream = on_device(buffer), given_or_current(stream)
     if barrier is None:
@@ -96,6 +110,12 @@ def cmo_barrier(barriers: Sequence[int], stream: Stream | None = None) -> None:
     Notes
     -----
     ``aclrtCmoWaitBarrier``; enqueues only. 310B. API reference 11-06.
+
+    Examples
+    --------
+    >>> cmo_barrier([1], stream)  # 310B has it  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ascend_rt.errors.NotSupported: ...
     """
     if not 1 <= len(barriers) <= lib.ACL_RT_CMO_MAX_BARRIER_NUM:
         raise ValueError(f"a barrier is for 1 to {lib.ACL_RT_CMO_MAX_BARRIER_NUM} operations, not {len(barriers)}")

@@ -41,6 +41,14 @@ class ManagedBuffer(Buffer):
     Notes
     -----
     ``aclrtMemAllocManaged``, ``aclrtFree``; synchronous, content undefined. 910B. API reference 11-05.
+
+    Examples
+    --------
+    >>> buffer = ManagedBuffer(64)
+    >>> fill_async(buffer, 7, stream)
+    >>> stream.synchronize()
+    >>> np.asarray(buffer)[:3]  # the memory itself
+    array([7, 7, 7], dtype=uint8)
     """
 
     __slots__ = ("_memory",)

@@ -64,6 +64,12 @@ class PointerAttributes(NamedTuple):
         The device, where the location is one.
     page_size : int
         In bytes.
+
+    Examples
+    --------
+    >>> attributes = pointer_attributes(Buffer(64).handle)
+    >>> attributes.location.name, attributes.device_id
+    ('DEVICE', 0)
     """
 
     location: MemLocationType
@@ -75,6 +81,13 @@ def pointer_attributes(pointer: int) -> PointerAttributes:
     """Ask what an address is (``aclrtPointerGetAttributes``); needs no context.
 
     The runtime does not promise to notice that memory was freed. API reference 11-05.
+
+    Examples
+    --------
+    >>> pointer_attributes(PinnedBuffer(64).handle).location.name
+    'HOST'
+    >>> pointer_attributes(np.empty(64).ctypes.data).location.name
+    'UNREGISTERED'
     """
     from ascend_rt.enums import MemLocationType
 
@@ -111,6 +124,16 @@ class Buffer(Resource):
     ``aclrtMalloc``, ``aclrtFree``; synchronous, content undefined. Freeing does not wait for the device: close a buffer
     only when no stream uses it any more. Copies made by :func:`copy_async` keep their buffers alive by themselves. All
     products. API reference 11-01.
+
+    Examples
+    --------
+    >>> with Buffer(1 << 20) as buffer:
+    ...     part = buffer[4096:8192]  # no copy
+    ...     fill(part, 7)
+    ...     buffer[4094:4098].to_numpy()[2:], part.base is buffer, part.offset
+    (array([7, 7], dtype=uint8), True, 4096)
+    >>> part.is_closed
+    True
     """
 
     __slots__ = ("_nbytes", "_parent", "_views")
@@ -150,6 +173,12 @@ class Buffer(Resource):
         Notes
         -----
         ``aclrtMalloc``, ``aclrtMemcpy``; blocking, like :func:`copy`.
+
+        Examples
+        --------
+        >>> buffer = Buffer.from_array(np.arange(6, dtype=np.int16))
+        >>> buffer.nbytes, buffer[4:].to_numpy(np.int16)
+        (12, array([2, 3, 4, 5], dtype=int16))
         """
         source = np.ascontiguousarray(_numbers(array))
         buffer = cls(source.nbytes)
@@ -188,6 +217,16 @@ class Buffer(Resource):
         Notes
         -----
         ``aclrtMemcpy``; blocking, like :func:`copy`.
+
+        Examples
+        --------
+        >>> buffer = Buffer.from_array(np.arange(6, dtype=np.int16))
+        >>> buffer.to_numpy(np.int16, (2, 3))
+        array([[0, 1, 2],
+               [3, 4, 5]], dtype=int16)
+        >>> buffer.to_numpy(np.float64, 6)
+        Traceback (most recent call last):
+        ValueError: float64 of shape (6,) has 48 bytes, but the buffer has 12
         """
         kind = _plain(dtype)
         if shape is None:
@@ -219,6 +258,13 @@ class Buffer(Resource):
         ValueError
             There is no device's memory at the address. Whether it is as large as said, and still allocated, is not
             looked at.
+
+        Examples
+        --------
+        >>> owner = Buffer.from_array(b"borrowed")
+        >>> part = Buffer.from_handle(owner.handle + 4, 4, owner=owner)
+        >>> part.to_numpy().tobytes(), part.base is owner
+        (b'owed', True)
         """
         location = pointer_attributes(address).location
         if location not in _ON_DEVICE:
@@ -251,6 +297,12 @@ class Buffer(Resource):
         ------
         BufferError
             The tensor is not on a device of this kind, not contiguous, or empty.
+
+        Examples
+        --------
+        >>> theirs = Buffer.from_array(b"a tensor")  # or one of torch.npu
+        >>> Buffer.from_dlpack(theirs).handle == theirs.handle
+        True
         """
         pointer, nbytes, owner = _dlpack.read(tensor)
         return cls.from_handle(pointer, nbytes, owner=owner)
@@ -354,6 +406,16 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
     Notes
     -----
     ``aclrtMallocHost``, ``aclrtFreeHost``; synchronous, content undefined. All products. API reference 11-02.
+
+    Examples
+    --------
+    >>> sent, received = PinnedBuffer.from_array(np.arange(3.0)), PinnedBuffer.empty(3, np.float64)
+    >>> buffer = Buffer(sent.nbytes)
+    >>> copy_async(buffer, sent, stream)
+    >>> copy_async(received, buffer, stream)
+    >>> stream.synchronize()
+    >>> received.tolist()
+    [0.0, 1.0, 2.0]
     """
 
     _memory: object
@@ -391,6 +453,12 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
             The array would be empty.
         TypeError
             The elements would be Python objects.
+
+        Examples
+        --------
+        >>> pinned = PinnedBuffer.empty((2, 3))
+        >>> pinned.dtype, pinned.shape, pinned.nbytes
+        (dtype('float32'), (2, 3), 24)
         """
         kind, dimensions = _plain(dtype), np.broadcast_shapes(shape)
         if 0 in dimensions:
@@ -415,6 +483,12 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
             The array is empty.
         TypeError
             It has Python objects for elements, or is no array.
+
+        Examples
+        --------
+        >>> pinned = PinnedBuffer.from_array(np.arange(6).reshape(2, 3))
+        >>> pinned[1].tolist(), pinned.T.is_closed
+        ([3, 4, 5], False)
         """
         source = _numbers(array)
         pinned = cls.empty(source.shape, source.dtype)
@@ -531,6 +605,16 @@ class RegisteredMemory(Resource):
     ``aclrtHostRegisterV2`` with ``ACL_HOST_REG_PINNED``, ``aclrtHostUnregister``; synchronous. Copies keep the array
     alive, but not registered: close the object only when no stream uses the memory any more. 950, 910B, 910C. API
     reference 11-02.
+
+    Examples
+    --------
+    >>> import mmap
+    >>> array = np.frombuffer(mmap.mmap(-1, 4096), np.uint8)  # begins at a page
+    >>> with RegisteredMemory(array):
+    ...     copy_async(array, Buffer.from_array(b"hello"), stream)  # does not wait
+    ...     stream.synchronize()
+    >>> array[:5].tobytes()
+    b'hello'
     """
 
     __slots__ = ("_array", "_device")

@@ -31,6 +31,12 @@ class PoolStatistics(NamedTuple):
         What the pool has taken from the device, and the largest value so far.
     used, used_peak : int
         What is allocated from it, and the largest value so far.
+
+    Examples
+    --------
+    >>> with MemoryPool(Device(0)) as pool, pool.allocate(64, stream):
+    ...     pool.statistics
+    PoolStatistics(reserved=2097152, reserved_peak=2097152, used=2097152, used_peak=2097152)
     """
 
     reserved: int
@@ -60,6 +66,15 @@ class MemoryPool(Resource):
     -----
     ``aclrtMemPoolCreate``, ``aclrtMemPoolDestroy``; synchronous. Buffers keep their pool alive; closing it nevertheless
     takes their memory away. 910B. API reference 11-10.
+
+    Examples
+    --------
+    >>> pool = MemoryPool(Device(0))
+    >>> with pool.allocate(1 << 20, stream) as first:
+    ...     fill_async(first, 1, stream)
+    ...     at = first.handle
+    >>> pool.allocate(1 << 20, stream).handle == at  # its turn comes behind the fill
+    True
     """
 
     __slots__ = ()
@@ -134,6 +149,14 @@ class PoolBuffer(Buffer):
     """Memory of a pool; closing frees it in the order of the stream that it was allocated for.
 
     See :meth:`MemoryPool.allocate`. Close it with another stream if that one uses it last.
+
+    Examples
+    --------
+    >>> pool, other = MemoryPool(Device(0)), Stream()
+    >>> buffer = pool.allocate(64, stream)
+    >>> other.wait(stream)
+    >>> fill_async(buffer, 1, other)
+    >>> buffer.close(other)  # which uses it last
     """
 
     __slots__ = ("_context", "_stream")

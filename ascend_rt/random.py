@@ -52,9 +52,13 @@ class Generator:
 
     Examples
     --------
-    >>> generator = Generator(42, stream)
-    >>> generator.normal(buffer, 0.0, 1.0)
+    >>> from ascend_rt.random import Generator
+    >>> first, again = Buffer(4096), Buffer(4096)
+    >>> for buffer in (first, again):
+    ...     Generator(42, stream).normal(buffer, 0.0, 1.0)
     >>> stream.synchronize()
+    >>> bool((first.to_numpy(np.float32) == again.to_numpy(np.float32)).all())
+    True
     """
 
     def __init__(self, seed: int, stream: Stream | None = None, *, block: int = 0) -> None:

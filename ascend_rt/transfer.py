@@ -82,6 +82,14 @@ def copy(dst: Operand, src: Operand) -> None:
     Notes
     -----
     ``aclrtMemcpy``; blocking, without the GIL; waits for no stream. All products. API reference 11-03.
+
+    Examples
+    --------
+    >>> buffer, received = Buffer(8), bytearray(5)
+    >>> copy(buffer, b"hello")
+    >>> copy(received, buffer[:5])
+    >>> received
+    bytearray(b'hello')
     """
     to, capacity, to_device = _span(dst, True)
     source, nbytes, from_device = _span(src, False)
@@ -117,6 +125,14 @@ def copy_async(dst: Operand, src: Operand, stream: Stream | None = None, *, snap
     Notes
     -----
     ``aclrtMemcpyAsync``; enqueues only, if the host side is pinned. All products. API reference 11-03.
+
+    Examples
+    --------
+    >>> sent, buffer = PinnedBuffer.from_array(b"hello"), Buffer(5)
+    >>> copy_async(buffer, sent, stream)
+    >>> stream.synchronize()  # from here on the source may be changed
+    >>> buffer.to_numpy().tobytes()
+    b'hello'
     """
     to, capacity, to_device = _span(dst, True)
     source, nbytes, from_device = _span(src, False)
@@ -161,6 +177,13 @@ def copy_2d(
     Notes
     -----
     ``aclrtMemcpy2d``; bytes between the rows are not touched. API reference 11-03.
+
+    Examples
+    --------
+    >>> matrix, buffer = np.arange(12, dtype=np.uint8).reshape(3, 4), Buffer(6)
+    >>> copy_2d(buffer, matrix[:, 1:3], width=2, height=3)
+    >>> buffer.to_numpy().tolist()
+    [1, 2, 5, 6, 9, 10]
     """
     call("aclrtMemcpy2d", *_rows_of_both(dst, src, width, height, dst_pitch, src_pitch))
 
@@ -183,6 +206,14 @@ def copy_2d_async(
     Notes
     -----
     ``aclrtMemcpy2dAsync``; enqueues only, if the host side is pinned. API reference 11-03.
+
+    Examples
+    --------
+    >>> buffer = Buffer.from_array(b"abcdef......")
+    >>> copy_2d_async(buffer[6:], buffer[:6], stream, width=1, height=3, dst_pitch=2, src_pitch=2)
+    >>> stream.synchronize()
+    >>> buffer.to_numpy().tobytes()
+    b'abcdefa.c.e.'
     """
     arguments = _rows_of_both(dst, src, width, height, dst_pitch, src_pitch)
     stream = given_or_current(stream)
@@ -242,6 +273,14 @@ def copy_batch(transfers: Iterable[tuple[Operand, Operand]]) -> None:
     Notes
     -----
     ``aclrtMemcpyBatch``; 950, 910B, 910C. API reference 11-03.
+
+    Examples
+    --------
+    >>> buffer, received = Buffer.from_array(bytes(4)), bytearray(2)
+    >>> copy_batch([(buffer[:2], b"ab"), (buffer[2:], b"cd")])
+    >>> copy_batch([(received, buffer[1:3])])
+    >>> received
+    bytearray(b'bc')
     """
     _call_with_batch("aclrtMemcpyBatch", _pairs(transfers))
 
@@ -264,6 +303,14 @@ def copy_batch_async(transfers: Iterable[tuple[Operand, Operand]], stream: Strea
     Notes
     -----
     ``aclrtMemcpyBatchAsync``; 950, 910B, 910C. API reference 11-03.
+
+    Examples
+    --------
+    >>> buffer = Buffer(4)
+    >>> copy_batch_async([(buffer[:2], b"ab"), (buffer[2:], b"cd")], stream)
+    >>> stream.synchronize()
+    >>> buffer.to_numpy().tobytes()
+    b'abcd'
     """
     pairs, stream = _pairs(transfers), given_or_current(stream)
     queue = stream._handle
@@ -327,6 +374,16 @@ class CopyDescriptor:
     Notes
     -----
     ``aclrtSetMemcpyDesc``, ``aclrtMemcpyAsyncWithDesc``; 950, 910B, 910C, 310B. At most 4 GiB - 1. API reference 11-03.
+
+    Examples
+    --------
+    >>> dst, first, second = Buffer(5), Buffer.from_array(b"first"), Buffer.from_array(b"other")
+    >>> descriptor = CopyDescriptor(dst, first)
+    >>> descriptor.set(dst, second)
+    >>> descriptor.submit(stream)
+    >>> stream.synchronize()
+    >>> dst.to_numpy().tobytes()
+    b'other'
     """
 
     __slots__ = ("_memory", "_operands")
@@ -381,6 +438,15 @@ def copy_indirect(
     -----
     ``aclrtMemcpyAsyncWithOffset``; enqueues only. The memory that the addresses point to is not kept alive. 950, 910B,
     910C, 910. API reference 11-03.
+
+    Examples
+    --------
+    >>> dst, src = Buffer(5), Buffer.from_array(b"hello")
+    >>> addresses = Buffer.from_array(np.array([dst.handle, src.handle], np.uint64))  # a kernel may write them
+    >>> copy_indirect(addresses[:8], addresses[8:], 5, stream)
+    >>> stream.synchronize()
+    >>> dst.to_numpy().tobytes()
+    b'hello'
     """
     kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
     to, source = ffi.cast("void **", on_device(dst)), ffi.cast("void **", on_device(src))
@@ -412,6 +478,14 @@ def fill(dst: Buffer, value: int, *, itemsize: int = 1) -> None:
     Notes
     -----
     ``aclrtMemset``, ``aclrtMemsetD32``; waits for no stream. API reference 11-03.
+
+    Examples
+    --------
+    >>> buffer = Buffer(8)
+    >>> fill(buffer, 0xFF)
+    >>> fill(buffer[:4], 258, itemsize=4)
+    >>> buffer.to_numpy(np.uint32).tolist()
+    [258, 4294967295]
     """
     arguments = _filling(dst, value, itemsize)
     call(_FILLS[itemsize], *arguments)
@@ -426,6 +500,14 @@ def fill_async(dst: Buffer, value: int, stream: Stream | None = None, *, itemsiz
     Notes
     -----
     ``aclrtMemsetAsync``, ``aclrtMemsetD32Async``; enqueues only. API reference 11-03.
+
+    Examples
+    --------
+    >>> buffer = Buffer(4)
+    >>> fill_async(buffer, 7, stream)
+    >>> stream.synchronize()
+    >>> buffer.to_numpy().tolist()
+    [7, 7, 7, 7]
     """
     arguments = _filling(dst, value, itemsize)
     stream = given_or_current(stream)
