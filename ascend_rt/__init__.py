@@ -54,7 +54,18 @@ from ascend_rt.memory import Buffer, PinnedBuffer, PointerAttributes, Registered
 from ascend_rt.memory_pool import MemoryPool, PoolBuffer, PoolStatistics  # noqa: E402
 from ascend_rt.notify import CountingNotify, Notify  # noqa: E402
 from ascend_rt.stream import Stream, StreamOptions  # noqa: E402
-from ascend_rt.transfer import CopyDescriptor, copy, copy_2d, copy_async, copy_batch, copy_indirect, fill  # noqa: E402
+from ascend_rt.transfer import (  # noqa: E402
+    CopyDescriptor,
+    copy,
+    copy_2d,
+    copy_2d_async,
+    copy_async,
+    copy_batch,
+    copy_batch_async,
+    copy_indirect,
+    fill,
+    fill_async,
+)
 from ascend_rt.versions import Version, version  # noqa: E402
 from ascend_rt.virtual_memory import MappedBuffer, PhysicalMemory, VirtualMemory  # noqa: E402
 
@@ -120,11 +131,14 @@ __all__ = [
     "cmo_prefetch",
     "copy",
     "copy_2d",
+    "copy_2d_async",
     "copy_async",
     "copy_batch",
+    "copy_batch_async",
     "copy_indirect",
     "ffi",
     "fill",
+    "fill_async",
     "install_acl",
     "lib",
     "library",

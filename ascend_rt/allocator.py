@@ -54,16 +54,28 @@ class Allocator(ABC):
     -----
     ``aclrtAllocatorCreateDesc`` and its setters, ``aclrtAllocatorRegister``, ``aclrtAllocatorUnregister``. All products
     but 310B. API reference 11-08.
+
+    Examples
+    --------
+    >>> class Plain(Allocator):
+    ...     def allocate(self, nbytes):
+    ...         print("allocate", nbytes)
+    ...         return Buffer(nbytes)
+    ...     def free(self, buffer):
+    ...         stream.synchronize()
+    ...         buffer.close()
+    >>> Plain().register(stream)
+    >>> from ascend_rt import sim
+    >>> sim.run_operator(stream, 4096)  # as the operators of CANN do
+    allocate 4096
     """
 
-    _live: dict[int, Buffer]
-    _handle: Any
+    __blocks: _Blocks  # mangled, because subclasses choose their names without regard to this class
 
     def __new__(cls, *arguments: object, **keywords: object) -> Self:
         """Prepare what the runtime needs, so that the constructor of a subclass need not call this class's."""
         allocator = super().__new__(cls)
-        allocator._live = {}
-        allocator._handle = ffi.new_handle(allocator)
+        allocator.__blocks = _Blocks(allocator)
         return allocator
 
     @abstractmethod
@@ -84,7 +96,18 @@ class Allocator(ABC):
         free: Callable[[Buffer], object],
         allocate_near: Callable[[int, int], Buffer] | None = None,
     ) -> Allocator:
-        """Return an allocator that calls these functions."""
+        """Return an allocator that calls these functions.
+
+        Examples
+        --------
+        >>> from ascend_rt import sim
+        >>> taken = []
+        >>> allocator = Allocator.from_functions(Buffer, taken.append)
+        >>> allocator.register(stream)
+        >>> sim.run_operator(stream, 4096)
+        >>> taken[0].nbytes
+        4096
+        """
         return _OfFunctions(allocate, free, allocate_near)
 
     def register(self, stream: Stream) -> None:
@@ -102,7 +125,7 @@ class Allocator(ABC):
         if descriptor == ffi.NULL:
             raise OutOfMemory(lib.ACL_ERROR_BAD_ALLOC, "aclrtAllocatorCreateDesc")
         try:
-            call("aclrtAllocatorSetObjToDesc", descriptor, self._handle)
+            call("aclrtAllocatorSetObjToDesc", descriptor, self.__blocks.handle)
             call("aclrtAllocatorSetAllocFuncToDesc", descriptor, lib.ascend_rt_allocate_entry)
             call("aclrtAllocatorSetFreeFuncToDesc", descriptor, lib.ascend_rt_free_entry)
             call("aclrtAllocatorSetAllocAdviseFuncToDesc", descriptor, lib.ascend_rt_allocate_near_entry)
@@ -114,7 +137,7 @@ class Allocator(ABC):
         before = _registered.get(address(handle))
         _registered[address(handle)] = _Registration(self, descriptor)
         if before is not None:
-            before.allocator._left(stream)
+            before.allocator._stream_has_left(stream)
             call("aclrtAllocatorDestroyDesc", before.descriptor)
 
     def unregister(self, stream: Stream) -> None:
@@ -123,30 +146,40 @@ class Allocator(ABC):
         Does nothing if another allocator has replaced this one, or the stream is closed.
         """
         if registered(stream) is self:
-            self._left(stream)
+            self._stream_has_left(stream)
             forget_stream(stream._handle)
 
     @property
     def live_buffers(self) -> int:
         """How many buffers the runtime has from this allocator."""
-        return len(self._live)
+        return len(self.__blocks.live)
 
-    def _left(self, stream: Stream) -> None:  # noqa: B027  (optional)
+    def _stream_has_left(self, stream: Stream) -> None:  # noqa: B027  (optional)
         """React to another allocator for a stream, whose pending work may still use memory of this one."""
 
-    def _allocate(self, nbytes: int, near: int | None) -> int:
-        buffer = self.allocate(nbytes) if near is None else self.allocate_near(nbytes, near)
+
+class _Blocks:
+    """What the runtime has from an allocator, and how it asks for more."""
+
+    def __init__(self, allocator: Allocator) -> None:
+        self.allocator = allocator
+        self.live: dict[int, Buffer] = {}  # by address
+        self.handle = ffi.new_handle(self)
+
+    def allocate(self, nbytes: int, near: int | None) -> int:
+        asked, name = self.allocator, type(self.allocator).__name__
+        buffer = asked.allocate(nbytes) if near is None else asked.allocate_near(nbytes, near)
         if not isinstance(buffer, Buffer):
-            raise TypeError(f"{type(self).__name__}.allocate returned {buffer!r}, which is no Buffer")
+            raise TypeError(f"{name}.allocate returned {buffer!r}, which is no Buffer")
         if buffer.nbytes < nbytes:
-            raise ValueError(f"{type(self).__name__}.allocate returned {buffer!r}, but {nbytes} are needed")
-        if buffer.handle in self._live:
-            raise ValueError(f"{type(self).__name__}.allocate returned {buffer!r}, which is in use already")
-        self._live[buffer.handle] = buffer
+            raise ValueError(f"{name}.allocate returned {buffer!r}, but {nbytes} are needed")
+        if buffer.handle in self.live:
+            raise ValueError(f"{name}.allocate returned {buffer!r}, which is in use already")
+        self.live[buffer.handle] = buffer
         return buffer.handle
 
-    def _free(self, block: int) -> None:
-        self.free(self._live.pop(block))
+    def free(self, block: int) -> None:
+        self.allocator.free(self.live.pop(block))
 
 
 class _OfFunctions(Allocator):
@@ -191,22 +224,23 @@ def forget_stream(handle: Any) -> None:
 @ffi.def_extern(error=ffi.NULL)  # type: ignore[untyped-decorator, unused-ignore]
 def ascend_rt_python_allocate(allocator: Any, nbytes: int, wish: Any) -> Any:
     """Enter Python for an allocation; NULL tells the runtime that it failed."""
-    found = cast(Allocator, ffi.from_handle(allocator))
+    blocks = cast(_Blocks, ffi.from_handle(allocator))
     try:
-        return ffi.cast("void *", found._allocate(nbytes, None if wish == ffi.NULL else address(wish)))
+        return ffi.cast("void *", blocks.allocate(nbytes, None if wish == ffi.NULL else address(wish)))
     except BaseException as error:
-        callback.report(error, found.allocate if wish == ffi.NULL else found.allocate_near)
+        asked = blocks.allocator
+        callback.report(error, asked.allocate if wish == ffi.NULL else asked.allocate_near)
         return ffi.NULL
 
 
 @ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
 def ascend_rt_python_free(allocator: Any, block: Any) -> None:
     """Enter Python for giving memory back."""
-    found = cast(Allocator, ffi.from_handle(allocator))
+    blocks = cast(_Blocks, ffi.from_handle(allocator))
     try:
-        found._free(address(block))
+        blocks.free(address(block))
     except BaseException as error:
-        callback.report(error, found.free)
+        callback.report(error, blocks.allocator.free)
 
 
 class AllocatorStatistics(NamedTuple):
@@ -220,6 +254,13 @@ class AllocatorStatistics(NamedTuple):
         What was taken from the device, and the largest value so far.
     hits, misses : int
         Allocations that the cache served, and that the device had to.
+
+    Examples
+    --------
+    >>> allocator = CachingAllocator()
+    >>> buffer = allocator.allocate(1000)
+    >>> allocator.statistics
+    AllocatorStatistics(used=1024, used_peak=1024, reserved=1024, reserved_peak=1024, hits=0, misses=1)
     """
 
     used: int
@@ -242,6 +283,14 @@ class CachingAllocator(Allocator):
     ----------
     max_nbytes : int, optional
         The most that is taken from devices; None is no limit.
+
+    Examples
+    --------
+    >>> allocator = CachingAllocator(max_nbytes=1 << 30)
+    >>> first = allocator.allocate(1000)
+    >>> allocator.free(first)
+    >>> allocator.allocate(900) is first, allocator.statistics.hits
+    (True, 1)
     """
 
     def __init__(self, max_nbytes: int | None = None) -> None:
@@ -314,7 +363,7 @@ class CachingAllocator(Allocator):
                 self._used, self._used_peak, self._reserved, self._reserved_peak, self._hits, self._misses
             )
 
-    def _left(self, stream: Stream) -> None:
+    def _stream_has_left(self, stream: Stream) -> None:
         # The stream, or its context, may be destroyed: then it has no work.
         with suppress(InvalidHandle, InvalidArgument), switched(stream._context) if stream._context else nullcontext():
             last_use = stream.record()

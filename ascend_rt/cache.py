@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascend_rt._driver import call, check, ffi, lib
+from ascend_rt._stream_argument import given_or_current
 from ascend_rt.memory import Buffer, on_device
 
 if TYPE_CHECKING:
@@ -21,8 +22,15 @@ if TYPE_CHECKING:
 _PREFETCH = lib.ACL_RT_CMO_TYPE_PREFETCH
 
 
-def cmo_prefetch(buffer: Buffer, stream: Stream) -> None:
+def cmo_prefetch(buffer: Buffer, stream: Stream | None = None) -> None:
     """Bring memory into the device's cache, in the order of a stream; a hint without an effect on the data.
+
+    Parameters
+    ----------
+    buffer : Buffer
+        The memory; kept alive until that is done.
+    stream : Stream, optional
+        Default :meth:`Stream.current`.
 
     Raises
     ------
@@ -33,14 +41,23 @@ def cmo_prefetch(buffer: Buffer, stream: Stream) -> None:
     -----
     ``aclrtCmoAsync``; enqueues only. Of 4 GiB and more the runtime takes the size modulo 4 GiB. 910B, 910C, 950. API
     reference 11-06.
+
+    Examples
+    --------
+    >>> buffer = Buffer.from_array(b"needed next")
+    >>> cmo_prefetch(buffer, stream)
+    >>> stream.synchronize()
+    >>> buffer.to_numpy().tobytes()  # as before
+    b'needed next'
     """
+    stream = given_or_current(stream)
     code = lib.aclrtCmoAsync(on_device(buffer), buffer.nbytes, _PREFETCH, stream._handle)
     if code:
         check(code, "aclrtCmoAsync")
     stream._in_flight.keep(buffer)
 
 
-def cmo(buffer: Buffer, operation: CmoType | int, stream: Stream, *, barrier: int | None = None) -> None:
+def cmo(buffer: Buffer, operation: CmoType | int, stream: Stream | None = None, *, barrier: int | None = None) -> None:
     """Enqueue a cache operation.
 
     Parameters
@@ -49,8 +66,8 @@ def cmo(buffer: Buffer, operation: CmoType | int, stream: Stream, *, barrier: in
         The memory; kept alive until the stream is known to be done, or closed: a model that runs later needs it longer.
     operation : CmoType
         ``PREFETCH``, ``WRITEBACK``, ``INVALID`` or ``FLUSH``. Documented for the plain form is ``PREFETCH`` alone.
-    stream : Stream
-        The operation runs in its order. With a barrier it must be bound to a model.
+    stream : Stream, optional
+        The operation runs in its order; default :meth:`Stream.current`. With a barrier it must be bound to a model.
     barrier : int, optional
         Takes the form with barriers: the number, from 1 on, that :func:`cmo_barrier` waits for, of an ``INVALID``; 0 of
         the others.
@@ -65,8 +82,14 @@ def cmo(buffer: Buffer, operation: CmoType | int, stream: Stream, *, barrier: in
     Notes
     -----
     ``aclrtCmoAsync`` (910B, 910C, 950), ``aclrtCmoAsyncWithBarrier`` (310B); enqueue only. API reference 11-06.
+
+    Examples
+    --------
+    >>> from ascend_rt.enums import CmoType
+    >>> cmo(Buffer(4096), CmoType.PREFETCH, stream)
+    >>> stream.synchronize()
     """
-    pointer = on_device(buffer)
+    pointer, stream = on_device(buffer), given_or_current(stream)
     if barrier is None:
         call("aclrtCmoAsync", pointer, buffer.nbytes, int(operation), stream._handle)
     else:
@@ -74,19 +97,25 @@ def cmo(buffer: Buffer, operation: CmoType | int, stream: Stream, *, barrier: in
     stream._in_flight.keep(buffer)
 
 
-def cmo_barrier(barriers: Sequence[int], stream: Stream) -> None:
+def cmo_barrier(barriers: Sequence[int], stream: Stream | None = None) -> None:
     """Let later work of a stream wait until the ``INVALID`` operations with these numbers are done.
 
     Parameters
     ----------
     barriers : sequence of int
         One to six numbers that :func:`cmo` has used before in the stream's model.
-    stream : Stream
-        Bound to a model.
+    stream : Stream, optional
+        Bound to a model; default :meth:`Stream.current`.
 
     Notes
     -----
     ``aclrtCmoWaitBarrier``; enqueues only. 310B. API reference 11-06.
+
+    Examples
+    --------
+    >>> cmo_barrier([1], stream)  # 310B has it  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ascend_rt.errors.NotSupported: ...
     """
     if not 1 <= len(barriers) <= lib.ACL_RT_CMO_MAX_BARRIER_NUM:
         raise ValueError(f"a barrier is for 1 to {lib.ACL_RT_CMO_MAX_BARRIER_NUM} operations, not {len(barriers)}")
@@ -95,4 +124,4 @@ def cmo_barrier(barriers: Sequence[int], stream: Stream) -> None:
     for info, number in zip(task.cmoInfo, barriers, strict=False):
         info.cmoType = lib.ACL_RT_CMO_TYPE_INVALID
         info.barrierId = number
-    call("aclrtCmoWaitBarrier", task, stream._handle, 0)
+    call("aclrtCmoWaitBarrier", task, given_or_current(stream)._handle, 0)

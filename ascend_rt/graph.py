@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from ascend_rt import _captured
 from ascend_rt._driver import address, call, check, ffi, lib, usable
 from ascend_rt._resource import Resource
+from ascend_rt._stream_argument import given_or_current
 from ascend_rt.context import current_handle, home, switched
 from ascend_rt.errors import AclError, CaptureError
 
@@ -80,10 +81,15 @@ class Graph(Resource):
         graph._take_handle()
         return graph
 
-    def launch(self, stream: Stream) -> None:
+    def launch(self, stream: Stream | None = None) -> None:
         """Execute the graph in the order of a stream; later work of the stream waits for it.
 
         It may be launched again before it is done, on any stream: the executions come one after the other.
+
+        Parameters
+        ----------
+        stream : Stream, optional
+            Default :meth:`Stream.current`.
 
         Raises
         ------
@@ -94,6 +100,7 @@ class Graph(Resource):
         -----
         ``aclmdlRIExecuteAsync``; enqueues only.
         """
+        stream = given_or_current(stream)
         code = lib.aclmdlRIExecuteAsync(self._handle, stream._handle)
         if code:
             check(code, "aclmdlRIExecuteAsync")

@@ -42,6 +42,13 @@ class IpcMemory(Resource):
     -----
     ``aclrtIpcMemGetExportKey``, ``aclrtIpcMemSetImportPid``, ``aclrtIpcMemClose``. All products but 310B. API reference
     11-07.
+
+    Examples
+    --------
+    >>> with IpcMemory(Buffer(2 << 20)) as shared:
+    ...     key = shared.key  # for IpcMemory.open() of another process
+    >>> type(key)
+    <class 'bytes'>
     """
 
     __slots__ = ("_buffer", "_key")
@@ -110,6 +117,22 @@ class ImportedBuffer(Buffer):
 
     Copies between it and the host are not supported by every product, and between buffers of one device only in the
     order of a stream (API reference 11-07).
+
+    Examples
+    --------
+    >>> import subprocess, sys
+    >>> program = '''
+    ... import sys
+    ... from ascend_rt import *
+    ... Device(0).set_current()
+    ... with IpcMemory.open(bytes.fromhex(sys.argv[1]), 2 << 20) as there:
+    ...     fill(there, 7)
+    ... '''
+    >>> buffer = Buffer(2 << 20)
+    >>> with IpcMemory(buffer) as shared:
+    ...     done = subprocess.run([sys.executable, "-c", program, shared.key.hex()], check=True)
+    >>> buffer[:3].to_numpy()
+    array([7, 7, 7], dtype=uint8)
     """
 
     __slots__ = ("_key",)

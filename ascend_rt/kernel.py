@@ -24,6 +24,8 @@ import numpy as np
 from ascend_rt import _lifecycle
 from ascend_rt._driver import call, check, ffi, lib
 from ascend_rt._resource import Resource
+from ascend_rt._stream_argument import given_or_current
+from ascend_rt._timeout import microseconds
 from ascend_rt.errors import InvalidArgument, NotSupported
 from ascend_rt.memory import Buffer
 
@@ -226,7 +228,7 @@ class Kernel:
         stream: Stream | None,
         blocks: int,
         *arguments: Any,
-        timeout_us: int | None = None,
+        timeout: float | None = None,
         batch: bool | None = None,
     ) -> None:
         """Launch the kernel in the order of a stream.
@@ -234,16 +236,16 @@ class Kernel:
         Parameters
         ----------
         stream : Stream or None
-            None is the default stream.
+            None is :meth:`Stream.current`.
         blocks : int
             How many blocks work on it, 1 to 65535.
         *arguments
             Buffers for addresses; numpy scalars for values; structures as scalars of a structured numpy type or ctypes
             structures. Python numbers too, where the parameter's type or size is known. Buffers, and the binary, are
             kept alive until the kernel is done.
-        timeout_us : int, optional
-            How long it may run, 0 is for ever; default the value of ``aclrtSetOpExecuteTimeOut``. The simulator lets
-            kernels run for ever.
+        timeout : float, optional
+            How many seconds it may run; ``math.inf`` is for ever, None the value of ``aclrtSetOpExecuteTimeOut``. The
+            simulator lets kernels run for ever.
         batch : bool, optional
             Start only when cores for all blocks are free.
 
@@ -266,11 +268,7 @@ class Kernel:
             raise ValueError(f"a kernel is launched with 1 to {_MOST_BLOCKS} blocks, not {blocks}")
         self.binary._handle  # noqa: B018  (a closed binary says so)
         packed = self._pack(arguments)
-        config = _config(timeout_us, batch)
-        if stream is None:
-            from ascend_rt.stream import Stream
-
-            stream = Stream.default()
+        config, stream = _config(timeout, batch), given_or_current(stream)
         memory = ffi.from_buffer("char[]", packed)
         code = lib.aclrtLaunchKernelWithHostArgs(
             self._function, blocks, stream._handle, config[0], memory, len(packed), ffi.NULL, 0
@@ -280,7 +278,7 @@ class Kernel:
         stream._in_flight.keep(self.binary, arguments)
 
     def __getitem__(self, shape: tuple[int, Stream | None] | int) -> Callable[..., None]:
-        """``kernel[blocks, stream](…)`` launches the kernel, ``kernel[blocks](…)`` on the default stream."""
+        """``kernel[blocks, stream](…)`` launches the kernel, ``kernel[blocks](…)`` on the current stream."""
         blocks, stream = shape if isinstance(shape, tuple) else (shape, None)
 
         def launch(*arguments: Any, **keywords: Any) -> None:
@@ -305,11 +303,12 @@ class Kernel:
         return f"<ascend_rt.Kernel {self.name}>"
 
 
-def _config(timeout_us: int | None, batch: bool | None) -> tuple[Any, ...]:
+def _config(timeout: float | None, batch: bool | None) -> tuple[Any, ...]:
     """Return the configuration of a launch, or NULL, and what keeps it alive."""
     attributes = []
-    if timeout_us is not None:
-        value = {"timeoutUs": {"timeoutLow": timeout_us & 0xFFFFFFFF, "timeoutHigh": timeout_us >> 32}}
+    if timeout is not None:
+        limit = microseconds(timeout)
+        value = {"timeoutUs": {"timeoutLow": limit & 0xFFFFFFFF, "timeoutHigh": limit >> 32}}
         attributes.append({"id": lib.ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT_US, "value": value})
     if batch is not None:
         attributes.append({"id": lib.ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE, "value": {"schemMode": int(batch)}})

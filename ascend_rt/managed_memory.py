@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle
 from ascend_rt._driver import call, ffi, lib
+from ascend_rt._stream_argument import given_or_current
 from ascend_rt.device import Device, id_of
 from ascend_rt.errors import ClosedError, ForkedProcess, RuntimeClosed
 from ascend_rt.memory import Buffer, check_size
@@ -40,6 +41,14 @@ class ManagedBuffer(Buffer):
     Notes
     -----
     ``aclrtMemAllocManaged``, ``aclrtFree``; synchronous, content undefined. 910B. API reference 11-05.
+
+    Examples
+    --------
+    >>> buffer = ManagedBuffer(64)
+    >>> fill_async(buffer, 7, stream)
+    >>> stream.synchronize()
+    >>> np.asarray(buffer)[:3]  # the memory itself
+    array([7, 7, 7], dtype=uint8)
     """
 
     __slots__ = ("_memory",)
@@ -64,20 +73,21 @@ class ManagedBuffer(Buffer):
         memory = ffi.buffer(self._memory, self._nbytes)
         return {"version": 3, "shape": (self._nbytes,), "typestr": "|u1", "data": memory}
 
-    def prefetch(self, location: Device | None, stream: Stream) -> None:
+    def prefetch(self, location: Device | None, stream: Stream | None = None) -> None:
         """Move the memory, in the order of a stream, to where it is used next.
 
         Parameters
         ----------
         location : Device or None
             None is the host.
-        stream : Stream
-            The move runs in its order.
+        stream : Stream, optional
+            The move runs in its order; default :meth:`Stream.current`.
 
         Notes
         -----
         ``aclrtMemManagedPrefetchAsync``; enqueues only. 910B. API reference 11-05.
         """
+        stream = given_or_current(stream)
         call("aclrtMemManagedPrefetchAsync", self._handle, self._nbytes, _location(location), 0, stream._handle)
         stream._in_flight.keep(self)
 

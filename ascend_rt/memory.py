@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from contextlib import suppress
 from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
 
@@ -17,22 +18,37 @@ from ascend_rt._in_flight import allocate_memory
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
 from ascend_rt.context import home
-from ascend_rt.errors import ForkedProcess, RuntimeClosed
+from ascend_rt.errors import ClosedError, ForkedProcess, RuntimeClosed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
+    from typing import SupportsIndex
 
+    from numpy.typing import DTypeLike, NDArray
     from typing_extensions import Buffer as BufferProtocol
-    from typing_extensions import Self
+    from typing_extensions import Self, TypeVar
 
     from ascend_rt.device import Device
     from ascend_rt.enums import MemLocationType, MemMallocPolicy
 
     # That arrays have the buffer protocol, numpy's types say from Python 3.12 on.
     HostMemory: TypeAlias = BufferProtocol | np.ndarray[Any, np.dtype[Any]]
+    Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
+
+    ScalarT = TypeVar("ScalarT", bound=np.generic)
+    ItemT = TypeVar("ItemT", bound=np.generic, default=np.uint8)
+    KnownDType: TypeAlias = type[ScalarT] | np.dtype[ScalarT]
+else:
+    from typing import TypeVar
+
+    ItemT = TypeVar("ItemT", bound=np.generic)  # with a default only from Python 3.13 on
 
 _HUGE_FIRST = lib.ACL_MEM_MALLOC_HUGE_FIRST
 _ON_DEVICE = (lib.ACL_MEM_LOCATION_TYPE_DEVICE, lib.ACL_MEM_LOCATION_TYPE_MANAGED)
+
+PINNED_IS_CLOSED = "this pinned buffer is closed"
+HAS_OBJECTS = "an array of Python objects has addresses for content; convert it to numbers"
 
 _views_lock = threading.RLock()  # closing a view closes the views of it
 
@@ -48,6 +64,12 @@ class PointerAttributes(NamedTuple):
         The device, where the location is one.
     page_size : int
         In bytes.
+
+    Examples
+    --------
+    >>> attributes = pointer_attributes(Buffer(64).handle)
+    >>> attributes.location.name, attributes.device_id
+    ('DEVICE', 0)
     """
 
     location: MemLocationType
@@ -59,6 +81,13 @@ def pointer_attributes(pointer: int) -> PointerAttributes:
     """Ask what an address is (``aclrtPointerGetAttributes``); needs no context.
 
     The runtime does not promise to notice that memory was freed. API reference 11-05.
+
+    Examples
+    --------
+    >>> pointer_attributes(PinnedBuffer(64).handle).location.name
+    'HOST'
+    >>> pointer_attributes(np.empty(64).ctypes.data).location.name
+    'UNREGISTERED'
     """
     from ascend_rt.enums import MemLocationType
 
@@ -95,6 +124,16 @@ class Buffer(Resource):
     ``aclrtMalloc``, ``aclrtFree``; synchronous, content undefined. Freeing does not wait for the device: close a buffer
     only when no stream uses it any more. Copies made by :func:`copy_async` keep their buffers alive by themselves. All
     products. API reference 11-01.
+
+    Examples
+    --------
+    >>> with Buffer(1 << 20) as buffer:
+    ...     part = buffer[4096:8192]  # no copy
+    ...     fill(part, 7)
+    ...     buffer[4094:4098].to_numpy()[2:], part.base is buffer, part.offset
+    (array([7, 7], dtype=uint8), True, 4096)
+    >>> part.is_closed
+    True
     """
 
     __slots__ = ("_nbytes", "_parent", "_views")
@@ -117,6 +156,94 @@ class Buffer(Resource):
         self._own(ffi.cast("char *", pointer), home)
 
     @classmethod
+    def from_array(cls, array: HostMemory) -> Self:
+        """Allocate memory of the size of an array, and copy the array into it.
+
+        Parameters
+        ----------
+        array : numpy.ndarray or bytes-like
+            Its elements are copied in C order, wherever they lie. Their type is not kept: :meth:`to_numpy` is told it.
+
+        Raises
+        ------
+        ValueError
+            The array is empty.
+        TypeError
+            It has Python objects for elements, or is no array.
+
+        Notes
+        -----
+        ``aclrtMalloc``, ``aclrtMemcpy``; blocking, like :func:`copy`.
+
+        Examples
+        --------
+        >>> buffer = Buffer.from_array(np.arange(6, dtype=np.int16))
+        >>> buffer.nbytes, buffer[4:].to_numpy(np.int16)
+        (12, array([2, 3, 4, 5], dtype=int16))
+        """
+        source = np.ascontiguousarray(_numbers(array))
+        buffer = cls(source.nbytes)
+        content = ffi.from_buffer("char[]", source)
+        call("aclrtMemcpy", buffer._handle, len(content), content, len(content), lib.ACL_MEMCPY_HOST_TO_DEVICE)
+        return buffer
+
+    @overload
+    def to_numpy(self, dtype: type[np.uint8] = ..., shape: Shape | None = None) -> NDArray[np.uint8]: ...
+
+    @overload
+    def to_numpy(self, dtype: KnownDType[ScalarT], shape: Shape | None = None) -> NDArray[ScalarT]: ...
+
+    @overload
+    def to_numpy(self, dtype: DTypeLike, shape: Shape | None = None) -> NDArray[Any]: ...
+
+    def to_numpy(self, dtype: DTypeLike = np.uint8, shape: Shape | None = None) -> NDArray[Any]:
+        """Copy the whole buffer into a new array, and wait for the copy.
+
+        The copy does not wait for work on streams: synchronize the stream that writes the memory first.
+
+        Parameters
+        ----------
+        dtype : data type, default uint8
+            Of the elements.
+        shape : int or sequence of int, optional
+            Of the array, which has as many bytes as the buffer; a slice of the buffer has fewer. None is one dimension.
+
+        Raises
+        ------
+        ValueError
+            An array of this type and shape has not as many bytes as the buffer.
+        TypeError
+            The elements would be Python objects.
+
+        Notes
+        -----
+        ``aclrtMemcpy``; blocking, like :func:`copy`.
+
+        Examples
+        --------
+        >>> buffer = Buffer.from_array(np.arange(6, dtype=np.int16))
+        >>> buffer.to_numpy(np.int16, (2, 3))
+        array([[0, 1, 2],
+               [3, 4, 5]], dtype=int16)
+        >>> buffer.to_numpy(np.float64, 6)
+        Traceback (most recent call last):
+        ValueError: float64 of shape (6,) has 48 bytes, but the buffer has 12
+        """
+        kind = _plain(dtype)
+        if shape is None:
+            shape, rest = divmod(self._nbytes, kind.itemsize)
+            if rest:
+                raise ValueError(f"{self._nbytes} bytes are no whole number of {kind}, which has {kind.itemsize}")
+        dimensions = np.broadcast_shapes(shape)
+        nbytes = math.prod(dimensions) * kind.itemsize
+        if nbytes != self._nbytes:
+            raise ValueError(f"{kind} of shape {dimensions} has {nbytes} bytes, but the buffer has {self._nbytes}")
+        array = np.empty(dimensions, kind)
+        content = ffi.from_buffer("char[]", array, require_writable=True)
+        call("aclrtMemcpy", content, nbytes, self._handle, nbytes, lib.ACL_MEMCPY_DEVICE_TO_HOST)
+        return array
+
+    @classmethod
     def from_handle(cls, address: int, nbytes: int, *, owner: object = None) -> Buffer:
         """Borrow device memory that somebody else owns, for instance a tensor's; it is never freed from here.
 
@@ -132,6 +259,13 @@ class Buffer(Resource):
         ValueError
             There is no device's memory at the address. Whether it is as large as said, and still allocated, is not
             looked at.
+
+        Examples
+        --------
+        >>> owner = Buffer.from_array(b"borrowed")
+        >>> part = Buffer.from_handle(owner.handle + 4, 4, owner=owner)
+        >>> part.to_numpy().tobytes(), part.base is owner
+        (b'owed', True)
         """
         location = pointer_attributes(address).location
         if location not in _ON_DEVICE:
@@ -164,6 +298,12 @@ class Buffer(Resource):
         ------
         BufferError
             The tensor is not on a device of this kind, not contiguous, or empty.
+
+        Examples
+        --------
+        >>> theirs = Buffer.from_array(b"a tensor")  # or one of torch.npu
+        >>> Buffer.from_dlpack(theirs).handle == theirs.handle
+        True
         """
         pointer, nbytes, owner = _dlpack.read(tensor)
         return cls.from_handle(pointer, nbytes, owner=owner)
@@ -244,8 +384,8 @@ class PageableArray(np.ndarray[Any, np.dtype[Any]]):
     """An ordinary array that was made of a pinned one, such as a copy."""
 
 
-class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
-    """Page-locked memory of the host as a numpy array of bytes.
+class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
+    """Page-locked memory of the host as a numpy array of bytes; :meth:`empty` makes one of any type and shape.
 
     Only copies from and to pinned memory are asynchronous: with ordinary arrays the runtime waits for the stream and
     then copies. Being an array, a pinned buffer has the buffer protocol, slices, and ``view(dtype)``; all of them keep
@@ -267,18 +407,103 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
     Notes
     -----
     ``aclrtMallocHost``, ``aclrtFreeHost``; synchronous, content undefined. All products. API reference 11-02.
+
+    Examples
+    --------
+    >>> sent, received = PinnedBuffer.from_array(np.arange(3.0)), PinnedBuffer.empty(3, np.float64)
+    >>> buffer = Buffer(sent.nbytes)
+    >>> copy_async(buffer, sent, stream)
+    >>> copy_async(received, buffer, stream)
+    >>> stream.synchronize()
+    >>> received.tolist()
+    [0.0, 1.0, 2.0]
     """
 
     _memory: object
 
-    def __new__(cls, nbytes: int) -> Self:
+    def __new__(cls, nbytes: int) -> PinnedBuffer[np.uint8]:
         """Allocate the memory and make an array of it."""
+        return cls._allocate((check_size(nbytes),), np.dtype(np.uint8))
+
+    @overload
+    @classmethod
+    def empty(cls, shape: Shape, dtype: type[np.float32] = ...) -> PinnedBuffer[np.float32]: ...
+
+    @overload
+    @classmethod
+    def empty(cls, shape: Shape, dtype: KnownDType[ScalarT]) -> PinnedBuffer[ScalarT]: ...
+
+    @overload
+    @classmethod
+    def empty(cls, shape: Shape, dtype: DTypeLike) -> PinnedBuffer[Any]: ...
+
+    @classmethod
+    def empty(cls, shape: Shape, dtype: DTypeLike = np.float32) -> PinnedBuffer[Any]:
+        """Allocate a pinned array of any type; its content is undefined.
+
+        Parameters
+        ----------
+        shape : int or sequence of int
+            As of ``numpy.empty``; the array must have elements.
+        dtype : data type, default float32
+            Of the elements.
+
+        Raises
+        ------
+        ValueError
+            The array would be empty.
+        TypeError
+            The elements would be Python objects.
+
+        Examples
+        --------
+        >>> pinned = PinnedBuffer.empty((2, 3))
+        >>> pinned.dtype, pinned.shape, pinned.nbytes
+        (dtype('float32'), (2, 3), 24)
+        """
+        kind, dimensions = _plain(dtype), np.broadcast_shapes(shape)
+        if 0 in dimensions:
+            raise ValueError(f"an array of shape {dimensions} is empty; pinned memory has at least a byte")
+        return cls._allocate(dimensions, kind)
+
+    @overload
+    @classmethod
+    def from_array(cls, array: NDArray[ScalarT]) -> PinnedBuffer[ScalarT]: ...
+
+    @overload
+    @classmethod
+    def from_array(cls, array: HostMemory) -> PinnedBuffer[Any]: ...
+
+    @classmethod
+    def from_array(cls, array: HostMemory) -> PinnedBuffer[Any]:
+        """Copy an array into a new pinned one of the same type and shape, in C order.
+
+        Raises
+        ------
+        ValueError
+            The array is empty.
+        TypeError
+            It has Python objects for elements, or is no array.
+
+        Examples
+        --------
+        >>> pinned = PinnedBuffer.from_array(np.arange(6).reshape(2, 3))
+        >>> pinned[1].tolist(), pinned.T.is_closed
+        ([3, 4, 5], False)
+        """
+        source = _numbers(array)
+        pinned = cls.empty(source.shape, source.dtype)
+        np.copyto(pinned, source)
+        return pinned
+
+    @classmethod
+    def _allocate(cls, shape: tuple[int, ...], dtype: np.dtype[Any]) -> PinnedBuffer[Any]:
         _lifecycle.initialize()
-        out, nbytes = ffi.new("void **"), check_size(nbytes)
+        out, nbytes = ffi.new("void **"), math.prod(shape) * dtype.itemsize
         allocate_memory("aclrtMallocHost", out, nbytes)
         # The array holds the buffer, the buffer holds the pointer, and the pointer's destructor frees the memory.
         memory = ffi.gc(out[0], _free_host, nbytes)
-        array: Self = np.ndarray.__new__(cls, (nbytes,), np.uint8, ffi.buffer(memory, nbytes))
+        array: PinnedBuffer[Any] = np.ndarray.__new__(cls, shape, dtype, ffi.buffer(memory, nbytes))
         return array
 
     @property
@@ -294,7 +519,7 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
         """
         if not self.is_closed:
             self._memory = self.base  # views, and what uses the buffer protocol, only refer to this object
-            self.__setstate__((1, (0,), np.dtype(np.uint8), False, b""))  # type: ignore[arg-type]
+            self.__setstate__((1, (0,), self.dtype, False, b""))  # type: ignore[arg-type]
 
     @property
     def is_closed(self) -> bool:
@@ -328,6 +553,28 @@ class PinnedBuffer(np.ndarray[tuple[int], np.dtype[np.uint8]]):
         return plain[()] if return_scalar else plain
 
 
+def _numbers(array: HostMemory) -> NDArray[Any]:
+    """Return host memory as an array, which has elements that can be copied."""
+    if isinstance(array, PinnedBuffer) and array.is_closed:
+        raise ClosedError(PINNED_IS_CLOSED)
+    found = array if isinstance(array, np.ndarray) else np.asarray(memoryview(array))
+    if found.dtype.hasobject:
+        raise TypeError(HAS_OBJECTS)
+    if not found.nbytes:
+        raise ValueError(f"the array is empty, of shape {found.shape}; memory has at least a byte")
+    return found
+
+
+def _plain(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return a data type whose values are in the memory itself."""
+    kind = np.dtype(dtype)
+    if kind.hasobject:
+        raise TypeError(HAS_OBJECTS)
+    if not kind.itemsize:
+        raise ValueError(f"values of {kind!r} have no bytes")
+    return kind
+
+
 def _free_host(pointer: Any) -> None:
     with suppress(RuntimeClosed, ForkedProcess):
         code = lib.aclrtFreeHost(pointer)
@@ -359,6 +606,16 @@ class RegisteredMemory(Resource):
     ``aclrtHostRegisterV2`` with ``ACL_HOST_REG_PINNED``, ``aclrtHostUnregister``; synchronous. Copies keep the array
     alive, but not registered: close the object only when no stream uses the memory any more. 950, 910B, 910C. API
     reference 11-02.
+
+    Examples
+    --------
+    >>> import mmap
+    >>> array = np.frombuffer(mmap.mmap(-1, 4096), np.uint8)  # begins at a page
+    >>> with RegisteredMemory(array):
+    ...     copy_async(array, Buffer.from_array(b"hello"), stream)  # does not wait
+    ...     stream.synchronize()
+    >>> array[:5].tobytes()
+    b'hello'
     """
 
     __slots__ = ("_array", "_device")

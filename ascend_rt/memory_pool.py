@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from ascend_rt import _lifecycle
 from ascend_rt._driver import call, check, ffi, lib
 from ascend_rt._resource import Resource
+from ascend_rt._stream_argument import given_or_current
 from ascend_rt.context import current_handle, home, switched
 from ascend_rt.device import Device, id_of
 from ascend_rt.memory import Buffer, check_positive, check_size
@@ -30,6 +31,12 @@ class PoolStatistics(NamedTuple):
         What the pool has taken from the device, and the largest value so far.
     used, used_peak : int
         What is allocated from it, and the largest value so far.
+
+    Examples
+    --------
+    >>> with MemoryPool(Device(0)) as pool, pool.allocate(64, stream):
+    ...     pool.statistics
+    PoolStatistics(reserved=2097152, reserved_peak=2097152, used=2097152, used_peak=2097152)
     """
 
     reserved: int
@@ -59,6 +66,15 @@ class MemoryPool(Resource):
     -----
     ``aclrtMemPoolCreate``, ``aclrtMemPoolDestroy``; synchronous. Buffers keep their pool alive; closing it nevertheless
     takes their memory away. 910B. API reference 11-10.
+
+    Examples
+    --------
+    >>> pool = MemoryPool(Device(0))
+    >>> with pool.allocate(1 << 20, stream) as first:
+    ...     fill_async(first, 1, stream)
+    ...     at = first.handle
+    >>> pool.allocate(1 << 20, stream).handle == at  # its turn comes behind the fill
+    True
     """
 
     __slots__ = ()
@@ -76,8 +92,8 @@ class MemoryPool(Resource):
         call("aclrtMemPoolCreate", out, properties)
         self._own(out[0], home(device.id))
 
-    def allocate(self, nbytes: int, stream: Stream) -> PoolBuffer:
-        """Allocate in the order of a stream; returns at once.
+    def allocate(self, nbytes: int, stream: Stream | None = None) -> PoolBuffer:
+        """Allocate in the order of a stream, without one of :meth:`Stream.current`; returns at once.
 
         The memory may be used by work that comes later in the stream, or is ordered after it by an event.
 
@@ -92,7 +108,7 @@ class MemoryPool(Resource):
         -----
         ``aclrtMemPoolMallocAsync``; enqueues only. API reference 11-10.
         """
-        return PoolBuffer(nbytes, self, stream)
+        return PoolBuffer(nbytes, self, given_or_current(stream))
 
     def trim(self, keep_nbytes: int = 0) -> None:
         """Give unused memory back to the device until the pool has ``keep_nbytes`` (``aclrtMemPoolTrimTo``)."""
@@ -133,6 +149,14 @@ class PoolBuffer(Buffer):
     """Memory of a pool; closing frees it in the order of the stream that it was allocated for.
 
     See :meth:`MemoryPool.allocate`. Close it with another stream if that one uses it last.
+
+    Examples
+    --------
+    >>> pool, other = MemoryPool(Device(0)), Stream()
+    >>> buffer = pool.allocate(64, stream)
+    >>> other.wait(stream)
+    >>> fill_async(buffer, 1, other)
+    >>> buffer.close(other)  # which uses it last
     """
 
     __slots__ = ("_context", "_stream")
@@ -156,7 +180,7 @@ class PoolBuffer(Buffer):
             The last one that uses it; the stream of the allocation, if not given.
         """
         if stream is not None and not self.is_closed:
-            self._use(stream)
+            self._use(given_or_current(stream))
         super().close()
 
     def _use(self, stream: Stream) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ascend_rt._driver import call, ffi, lib
+from ascend_rt._stream_argument import given_or_current
 from ascend_rt.memory import Buffer, on_device
 from ascend_rt.transfer import copy_async
 
@@ -39,8 +40,8 @@ class Generator:
     ----------
     seed : int
         0 to 2 ** 64 - 1.
-    stream : Stream
-        All numbers are made in its order.
+    stream : Stream, optional
+        All numbers are made in its order; default :meth:`Stream.current` of the constructor.
     block : int, default 0
         Where in the sequence of the seed to begin; a block is four words of 32 bits.
 
@@ -51,17 +52,21 @@ class Generator:
 
     Examples
     --------
-    >>> generator = Generator(42, stream)
-    >>> generator.normal(buffer, 0.0, 1.0)
+    >>> from ascend_rt.random import Generator
+    >>> first, again = Buffer(4096), Buffer(4096)
+    >>> for buffer in (first, again):
+    ...     Generator(42, stream).normal(buffer, 0.0, 1.0)
     >>> stream.synchronize()
+    >>> bool((first.to_numpy(np.float32) == again.to_numpy(np.float32)).all())
+    True
     """
 
-    def __init__(self, seed: int, stream: Stream, *, block: int = 0) -> None:
+    def __init__(self, seed: int, stream: Stream | None = None, *, block: int = 0) -> None:
         if not 0 <= seed < 1 << 64:
             raise ValueError(f"the seed must be 0 to 2**64 - 1, not {seed}")
         self.block = block
         self._seed = seed.to_bytes(8, "little")
-        self._stream = stream
+        self._stream = given_or_current(stream)
         self._counter = Buffer(_COUNTER_BYTES)
 
     def uniform(self, out: Buffer, low: float, high: float, dtype: DTypeLike | str = "float32") -> None:

@@ -19,7 +19,6 @@ from ascend_rt.context import Context, current_device_id, current_handle, curren
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError, AclWarning, RuntimeClosed
 from ascend_rt.event import Event
-from ascend_rt.graph import capture
 from ascend_rt.notify import Notify
 
 if TYPE_CHECKING:
@@ -293,6 +292,8 @@ class Stream(Resource):
         -----
         ``aclmdlRICaptureBegin``, ``aclmdlRICaptureEnd``. 910B, 910C, 950, 310P. API reference 15.
         """
+        from ascend_rt.graph import capture  # graphs are launched on streams, so that module imports this one
+
         return capture(self, mode)
 
     # --- host side ---------------------------------------------------------------------------------------------------

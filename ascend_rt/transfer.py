@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moving bytes: copies between buffers and arrays, at once or in the order of a stream, and fills."""
+"""Moving bytes: copies between buffers and arrays, and fills.
+
+What ends in ``_async`` enqueues on a stream, by default on :meth:`Stream.current`. Its twin without that ending waits
+until the bytes have moved.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +14,27 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ascend_rt._driver import call, check, ffi, lib
+from ascend_rt._stream_argument import given_or_current
 from ascend_rt.errors import AclError, ClosedError, NotSupported
-from ascend_rt.memory import Buffer, PinnedBuffer, check_size, on_device, pointer_attributes
-from ascend_rt.stream import Stream
+from ascend_rt.memory import (
+    HAS_OBJECTS,
+    PINNED_IS_CLOSED,
+    Buffer,
+    PinnedBuffer,
+    check_size,
+    on_device,
+    pointer_attributes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ascend_rt.memory import HostMemory
+    from ascend_rt.stream import Stream
 
     Operand: TypeAlias = Buffer | HostMemory
+    # The destination and the source of a copy, and address, size and place of each.
+    Pair: TypeAlias = tuple[Operand, Operand, tuple[Any, int, bool], tuple[Any, int, bool]]
 
 _BYTES = ffi.typeof("char[]")
 
@@ -32,8 +47,7 @@ _KINDS = {
 }
 
 _DESCRIPTOR_ALIGNMENT = 64  # bytes; checked by the runtime
-# Item size -> at once, in the order of a stream.
-_FILLS = {1: ("aclrtMemset", "aclrtMemsetAsync"), 4: ("aclrtMemsetD32", "aclrtMemsetD32Async")}
+_FILLS = {1: "aclrtMemset", 4: "aclrtMemsetD32"}  # by the size of an item
 
 
 def _span(operand: Operand, writable: bool) -> tuple[Any, int, bool]:
@@ -42,19 +56,12 @@ def _span(operand: Operand, writable: bool) -> tuple[Any, int, bool]:
         return operand._handle, operand._nbytes, True
     exporter = operand.obj if type(operand) is memoryview else operand
     if isinstance(exporter, np.ndarray) and exporter.dtype.hasobject:
-        raise TypeError("an array of Python objects has addresses for content; convert it to numbers")
+        raise TypeError(HAS_OBJECTS)
     view = ffi.from_buffer(_BYTES, operand, writable)  # raises for anything else that has no buffer
     nbytes = len(view)
     if nbytes == 0 and isinstance(operand, PinnedBuffer) and operand.is_closed:
-        raise ClosedError("this pinned buffer is closed")
+        raise ClosedError(PINNED_IS_CLOSED)
     return view, nbytes, False
-
-
-def _stream_handle(stream: Stream) -> Any:
-    """Return the handle of a stream; TypeError if it is none."""
-    if not isinstance(stream, Stream):
-        raise TypeError(f"a Stream is wanted, not {type(stream).__name__}; the default one is Stream.default()")
-    return stream._handle
 
 
 def copy(dst: Operand, src: Operand) -> None:
@@ -75,6 +82,14 @@ def copy(dst: Operand, src: Operand) -> None:
     Notes
     -----
     ``aclrtMemcpy``; blocking, without the GIL; waits for no stream. All products. API reference 11-03.
+
+    Examples
+    --------
+    >>> buffer, received = Buffer(8), bytearray(5)
+    >>> copy(buffer, b"hello")
+    >>> copy(received, buffer[:5])
+    >>> received
+    bytearray(b'hello')
     """
     to, capacity, to_device = _span(dst, True)
     source, nbytes, from_device = _span(src, False)
@@ -83,7 +98,7 @@ def copy(dst: Operand, src: Operand) -> None:
         check(code, "aclrtMemcpy")
 
 
-def copy_async(dst: Operand, src: Operand, stream: Stream, *, snapshot: bool = False) -> None:
+def copy_async(dst: Operand, src: Operand, stream: Stream | None = None, *, snapshot: bool = False) -> None:
     """Copy bytes in the order of a stream.
 
     The operands are as in :func:`copy`, and are kept alive until the copy is done. With pageable host memory, which is
@@ -94,8 +109,8 @@ def copy_async(dst: Operand, src: Operand, stream: Stream, *, snapshot: bool = F
     ----------
     dst, src : Buffer, PinnedBuffer, numpy.ndarray, or bytes-like
         See :func:`copy`.
-    stream : Stream
-        The copy runs in its order.
+    stream : Stream, optional
+        The copy runs in its order; default :meth:`Stream.current`.
     snapshot : bool, default False
         Read the source, which is host memory, before the call returns (``ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE``): it may be
         changed at once, and may be pageable.
@@ -110,11 +125,20 @@ def copy_async(dst: Operand, src: Operand, stream: Stream, *, snapshot: bool = F
     Notes
     -----
     ``aclrtMemcpyAsync``; enqueues only, if the host side is pinned. All products. API reference 11-03.
+
+    Examples
+    --------
+    >>> sent, buffer = PinnedBuffer.from_array(b"hello"), Buffer(5)
+    >>> copy_async(buffer, sent, stream)
+    >>> stream.synchronize()  # from here on the source may be changed
+    >>> buffer.to_numpy().tobytes()
+    b'hello'
     """
     to, capacity, to_device = _span(dst, True)
     source, nbytes, from_device = _span(src, False)
     kind = lib.ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE if snapshot else _KINDS[from_device, to_device]
-    code = lib.aclrtMemcpyAsync(to, capacity, source, nbytes, kind, _stream_handle(stream))
+    stream = given_or_current(stream)
+    code = lib.aclrtMemcpyAsync(to, capacity, source, nbytes, kind, stream._handle)
     if code:
         check(code, "aclrtMemcpyAsync")
     if snapshot:
@@ -131,9 +155,8 @@ def copy_2d(
     height: int,
     dst_pitch: int | None = None,
     src_pitch: int | None = None,
-    stream: Stream | None = None,
 ) -> None:
-    """Copy rows of bytes that are a pitch apart, between host and device.
+    """Copy rows of bytes that are a pitch apart, between host and device, and wait for it.
 
     Parameters
     ----------
@@ -143,29 +166,69 @@ def copy_2d(
         Bytes of a row, at most 5,000,000, and number of rows, at most 5,242,880.
     dst_pitch, src_pitch : int, optional
         Bytes from one row to the next; the width, if not given.
-    stream : Stream, optional
-        Copy in the order of this stream; without one, wait. Inside a device only in the order of a stream.
 
     Raises
     ------
     ValueError
         The rows do not fit into an operand, or a number is negative.
     NotSupported
-        The product cannot copy in this direction.
+        The product cannot copy in this direction; inside a device only :func:`copy_2d_async` does.
 
     Notes
     -----
-    ``aclrtMemcpy2d``, ``aclrtMemcpy2dAsync``; bytes between the rows are not touched. API reference 11-03.
+    ``aclrtMemcpy2d``; bytes between the rows are not touched. API reference 11-03.
+
+    Examples
+    --------
+    >>> matrix, buffer = np.arange(12, dtype=np.uint8).reshape(3, 4), Buffer(6)
+    >>> copy_2d(buffer, matrix[:, 1:3], width=2, height=3)
+    >>> buffer.to_numpy().tolist()
+    [1, 2, 5, 6, 9, 10]
     """
+    call("aclrtMemcpy2d", *_rows_of_both(dst, src, width, height, dst_pitch, src_pitch))
+
+
+def copy_2d_async(
+    dst: Operand,
+    src: Operand,
+    stream: Stream | None = None,
+    *,
+    width: int,
+    height: int,
+    dst_pitch: int | None = None,
+    src_pitch: int | None = None,
+) -> None:
+    """Copy rows of bytes in the order of a stream, also inside a device.
+
+    The parameters are as in :func:`copy_2d`, the stream as in :func:`copy_async`; the operands are kept alive until the
+    copy is done.
+
+    Notes
+    -----
+    ``aclrtMemcpy2dAsync``; enqueues only, if the host side is pinned. API reference 11-03.
+
+    Examples
+    --------
+    >>> buffer = Buffer.from_array(b"abcdef......")
+    >>> copy_2d_async(buffer[6:], buffer[:6], stream, width=1, height=3, dst_pitch=2, src_pitch=2)
+    >>> stream.synchronize()
+    >>> buffer.to_numpy().tobytes()
+    b'abcdefa.c.e.'
+    """
+    arguments = _rows_of_both(dst, src, width, height, dst_pitch, src_pitch)
+    stream = given_or_current(stream)
+    call("aclrtMemcpy2dAsync", *arguments, stream._handle)
+    stream._in_flight.keep(arguments, dst, src)
+
+
+def _rows_of_both(
+    dst: Operand, src: Operand, width: int, height: int, dst_pitch: int | None, src_pitch: int | None
+) -> tuple[Any, ...]:
+    """Return the arguments of a two-dimensional copy, without the stream."""
     width, height = index(width), index(height)
     to, to_pitch, to_device = _rows(dst, dst_pitch, width, height, writable=True)
     source, from_pitch, from_device = _rows(src, src_pitch, width, height, writable=False)
-    arguments = (to, to_pitch, source, from_pitch, width, height, _KINDS[from_device, to_device])
-    if stream is None:
-        call("aclrtMemcpy2d", *arguments)
-    else:
-        call("aclrtMemcpy2dAsync", *arguments, _stream_handle(stream))
-        stream._in_flight.keep(to, source, dst, src)
+    return to, to_pitch, source, from_pitch, width, height, _KINDS[from_device, to_device]
 
 
 def _rows(operand: Operand, pitch: int | None, width: int, height: int, *, writable: bool) -> tuple[Any, int, bool]:
@@ -194,27 +257,74 @@ def _rows_of_array(array: Any, width: int, height: int, *, writable: bool) -> tu
     return ffi.cast("char *", array.ctypes.data), pitch, False
 
 
-def copy_batch(transfers: Iterable[tuple[Operand, Operand]], stream: Stream | None = None) -> None:
-    """Make many copies with one call.
+def copy_batch(transfers: Iterable[tuple[Operand, Operand]]) -> None:
+    """Make many copies with one call, and wait for them.
 
     Parameters
     ----------
     transfers : iterable of (dst, src)
-        As in :func:`copy`, each between host and device; the order in which they are made is not defined.
-    stream : Stream, optional
-        Copy in the order of this stream; without one, wait.
+        As in :func:`copy`, each between host and device; the order in which they are made is not defined. At most 4096.
 
     Raises
     ------
     InvalidArgument
-        A copy was refused; the text has its number, counted from 0. With a stream, those before it are enqueued.
+        A copy was refused; the text has its number, counted from 0. Nothing was copied.
 
     Notes
     -----
-    ``aclrtMemcpyBatch``, ``aclrtMemcpyBatchAsync``; 950, 910B, 910C. At most 4096 copies without a stream. API
-    reference 11-03.
+    ``aclrtMemcpyBatch``; 950, 910B, 910C. API reference 11-03.
+
+    Examples
+    --------
+    >>> buffer, received = Buffer.from_array(bytes(4)), bytearray(2)
+    >>> copy_batch([(buffer[:2], b"ab"), (buffer[2:], b"cd")])
+    >>> copy_batch([(received, buffer[1:3])])
+    >>> received
+    bytearray(b'bc')
     """
-    pairs = [(dst, src, _span(dst, True), _span(src, False)) for dst, src in transfers]
+    _call_with_batch("aclrtMemcpyBatch", _pairs(transfers))
+
+
+def copy_batch_async(transfers: Iterable[tuple[Operand, Operand]], stream: Stream | None = None) -> None:
+    """Enqueue many copies with one call.
+
+    Parameters
+    ----------
+    transfers : iterable of (dst, src)
+        As in :func:`copy_batch`, and as many as wanted. The operands are kept alive until the copies are done.
+    stream : Stream, optional
+        The copies run in its order; default :meth:`Stream.current`.
+
+    Raises
+    ------
+    InvalidArgument
+        A copy was refused; the text has its number, counted from 0. Those before it are enqueued.
+
+    Notes
+    -----
+    ``aclrtMemcpyBatchAsync``; 950, 910B, 910C. API reference 11-03.
+
+    Examples
+    --------
+    >>> buffer = Buffer(4)
+    >>> copy_batch_async([(buffer[:2], b"ab"), (buffer[2:], b"cd")], stream)
+    >>> stream.synchronize()
+    >>> buffer.to_numpy().tobytes()
+    b'abcd'
+    """
+    pairs, stream = _pairs(transfers), given_or_current(stream)
+    queue = stream._handle
+    try:
+        _call_with_batch("aclrtMemcpyBatchAsync", pairs, queue)
+    finally:
+        stream._in_flight.keep(pairs)  # even if one is refused, those before it are enqueued
+
+
+def _pairs(transfers: Iterable[tuple[Operand, Operand]]) -> list[Pair]:
+    return [(dst, src, _span(dst, True), _span(src, False)) for dst, src in transfers]
+
+
+def _call_with_batch(function: str, pairs: list[Pair], *queue: Any) -> None:
     if not pairs:
         return
     sizes = [nbytes for _, _, _, (_, nbytes, _) in pairs]
@@ -237,19 +347,12 @@ def copy_batch(transfers: Iterable[tuple[Operand, Operand]], stream: Stream | No
         len(starts),
         failed,
     )
-    queue = None if stream is None else _stream_handle(stream)
     try:
-        if queue is None:
-            call("aclrtMemcpyBatch", *arguments)
-        else:
-            call("aclrtMemcpyBatchAsync", *arguments, queue)
+        call(function, *arguments, *queue)
     except AclError as error:
         if failed[0] < len(pairs):
             error.message += f" (copy {failed[0]} of the batch)"
         raise
-    finally:
-        if stream is not None:
-            stream._in_flight.keep(pairs)  # even if one is refused, those before it are enqueued
 
 
 def _location(pointer: Any) -> tuple[int, int]:
@@ -271,6 +374,16 @@ class CopyDescriptor:
     Notes
     -----
     ``aclrtSetMemcpyDesc``, ``aclrtMemcpyAsyncWithDesc``; 950, 910B, 910C, 310B. At most 4 GiB - 1. API reference 11-03.
+
+    Examples
+    --------
+    >>> dst, first, second = Buffer(5), Buffer.from_array(b"first"), Buffer.from_array(b"other")
+    >>> descriptor = CopyDescriptor(dst, first)
+    >>> descriptor.set(dst, second)
+    >>> descriptor.submit(stream)
+    >>> stream.synchronize()
+    >>> dst.to_numpy().tobytes()
+    b'other'
     """
 
     __slots__ = ("_memory", "_operands")
@@ -295,15 +408,18 @@ class CopyDescriptor:
         call("aclrtSetMemcpyDesc", self._memory._handle, kind, source, to, src.nbytes, ffi.NULL)
         self._operands = dst, src
 
-    def submit(self, stream: Stream) -> None:
-        """Copy in the order of a stream; descriptor and buffers are kept alive until that is done."""
-        kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
-        call("aclrtMemcpyAsyncWithDesc", self._memory._handle, kind, _stream_handle(stream))
+    def submit(self, stream: Stream | None = None) -> None:
+        """Copy in the order of a stream, without one of :meth:`Stream.current`.
+
+        Descriptor and buffers are kept alive until that is done.
+        """
+        stream, kind = given_or_current(stream), lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
+        call("aclrtMemcpyAsyncWithDesc", self._memory._handle, kind, stream._handle)
         stream._in_flight.keep(self, self._operands)
 
 
 def copy_indirect(
-    dst: Buffer, src: Buffer, nbytes: int, stream: Stream, *, dst_offset: int = 0, src_offset: int = 0
+    dst: Buffer, src: Buffer, nbytes: int, stream: Stream | None = None, *, dst_offset: int = 0, src_offset: int = 0
 ) -> None:
     """Copy inside a device between addresses that are in device memory when the copy runs.
 
@@ -313,8 +429,8 @@ def copy_indirect(
         At least 8 bytes each: the address of the destination, and of the source.
     nbytes : int
         How many bytes to copy, at most 4 GiB.
-    stream : Stream
-        The copy runs in its order.
+    stream : Stream, optional
+        The copy runs in its order; default :meth:`Stream.current`.
     dst_offset, src_offset : int, default 0
         Bytes to add to the addresses.
 
@@ -322,19 +438,26 @@ def copy_indirect(
     -----
     ``aclrtMemcpyAsyncWithOffset``; enqueues only. The memory that the addresses point to is not kept alive. 950, 910B,
     910C, 910. API reference 11-03.
+
+    Examples
+    --------
+    >>> dst, src = Buffer(5), Buffer.from_array(b"hello")
+    >>> addresses = Buffer.from_array(np.array([dst.handle, src.handle], np.uint64))  # a kernel may write them
+    >>> copy_indirect(addresses[:8], addresses[8:], 5, stream)
+    >>> stream.synchronize()
+    >>> dst.to_numpy().tobytes()
+    b'hello'
     """
     kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
     to, source = ffi.cast("void **", on_device(dst)), ffi.cast("void **", on_device(src))
     nbytes, dst_offset = check_size(nbytes), index(dst_offset)
-    capacity = dst_offset + nbytes
-    call(
-        "aclrtMemcpyAsyncWithOffset", to, capacity, dst_offset, source, nbytes, src_offset, kind, _stream_handle(stream)
-    )
+    capacity, stream = dst_offset + nbytes, given_or_current(stream)
+    call("aclrtMemcpyAsyncWithOffset", to, capacity, dst_offset, source, nbytes, src_offset, kind, stream._handle)
     stream._in_flight.keep(dst, src)
 
 
-def fill(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int = 1) -> None:
-    """Fill device memory with a value.
+def fill(dst: Buffer, value: int, *, itemsize: int = 1) -> None:
+    """Fill device memory with a value, and wait for it.
 
     Parameters
     ----------
@@ -342,8 +465,6 @@ def fill(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int
         What to fill.
     value : int
         0 to 255, or below 2 ** 32 with an item size of 4.
-    stream : Stream, optional
-        Fill in the order of this stream and return at once; without one, wait.
     itemsize : {1, 4}, default 1
         Bytes that the value takes; 4 needs a buffer that begins and ends at a multiple of 4.
 
@@ -356,8 +477,46 @@ def fill(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int
 
     Notes
     -----
-    ``aclrtMemset``, ``aclrtMemsetAsync``, ``aclrtMemsetD32``, ``aclrtMemsetD32Async``. API reference 11-03.
+    ``aclrtMemset``, ``aclrtMemsetD32``; waits for no stream. API reference 11-03.
+
+    Examples
+    --------
+    >>> buffer = Buffer(8)
+    >>> fill(buffer, 0xFF)
+    >>> fill(buffer[:4], 258, itemsize=4)
+    >>> buffer.to_numpy(np.uint32).tolist()
+    [258, 4294967295]
     """
+    arguments = _filling(dst, value, itemsize)
+    call(_FILLS[itemsize], *arguments)
+
+
+def fill_async(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int = 1) -> None:
+    """Fill device memory with a value in the order of a stream.
+
+    Value and item size are as in :func:`fill`, the stream as in :func:`copy_async`. The buffer is kept alive until it
+    is filled.
+
+    Notes
+    -----
+    ``aclrtMemsetAsync``, ``aclrtMemsetD32Async``; enqueues only. API reference 11-03.
+
+    Examples
+    --------
+    >>> buffer = Buffer(4)
+    >>> fill_async(buffer, 7, stream)
+    >>> stream.synchronize()
+    >>> buffer.to_numpy().tolist()
+    [7, 7, 7, 7]
+    """
+    arguments = _filling(dst, value, itemsize)
+    stream = given_or_current(stream)
+    call(_FILLS[itemsize] + "Async", *arguments, stream._handle)
+    stream._in_flight.keep(dst)
+
+
+def _filling(dst: Buffer, value: int, itemsize: int) -> tuple[Any, int, int, int]:
+    """Return the arguments of a fill, without the stream."""
     pointer = on_device(dst)
     if itemsize not in _FILLS:
         raise ValueError(f"an item has 1 or 4 bytes, not {itemsize}")
@@ -369,13 +528,7 @@ def fill(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int
         raise ValueError(f"{dst.nbytes} bytes are no whole number of items")
     if itemsize == 4 and not _fills_words():
         raise NotSupported(lib.ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclrtMemsetD32", "the product does not fill words")
-    arguments = (pointer, dst.nbytes, value, count)
-    at_once, in_order = _FILLS[itemsize]
-    if stream is None:
-        call(at_once, *arguments)
-    else:
-        call(in_order, *arguments, _stream_handle(stream))
-        stream._in_flight.keep(dst)
+    return pointer, dst.nbytes, value, count
 
 
 @cache

@@ -50,6 +50,15 @@ class PhysicalMemory(Resource):
     -----
     ``aclrtMallocPhysical``, ``aclrtFreePhysical``; synchronous, needs no context. Closing gives the memory back when it
     is mapped nowhere any more. All products. API reference 11-04.
+
+    Examples
+    --------
+    >>> step = PhysicalMemory.granularity(Device(0))
+    >>> memory, addresses = PhysicalMemory(step, Device(0)), VirtualMemory(2 * step)
+    >>> first, second = addresses.map(memory), addresses.map(memory, step)  # the same memory twice
+    >>> fill(first, 7)
+    >>> second[:3].to_numpy()
+    array([7, 7, 7], dtype=uint8)
     """
 
     __slots__ = ("_nbytes",)
@@ -157,7 +166,17 @@ def _properties(device: Device | None, attribute: MemAttr | int | None) -> Any:
 
 
 class MappedBuffer(Buffer):
-    """Reserved addresses with memory behind them; closing unmaps it. See :meth:`VirtualMemory.map`."""
+    """Reserved addresses with memory behind them; closing unmaps it. See :meth:`VirtualMemory.map`.
+
+    Examples
+    --------
+    >>> step = PhysicalMemory.granularity(Device(0))
+    >>> addresses = VirtualMemory(step)
+    >>> with addresses.map(PhysicalMemory(step, Device(0))) as mapped:
+    ...     mapped.handle == addresses.handle
+    True
+    >>> addresses.close()  # nothing is mapped any more
+    """
 
     __slots__ = ("_virtual",)
     _what = "mapped buffer"
@@ -199,6 +218,14 @@ class VirtualMemory(Resource):
     -----
     ``aclrtReserveMemAddress``, ``aclrtReleaseMemAddress``; synchronous, needs no context. Close what is mapped first.
     All products. API reference 11-04.
+
+    Examples
+    --------
+    >>> step = PhysicalMemory.granularity(Device(0))
+    >>> addresses = VirtualMemory(8 * step)
+    >>> parts = [addresses.map(PhysicalMemory(step, Device(0)), i * step) for i in range(2)]
+    >>> addresses.buffer(2 * step).nbytes == 2 * step
+    True
     """
 
     __slots__ = ("_mappings", "_nbytes")

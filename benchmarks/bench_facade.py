@@ -160,7 +160,7 @@ def pairs(count: int) -> Iterator[tuple[Callable[[], None], Stream]]:
 @contextmanager
 def tasks(count: int) -> Iterator[tuple[Callable[[], None], Stream]]:
     def submit() -> None:
-        fill = ascend_rt.fill
+        fill = ascend_rt.fill_async
         for _ in repeat(None, count):
             fill(memory, 1, stream)
 

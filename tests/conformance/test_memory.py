@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from support.memory import pattern
 
-from ascend_rt import Buffer, Device, PinnedBuffer, Stream, copy, copy_async, fill
+from ascend_rt import Buffer, Device, PinnedBuffer, Stream, copy, copy_async, fill, fill_async
 from ascend_rt.errors import ClosedError, InvalidArgument, NotSupported, OutOfMemory
 from ascend_rt.testing import Latch
 
@@ -88,7 +88,7 @@ def test_the_host_cannot_read_device_memory(device: Device) -> None:
 def test_pageable_memory_waits_for_the_stream(stream: Stream) -> None:
     received = np.zeros(4096, np.uint8)
     with Buffer(4096) as memory:
-        fill(memory, 7, stream)
+        fill_async(memory, 7, stream)
         copy_async(received, memory, stream)
         assert np.all(received == 7)  # no synchronization: the runtime did it
 

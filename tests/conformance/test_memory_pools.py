@@ -45,7 +45,7 @@ def test_blocks_are_whole_pages(size: int, pages: int, make_pool: MakePool, stre
 def test_a_block_is_device_memory_in_the_order_of_its_stream(
     make_pool: MakePool, lib: Any, ffi: Any, stream: Stream
 ) -> None:
-    from ascend_rt import PinnedBuffer, copy_async, fill
+    from ascend_rt import PinnedBuffer, copy_async, fill_async
 
     pool = make_pool()
     with PinnedBuffer(PAGE) as host:
@@ -53,7 +53,7 @@ def test_a_block_is_device_memory_in_the_order_of_its_stream(
         attributes = ffi.new("aclrtPtrAttributes *")
         assert lib.aclrtPointerGetAttributes(ffi.cast("void *", memory.handle), attributes) == OK
         assert attributes.location.type == lib.ACL_MEM_LOCATION_TYPE_DEVICE
-        fill(memory, 42, stream)
+        fill_async(memory, 42, stream)
         copy_async(host, memory, stream)
         assert pool.free(memory.handle, stream) == OK
         stream.synchronize()
@@ -213,14 +213,14 @@ def test_a_wait_that_the_pool_makes_ends_with_an_abort(
 
 
 def test_held_streams_reuse_in_stream_order(make_pool: MakePool, stream: Stream) -> None:
-    from ascend_rt import PinnedBuffer, copy_async, fill
+    from ascend_rt import PinnedBuffer, copy_async, fill_async
 
     pool = make_pool(PAGE)
     with PinnedBuffer(8 * 64) as host:
         with sim.held():
             for i in range(8):
                 memory = Buffer.from_handle(pool.malloc(1, stream), 64)
-                fill(memory, i, stream)
+                fill_async(memory, i, stream)
                 copy_async(host[i * 64 : (i + 1) * 64], memory, stream)
                 assert pool.free(memory.handle, stream) == OK
         stream.synchronize()

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ascend_rt import Buffer, Device, Event, Stream, copy, copy_async, fill, sim
+from ascend_rt import Buffer, Device, Event, Stream, copy, copy_async, fill, fill_async, sim
 from ascend_rt.errors import AclError
 
 STREAMS, CELLS, BYTES = 3, 3, 64
@@ -126,7 +126,7 @@ class Machine:
                 if step.name == "wait":
                     self._wait(stream, self.streams[step.other])
                 elif step.name == "fill":
-                    fill(self.cells[step.cell], number % 250 + 1, stream=stream)
+                    fill_async(self.cells[step.cell], number % 250 + 1, stream)
                 elif step.name == "copy":
                     copy_async(self.cells[step.cell], self.cells[step.other], stream)
                 else:

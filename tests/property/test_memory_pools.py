@@ -45,7 +45,7 @@ class Model:
         self.values = 0
 
     def malloc(self, stream: int, pages: int) -> None:
-        from ascend_rt import fill
+        from ascend_rt import fill_async
 
         out = self.pool.ffi.new("void **")
         on = self.pool.ffi.cast("void *", self.streams[stream].handle)
@@ -59,15 +59,15 @@ class Model:
             assert address + pages * PAGE <= start or start + size * PAGE <= address
         self.values += 1
         self.live.append((address, pages, stream, self.values))
-        fill(Buffer.from_handle(address, 256), self.values, self.streams[stream])
-        fill(Buffer.from_handle(address + pages * PAGE - 256, 256), self.values, self.streams[stream])
+        fill_async(Buffer.from_handle(address, 256), self.values, self.streams[stream])
+        fill_async(Buffer.from_handle(address + pages * PAGE - 256, 256), self.values, self.streams[stream])
 
     def free(self, which: int) -> None:
-        from ascend_rt import fill
+        from ascend_rt import fill_async
 
         if self.live:
             address, _, stream, _ = self.live.pop(which % len(self.live))
-            fill(Buffer.from_handle(address, 256), 255, self.streams[stream])  # the next owner must not see this
+            fill_async(Buffer.from_handle(address, 256), 255, self.streams[stream])  # the next owner must not see this
             assert self.pool.free(address, self.streams[stream]) == OK
 
     def link(self, first: int, second: int) -> None:

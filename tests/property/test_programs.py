@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ascend_rt import Buffer, Device, Event, PinnedBuffer, Stream, copy_async, fill
+from ascend_rt import Buffer, Device, Event, PinnedBuffer, Stream, copy_async, fill, fill_async
 from ascend_rt.errors import Timeout
 from ascend_rt.testing import Latch
 
@@ -169,7 +169,7 @@ class Machine:
         value = self.model.fills % 255 + 1
         number = self.model.submit(step.stream)
         self.model.write(step.stream, number, self.model.cells[step.cell], value)
-        fill(self.cell(step.cell), value, self.streams[step.stream])
+        fill_async(self.cell(step.cell), value, self.streams[step.stream])
 
     def copy(self, step: Step) -> None:
         if step.cell == step.source:

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+import ascend_rt
 from ascend_rt import Buffer, PinnedBuffer, Stream, copy
 
 
@@ -32,6 +35,13 @@ def pinned_memory(values: Any) -> PinnedBuffer:
     memory = PinnedBuffer(len(values))
     memory[:] = values
     return memory
+
+
+def form_of(function: Callable[..., None], stream: Stream | None) -> Callable[..., None]:
+    """Return a function that waits as it is, or with a stream its twin that enqueues, on that stream."""
+    if stream is None:
+        return function
+    return partial(getattr(ascend_rt, f"{function.__name__}_async"), stream=stream)
 
 
 def wait_for(stream: Stream | None) -> None:

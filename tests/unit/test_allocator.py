@@ -68,6 +68,20 @@ def test_an_operator_allocates_and_frees_while_it_is_pending(stream: Stream) -> 
     assert set(host.tolist()) == {WRITTEN}
 
 
+@pytest.mark.simulator("only the simulator runs operators on demand")
+def test_a_subclass_chooses_its_names_freely(stream: Stream) -> None:
+    class Pool(Recording):
+        _live = _handle = _left = _blocks = _free = _allocate = None
+
+    pool = Pool()
+    pool.register(stream)
+    sim.run_operator(stream, 64)
+    Recording().register(stream)  # which takes the place of the other
+    stream.synchronize()
+    assert [name for name, *_ in pool.calls] == ["allocate", "free"]
+    assert pool.live_buffers == 0
+
+
 def test_live_buffers_counts_the_allocations_of_the_runtime(stream: Stream, lib: Any, ffi: Any) -> None:
     allocator = Recording()
     allocator.register(stream)

@@ -94,7 +94,7 @@ def test_a_barrier_has_32_bits(number: int, buffer: Buffer, stream: Stream) -> N
 
 
 _START = """
-from ascend_rt import Buffer, Device, Event, Stream, cmo, cmo_barrier, cmo_prefetch, copy, errors, fill
+from ascend_rt import Buffer, Device, Event, Stream, cmo, cmo_barrier, cmo_prefetch, copy, errors, fill, fill_async
 from ascend_rt.enums import CmoType, StreamFlag
 Device(0).set_current()
 memory, stream = Buffer(4096), Stream()
@@ -146,7 +146,7 @@ for number in (1, 2, 7):
 cmo(memory, CmoType.FLUSH, a, barrier=0)
 cmo_barrier([1, 2, 7], b)
 cmo_barrier((1, 1, 1, 1, 1, 1), b)
-fill(memory, 9, b)
+fill_async(memory, 9, b)
 assert lib.aclmdlRIEndTask(model, b._handle) == 0 and lib.aclmdlRIBuildEnd(model, ffi.NULL) == 0
 
 def first_byte():

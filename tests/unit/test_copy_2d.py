@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.memory import content, device_memory, pinned_memory, wait_for
+from support.memory import content, device_memory, form_of, pinned_memory, wait_for
 
 from ascend_rt import (
     Buffer,
     Device,
     Stream,
     copy_2d,
+    copy_2d_async,
     fill,
 )
 from ascend_rt.errors import InvalidArgument, NotSupported
@@ -24,8 +25,8 @@ def test_columns_of_a_matrix_to_the_device_and_back(stream_or_none: Stream | Non
     matrix = np.arange(48, dtype=np.float32).reshape(6, 8)
     received = np.zeros((9, 5), np.float32)
     with Buffer(6 * 12) as memory:
-        copy_2d(memory, matrix[:, 2:5], width=12, height=6, stream=stream_or_none)
-        copy_2d(received[2:8, 1:4], memory, width=12, height=6, stream=stream_or_none)
+        form_of(copy_2d, stream_or_none)(memory, matrix[:, 2:5], width=12, height=6)
+        form_of(copy_2d, stream_or_none)(received[2:8, 1:4], memory, width=12, height=6)
         wait_for(stream_or_none)
         assert np.array_equal(content(memory).view(np.float32).reshape(6, 3), matrix[:, 2:5])
     expected = np.zeros((9, 5), np.float32)
@@ -55,12 +56,12 @@ def test_parts_of_a_matrix(
     part = select(whole)
     height, width = part.shape[0], part.shape[1] * 2
     with Buffer(height * width) as memory:
-        copy_2d(memory, part, width=width, height=height, stream=stream_or_none)
+        form_of(copy_2d, stream_or_none)(memory, part, width=width, height=height)
         wait_for(stream_or_none)
         expected = np.ascontiguousarray(part).copy()
         assert content(memory).tobytes() == expected.tobytes()
         before, part[...] = whole.copy(), 0
-        copy_2d(part, memory, width=width, height=height, stream=stream_or_none)
+        form_of(copy_2d, stream_or_none)(part, memory, width=width, height=height)
         wait_for(stream_or_none)
         assert np.array_equal(part, expected)
         assert np.array_equal(whole, before)
@@ -69,18 +70,18 @@ def test_parts_of_a_matrix(
 def test_less_than_a_matrix_has(stream_or_none: Stream | None, device: Device) -> None:
     matrix = np.arange(24, dtype=np.uint8).reshape(4, 6)
     with Buffer(6) as memory:
-        copy_2d(memory, matrix[1:, 1:], width=2, height=3, stream=stream_or_none)
+        form_of(copy_2d, stream_or_none)(memory, matrix[1:, 1:], width=2, height=3)
         wait_for(stream_or_none)
         assert content(memory).tolist() == [7, 8, 13, 14, 19, 20]
 
 
 def test_pitches(stream_or_none: Stream | None, device: Device) -> None:
     memory = device_memory(b"." * 12)
-    copy_2d(memory[1:], b"ab--cd--ef", width=2, height=3, dst_pitch=4, src_pitch=4, stream=stream_or_none)
+    form_of(copy_2d, stream_or_none)(memory[1:], b"ab--cd--ef", width=2, height=3, dst_pitch=4, src_pitch=4)
     wait_for(stream_or_none)
     assert bytes(content(memory)) == b".ab..cd..ef."
     received = bytearray(b"______")
-    copy_2d(received, memory[1:], width=2, height=3, src_pitch=4, stream=stream_or_none)
+    form_of(copy_2d, stream_or_none)(received, memory[1:], width=2, height=3, src_pitch=4)
     wait_for(stream_or_none)
     assert received == b"abcdef"
 
@@ -99,7 +100,7 @@ def test_rows_inside_the_device_only_in_order(stream: Stream) -> None:
     arguments = {"width": 2, "height": 3, "dst_pitch": 3}
     with pytest.raises(NotSupported):
         copy_2d(memory[6:], memory[:6], **arguments)
-    copy_2d(memory[6:], memory[:6], **arguments, stream=stream)
+    copy_2d_async(memory[6:], memory[:6], stream, **arguments)
     stream.synchronize()
     assert bytes(content(memory)) == b"abcdefab.cd.ef."
 
@@ -107,8 +108,8 @@ def test_rows_inside_the_device_only_in_order(stream: Stream) -> None:
 @pytest.mark.parametrize(("width", "height"), [(0, 4), (4, 0), (0, 0)])
 def test_no_rows(width: int, height: int, stream_or_none: Stream | None, device: Device) -> None:
     memory = device_memory(b"abcd")
-    copy_2d(memory, bytes(16), width=width, height=height, stream=stream_or_none)
-    copy_2d(memory, np.zeros((4, 4), np.uint8)[:, :2], width=0, height=height, stream=stream_or_none)
+    form_of(copy_2d, stream_or_none)(memory, bytes(16), width=width, height=height)
+    form_of(copy_2d, stream_or_none)(memory, np.zeros((4, 4), np.uint8)[:, :2], width=0, height=height)
     wait_for(stream_or_none)
     assert bytes(content(memory)) == b"abcd"
 
@@ -153,7 +154,7 @@ def test_refused_rows(
     with Buffer(64) as memory:
         fill(memory, 1)
         with pytest.raises(error, match=text):
-            copy_2d(memory, source, **arguments, stream=stream_or_none)
+            form_of(copy_2d, stream_or_none)(memory, source, **arguments)
         assert set(content(memory)) == {1}
 
 

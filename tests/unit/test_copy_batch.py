@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.memory import content, device_memory, pattern, pinned_memory, wait_for
+from support.memory import content, device_memory, form_of, pattern, pinned_memory, wait_for
 
 from ascend_rt import (
     Buffer,
@@ -18,6 +18,7 @@ from ascend_rt import (
     PinnedBuffer,
     Stream,
     copy_batch,
+    copy_batch_async,
     fill,
 )
 from ascend_rt.errors import ClosedError, InvalidArgument
@@ -33,7 +34,7 @@ def test_a_batch_mixes_places(stream_or_none: Stream | None, device: Device) -> 
         pairs.insert(1, (received[0], source[:10]))
         pairs.insert(3, (received[1], source[10:30]))
         pairs += [(received[2], source[30:]), (memory[900:], sent[3])]
-        copy_batch(iter(pairs), stream_or_none)
+        form_of(copy_batch, stream_or_none)(iter(pairs))
         wait_for(stream_or_none)
         found = content(memory)
     for i, it in enumerate(sent):
@@ -71,8 +72,8 @@ def test_a_run_of_equal_locations_has_one_attribute(device: Device, monkeypatch:
 
 
 def test_an_empty_batch_is_done(stream_or_none: Stream | None, device: Device) -> None:
-    copy_batch([], stream_or_none)
-    copy_batch(iter(()), stream_or_none)
+    form_of(copy_batch, stream_or_none)([])
+    form_of(copy_batch, stream_or_none)(iter(()))
     assert stream_or_none is None or stream_or_none.is_done
 
 
@@ -91,7 +92,7 @@ def test_the_error_names_the_refused_copy(
         fill(memory, 0)
         pairs = [(memory[:8], b"a" * 8), (memory[8:], b"b" * 8), make(memory), (memory[16:], b"c" * 8)]
         with pytest.raises(InvalidArgument, match=text) as refused:
-            copy_batch(pairs, stream_or_none)
+            form_of(copy_batch, stream_or_none)(pairs)
         assert refused.value.code == 107000
         wait_for(stream_or_none)
         done = b"a" * 8 + b"b" * 8 if stream_or_none is not None else bytes(16)
@@ -102,7 +103,7 @@ def test_a_batch_that_does_not_fit_copies_nothing(stream_or_none: Stream | None,
     with Buffer(16) as memory:
         fill(memory, 0)
         with pytest.raises(InvalidArgument, match="9 bytes do not fit into a destination of 8") as refused:
-            copy_batch([(memory[:8], b"a" * 8), (memory[8:], b"b" * 9)], stream_or_none)
+            form_of(copy_batch, stream_or_none)([(memory[:8], b"a" * 8), (memory[8:], b"b" * 9)])
         assert "of the batch" not in str(refused.value)
         wait_for(stream_or_none)
         assert not content(memory).any()
@@ -114,7 +115,7 @@ def test_what_a_refused_batch_enqueued_is_kept_alive(stream: Stream) -> None:
         reference = weakref.ref(memory)
         with Latch(stream):
             with pytest.raises(InvalidArgument):
-                copy_batch([(pinned, memory), (memory, memory)], stream)
+                copy_batch_async([(pinned, memory), (memory, memory)], stream)
             del memory
             gc.collect()
             assert reference() is not None
@@ -146,6 +147,6 @@ def test_the_largest_batch(stream: Stream) -> None:
         with pytest.raises(InvalidArgument, match="more than 4096"):
             copy_batch(pairs)
         fill(memory, 255)
-        copy_batch(pairs, stream)
+        copy_batch_async(pairs, stream)
         stream.synchronize()
         assert np.array_equal(content(memory), values)

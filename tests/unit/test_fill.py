@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.memory import content, device_memory, wait_for
+from support.memory import content, device_memory, form_of, wait_for
 
 from ascend_rt import (
     Buffer,
@@ -19,6 +19,7 @@ from ascend_rt import (
     Stream,
     copy_async,
     fill,
+    fill_async,
 )
 from ascend_rt.errors import InvalidArgument
 from ascend_rt.testing import Latch
@@ -28,7 +29,7 @@ from ascend_rt.testing import Latch
 def test_bytes_are_filled(value: Any, stream_or_none: Stream | None, device: Device) -> None:
     with Buffer(1 << 16) as memory:
         fill(memory, 9)
-        fill(memory[3:-5], value, stream_or_none)
+        form_of(fill, stream_or_none)(memory[3:-5], value)
         wait_for(stream_or_none)
         found = content(memory)
         assert set(found[3:-5]) == {int(value)}
@@ -39,7 +40,7 @@ def test_bytes_are_filled(value: Any, stream_or_none: Stream | None, device: Dev
 def test_words_are_filled(value: Any, stream_or_none: Stream | None, device: Device) -> None:
     with Buffer(1 << 16) as memory:
         fill(memory, 9)
-        fill(memory[4:-8], value, stream_or_none, itemsize=4)
+        form_of(fill, stream_or_none)(memory[4:-8], value, itemsize=4)
         wait_for(stream_or_none)
         found = content(memory).view(np.uint32)
         assert set(found[1:-2]) == {int(value)}
@@ -51,8 +52,8 @@ def test_a_fill_waits_for_its_turn_and_keeps_the_buffer(stream: Stream) -> None:
         memory = device_memory(bytes(64))
         reference = weakref.ref(memory)
         with Latch(stream):
-            fill(memory, 1, stream)
-            fill(memory[32:], 0x02020202, stream, itemsize=4)
+            fill_async(memory, 1, stream)
+            fill_async(memory[32:], 0x02020202, stream, itemsize=4)
             assert not content(memory).any()
             copy_async(received, memory, stream)
             del memory
@@ -90,6 +91,6 @@ def test_refused_fills(
 ) -> None:
     with device_memory(bytes(64)) as memory:
         with pytest.raises(error, match=text):
-            fill(make(memory), stream=stream_or_none, **arguments)
+            form_of(fill, stream_or_none)(make(memory), **arguments)
         wait_for(stream_or_none)
         assert not content(memory).any()

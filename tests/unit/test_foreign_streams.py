@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ascend_rt import Buffer, Event, Stream, fill
+from ascend_rt import Buffer, Event, Stream, fill_async
 from ascend_rt.errors import InvalidHandle
 from ascend_rt.testing import Latch
 
@@ -101,7 +101,7 @@ def test_we_have_the_protocol_too(stream: Stream) -> None:
 def test_what_a_borrowed_stream_uses_is_released_with_it(stream: Stream) -> None:
     memory = Buffer(64)
     kept = weakref.ref(memory)
-    fill(memory, 0, Stream.from_foreign(Torch(stream)))
+    fill_async(memory, 0, Stream.from_foreign(Torch(stream)))
     del memory
     stream.synchronize()
     gc.collect()

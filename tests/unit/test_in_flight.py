@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from ascend_rt import Buffer, Context, Device, Event, PinnedBuffer, Stream, fill
+from ascend_rt import Buffer, Context, Device, Event, PinnedBuffer, Stream, fill_async
 from ascend_rt.errors import AclError, AclWarning, OutOfMemory, Timeout
 from ascend_rt.testing import Latch
 
 
 def fill_and_forget(stream: Stream) -> weakref.ref[Buffer]:
     buffer = Buffer(64)
-    fill(buffer, 1, stream)
+    fill_async(buffer, 1, stream)
     return weakref.ref(buffer)
 
 
@@ -128,7 +128,7 @@ def test_streams_that_wait_for_each_other_many_times(stream: Stream, other: Stre
         event.record(stream)
         other.wait(event)
         stream, other = other, stream
-        fill(memory, 0, stream)
+        fill_async(memory, 0, stream)
     stream.synchronize()
     other.synchronize()
     assert alive(kept) == []

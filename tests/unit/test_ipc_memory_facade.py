@@ -27,6 +27,7 @@ from ascend_rt import (
     copy,
     copy_async,
     fill,
+    fill_async,
 )
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument
 from ascend_rt.testing import Latch
@@ -68,7 +69,7 @@ def test_the_other_process_opens_memory(buffer: Buffer, process: Any) -> None:
         assert process(READ.format(at=0, size=9)) == "b'from here'"
         assert process(WRITE.format(at=SIZE - 5, data=b"there")) == "None"
         assert read(buffer[-5:]) == b"there"
-        assert process("rt.fill(memory[4096:8192], 7, stream) or stream.synchronize()") == "None"
+        assert process("rt.fill_async(memory[4096:8192], 7, stream) or stream.synchronize()") == "None"
         assert read(buffer[4095:8193]) == b"\0" + b"\x07" * 4096 + b"\0"
         assert process("memory.close() or memory.close() or memory.is_closed") == "True"
     assert process(MAY_OPEN.format(memory.key)) == "107000"  # the export is over
@@ -97,7 +98,7 @@ def test_this_process_opens_memory(device: Device, stream: Stream, process: Any)
 def test_work_keeps_what_it_uses_open(device: Device, stream: Stream, process: Any) -> None:
     key = literal_eval(process(EXPORT))
     with Latch(stream):
-        fill(IpcMemory.open(key, SIZE), 9, stream)
+        fill_async(IpcMemory.open(key, SIZE), 9, stream)
         gc.collect()
     stream.synchronize()
     assert process("rt.copy(b := bytearray(4 << 20), block) or set(b)") == "{9}"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import struct
 import sys
 import threading
@@ -18,7 +19,7 @@ from support.kernels import VECTOR, device_object, parameters
 
 from ascend_rt import Binary, Buffer, Device, Stream, callback, copy, fill, kernel, sim
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument
-from ascend_rt.kernel import offsets, parameter
+from ascend_rt.kernel import _config, offsets, parameter
 
 pytestmark = pytest.mark.simulator("kernels in Python")
 
@@ -183,9 +184,28 @@ def test_a_launch_has_a_number_of_blocks(blocks: int, binary: Binary, stream: St
 
 
 def test_a_launch_takes_a_time_limit_and_a_schedule(binary: Binary, stream: Stream, packed: list[bytes]) -> None:
-    binary["raw"].launch(stream, 1, timeout_us=2**33, batch=True)
+    binary["raw"].launch(stream, 1, timeout=8192.0, batch=True)
+    binary["raw"].launch(stream, 1, timeout=math.inf)
     stream.synchronize()
-    assert len(packed) == 1
+    assert len(packed) == 2
+
+
+@pytest.mark.parametrize(
+    ("timeout", "limit"),
+    [(1e-9, 1), (0.5, 500_000), (8192, 8_192_000_000), (math.inf, 0)],  # to C 0 is for ever
+)
+def test_a_time_limit_is_passed_in_microseconds(timeout: float, limit: int) -> None:
+    configuration, _ = _config(timeout, None)
+    value = configuration.attrs[0].value.timeoutUs
+    assert value.timeoutHigh << 32 | value.timeoutLow == limit
+
+
+@pytest.mark.parametrize("timeout", [0, -1, -0.5, math.nan, -math.inf])
+def test_a_time_limit_is_positive(timeout: float, binary: Binary, stream: Stream, packed: list[bytes]) -> None:
+    with pytest.raises(ValueError, match="seconds"):
+        binary["raw"].launch(stream, 1, timeout=timeout)
+    stream.synchronize()
+    assert not packed
 
 
 def test_buffers_live_until_the_kernel_is_done(binary: Binary, stream: Stream) -> None:

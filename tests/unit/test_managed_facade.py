@@ -21,6 +21,7 @@ from ascend_rt import (
     copy_2d,
     copy_async,
     fill,
+    fill_async,
     pointer_attributes,
 )
 from ascend_rt.enums import MemLocationType
@@ -67,7 +68,7 @@ def test_the_device_sees_what_the_host_writes(stream: Stream) -> None:
         array[:] = np.arange(N // 4)
         with Latch(stream):
             copy_async(there, memory, stream)
-            fill(memory[16:32], 0, stream)  # in its turn, behind the copy
+            fill_async(memory[16:32], 0, stream)  # in its turn, behind the copy
             assert array[4:8].any()
         stream.synchronize()
         assert not array[4:8].any()

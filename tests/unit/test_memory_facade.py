@@ -23,6 +23,7 @@ from ascend_rt import (
     copy,
     copy_async,
     fill,
+    fill_async,
 )
 from ascend_rt.errors import ClosedError, InvalidArgument, NoContext
 
@@ -183,7 +184,7 @@ USES: dict[str, Callable[[Buffer, Stream], object]] = {
     "copy from": lambda memory, stream: copy(bytearray(64), memory),
     "copy_async": lambda memory, stream: copy_async(memory, bytes(4), stream),
     "fill": lambda memory, stream: fill(memory, 0),
-    "fill_async": lambda memory, stream: fill(memory, 0, stream),
+    "fill_async": lambda memory, stream: fill_async(memory, 0, stream),
     "export": lambda memory, stream: memory.__dlpack__(),
 }
 

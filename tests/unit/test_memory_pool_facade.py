@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from support.codes import INTERNAL, STREAM_CONTEXT
 
-from ascend_rt import Buffer, Device, MemoryPool, PinnedBuffer, Stream, copy, copy_async, fill
+from ascend_rt import Buffer, Device, MemoryPool, PinnedBuffer, Stream, copy, copy_async, fill, fill_async
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument
 from ascend_rt.testing import Latch
 
@@ -43,7 +43,7 @@ def test_a_buffer_in_the_order_of_a_stream(pool: MemoryPool, stream: Stream) -> 
     with Latch(stream):
         for i in range(3):
             with pool.allocate(64, stream) as buffer:
-                fill(buffer, i + 1, stream)
+                fill_async(buffer, i + 1, stream)
                 copy_async(host[i * 64 : (i + 1) * 64], buffer, stream)
         assert pool.statistics == (PAGE, PAGE, 0, PAGE)  # all three were the same memory
         assert not stream.is_done
@@ -190,7 +190,7 @@ def test_a_buffer_keeps_its_pool(device: Device, stream: Stream) -> None:
     del buffer
     gc.collect()
     assert device.memory_info.free == free - PAGE
-    fill(view, 1, stream)
+    fill_async(view, 1, stream)
     stream.synchronize()
     del view
     gc.collect()
@@ -211,14 +211,14 @@ def test_a_pool_that_is_closed_takes_its_buffers_memory(device: Device, stream: 
 
 def test_work_keeps_what_it_uses(pool: MemoryPool, stream: Stream, other: Stream) -> None:
     with Latch(stream):
-        fill(pool.allocate(64, stream), 1, stream)
+        fill_async(pool.allocate(64, stream), 1, stream)
         assert used(pool) == 1
     stream.synchronize()
     assert used(pool) == 0
     with Latch(other):  # another stream, which was made to come after the allocation
         buffer = pool.allocate(64, stream)
         other.wait(stream)
-        fill(buffer, 2, other)
+        fill_async(buffer, 2, other)
         del buffer
         stream.synchronize()
         assert used(pool) == 1
@@ -279,7 +279,7 @@ def test_a_stream_that_somebody_else_destroyed(pool: MemoryPool, stream: Stream)
 
 def test_the_default_stream(pool: MemoryPool, device: Device) -> None:
     with pool.allocate(64, device.default_stream) as buffer:
-        fill(buffer, 3, device.default_stream)
+        fill_async(buffer, 3, device.default_stream)
     device.synchronize()
     assert used(pool) == 0
 
@@ -311,7 +311,7 @@ def test_objects_of_a_cycle_may_be_discarded_in_any_order(
     # The collector calls the finalizers of a cycle in an order of its own, each while all objects are still there.
     pool, short = MemoryPool(device), Stream()
     cycle: list[Any] = [pool, short, pool.allocate(64, short), pool.allocate(64, stream)]
-    fill(cycle[2], 1, short)
+    fill_async(cycle[2], 1, short)
     for i in order:
         cycle[i].__del__()
     stream.synchronize()

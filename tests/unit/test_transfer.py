@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.memory import content, device_memory, pattern, pinned_memory
+from support.memory import content, device_memory, form_of, pattern, pinned_memory
 from support.threads import in_thread
 
 from ascend_rt import (
@@ -28,8 +28,10 @@ from ascend_rt import (
     cmo_prefetch,
     copy,
     copy_2d,
+    copy_2d_async,
     copy_async,
     copy_batch,
+    copy_batch_async,
 )
 from ascend_rt.errors import AclError, InvalidArgument, NoContext, NotSupported
 
@@ -64,7 +66,7 @@ def rows(dst: Any, src: Any, stream: Stream) -> None:
 
 
 def rows_ordered(dst: Any, src: Any, stream: Stream) -> None:
-    copy_2d(dst, src, width=N // 8, height=8, stream=stream)
+    copy_2d_async(dst, src, stream, width=N // 8, height=8)
     stream.synchronize()
 
 
@@ -73,7 +75,7 @@ def batch(dst: Any, src: Any, stream: Stream) -> None:
 
 
 def batch_ordered(dst: Any, src: Any, stream: Stream) -> None:
-    copy_batch([(dst, src)], stream)
+    copy_batch_async([(dst, src)], stream)
     stream.synchronize()
 
 
@@ -341,7 +343,7 @@ def test_arrays_are_copied_without_a_temporary(way: Copy, to_device: bool, strea
         tracemalloc.start()
         try:
             if way in (rows, rows_ordered):
-                copy_2d(*pair, width=large, height=8, stream=stream if way is rows_ordered else None)
+                form_of(copy_2d, stream if way is rows_ordered else None)(*pair, width=large, height=8)
             else:
                 way(*pair, stream)
             stream.synchronize()
@@ -362,11 +364,11 @@ stream, memory = rt.Stream(), rt.Buffer(64)
 rt.fill(memory, 1)
 calls = {
     "words": lambda: rt.fill(memory, 2, itemsize=4),
-    "words in order": lambda: rt.fill(memory, 2, stream, itemsize=4),
+    "words in order": lambda: rt.fill_async(memory, 2, stream, itemsize=4),
     "batch": lambda: rt.copy_batch([(memory, bytes(8))]),
     "descriptor": lambda: rt.CopyDescriptor(memory[:8], memory[8:16]).submit(stream),
     "indirect": lambda: rt.copy_indirect(memory[48:56], memory[56:], 8, stream),
-    "rows inside": lambda: rt.copy_2d(memory[:8], memory[8:16], width=4, height=2, stream=stream),
+    "rows inside": lambda: rt.copy_2d_async(memory[:8], memory[8:16], stream, width=4, height=2),
 }
 for name, call in calls.items():
     rt.fill(memory, 1)

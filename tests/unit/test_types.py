@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's example has correct types, for mypy and for pyright, in every supported version of Python."""
+"""The README's example, and arrays, have the right types for mypy and pyright, in every supported version of Python."""
 
 from __future__ import annotations
 
@@ -14,13 +14,52 @@ import pytest
 README = Path(__file__).resolve().parents[2] / "README.md"
 
 
-@pytest.fixture
-def example(tmp_path: Path) -> Path:
-    """Return the README's first example in Python."""
+ARRAYS = """
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import assert_type
+
+from ascend_rt import Buffer, ManagedBuffer, PinnedBuffer
+
+buffer = Buffer.from_array(np.zeros(4, np.float32))
+assert_type(buffer, Buffer)
+assert_type(ManagedBuffer.from_array(b"bytes"), ManagedBuffer)
+assert_type(buffer.to_numpy(), NDArray[np.uint8])
+assert_type(buffer.to_numpy(shape=(4, 4)), NDArray[np.uint8])
+assert_type(buffer.to_numpy(np.float32), NDArray[np.float32])
+assert_type(buffer.to_numpy(np.dtype(np.int64), 2), NDArray[np.int64])
+assert_type(buffer.to_numpy("f4", (2, 2)), NDArray[Any])
+assert_type(PinnedBuffer(16), PinnedBuffer[np.uint8])
+assert_type(PinnedBuffer.empty(16), PinnedBuffer[np.float32])
+assert_type(PinnedBuffer.empty((4, 4), np.int32), PinnedBuffer[np.int32])
+assert_type(PinnedBuffer.empty((4, 4), "i4"), PinnedBuffer[Any])
+assert_type(PinnedBuffer.from_array(np.zeros(4, np.float16)), PinnedBuffer[np.float16])
+
+
+def first(pinned: PinnedBuffer) -> int:  # bytes, if nothing else is said
+    return int(pinned[0])
+
+
+with PinnedBuffer.empty(3) as three:
+    three[:] = 1.5
+    total: NDArray[np.float32] = three
+first(PinnedBuffer(16))
+"""
+
+
+def _readme() -> str:
     found = re.search(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     assert found is not None
+    return found[1]
+
+
+@pytest.fixture(params=[_readme, lambda: ARRAYS], ids=["README", "arrays"])
+def example(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Return a program."""
     path = tmp_path / "example.py"
-    path.write_text(found[1], encoding="utf-8")
+    path.write_text(request.param(), encoding="utf-8")
     return path
 
 

@@ -13,7 +13,18 @@ import numpy as np
 import pytest
 from support.codes import DRIVER, NOT_PERMITTED
 
-from ascend_rt import Buffer, Device, MappedBuffer, PhysicalMemory, Stream, VirtualMemory, copy, copy_async, fill
+from ascend_rt import (
+    Buffer,
+    Device,
+    MappedBuffer,
+    PhysicalMemory,
+    Stream,
+    VirtualMemory,
+    copy,
+    copy_async,
+    fill,
+    fill_async,
+)
 from ascend_rt.errors import AclError, AclWarning, ClosedError, InvalidArgument, OutOfMemory
 from ascend_rt.testing import Latch
 
@@ -49,8 +60,8 @@ def test_neighbouring_mappings_are_one_piece(device: Device, stream: Stream) -> 
         pieces = [virtual.map(PhysicalMemory(size * HUGE, device), at * HUGE) for at, size in ((0, 1), (1, 2))]
         assert [(it.nbytes, it.handle - virtual.handle) for it in pieces] == [(HUGE, 0), (2 * HUGE, HUGE)]
         with Latch(stream):
-            fill(virtual.buffer(3 * HUGE), 1, stream)
-            fill(virtual.buffer(2 * 4096, HUGE - 4096), 2, stream)
+            fill_async(virtual.buffer(3 * HUGE), 1, stream)
+            fill_async(virtual.buffer(2 * 4096, HUGE - 4096), 2, stream)
         stream.synchronize()
         assert content(virtual.buffer(3 * HUGE)) == [1, 2, 1]
         assert [content(it) for it in pieces] == [[1, 2], [2, 1]]
@@ -131,7 +142,7 @@ def test_another_device_is_allowed(device: Device, lib: Any, ffi: Any) -> None:
         mapped.allow(Device(1))
         assert may_access()
     with Device(1), Stream() as stream:
-        fill(mapped, 3, stream)
+        fill_async(mapped, 3, stream)
         stream.synchronize()
     assert content(mapped) == [3]
     with pytest.raises(InvalidArgument, match="device 99"):
@@ -270,7 +281,7 @@ def test_work_keeps_what_it_uses_mapped(device: Device, stream: Stream) -> None:
     mapped = VirtualMemory(HUGE).map(PhysicalMemory(HUGE, device))
     free, host = device.memory_info.free, np.zeros(HUGE, np.uint8)
     with Latch(stream):
-        fill(mapped, 4, stream)
+        fill_async(mapped, 4, stream)
         del mapped
         gc.collect()
         assert device.memory_info.free == free
