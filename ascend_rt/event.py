@@ -6,10 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _failures, _lifecycle, _timeout, _waiting
+from ascend_rt import _failures, _lifecycle, _waiting
 from ascend_rt._driver import call, check, check_address, failure, ffi, lib
 from ascend_rt._in_flight import release
 from ascend_rt._resource import Resource
+from ascend_rt._timeout import FOR_EVER, milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -264,7 +265,11 @@ class Event(Resource):
             check(-status, "aclrtQueryEventStatus")
         if status != _COMPLETE:
             return False
-        self._after_completion(before, "aclrtQueryEventStatus")
+        work = self._work
+        if before is not None or (
+            work is not None and (_failures.must_ask or work.seen != lib.ascend_rt_failed_task_count())
+        ):
+            self._after_completion(before, "aclrtQueryEventStatus")
         return True
 
     def synchronize(self, timeout: float | None = None) -> None:
@@ -290,7 +295,7 @@ class Event(Resource):
         ``aclrtSynchronizeEvent``, ``aclrtSynchronizeEventWithTimeout``; blocking, without the GIL; needs no context.
         """
         before = self._before
-        limit = _timeout.FOR_EVER if timeout is None else _timeout.milliseconds(timeout)
+        limit = FOR_EVER if timeout is None else milliseconds(timeout)
         code = lib.ascend_rt_synchronize_event(self._handle, limit)
         if code:
             name, message = _waiting.limited("aclrtSynchronizeEvent", limit), None
@@ -298,7 +303,11 @@ class Event(Resource):
                 code, message = _waiting.wait(name, limit, self._handle)
             if code:
                 raise failure(code, name, message=message)
-        self._after_completion(before, "aclrtSynchronizeEvent")
+        work = self._work
+        if before is not None or (
+            work is not None and (_failures.must_ask or work.seen != lib.ascend_rt_failed_task_count())
+        ):
+            self._after_completion(before, "aclrtSynchronizeEvent")
 
     async def done(self) -> None:
         """Wait for the newest record as :meth:`synchronize` does, without blocking the event loop of asyncio.
@@ -326,9 +335,8 @@ class Event(Resource):
         """Release what was submitted before the record, and raise what has failed there."""
         if before is not None and before is self._before:  # else another thread has recorded the event meanwhile
             release(before)
-        work = self._work
-        if work is not None and (_failures.must_ask or work.seen != lib.ascend_rt_failed_task_count()):
-            work.check(function)
+        if self._work is not None:
+            self._work.check(function)
 
     def elapsed_time(self, end: Event) -> float:
         """Return the time from this event's record to the record of another, in milliseconds.

@@ -11,10 +11,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _failures, _lifecycle, _timeout, _waiting, allocator, callback
+from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
 from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, usable
 from ascend_rt._in_flight import InFlight, release
 from ascend_rt._resource import Resource
+from ascend_rt._timeout import FOR_EVER, milliseconds, whole_seconds
 from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none, home, switched
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError, AclWarning, RuntimeClosed
@@ -246,7 +247,7 @@ class Stream(Resource):
             if code:
                 check(code, "aclrtStreamWaitEvent")
         else:
-            code = lib.aclrtStreamWaitEventWithTimeout(self._handle, other._handle, _timeout.whole_seconds(timeout))
+            code = lib.aclrtStreamWaitEventWithTimeout(self._handle, other._handle, whole_seconds(timeout))
             check(code, "aclrtStreamWaitEventWithTimeout")
         if before is not None and before is other._before:  # else another thread has recorded the event meanwhile
             self._in_flight.keep(before)
@@ -319,7 +320,7 @@ class Stream(Resource):
         -----
         ``aclrtSynchronizeStream``, ``aclrtSynchronizeStreamWithTimeout``; blocking, without the GIL.
         """
-        limit = _timeout.FOR_EVER if timeout is None else _timeout.milliseconds(timeout)
+        limit = FOR_EVER if timeout is None else milliseconds(timeout)
         ended = self._in_flight.end_batch()
         try:
             code = lib.ascend_rt_synchronize_stream(self._handle, limit)
@@ -348,7 +349,7 @@ class Stream(Resource):
         if lib.ascend_rt_stream_status(self._handle) == _PENDING:
             code, message = await _waiting.wait_async("aclrtSynchronizeStream", self._handle)
         else:
-            code = lib.ascend_rt_synchronize_stream(self._handle, _timeout.FOR_EVER)
+            code = lib.ascend_rt_synchronize_stream(self._handle, FOR_EVER)
         error = self._failure_of(self._handle, code, "aclrtSynchronizeStream", message)
         if error is not None:
             raise error
@@ -523,10 +524,10 @@ class Stream(Resource):
         """
         if self._home.era.is_over or lib.ascend_rt_captured_graph(handle):
             return None
-        code = self._in_its_context(lib.ascend_rt_synchronize_stream, handle, _timeout.FOR_EVER)
+        code = self._in_its_context(lib.ascend_rt_synchronize_stream, handle, FOR_EVER)
         if code > 0 and code == self._in_flight.work.told and code == lib.aclrtSynchronizeStream(handle):
             return None  # it stays: the stream is in STOP mode, and has told it
-        error = self._failure(handle, code, _timeout.FOR_EVER)
+        error = self._failure(handle, code, FOR_EVER)
         is_told = error is not None and _failures.is_of_a_task(error)
         return error if is_told else _failures.untold.pop(address(handle), None)
 
