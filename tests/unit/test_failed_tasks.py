@@ -155,7 +155,7 @@ def test_a_report_that_an_interrupt_has_replaced_is_told(
     if _failures.must_ask:
         pytest.skip("without a callback only the report tells")
 
-    def interrupt(stream: Any) -> None:
+    def interrupt(stream: Any, *limit: int) -> None:
         lib.aclrtSynchronizeStream(stream)  # which reports the failure
         signal.raise_signal(signal.SIGINT)
 
