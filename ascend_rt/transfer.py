@@ -268,7 +268,7 @@ def copy_batch(transfers: Iterable[tuple[Operand, Operand]]) -> None:
     Raises
     ------
     InvalidArgument
-        A copy was refused; the text has its number, counted from 0. Nothing was copied.
+        A copy was refused; the text has its number, counted from 0.
 
     Notes
     -----
