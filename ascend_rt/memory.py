@@ -545,12 +545,13 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
         if owner is None:
             self.__class__ = PageableArray  # type: ignore[assignment]
 
-    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool | None = None) -> Any:
         """Results of arithmetic are ordinary arrays, except those that are written to pinned memory."""
         if array is self:
             return self
         plain = np.asarray(array)
-        return plain[()] if return_scalar else plain
+        is_scalar = plain.ndim == 0 if return_scalar is None else return_scalar  # which numpy 1 does not tell
+        return plain[()] if is_scalar else plain
 
 
 def _numbers(array: HostMemory) -> NDArray[Any]:

@@ -47,7 +47,8 @@ _KINDS = {
 }
 
 _DESCRIPTOR_ALIGNMENT = 64  # bytes; checked by the runtime
-_FILLS = {1: "aclrtMemset", 4: "aclrtMemsetD32"}  # by the size of an item
+# Item size -> at once, in the order of a stream.
+_FILLS = {1: ("aclrtMemset", "aclrtMemsetAsync"), 4: ("aclrtMemsetD32", "aclrtMemsetD32Async")}
 
 
 def _span(operand: Operand, writable: bool) -> tuple[Any, int, bool]:
@@ -268,7 +269,7 @@ def copy_batch(transfers: Iterable[tuple[Operand, Operand]]) -> None:
     Raises
     ------
     InvalidArgument
-        A copy was refused; the text has its number, counted from 0. Nothing was copied.
+        A copy was refused; the text has its number, counted from 0.
 
     Notes
     -----
@@ -488,7 +489,7 @@ def fill(dst: Buffer, value: int, *, itemsize: int = 1) -> None:
     [258, 4294967295]
     """
     arguments = _filling(dst, value, itemsize)
-    call(_FILLS[itemsize], *arguments)
+    call(_FILLS[itemsize][0], *arguments)
 
 
 def fill_async(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int = 1) -> None:
@@ -511,7 +512,7 @@ def fill_async(dst: Buffer, value: int, stream: Stream | None = None, *, itemsiz
     """
     arguments = _filling(dst, value, itemsize)
     stream = given_or_current(stream)
-    call(_FILLS[itemsize] + "Async", *arguments, stream._handle)
+    call(_FILLS[itemsize][1], *arguments, stream._handle)
     stream._in_flight.keep(dst)
 
 
