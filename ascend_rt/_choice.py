@@ -49,7 +49,7 @@ def choose(asked: str | None, loaded_path: LoadedPath) -> Choice:
 
 
 def _simulator(reason: str, attempts: tuple[Attempt, ...] = ()) -> Choice:
-    return Choice("sim", (str(sim.library_path()),), reason, attempts)
+    return Choice("sim", (sim.find(),), reason, attempts)
 
 
 def _search(loaded_path: LoadedPath, *, or_simulator: bool) -> Choice:

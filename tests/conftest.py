@@ -33,6 +33,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # In the environment too: programs that tests start have the same library under test.
     os.environ["ASCEND_RT_BACKEND"] = config.getoption("--backend")
+    # Nor does numpy start threads for linear algebra in each of them: half of what its import costs.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
     config.addinivalue_line("markers", "simulator(reason): skip the test if the library under test is the vendor's")
     config.addinivalue_line("markers", "full: one more combination of what other tests cover; run with --full")
 
@@ -42,6 +44,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("full")]
         items[:] = [item for item in items if not item.get_closest_marker("full")]
         config.hook.pytest_deselected(items=left_out)
+
+
+def pytest_collection_finish() -> None:
+    # What was collected lives until the end: the garbage collections of tests do not look through it each time.
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -3,8 +3,21 @@
 
 from __future__ import annotations
 
-from importlib import resources
-from pathlib import Path
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def find() -> str:
+    """Return what `library_path` does, without what its import takes: every process begins with it."""
+    beside = os.path.join(os.path.dirname(__file__), "lib", "libascendcl.so")
+    if os.path.exists(beside):
+        return beside
+    from importlib import resources  # knows the build directory of an editable install
+
+    return str(resources.files(__name__) / "lib" / "libascendcl.so")
 
 
 def library_path() -> Path:
@@ -15,7 +28,9 @@ def library_path() -> Path:
     Path
         The library inside the installed package, or inside the build directory of an editable install.
     """
-    return Path(str(resources.files(__name__) / "lib" / "libascendcl.so"))
+    from pathlib import Path
+
+    return Path(find())
 
 
 def library_directory() -> Path:

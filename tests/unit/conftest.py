@@ -107,7 +107,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
     """Return an environment in which nothing leads to an installation of CANN."""
     home = tmp_path / "home"
     home.mkdir()
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "VIRTUAL_ENV") if name in os.environ}
+    names = ("PATH", "LANG", "VIRTUAL_ENV", "OPENBLAS_NUM_THREADS")
+    kept = {name: os.environ[name] for name in names if name in os.environ}
     return kept | {"HOME": str(home)}
 
 

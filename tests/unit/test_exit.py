@@ -28,7 +28,7 @@ stream, never = Stream(), Event(manual_reset=True)
 """
 
 # For scripts in which a call does not return; long enough for those that do, on a busy machine.
-SHORT_CALLS = "_lifecycle._CALL_MS = 3000\n"
+SHORT_CALLS = "_lifecycle._CALL_MS = 1000\n"
 
 PENDING = {
     "a stream": "stream.wait(never)",
@@ -277,7 +277,8 @@ WATCHED = (
 
 VENDOR = """
 from ascend_rt import Device, Stream, _lifecycle
-_lifecycle._CALL_MS = 3000
+_lifecycle._WORK_MS = 100
+_lifecycle._CALL_MS = 1000
 Device(1).set_current()
 Device(1).set_current()
 stream = Stream()

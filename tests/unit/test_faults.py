@@ -106,6 +106,7 @@ other = Stream()
 other.wait(event)
 print(event.is_done, stream.is_done, other.is_done, code_of(stream.synchronize, timeout=0.02))
 stream.abort()
+other.abort()  # or the end of the program waits for it
 sim.delay_tasks(0.001)
 event = stream.record()
 event.synchronize()
