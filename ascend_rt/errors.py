@@ -157,6 +157,10 @@ class ClosedError(AscendError, ValueError):
     """An object was used after its ``close()``."""
 
 
+class WrongState(AscendError, RuntimeError):
+    """What is asked for is possible, but not now, or not here; the text tells when it is."""
+
+
 class LibraryError(AscendError, ImportError):
     """No usable library was found; the text lists every place that was tried and what was wrong there.
 
