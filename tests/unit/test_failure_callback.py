@@ -57,6 +57,15 @@ def listeners() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "ascend_rt.on_task_failed"]
 
 
+@pytest.fixture(autouse=True)
+def no_thread_is_left() -> Iterator[None]:
+    """Wait for the threads that the test's subscriptions had."""
+    yield
+    for thread in listeners():
+        thread.join(IN_TIME)
+    assert listeners() == []
+
+
 def test_a_function_is_told_though_nobody_synchronizes(fail: Any, stream: Stream, device: Device) -> None:
     told: Queue[FailedTask] = Queue()
     with on_task_failed(told.put):
