@@ -203,7 +203,7 @@ class Timeout(AclError, TimeoutError):
     >>> from ascend_rt.testing import Latch
     >>> with Latch(stream):
     ...     try:
-    ...         stream.synchronize(timeout_ms=10)
+    ...         stream.synchronize(timeout=0.01)
     ...     except TimeoutError as error:
     ...         error.name
     'ACL_ERROR_RT_STREAM_SYNC_TIMEOUT'

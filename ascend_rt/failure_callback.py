@@ -154,10 +154,10 @@ def on_task_failed(function: Callable[[FailedTask], object]) -> Subscription:
     return subscription
 
 
-def end(timeout_s: float) -> bool:
+def end(timeout: float) -> bool:
     """Let functions hear what has failed so far, and no more; return whether all calls have returned in time."""
     listener = _listener
-    return listener is None or listener.end(timeout_s)
+    return listener is None or listener.end(timeout)
 
 
 class _Listener:
@@ -172,9 +172,9 @@ class _Listener:
     def start(self) -> None:
         self._thread.start()
 
-    def end(self, timeout_s: float = 0) -> bool:
+    def end(self, timeout: float = 0) -> bool:
         lib.ascend_rt_end_listening(self._end)
-        self._thread.join(timeout_s)
+        self._thread.join(timeout)
         return not self._thread.is_alive()
 
     def _listen(self) -> None:
