@@ -44,8 +44,10 @@ from ascend_rt.errors import (  # noqa: E402
     StreamAborted,
     TaskFailed,
     Timeout,
+    WrongState,
 )
 from ascend_rt.event import Event, EventOptions  # noqa: E402
+from ascend_rt.failure_callback import Subscription, on_task_failed  # noqa: E402
 from ascend_rt.graph import Graph, GraphTask  # noqa: E402
 from ascend_rt.ipc_memory import ImportedBuffer, IpcMemory  # noqa: E402
 from ascend_rt.kernel import Binary, Kernel  # noqa: E402
@@ -121,10 +123,12 @@ __all__ = [
     "Stream",
     "StreamAborted",
     "StreamOptions",
+    "Subscription",
     "TaskFailed",
     "Timeout",
     "Version",
     "VirtualMemory",
+    "WrongState",
     "__version__",
     "cmo",
     "cmo_barrier",
@@ -142,6 +146,7 @@ __all__ = [
     "install_acl",
     "lib",
     "library",
+    "on_task_failed",
     "pointer_attributes",
     "supports",
     "use",

@@ -11,9 +11,8 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from ascend_rt import __version__
+from ascend_rt import __version__, _driver
 from ascend_rt._acl_finder import CHOICES
-from ascend_rt._driver import use
 from ascend_rt.backends import BACKENDS
 from ascend_rt.errors import AclError, LibraryError
 
@@ -224,8 +223,9 @@ def _main(arguments: Sequence[str]) -> int:
         parser.error("run: name a script, or -m and a module")
     # A path may have bytes that are no text in this locale; what is printed for people shows them escaped.
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    _driver.warn_of_simulator = False  # each command tells which library it uses, and why
     if parsed.backend:
-        use(parsed.backend)
+        _driver.use(parsed.backend)
     return int(parsed.run(parsed))
 
 

@@ -76,14 +76,16 @@ def install_acl(which: str = "auto") -> None:
     ------
     ValueError
         The argument is neither.
-    RuntimeError
+    WrongState
         The vendor's has been imported already, and ours is asked for.
     """
     if which not in ("auto", "ours"):
         raise ValueError(f"install_acl() takes 'auto' or 'ours', not {which!r}")
     loaded = sys.modules.get("acl")
     if which == "ours" and loaded is not None and loaded is not sys.modules.get("ascend_rt.pyacl"):
-        raise RuntimeError(f"{getattr(loaded, '__file__', loaded)} has been imported as acl already")
+        from ascend_rt.errors import WrongState
+
+        raise WrongState(f"{getattr(loaded, '__file__', loaded)} has been imported as acl already")
     sys.meta_path[:] = [Finder(which), *(finder for finder in sys.meta_path if not isinstance(finder, Finder))]
 
 

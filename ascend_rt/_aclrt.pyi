@@ -1091,6 +1091,10 @@ class Lib:
         """uint64_t ascend_rt_failed_task_count(void)."""
     def ascend_rt_find_failed_task(self, above: int, device: int, stream: int, found: Any, /) -> int:
         """int ascend_rt_find_failed_task(uint64_t above, uint32_t device, uint32_t stream, ascend_rt_failed_task *found)."""
+    def ascend_rt_await_failed_task(self, above: int, end: Any, found: Any, /) -> int:
+        """int ascend_rt_await_failed_task(uint64_t above, const uint64_t *end, ascend_rt_failed_task *found)."""
+    def ascend_rt_end_listening(self, end: Any, /) -> None:
+        """void ascend_rt_end_listening(uint64_t *end)."""
     def ascend_rt_prepare_waits(self, main_thread: int, is_simulated: int, /) -> None:
         """void ascend_rt_prepare_waits(uint64_t main_thread, bool is_simulated)."""
     def ascend_rt_synchronize_device(self, timeout_ms: int, /) -> int:

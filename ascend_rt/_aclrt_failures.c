@@ -9,7 +9,8 @@
 enum { KEPT = 256 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static ascend_rt_failed_task newest[KEPT]; /* number n is at n % KEPT */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* count, or where a listener ends */
+static ascend_rt_failed_task newest[KEPT];                /* number n is at n % KEPT */
 static atomic_uint_fast64_t count;
 
 static void name_kernel(const aclrtExceptionInfo *info, char *name, size_t size) {
@@ -34,6 +35,7 @@ static void note_failed_task(aclrtExceptionInfo *info) {
     task.number = count + 1;
     newest[task.number % KEPT] = task;
     count = task.number;
+    pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -57,4 +59,25 @@ int ascend_rt_find_failed_task(uint64_t above, uint32_t device, uint32_t stream,
     }
     pthread_mutex_unlock(&mutex);
     return is_found;
+}
+
+int ascend_rt_await_failed_task(uint64_t above, const uint64_t *end, ascend_rt_failed_task *found) {
+    pthread_mutex_lock(&mutex);
+    while (above == count && above < *end) {
+        pthread_cond_wait(&changed, &mutex);
+    }
+    const bool is_found = above < *end;
+    if (is_found) {
+        const uint64_t oldest = count > KEPT ? count - KEPT + 1 : 1;
+        *found = newest[(above < oldest ? oldest : above + 1) % KEPT];
+    }
+    pthread_mutex_unlock(&mutex);
+    return is_found;
+}
+
+void ascend_rt_end_listening(uint64_t *end) {
+    pthread_mutex_lock(&mutex);
+    *end = count;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&mutex);
 }

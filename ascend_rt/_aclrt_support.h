@@ -99,6 +99,11 @@ uint64_t ascend_rt_failed_task_count(void);
 /* The newest one of a stream of a device with a number above that one; UINT32_MAX: any device, or any stream. Returns
  * whether there is one. */
 int ascend_rt_find_failed_task(uint64_t above, uint32_t device, uint32_t stream, ascend_rt_failed_task *found);
+/* For a thread that listens: waits until there is a failure with a number above that one, and finds the oldest that is
+ * still kept. Returns whether there is one up to the end: UINT64_MAX until ascend_rt_end_listening() sets it. */
+int ascend_rt_await_failed_task(uint64_t above, const uint64_t *end, ascend_rt_failed_task *found);
+/* Lets the listener with that end hear what has failed so far, and no more. */
+void ascend_rt_end_listening(uint64_t *end);
 
 /* Waits that Ctrl-C can end. Python handles signals in its main thread, between two instructions: there a wait that
  * would take long answers -1, for another thread to make the call. In other threads these are the C functions; a limit

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ascend_rt.backends import check_backend, sim
-from ascend_rt.errors import AclWarning, LibraryError
+from ascend_rt.errors import LibraryError
 
 if TYPE_CHECKING:
     from ascend_rt.backends.cann import Attempt
@@ -24,6 +23,7 @@ class Choice(NamedTuple):
     paths: tuple[str, ...]
     reason: str
     attempts: tuple[Attempt, ...] = ()
+    warning: str = ""  # for programs that have not said what they want
 
 
 def choose(asked: str | None, loaded_path: LoadedPath) -> Choice:
@@ -48,8 +48,8 @@ def choose(asked: str | None, loaded_path: LoadedPath) -> Choice:
     return _search(loaded_path, or_simulator=wanted == "auto")
 
 
-def _simulator(reason: str, attempts: tuple[Attempt, ...] = ()) -> Choice:
-    return Choice("sim", (sim.find(),), reason, attempts)
+def _simulator(reason: str, attempts: tuple[Attempt, ...] = (), warning: str = "") -> Choice:
+    return Choice("sim", (sim.find(),), reason, attempts, warning)
 
 
 def _search(loaded_path: LoadedPath, *, or_simulator: bool) -> Choice:
@@ -62,12 +62,9 @@ def _search(loaded_path: LoadedPath, *, or_simulator: bool) -> Choice:
         backend = "sim" if attempts[-1].outcome == "simulator" else "cann"
         return Choice(backend, found.paths, f"found by {found.source}", attempts)
     if or_simulator and not any(attempt.outcome == "refused" for attempt in attempts):
-        message = (
-            "no CANN installation was found, so the simulator is used; "
-            "say ASCEND_RT_BACKEND=sim to choose it, or =cann to be told what is missing"
-        )
-        warnings.warn(message, AclWarning, stacklevel=5)
-        return _simulator("no CANN installation was found", attempts)
+        reason = "no CANN installation was found"
+        advice = "say ASCEND_RT_BACKEND=sim to choose it, or =cann to be told what is missing"
+        return _simulator(reason, attempts, f"{reason}, so the simulator is used; {advice}")
     raise LibraryError(_explain(attempts, cann.WHERE_TO_LOOK), attempts)
 
 

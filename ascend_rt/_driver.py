@@ -11,13 +11,24 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterable
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ascend_rt import _aclrt
+from ascend_rt._log import log
 from ascend_rt.backends import check_backend
-from ascend_rt.errors import AclError, ForkedProcess, LibraryError, NotSupported, RuntimeClosed, error_for
+from ascend_rt.errors import (
+    AclError,
+    AclWarning,
+    ForkedProcess,
+    LibraryError,
+    NotSupported,
+    RuntimeClosed,
+    WrongState,
+    error_for,
+)
 
 # The search imports a good part of the standard library; only the first call into the runtime pays for it.
 if TYPE_CHECKING:
@@ -33,6 +44,8 @@ _lock = threading.RLock()
 _asked: str | None = None  # by use()
 _library: Library | None = None
 _is_usable = True
+warn_of_simulator = True
+"""Whether a program is warned that it gets the simulator without having asked; the command line says so itself."""
 _side_libraries: dict[str, str] = {}  # those that were tried -> what is wrong, or ""
 
 
@@ -101,14 +114,14 @@ def use(backend: str) -> None:
     ------
     ValueError
         The name is none of these.
-    RuntimeError
+    WrongState
         Another library is loaded already.
     """
     global _asked
     check_backend(backend, "use()")
     with _lock:
         if _library is not None and backend not in ("auto", _library.backend):
-            raise RuntimeError(f"{_library.path} is loaded already; choose {backend!r} before the first call")
+            raise WrongState(f"{_library.path} is loaded already; choose {backend!r} before the first call")
         _asked = backend
 
 
@@ -117,10 +130,11 @@ def library() -> Library:
     return load()
 
 
-def choice() -> tuple[str, str]:
-    """Return path and backend of the library that would be opened, without opening it."""
-    chosen = _choose()
-    return chosen.paths[0], chosen.backend
+def choice() -> Choice:
+    """Return which library would be opened, without opening it."""
+    from ascend_rt import _choice
+
+    return _choice.choose(_asked, _loaded_path)
 
 
 def supports(name: str) -> bool:
@@ -243,23 +257,23 @@ def call(function: str, *arguments: Any) -> None:
 def load() -> Library:
     """Choose and open the library once."""
     global _library
-    if _library is None:
-        with _lock:
-            if _library is None:
-                if not _is_usable:
-                    raise ForkedProcess("the runtime cannot be loaded: the process is ending, or was forked meanwhile")
-                _library = _open(_choose())
-                if _library.backend == "sim" and os.environ.get("ASCEND_RT_SIM_CHECK"):
-                    from ascend_rt import _call_site
+    if _library is not None:
+        return _library
+    with _lock:
+        if _library is not None:
+            return _library
+        if not _is_usable:
+            raise ForkedProcess("the runtime cannot be loaded: the process is ending, or was forked meanwhile")
+        chosen = choice()
+        _library = _open(chosen)
+        if _library.backend == "sim" and os.environ.get("ASCEND_RT_SIM_CHECK"):
+            from ascend_rt import _call_site
 
-                    _call_site.install()
+            _call_site.install()
+    log.info("the library is %s (%s): %s", ", ".join(_library.paths), _library.backend, _library.reason)
+    if chosen.warning and warn_of_simulator:
+        warnings.warn(chosen.warning, AclWarning, stacklevel=3)
     return _library
-
-
-def _choose() -> Choice:
-    from ascend_rt import _choice
-
-    return _choice.choose(_asked, _loaded_path)
 
 
 def _open(choice: Choice) -> Library:

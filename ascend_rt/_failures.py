@@ -23,18 +23,23 @@ _STREAM_COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
 must_ask = True
 """Whether the library tells no exception callback: then only the stream itself can be asked."""
 
-untold: dict[int, AclError] = {}
-"""Failures that the runtime has told, but no synchronization has raised yet: by the handle of the stream, or DEVICE."""
+refusal = ""
+"""Why it does not."""
 
-DEVICE = -1
+untold: dict[int, AclError] = {}
+"""Failures that the runtime has told, but no synchronization of the stream has raised yet: by the stream's handle."""
+
+untold_of_context: dict[int, AclError] = {}
+"""The same of synchronizations of a device, which are about the streams of a context: by its handle."""
 
 
 def listen() -> None:
     """Note the tasks that fail from now on, if the library tells."""
-    global must_ask
+    global must_ask, refusal
     try:
         call("aclrtExceptionInfoCallbackRegister", lib.ascend_rt_exception_entry)
-    except NotSupported:  # only newer releases have a list of callbacks; the single one is the program's
+    except NotSupported as error:  # only newer releases have a list of callbacks; the single one is the program's
+        refusal = error.message
         return
     must_ask = False
 
@@ -122,6 +127,11 @@ def newest(above: int, device: int, stream: int) -> FailedTask | None:
     found = ffi.new(_FAILED_TASK)
     if not lib.ascend_rt_find_failed_task(above, device, stream, found):
         return None
+    return task_of(found)
+
+
+def task_of(found: Any) -> FailedTask:
+    """Return a failed task that the list has in C."""
     kernel = ffi.string(found.kernel).decode(errors="replace")
     return FailedTask(found.task, found.stream, found.device, found.thread, found.code, kernel)
 

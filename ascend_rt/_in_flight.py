@@ -19,6 +19,7 @@ from weakref import WeakValueDictionary
 from ascend_rt import _captured, _failures
 from ascend_rt._driver import address, call, check, failure, lib
 from ascend_rt._failures import ANY, Work, is_of_a_task, newest
+from ascend_rt._log import log
 from ascend_rt.errors import AclError, OutOfMemory
 
 if TYPE_CHECKING:
@@ -171,9 +172,9 @@ def failure_of_all(code: int, function: str, message: str | None, device: int, c
     """Return what the synchronization of a device failed with; it has told the failures of the context's streams."""
     task = newest(0, device, ANY)
     of_this = task if task is not None and task.code == code else None
-    error = failure(code, function, of_this, message) if code else _failures.untold.get(_failures.DEVICE)
+    error = failure(code, function, of_this, message) if code else _failures.untold_of_context.get(address(context))
     if error is not None and is_of_a_task(error):
-        _failures.untold.pop(_failures.DEVICE, None)
+        _failures.untold_of_context.pop(address(context), None)
         for in_flight in _of_streams():
             if in_flight.context in (context, None):
                 in_flight.work = in_flight.work.next_after_all()
@@ -212,4 +213,5 @@ def allocate_memory(function: str, *arguments: Any) -> None:
     except OutOfMemory:
         if not drop_done():
             raise
+        log.debug("%s is called again: there was too little memory, and completed tasks have released some", function)
         call(function, *arguments)

@@ -3,7 +3,8 @@
 
 The end of the interpreter is one hook, :func:`_give_back`. It is bounded, and the same for every library:
 
-1. The callback gate is closed; callbacks that are inside have `_WORK_MS` to return.
+1. Functions that are told of failed tasks hear what has failed by then; they have `_WORK_MS`. The callback gate is
+   closed; callbacks that are inside have `_WORK_MS` to return.
 2. From here on every other call, of any thread, raises ``RuntimeClosed``, and finalizers do nothing.
 3. Each context that we have open, explicit or primary, has the rest of that time to finish its work. Then it is given
    back together with its streams. A context with work that is still pending is left as it is: nothing is aborted, and
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascend_rt import _failures
 from ascend_rt._driver import call, call_within, check, ffi, lib, refuse_calls, shutdown, supports, usable
+from ascend_rt._log import log
 from ascend_rt.errors import AclError, AclWarning
 
 if TYPE_CHECKING:
@@ -85,6 +87,7 @@ def initialize() -> None:
         _failures.listen()
         atexit.register(_give_back)
         _initialized = True
+    log.debug("aclInit: %s", "initialised" if _is_initialiser else "other code in the process had initialised")
 
 
 def era_of(device_id: int) -> Era:
@@ -105,6 +108,7 @@ def set_device(device_id: int) -> None:
     if code:
         check(code, "aclrtSetDevice")
     _count(device_id, _RESET)
+    log.debug("aclrtSetDevice: device %d", device_id)
 
 
 def reset_device(device_id: int) -> None:
@@ -119,7 +123,9 @@ def reset_surplus(device_id: int) -> None:
 
 def count_context(device_id: int) -> Era:
     """Count an explicit context, which keeps its device open even if it is not set; return the era of the device."""
-    return _count(device_id, _DESTROY)
+    era = _count(device_id, _DESTROY)
+    log.debug("aclrtCreateContext: device %d", device_id)
+    return era
 
 
 def destroy_context(device_id: int, handle: Any) -> None:
@@ -151,6 +157,7 @@ def _release(device_id: int, undo: str, argument: Any, *, unless_last: bool = Fa
             era.references[undo] += 1
         _resume(era)
         raise
+    log.debug("%s: device %d%s", undo, device_id, ", the last reference" if is_last else "")
     if is_last and _is_set(device_id):  # by other code in the process
         _resume(era)
 
@@ -193,17 +200,25 @@ def close_gate() -> int:
 
 
 def _give_back() -> None:
+    from ascend_rt import failure_callback
+
     if not usable():
         return
     end_of_work = monotonic() + _WORK_MS / 1000
     finalizer = _finalizer()
-    still_inside = close_gate()
-    refuse_calls()
-    problems = [f"{still_inside} callback(s) do not return"] if still_inside else []
+    problems = []
     try:
-        problems += [] if still_inside else _close_runtime(end_of_work, finalizer)
+        if not failure_callback.end(_WORK_MS / 1000):
+            problems.append("a function of on_task_failed does not return")
+        still_inside = close_gate()
+        refuse_calls()
+        if still_inside:
+            problems.append(f"{still_inside} callback(s) do not return")
+        else:
+            problems += _close_runtime(end_of_work, finalizer)
     finally:  # even if the user interrupts the wait
         shutdown()
+    log.debug("the runtime was given back%s", "".join(f"; but {problem}" for problem in problems))
     if problems:
         from ascend_rt import _in_flight
 

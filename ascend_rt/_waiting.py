@@ -82,8 +82,12 @@ class _Wait:
 
     def _keep_failure(self) -> None:
         error = error_for(self.code, self._function, self.message) if self.code else None
-        if error is not None and _failures.is_of_a_task(error):
-            _failures.untold[address(self._object[0]) if self._object else _failures.DEVICE] = error
+        if error is None or not _failures.is_of_a_task(error):
+            return
+        if self._object:
+            _failures.untold[address(self._object[0])] = error
+        else:
+            _failures.untold_of_context[address(self._context[0])] = error
 
 
 def limited(function: str, limit: int) -> str:

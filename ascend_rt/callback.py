@@ -10,6 +10,19 @@ The path of a call into Python and back:
 4. The gate enters Python, unless the interpreter is about to end; then the call is dropped.
 5. :func:`_run` takes the call out of the table, if it is there, and runs it. An exception has no caller to be raised
    in: it is passed to :data:`on_error` if that is set, and to ``sys.unraisablehook``; the stream goes on.
+
+Examples
+--------
+>>> import sys
+>>> from ascend_rt import callback
+>>> failures = []
+>>> callback.on_error = lambda error, function: failures.append(error)
+>>> sys.unraisablehook = lambda unraisable: None  # which would print it
+>>> stream.launch_host_func(lambda: 1 / 0)
+>>> stream.synchronize()
+>>> failures
+[ZeroDivisionError('division by zero')]
+>>> callback.on_error, sys.unraisablehook = None, sys.__unraisablehook__
 """
 
 from __future__ import annotations
@@ -22,7 +35,10 @@ from ascend_rt import _captured
 from ascend_rt._driver import address, check, ffi, lib
 
 on_error: Callable[[BaseException, Callable[..., object]], object] | None = None
-"""Called with the exception and the function whenever a Python function in a stream fails; None is no hook."""
+"""Called with the exception and the function whenever a Python function fails that has no caller; None is no hook.
+
+Those are functions in a stream and of :func:`ascend_rt.on_task_failed`, kernels in Python, and allocators.
+"""
 
 _here = threading.local()
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _lifecycle
+from ascend_rt import _failures, _lifecycle
 from ascend_rt._driver import address, call, check, check_address, ffi, lib
 from ascend_rt._lifecycle import Home
 from ascend_rt._resource import Resource
@@ -64,6 +64,7 @@ class Context(Resource):
         out = ffi.new("aclrtContext *")
         previous = current_handle_or_none()
         call("aclrtCreateContext", out, device_id)
+        _failures.untold_of_context.pop(address(out[0]), None)  # of an older context that had this handle
         self._own(out[0], Home(_lifecycle.count_context(device_id)))
         _explicit[address(out[0])] = self
         restore(previous)  # the C function has made the new one current

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ascend_rt import _terminal
 from ascend_rt._driver import library, providers
 from ascend_rt._functions import FUNCTIONS, PRODUCTS
-from ascend_rt.backends import sim
+from ascend_rt.backends import IN_WORDS, sim
 
 # The columns beside those of the products, their heads where they must fit a terminal, and what they mean.
 _MEANINGS = {
@@ -113,6 +113,7 @@ def _print_text(table: Sequence[Row]) -> None:
     for column, short in _SHORT.items():
         print(f"{short:>6}: {_MEANINGS[column]}")
     print("The products: those that functions are documented for.")
+    print(f"The library in use: {IN_WORDS[library().backend]}, {library().reason}.")
 
 
 def as_markdown(table: Sequence[Row]) -> str:

@@ -18,7 +18,6 @@ import os
 import statistics
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
@@ -28,8 +27,9 @@ import numpy as np
 
 from ascend_rt import timeline
 from ascend_rt._driver import library
+from ascend_rt.backends import IN_WORDS
 from ascend_rt.device import Device
-from ascend_rt.errors import AclError, AclWarning, TaskFailed, Timeout
+from ascend_rt.errors import AclError, TaskFailed, Timeout
 from ascend_rt.event import Event
 from ascend_rt.memory import Buffer, PinnedBuffer
 from ascend_rt.stream import Stream
@@ -207,7 +207,7 @@ def run(path: str | None, *, as_json: bool = False, chunk_bytes: int = 4 << 20, 
     size = _DEFAULT_BYTES if path is None else _size_of(path)
     chunk_bytes = min(chunk_bytes, size)
     device = Device(0)
-    with _without_warning(), device, _open(path, size) as source:
+    with device, _open(path, size) as source:
         report = _describe(path, device)
         with _progress(size, quiet=as_json or size < _LONG or not sys.stderr.isatty()) as advance:
             chunks = _stream(source, chunk_bytes, report, advance)
@@ -236,15 +236,6 @@ def _size_of(path: str) -> int:
 
 def _open(path: str | None, size: int) -> io.RawIOBase:
     return _RandomBytes(size) if path is None else open(path, "rb", buffering=0)
-
-
-@contextmanager
-def _without_warning() -> Iterator[None]:
-    """Load the library without the warning that it is the simulator: the report begins with that."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AclWarning)
-        library()
-    yield
 
 
 def _describe(path: str | None, device: Device) -> Report:
@@ -363,10 +354,9 @@ def _progress(size: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
 
 def _as_text(report: Report, size: int, chunks: list[list[timeline.Span]]) -> str:
     rate = report.bytes / report.seconds / 1e6 if report.seconds else 0.0
-    backend = {"cann": "the vendor's library", "sim": "the simulator"}[report.backend]
     gain = report.seconds_per_gb_one_by_one / report.seconds_per_gb
     lines = [
-        f"library   {backend}: {report.library_path}",
+        f"library   {IN_WORDS[report.backend]}: {report.library_path}",
         f"          {report.reason}",
         f"device    {report.device}, {report.product}",
         f"sent      {report.file}",

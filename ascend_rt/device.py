@@ -370,7 +370,7 @@ class Device:
             code = lib.ascend_rt_synchronize_device(limit)
             if code == _waiting.WOULD_WAIT:
                 code, message = _waiting.wait(name, limit)
-            if code or _failures.untold:
+            if code or _failures.untold_of_context:
                 error = _in_flight.failure_of_all(code, name, message, self._id, context.current_handle())
                 if error is not None:
                     raise error

@@ -16,7 +16,16 @@ if TYPE_CHECKING:
 
 
 class AscendError(Exception):
-    """The base of every exception of this package but those for wrong arguments."""
+    """The base of every exception of this package but those for wrong arguments.
+
+    Examples
+    --------
+    >>> try:
+    ...     Device(99).set_current()
+    ... except AscendError as error:
+    ...     type(error).__name__
+    'InvalidArgument'
+    """
 
 
 class FailedTask(NamedTuple):
@@ -32,6 +41,11 @@ class FailedTask(NamedTuple):
         The ``aclError`` that it failed with.
     kernel : str
         The name of its function; "" for other tasks, and if the library does not tell.
+
+    Examples
+    --------
+    >>> print(FailedTask(task=7, stream=2, device=0, thread=4711, code=507015, kernel="add_custom"))
+    task 7 (kernel add_custom) of stream 2 on device 0, from thread 4711
     """
 
     task: int
@@ -70,6 +84,14 @@ class AclError(AscendError):
         What to do.
     task : FailedTask or None
         The task that failed before, and that the call reports; None if there is none, or the library does not tell.
+
+    Examples
+    --------
+    >>> try:
+    ...     Device(99).set_current()
+    ... except AclError as error:
+    ...     error.function, error.message
+    ('aclrtSetDevice', 'aclrtSetDevice: device 99 does not exist; there are 8')
     """
 
     def __init__(self, code: int, function: str, message: str = "", task: FailedTask | None = None) -> None:
@@ -94,43 +116,149 @@ class AclError(AscendError):
 
 
 class InvalidArgument(AclError, ValueError):
-    """An argument was refused."""
+    """An argument was refused.
+
+    Examples
+    --------
+    >>> try:
+    ...     Device(99).set_current()
+    ... except ValueError as error:
+    ...     error.code, error.name
+    (107001, 'ACL_ERROR_RT_INVALID_DEVICEID')
+    """
 
 
 class InvalidHandle(AclError, ValueError):
-    """A handle is destroyed, foreign, or of another type."""
+    """A handle is destroyed, foreign, or of another type.
+
+    Examples
+    --------
+    >>> try:
+    ...     Stream.from_handle(12345).synchronize()
+    ... except InvalidHandle as error:
+    ...     error.code
+    107017
+    """
 
 
 class NoContext(AclError, RuntimeError):
-    """The calling thread has no current context, or the object belongs to another one."""
+    """The calling thread has no current context, or the object belongs to another one.
+
+    Examples
+    --------
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with ThreadPoolExecutor() as threads:
+    ...     type(threads.submit(Stream).exception()).__name__
+    'NoContext'
+    """
 
 
 class NotSupported(AclError, NotImplementedError):
-    """The product, the library or the simulator does not support the call."""
+    """The product, the library or the simulator does not support the call.
+
+    Examples
+    --------
+    >>> try:
+    ...     Event().reset(stream)  # only an event with manual_reset=True closes again
+    ... except NotImplementedError as error:
+    ...     error.code
+    207000
+    """
 
 
 class OutOfMemory(AclError, MemoryError):
-    """Memory of the device or the host is exhausted."""
+    """Memory of the device or the host is exhausted.
+
+    Examples
+    --------
+    >>> try:
+    ...     Buffer(1 << 50)
+    ... except MemoryError as error:
+    ...     error.code
+    207001
+    """
 
 
 class ResourceExhausted(AclError, RuntimeError):
-    """All streams, events or other objects of a device are in use."""
+    """All streams, events or other objects of a device are in use.
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> sim.limit("streams", 1)
+    >>> try:
+    ...     Stream(), Stream()
+    ... except ResourceExhausted as error:
+    ...     error.code
+    207005
+    >>> sim.limit("streams", None)
+    """
 
 
 class Timeout(AclError, TimeoutError):
-    """Something was not done in time."""
+    """Something was not done in time.
+
+    Examples
+    --------
+    >>> from ascend_rt.testing import Latch
+    >>> with Latch(stream):
+    ...     try:
+    ...         stream.synchronize(timeout=0.01)
+    ...     except TimeoutError as error:
+    ...         error.name
+    'ACL_ERROR_RT_STREAM_SYNC_TIMEOUT'
+    """
 
 
 class StreamAborted(AclError, RuntimeError):
-    """The stream or its device was aborted."""
+    """The stream or its device was aborted.
+
+    Examples
+    --------
+    >>> from ascend_rt.testing import Latch
+    >>> with Latch(stream):
+    ...     event = stream.record()
+    ...     stream.abort()
+    >>> try:
+    ...     event.synchronize()
+    ... except StreamAborted as error:
+    ...     error.code
+    107023
+    """
 
 
 class TaskFailed(AclError, RuntimeError):
-    """A task of a stream failed on the device; ``task`` tells which one, if the library does."""
+    """A task of a stream failed on the device; ``task`` tells which one, if the library does.
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> sim.fail_task(507015, stream)
+    >>> event = stream.record()
+    >>> try:
+    ...     stream.synchronize()
+    ... except TaskFailed as error:
+    ...     error.code, error.task.stream == stream.id
+    (507015, True)
+    """
 
 
 class DeviceLost(AclError, RuntimeError):
-    """The device does not answer any more."""
+    """The device does not answer any more.
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> Device(1).set_current()
+    >>> sim.lose_device(1)
+    >>> try:
+    ...     Stream()
+    ... except DeviceLost as error:
+    ...     error.code
+    507010
+    >>> Device(1).reset()  # which ends the loss
+    >>> Device(0).set_current()
+    """
 
 
 class CaptureError(AclError, RuntimeError):
@@ -140,6 +268,17 @@ class CaptureError(AclError, RuntimeError):
     ----------
     failures : tuple of CaptureFailure
         The calls that failed meanwhile, with their places in the program; the first may have broken the capture.
+
+    Examples
+    --------
+    >>> other = Stream()
+    >>> try:
+    ...     with stream.capture():
+    ...         other.wait(stream)
+    ...         event = other.record()  # and stream does not wait for it
+    ... except CaptureError as error:
+    ...     error.name
+    'ACL_ERROR_RT_STREAM_UNJOINED'
     """
 
     def __init__(
@@ -154,7 +293,31 @@ class CaptureError(AclError, RuntimeError):
 
 
 class ClosedError(AscendError, ValueError):
-    """An object was used after its ``close()``."""
+    """An object was used after its ``close()``.
+
+    Examples
+    --------
+    >>> closed = Stream()
+    >>> closed.close()
+    >>> try:
+    ...     closed.synchronize()
+    ... except ClosedError as error:
+    ...     print(error)
+    this stream is closed
+    """
+
+
+class WrongState(AscendError, RuntimeError):
+    """What is asked for is possible, but not now, or not here; the text tells when it is.
+
+    Examples
+    --------
+    >>> try:
+    ...     use("cann")
+    ... except WrongState as error:
+    ...     print(str(error).partition("; ")[2])
+    choose 'cann' before the first call
+    """
 
 
 class LibraryError(AscendError, ImportError):
@@ -164,6 +327,15 @@ class LibraryError(AscendError, ImportError):
     ----------
     attempts : tuple of Attempt
         The same places as data.
+
+    Examples
+    --------
+    >>> import os, subprocess, sys
+    >>> nowhere = {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": "/nowhere/libascendcl.so"}
+    >>> program = [sys.executable, "-c", "import ascend_rt; ascend_rt.library()"]
+    >>> ended = subprocess.run(program, env={**os.environ, **nowhere}, capture_output=True, text=True)
+    >>> "LibraryError: no library of CANN can be used; tried:" in ended.stderr
+    True
     """
 
     def __init__(self, message: str, attempts: tuple[Attempt, ...] = ()) -> None:
@@ -172,15 +344,51 @@ class LibraryError(AscendError, ImportError):
 
 
 class RuntimeClosed(AscendError, RuntimeError):
-    """The interpreter is about to end and the runtime was given back: no C function can be called any more."""
+    """The interpreter is about to end and the runtime was given back: no C function can be called any more.
+
+    Examples
+    --------
+    >>> import subprocess, sys
+    >>> program = "import atexit; from ascend_rt import Device; atexit.register(Device.count); Device.count()"
+    >>> ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    >>> "RuntimeClosed: aclrtGetDeviceCount: the interpreter is about to end" in ended.stderr
+    True
+    """
 
 
 class ForkedProcess(AscendError, RuntimeError):
-    """The process was forked after the runtime had been used in its parent."""
+    """The process was forked after the runtime had been used in its parent.
+
+    Examples
+    --------
+    >>> import os
+    >>> child = os.fork()
+    >>> if child == 0:
+    ...     try:
+    ...         Stream()
+    ...     except ForkedProcess:
+    ...         os._exit(42)
+    >>> os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    42
+    """
 
 
 class AclWarning(RuntimeWarning):
-    """Something went wrong, or was chosen, where nothing can be raised."""
+    """Something went wrong, or was chosen, where nothing can be raised.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from ascend_rt import sim
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     discarded = Stream()
+    ...     sim.fail_task(507015, discarded)
+    ...     event = discarded.record()
+    ...     del discarded
+    >>> [warning.category.__name__ for warning in caught if "507015" in str(warning.message)]
+    ['AclWarning']
+    """
 
 
 _CLASSES: dict[type[AclError], tuple[int, ...]] = {

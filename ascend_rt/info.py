@@ -15,6 +15,7 @@ from typing import Any
 from ascend_rt import __version__, _acl_finder
 from ascend_rt._driver import library, providers, supports
 from ascend_rt._functions import FUNCTIONS
+from ascend_rt.backends import IN_WORDS
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError, LibraryError
 from ascend_rt.versions import version
@@ -95,7 +96,7 @@ def facts(info: dict[str, Any], *, verbose: bool) -> Iterator[tuple[str, str]]:
 
 
 def _of_library(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "library", {"cann": "the vendor's library", "sim": "the simulator"}[info["backend"]]
+    yield "library", IN_WORDS[info["backend"]]
     yield "why", info["reason"]
     yield from ((label, info[key]) for label, key in _LABELS if info[key])
     yield "devices", str(len(info["devices"]))

@@ -31,7 +31,10 @@ def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
     dynamic loader. ``import acl`` is decided when the program does it, by a finder that Python's ``site`` module
     installs when it starts, there and in the processes that the program starts.
     """
-    path, backend = _driver.choice()
+    chosen = _driver.choice()
+    path, backend = chosen.paths[0], chosen.backend
+    if chosen.warning:
+        print(f"ascend-rt run: {chosen.reason}, so the program runs on the simulator", file=sys.stderr)
     environment = {**os.environ, "ASCEND_RT_BACKEND": backend, "ASCEND_RT_PYACL": pyacl or _acl_finder.asked()}
     # Not cleaned up as a loader's path is: an empty entry is the current directory to Python.
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, (_STARTUP, os.environ.get("PYTHONPATH"))))

@@ -351,6 +351,31 @@ def kernel(
     return register
 
 
+def device_object(*kernels: str) -> bytes:
+    """Return a binary for an NPU that has kernels of these names but no code, for :class:`Binary`.
+
+    With it a machine without the compiler runs kernels that are Python functions (:func:`kernel`).
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> @sim.kernel("double_custom", {"numbers": "float32[n]", "n": "uint32"})
+    ... def double_custom(block, numbers, n):
+    ...     numbers *= 2
+    >>> memory, numbers = Buffer(16), np.arange(4, dtype=np.float32)
+    >>> copy(memory, numbers)
+    >>> kernel = Binary(sim.device_object("double_custom")).kernel("double_custom", ["float32[]", "uint32"])
+    >>> kernel.launch(stream, 1, memory, 4)
+    >>> stream.synchronize()
+    >>> copy(numbers, memory)
+    >>> numbers
+    array([0., 2., 4., 6.], dtype=float32)
+    """
+    from ascend_rt._device_object import device_object as make
+
+    return make(kernels)
+
+
 def _view(pointer: int, dtype: Any, count: int, memory: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return an array of the memory at an address, which the runtime or the block of arguments must have."""
     nbytes = count * dtype.itemsize

@@ -18,7 +18,7 @@ from ascend_rt._resource import Resource
 from ascend_rt._timeout import FOR_EVER, milliseconds, whole_seconds
 from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none, home, switched
 from ascend_rt.device import Device
-from ascend_rt.errors import AclError, AclWarning, RuntimeClosed
+from ascend_rt.errors import AclError, AclWarning, RuntimeClosed, WrongState
 from ascend_rt.event import Event
 from ascend_rt.notify import Notify
 
@@ -487,7 +487,7 @@ class Stream(Resource):
 
         Raises
         ------
-        RuntimeError
+        WrongState
             A function that was launched on a stream wants to close one.
         TaskFailed
             A task of the stream has failed, and no synchronization has told it. The stream is closed.
@@ -495,7 +495,7 @@ class Stream(Resource):
             The stream could not be destroyed; it stays open and may be closed again.
         """
         if callback.is_inside() and not self.is_closed and self._owned:
-            raise RuntimeError("a function in a stream cannot close streams: it would wait for its own end")
+            raise WrongState("a function in a stream cannot close streams: it would wait for its own end")
         handle, failed = self._take_handle(), None
         if handle is None:
             return

@@ -6,6 +6,8 @@ import os
 # What a user may ask for; "auto" is the vendor's library where CANN is installed, and else the simulator.
 BACKENDS = ("auto", "cann", "sim")
 
+IN_WORDS = {"cann": "the vendor's library", "sim": "the simulator"}
+
 
 def check_backend(backend: str, source: str) -> None:
     """Raise ValueError if there is no such backend; ``source`` tells where the name comes from."""

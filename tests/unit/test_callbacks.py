@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ascend_rt import Context, Event, Stream, _lifecycle, callback, sim
-from ascend_rt.errors import AclError
+from ascend_rt.errors import AclError, WrongState
 from ascend_rt.testing import Latch
 
 
@@ -278,7 +278,7 @@ def test_a_function_cannot_close_its_own_stream(force: bool, stream: Stream, mon
     stream.launch_host_func(stream.close, force=force)
     stream.synchronize()
     assert not stream.is_closed
-    assert [type(error) for error in errors] == [RuntimeError]
+    assert [type(error) for error in errors] == [WrongState]
     errors.clear()
 
 

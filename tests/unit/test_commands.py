@@ -239,8 +239,8 @@ def test_tables_in_a_terminal(run, command: str) -> None:
 
 def test_tables_without_rich_are_plain_text(run) -> None:
     code = "import sys; sys.modules['rich'] = sys.modules['rich.console'] = None; "
-    code += "from ascend_rt.__main__ import main; main(['coverage', '--backend', 'sim'])"
-    assert run("-c", code, FORCE_COLOR="1").stdout == coverage(run)
+    code += "from ascend_rt.__main__ import main; main(['coverage'])"
+    assert run("-c", code, FORCE_COLOR="1", ASCEND_RT_BACKEND="sim").stdout == coverage(run)
 
 
 # --- coverage --------------------------------------------------------------------------------------------------------
@@ -353,7 +353,17 @@ def test_run_on_the_vendors_library(run, build, script: Path, tmp_path: Path) ->
 def test_run_says_once_that_it_took_the_simulator(run, script: Path) -> None:
     result = run("-m", "ascend_rt", "run", str(script))
     assert shown(result)[2] == "sim"
-    assert result.stderr.count("AclWarning") == 1
+    assert result.stderr == "ascend-rt run: no CANN installation was found, so the program runs on the simulator\n"
+
+
+@on_linux
+@pytest.mark.usefixtures("no_cann")
+@pytest.mark.parametrize("command", ["info", "coverage", "demo"])
+def test_commands_tell_in_their_output_that_they_took_the_simulator(run, command: str) -> None:
+    result = run("-m", "ascend_rt", command, *(["--chunk-mib", "1", __file__] if command == "demo" else []))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "the simulator" in result.stdout
+    assert "no CANN installation was found" in result.stdout
 
 
 @on_linux

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [
+    *(ROOT / path / "README.md" for path in (".", "benchmarks", "examples")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 
 def examples() -> Iterator[object]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,27 @@ PROGRAMS = {
         "the operator failed with 207001\n",
         f"wrong: TypeError: Wrong.allocate returned {bytearray(16)!r}, which is no Buffer; "
         "the operator failed with 207001\n",
+    ],
+    "faults_and_recovery.py --bytes 4096 --failures 3": [
+        "attempt 3: ACL_ERROR_RT_AICORE_EXCEPTION, task ",
+        "attempt 4: done\n",
+        "told of 3 failed tasks\n",
+        "closed after ACL_ERROR_RT_AICORE_EXCEPTION\n",
+        " bytes do not fit: ",
+        "took ",
+        "lost: ACL_ERROR_RT_LOST_HEARTBEAT\n",
+        "the device works again\n",
+    ],
+    "latency_plot.py --rounds 200 --text": ["p50", "p99.9", "record", "wait", "query", "\nrecord\n", " us | #"],
+    "pipeline.py --chunks 7 --numbers 1000": [
+        "7 chunks of 4000 bytes went through 3 streams\n",
+        "at the same time\n",
+        "every number is twice what was sent\n",
+    ],
+    "threads_and_devices.py --devices 3 --pieces 20 --bytes 4096": [
+        "device 0: ",
+        "device 2: ",
+        "20 pieces of 4096 bytes came back the same\n",
     ],
     "two_processes.py --chunks 9 --chunk-mib 1 --slots 2": [
         "9 chunks of 1 MiB have arrived as they were sent\n9 MiB in ",
@@ -52,5 +74,18 @@ def test_two_processes_of_which_one_fails(tmp_path: Path) -> None:
     assert done.stderr.endswith("the consumer has ended early\n")
 
 
+def test_the_chart_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    done = run("latency_plot.py --rounds 200 --plot chart.png", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "chart.png").stat().st_size > 0
+
+
 def test_every_example_is_in_the_table() -> None:
     assert {path.name for path in EXAMPLES.glob("*.py")} == {command.split()[0] for command in PROGRAMS}
+
+
+def test_the_readme_lists_every_example() -> None:
+    text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| \[([^\]]+)\]", text, re.MULTILINE))
+    assert listed == {path.name for path in EXAMPLES.iterdir() if path.suffix == ".py" or path.is_dir()}

@@ -27,6 +27,7 @@ from ascend_rt import (
     Stream,
     TaskFailed,
     Timeout,
+    WrongState,
     _failures,
     copy_async,
     sim,
@@ -386,5 +387,5 @@ def test_more_failures_than_are_kept(device: Device) -> None:
 
 
 def test_every_error_of_the_package_has_one_base() -> None:
-    for error in (AclError, ClosedError, ForkedProcess, LibraryError, RuntimeClosed):
+    for error in (AclError, ClosedError, ForkedProcess, LibraryError, RuntimeClosed, WrongState):
         assert issubclass(error, AscendError)

@@ -92,6 +92,31 @@ except TaskFailed as error:
     assert (done.stdout, done.stderr) == ("interrupted\n507015\n", "")
 
 
+@pytest.mark.simulator("needs a task that fails on demand")
+@pytest.mark.parametrize("wait", ["device.synchronize", WAITS["device with a limit"]])
+def test_a_failure_that_the_wait_for_a_device_takes_along_is_told_by_that_context(
+    interrupted: Interrupted, wait: str
+) -> None:
+    done = interrupted(f"""
+def told(wait):
+    try:
+        wait()
+    except TaskFailed as error:
+        return error.code
+sim.fail_task(507015, stream)
+stream.record()
+print(interrupted({wait}))
+gate.record(opener)
+while is_waiting():
+    time.sleep(0.001)  # until the call that was left behind has returned
+print(told(Device(1).synchronize))
+with Context(0):
+    print(told(device.synchronize))
+print(told({wait}), told(device.synchronize))
+""")
+    assert (done.stdout, done.stderr) == ("interrupted\nNone\nNone\n507015 None\n", "")
+
+
 def test_the_end_of_the_program_does_not_wait_for_what_was_left(interrupted: Interrupted) -> None:
     done = interrupted("interrupted(stream.synchronize)\ngate.record(opener)")
     assert (done.returncode, done.stderr) == (0, "")

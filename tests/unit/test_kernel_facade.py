@@ -362,3 +362,20 @@ def test_offsets_are_those_of_a_c_structure() -> None:
     assert told[:-1] == [getattr(structure, name).offset for name, _ in fields]
     assert told[-1] == ctypes.sizeof(structure)
     assert kernel.parameter("int8[3]").nbytes == 8
+
+
+def test_an_object_without_code_runs_python_functions(stream: Stream) -> None:
+    with (
+        sim.kernel("one", {"out": "uint32[4]"})(lambda block, out: out.fill(1)),
+        sim.kernel("two", {"out": "uint32[4]"})(lambda block, out: out.fill(2)),
+        Binary(sim.device_object("one", "two")) as binary,
+        Buffer(16) as memory,
+    ):
+        for name, number in (("one", 1), ("two", 2)):
+            binary.kernel(name, ["uint32[4]"]).launch(stream, 1, memory)
+            stream.synchronize()
+            out = np.empty(4, np.uint32)
+            copy(out, memory)
+            assert (out == number).all()
+        with pytest.raises(AclError, match="three"):
+            binary.kernel("three")

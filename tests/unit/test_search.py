@@ -274,7 +274,7 @@ def test_use_after_loading_may_only_repeat_the_choice(run) -> None:
     code = f"import ascend_rt; {SHOW}; ascend_rt.use('sim'); print('repeated'); ascend_rt.use('cann')"
     result = run("-c", code, ASCEND_RT_BACKEND="sim")
     assert "repeated" in result.stdout
-    assert "RuntimeError" in result.stderr.splitlines()[-1]
+    assert "WrongState: " in result.stderr.splitlines()[-1]
 
 
 # --- places ----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that are told of every task that fails, also if nobody synchronizes.
+
+The runtime tells a C function, which keeps a list (``_aclrt_failures.c``). It does so on any of its threads, and may
+hold its locks. So the functions are called on a thread of ours, the listener, which sleeps in C until the list grows.
+There is one while anybody is subscribed.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from ascend_rt import _failures, _lifecycle, callback
+from ascend_rt._driver import ffi, lib, provide, usable
+from ascend_rt.errors import AclWarning, FailedTask, NotSupported
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_NO_END = 2**64 - 1
+
+_lock = threading.RLock()  # a finalizer may close a subscription inside
+_listener: _Listener | None = None  # of those who subscribe now
+
+
+class Subscription:
+    """A function that is told of failed tasks until it is closed; made by :func:`on_task_failed`.
+
+    The subscription holds without a reference to this object. As a context manager it is closed at the end of the
+    block.
+
+    Examples
+    --------
+    >>> subscription = on_task_failed(print)
+    >>> subscription.close()
+    >>> subscription.is_closed
+    True
+    """
+
+    __slots__ = ("_calling", "_function", "_since", "is_closed")
+
+    def __init__(self, function: Callable[[FailedTask], object]) -> None:
+        self._function = function
+        self._since: int = lib.ascend_rt_failed_task_count()
+        self._calling = threading.RLock()  # held during a call
+        self.is_closed = False
+
+    def close(self) -> None:
+        """Let no further call begin, and wait for the one that is under way; closing twice is allowed.
+
+        Inside the function itself there is nothing to wait for. A caller must not hold a lock that the function needs.
+        """
+        self.is_closed = True
+        if not usable():  # at the exit the function may never return, and a forked child has no listener
+            return
+        with _lock:
+            _forget(self)
+        with self._calling:
+            pass
+
+    def _tell(self, number: int, task: FailedTask) -> None:
+        with self._calling:
+            if self.is_closed or number <= self._since:
+                return
+            try:
+                self._function(task)
+            except BaseException as error:
+                callback.report(error, self._function)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<ascend_rt.Subscription of {self._function!r}{', closed' if self.is_closed else ''}>"
+
+
+def on_task_failed(function: Callable[[FailedTask], object]) -> Subscription:
+    """Call a function with each task that fails from now on, also if nobody synchronizes.
+
+    Functions are called one at a time, in the order in which they were subscribed, on one thread of the package. That
+    is not a thread of the runtime: after ``Device(task.device).set_current()`` the function may use streams as
+    everywhere. An exception goes to :data:`ascend_rt.callback.on_error` and ``sys.unraisablehook``; the other functions
+    are called all the same. The exit of the interpreter lets functions hear what has failed by then, for at most five
+    seconds.
+
+    Parameters
+    ----------
+    function : callable
+        Takes a :class:`FailedTask`.
+
+    Returns
+    -------
+    Subscription
+        ``close()`` ends it.
+
+    Raises
+    ------
+    NotSupported
+        The library does not tell of failed tasks; :meth:`Stream.check` and synchronizations do.
+
+    Warns
+    -----
+    AclWarning
+        More tasks than the 256 that are kept have failed during a call, so that some were not told; it says how many.
+
+    Notes
+    -----
+    ``aclrtExceptionInfoCallbackRegister``. Being told is not being handled: the next synchronization of the stream
+    raises the failure as ever.
+
+    Examples
+    --------
+    >>> from queue import Queue
+    >>> from ascend_rt import sim
+    >>> failed = Queue()
+    >>> with on_task_failed(failed.put):
+    ...     sim.fail_task(507015, stream)
+    ...     event = stream.record()
+    ...     failed.get().code
+    507015
+    >>> try:
+    ...     stream.synchronize()
+    ... except TaskFailed as error:
+    ...     error.code
+    507015
+    """
+    global _listener
+    if not callable(function):
+        raise TypeError(f"a function that takes a FailedTask is wanted, not {type(function).__name__}")
+    _lifecycle.initialize()
+    provide("aclrtExceptionInfoCallbackRegister")  # raises in a forked child and at the exit
+    if _failures.must_ask:
+        raise NotSupported(207000, "aclrtExceptionInfoCallbackRegister", _failures.refusal)
+    subscription = Subscription(function)
+    with _lock:
+        if _listener is not None:
+            _listener.subscriptions += (subscription,)
+            return subscription
+        _listener = _Listener(subscription)
+        try:
+            _listener.start()
+        except BaseException:  # no thread can be started, or of a signal handler, when there is one already
+            subscription.close()
+            raise
+    return subscription
+
+
+def end(timeout: float) -> bool:
+    """Let functions hear what has failed so far, and no more; return whether all calls have returned in time."""
+    listener = _listener
+    return listener is None or listener.end(timeout)
+
+
+class _Listener:
+    """The thread that tells, and whom: from the first subscription until nobody is subscribed."""
+
+    def __init__(self, first: Subscription) -> None:
+        self.subscriptions: tuple[Subscription, ...] = (first,)  # replaced, never changed: the thread goes through it
+        self._seen = first._since
+        self._end = ffi.new("uint64_t *", _NO_END)
+        self._thread = threading.Thread(target=self._listen, name="ascend_rt.on_task_failed", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def end(self, timeout: float = 0) -> bool:
+        lib.ascend_rt_end_listening(self._end)
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _listen(self) -> None:
+        found = ffi.new("ascend_rt_failed_task *")
+        while lib.ascend_rt_await_failed_task(self._seen, self._end, found):
+            missed, self._seen = found.number - self._seen - 1, found.number
+            if missed:
+                _warn(missed)
+            for subscription in self.subscriptions:
+                subscription._tell(found.number, _failures.task_of(found))
+
+
+def _forget(subscription: Subscription) -> None:
+    global _listener
+    listener = _listener
+    if listener is None or subscription not in listener.subscriptions:
+        return
+    listener.subscriptions = tuple(it for it in listener.subscriptions if it is not subscription)
+    if not listener.subscriptions:  # another one begins with the next subscription
+        _listener = None
+        lib.ascend_rt_end_listening(listener._end)
+
+
+def _warn(missed: int) -> None:
+    try:
+        warnings.warn(f"{missed} more tasks have failed than functions of on_task_failed were told", AclWarning, 2)
+    except AclWarning as error:  # the program makes errors of warnings
+        callback.report(error, on_task_failed)
