@@ -89,7 +89,7 @@ def test_this_process_opens_memory(device: Device, stream: Stream, process: Any)
             assert read(memory[:10]) == b"from there"
         stream.synchronize()
         assert process("rt.copy(b := bytearray(10), block[:10]) or bytes(b)") == "b'from here!'"
-        assert repr(memory) == f"<ascend_rt.ImportedBuffer {memory.handle:#x}, {SIZE} bytes>"
+        assert repr(memory) == f"<ascend_rt.ImportedBuffer {memory.handle:#x} on device 0, {SIZE} bytes>"
     with pytest.raises(ClosedError, match="this imported buffer is closed"):
         read(memory)
     assert process("exported.close() or block.close()") == "None"

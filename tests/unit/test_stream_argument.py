@@ -89,11 +89,8 @@ def test_the_task_is_on_the_stream(
     things: Things,
     stream: Stream,
     other: Stream,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    current = other if is_given else stream
-    monkeypatch.setattr(Stream, "current", classmethod(lambda cls: current))
-    with sim.faults():
+    with sim.faults(), (other if is_given else stream).as_current():
         sim.fail_task(AIV_ERROR, stream)
         call(things, *([stream] if is_given else []))
         with pytest.raises(TaskFailed):

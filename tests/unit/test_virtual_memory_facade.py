@@ -328,7 +328,7 @@ def test_the_collector_finds_a_cycle(device: Device) -> None:
 def test_texts(device: Device) -> None:
     virtual, memory = VirtualMemory(HUGE), PhysicalMemory(HUGE, device)
     mapped = virtual.map(memory)
-    assert repr(mapped) == f"<ascend_rt.MappedBuffer {virtual.handle:#x}, {HUGE} bytes>"
+    assert repr(mapped) == f"<ascend_rt.MappedBuffer {virtual.handle:#x} on device 0, {HUGE} bytes>"
     assert isinstance(mapped, MappedBuffer)
     assert mapped.base is None
     mapped.close()
