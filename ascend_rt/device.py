@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _Kind = TypeVar("_Kind", bound=IntEnum)
 
-# Of an attribute that the product does not have, or that the library does not know
-# (docs/semantics/device_context_init_errors.md section 5, aclrtGetDeviceInfo).
+# Of an attribute that the product does not have, or that the library does not know: which of them, depends on the
+# release (docs/semantics/device_context_init_errors.md section 5, aclrtGetDeviceInfo).
 _NOT_TOLD = (lib.ACL_ERROR_RT_FEATURE_NOT_SUPPORT, lib.ACL_ERROR_RT_PARAM_INVALID)
 
 
@@ -79,6 +79,13 @@ class DeviceProperties:
     Notes
     -----
     ``aclrtGetDeviceInfo``. API reference 25-02. See :attr:`Device.properties`.
+
+    Examples
+    --------
+    >>> from ascend_rt import Device
+    >>> properties = Device(0).properties
+    >>> properties.vector_cores >= properties.ai_cores > 0
+    True
     """
 
     ai_cores: int
@@ -213,13 +220,6 @@ class Device:
         Notes
         -----
         ``aclrtGetDeviceInfo``; not blocking. All products. API reference 04.
-
-        Examples
-        --------
-        >>> from ascend_rt import Device
-        >>> properties = Device(0).properties
-        >>> properties.vector_cores >= properties.ai_cores > 0
-        True
         """
         from ascend_rt.enums import DevAttr, DeviceFormFactor, HostDeviceConnectType
 
@@ -230,7 +230,7 @@ class Device:
             return None if flag is None else bool(flag)
 
         def of_950(attribute: DevAttr) -> int | None:
-            return ask_if_told(attribute) or None  # newer libraries answer 0 where there is none
+            return ask_if_told(attribute) or None  # newer libraries answer 0 (section 5)
 
         def of_950_in_space(*attributes: DevAttr) -> tuple[int, int, int] | None:
             x, y, z = map(of_950, attributes)

@@ -155,6 +155,10 @@ class Event(Resource):
             The calling thread has no current context.
         NotSupported
             The product has no events between processes.
+
+        Notes
+        -----
+        Not blocking. 950, 910B, 910C. API reference 07.
         """
         _lifecycle.initialize()
         given, out = ffi.new("aclrtIpcEventHandle *"), ffi.new(_EVENT)

@@ -216,8 +216,8 @@ class Notify(Resource):
 
         Notes
         -----
-        ``aclrtNotifyBatchReset``; blocking. If one cannot be cleared, those before it are. 950, 910B, 910C. API
-        reference 08.
+        ``aclrtNotifyBatchReset``; blocking, needs a context. If one cannot be cleared, those before it are. 950, 910B,
+        910C. API reference 08.
         """
         handles = ffi.new("aclrtNotify[]", [notify._handle for notify in notifies])
         call("aclrtNotifyBatchReset", handles, len(handles))
