@@ -9,6 +9,7 @@ from ascend_rt import _lifecycle
 from ascend_rt._driver import call, check, ffi, lib
 from ascend_rt._ipc import KEY_SIZE, check_key, process_numbers
 from ascend_rt._resource import Resource
+from ascend_rt._stream_argument import given_or_current
 from ascend_rt._timeout import whole_seconds
 from ascend_rt.context import home
 from ascend_rt.device import Device
@@ -156,8 +157,13 @@ class Notify(Resource):
             call("aclrtNotifySetImportPid", self._handle, pids, len(pids))
         return bytes(ffi.string(key))
 
-    def record(self, stream: Stream) -> None:
+    def record(self, stream: Stream | None = None) -> None:
         """Set the bit when the work enqueued on the stream so far is done.
+
+        Parameters
+        ----------
+        stream : Stream, optional
+            Default :meth:`Stream.current`.
 
         Raises
         ------
@@ -168,18 +174,19 @@ class Notify(Resource):
         -----
         ``aclrtRecordNotify``; enqueues only, but waits while the stream's queue is full.
         """
+        stream = given_or_current(stream)
         code = lib.aclrtRecordNotify(self._handle, stream._handle)
         if code:
             check(code, "aclrtRecordNotify")
         stream._in_flight.keep(self)
 
-    def wait(self, stream: Stream, timeout: float | None = None) -> None:
+    def wait(self, stream: Stream | None = None, timeout: float | None = None) -> None:
         """Let work enqueued on the stream from now on wait until the bit is set, and clear it.
 
         Parameters
         ----------
-        stream : Stream
-            Who waits; of the device of the notify, if that is shared between processes.
+        stream : Stream, optional
+            Who waits, default :meth:`Stream.current`; of the device of the notify, if that is shared between processes.
         timeout : float, optional
             Fail the wait, and with it the next synchronization of the stream (:class:`Timeout`), after this many
             seconds, rounded up to whole ones. None waits for ever.
@@ -197,7 +204,7 @@ class Notify(Resource):
         -----
         ``aclrtWaitAndResetNotify``; enqueues only, but waits while the stream's queue is full.
         """
-        limit = 0 if timeout is None else whole_seconds(timeout)
+        stream, limit = given_or_current(stream), _limit(timeout)
         code = lib.aclrtWaitAndResetNotify(self._handle, stream._handle, limit)
         if code:
             check(code, "aclrtWaitAndResetNotify")
@@ -278,15 +285,15 @@ class CountingNotify(Resource):
         call("aclrtCntNotifyCreate", out, 0)
         self._own(out[0], home())
 
-    def record(self, value: int, stream: Stream, *, operation: Operation = "set") -> None:
+    def record(self, value: int, stream: Stream | None = None, *, operation: Operation = "set") -> None:
         """Change the counter when the work enqueued on the stream so far is done.
 
         Parameters
         ----------
         value : int
             From 0 to 2 ** 32 - 1.
-        stream : Stream
-            In whose order.
+        stream : Stream, optional
+            In whose order, default :meth:`Stream.current`.
         operation : {"set", "add", "or", "and"}, default "set"
             What to do with the value; sums wrap.
 
@@ -296,6 +303,7 @@ class CountingNotify(Resource):
         """
         if operation not in _OPERATIONS:
             raise ValueError(f"an operation is one of {', '.join(_OPERATIONS)}, not {operation!r}")
+        stream = given_or_current(stream)
         info = ffi.new("aclrtCntNotifyRecordInfo *", {"mode": _OPERATIONS[operation], "value": value})
         call("aclrtCntNotifyRecord", self._handle, stream._handle, info)
         stream._in_flight.keep(self)
@@ -303,7 +311,7 @@ class CountingNotify(Resource):
     def wait(
         self,
         value: int,
-        stream: Stream,
+        stream: Stream | None = None,
         *,
         condition: Condition = ">=",
         clear: bool = False,
@@ -315,8 +323,8 @@ class CountingNotify(Resource):
         ----------
         value : int
             What the counter is compared with, from 0 to 2 ** 32 - 1.
-        stream : Stream
-            Who waits.
+        stream : Stream, optional
+            Who waits, default :meth:`Stream.current`.
         condition : {"<", "==", ">", ">=", "&"}, default ">="
             The counter is so to the value; with ``"&"`` all bits of the value are set in it.
         clear : bool, default False
@@ -335,17 +343,14 @@ class CountingNotify(Resource):
         """
         if condition not in _CONDITIONS:
             raise ValueError(f"a condition is one of {', '.join(_CONDITIONS)}, not {condition!r}")
-        fields = {
-            "mode": _CONDITIONS[condition],
-            "value": value,
-            "timeout": 0 if timeout is None else whole_seconds(timeout),
-            "isClear": clear,
-        }
+        stream = given_or_current(stream)
+        fields = {"mode": _CONDITIONS[condition], "value": value, "timeout": _limit(timeout), "isClear": clear}
         call("aclrtCntNotifyWaitWithTimeout", self._handle, stream._handle, ffi.new("aclrtCntNotifyWaitInfo *", fields))
         stream._in_flight.keep(self)
 
-    def reset(self, stream: Stream) -> None:
+    def reset(self, stream: Stream | None = None) -> None:
         """Set the counter to 0, in the order of the stream (``aclrtCntNotifyReset``; enqueues only)."""
+        stream = given_or_current(stream)
         call("aclrtCntNotifyReset", self._handle, stream._handle)
         stream._in_flight.keep(self)
 
@@ -358,3 +363,7 @@ class CountingNotify(Resource):
 
     def _destroy(self, handle: Any) -> None:
         call("aclrtCntNotifyDestroy", handle)
+
+
+def _limit(timeout: float | None) -> int:
+    return 0 if timeout is None else whole_seconds(timeout)

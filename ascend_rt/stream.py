@@ -20,7 +20,6 @@ from ascend_rt.context import Context, current_device_id, current_handle, curren
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError, AclWarning, RuntimeClosed, WrongState
 from ascend_rt.event import Event
-from ascend_rt.notify import Notify
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from ascend_rt.enums import StreamFlag
     from ascend_rt.graph import CaptureMode, Graph
+    from ascend_rt.notify import Notify
 
 _COMPLETE, _PENDING = lib.ACL_STREAM_STATUS_COMPLETE, lib.ACL_STREAM_STATUS_NOT_READY
 
@@ -254,6 +254,8 @@ class Stream(Resource):
 
     def _wait_for(self, other: object, timeout: float | None) -> None:
         """Wait for what is no event of ours."""
+        from ascend_rt.notify import Notify  # which uses this module
+
         if isinstance(other, Notify):
             other.wait(self, timeout)
         elif isinstance(handle := getattr(other, "npu_event", None), int):

@@ -17,7 +17,7 @@ import pytest
 from support.codes import INTERNAL, NOT_PERMITTED, PRODUCTS, RT_PARAM, UNSUPPORTED
 
 import ascend_rt
-from ascend_rt import Buffer, Context, CountingNotify, Device, Event, Notify, PinnedBuffer, Stream, copy_async, sim
+from ascend_rt import Buffer, Context, Device, Event, Notify, PinnedBuffer, Stream, copy_async, sim
 from ascend_rt.errors import (
     AclError,
     ClosedError,
@@ -87,6 +87,25 @@ def test_two_streams_hand_a_buffer_to_and_fro(device: Device, stream: Stream, ot
         stream.synchronize()
         other.synchronize()
     assert np.array_equal(seen, source)
+
+
+def test_the_current_stream_is_the_default(notify: Notify, stream: Stream, other: Stream) -> None:
+    with Latch(stream):
+        with stream.as_current():
+            notify.record()
+        with other.as_current():
+            notify.wait()
+        assert not other.is_done
+    other.synchronize()
+
+
+def test_streams_wait_for_notifies(notify: Notify, stream: Stream, other: Stream) -> None:
+    other.wait(notify, timeout=1000)
+    assert not other.is_done
+    notify.record(stream)
+    other.synchronize()
+    with pytest.raises(ValueError, match="cannot wait for 0 seconds"):
+        other.wait(notify, timeout=0)
 
 
 def test_reset_all_takes_records_back(device: Device, stream: Stream, other: Stream) -> None:
@@ -310,11 +329,11 @@ def test_a_thread_without_a_context_is_told(notify: Notify, stream: Stream) -> N
 
 
 def test_what_is_no_stream_or_notify(notify: Notify, stream: Stream) -> None:
-    with Event() as event, pytest.raises(InvalidHandle):
-        notify.record(event)  # type: ignore[arg-type]
-    for wrong in (None, 1, "stream"):
-        with pytest.raises(AttributeError):
-            notify.wait(wrong)  # type: ignore[arg-type]
+    with Event() as event:
+        for wrong in (event, notify, 1, "stream"):
+            for refused in (notify.record, notify.wait):
+                with pytest.raises(TypeError, match="a Stream is wanted, not"):
+                    refused(wrong)  # type: ignore[operator]
     with pytest.raises(AttributeError):
         Notify.reset_all([notify, None])  # type: ignore[list-item]
     with pytest.raises(InvalidHandle):
@@ -504,14 +523,17 @@ assert not passes(0x12, condition=">", clear=True)
 counter.record(2**32 - 1, a)
 b.synchronize()
 assert passes(0, condition="==")
-counter.record(9, a)
-counter.reset(a)
+with a.as_current():
+    counter.record(9)
+    counter.reset()
 assert a.synchronize() or passes(0, condition="==")
 with Latch(a):
-    counter.record(1, a)
+    with a.as_current():
+        counter.record(1)
     assert not passes(1)
 b.synchronize()
-counter.wait(7, b, timeout=0.2)
+with b.as_current():
+    counter.wait(7, timeout=0.2)
 refused(Timeout, b.synchronize)
 with CountingNotify() as second:
     assert second.id != counter.id
