@@ -17,6 +17,7 @@ from ascend_rt import (
     Graph,
     ManagedBuffer,
     MemoryPool,
+    Notify,
     PinnedBuffer,
     Stream,
     TaskFailed,
@@ -47,6 +48,7 @@ class Things:
         self.managed, self.pool = ManagedBuffer(64), MemoryPool(device)
         self.descriptor = CopyDescriptor(self.memory[:8], self.memory[8:16])
         self.kernel = Binary(device_object({"nothing": VECTOR}))["nothing"]
+        self.notify = Notify()
         self.graph: Graph
         with stream.capture() as self.graph:
             fill_async(self.memory, 1, stream)
@@ -75,6 +77,7 @@ ENQUEUE: dict[str, Callable[..., object]] = {
     "Graph.launch": lambda it, *on: it.graph.launch(*on),
     "Kernel.launch": lambda it, *on: it.kernel.launch(*(on or (None,)), 1),
     "Kernel[]": lambda it, *on: it.kernel[(1, *on) if on else 1](),
+    "Notify.record": lambda it, *on: it.notify.record(*on),
     "Generator": lambda it, *on: Generator(42, *on).normal(it.memory, 0.0, 1.0),
 }
 BARRIER = {"cmo_barrier": lambda it, *on: cmo_barrier([1], *on)}  # of another product
