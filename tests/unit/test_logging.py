@@ -37,21 +37,17 @@ def test_devices_and_contexts(messages: Any) -> None:
     assert messages() == ["aclrtDestroyContext: device 0"]
 
 
-def test_the_last_reference_to_a_device(messages: Any) -> None:
-    if Device.count() < 2:
-        pytest.skip("needs two devices")
-    Device(1).set_current()
-    Device(1).reset()
-    Device(0).set_current()
-    assert "aclrtResetDevice: device 1, the last reference" in messages()
+def test_the_last_reference_to_a_device() -> None:
+    lines = lines_of("from ascend_rt import Device; Device(0).set_current(); Device(0).reset()")
+    assert "DEBUG aclrtResetDevice: device 0, the last reference" in lines
 
 
 @pytest.mark.simulator("injects a fault")
-def test_an_allocation_that_is_tried_again(messages: Any, stream: Stream) -> None:
+def test_an_allocation_that_is_tried_again(messages: Any, stream: Stream, lib: Any, ffi: Any) -> None:
     to, source = Buffer(64), PinnedBuffer(64)
     copy_async(to, source, stream)
-    done = stream.record()
-    done.synchronize()
+    stream.record()
+    assert lib.aclrtSynchronizeStream(ffi.cast("aclrtStream", stream.handle)) == 0  # which releases nothing
     with sim.faults():
         sim.fail_call("aclrtMallocHost", 207001)
         PinnedBuffer(64).close()
