@@ -158,15 +158,37 @@ class Allocator(ABC):
         """React to another allocator for a stream, whose pending work may still use memory of this one."""
 
 
-class _Blocks:
-    """What the runtime has from an allocator, and how it asks for more."""
+class Blocks(ABC):
+    """What the runtime has from somebody's functions, and how it asks for more."""
 
-    def __init__(self, allocator: Allocator) -> None:
-        self.allocator = allocator
-        self.live: dict[int, Buffer] = {}  # by address
+    def __init__(self) -> None:
         self.handle = ffi.new_handle(self)
 
-    def allocate(self, nbytes: int, near: int | None) -> int:
+    @abstractmethod
+    def take(self, nbytes: int, near: int | None) -> int:
+        """Return the address of a new block, if possible beside that one."""
+
+    @abstractmethod
+    def give_back(self, address: int) -> None:
+        """Free a block."""
+
+    @property
+    @abstractmethod
+    def functions(self) -> tuple[Callable[..., object], Callable[..., object], Callable[..., object]]:
+        """Those that allocate, allocate nearby, and free, for the report of what they raise."""
+
+
+class _Blocks(Blocks):
+    def __init__(self, allocator: Allocator) -> None:
+        super().__init__()
+        self.allocator = allocator
+        self.live: dict[int, Buffer] = {}  # by address
+
+    @property
+    def functions(self) -> tuple[Callable[..., object], Callable[..., object], Callable[..., object]]:
+        return self.allocator.allocate, self.allocator.allocate_near, self.allocator.free
+
+    def take(self, nbytes: int, near: int | None) -> int:
         asked, name = self.allocator, type(self.allocator).__name__
         buffer = asked.allocate(nbytes) if near is None else asked.allocate_near(nbytes, near)
         if not isinstance(buffer, Buffer):
@@ -178,8 +200,8 @@ class _Blocks:
         self.live[buffer.handle] = buffer
         return buffer.handle
 
-    def free(self, block: int) -> None:
-        self.allocator.free(self.live.pop(block))
+    def give_back(self, address: int) -> None:
+        self.allocator.free(self.live.pop(address))
 
 
 class _OfFunctions(Allocator):
@@ -224,23 +246,22 @@ def forget_stream(handle: Any) -> None:
 @ffi.def_extern(error=ffi.NULL)  # type: ignore[untyped-decorator, unused-ignore]
 def ascend_rt_python_allocate(allocator: Any, nbytes: int, wish: Any) -> Any:
     """Enter Python for an allocation; NULL tells the runtime that it failed."""
-    blocks = cast(_Blocks, ffi.from_handle(allocator))
+    blocks = cast(Blocks, ffi.from_handle(allocator))
     try:
-        return ffi.cast("void *", blocks.allocate(nbytes, None if wish == ffi.NULL else address(wish)))
+        return ffi.cast("void *", blocks.take(nbytes, None if wish == ffi.NULL else address(wish)))
     except BaseException as error:
-        asked = blocks.allocator
-        callback.report(error, asked.allocate if wish == ffi.NULL else asked.allocate_near)
+        callback.report(error, blocks.functions[wish != ffi.NULL])
         return ffi.NULL
 
 
 @ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
 def ascend_rt_python_free(allocator: Any, block: Any) -> None:
     """Enter Python for giving memory back."""
-    blocks = cast(_Blocks, ffi.from_handle(allocator))
+    blocks = cast(Blocks, ffi.from_handle(allocator))
     try:
-        blocks.free(address(block))
+        blocks.give_back(address(block))
     except BaseException as error:
-        callback.report(error, blocks.allocator.free)
+        callback.report(error, blocks.functions[2])
 
 
 class AllocatorStatistics(NamedTuple):

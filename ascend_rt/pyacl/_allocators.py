@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import ascend_rt.allocator  # noqa: F401  (defines what the C functions call)
 from ascend_rt._driver import ffi, lib
+from ascend_rt.allocator import Blocks
 from ascend_rt.pyacl._raw import call, create, pointer
 
 
-class _Allocator:
+class _Allocator(Blocks):
     """What a descriptor says; its handle is what the runtime has."""
 
     def __init__(self) -> None:
-        self.handle = ffi.new_handle(self)
+        super().__init__()
         self.number = 0
         self.allocate: Callable[[int, int], Any] = _not_set
         self.allocate_near: Callable[[int, int, int], Any] = _not_set
@@ -28,7 +28,11 @@ class _Allocator:
         self.address_of: Callable[[Any], int] = _not_set
         self._blocks: dict[int, Any] = {}  # by address
 
-    def _allocate(self, nbytes: int, near: int | None) -> int:
+    @property
+    def functions(self) -> tuple[Callable[..., object], Callable[..., object], Callable[..., object]]:
+        return self.allocate, self.allocate_near, self.free
+
+    def take(self, nbytes: int, near: int | None) -> int:
         block = self.allocate(self.number, nbytes) if near is None else self.allocate_near(self.number, nbytes, near)
         memory = self.address_of(block) if block else 0
         if memory:
@@ -36,8 +40,8 @@ class _Allocator:
             _in_use.add(self)
         return memory
 
-    def _free(self, memory: int) -> None:
-        block = self._blocks.pop(memory)
+    def give_back(self, address: int) -> None:
+        block = self._blocks.pop(address)
         if not self._blocks:
             _in_use.discard(self)
         self.free(self.number, block)
