@@ -17,7 +17,7 @@ import pytest
 from support.codes import INTERNAL, NOT_PERMITTED, PRODUCTS, RT_PARAM, UNSUPPORTED
 
 import ascend_rt
-from ascend_rt import Buffer, Context, CountingNotify, Device, Event, Notify, PinnedBuffer, Stream, copy_async, sim
+from ascend_rt import Buffer, Context, Device, Event, Notify, PinnedBuffer, Stream, copy_async, sim
 from ascend_rt.errors import (
     AclError,
     ClosedError,
@@ -560,20 +560,3 @@ def test_products(product: str, child: Any) -> None:
         0 if product in RESET else UNSUPPORTED,
         0 if product == "950" else UNSUPPORTED,
     ]
-
-
-# --- examples --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.simulator("one of them is about a product")
-@pytest.mark.parametrize("kind", [Notify, CountingNotify])
-def test_the_example_runs(kind: type, child: Any) -> None:
-    script = """
-        import doctest, sys
-        import ascend_rt
-        runner = doctest.DocTestRunner()
-        for test in doctest.DocTestFinder(recurse=False).find(getattr(ascend_rt, sys.argv[1])):
-            runner.run(test, out=sys.stderr.write)
-        told([runner.tries > 0, runner.failures])
-    """
-    assert child(script, kind.__name__) == [True, 0]
