@@ -190,6 +190,12 @@ def _split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     return arguments[:end], arguments[end:]
 
 
+def help_of(command: str) -> str:
+    """Return the help of a command, for the reference."""
+    commands = next(action.choices for action in _parser()._actions if isinstance(action.choices, dict))
+    return str(commands[command].format_help())
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return the exit status: 0 is success, 1 a failure, 2 a wrong command line."""
     if (

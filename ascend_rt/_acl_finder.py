@@ -78,6 +78,13 @@ def install_acl(which: str = "auto") -> None:
         The argument is neither.
     WrongState
         The vendor's has been imported already, and ours is asked for.
+
+    Examples
+    --------
+    >>> install_acl()
+    >>> import acl
+    >>> acl.rt.get_device_count()
+    (8, 0)
     """
     if which not in ("auto", "ours"):
         raise ValueError(f"install_acl() takes 'auto' or 'ours', not {which!r}")

@@ -62,6 +62,14 @@ class Library(NamedTuple):
         Why it was chosen.
     attempts : tuple of Attempt
         Every place that was looked at, and what came of it.
+
+    Examples
+    --------
+    >>> found = library()
+    >>> found.backend
+    'sim'
+    >>> found.path.endswith("libascendcl.so")
+    True
     """
 
     backend: str
@@ -116,6 +124,17 @@ def use(backend: str) -> None:
         The name is none of these.
     WrongState
         Another library is loaded already.
+
+    Examples
+    --------
+    >>> use("sim")
+    >>> library().backend
+    'sim'
+    >>> try:
+    ...     use("cann")
+    ... except RuntimeError as error:
+    ...     print(error)
+    /.../libascendcl.so is loaded already; choose 'cann' before the first call
     """
     global _asked
     check_backend(backend, "use()")
@@ -126,7 +145,14 @@ def use(backend: str) -> None:
 
 
 def library() -> Library:
-    """Return the library in use; loads it if that has not happened."""
+    """Return the library in use; loads it if that has not happened.
+
+    Examples
+    --------
+    >>> found = library()
+    >>> print(f"{found.path} is used because it was {found.reason}")
+    /.../libascendcl.so is used because it was asked for by ASCEND_RT_BACKEND
+    """
     return load()
 
 
@@ -145,6 +171,13 @@ def supports(name: str) -> bool:
     bool
         False if the library in use is too old or too new for the function, if the simulator does not simulate it, or
         if there is no such function. A function that is there may still refuse some products with 207000.
+
+    Examples
+    --------
+    >>> supports("aclrtCreateStreamWithConfig")
+    True
+    >>> supports("aclrtMakeCoffee")
+    False
     """
     opened = load()
     if not hasattr(_raw, name) or not name.startswith("acl"):

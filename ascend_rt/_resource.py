@@ -28,6 +28,15 @@ class Resource:
     The methods that use ``_handle`` do not test it: closing an object empties the slot and changes the object's class
     to one whose ``__getattr__`` raises the error. Open objects have no ``__getattr__``, because attributes of a class
     that has one are looked up much more slowly.
+
+    Examples
+    --------
+    >>> stream = Stream()
+    >>> stream.handle != 0, stream.is_closed
+    (True, False)
+    >>> stream.close()
+    >>> stream.is_closed
+    True
     """
 
     __slots__ = ("__weakref__", "_handle", "_hash", "_home", "_owned")

@@ -34,6 +34,8 @@ from typing import Any, cast
 from ascend_rt import _captured
 from ascend_rt._driver import address, check, ffi, lib
 
+__all__ = ["on_error"]
+
 on_error: Callable[[BaseException, Callable[..., object]], object] | None = None
 """Called with the exception and the function whenever a Python function fails that has no caller; None is no hook.
 

@@ -37,7 +37,7 @@ class Context(Resource):
     """An explicit context of a device, with a default stream of its own.
 
     Most programs need none: :meth:`Device.set_current` makes the device's primary context current. Inside ``with
-    context:`` this one is current, afterwards the previous one is; :meth:`close` destroys it. A thread that has no
+    context:`` this one is current, afterwards the previous one is; ``close()`` destroys it. A thread that has no
     context when it creates one gets the new one.
 
     Parameters
@@ -54,6 +54,18 @@ class Context(Resource):
     -----
     ``aclrtCreateContext``, ``aclrtDestroyContext``; not blocking but for the destruction, which waits for the work of
     the context's streams. All products. API reference 05.
+
+    Examples
+    --------
+    >>> context = Context(1)
+    >>> with context:
+    ...     there = Stream()
+    ...     Device.current().id
+    1
+    >>> Device.current().id
+    0
+    >>> there.close()
+    >>> context.close()
     """
 
     __slots__ = ()

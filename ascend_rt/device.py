@@ -25,14 +25,27 @@ _NOT_TOLD = (lib.ACL_ERROR_RT_FEATURE_NOT_SUPPORT, lib.ACL_ERROR_RT_PARAM_INVALI
 
 
 class MemoryInfo(NamedTuple):
-    """Memory of a device, in bytes."""
+    """Memory of a device, in bytes.
+
+    Examples
+    --------
+    >>> info = Device(0).memory_info
+    >>> info.free <= info.total
+    True
+    """
 
     free: int
     total: int
 
 
 class MemoryUsage(NamedTuple):
-    """Memory of one component of a program on a device, in bytes."""
+    """Memory of one component of a program on a device, in bytes.
+
+    Examples
+    --------
+    >>> for usage in Device(0).memory_usage():
+    ...     assert usage.current <= usage.peak
+    """
 
     name: str
     current: int
@@ -82,7 +95,6 @@ class DeviceProperties:
 
     Examples
     --------
-    >>> from ascend_rt import Device
     >>> properties = Device(0).properties
     >>> properties.vector_cores >= properties.ai_cores > 0
     True
@@ -127,6 +139,18 @@ class Device:
     ----------
     device_id : int, default 0
         The device, as counted by ``ASCEND_RT_VISIBLE_DEVICES``.
+
+    Examples
+    --------
+    >>> device = Device(0)
+    >>> device.set_current()
+    >>> Device.current() == device
+    True
+    >>> with Device(1):  # for a block
+    ...     Device.current().id
+    1
+    >>> Device.current().id
+    0
     """
 
     __slots__ = ("_id",)
@@ -144,7 +168,13 @@ class Device:
 
     @classmethod
     def all(cls) -> list[Device]:
-        """Return all visible devices, by their numbers; needs no context."""
+        """Return all visible devices, by their numbers; needs no context.
+
+        Examples
+        --------
+        >>> len(Device.all()) == Device.count()
+        True
+        """
         return [cls(i) for i in range(cls.count())]
 
     @classmethod
@@ -200,7 +230,14 @@ class Device:
         _lifecycle.reset_device(self._id)
 
     def attribute(self, attribute: DevAttr) -> int:
-        """Ask for a number that describes the device (``aclrtGetDeviceInfo``); needs no context."""
+        """Ask for a number that describes the device (``aclrtGetDeviceInfo``); needs no context.
+
+        Examples
+        --------
+        >>> from ascend_rt.enums import DevAttr
+        >>> Device(0).attribute(DevAttr.AICORE_CORE_NUM) > 0
+        True
+        """
         _lifecycle.initialize()
         out = ffi.new("int64_t *")
         call("aclrtGetDeviceInfo", self._id, attribute, out)
@@ -208,7 +245,7 @@ class Device:
 
     @property
     def properties(self) -> DeviceProperties:
-        """What the device is: its cores, memory, numbers and architecture; asked anew each time, needs no context.
+        """The device's cores, memory, numbers and architecture; asked anew each time, needs no context.
 
         Raises
         ------
@@ -297,6 +334,13 @@ class Device:
         Notes
         -----
         ``aclrtDeviceEnablePeerAccess``; not blocking. 910B, 910C, 310P, 910, 950. Again is allowed.
+
+        Examples
+        --------
+        >>> Device(0).enable_access(Device(1))
+        >>> Device(0).has_access(Device(1)), Device(1).has_access(Device(0))
+        (True, False)
+        >>> Device(0).disable_access(Device(1))
         """
         with self:
             call("aclrtDeviceEnablePeerAccess", id_of(peer), 0)
@@ -363,6 +407,14 @@ class Device:
         Notes
         -----
         ``aclrtSynchronizeDevice``, ``aclrtSynchronizeDeviceWithTimeout``; blocking, without the GIL.
+
+        Examples
+        --------
+        >>> done = []
+        >>> stream.launch_host_func(done.append, 1)
+        >>> Device(0).synchronize()
+        >>> done
+        [1]
         """
         limit = _timeout.milliseconds(timeout)
         with nullcontext() if self._is_current else self:

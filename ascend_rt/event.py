@@ -87,6 +87,15 @@ class Event(Resource):
     ``aclrtCreateEventExWithFlag`` (``aclrtCreateEventWithFlag`` with ``manual_reset``), ``aclrtDestroyEvent``; not
     blocking. All products. API reference 07. Destroying an event with work pending is allowed: what waits for it still
     gets what it waits for.
+
+    Examples
+    --------
+    >>> ready = Event()
+    >>> ready.is_done  # never recorded
+    True
+    >>> ready.record(stream)
+    >>> Stream().wait(ready)  # goes on when the first stream has got here
+    >>> ready.synchronize()  # and so does the host
     """
 
     __slots__ = ("_before", "_has_time", "_work")

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ascend_rt.memory import Buffer
     from ascend_rt.stream import Stream
 
+__all__ = ["Graph", "GraphTask", "KernelChange", "ValueWait", "ValueWrite"]
+
 CaptureMode = Literal["global", "thread_local", "relaxed"]
 _MODES = {mode: f"ACL_MODEL_RI_CAPTURE_MODE_{mode.upper()}" for mode in get_args(CaptureMode)}
 _LONGEST_NAME = 4096
@@ -32,7 +34,17 @@ _ANOTHER_CONTEXT = (lib.ACL_ERROR_RT_CONTEXT_NULL, lib.ACL_ERROR_RT_MODEL_CONTEX
 
 
 class KernelChange(NamedTuple):
-    """A task of a kernel is to launch that one, with those arguments (:meth:`Graph.update`)."""
+    """A task of a kernel is to launch that one, with those arguments (:meth:`~ascend_rt.Graph.update`).
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> from ascend_rt.graph import KernelChange
+    >>> kernel = Binary(sim.device_object("scale")).kernel("scale", ["float32[]", "float32"])
+    >>> change = KernelChange(kernel, 4, (Buffer(4096), 0.5))  # for graph.update({task: change})
+    >>> change.blocks
+    4
+    """
 
     kernel: Kernel
     blocks: int
@@ -40,14 +52,30 @@ class KernelChange(NamedTuple):
 
 
 class ValueWrite(NamedTuple):
-    """A task is to write 8 bytes of device memory (:meth:`Graph.update`)."""
+    """A task is to write 8 bytes of device memory (:meth:`~ascend_rt.Graph.update`).
+
+    Examples
+    --------
+    >>> from ascend_rt.graph import ValueWrite
+    >>> change = ValueWrite(Buffer(8), 7)  # for graph.update({task: change})
+    >>> change.value
+    7
+    """
 
     memory: Buffer
     value: int
 
 
 class ValueWait(NamedTuple):
-    """A task is to wait for 8 bytes of device memory; the flag is an ``ACL_STREAM_WAIT_VALUE_…``."""
+    """A task is to wait for 8 bytes of device memory; the flag is an ``ACL_STREAM_WAIT_VALUE_…``.
+
+    Examples
+    --------
+    >>> from ascend_rt.graph import ValueWait
+    >>> change = ValueWait(Buffer(8), 7, lib.ACL_STREAM_WAIT_VALUE_EQ)  # for graph.update({task: change})
+    >>> change.value
+    7
+    """
 
     memory: Buffer
     value: int
@@ -64,6 +92,20 @@ class Graph(Resource):
     -----
     ``aclmdlRIDestroy`` when it is closed or discarded; executions that are under way go on, and what they use stays
     alive until they are done. 910B, 910C, 950, 310P. API reference 15.
+
+    Examples
+    --------
+    >>> source, buffer = PinnedBuffer(64), Buffer(64)
+    >>> with stream.capture() as graph:
+    ...     copy_async(buffer, source, stream)
+    >>> for value in (1, 2):
+    ...     source[:] = value
+    ...     graph.launch(stream)
+    ...     stream.synchronize()
+    >>> out = bytearray(64)
+    >>> copy(out, buffer)
+    >>> out == bytes([2]) * 64
+    True
     """
 
     __slots__ = ("_context", "_kept")
@@ -168,8 +210,9 @@ class Graph(Resource):
         Parameters
         ----------
         changes : mapping, optional
-            What each task is to do: :class:`KernelChange` for a task of a kernel, :class:`ValueWrite` or
-            :class:`ValueWait` for any task but the runtime's own, None for nothing at all.
+            What each task is to do: :class:`~ascend_rt.graph.KernelChange` for a task of a kernel,
+            :class:`~ascend_rt.graph.ValueWrite` or :class:`~ascend_rt.graph.ValueWait` for any task but the runtime's
+            own, None for nothing at all.
 
         Raises
         ------
@@ -214,6 +257,13 @@ class GraphTask:
         Kept alive by the task.
     stream : int
         Which of the graph's own streams the task is in, from 0.
+
+    Examples
+    --------
+    >>> with stream.capture() as graph:
+    ...     stream.launch_host_func(print, "hello")
+    >>> {task.stream for task in graph.tasks}
+    {0}
     """
 
     __slots__ = ("_handle", "graph", "stream")

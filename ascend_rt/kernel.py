@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ascend_rt.memory import HostMemory
     from ascend_rt.stream import Stream
 
+__all__ = ["Binary", "Kernel", "Parameter"]
+
 Type = Any  # a text as above, or what numpy.dtype takes
 
 _POINTER = np.dtype(np.uint64)
@@ -54,6 +56,14 @@ class Parameter(NamedTuple):
         Of an array: how many elements it has, "" if that is not told; None for a value.
     offset : int or None
         Where it is in the block; None is behind the one before, aligned as in C.
+
+    Examples
+    --------
+    >>> from ascend_rt.kernel import parameter
+    >>> parameter("uint32").nbytes
+    4
+    >>> parameter("float32[count]").length
+    'count'
     """
 
     dtype: np.dtype[Any] | None
@@ -135,6 +145,13 @@ class Binary(Resource):
     -----
     ``aclrtBinaryLoadFromFile``, ``aclrtBinaryLoadFromData``, ``aclrtBinaryUnLoad``. All products; from content since
     CANN 8.5. API reference 14. Launches that are on their way when the binary is closed go on.
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> with Binary(sim.device_object("scale", "shift")) as binary:  # or Binary("kernels.o")
+    ...     binary["scale"]
+    <ascend_rt.Kernel scale>
     """
 
     __slots__ = ("_content", "_kernels")
@@ -206,6 +223,25 @@ class Kernel:
         Of the function.
     parameters : tuple of Parameter or None
         None if nothing is known of them.
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> @sim.kernel("scale", ["float32[8]", "float32"])
+    ... def scale(block, values, factor):
+    ...     values[block.index :: block.count] *= factor
+    >>> values = Buffer(32)
+    >>> copy(values, np.arange(8, dtype=np.float32))
+    >>> binary = Binary(sim.device_object("scale"))
+    >>> kernel = binary.kernel("scale", ["float32[]", "float32"])
+    >>> kernel.launch(stream, 2, values, 10.0)  # two blocks
+    >>> kernel[2, stream](values, 0.5)  # the same, shorter
+    >>> stream.synchronize()
+    >>> out = np.empty(8, np.float32)
+    >>> copy(out, values)
+    >>> out.tolist()
+    [0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0]
+    >>> scale.unregister()
     """
 
     __slots__ = ("_function", "_offsets", "binary", "name", "parameters")

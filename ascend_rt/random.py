@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from ascend_rt.stream import Stream
 
+__all__ = ["Generator"]
+
 _WORDS_OF_BLOCK = 4
 _COUNTER_BYTES = 16
 _TYPES = {

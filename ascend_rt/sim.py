@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Control of the simulator: pausing it, faults on demand to see how a program takes them, and kernels in Python.
 
-Every function raises :class:`NotSupported` where the vendor's library is in use. The same faults can be asked for from
-outside, without a change to the program, with ``ASCEND_RT_SIM_FAULTS`` (see ``docs/simulator.md``).
+Every function raises :class:`~ascend_rt.NotSupported` where the vendor's library is in use. The same faults can be
+asked for from outside, without a change to the program, with ``ASCEND_RT_SIM_FAULTS``.
 """
 
 from __future__ import annotations
@@ -28,6 +28,28 @@ if TYPE_CHECKING:
     from ascend_rt.memory import HostMemory
     from ascend_rt.stream import Stream
 
+__all__ = [
+    "Block",
+    "HostKernel",
+    "Info",
+    "check_reports",
+    "clear",
+    "delay_tasks",
+    "device_object",
+    "fail_call",
+    "fail_task",
+    "faults",
+    "held",
+    "include_path",
+    "info",
+    "kernel",
+    "limit",
+    "lose_device",
+    "register_symbol",
+    "run_operator",
+    "unregister_symbol",
+]
+
 Resource = Literal["streams", "events", "notifies", "memory"]
 
 _NO_LIMIT = 2**64 - 1
@@ -37,7 +59,14 @@ _held = 0  # how many blocks
 
 
 class Info(NamedTuple):
-    """The simulated machine: the product's name, its devices, and the threads that move data."""
+    """The simulated machine: the product's name, its devices, and the threads that move data.
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> sim.info().devices == Device.count()
+    True
+    """
 
     product: str
     devices: int
@@ -45,19 +74,41 @@ class Info(NamedTuple):
 
 
 def info() -> Info:
-    """Return what is simulated (``aclsimGetInfo``)."""
+    """Return what is simulated (``aclsimGetInfo``).
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> sim.info().product
+    '910B'
+    """
     out = ffi.new("aclsimInfo *")
     call("aclsimGetInfo", out)
     return Info(ffi.string(out.product).decode(), int(out.deviceCount), int(out.workerCount))
 
 
 def include_path() -> str:
-    """Return the directory for ``-I``, for shared objects with kernels, which include ``acl/aclsim_kernel.h``."""
+    """Return the directory for ``-I``, for shared objects with kernels, which include ``acl/aclsim_kernel.h``.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from ascend_rt import sim
+    >>> Path(sim.include_path(), "acl", "aclsim_kernel.h").exists()
+    True
+    """
     return include_directory()
 
 
 def check_reports() -> int:
-    """Return how many uses of memory ``ASCEND_RT_SIM_CHECK=memory`` has reported (``aclsimGetCheckReports``)."""
+    """Return how many uses of memory ``ASCEND_RT_SIM_CHECK=memory`` has reported (``aclsimGetCheckReports``).
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> sim.check_reports()  # the check is off
+    0
+    """
     return int(lib.aclsimGetCheckReports())
 
 
@@ -68,6 +119,15 @@ def held() -> Iterator[None]:
     Blocks may be inside each other, or overlap in several threads: the last to end lets the tasks start.
     Submitting more than a stream's queue takes, or synchronizing, waits for the end of the block: not on the thread
     that is to leave it.
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> with sim.held():
+    ...     event = stream.record()
+    ...     event.is_done
+    False
+    >>> event.synchronize()
     """
     global _held
     with _held_lock:
@@ -93,6 +153,17 @@ def fail_call(function: str, code: int, *, nth: int = 1) -> None:
         What it answers; it does nothing else.
     nth : int, default 1
         Which call from now on; 0 is every one.
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> sim.fail_call("aclrtCreateStreamWithConfig", 207008)
+    >>> try:
+    ...     Stream()
+    ... except ResourceExhausted as error:
+    ...     print(error.code)
+    207008
+    >>> Stream().close()  # only the first call failed
     """
     call("aclsimFailCall", function.encode(), nth, code)
 
@@ -109,6 +180,17 @@ def fail_task(code: int, stream: Stream | None = None, *, nth: int = 1) -> None:
         Whose task; default any stream's.
     nth : int, default 1
         Which task that is submitted from now on; 0 is every one.
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> sim.fail_task(507015, stream, nth=2)
+    >>> first, second = stream.record(), stream.record()
+    >>> try:
+    ...     stream.synchronize()
+    ... except TaskFailed as error:
+    ...     print(error.code)
+    507015
     """
     call("aclsimFailTask", _handle(stream), nth, code)
 
@@ -122,6 +204,16 @@ def delay_tasks(seconds: float, stream: Stream | None = None) -> None:
         At most an hour; 0 removes the delay.
     stream : Stream, optional
         Whose tasks; default all.
+
+    Examples
+    --------
+    >>> from time import perf_counter
+    >>> from ascend_rt import sim
+    >>> sim.delay_tasks(0.01, stream)
+    >>> begin = perf_counter()
+    >>> stream.record().synchronize()
+    >>> perf_counter() - begin >= 0.01
+    True
     """
     call("aclsimDelayTasks", _handle(stream), round(seconds * 1e6))
 
@@ -135,6 +227,17 @@ def lose_device(device: Device | int = 0, code: int | None = None) -> None:
         Which one.
     code : int, optional
         What calls fail with; default ``ACL_ERROR_RT_LOST_HEARTBEAT``, 507010.
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> try:
+    ...     with Context(7), Stream() as there:
+    ...         sim.lose_device(7)
+    ...         there.record()
+    ... except DeviceLost as error:
+    ...     print(error.name)
+    ACL_ERROR_RT_LOST_HEARTBEAT
     """
     call("aclsimLoseDevice", _device_id(device), lib.ACL_ERROR_RT_LOST_HEARTBEAT if code is None else code)
 
@@ -150,6 +253,18 @@ def limit(resource: Resource, number: int | None, device: Device | int = 0) -> N
         None removes the limit.
     device : Device or int
         Which device.
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> sim.limit("streams", 0)
+    >>> try:
+    ...     Stream()
+    ... except ResourceExhausted as error:
+    ...     print(error.name)
+    ACL_ERROR_RT_RESOURCE_ALLOC_FAIL
+    >>> sim.limit("streams", None)
+    >>> Stream().close()
     """
     kind = getattr(lib, f"ACLSIM_RESOURCE_{resource.upper()}", None)
     if kind is None:
@@ -175,6 +290,17 @@ def run_operator(stream: Stream | None, nbytes: int) -> None:
     AclError
         507004 if the allocator served another stream that was not synchronized since, 207001 if it returned NULL,
         107000 if what it returned is not the device's live memory.
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> allocator = CachingAllocator()
+    >>> allocator.register(stream)
+    >>> sim.run_operator(stream, 4096)
+    >>> allocator.statistics.misses
+    1
+    >>> stream.synchronize()
+    >>> allocator.unregister(stream)
     """
     if nbytes < 0:
         raise ValueError(f"a size cannot be negative: {nbytes}")
@@ -197,13 +323,31 @@ def register_symbol(symbol: int, content: HostMemory) -> None:
     ------
     AclError
         The symbol is registered already (107043).
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> variable = np.zeros(4, np.uint8)  # its address is the symbol
+    >>> sim.register_symbol(variable.ctypes.data, b"four")
+    >>> size = ffi.new("size_t *")
+    >>> lib.aclrtGetSymbolSize(ffi.cast("void *", variable.ctypes.data), size), size[0]
+    (0, 4)
+    >>> sim.unregister_symbol(variable.ctypes.data)
     """
     view = ffi.from_buffer("char[]", content)
     call("aclsimRegisterSymbol", ffi.cast("void *", check_address(symbol)), view, len(view))
 
 
 def unregister_symbol(symbol: int) -> None:
-    """Forget a symbol, and free the variable on all devices (``aclsimUnregisterSymbol``)."""
+    """Forget a symbol, and free the variable on all devices (``aclsimUnregisterSymbol``).
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> variable = np.zeros(4, np.uint8)
+    >>> sim.register_symbol(variable.ctypes.data, bytes(4))
+    >>> sim.unregister_symbol(variable.ctypes.data)
+    """
     call("aclsimUnregisterSymbol", ffi.cast("void *", check_address(symbol)))
 
 
@@ -221,6 +365,16 @@ class Block(NamedTuple):  # which numba can pass on
     grid, threads : tuple of int
         The dimensions x, y and z of a SIMT launch: of its blocks, and of the threads of each, all of which the call is
         to do the work of. Of another launch (count, 1, 1) and (1, 1, 1).
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> seen = []
+    >>> with sim.kernel("look", [])(lambda block: seen.append((block.name, block.index, block.count))):
+    ...     Binary(sim.device_object("look"))["look"][2, stream]()
+    ...     stream.synchronize()
+    >>> sorted(seen)
+    [('look', 0, 2), ('look', 1, 2)]
     """
 
     name: str
@@ -235,6 +389,18 @@ class HostKernel:
     """A function that does the work of a kernel; :func:`kernel` makes one.
 
     It can be called as the function, and used with ``with``: it is registered until the end of the block.
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> @sim.kernel("double", ["float32[4]"])
+    ... def double(block, values):
+    ...     values *= 2
+    >>> values = np.ones(4, np.float32)
+    >>> double(None, values)  # as any function
+    >>> values.tolist()
+    [2.0, 2.0, 2.0, 2.0]
+    >>> double.unregister()
     """
 
     def __init__(
@@ -342,6 +508,22 @@ def kernel(
         as an array of bytes.
     workspace : int, default 0
         Bytes of workspace that a launch takes.
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> @sim.kernel("double", {"values": "float32[n]", "n": "uint32"})
+    ... def double(block, values, n):
+    ...     values[block.index :: block.count] *= 2
+    >>> buffer = Buffer(16)
+    >>> copy(buffer, np.arange(4, dtype=np.float32))
+    >>> Binary(sim.device_object("double"))["double"][2, stream](buffer, np.uint32(4))
+    >>> stream.synchronize()
+    >>> out = np.empty(4, np.float32)
+    >>> copy(out, buffer)
+    >>> out.tolist()
+    [0.0, 2.0, 4.0, 6.0]
+    >>> double.unregister()
     """
     _lifecycle.initialize()
 
@@ -406,13 +588,30 @@ def ascend_rt_python_release(handle: Any) -> None:
 
 
 def clear() -> None:
-    """Remove all faults (``aclsimClearFaults``); what has failed stays failed."""
+    """Remove all faults (``aclsimClearFaults``); what has failed stays failed.
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> sim.fail_call("aclrtMalloc", 207018, nth=0)
+    >>> sim.clear()
+    >>> Buffer(64).nbytes
+    64
+    """
     call("aclsimClearFaults")
 
 
 @contextmanager
 def faults() -> Iterator[None]:
-    """Remove all faults at the end of the block, including those from before it."""
+    """Remove all faults at the end of the block, including those from before it.
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> with sim.faults():
+    ...     sim.limit("streams", 0)
+    >>> Stream().close()  # the limit is gone
+    """
     try:
         yield
     finally:

@@ -283,7 +283,7 @@ class Stream(Resource):
         Returns
         -------
         context manager
-            Its value is the :class:`~ascend_rt.graph.Graph`, which can be launched when the block has ended.
+            Its value is the :class:`Graph`, which can be launched when the block has ended.
 
         Raises
         ------

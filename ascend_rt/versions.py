@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from ascend_rt._driver import ffi, lib, library, supports
 
+__all__ = ["Version", "since", "version"]
+
 _VERSION_BYTES = 128  # of the buffer that aclsysGetVersionStr fills (API reference 24)
 
 
@@ -24,6 +26,13 @@ class Version(NamedTuple):
         The runtime's C interface (``aclrtGetVersion``), for instance ``"1.17.0"``.
     driver : str or None
         The NPU driver; None with the simulator, and if it is unknown.
+
+    Examples
+    --------
+    >>> version().package
+    '0.1.0'
+    >>> version().cann is None  # with the simulator
+    True
     """
 
     package: str
@@ -40,6 +49,11 @@ def version() -> Version:
     Version
         The releases of CANN and of the driver come from ``aclsysGetVersionStr`` or, without an answer, from the files
         of the installation that the library belongs to.
+
+    Examples
+    --------
+    >>> print(version().api)
+    1.17.0
     """
     from ascend_rt import __version__
     from ascend_rt.backends.cann import installation
@@ -57,6 +71,12 @@ def since(name: str) -> str | None:
     """Return the first release of CANN that has a C function; None if there is no such function.
 
     The oldest release that is known is 8.1.RC1: what it has may be older.
+
+    Examples
+    --------
+    >>> from ascend_rt.versions import since
+    >>> since("aclrtCreateStreamWithConfig")
+    '8.1.RC1'
     """
     from ascend_rt._functions import FUNCTIONS
 

@@ -25,6 +25,7 @@ class Latch:
 
     Examples
     --------
+    >>> from ascend_rt.testing import Latch
     >>> with Latch(stream):
     ...     event = stream.record()
     ...     assert not event.is_done

@@ -15,7 +15,19 @@ _OWN_FRAMES = 3  # of this module and of the object's construction
 
 
 class Leak(AssertionError):
-    """Something was left open; the text names each object and where it was created."""
+    """Something was left open; the text names each object and where it was created.
+
+    Examples
+    --------
+    >>> from ascend_rt.testing import Leak, no_leaks
+    >>> try:
+    ...     with no_leaks():
+    ...         left = Buffer(64)
+    ... except Leak as leak:
+    ...     print("is still open" in str(leak))
+    True
+    >>> left.close()
+    """
 
 
 @contextmanager
@@ -32,8 +44,9 @@ def no_leaks(*kinds: type) -> Iterator[None]:
 
     Examples
     --------
+    >>> from ascend_rt.testing import no_leaks
     >>> with no_leaks():
-    ...     with Stream() as stream, Buffer(64) as memory:
+    ...     with Stream() as stream, Buffer(64) as memory, PinnedBuffer(64) as source:
     ...         copy_async(memory, source, stream)
     """
     opened: list[tuple[ref[_resource.Resource], str]] = []

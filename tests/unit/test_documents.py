@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.programs_in_forks import Programs
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [
@@ -26,21 +27,26 @@ def examples() -> Iterator[object]:
             yield pytest.param(found[1], id=f"{document.name}:{line}")
 
 
+@pytest.fixture(scope="session")
+def programs() -> Iterator[Programs]:
+    programs = Programs()
+    yield programs
+    programs.close()
+
+
 @pytest.mark.parametrize("example", list(examples()))
-def test_example_runs(example: str, backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_example_runs(example: str, backend: str, programs: Programs, tmp_path: Path) -> None:
     if backend != "sim" and "sim" in example:
         pytest.skip("the example is about the simulator")
-    monkeypatch.setenv("ASCEND_RT_BACKEND", backend)
     script = tmp_path / "example.py"
     script.write_text(example, encoding="utf-8")
-    # pyACL's programs are run as users of it run them.
-    launcher = ["-m", "ascend_rt", "run"] if example.startswith("import acl\n") else []
-
-    done = subprocess.run(
-        [sys.executable, *launcher, script], capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path
-    )
-
-    assert done.returncode == 0, done.stderr
+    if example.startswith("import acl\n"):  # pyACL's programs are run as users of it run them
+        command = [sys.executable, "-m", "ascend_rt", "run", script]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path)
+        status, output = done.returncode, done.stderr
+    else:
+        status, output = programs.run(script)
+    assert status == 0, output
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How Sphinx makes the guide and the reference: ``sphinx-build -W -n docs docs/_build``. Needs no network."""
+
+from __future__ import annotations
+
+import re
+from enum import EnumMeta
+from pathlib import Path
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util.docutils import SphinxDirective
+
+from ascend_rt import Library, __version__, enums
+from ascend_rt import __main__ as command_line
+
+HERE = Path(__file__).resolve().parent
+
+project = "ascend_rt"
+author = "the authors of ascend_rt"
+copyright = author
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["_build"]
+
+html_theme = "furo"
+html_title = f"ascend_rt {release}"
+html_copy_source = False
+
+# --- Markdown: what also reads well on a repository page --------------------------------------------------------------
+
+myst_heading_anchors = 4  # links to headings, written as on a repository page
+
+# --- docstrings -------------------------------------------------------------------------------------------------------
+
+default_role = "py:obj"
+add_module_names = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_default_options = {"members": True, "show-inheritance": True}
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 88
+napoleon_google_docstring = False
+napoleon_use_param = False  # types of parameters are prose: "int, default 0"
+napoleon_custom_sections = [("Attributes", "params_style")]  # several to a line are allowed
+napoleon_use_rtype = False
+
+nitpick_ignore_regex = [
+    # Documented elsewhere; links there would need the network.
+    (
+        r"py:.*",
+        r"(abc|asyncio|collections|contextlib|ctypes|enum|math|np|numpy|os|types|typing|typing_extensions|uuid)\..*",
+    ),
+    # Aliases, variables and types for type checkers: the text beside them says what they are.
+    (r"py:class", r"AbstractContextManager|Attempt|CaptureFailure|CaptureMode|HostMemory|Operand|Operation|Type"),
+    (r"py:(class|obj)", r"(ascend_rt\.memory\.)?(DTypeLike|ItemT|KnownDType|NDArray|ScalarT|Shape)"),
+]
+
+
+def setup(app: Sphinx) -> None:
+    """Connect what this project needs beyond the extensions."""
+    app.add_directive("command-help", CommandHelp)
+    app.add_directive("enumerations", Enumerations)
+    app.connect("autodoc-process-signature", _without_arguments_of_exceptions)
+    app.connect("autodoc-skip-member", _is_field_of_tuple)
+    app.connect("missing-reference", _look_in_the_package)
+    app.connect("source-read", _drop_links_to_directories)
+
+
+class CommandHelp(SphinxDirective):
+    """``.. command-help:: demo`` shows what ``ascend-rt demo --help`` prints."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return the help as a block of text."""
+        text = command_line.help_of(self.arguments[0])
+        return [nodes.literal_block(text, text, language="text")]
+
+
+class Enumerations(SphinxDirective):
+    """``.. enumerations::`` lists those of :mod:`ascend_rt.enums` with their values, a paragraph for each."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the list; a thousand members as entries of their own would fill every table of contents."""
+        lines = [".. py:module:: ascend_rt.enums", ""]
+        for name, found in vars(enums).items():
+            if isinstance(found, EnumMeta) and found.__module__ == enums.__name__:
+                members = ", ".join(f"``{member} = {value}``" for member, value in found.__members__.items())
+                lines += [f".. py:class:: {name}", "   :no-contents-entry:", "", f"   {found.__doc__}", ""]
+                lines += [f"   {members}", ""]
+        return self.parse_text_to_nodes("\n".join(lines))
+
+
+def _is_field_of_tuple(app: Sphinx, what: str, name: str, member: object, skip: bool, options: object) -> bool | None:
+    """Leave out "Alias for field number 0": the class describes its fields."""
+    return True if isinstance(member, type(Library.reason)) else None
+
+
+def _without_arguments_of_exceptions(
+    app: Sphinx, what: str, name: str, found: object, options: object, signature: str | None, returns: str
+) -> tuple[str, str] | None:
+    """Show no arguments of exceptions: programs catch them, and the package makes them."""
+    return ("", "") if what == "exception" and signature else None
+
+
+def _look_in_the_package(
+    app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, content: nodes.TextElement
+) -> nodes.reference | None:
+    """Let docstrings of submodules name what the package itself offers: ``Stream`` for ``ascend_rt.Stream``."""
+    if node.get("refdomain") != "py" or node.get("py:module") in (None, "ascend_rt"):
+        return None
+    target, document = f"ascend_rt.{node['reftarget']}", node["refdoc"]
+    return env.domains.python_domain.resolve_xref(env, document, app.builder, node["reftype"], target, node, content)
+
+
+def _drop_links_to_directories(app: Sphinx, document: str, source: list[str]) -> None:
+    """Keep the text of links to directories: files are copied beside the pages, directories have no page."""
+    here = HERE.joinpath(document).parent
+
+    def text_only(link: re.Match[str]) -> str:
+        return link[1] if here.joinpath(link[2]).is_dir() else link[0]
+
+    source[0] = re.sub(r"(?<!!)\[([^\]]+)\]\(([^)\s#:]+)\)", text_only, source[0])
