@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.programs_in_forks import Programs
 
 ABI = Path(__file__).resolve().parents[2] / "backends" / "abi"
 
@@ -173,3 +174,11 @@ def no_allocator_is_left(no_device_memory_is_left: None) -> Iterator[None]:
     before = set(_registered)
     yield
     assert set(_registered) == before
+
+
+@pytest.fixture(scope="session")
+def programs() -> Iterator[Programs]:
+    """Return a process that runs many short programs, each in a fork of it."""
+    programs = Programs()
+    yield programs
+    programs.close()

@@ -27,13 +27,6 @@ def examples() -> Iterator[object]:
             yield pytest.param(found[1], id=f"{document.name}:{line}")
 
 
-@pytest.fixture(scope="session")
-def programs() -> Iterator[Programs]:
-    programs = Programs()
-    yield programs
-    programs.close()
-
-
 @pytest.mark.parametrize("example", list(examples()))
 def test_example_runs(example: str, backend: str, programs: Programs, tmp_path: Path) -> None:
     if backend != "sim" and "sim" in example:
