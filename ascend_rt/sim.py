@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ascend_rt import _lifecycle, callback
-from ascend_rt._driver import address, call, check_address, ffi, lib
+from ascend_rt._driver import address, call, check_address, ffi, lib, supports
 from ascend_rt.backends import include_directory
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError
@@ -425,6 +425,8 @@ class HostKernel:
         return found
 
     def _register(self, workspace: int) -> None:
+        if not supports("aclsimRegisterKernel"):
+            return  # hardware runs the code of the binary
         handle = ffi.new_handle(self)
         kernel = ffi.new("aclsimKernel *")
         kernel.function, kernel.release = lib.ascend_rt_kernel_entry, lib.ascend_rt_release_entry
@@ -438,6 +440,8 @@ class HostKernel:
 
     def unregister(self) -> None:
         """Let the function do the work of launches from now on no more (``aclsimUnregisterKernel``)."""
+        if not supports("aclsimUnregisterKernel"):
+            return
         call("aclsimUnregisterKernel", self.name.encode())
 
     def __call__(self, *arguments: Any, **keywords: Any) -> object:
@@ -485,8 +489,8 @@ def kernel(
 ) -> Callable[[Callable[..., object]], HostKernel]:
     """Let a Python function do the work of a kernel (``aclsimRegisterKernel``); a decorator.
 
-    It serves binaries that are for an NPU, whose code cannot run on the host, so that the same program runs with the
-    simulator and on hardware::
+    It serves binaries that are for an NPU, whose code cannot run on the host. The same program runs with the simulator
+    and on hardware, where the code of the binary does the work and the decorator does nothing::
 
         @sim.kernel("add_custom", {"x": "float32[n]", "y": "float32[n]", "sum": "float32[n]", "n": "uint32"})
         def add_custom(block, x, y, sum, n):

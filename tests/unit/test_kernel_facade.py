@@ -379,3 +379,18 @@ def test_an_object_without_code_runs_python_functions(stream: Stream) -> None:
             assert (out == number).all()
         with pytest.raises(AclError, match="three"):
             binary.kernel("three")
+
+
+def test_with_another_library_a_registered_function_does_nothing(run: Any, build: Any, tmp_path: Path) -> None:
+    code = """
+from ascend_rt import sim
+
+@sim.kernel("double", ["float32[4]"])
+def double(block, values):
+    return values * 2
+
+print(double(None, 3))
+double.unregister()
+"""
+    result = run("-c", code, ASCEND_RT_LIBRARY=build(tmp_path / "libascendcl.so"))
+    assert (result.returncode, result.stdout, result.stderr) == (0, "6\n", "")
