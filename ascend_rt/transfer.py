@@ -21,6 +21,7 @@ from ascend_rt.memory import (
     PINNED_IS_CLOSED,
     Buffer,
     PinnedBuffer,
+    PointerAttributes,
     check_size,
     on_device,
     pointer_attributes,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     Pair: TypeAlias = tuple[Operand, Operand, tuple[Any, int, bool], tuple[Any, int, bool]]
 
 _BYTES = ffi.typeof("char[]")
+_UNREGISTERED = lib.ACL_MEM_LOCATION_TYPE_UNREGISTERED
 
 # (from the device, to the device)
 _KINDS = {
@@ -139,6 +141,9 @@ def copy_async(dst: Operand, src: Operand, stream: Stream | None = None, *, snap
     source, nbytes, from_device = _span(src, False)
     kind = lib.ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE if snapshot else _KINDS[from_device, to_device]
     stream = given_or_current(stream)
+    is_accepted = from_device != to_device and nbytes <= capacity and not snapshot
+    if is_accepted and type(src if to_device else dst) is not PinnedBuffer:
+        _wait_if_pageable(stream, source if to_device else to)
     code = lib.aclrtMemcpyAsync(to, capacity, source, nbytes, kind, stream._handle)
     if code:
         check(code, "aclrtMemcpyAsync")
@@ -146,6 +151,15 @@ def copy_async(dst: Operand, src: Operand, stream: Stream | None = None, *, snap
         stream._in_flight.keep(dst)
     else:
         stream._in_flight.keep(to, source, dst, src)
+
+
+def _wait_if_pageable(stream: Stream, *memory: Any) -> None:
+    """Wait for a stream before a copy between a device and this memory of the host, if some of it is pageable.
+
+    The runtime would do so in the copy (docs/semantics/memory_cmo_allocator.md, section 3), where Ctrl-C ends nothing.
+    """
+    if stream._is_busy() and any(_attributes(each).location == _UNREGISTERED for each in memory):
+        stream.synchronize()
 
 
 def copy_2d(
@@ -218,6 +232,8 @@ def copy_2d_async(
     """
     arguments = _rows_of_both(dst, src, width, height, dst_pitch, src_pitch)
     stream = given_or_current(stream)
+    if isinstance(dst, Buffer) != isinstance(src, Buffer):
+        _wait_if_pageable(stream, arguments[2] if isinstance(dst, Buffer) else arguments[0])
     call("aclrtMemcpy2dAsync", *arguments, stream._handle)
     stream._in_flight.keep(arguments, dst, src)
 
@@ -315,6 +331,7 @@ def copy_batch_async(transfers: Iterable[tuple[Operand, Operand]], stream: Strea
     """
     pairs, stream = _pairs(transfers), given_or_current(stream)
     queue = stream._handle
+    _wait_if_pageable(stream, *(to if from_device else source for _, _, (to, _, _), (source, _, from_device) in pairs))
     try:
         _call_with_batch("aclrtMemcpyBatchAsync", pairs, queue)
     finally:
@@ -358,10 +375,14 @@ def _call_with_batch(function: str, pairs: list[Pair], *queue: Any) -> None:
 
 def _location(pointer: Any) -> tuple[int, int]:
     """Return type and number of the place of an address, as a batch wants them: pageable memory is the host's."""
-    attributes = pointer_attributes(int(ffi.cast("uintptr_t", pointer)))
-    if attributes.location == lib.ACL_MEM_LOCATION_TYPE_UNREGISTERED:
+    attributes = _attributes(pointer)
+    if attributes.location == _UNREGISTERED:
         return lib.ACL_MEM_LOCATION_TYPE_HOST, 0
     return int(attributes.location), attributes.device_id
+
+
+def _attributes(pointer: Any) -> PointerAttributes:
+    return pointer_attributes(int(ffi.cast("uintptr_t", pointer)))
 
 
 class CopyDescriptor:

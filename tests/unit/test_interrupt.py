@@ -73,6 +73,27 @@ stream.close()
     assert (done.stdout, done.stderr) == ("interrupted False False\nTrue True\n", "")
 
 
+PAGEABLE = {
+    "copy_async": "rt.copy_async(to, bytes(64), stream)",
+    "copy_async back": "rt.copy_async(bytearray(64), to, stream)",
+    "copy_2d_async": "rt.copy_2d_async(to, bytes(64), stream, width=8, height=8)",
+    "copy_batch_async": "rt.copy_batch_async([(to[:32], pinned), (to[32:], bytes(32))], stream)",
+}
+
+
+@pytest.mark.parametrize("submit", PAGEABLE.values(), ids=list(PAGEABLE))
+def test_a_copy_of_pageable_memory_that_waits_for_the_stream_ends(interrupted: Interrupted, submit: str) -> None:
+    done = interrupted(f"""
+import ascend_rt as rt
+to, pinned = Buffer(64), rt.PinnedBuffer(32)
+print(interrupted(lambda: {submit}))
+gate.record(opener)
+{submit}
+print(stream.is_done)
+""")
+    assert (done.stdout, done.stderr) == ("interrupted\nTrue\n", "")
+
+
 @pytest.mark.parametrize("again", ["stream.synchronize", "stream.close"])
 def test_a_failure_that_the_wait_takes_along_is_told(interrupted: Interrupted, again: str, backend: str) -> None:
     if backend != "sim":
