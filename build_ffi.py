@@ -44,6 +44,7 @@ typedef void *aclrtAllocatorFreeFunc;
 typedef void *aclrtAllocatorGetAddrFromBlockFunc;
 typedef void *aclrtExceptionInfoCallback;
 typedef void *aclsimCallSiteProvider;
+typedef void *aclsimInterruptCheck;
 typedef void *aclsimKernelFunction;
 typedef void *aclsimReleaseFunction;
 typedef void *aclrtCallback;

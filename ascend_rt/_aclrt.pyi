@@ -1031,6 +1031,8 @@ class Lib:
         """uint64_t aclsimGetCheckReports(void)."""
     def aclsimSetCallSiteProvider(self, provider: Any, /) -> int:
         """aclError aclsimSetCallSiteProvider(aclsimCallSiteProvider provider)."""
+    def aclsimSetInterruptCheck(self, check: Any, /) -> int:
+        """aclError aclsimSetInterruptCheck(aclsimInterruptCheck check)."""
     def aclsimFailCall(self, function: Any, nth: int, code: int, /) -> int:
         """aclError aclsimFailCall(const char *function, uint64_t nth, aclError code)."""
     def aclsimFailTask(self, stream: Any, nth: int, code: int, /) -> int:
@@ -1116,6 +1118,7 @@ class Lib:
     ascend_rt_free_entry: Any
     ascend_rt_address_entry: Any
     ascend_rt_call_site_entry: Any
+    ascend_rt_interrupt_entry: Any
     ascend_rt_kernel_entry: Any
     ascend_rt_release_entry: Any
     ascend_rt_graph_destroyed_entry: Any

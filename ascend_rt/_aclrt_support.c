@@ -294,6 +294,24 @@ static int32_t call_site(char *text, size_t size) {
     return result;
 }
 
+/* Python handles the interrupt when the call has returned. */
+static int32_t is_interrupted(void) {
+    if (!ascend_rt_is_main_thread()) {
+        return 0;
+    }
+    int is_interrupted = 0;
+    if (enter()) {
+        const PyGILState_STATE state = PyGILState_Ensure();
+        is_interrupted = PyOS_InterruptOccurred();
+        if (is_interrupted) {
+            PyErr_SetInterrupt(); /* again: asking has cleared it */
+        }
+        PyGILState_Release(state);
+    }
+    leave();
+    return is_interrupted;
+}
+
 /* As host functions, kernels that are still under way when the interpreter ends do nothing. */
 static aclError run_kernel(const aclsimKernelBlock *block, void *kernel) {
     const aclError code = enter() ? ascend_rt_python_kernel(block, kernel) : ACL_SUCCESS;
@@ -323,6 +341,7 @@ const aclrtAllocatorAllocAdviseFunc ascend_rt_allocate_near_entry = allocate_nea
 const aclrtAllocatorFreeFunc ascend_rt_free_entry = free_block;
 const aclrtAllocatorGetAddrFromBlockFunc ascend_rt_address_entry = address_of;
 const aclsimCallSiteProvider ascend_rt_call_site_entry = call_site;
+const aclsimInterruptCheck ascend_rt_interrupt_entry = is_interrupted;
 const aclsimKernelFunction ascend_rt_kernel_entry = run_kernel;
 const aclsimReleaseFunction ascend_rt_release_entry = release_kernel;
 const aclrtCallback ascend_rt_graph_destroyed_entry = graph_destroyed;

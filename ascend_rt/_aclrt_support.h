@@ -30,6 +30,7 @@ typedef struct ascend_rt_awaited {
 } ascend_rt_awaited;
 
 int ascend_rt_synchronize(const ascend_rt_awaited *awaited, int32_t timeout_ms);
+bool ascend_rt_is_main_thread(void); /* the one where Python handles signals */
 
 /* Defined by cffi: enter Python with the argument of a host function, or with a call of an allocator or a kernel, and
  * tell it of the end of a graph. */
@@ -123,6 +124,8 @@ extern const aclrtAllocatorFreeFunc ascend_rt_free_entry;
 extern const aclrtAllocatorGetAddrFromBlockFunc ascend_rt_address_entry;
 /* Tells the simulator's memory check where in the Python program a call comes from. */
 extern const aclsimCallSiteProvider ascend_rt_call_site_entry;
+/* Whether Ctrl-C was pressed, asked by the main thread while it waits for a place in a full queue. */
+extern const aclsimInterruptCheck ascend_rt_interrupt_entry;
 /* The functions of a kernel of the simulator that is written in Python. While the gate is closed its blocks fail. */
 extern const aclsimKernelFunction ascend_rt_kernel_entry;
 extern const aclsimReleaseFunction ascend_rt_release_entry;

@@ -16,6 +16,8 @@ void ascend_rt_prepare_waits(uint64_t identifier, bool is_simulated) {
     is_simulator = is_simulated;
 }
 
+bool ascend_rt_is_main_thread(void) { return (uint64_t)(uintptr_t)pthread_self() == main_thread; }
+
 static int64_t now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -52,11 +54,10 @@ static int synchronize(const ascend_rt_awaited *awaited, int32_t timeout_ms) {
 }
 
 int ascend_rt_synchronize(const ascend_rt_awaited *awaited, int32_t timeout_ms) {
-    const bool is_main = (uint64_t)(uintptr_t)pthread_self() == main_thread;
     const bool is_short = timeout_ms != -1 && timeout_ms <= SHORT_WAIT_MS;
     /* A failure is no status that waits, and the call will tell it. */
     const bool is_done = awaited->status != NULL && awaited->status(awaited->object) != awaited->pending;
-    if (!is_main || is_short || is_done) {
+    if (!ascend_rt_is_main_thread() || is_short || is_done) {
         return synchronize(awaited, timeout_ms);
     }
     if (!is_simulator) { /* whose time limits would be errors in the vendor's log */

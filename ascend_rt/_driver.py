@@ -303,6 +303,8 @@ def load() -> Library:
             from ascend_rt import _call_site
 
             _call_site.install()
+        if _library.backend == "sim":
+            lib.aclsimSetInterruptCheck(lib.ascend_rt_interrupt_entry)
     log.info("the library is %s (%s): %s", ", ".join(_library.paths), _library.backend, _library.reason)
     if chosen.warning and warn_of_simulator:
         warnings.warn(chosen.warning, AclWarning, stacklevel=3)

@@ -25,6 +25,12 @@ uint64_t aclsimGetCheckReports(void);
 typedef int32_t (*aclsimCallSiteProvider)(char *text, size_t size);
 aclError aclsimSetCallSiteProvider(aclsimCallSiteProvider provider);
 
+/* Tells whether the calling thread is to wait no longer. A thread that waits for a place in a full queue asks now and
+ * then; if it is, its call fails with ACL_ERROR_RT_STREAM_TASK_FULL, and nothing is submitted. Must not call the library.
+ * NULL: there is none. */
+typedef int32_t (*aclsimInterruptCheck)(void);
+aclError aclsimSetInterruptCheck(aclsimInterruptCheck check);
+
 /* Fault injection. nth counts from 1 and from now on; 0 is every time. A NULL stream is every stream. ASCEND_RT_SIM_FAULTS
  * causes the same from outside: entries separated by semicolons, call:FUNCTION:N=CODE, task:STREAM_ID:N=CODE (or *),
  * delay:STREAM_ID=MICROSECONDS, limit:streams|events|notifies|memory=N, lose:DEVICE=CODE. */

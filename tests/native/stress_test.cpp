@@ -247,6 +247,32 @@ void full_queue_blocks_the_submitter() {
     CHECK_OK(aclrtFree(cell));
 }
 
+// One that is interrupted submits nothing; the check is asked on the thread that waits.
+void an_interrupted_submitter_gives_up() {
+    static thread_local int asked = 0;
+    constexpr int kTimes = 3;  // until it is interrupted
+    CHECK_OK(aclsimSetInterruptCheck([] { return static_cast<std::int32_t>(++asked == kTimes); }));
+    aclrtStream stream = new_stream();
+    auto *cell = device_memory<std::uint64_t>(2);
+    CHECK(aclsimHold(1) == 0);
+    int submitted = 0;
+    aclError code = ACL_SUCCESS;
+    while (code == ACL_SUCCESS) {
+        code = aclrtMemcpyAsync(&cell[0], 8, &cell[1], 8, ACL_MEMCPY_DEVICE_TO_DEVICE, stream);
+        submitted += code == ACL_SUCCESS ? 1 : 0;
+    }
+    CHECK(code == ACL_ERROR_RT_STREAM_TASK_FULL);
+    CHECK(asked == kTimes);
+    CHECK(submitted > 1000);
+    CHECK(aclsimHold(0) == 0);
+    CHECK_OK(aclrtSynchronizeStream(stream));
+    CHECK_OK(aclsimSetInterruptCheck(nullptr));
+    CHECK_OK(aclrtMemcpyAsync(&cell[0], 8, &cell[1], 8, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+    CHECK_OK(aclrtSynchronizeStream(stream));
+    CHECK_OK(aclrtDestroyStream(stream));
+    CHECK_OK(aclrtFree(cell));
+}
+
 // A subscribed thread runs blocking callbacks inside aclrtProcessReport; the stream goes on behind them.
 void subscribed_thread_runs_callbacks() {
     static std::atomic<int> calls{0};
@@ -361,6 +387,7 @@ int main() {
     abort_while_held_leaves_no_trace();
     full_persistent_queue_is_an_error();
     full_queue_blocks_the_submitter();
+    an_interrupted_submitter_gives_up();
     subscribed_thread_runs_callbacks();
     timed_wait_fails_at_the_next_synchronization();
     device_is_aborted_while_it_works();

@@ -94,6 +94,38 @@ print(stream.is_done)
     assert (done.stdout, done.stderr) == ("interrupted\nTrue\n", "")
 
 
+@pytest.mark.simulator("a call of the vendor's library cannot be ended")
+def test_a_submission_that_waits_for_a_place_in_a_full_queue_ends(interrupted: Interrupted) -> None:
+    done = interrupted("""
+submitted = 0
+
+def fill_queue():
+    global submitted
+    while True:
+        event.record(stream)
+        submitted += 1
+
+def interrupt_once_full():
+    seen = -1
+    while submitted < 1000 or seen != submitted:  # nothing is submitted any more
+        seen = submitted
+        time.sleep(0.05)
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt_once_full).start()
+try:
+    fill_queue()
+except KeyboardInterrupt:
+    print("interrupted")
+gate.record(opener)
+stream.synchronize()
+event.record(stream)
+event.synchronize()
+print(submitted > 1000, stream.is_done)
+""")
+    assert (done.stdout, done.stderr) == ("interrupted\nTrue True\n", "")
+
+
 @pytest.mark.parametrize("again", ["stream.synchronize", "stream.close"])
 def test_a_failure_that_the_wait_takes_along_is_told(interrupted: Interrupted, again: str, backend: str) -> None:
     if backend != "sim":

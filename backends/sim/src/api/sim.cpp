@@ -101,4 +101,9 @@ aclError aclsimSetCallSiteProvider(aclsimCallSiteProvider provider) {
     return ACL_SUCCESS;
 }
 
+aclError aclsimSetInterruptCheck(aclsimInterruptCheck check) {
+    return ungated_entry(Function::aclsimSetInterruptCheck,
+                         [&](Simulator &sim, Lock &) REQUIRES(engine_lock) { sim.core.set_interrupt_check(check); });
+}
+
 aclError aclsimNoOp(void *, void *) { return ACL_SUCCESS; }

@@ -44,7 +44,7 @@ bool Core::admit_slowly(Lock &lock, Stream &stream) {
     }
     const Ref<Stream> keep(stream);
     const std::uint64_t enough = stream.submitted + 1 - config().product->queue_depth;
-    wait_for(lock, keep, enough, kNever);
+    wait_for(lock, keep, enough, kNever, interrupt_check_);
     if (stream.destroyer != std::thread::id()) {  // it waits for what has been submitted by then, and no more
         fail(ACL_ERROR_RT_INVALID_HANDLE, "the stream was destroyed while this call waited for a place in its queue");
     }
@@ -284,7 +284,8 @@ bool Core::drop_tasks(Lock &lock, Stream &stream, aclError reason, Time deadline
 
 // --- waiting ---------------------------------------------------------------------------------------------------------
 
-Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline) {
+Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline,
+                            InterruptCheck check) {
     const std::uint64_t aborts = stream->aborts;
     std::optional<HostWait> wait;  // while the thread really waits
     while (!stream->is_done(sequence)) {
@@ -300,7 +301,7 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
         }
         if (has_deferred()) {
             do_chores(lock);
-        } else if (!help(lock, *stream, wait, deadline) && !watch(lock, *stream, sequence, wait, deadline) &&
+        } else if (!help(lock, *stream, wait, deadline) && !watch(lock, *stream, sequence, wait, deadline, check) &&
                    !stream->is_done(sequence)) {
             return Waited::TimedOut;
         }
@@ -361,7 +362,8 @@ Stream *Core::find_helpable(Stream &stream, Time deadline) {
 
 // Watches the stream until the task is done, or something happened that must be looked at; false when the deadline has
 // passed. Spins first: a hand-over between threads takes less than a microsecond, a wake-up from sleep tens of them.
-bool Core::watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::optional<HostWait> &wait, Time deadline) {
+bool Core::watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::optional<HostWait> &wait, Time deadline,
+                 InterruptCheck check) {
     const auto is_done = [&] { return stream.is_done(sequence); };
     lock.unlock();
     const bool was_quick = spin_until(is_done);
@@ -370,7 +372,7 @@ bool Core::watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::option
         return true;
     }
     if (!wait) {
-        wait.emplace(*this, stream, sequence, deadline);
+        wait.emplace(*this, stream, sequence, deadline, check);
     }
     stream.wake_at = std::min(stream.wake_at, sequence);
     return wait->sleep(lock, stream.progress);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/core.h"
+#include "engine/stream.h"
 #include "support/config.h"
 #include "support/error.h"
 
@@ -13,22 +14,25 @@ namespace {
 
 // Most waits end before the first look.
 constexpr std::chrono::milliseconds kFirstLook{10}, kLongestLook{1000};
+constexpr std::chrono::milliseconds kAskInterval{20};
 
 }  // namespace
 
-HostWait::HostWait(Core &core, const Stream &stream, std::uint64_t sequence, Time deadline)
-    : HostWait(core, Cause{&stream, sequence}, nullptr, deadline) {}
+HostWait::HostWait(Core &core, const Stream &stream, std::uint64_t sequence, Time deadline, InterruptCheck check)
+    : HostWait(core, Cause{&stream, sequence}, nullptr, deadline, check) {}
 
 HostWait::HostWait(Core &core, Outside outside, const char *awaited, Time deadline)
-    : HostWait(core, Cause{nullptr, 0, outside}, awaited, deadline) {}
+    : HostWait(core, Cause{nullptr, 0, outside}, awaited, deadline, nullptr) {}
 
-HostWait::HostWait(Core &core, const Cause &cause, const char *awaited, Time deadline)
+HostWait::HostWait(Core &core, const Cause &cause, const char *awaited, Time deadline, InterruptCheck check)
     : core_(core),
       cause_(cause),
       awaited_(awaited),
       function_(current_function()),
       deadline_(deadline),
       is_of_own_thread_(core.is_own_thread()),
+      check_(check),
+      ask_at_(check == nullptr ? kNever : core.clock().now()),
       explain_at_(has_deadline() || config().stall.count() == 0 ? kNever : core.clock().now() + config().stall),
       look_at_(explain_at_ == kNever ? kNever : core.clock().now() + kFirstLook),
       look_interval_(kFirstLook) {
@@ -50,7 +54,11 @@ bool HostWait::look_and_sleep(Lock &lock, std::condition_variable &changed, Time
         write(lock);
         return true;
     }
-    const Time when = std::min({deadline_, explain_at_, look_at_, look_again});
+    if (ask_at_ != kNever && core_.clock().now() >= ask_at_) {
+        ask(lock);
+        return true;
+    }
+    const Time when = std::min({deadline_, explain_at_, look_at_, ask_at_, look_again});
     return core_.clock().wait_until(lock, changed, when) || when != deadline_;
 }
 
@@ -66,6 +74,18 @@ void HostWait::look() {
         if (has_changed || looks_again_) {
             looks_again_ = core_.stall_reporter().look_for_deadlock(*this);
         }
+    }
+}
+
+void HostWait::ask(Lock &lock) {
+    ask_at_ = core_.clock().now() + kAskInterval;
+    const auto is_interrupted = [&] {
+        const Unlocked unlocked(lock);
+        return check_() != 0;
+    };
+    if (is_interrupted()) {
+        fail(ACL_ERROR_RT_STREAM_TASK_FULL, "interrupted while this call waited for a place in the queue of stream %u",
+             cause_.stream->id);
     }
 }
 

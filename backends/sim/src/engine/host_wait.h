@@ -15,11 +15,15 @@ namespace aclsim {
 class Core;
 class Stream;
 
+using InterruptCheck = std::int32_t (*)();  // aclsimInterruptCheck
+
 // Lives as long as the wait, on the stack of the thread that waits. Engine lock held at its begin and at its end.
 class HostWait {
   public:
     // For a task of a stream, or for something else, which the text names.
-    HostWait(Core &core, const Stream &stream, std::uint64_t sequence, Time deadline) REQUIRES(engine_lock);
+    // With a check, sleep() fails when the thread is interrupted.
+    HostWait(Core &core, const Stream &stream, std::uint64_t sequence, Time deadline, InterruptCheck check = nullptr)
+        REQUIRES(engine_lock);
     HostWait(Core &core, Outside outside, const char *awaited, Time deadline) REQUIRES(engine_lock);
     ~HostWait() REQUIRES(engine_lock);
     HostWait(const HostWait &) = delete;
@@ -40,9 +44,11 @@ class HostWait {
     bool is_of_own_thread() const { return is_of_own_thread_; }  // of the simulator
 
   private:
-    HostWait(Core &core, const Cause &cause, const char *awaited, Time deadline) REQUIRES(engine_lock);
+    HostWait(Core &core, const Cause &cause, const char *awaited, Time deadline, InterruptCheck check)
+        REQUIRES(engine_lock);
     bool look_and_sleep(Lock &lock, std::condition_variable &changed, Time look_again) REQUIRES(engine_lock);
     void look() REQUIRES(engine_lock);
+    void ask(Lock &lock) REQUIRES(engine_lock);
     void write(Lock &lock) REQUIRES(engine_lock);
 
     Core &core_;
@@ -52,6 +58,8 @@ class HostWait {
     const std::thread::id thread_ = std::this_thread::get_id();
     const Time deadline_;
     const bool is_of_own_thread_;
+    const InterruptCheck check_;
+    Time ask_at_;  // whether the thread is interrupted
     Time explain_at_;
     Time look_at_;  // for a deadlock; kNever: not any more
     std::chrono::milliseconds look_interval_;
