@@ -79,11 +79,12 @@ void HostWait::look() {
 
 void HostWait::ask(Lock &lock) {
     ask_at_ = core_.clock().now() + kAskInterval;
-    const auto is_interrupted = [&] {
+    bool is_interrupted = false;
+    {
         const Unlocked unlocked(lock);
-        return check_() != 0;
-    };
-    if (is_interrupted()) {
+        is_interrupted = check_() != 0;
+    }
+    if (is_interrupted) {
         fail(ACL_ERROR_RT_STREAM_TASK_FULL, "interrupted while this call waited for a place in the queue of stream %u",
              cause_.stream->id);
     }
