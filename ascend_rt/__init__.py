@@ -2,6 +2,7 @@
 """The CANN runtime of Ascend NPUs for Python, with a simulator for machines without one.
 
 Importing loads no library; the first call does. ``ascend_rt.use("sim")`` or ``ASCEND_RT_BACKEND`` chooses it.
+numpy is imported with the first use of what makes arrays.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import TYPE_CHECKING
 from ascend_rt import _source_tree
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
-    from ascend_rt import enums, sim, testing  # noqa: F401  (see __getattr__)
+    from ascend_rt import enums, kernel, random, sim, testing  # noqa: F401  (see _LATER)
+    from ascend_rt.kernel import Binary, Kernel
+    from ascend_rt.pinned_memory import PinnedBuffer
 
 _source_tree.give_way_to_installed()
 
@@ -50,9 +51,8 @@ from ascend_rt.event import Event, EventOptions  # noqa: E402
 from ascend_rt.failure_callback import Subscription, on_task_failed  # noqa: E402
 from ascend_rt.graph import Graph, GraphTask  # noqa: E402
 from ascend_rt.ipc_memory import ImportedBuffer, IpcMemory  # noqa: E402
-from ascend_rt.kernel import Binary, Kernel  # noqa: E402
 from ascend_rt.managed_memory import ManagedBuffer  # noqa: E402
-from ascend_rt.memory import Buffer, PinnedBuffer, PointerAttributes, RegisteredMemory, pointer_attributes  # noqa: E402
+from ascend_rt.memory import Buffer, PointerAttributes, RegisteredMemory, pointer_attributes  # noqa: E402
 from ascend_rt.memory_pool import MemoryPool, PoolBuffer, PoolStatistics  # noqa: E402
 from ascend_rt.notify import CountingNotify, Notify  # noqa: E402
 from ascend_rt.stream import Stream, StreamOptions  # noqa: E402
@@ -154,8 +154,28 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> ModuleType:
-    """Import the modules that most programs do not need when they are first used."""
-    if name in ("enums", "random", "sim", "testing"):
-        return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# What is imported when it is first used, and from which module: what most programs do not need, and what needs numpy,
+# whose import takes twice as long as all the rest.
+_LATER = {
+    "Binary": "kernel",
+    "Kernel": "kernel",
+    "PinnedBuffer": "pinned_memory",
+    "enums": "enums",
+    "kernel": "kernel",
+    "random": "random",
+    "sim": "sim",
+    "testing": "testing",
+}
+
+if not TYPE_CHECKING:  # type checkers would take every name for known
+
+    def __getattr__(name: str) -> object:
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = import_module(f"{__name__}.{_LATER[name]}")
+        globals()[name] = found = module if name == _LATER[name] else getattr(module, name)
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

@@ -31,7 +31,8 @@ from ascend_rt.backends import IN_WORDS
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError, TaskFailed, Timeout
 from ascend_rt.event import Event
-from ascend_rt.memory import Buffer, PinnedBuffer
+from ascend_rt.memory import Buffer
+from ascend_rt.pinned_memory import PinnedBuffer
 from ascend_rt.stream import Stream
 from ascend_rt.transfer import copy, copy_async
 

@@ -11,8 +11,6 @@ from functools import cache
 from operator import index
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-
 from ascend_rt._driver import call, check, ffi, lib
 from ascend_rt._stream_argument import given_or_current
 from ascend_rt.errors import AclError, ClosedError, NotSupported
@@ -20,7 +18,6 @@ from ascend_rt.memory import (
     HAS_OBJECTS,
     PINNED_IS_CLOSED,
     Buffer,
-    PinnedBuffer,
     PointerAttributes,
     check_size,
     on_device,
@@ -58,11 +55,11 @@ def _span(operand: Operand, writable: bool) -> tuple[Any, int, bool]:
     if isinstance(operand, Buffer):
         return operand._handle, operand._nbytes, True
     exporter = operand.obj if type(operand) is memoryview else operand
-    if isinstance(exporter, np.ndarray) and exporter.dtype.hasobject:
+    if getattr(getattr(exporter, "dtype", None), "hasobject", False):  # an array, without an import of numpy
         raise TypeError(HAS_OBJECTS)
     view = ffi.from_buffer(_BYTES, operand, writable)  # raises for anything else that has no buffer
     nbytes = len(view)
-    if nbytes == 0 and isinstance(operand, PinnedBuffer) and operand.is_closed:
+    if nbytes == 0 and getattr(operand, "is_closed", False):
         raise ClosedError(PINNED_IS_CLOSED)
     return view, nbytes, False
 
@@ -142,7 +139,7 @@ def copy_async(dst: Operand, src: Operand, stream: Stream | None = None, *, snap
     kind = lib.ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE if snapshot else _KINDS[from_device, to_device]
     stream = given_or_current(stream)
     is_accepted = from_device != to_device and nbytes <= capacity and not snapshot
-    if is_accepted and type(src if to_device else dst) is not PinnedBuffer:
+    if is_accepted and not getattr(src if to_device else dst, "_is_pinned", False):
         _wait_if_pageable(stream, source if to_device else to)
     code = lib.aclrtMemcpyAsync(to, capacity, source, nbytes, kind, stream._handle)
     if code:
@@ -252,13 +249,21 @@ def _rows(operand: Operand, pitch: int | None, width: int, height: int, *, writa
     """Return one side of a two-dimensional copy: its address, its pitch, and whether it is on the device."""
     if min(width, height) < 0:
         raise ValueError(f"there are no {height} rows of {width} bytes")
-    if isinstance(operand, np.ndarray) and operand.ndim == 2 and pitch is None:
+    if pitch is None and _is_matrix(operand):
         return _rows_of_array(operand, width, height, writable=writable)
     pointer, nbytes, is_device = _span(operand, writable)
     pitch = width if pitch is None else check_size(pitch)
     if height > 0 and (height - 1) * pitch + width > nbytes:
         raise ValueError(f"{height} rows of {width} bytes, {pitch} apart, do not fit into {nbytes} bytes")
     return pointer, pitch, is_device
+
+
+def _is_matrix(operand: Operand) -> bool:
+    if getattr(operand, "ndim", 0) != 2:
+        return False
+    import numpy as np  # which is imported already, if this is an array
+
+    return isinstance(operand, np.ndarray)
 
 
 def _rows_of_array(array: Any, width: int, height: int, *, writable: bool) -> tuple[Any, int, bool]:

@@ -62,7 +62,7 @@ nitpick_ignore_regex = [
     ),
     # Aliases, variables and types for type checkers: the text beside them says what they are.
     (r"py:class", r"AbstractContextManager|Attempt|CaptureFailure|CaptureMode|HostMemory|Operand|Operation|Type"),
-    (r"py:(class|obj)", r"(ascend_rt\.memory\.)?(DTypeLike|ItemT|KnownDType|NDArray|ScalarT|Shape)"),
+    (r"py:(class|obj)", r"(ascend_rt\.(pinned_)?memory\.)?(DTypeLike|ItemT|KnownDType|NDArray|ScalarT|Shape)"),
 ]
 
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """In a process of its own: the C functions, ``lib`` and ``ffi``, without the facade.
 
-The facade imports numpy, which takes three times as long as all the rest. Who asks for a name of the facade all the
-same gets it, and numpy.
+Half of the time of an import is the facade's. Who asks for a name of the facade all the same gets it.
 """
 
 from __future__ import annotations

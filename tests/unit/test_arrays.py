@@ -29,7 +29,7 @@ from ascend_rt import (
 )
 from ascend_rt.enums import MemLocationType
 from ascend_rt.errors import ClosedError, NoContext
-from ascend_rt.memory import _free_host
+from ascend_rt.pinned_memory import _free_host
 from ascend_rt.testing import Latch
 
 NUMBERS = np.arange(24, dtype=np.int16).reshape(4, 6)
@@ -295,7 +295,7 @@ def test_the_last_view_frees_the_pinned_array(make: Callable[[Any], Any], monkey
         freed.append(pointer)
         _free_host(pointer)
 
-    monkeypatch.setattr("ascend_rt.memory._free_host", free)
+    monkeypatch.setattr("ascend_rt.pinned_memory._free_host", free)
     pinned = PinnedBuffer.from_array(NUMBERS)
     view = make(pinned)
     pinned.close()

@@ -23,6 +23,7 @@ from ascend_rt import (
     FailedTask,
     ForkedProcess,
     LibraryError,
+    PinnedBuffer,
     RuntimeClosed,
     Stream,
     TaskFailed,
@@ -32,7 +33,6 @@ from ascend_rt import (
     copy_async,
     sim,
 )
-from ascend_rt.memory import PinnedBuffer
 from ascend_rt.testing import Latch
 
 CODE = 507015

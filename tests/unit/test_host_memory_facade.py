@@ -30,7 +30,7 @@ from ascend_rt import (
 )
 from ascend_rt.enums import MemLocationType
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument, NoContext
-from ascend_rt.memory import _free_host
+from ascend_rt.pinned_memory import _free_host
 from ascend_rt.testing import Latch
 
 
@@ -107,7 +107,7 @@ def test_the_last_view_frees_the_pinned_memory(
         freed.append(pointer)
         _free_host(pointer)
 
-    monkeypatch.setattr("ascend_rt.memory._free_host", free)
+    monkeypatch.setattr("ascend_rt.pinned_memory._free_host", free)
     pinned = PinnedBuffer(4096)
     pinned[:] = 5
     view = make(pinned)

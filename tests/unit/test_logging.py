@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from ascend_rt import Buffer, Context, Device, OutOfMemory, Stream, copy_async, sim
-from ascend_rt.memory import PinnedBuffer
+from ascend_rt import Buffer, Context, Device, OutOfMemory, PinnedBuffer, Stream, copy_async, sim
 
 
 @pytest.fixture

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays that memory is copied from and to; functions import this module, so that programs without arrays do not."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ascend_rt.errors import ClosedError
+from ascend_rt.memory import HAS_OBJECTS, PINNED_IS_CLOSED
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+    from ascend_rt.memory import HostMemory, Shape
+
+
+def numbers(array: HostMemory) -> NDArray[Any]:
+    """Return host memory as an array, which has elements that can be copied."""
+    found = array if isinstance(array, np.ndarray) else np.asarray(memoryview(array))
+    if getattr(found, "is_closed", False):
+        raise ClosedError(PINNED_IS_CLOSED)
+    if found.dtype.hasobject:
+        raise TypeError(HAS_OBJECTS)
+    if not found.nbytes:
+        raise ValueError(f"the array is empty, of shape {found.shape}; memory has at least a byte")
+    return found
+
+
+def numbers_in_order(array: HostMemory) -> NDArray[Any]:
+    """Return host memory as an array whose elements lie in C order; a copy if they do not."""
+    return np.ascontiguousarray(numbers(array))
+
+
+def plain(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return a data type whose values are in the memory itself."""
+    kind = np.dtype(dtype)
+    if kind.hasobject:
+        raise TypeError(HAS_OBJECTS)
+    if not kind.itemsize:
+        raise ValueError(f"values of {kind!r} have no bytes")
+    return kind
+
+
+def array_of_size(nbytes: int, dtype: DTypeLike, shape: Shape | None) -> NDArray[Any]:
+    """Return a new array for the content of a buffer of this size; without a shape it has one dimension."""
+    kind = plain(dtype)
+    if shape is None:
+        shape, rest = divmod(nbytes, kind.itemsize)
+        if rest:
+            raise ValueError(f"{nbytes} bytes are no whole number of {kind}, which has {kind.itemsize}")
+    dimensions = np.broadcast_shapes(shape)
+    size = math.prod(dimensions) * kind.itemsize
+    if size != nbytes:
+        raise ValueError(f"{kind} of shape {dimensions} has {size} bytes, but the buffer has {nbytes}")
+    return np.empty(dimensions, kind)

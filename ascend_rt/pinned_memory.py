@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pinned memory of the host as arrays."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from ascend_rt import _lifecycle
+from ascend_rt._arrays import numbers, plain
+from ascend_rt._driver import check, ffi, lib
+from ascend_rt._in_flight import allocate_memory
+from ascend_rt.errors import ForkedProcess, RuntimeClosed
+from ascend_rt.memory import check_size
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from numpy.typing import DTypeLike, NDArray
+    from typing_extensions import Self, TypeVar
+
+    from ascend_rt.memory import HostMemory, KnownDType, ScalarT, Shape
+
+    ItemT = TypeVar("ItemT", bound=np.generic, default=np.uint8)
+else:
+    from typing import TypeVar
+
+    ItemT = TypeVar("ItemT", bound=np.generic)  # with a default only from Python 3.13 on
+
+
+class PageableArray(np.ndarray[Any, np.dtype[Any]]):
+    """An ordinary array that was made of a pinned one, such as a copy."""
+
+
+class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
+    """Page-locked memory of the host as a numpy array of bytes; :meth:`empty` makes one of any type and shape.
+
+    Only copies from and to pinned memory are asynchronous: with ordinary arrays the runtime waits for the stream and
+    then copies. Being an array, a pinned buffer has the buffer protocol, slices, and ``view(dtype)``; all of them keep
+    the memory alive. The memory goes back to the runtime when nothing refers to the buffer, or a view of it, any more.
+    Copies, also by ``astype`` or an index array, are ordinary arrays.
+
+    Parameters
+    ----------
+    nbytes : int
+        Size in bytes; must be positive.
+
+    Raises
+    ------
+    OutOfMemory
+        No pinned memory is left.
+    NoContext
+        The calling thread has no current context.
+
+    Notes
+    -----
+    ``aclrtMallocHost``, ``aclrtFreeHost``; synchronous, content undefined. All products. API reference 11-02.
+
+    Examples
+    --------
+    >>> sent, received = PinnedBuffer.from_array(np.arange(3.0)), PinnedBuffer.empty(3, np.float64)
+    >>> buffer = Buffer(sent.nbytes)
+    >>> copy_async(buffer, sent, stream)
+    >>> copy_async(received, buffer, stream)
+    >>> stream.synchronize()
+    >>> received.tolist()
+    [0.0, 1.0, 2.0]
+    """
+
+    _memory: object
+    _is_pinned = True  # by which copies know it without importing this module
+
+    def __new__(cls, nbytes: int) -> PinnedBuffer[np.uint8]:
+        """Allocate the memory and make an array of it."""
+        return cls._allocate((check_size(nbytes),), np.dtype(np.uint8))
+
+    @overload
+    @classmethod
+    def empty(cls, shape: Shape, dtype: type[np.float32] = ...) -> PinnedBuffer[np.float32]: ...
+
+    @overload
+    @classmethod
+    def empty(cls, shape: Shape, dtype: KnownDType[ScalarT]) -> PinnedBuffer[ScalarT]: ...
+
+    @overload
+    @classmethod
+    def empty(cls, shape: Shape, dtype: DTypeLike) -> PinnedBuffer[Any]: ...
+
+    @classmethod
+    def empty(cls, shape: Shape, dtype: DTypeLike = np.float32) -> PinnedBuffer[Any]:
+        """Allocate a pinned array of any type; its content is undefined.
+
+        Parameters
+        ----------
+        shape : int or sequence of int
+            As of ``numpy.empty``; the array must have elements.
+        dtype : data type, default float32
+            Of the elements.
+
+        Raises
+        ------
+        ValueError
+            The array would be empty.
+        TypeError
+            The elements would be Python objects.
+
+        Examples
+        --------
+        >>> pinned = PinnedBuffer.empty((2, 3))
+        >>> pinned.dtype, pinned.shape, pinned.nbytes
+        (dtype('float32'), (2, 3), 24)
+        """
+        kind, dimensions = plain(dtype), np.broadcast_shapes(shape)
+        if 0 in dimensions:
+            raise ValueError(f"an array of shape {dimensions} is empty; pinned memory has at least a byte")
+        return cls._allocate(dimensions, kind)
+
+    @overload
+    @classmethod
+    def from_array(cls, array: NDArray[ScalarT]) -> PinnedBuffer[ScalarT]: ...
+
+    @overload
+    @classmethod
+    def from_array(cls, array: HostMemory) -> PinnedBuffer[Any]: ...
+
+    @classmethod
+    def from_array(cls, array: HostMemory) -> PinnedBuffer[Any]:
+        """Copy an array into a new pinned one of the same type and shape, in C order.
+
+        Raises
+        ------
+        ValueError
+            The array is empty.
+        TypeError
+            It has Python objects for elements, or is no array.
+
+        Examples
+        --------
+        >>> pinned = PinnedBuffer.from_array(np.arange(6).reshape(2, 3))
+        >>> pinned[1].tolist(), pinned.T.is_closed
+        ([3, 4, 5], False)
+        """
+        source = numbers(array)
+        pinned = cls.empty(source.shape, source.dtype)
+        np.copyto(pinned, source)
+        return pinned
+
+    @classmethod
+    def _allocate(cls, shape: tuple[int, ...], dtype: np.dtype[Any]) -> PinnedBuffer[Any]:
+        _lifecycle.initialize()
+        out, nbytes = ffi.new("void **"), math.prod(shape) * dtype.itemsize
+        allocate_memory("aclrtMallocHost", out, nbytes)
+        # The array holds the buffer, the buffer holds the pointer, and the pointer's destructor frees the memory.
+        memory = ffi.gc(out[0], _free_host, nbytes)
+        array: PinnedBuffer[Any] = np.ndarray.__new__(cls, shape, dtype, ffi.buffer(memory, nbytes))
+        return array
+
+    @property
+    def handle(self) -> int:
+        """The address as an integer."""
+        return int(self.ctypes.data)
+
+    def close(self) -> None:
+        """Become an empty array, which copies refuse; closing twice is allowed.
+
+        The memory goes back with the last reference to this object, or to a view of it: a view never points to freed
+        memory.
+        """
+        if not self.is_closed:
+            self._memory = self.base  # views, and what uses the buffer protocol, only refer to this object
+            self.__setstate__((1, (0,), self.dtype, False, b""))  # type: ignore[arg-type]
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the buffer was closed."""
+        return self.size == 0 and self.base is None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<ascend_rt.PinnedBuffer {self.handle:#x}, {self.nbytes} bytes>"
+
+    def __array_finalize__(self, source: Any) -> None:
+        """Make an ordinary array of a copy: only what refers to pinned memory is pinned."""
+        owner: Any = self.base
+        while type(owner) is np.ndarray:  # numpy makes some copies as views of arrays that it does not show
+            owner = owner.base
+        if owner is None:
+            self.__class__ = PageableArray  # type: ignore[assignment]
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool | None = None) -> Any:
+        """Results of arithmetic are ordinary arrays, except those that are written to pinned memory."""
+        if array is self:
+            return self
+        plain = np.asarray(array)
+        is_scalar = plain.ndim == 0 if return_scalar is None else return_scalar  # which numpy 1 does not tell
+        return plain[()] if is_scalar else plain
+
+
+def _free_host(pointer: Any) -> None:
+    with suppress(RuntimeClosed, ForkedProcess):
+        code = lib.aclrtFreeHost(pointer)
+        if code:
+            check(code, "aclrtFreeHost")
