@@ -13,18 +13,17 @@ from contextlib import contextmanager
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import numpy as np
-
 from ascend_rt import _lifecycle, callback
 from ascend_rt._driver import address, call, check_address, ffi, lib, supports
 from ascend_rt.backends import include_directory
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError
-from ascend_rt.kernel import Parameter, Type, offsets, parameter
 
 if TYPE_CHECKING:
+    import numpy as np
     from typing_extensions import Self
 
+    from ascend_rt.kernel import Type
     from ascend_rt.memory import HostMemory
     from ascend_rt.stream import Stream
 
@@ -410,19 +409,12 @@ class HostKernel:
         parameters: Mapping[str, Type] | Sequence[Type] | None,
         workspace: int,
     ) -> None:
+        from ascend_rt._host_arguments import HostArguments
+
         self.name = name
         self.function = function
-        types = parameters.values() if isinstance(parameters, Mapping) else parameters
-        self._names = list(parameters) if isinstance(parameters, Mapping) else []
-        self._parameters = None if types is None else [self._parameter(each) for each in types]
-        self._offsets = offsets(self._parameters or [])
+        self._arguments = HostArguments(parameters)
         self._register(workspace)
-
-    def _parameter(self, type: Type) -> Parameter:
-        found = parameter(type)
-        if found.is_array and not (found.length or "").isdecimal() and found.length not in self._names:
-            raise TypeError(f"{type!r} needs a length: a number, or the name of another parameter")
-        return found
 
     def _register(self, workspace: int) -> None:
         if not supports("aclsimRegisterKernel"):
@@ -456,29 +448,11 @@ class HostKernel:
 
     def run(self, block: Any) -> int:
         """Call the function for a block and return the code that the kernel is to fail with, or 0."""
-        memory = np.frombuffer(ffi.buffer(block.arguments, block.argumentsSize), np.uint8)
-        workspace = np.frombuffer(ffi.buffer(block.workspace, block.workspaceSize), np.uint8)
+        workspace, arguments = self._arguments.of(block)
         grid, threads = ((shape.x, shape.y, shape.z) for shape in (block.grid, block.threads))
         part = Block(self.name, block.index, block.count, workspace, grid, threads)
-        arguments = (memory,) if self._parameters is None else self._views(memory)
         result = self.function(part, *arguments)
         return 0 if result is None else index(result)  # type: ignore[arg-type]
-
-    def _views(self, memory: np.ndarray[Any, Any]) -> list[Any]:
-        """Return the value of each parameter: a numpy scalar, or a view of the memory that it is the address of."""
-        parameters = self._parameters or []
-        if len(memory) < self._offsets[-1]:
-            raise ValueError(f"the launch gives {len(memory)} bytes of arguments, and {self._offsets[-1]} are needed")
-        values: list[Any] = []
-        for each, place in zip(parameters, self._offsets, strict=False):
-            dtype = each.dtype if each.dtype is not None and not each.is_array else np.dtype(np.uint64)
-            values.append(memory[place : place + each.nbytes].view(dtype)[0])
-        for i, each in enumerate(parameters):
-            if each.is_array:
-                length = each.length or ""
-                count = int(length) if length.isdecimal() else int(values[self._names.index(length)])
-                values[i] = _view(int(values[i]), each.dtype, count, memory)
-        return values
 
 
 _kernels: dict[int, Any] = {}  # address of a handle -> the handle, which owns a HostKernel
@@ -560,16 +534,6 @@ def device_object(*kernels: str) -> bytes:
     from ascend_rt._device_object import device_object as make
 
     return make(kernels)
-
-
-def _view(pointer: int, dtype: Any, count: int, memory: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return an array of the memory at an address, which the runtime or the block of arguments must have."""
-    nbytes = count * dtype.itemsize
-    here = memory.ctypes.data
-    is_inside = here <= pointer and pointer + nbytes <= here + len(memory)
-    if nbytes and not is_inside and not lib.aclsimIsLive(ffi.cast("void *", pointer), nbytes):
-        raise ValueError(f"the {nbytes} bytes at {pointer:#x} are no live memory of the runtime")
-    return np.frombuffer(ffi.buffer(ffi.cast("char *", pointer), nbytes), dtype)
 
 
 @ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
