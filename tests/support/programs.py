@@ -5,7 +5,7 @@ from __future__ import annotations
 
 BEGINNING = """
 import threading
-from ascend_rt import Buffer, Context, Device, Event, PinnedBuffer, Stream, ffi, lib, sim
+from ascend_rt import Buffer, Context, Device, Event, Stream, ffi, lib, sim
 from ascend_rt.errors import AclError
 from ascend_rt.testing import Latch
 

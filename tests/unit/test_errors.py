@@ -105,6 +105,24 @@ from ascend_rt import *
     assert result.stdout.splitlines() == ["[] ascend_rt.sim MemcpyKind Latch", "False True"], result.stderr
 
 
+def test_numpy_is_imported_with_the_first_name_that_needs_it(run) -> None:
+    script = """
+import sys
+import ascend_rt
+import ascend_rt.sim
+from ascend_rt import Buffer, Device, copy, copy_2d
+from ascend_rt.__main__ import main
+main(["info"])
+Device(0).set_current()
+copy(Buffer(8), b"contents")
+copy_2d(Buffer(8), b"contents", width=4, height=2)
+print("numpy" in sys.modules, {"Binary", "Kernel", "PinnedBuffer"} <= set(dir(ascend_rt)))
+print(isinstance(ascend_rt.PinnedBuffer(8), ascend_rt.PinnedBuffer), "numpy" in sys.modules)
+"""
+    result = run("-c", script, ASCEND_RT_BACKEND="sim")
+    assert result.stdout.splitlines()[-2:] == ["False True", "True True"], result.stderr
+
+
 def test_every_error_is_at_the_top() -> None:
     found = {name for name, it in vars(errors).items() if isinstance(it, type) and it.__module__ == errors.__name__}
     assert found <= set(ascend_rt.__all__)

@@ -155,6 +155,7 @@ print(wait.answer(), lib.aclrtDeviceTaskAbort(0, 0), lib.aclmdlRIDestroy(model[0
     "a lost device refuses what needs it": (
         """
 pointer, size = ffi.new("void **"), ffi.new("size_t *")
+from ascend_rt import PinnedBuffer
 old, pinned = Buffer(4096), PinnedBuffer(4096)
 memory, host = ffi.cast("void *", old.handle), ffi.from_buffer(pinned)
 sim.lose_device(0)
