@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An allocator of one's own: blocks cut from one buffer, statistics of them, and what happens when it is wrong.
+"""A custom allocator that cuts blocks from one buffer, and what happens when an allocator fails.
 
-Operators take their workspace from the allocator that is registered for their stream. On a device the operators of CANN
-do that; here ``sim.run_operator`` stands for one.
+Operators take their workspace from the allocator that is registered for their stream. On a device these are the
+operators of CANN; here ``sim.run_operator`` stands in for one, so the program runs on the simulator only.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections import defaultdict
 from dataclasses import dataclass
@@ -14,12 +15,12 @@ from dataclasses import dataclass
 import ascend_rt
 from ascend_rt import AclError, Allocator, Buffer, Device, Stream, callback, sim
 
-SMALLEST = 512  # so that every block begins at a multiple of it
+SMALLEST = 512  # every block begins at a multiple of this
 
 
 @dataclass
 class Statistics:
-    """What an arena has done so far; sizes are in bytes."""
+    """What an arena has done so far: numbers of blocks, and bytes in use."""
 
     cut: int = 0
     reused: int = 0
@@ -28,15 +29,15 @@ class Statistics:
 
 
 class Arena(Allocator):
-    """Cuts blocks of powers of two from one buffer; a block that comes back serves the next request of its size.
+    """Cuts blocks of powers of two from one buffer, and reuses a freed block for the next request of its size.
 
-    That is right in the order of one stream, so each stream has an arena of its own.
+    Immediate reuse is correct only in the order of one stream, so each stream needs its own arena.
     """
 
     def __init__(self, nbytes: int) -> None:
         self.statistics = Statistics()
         self._memory = Buffer(nbytes)
-        self._end = 0  # of what has been cut
+        self._end = 0  # of the part that has been cut
         self._free: defaultdict[int, list[Buffer]] = defaultdict(list)  # by size
 
     def allocate(self, nbytes: int) -> Buffer:
@@ -48,7 +49,7 @@ class Arena(Allocator):
         return block
 
     def free(self, buffer: Buffer) -> None:
-        """Take a block back; the operator may still use it, which the next one in the stream comes after."""
+        """Take a block back. Its operator may still be running; the next one in the stream starts after it."""
         self._free[buffer.nbytes].append(buffer)
         self.statistics.in_use -= buffer.nbytes
 
@@ -81,8 +82,8 @@ class Wrong(Allocator):
 def failure_of(stream: Stream, nbytes: int) -> tuple[BaseException, AclError]:
     """Run an operator whose allocation fails; return the allocator's error, and the one that the caller gets."""
     errors: list[BaseException] = []
-    callback.on_error = lambda error, function: errors.append(error)  # the runtime, which called, cannot raise it
-    sys.unraisablehook = lambda unraisable: None  # would print it, with its traceback
+    callback.on_error = lambda error, function: errors.append(error)  # the runtime calls the allocator and cannot raise
+    sys.unraisablehook = lambda unraisable: None  # the default prints a traceback
     try:
         sim.run_operator(stream, nbytes)
     except AclError as refused:
@@ -94,6 +95,9 @@ def failure_of(stream: Stream, nbytes: int) -> tuple[BaseException, AclError]:
 
 def main() -> None:
     """Run operators with an arena, then with an allocator that is wrong."""
+    formatter = argparse.RawDescriptionHelpFormatter
+    argparse.ArgumentParser(description=__doc__, formatter_class=formatter).parse_args()
+
     ascend_rt.use("sim")
     Device(0).set_current()
     with Stream() as stream:
@@ -108,7 +112,7 @@ def main() -> None:
         print(f"exhausted: {type(exhausted).__name__}: {exhausted}; the operator failed with {refused.code}")
         assert str(exhausted) == "1048576 bytes do not fit behind the 135168 of 1048576 that are cut"
 
-        stream.synchronize()  # before the arena, and its memory, goes
+        stream.synchronize()  # before the arena and its memory are replaced
         Wrong().register(stream)
         error, refused = failure_of(stream, 16)
         print(f"wrong: {type(error).__name__}: {error}; the operator failed with {refused.code}")

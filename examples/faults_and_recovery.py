@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What fails, who is told, and how a program goes on: a task, a stream, too little memory, a lost device.
+"""Recovery from failures: a task is repeated, a stream replaced, less memory allocated, a lost device reset.
 
-The simulator fails on demand; the recovery is the same on hardware.
+The simulator causes the failures; the recovery is the same on an NPU.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ AICORE_EXCEPTION = 507015
 
 
 def send_with_retries(memory: Buffer, source: PinnedBuffer, stream: Stream, attempts: int) -> None:
-    """Copy, and copy again if the task fails: the stream goes on after a failure."""
+    """Copy, and copy again if the task fails: the stream can be used after a failure."""
     for attempt in range(1, attempts + 1):
         copy_async(memory, source, stream)
         try:
@@ -40,7 +40,7 @@ def send_with_retries(memory: Buffer, source: PinnedBuffer, stream: Stream, atte
         else:
             print(f"attempt {attempt}: done")
             return
-    raise SystemExit(f"{attempts} attempts have failed")
+    raise SystemExit(f"{attempts} attempts failed")
 
 
 def read_back(memory: Buffer) -> np.ndarray:
@@ -50,26 +50,26 @@ def read_back(memory: Buffer) -> np.ndarray:
 
 
 def retry_a_task(source: PinnedBuffer, failures: int) -> None:
-    print("-- a task fails; everybody who asked is told, and the stream goes on")
-    told: Queue[FailedTask] = Queue()
-    with Stream() as stream, Buffer(source.nbytes) as memory, on_task_failed(told.put):
+    print("-- a task fails: the failure is reported, and the stream goes on")
+    failed: Queue[FailedTask] = Queue()
+    with Stream() as stream, Buffer(source.nbytes) as memory, on_task_failed(failed.put):
         for nth in range(1, failures + 1):
             sim.fail_task(AICORE_EXCEPTION, stream, nth=nth)
         send_with_retries(memory, source, stream, attempts=failures + 1)
-        tasks = [told.get(timeout=10) for _ in range(failures)]
+        tasks = [failed.get(timeout=10) for _ in range(failures)]
         assert [task.stream for task in tasks] == [stream.id] * failures
         assert np.array_equal(read_back(memory), source)
-    print(f"the callback was told of {len(tasks)} failed tasks")
+    print(f"the callback received {len(tasks)} failed tasks")
 
 
 def replace_a_stream(source: PinnedBuffer) -> None:
-    print("-- a stream is given up, and another one takes its place")
+    print("-- a stream is closed after a failure and replaced")
     with Buffer(source.nbytes) as memory:
         broken = Stream()
         sim.fail_task(AICORE_EXCEPTION, broken)
         copy_async(memory, source, broken)
         try:
-            broken.close()  # raises what nobody was told; the stream is closed all the same
+            broken.close()  # raises the failure, because nothing has reported it; the stream is closed nevertheless
         except TaskFailed as error:
             print(f"closed after {error.name}")
         assert broken.is_closed
@@ -79,7 +79,7 @@ def replace_a_stream(source: PinnedBuffer) -> None:
 
 
 def allocate_less(nbytes: int) -> None:
-    print("-- there is too little memory, so less is taken")
+    print("-- an allocation fails, so the program allocates less")
     while True:
         try:
             buffer = Buffer(nbytes)
@@ -89,11 +89,11 @@ def allocate_less(nbytes: int) -> None:
         else:
             break
     with buffer:
-        print(f"took {buffer.nbytes} bytes")
+        print(f"allocated {buffer.nbytes} bytes")
 
 
 def recover_a_device(device: Device, source: PinnedBuffer) -> None:
-    print("-- the device is lost; after a reset everything on it is made again")
+    print("-- the device is lost: reset it, and create everything on it again")
     stream, memory = Stream(), Buffer(source.nbytes)
     sim.lose_device(device)
     try:
@@ -102,8 +102,8 @@ def recover_a_device(device: Device, source: PinnedBuffer) -> None:
     except DeviceLost as error:
         print(f"lost: {error.name}")
     else:
-        raise SystemExit("the loss was not told")
-    stream.close(force=True)  # without being told again
+        raise SystemExit("the loss was not reported")
+    stream.close(force=True)  # does not raise the failure again
     memory.close()
     device.reset()
     device.set_current()
@@ -117,7 +117,7 @@ def recover_a_device(device: Device, source: PinnedBuffer) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bytes", type=int, default=1 << 20, help="size of the copies (default: 1 MiB)")
-    parser.add_argument("--failures", type=int, default=2, help="how often the task fails (default: 2)")
+    parser.add_argument("--failures", type=int, default=2, help="how many times the task fails (default: 2)")
     arguments = parser.parse_args()
 
     device = Device(0)

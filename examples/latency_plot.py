@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the host is busy with one call: record, wait and query of an event, with median and tail.
+"""Host latency of recording, waiting for and querying an event: median, tail, and distribution.
 
-The distribution says more than a mean: what a scheduler or a page fault adds shows in the tail. With matplotlib
-(``pip install "ascend_rt[plots]"``) the result is a chart, otherwise a histogram in the terminal.
+A mean would hide the tail, where the scheduler and page faults show. With matplotlib (``pip install
+"ascend_rt[plots]"``) the result is a chart, otherwise a histogram in the terminal.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BINS = 12
 
 
 def measure(rounds: int) -> Latencies:
-    """Return the times of each call in microseconds."""
+    """Return the latencies of each call in microseconds."""
     with Stream() as recording, Stream() as waiting, Event() as event:
         calls: dict[str, Callable[[], object]] = {
             "record": lambda: event.record(recording),
@@ -38,12 +38,12 @@ def measure(rounds: int) -> Latencies:
                 begin = time.perf_counter_ns()
                 call()
                 times[name][max(i, 0)] = (time.perf_counter_ns() - begin) / 1e3
-            waiting.synchronize()  # so that the queues do not fill up
+            waiting.synchronize()  # keeps the queues from filling up
     return times
 
 
 def print_table(latencies: Latencies) -> None:
-    print(f"{'us':>8}" + "".join(f"{f'p{p:g}':>10}" for p in PERCENTILES) + f"{'most':>10}")
+    print(f"{'us':>8}" + "".join(f"{f'p{p:g}':>10}" for p in PERCENTILES) + f"{'max':>10}")
     for name, times in latencies.items():
         columns = (*np.percentile(times, PERCENTILES), times.max())
         print(f"{name:>8}" + "".join(f"{value:10.2f}" for value in columns))
@@ -59,7 +59,7 @@ def print_histogram(latencies: Latencies) -> None:
 
 
 def plot(latencies: Latencies, path: str) -> None:
-    """Draw what part of the calls takes at most how long."""
+    """Draw which fraction of the calls takes longer than a time."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -68,7 +68,7 @@ def plot(latencies: Latencies, path: str) -> None:
     figure, axes = pyplot.subplots(figsize=(8, 4.5))
     for name, times in latencies.items():
         axes.plot(np.sort(times), 1 - np.arange(len(times)) / len(times), label=name)
-    axes.set(xscale="log", yscale="log", xlabel="microseconds", ylabel="part of the calls that take longer")
+    axes.set(xscale="log", yscale="log", xlabel="microseconds", ylabel="fraction of calls that take longer")
     axes.grid(visible=True, which="both", alpha=0.3)
     axes.legend()
     figure.savefig(path, bbox_inches="tight")
@@ -77,9 +77,9 @@ def plot(latencies: Latencies, path: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=10_000, help="how often each call is made (default: 10000)")
+    parser.add_argument("--rounds", type=int, default=10_000, help="calls of each kind (default: 10000)")
     parser.add_argument("--plot", metavar="OUT.png", default="latency.png", help="the chart (default: latency.png)")
-    parser.add_argument("--text", action="store_true", help="print a histogram, even if matplotlib is there")
+    parser.add_argument("--text", action="store_true", help="print a histogram even if matplotlib is installed")
     arguments = parser.parse_args()
 
     Device(0).set_current()

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies overlap with kernels: two sets of buffers, three streams, and events between them.
+"""Copies that overlap with kernels: two sets of buffers, three streams, and events between them.
 
     copy in    chunk 0 | chunk 1 | chunk 2 | ...
     compute              chunk 0 | chunk 1 | ...
     copy out                       chunk 0 | ...
 
-A stream does its work in order. Events are the only order between streams: a kernel waits for its input, a copy in
-waits until the kernel before the last one has read the same buffer, and so on. The host waits once, at the end. The
-kernel is a function in Python that does its work on the simulator; on an NPU the binary has it.
+A stream does its work in order, and events order the streams: a kernel waits for its input, and a copy in waits until
+the kernel that last used the same buffer has read it. The host waits once, at the end. On the simulator the kernel is
+a Python function; for an NPU, give the binary that its compiler has made with --binary.
 """
 
 from __future__ import annotations
@@ -24,20 +24,22 @@ STAGES = ("copy in", "compute", "copy out")
 BLOCKS = 2
 
 
-@sim.kernel("scale_custom", {"source": "float32[n]", "result": "float32[n]", "factor": "float32", "n": "uint32"})
 def scale(block: sim.Block, source: np.ndarray, result: np.ndarray, factor: np.float32, n: np.uint32) -> None:
     part = slice(block.index * len(source) // block.count, (block.index + 1) * len(source) // block.count)
     np.multiply(source[part], factor, out=result[part])
 
 
-def load_kernel() -> Kernel:
-    """Load a binary. This one has no code for an NPU; the simulator calls the function above."""
-    binary = Binary(sim.device_object("scale_custom"))
+def load_kernel(path: str | None) -> Kernel:
+    """Load the binary; without one, let the simulator call the function above."""
+    if path is None:
+        types = {"source": "float32[n]", "result": "float32[n]", "factor": "float32", "n": "uint32"}
+        sim.kernel("scale_custom", types)(scale)
+    binary = Binary(path or sim.device_object("scale_custom"))
     return binary.kernel("scale_custom", ["float32[]", "float32[]", "float32", "uint32"])
 
 
 class Span:
-    """One stage of one chunk, between two events that time it."""
+    """One stage of one chunk, timed by two events."""
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
@@ -55,7 +57,7 @@ class Span:
 
 
 class BufferSet(NamedTuple):
-    """Device memory of one chunk on its way."""
+    """Device memory for one chunk."""
 
     source: Buffer
     result: Buffer
@@ -71,7 +73,7 @@ def run(sent: PinnedBuffer, received: PinnedBuffer, chunks: int, kernel: Kernel,
         part = slice(chunk * nbytes, (chunk + 1) * nbytes)
         source, result = sets[chunk % SETS]
         arriving, computing, leaving = chunk_spans = [Span(stream) for stream in streams]
-        if chunk >= SETS:  # the buffers are those of an earlier chunk
+        if chunk >= SETS:  # an earlier chunk may still use these buffers
             inward.wait(spans[chunk - SETS][1].end)
             compute.wait(spans[chunk - SETS][2].end)
         with arriving:
@@ -90,7 +92,7 @@ def run(sent: PinnedBuffer, received: PinnedBuffer, chunks: int, kernel: Kernel,
 
 
 def overlap(spans: list[list[Span]]) -> tuple[float, float]:
-    """Return how long at least one stage was under way, and how long all stages took together, in milliseconds."""
+    """Return the time during which any stage ran, and the sum of the times of all stages, in milliseconds."""
     origin = spans[0][0].begin
     times = sorted(span.times(origin) for chunk in spans for span in chunk)
     busy, reached = 0.0, 0.0
@@ -102,20 +104,21 @@ def overlap(spans: list[list[Span]]) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--chunks", type=int, default=16, help="how many chunks (default: 16)")
+    parser.add_argument("--chunks", type=int, default=16, help="number of chunks (default: 16)")
     parser.add_argument("--numbers", type=int, default=1 << 20, help="32-bit numbers in a chunk (default: 1048576)")
+    parser.add_argument("--binary", metavar="FILE.o", help="binary of scale_custom for an NPU (default: simulate it)")
     arguments = parser.parse_args()
 
     Device(0).set_current()
     nbytes = 4 * arguments.chunks * arguments.numbers
     sent, received = PinnedBuffer(nbytes), PinnedBuffer(nbytes)
     sent.view(np.float32)[:] = np.arange(nbytes // 4) % 1000
-    spans = run(sent, received, arguments.chunks, load_kernel(), 2.0)
+    spans = run(sent, received, arguments.chunks, load_kernel(arguments.binary), 2.0)
 
     assert np.array_equal(received.view(np.float32), 2 * sent.view(np.float32))
     busy, total = overlap(spans)
     print(f"{arguments.chunks} chunks of {4 * arguments.numbers} bytes went through {len(STAGES)} streams")
-    print(f"the stages took {total:.3f} ms together, in {busy:.3f} ms: {total / busy:.2f} at the same time")
+    print(f"{total:.3f} ms of work in {busy:.3f} ms: {total / busy:.2f} stages ran at the same time on average")
     print("every number is twice what was sent")
 
 

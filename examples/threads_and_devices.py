@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One thread for each device: they take pieces of the work from one queue, until nothing is left.
+"""One thread for each device: the threads take pieces of work from one queue until it is empty.
 
-A context belongs to a thread, so each thread sets its device first; streams, buffers and events are made, used and
-closed there. Waiting releases the GIL, so the threads do wait at the same time.
+Every thread sets its device first, and creates and closes its own stream and memory. Waiting releases the GIL, so the
+devices work at the same time.
 """
 
 from __future__ import annotations
 
 import argparse
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from queue import Empty, SimpleQueue
 
 import numpy as np
@@ -19,7 +19,7 @@ Pieces = SimpleQueue[int]
 
 
 def work(device: Device, pieces: Pieces, data: np.ndarray, results: np.ndarray) -> int:
-    """Send pieces through a device until the queue is empty; return how many."""
+    """Send pieces through a device until the queue is empty; return their number."""
     device.set_current()
     done = 0
     length = data.shape[1]
@@ -41,33 +41,20 @@ def work(device: Device, pieces: Pieces, data: np.ndarray, results: np.ndarray) 
 
 
 def share(devices: list[Device], data: np.ndarray) -> tuple[np.ndarray, list[int]]:
-    """Return what came back, and how many pieces each device had; an exception in a thread is raised here."""
+    """Return the data that came back, and the number of pieces that each device had."""
     pieces: Pieces = SimpleQueue()
     for piece in range(len(data)):
         pieces.put(piece)
-    results, counts = np.zeros_like(data), [0] * len(devices)
-    errors: list[BaseException] = []
-
-    def run(index: int) -> None:
-        try:
-            counts[index] = work(devices[index], pieces, data, results)
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(index,)) for index in range(len(devices))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-    return results, counts
+    results = np.zeros_like(data)
+    with ThreadPoolExecutor(len(devices)) as pool:
+        futures = [pool.submit(work, device, pieces, data, results) for device in devices]
+    return results, [future.result() for future in futures]  # raises what a thread raised
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--devices", type=int, help="how many devices (default: all, at most 4)")
-    parser.add_argument("--pieces", type=int, default=64, help="pieces of work (default: 64)")
+    parser.add_argument("--devices", type=int, help="number of devices (default: all, at most 4)")
+    parser.add_argument("--pieces", type=int, default=64, help="number of pieces (default: 64)")
     parser.add_argument("--bytes", type=int, default=1 << 20, help="size of a piece (default: 1 MiB)")
     arguments = parser.parse_args()
 
@@ -79,7 +66,7 @@ def main() -> None:
         print(f"device {device.id}: {count} pieces")
     assert sum(counts) == arguments.pieces
     assert np.array_equal(results, data)
-    print(f"{arguments.pieces} pieces of {arguments.bytes} bytes came back the same")
+    print(f"{arguments.pieces} pieces of {arguments.bytes} bytes came back unchanged")
 
 
 if __name__ == "__main__":

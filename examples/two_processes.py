@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two processes and one ring of chunks in the memory of a device: the producer fills it, the consumer empties it.
+"""Two processes share a ring of chunks in device memory: the producer fills it, the consumer empties it.
 
-The processes exchange keys at the beginning and a digest at the end. In between notifies order the two streams: the
-producer's waits until a slot is free, the consumer's until it is full, and neither host waits for the other. A notify
-belongs to the process that waits for it.
+The processes exchange keys at the beginning and a digest at the end. In between, notifies order their streams: the
+producer's stream waits until a slot is free, the consumer's until one is full, and neither host waits for the other.
+Each notify is created by the process whose stream waits for it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import numpy as np
 from ascend_rt import Buffer, Device, Event, IpcMemory, Notify, PinnedBuffer, Stream, copy_async
 
 MIB = 1 << 20
-PATIENCE_S = 10.0  # a stream waits so long for the other process, which may have been killed
+PATIENCE_S = 10.0  # time limit of a wait for the other process, which may have been killed
 
 
 @dataclass(frozen=True)
 class Options:
-    """What is moved, and from where to where."""
+    """The command line."""
 
     chunks: int
     chunk_mib: int
@@ -41,7 +41,7 @@ class Options:
 
     @property
     def ring_nbytes(self) -> int:
-        """The size of all slots; memory that is shared by key has more than one MiB."""
+        """The size of all slots; memory that is shared by key must have more than one MiB."""
         return max(self.slots * self.chunk_nbytes, 2 * MIB)
 
     def of_ring(self, ring: Buffer) -> list[Buffer]:
@@ -54,7 +54,7 @@ class Options:
 
 
 def produce(pipe: Connection, options: Options) -> float:
-    """Send random chunks, and check what has arrived; return how many seconds it took."""
+    """Send random chunks and check the digest of what arrived; return the seconds that it took."""
     Device(options.producer_device).set_current()
     digest, random = hashlib.blake2b(), np.random.default_rng(13)
     with ExitStack() as stack:
@@ -70,7 +70,7 @@ def produce(pipe: Connection, options: Options) -> float:
         begin = time.perf_counter()
         for i in range(options.chunks):
             slot = i % options.slots
-            sent[slot].synchronize()  # the copy of the last chunk has read this array
+            sent[slot].synchronize()  # until the previous copy from this array is done
             host[slot][:] = np.frombuffer(random.bytes(options.chunk_nbytes), np.uint8)
             digest.update(host[slot])
             if i >= options.slots:
@@ -80,8 +80,8 @@ def produce(pipe: Connection, options: Options) -> float:
             sent[slot].record(stream)
         stream.synchronize()
 
-        if pipe.recv() != digest.digest():  # by now the consumer has closed what is shared
-            raise SystemExit("what the consumer has received is not what was sent")
+        if pipe.recv() != digest.digest():  # the consumer closes what is shared before it sends
+            raise SystemExit("the consumer received something else than was sent")
         return time.perf_counter() - begin
 
 
@@ -125,9 +125,9 @@ def at_least_one(text: str) -> int:
 
 
 def main() -> None:
-    """Run both processes, check what has arrived, and say how fast it was."""
+    """Run both processes, check the result, and print the rate."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--chunks", type=at_least_one, default=64, help="how many chunks (default: %(default)s)")
+    parser.add_argument("--chunks", type=at_least_one, default=64, help="number of chunks (default: %(default)s)")
     parser.add_argument("--chunk-mib", type=at_least_one, default=4, help="size of a chunk (default: %(default)s MiB)")
     parser.add_argument("--slots", type=at_least_one, default=4, help="chunks in the ring (default: %(default)s)")
     parser.add_argument("--producer-device", type=int, default=0, metavar="N", help="default: %(default)s")
@@ -138,15 +138,15 @@ def main() -> None:
     here, there = spawn.Pipe()
     consumer = spawn.Process(target=consume, args=(there, options), daemon=True)
     consumer.start()
-    there.close()  # so that the end of the consumer ends the pipe
+    there.close()  # otherwise the pipe stays open when the consumer ends
     try:
         seconds = produce(here, options)
     except (EOFError, ConnectionResetError):
-        raise SystemExit("the consumer has ended early") from None
+        raise SystemExit("the consumer ended early") from None
     consumer.join()
     mib = options.chunks * options.chunk_mib
-    print(f"{options.chunks} chunks of {options.chunk_mib} MiB have arrived as they were sent")
-    print(f"{mib} MiB in {seconds:.3f} s: {mib / seconds:.0f} MiB/s, random bytes and digests included")
+    print(f"{options.chunks} chunks of {options.chunk_mib} MiB arrived unchanged")
+    print(f"{mib} MiB in {seconds:.3f} s: {mib / seconds:.0f} MiB/s, including random bytes and digests")
 
 
 if __name__ == "__main__":

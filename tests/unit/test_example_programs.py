@@ -24,28 +24,28 @@ PROGRAMS = {
     "faults_and_recovery.py --bytes 4096 --failures 3": [
         "attempt 3: ACL_ERROR_RT_AICORE_EXCEPTION, task ",
         "attempt 4: done\n",
-        "told of 3 failed tasks\n",
+        "received 3 failed tasks\n",
         "closed after ACL_ERROR_RT_AICORE_EXCEPTION\n",
         " bytes do not fit: ",
-        "took ",
+        "allocated ",
         "lost: ACL_ERROR_RT_LOST_HEARTBEAT\n",
         "the device works again\n",
     ],
     "latency_plot.py --rounds 200 --text": ["p50", "p99.9", "record", "wait", "query", "\nrecord\n", " us | #"],
     "pipeline.py --chunks 7 --numbers 1000": [
         "7 chunks of 4000 bytes went through 3 streams\n",
-        "at the same time\n",
+        "stages ran at the same time on average\n",
         "every number is twice what was sent\n",
     ],
     "threads_and_devices.py --devices 3 --pieces 20 --bytes 4096": [
         "device 0: ",
         "device 2: ",
-        "20 pieces of 4096 bytes came back the same\n",
+        "20 pieces of 4096 bytes came back unchanged\n",
     ],
     "two_processes.py --chunks 9 --chunk-mib 1 --slots 2": [
-        "9 chunks of 1 MiB have arrived as they were sent\n9 MiB in ",
+        "9 chunks of 1 MiB arrived unchanged\n9 MiB in ",
     ],
-    "two_processes.py --chunks 3 --chunk-mib 1 --slots 4 --consumer-device 1": ["3 chunks of 1 MiB have arrived"],
+    "two_processes.py --chunks 3 --chunk-mib 1 --slots 4 --consumer-device 1": ["3 chunks of 1 MiB arrived"],
 }
 
 
@@ -71,7 +71,7 @@ def test_the_example_shows_what_it_is_for(command: str, expected: list[str], tmp
 def test_two_processes_of_which_one_fails(tmp_path: Path) -> None:
     done = run("two_processes.py --chunks 1 --consumer-device 99", tmp_path)
     assert done.returncode == 1
-    assert done.stderr.endswith("the consumer has ended early\n")
+    assert done.stderr.endswith("the consumer ended early\n")
 
 
 def test_the_chart_is_drawn(tmp_path: Path) -> None:
@@ -89,3 +89,10 @@ def test_the_readme_lists_every_example() -> None:
     text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"^\| \[([^\]]+)\]", text, re.MULTILINE))
     assert listed == {path.name for path in EXAMPLES.iterdir() if path.suffix == ".py" or path.is_dir()}
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py")))
+def test_help_describes_the_example(name: str, tmp_path: Path) -> None:
+    done = run(f"{name} --help", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"usage: {name}")
