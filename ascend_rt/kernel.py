@@ -274,14 +274,14 @@ class Kernel:
         stream : Stream or None
             None is :meth:`Stream.current`.
         blocks : int
-            How many blocks work on it, 1 to 65535.
+            Number of blocks, 1 to 65535.
         *arguments
             Buffers for addresses; numpy scalars for values; structures as scalars of a structured numpy type or ctypes
             structures. Python numbers too, where the parameter's type or size is known. Buffers, and the binary, are
             kept alive until the kernel is done.
         timeout : float, optional
-            How many seconds it may run; ``math.inf`` is for ever, None the value of ``aclrtSetOpExecuteTimeOut``. The
-            simulator lets kernels run for ever.
+            How many seconds it may run, before it fails with 507014 (:class:`TaskFailed`); ``math.inf`` is no limit, None
+            the value of ``aclrtSetOpExecuteTimeOut``. The simulator looks at the limit after each block.
         batch : bool, optional
             Start only when cores for all blocks are free.
 
