@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ascend-rt",
         description="Python on the CANN runtime, or on its simulator.",
-        epilog="'ascend-rt COMMAND --help' tells more and gives examples.",
+        epilog="'ascend-rt COMMAND --help' has details and examples.",
     )
     parser.add_argument("--version", action="version", version=f"ascend_rt {__version__}")
     backend = argparse.ArgumentParser(add_help=False)
@@ -122,17 +122,17 @@ def _parser() -> argparse.ArgumentParser:
     info = commands.add_parser(
         "info",
         parents=[backend, as_json],
-        help="tell which library is used, and why",
-        description="Tell which library is used, why, and which devices it has. A bug report needs --verbose or "
+        help="show which library is used, and why",
+        description="Show which library is used, why, and which devices it has. A bug report needs --verbose or "
         "--json: files, places that were tried, functions by family, environment.",
     )
-    info.add_argument("--verbose", action="store_true", help="tell everything")
+    info.add_argument("--verbose", action="store_true", help="show everything")
     info.set_defaults(run=_info)
 
     coverage = commands.add_parser(
         "coverage",
         parents=[backend],
-        help="count who has which functions",
+        help="count the functions of library, simulator and products",
         description="Count, by family, the documented functions that the library, the simulator, the Python classes "
         "and each product have. JSON and Markdown list every function.",
     )
@@ -144,15 +144,15 @@ def _parser() -> argparse.ArgumentParser:
         parents=[backend],
         usage="ascend-rt run [-h] [--backend {auto,cann,sim}] [--pyacl {auto,ours,vendor}] "
         "SCRIPT ARGS... | -m MODULE ARGS... | -c CODE ARGS... | -",
-        help="run a Python script on the library that is chosen",
-        description="Run a Python script as 'python SCRIPT ARGS...' does. ascend_rt in it, and programs that load the "
-        "library by its name, take the library that is chosen here; 'import acl' works in it.",
+        help="run a Python script with the chosen library",
+        description="Run a Python script like 'python SCRIPT ARGS...'. ascend_rt, and programs that load the library "
+        "by its name, use the library that is chosen here; 'import acl' works.",
     )
     run.add_argument(
         "--pyacl",
         choices=CHOICES,
-        help="what 'import acl' gives: the vendor's module, ours, or the vendor's where it is installed and else ours "
-        "(default: ASCEND_RT_PYACL, or auto)",
+        help="what 'import acl' gives: the vendor's module, ascend_rt.pyacl (ours), or ours only where the vendor's is not "
+        "installed (default: ASCEND_RT_PYACL, or auto)",
     )
     run.set_defaults(run=_run)
 

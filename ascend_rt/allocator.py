@@ -41,14 +41,14 @@ _registered: dict[int, _Registration] = {}  # stream -> what the runtime may cal
 
 
 class Allocator(ABC):
-    """Where operators on a stream take their workspace from.
+    """The source of workspace for operators on a stream.
 
-    Subclass it, or make one of functions with :meth:`from_functions`. The methods are called on the thread that
+    Subclass it, or create one from functions with :meth:`from_functions`. The methods are called on the thread that
     launches the operator; an exception in them goes to :data:`ascend_rt.callback.on_error` and ``sys.unraisablehook``,
     and the operator fails.
 
     Streams that share an allocator must not run at the same time: synchronize one before the next is used. Before
-    memory goes back to the device, synchronize the stream that used it.
+    memory is freed, synchronize the stream that used it.
 
     Notes
     -----

@@ -83,7 +83,7 @@ class Context(Resource):
 
     @classmethod
     def from_handle(cls, handle: int) -> Self:
-        """Borrow a context that somebody else owns; it is never destroyed from here."""
+        """Borrow a context of another owner by its handle; it is never destroyed by this object."""
         context = cls.__new__(cls)
         context._borrow(ffi.cast("aclrtContext", check_address(handle)))
         return context

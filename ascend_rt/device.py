@@ -54,18 +54,18 @@ class MemoryUsage(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceProperties:
-    """What a device is. None is what its product does not have, or what the library is too old to tell.
+    """Properties of a device; None if its product lacks one, or the library is too old to report it.
 
     Attributes
     ----------
     ai_cores, cube_cores, vector_cores, ai_cpus : int
-        How many of each it has; an AI core may be a cube core and some vector cores.
+        Numbers of cores; an AI core may be a cube core and some vector cores.
     memory_nbytes, l2_cache_nbytes : int
         Sizes in bytes.
     chip_id : int
         The physical number of the chip.
     smp_id : int
-        The same for devices that run under one operating system.
+        Equal for devices that run under one operating system.
     is_virtual : bool
         Whether it is a part of a chip, in a virtual machine or a container.
     arch : int or None
@@ -75,7 +75,7 @@ class DeviceProperties:
     mainboard_id : int or None
         The number of the main board.
     form_factor : DeviceFormFactor or int or None
-        In what it is built; a number if it is newer than this package.
+        The kind of module or card; a number if it is newer than this package.
     host_link : HostDeviceConnectType or int or None
         The link to the host.
     custom_op_privilege : bool or None
@@ -131,9 +131,9 @@ class Device:
 
     Creating the object costs nothing and touches no device. :meth:`set_current` makes the device's primary context the
     calling thread's; a thread that has none cannot create streams, events or memory, and new threads start without
-    one. ``with Device(1):`` does the same for a block and goes back to the context before; the device stays open. So do
-    the methods that need the device to be current. The runtime cannot take a thread's last context away: one that had
-    none keeps the device's.
+    one. ``with Device(1):`` does the same for a block, and restores the previous context at its end; the device stays
+    open. Methods that need the device to be current do so too. The runtime cannot remove a thread's last context: a
+    thread that had none keeps the device's.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ class Device:
 
     @property
     def uuid(self) -> UUID:
-        """What no other card has (``aclrtDeviceGetUuid``); needs no context. 910B, 910C, 950."""
+        """The unique number of the device (``aclrtDeviceGetUuid``); needs no context. 910B, 910C, 950."""
         _lifecycle.initialize()
         out = ffi.new("aclrtUuid *")
         call("aclrtDeviceGetUuid", self._id, out)
@@ -219,13 +219,13 @@ class Device:
         _lifecycle.set_device(self._id)
 
     def reset(self) -> None:
-        """Undo one :meth:`set_current` (``aclrtResetDevice``).
+        """Undo one :meth:`set_current` (``aclrtResetDevice``). Calls of all threads are counted together.
 
         The last reset waits for the device's work and destroys the primary context with its streams, whose objects
         then answer :class:`InvalidHandle`; the calling thread has no context afterwards, not even if its context was
         the primary one of another device. Unless an explicit context keeps the device open, the memory of the device
-        goes too: its content is lost, and closing a buffer or a pool from before is allowed and does nothing. What is
-        not undone when the interpreter ends is undone there.
+        is freed too, and closing an older buffer or pool does nothing. The exit of the interpreter undoes the remaining
+        calls of :meth:`set_current`.
         """
         _lifecycle.reset_device(self._id)
 
@@ -359,7 +359,7 @@ class Device:
 
     @property
     def memory_info(self) -> MemoryInfo:
-        """Free and total memory in bytes (``aclrtGetMemInfo``); makes the device current for the question."""
+        """Free and total memory in bytes (``aclrtGetMemInfo``); makes the device current for the call."""
         free, total = ffi.new("size_t *"), ffi.new("size_t *")
         with self:
             call("aclrtGetMemInfo", lib.ACL_HBM_MEM, free, total)
@@ -370,7 +370,7 @@ class Device:
 
         Notes
         -----
-        ``aclrtGetMemUsageInfo``; makes the device current for the question. API reference 11-01.
+        ``aclrtGetMemUsageInfo``; makes the device current for the call. API reference 11-01.
         """
         room = 128  # components; the runtime knows fewer
         infos, count = ffi.new("aclrtMemUsageInfo[]", room), ffi.new("size_t *")
@@ -395,7 +395,7 @@ class Device:
         Parameters
         ----------
         timeout : float, optional
-            How long to wait, in seconds; None waits for ever.
+            How long to wait, in seconds; None waits without a limit.
 
         Raises
         ------

@@ -29,7 +29,7 @@ class AscendError(Exception):
 
 
 class FailedTask(NamedTuple):
-    """A task that has failed, as exception callbacks are told.
+    """A task that has failed, as reported to exception callbacks.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class FailedTask(NamedTuple):
     code : int
         The ``aclError`` that it failed with.
     kernel : str
-        The name of its function; "" for other tasks, and if the library does not tell.
+        The name of the kernel; "" for other tasks, and if the library does not report it.
 
     Examples
     --------
@@ -79,11 +79,11 @@ class AclError(AscendError):
     function : str
         The C function that failed.
     message : str
-        What the runtime says about it (``aclGetRecentErrMsg``), or what the code means.
+        The text of the runtime (``aclGetRecentErrMsg``), or the meaning of the code.
     hint : str
         What to do.
     task : FailedTask or None
-        The task that failed before, and that the call reports; None if there is none, or the library does not tell.
+        The failed task that the call reports; None if there is none, or the library does not report it.
 
     Examples
     --------
@@ -228,7 +228,7 @@ class StreamAborted(AclError, RuntimeError):
 
 
 class TaskFailed(AclError, RuntimeError):
-    """A task of a stream failed on the device; ``task`` tells which one, if the library does.
+    """A task of a stream failed on the device; ``task`` says which one, if the library reports it.
 
     Examples
     --------
@@ -244,7 +244,7 @@ class TaskFailed(AclError, RuntimeError):
 
 
 class DeviceLost(AclError, RuntimeError):
-    """The device does not answer any more.
+    """The device does not respond any more.
 
     Examples
     --------
@@ -308,7 +308,7 @@ class ClosedError(AscendError, ValueError):
 
 
 class WrongState(AscendError, RuntimeError):
-    """What is asked for is possible, but not now, or not here; the text tells when it is.
+    """The call is not possible in this state or thread; the text says when it is.
 
     Examples
     --------
@@ -344,7 +344,7 @@ class LibraryError(AscendError, ImportError):
 
 
 class RuntimeClosed(AscendError, RuntimeError):
-    """The interpreter is about to end and the runtime was given back: no C function can be called any more.
+    """The interpreter is exiting and the runtime was released: no C function can be called any more.
 
     Examples
     --------

@@ -45,6 +45,11 @@ class EventOptions:
     --------
     >>> timed = EventOptions(timing=True)
     >>> start, end = Event(timed), Event(timed)
+    >>> start.record(stream)
+    >>> end.record(stream)
+    >>> end.synchronize()
+    >>> start.elapsed_time(end) >= 0  # milliseconds
+    True
     """
 
     timing: bool = False
@@ -137,7 +142,7 @@ class Event(Resource):
 
     @classmethod
     def from_handle(cls, handle: int) -> Self:
-        """Borrow an event that somebody else owns; it is never destroyed from here."""
+        """Borrow an event of another owner by its handle; it is never destroyed by this object."""
         _lifecycle.initialize()
         event = cls.__new__(cls)
         event._has_time = True  # unknown: let the runtime judge
@@ -188,7 +193,7 @@ class Event(Resource):
 
         All of them may record it and wait for it. A wait is for the newest record of any process at the time of the
         call, so a process must know that another one has recorded the event before it waits for that record; a
-        :class:`Notify` needs no such word. Tasks that fail are told in the process that enqueued them.
+        :class:`Notify` does not need that. A failed task is reported in the process that enqueued it.
 
         Raises
         ------
@@ -270,7 +275,7 @@ class Event(Resource):
         Raises
         ------
         TaskFailed
-            It is, and a task of its stream has failed, as in :meth:`synchronize`.
+            The record is complete, and a task of its stream has failed, as in :meth:`synchronize`.
         """
         before = self._before
         status = lib.ascend_rt_event_status(self._handle)
@@ -291,7 +296,7 @@ class Event(Resource):
         Parameters
         ----------
         timeout : float, optional
-            How long to wait, in seconds; None waits for ever.
+            How long to wait, in seconds; None waits without a limit.
 
         Raises
         ------
@@ -300,8 +305,8 @@ class Event(Resource):
         StreamAborted
             The recording stream was aborted meanwhile.
         TaskFailed
-            A task of the stream has failed, since the stream told its last failure before the record. The runtime's own
-            functions do not tell that of an event. It may be a task behind the record; the stream will tell it too.
+            A task of the stream has failed that was not yet reported at the record; it may be one after the record. The
+            runtime itself never reports failures by events. The stream reports the failure too.
 
         Notes
         -----

@@ -28,7 +28,7 @@ _listener: _Listener | None = None  # of those who subscribe now
 
 
 class Subscription:
-    """A function that is told of failed tasks until it is closed; made by :func:`on_task_failed`.
+    """A function that is called for failed tasks until this is closed; :func:`on_task_failed` returns it.
 
     The subscription holds without a reference to this object. As a context manager it is closed at the end of the
     block.
@@ -84,12 +84,12 @@ class Subscription:
 
 
 def on_task_failed(function: Callable[[FailedTask], object]) -> Subscription:
-    """Call a function with each task that fails from now on, also if nobody synchronizes.
+    """Call a function with each task that fails from now on, without any synchronization.
 
     Functions are called one at a time, in the order in which they were subscribed, on one thread of the package. That
     is not a thread of the runtime: after ``Device(task.device).set_current()`` the function may use streams as
     everywhere. An exception goes to :data:`ascend_rt.callback.on_error` and ``sys.unraisablehook``; the other functions
-    are called all the same. The exit of the interpreter lets functions hear what has failed by then, for at most five
+    are still called. At the exit of the interpreter, functions are called for what has failed by then, for at most five
     seconds.
 
     Parameters
@@ -105,17 +105,16 @@ def on_task_failed(function: Callable[[FailedTask], object]) -> Subscription:
     Raises
     ------
     NotSupported
-        The library does not tell of failed tasks; :meth:`Stream.check` and synchronizations do.
+        The library has no exception callbacks; use :meth:`Stream.check` and synchronizations.
 
     Warns
     -----
     AclWarning
-        More tasks than the 256 that are kept have failed during a call, so that some were not told; it says how many.
+        More than 256 tasks failed during one call of the function, so that some were skipped; it says how many.
 
     Notes
     -----
-    ``aclrtExceptionInfoCallbackRegister``. Being told is not being handled: the next synchronization of the stream
-    raises the failure as ever.
+    ``aclrtExceptionInfoCallbackRegister``. The next synchronization of the stream raises the failure too.
 
     Examples
     --------

@@ -86,7 +86,7 @@ Change = KernelChange | ValueWrite | ValueWait | None
 
 
 class Graph(Resource):
-    """A captured graph; :meth:`Stream.capture` makes them.
+    """A captured graph; :meth:`Stream.capture` returns it.
 
     Notes
     -----
@@ -186,7 +186,7 @@ class Graph(Resource):
         Parameters
         ----------
         verbose : bool, default False
-            Also tell the parameters of the tasks.
+            Include the parameters of the tasks.
         """
         flags = lib.ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE if verbose else lib.ACL_MDLRI_DEBUG_JSON_PRINT_SUMMARY
         with tempfile.TemporaryDirectory(prefix="ascend_rt-") as directory:
@@ -198,7 +198,7 @@ class Graph(Resource):
     def to_dot(self) -> str:
         """Return the graph in the language of Graphviz: a node for each task, an edge where one comes after another.
 
-        The order between streams is shown as far as the library tells it; the simulator tells all of it.
+        The order between streams is shown as far as the library reports it; the simulator reports all of it.
         """
         return _dot(json.loads(self.to_json()))
 

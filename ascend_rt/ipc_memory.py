@@ -27,7 +27,7 @@ class IpcMemory(Resource):
     buffer : Buffer
         A whole allocation, not a view, larger than 1 MiB or of huge pages. It is kept alive.
     processes : iterable of int, optional
-        Who may open it: process numbers as ``aclrtDeviceGetBareTgid`` tells them, at least one. None is everybody.
+        Who may open it: process numbers of ``aclrtDeviceGetBareTgid``, at least one. None is every process.
 
     Raises
     ------

@@ -134,7 +134,8 @@ class Binary(Resource):
     lazy : bool, default False
         Load it to a device with the first launch there, instead of when a function is asked for.
     magic : int, optional
-        For which cores it is, if its metadata does not tell: ``lib.ACL_RT_BINARY_MAGIC_ELF_…``. Only with content.
+        The kind of cores that it is for, if its metadata does not say: ``lib.ACL_RT_BINARY_MAGIC_ELF_…``. Only with
+        content.
 
     Raises
     ------
@@ -177,10 +178,10 @@ class Binary(Resource):
         Parameters
         ----------
         name : str
-            Of the function.
+            The name of the function.
         parameters : sequence of types, optional
-            The types of its parameters. Without them they are what the binary's metadata tells, their sizes, and if
-            that tells nothing, every launch takes what it is given.
+            The types of its parameters, see :mod:`ascend_rt.kernel`. By default, the sizes in the binary's metadata; if
+            it has none, launches do not check their arguments.
 
         Raises
         ------
@@ -213,7 +214,7 @@ class _Options:
 
 
 class Kernel:
-    """A kernel of a binary; ``binary["add_custom"]`` makes one.
+    """A kernel of a binary; ``binary["add_custom"]`` returns one.
 
     Attributes
     ----------
@@ -280,8 +281,8 @@ class Kernel:
             structures. Python numbers too, where the parameter's type or size is known. Buffers, and the binary, are
             kept alive until the kernel is done.
         timeout : float, optional
-            How many seconds it may run, before it fails with 507014 (:class:`TaskFailed`); ``math.inf`` is no limit, None
-            the value of ``aclrtSetOpExecuteTimeOut``. The simulator looks at the limit after each block.
+            How many seconds it may run, before it fails with 507014 (:class:`TaskFailed`); ``math.inf`` is no limit,
+            None the value of ``aclrtSetOpExecuteTimeOut``. The simulator looks at the limit after each block.
         batch : bool, optional
             Start only when cores for all blocks are free.
 

@@ -152,7 +152,7 @@ class Buffer(Resource):
         Parameters
         ----------
         array : numpy.ndarray or bytes-like
-            Its elements are copied in C order, wherever they lie. Their type is not kept: :meth:`to_numpy` is told it.
+            The elements are copied in C order, also of a non-contiguous array. Their type is not kept.
 
         Raises
         ------
@@ -229,7 +229,7 @@ class Buffer(Resource):
 
     @classmethod
     def from_handle(cls, address: int, nbytes: int, *, owner: object = None) -> Buffer:
-        """Borrow device memory that somebody else owns, for instance a tensor's; it is never freed from here.
+        """Borrow device memory of another owner, for instance a tensor's; it is never freed by this object.
 
         Parameters
         ----------
@@ -241,8 +241,8 @@ class Buffer(Resource):
         Raises
         ------
         ValueError
-            There is no device's memory at the address. Whether it is as large as said, and still allocated, is not
-            looked at.
+            The address is not in device memory. The size, and whether the memory is still allocated, are not
+            checked.
 
         Examples
         --------

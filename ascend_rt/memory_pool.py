@@ -51,9 +51,9 @@ class MemoryPool(Resource):
     Parameters
     ----------
     device : Device
-        Whose memory it takes.
+        The device whose memory it uses.
     max_nbytes : int, default 0
-        The most it takes; 0 is all that the device has.
+        The maximum size in bytes; 0 is no limit.
 
     Raises
     ------
@@ -93,7 +93,7 @@ class MemoryPool(Resource):
         self._own(out[0], home(device.id))
 
     def allocate(self, nbytes: int, stream: Stream | None = None) -> PoolBuffer:
-        """Allocate in the order of a stream, without one of :meth:`Stream.current`; returns at once.
+        """Allocate in the order of a stream, by default :meth:`Stream.current`; returns at once.
 
         The memory may be used by work that comes later in the stream, or is ordered after it by an event.
 

@@ -128,7 +128,7 @@ class Notify(Resource):
         Parameters
         ----------
         processes : iterable of int, optional
-            Who may: process numbers as ``aclrtDeviceGetBareTgid`` tells them, at least one. None is everybody.
+            Who may: process numbers of ``aclrtDeviceGetBareTgid``, at least one. None is every process.
 
         Returns
         -------

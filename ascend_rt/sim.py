@@ -385,7 +385,7 @@ class Block(NamedTuple):  # which numba can pass on
 
 
 class HostKernel:
-    """A function that does the work of a kernel; :func:`kernel` makes one.
+    """A function that does the work of a kernel; :func:`kernel` returns one.
 
     It can be called as the function, and used with ``with``: it is registered until the end of the block.
 

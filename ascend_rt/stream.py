@@ -93,8 +93,9 @@ class Stream(Resource):
     --------
     >>> with Stream() as stream, Buffer(1024) as memory:
     ...     fill_async(memory, 7, stream)
-    ...     event = stream.record()
-    ...     event.synchronize()
+    ...     stream.synchronize()
+    ...     memory.to_numpy()[:3]
+    array([7, 7, 7], dtype=uint8)
     """
 
     __slots__ = ("_context", "_foreign", "_in_flight")
@@ -122,9 +123,9 @@ class Stream(Resource):
 
     @classmethod
     def from_handle(cls, handle: int) -> Self:
-        """Borrow a stream that somebody else owns, given as an integer; 0 is the default stream.
+        """Borrow a stream of another owner by its handle, an integer; 0 is the default stream.
 
-        The handle is never destroyed from here. For objects of other packages there is :meth:`from_foreign`.
+        The stream is never destroyed by this object. For objects of other packages use :meth:`from_foreign`.
         """
         _lifecycle.initialize()
         stream = cls.__new__(cls)
@@ -165,9 +166,10 @@ class Stream(Resource):
 
     @classmethod
     def current(cls) -> Stream:
-        """Return what calls take that are given no stream: of the innermost :meth:`as_current`, or the default stream.
+        """Return the stream of the innermost :meth:`as_current` block, or else the default stream.
 
-        The default stream is also the answer while another context is current than that of the block's stream.
+        Calls without a stream use it. While another context is current than that of the block's stream, it is the
+        default stream.
 
         Raises
         ------
@@ -188,7 +190,7 @@ class Stream(Resource):
     def as_current(self) -> Iterator[Self]:
         """Make this the current stream for a ``with`` block, and its context the current one.
 
-        It counts for the calling thread, or for the calling task of asyncio: new threads start with the default stream.
+        It is current for the calling thread, or the calling task of asyncio; new threads start with the default stream.
         The end of the block does not close the stream.
 
         Examples
@@ -214,7 +216,7 @@ class Stream(Resource):
     # --- ordering ----------------------------------------------------------------------------------------------------
 
     def record(self, event: Event | None = None) -> Event:
-        """Record an event here and return it; without one, a new event is recorded. See :meth:`Event.record`."""
+        """Record an event, by default a new one, on this stream and return it. See :meth:`Event.record`."""
         if event is None:
             event = Event()
         event.record(self)
@@ -231,8 +233,8 @@ class Stream(Resource):
             torch_npu's.
         timeout : float, optional
             Fail the wait, and with it the next synchronization of this stream, after this many seconds, rounded up to a
-            whole number. :data:`math.inf` is for ever, None the value of ``aclrtSetOpWaitTimeout``; for a notify, None
-            is for ever.
+            whole number. :data:`math.inf` is no limit, None the value of ``aclrtSetOpWaitTimeout``; for a notify, None
+            is no limit.
 
         Notes
         -----
@@ -288,7 +290,7 @@ class Stream(Resource):
         Raises
         ------
         CaptureError
-            At the end of the block: the capture was broken, and its ``failures`` tell which calls failed and where; or
+            At the end of the block: the capture was broken, and its ``failures`` say which calls failed and where; or
             a stream was not joined, and the text names it. An exception of the block itself passes.
 
         Notes
@@ -307,7 +309,7 @@ class Stream(Resource):
         Parameters
         ----------
         timeout : float, optional
-            How long to wait, in seconds; None waits for ever.
+            How long to wait, in seconds; None waits without a limit.
 
         Raises
         ------
@@ -381,7 +383,7 @@ class Stream(Resource):
         Raises
         ------
         TaskFailed
-            It is, and a task has failed; the next synchronization raises it too.
+            It is done, and a task has failed; the next synchronization raises the failure too.
         """
         ended = self._in_flight.end_batch()
         status = lib.ascend_rt_stream_status(self._handle)
@@ -394,15 +396,15 @@ class Stream(Resource):
         return True
 
     def check(self) -> None:
-        """Raise what a task of this stream has failed with, if no synchronization has told it; does not wait.
+        """Raise the failure of a task of this stream that no synchronization has reported yet; does not wait.
 
         The failure stays known: the next synchronization raises it too.
 
         Raises
         ------
         TaskFailed
-            A task has failed. A library without ``aclrtExceptionInfoCallbackRegister`` tells that only of a stream that
-            has no work left.
+            A task has failed. Without ``aclrtExceptionInfoCallbackRegister`` the library reports that only of a stream
+            that has no work left.
 
         Notes
         -----
@@ -422,6 +424,14 @@ class Stream(Resource):
         Notes
         -----
         ``aclrtLaunchHostFunc``; enqueues only.
+
+        Examples
+        --------
+        >>> done = []
+        >>> stream.launch_host_func(done.append, 1)
+        >>> stream.synchronize()
+        >>> done
+        [1]
         """
         callback.launch(self._handle, function, arguments, keywords)
 
@@ -490,9 +500,9 @@ class Stream(Resource):
         Raises
         ------
         WrongState
-            A function that was launched on a stream wants to close one.
+            It was called by a function that a stream runs (:meth:`launch_host_func`).
         TaskFailed
-            A task of the stream has failed, and no synchronization has told it. The stream is closed.
+            A task of the stream has failed, and no synchronization has reported it. The stream is closed.
         AclError
             The stream could not be destroyed; it stays open and may be closed again.
         """

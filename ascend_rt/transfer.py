@@ -130,7 +130,7 @@ def copy_async(dst: Operand, src: Operand, stream: Stream | None = None, *, snap
     --------
     >>> sent, buffer = PinnedBuffer.from_array(b"hello"), Buffer(5)
     >>> copy_async(buffer, sent, stream)
-    >>> stream.synchronize()  # from here on the source may be changed
+    >>> stream.synchronize()  # now the source may be changed
     >>> buffer.to_numpy().tobytes()
     b'hello'
     """
@@ -436,7 +436,7 @@ class CopyDescriptor:
         self._operands = dst, src
 
     def submit(self, stream: Stream | None = None) -> None:
-        """Copy in the order of a stream, without one of :meth:`Stream.current`.
+        """Copy in the order of a stream, by default :meth:`Stream.current`.
 
         Descriptor and buffers are kept alive until that is done.
         """
@@ -521,8 +521,18 @@ def fill(dst: Buffer, value: int, *, itemsize: int = 1) -> None:
 def fill_async(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int = 1) -> None:
     """Fill device memory with a value in the order of a stream.
 
-    Value and item size are as in :func:`fill`, the stream as in :func:`copy_async`. The buffer is kept alive until it
-    is filled.
+    The buffer is kept alive until it is filled.
+
+    Parameters
+    ----------
+    dst : Buffer
+        What to fill.
+    value : int
+        0 to 255, or below 2 ** 32 with an item size of 4.
+    stream : Stream, optional
+        The fill runs in its order; default :meth:`Stream.current`.
+    itemsize : {1, 4}, default 1
+        Bytes that the value takes, as in :func:`fill`.
 
     Notes
     -----

@@ -119,7 +119,7 @@ class PhysicalMemory(Resource):
         Parameters
         ----------
         processes : iterable of int, optional
-            Who may: process numbers as ``aclrtDeviceGetBareTgid`` tells them, at least one. None is everybody.
+            Who may: process numbers of ``aclrtDeviceGetBareTgid``, at least one. None is every process.
 
         Returns
         -------
