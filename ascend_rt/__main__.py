@@ -151,7 +151,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--pyacl",
         choices=CHOICES,
-        help="what 'import acl' gives: the vendor's module, ascend_rt.pyacl (ours), or ours only where the vendor's is not "
+        help="what 'import acl' gives: the vendor's module, ascend_rt.pyacl (ours), or ours where the vendor's is not "
         "installed (default: ASCEND_RT_PYACL, or auto)",
     )
     run.set_defaults(run=_run)
