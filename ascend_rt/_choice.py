@@ -63,7 +63,7 @@ def _search(loaded_path: LoadedPath, *, or_simulator: bool) -> Choice:
         return Choice(backend, found.paths, f"found by {found.source}", attempts)
     if or_simulator and not any(attempt.outcome == "refused" for attempt in attempts):
         reason = "no CANN installation was found"
-        advice = "say ASCEND_RT_BACKEND=sim to choose it, or =cann to be told what is missing"
+        advice = "set ASCEND_RT_BACKEND=sim to choose it, or =cann for an error that says what is missing"
         return _simulator(reason, attempts, f"{reason}, so the simulator is used; {advice}")
     raise LibraryError(_explain(attempts, cann.WHERE_TO_LOOK), attempts)
 

@@ -95,17 +95,37 @@ class Generator:
         self._fill(lib.ACL_RT_RANDOM_NUM_FUNC_TYPE_UNIFORM_DIS, out, (low, high), dtype)
 
     def normal(self, out: Buffer, mean: float, deviation: float, dtype: DTypeLike | str = "float32") -> None:
-        """Fill memory with normally distributed reals; see :meth:`uniform`."""
+        """Fill memory with normally distributed reals.
+
+        Parameters
+        ----------
+        out : Buffer
+            What to fill.
+        mean, deviation : float
+            Mean and standard deviation.
+        dtype : data type or "bfloat16"
+            float16, float32 or bfloat16.
+        """
         self._fill(lib.ACL_RT_RANDOM_NUM_FUNC_TYPE_NORMAL_DIS, out, (mean, deviation), dtype)
 
     def truncated_normal(self, out: Buffer, mean: float, deviation: float, dtype: DTypeLike | str = "float32") -> None:
-        """Fill memory with normally distributed reals that are near the mean; see :meth:`uniform`."""
+        """Fill memory with normally distributed reals that are near the mean; parameters as of :meth:`normal`.
+
+        The simulator keeps within two standard deviations of it.
+        """
         self._fill(lib.ACL_RT_RANDOM_NUM_FUNC_TYPE_TRUNCATED_NORMAL_DIS, out, (mean, deviation), dtype)
 
     def dropout_mask(self, out: Buffer, ratio: float, dtype: DTypeLike | str = "float32") -> None:
-        """Fill memory with bits, of which the given share is 0: those elements are dropped.
+        """Fill memory with one bit for each element: 0 drops the element, 1 keeps it.
 
-        ``dtype`` is that of the ratio; see :meth:`uniform`.
+        Parameters
+        ----------
+        out : Buffer
+            What to fill; each byte has the bits of 8 elements.
+        ratio : float
+            The share of bits that are 0.
+        dtype : data type or "bfloat16"
+            The type in which the ratio is passed: float16, float32 or bfloat16.
         """
         kind = lib.ACL_RT_RANDOM_NUM_FUNC_TYPE_DROPOUT_BITMASK
         self._draw(kind, out, (ratio, 0), _name_of(dtype), 8 * out.nbytes, 8 * out.nbytes)
