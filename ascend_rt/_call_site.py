@@ -17,6 +17,14 @@ def install() -> None:
     lib.aclsimSetCallSiteProvider(lib.ascend_rt_call_site_entry)
 
 
+def stack_level() -> int:
+    """Return the ``stacklevel`` with which a warning of the caller shows the innermost place outside this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 def place() -> str | None:
     """Return the innermost place outside this package, as ``file:line in function``; None on a thread without one."""
     frame = sys._getframe().f_back

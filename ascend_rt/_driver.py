@@ -307,7 +307,9 @@ def load() -> Library:
             lib.aclsimSetInterruptCheck(lib.ascend_rt_interrupt_entry)
     log.info("the library is %s (%s): %s", ", ".join(_library.paths), _library.backend, _library.reason)
     if chosen.warning and warn_of_simulator:
-        warnings.warn(chosen.warning, AclWarning, stacklevel=3)
+        from ascend_rt import _call_site
+
+        warnings.warn(chosen.warning, AclWarning, stacklevel=_call_site.stack_level())
     return _library
 
 

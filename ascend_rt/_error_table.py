@@ -176,7 +176,7 @@ ERRORS: dict[int, tuple[str, str, str, str]] = {  # fmt: skip
     507007: ("ACL_ERROR_RT_CONTEXT_RELEASE_ERROR", "runtime, internal", "the device or context is already released", "pair every aclrtResetDevice with one aclrtSetDevice"),
     507008: ("ACL_ERROR_RT_SOC_VERSION", "runtime, internal", "the chip is not the one that the software is for", "install the toolkit and the driver for this product"),
     507009: ("ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT", "runtime, internal", "this task cannot be in such a stream or model", "see the message"),
-    507010: ("ACL_ERROR_RT_LOST_HEARTBEAT", "runtime, internal", "the device is lost: its task scheduler does not answer", "end the process, and look at the device with npu-smi info"),
+    507010: ("ACL_ERROR_RT_LOST_HEARTBEAT", "runtime, internal", "the device is lost: its task scheduler does not answer", "reset the device with force, or end the process and look at it with npu-smi info"),
     507011: ("ACL_ERROR_RT_MODEL_EXECUTE", "runtime, internal", "the execution of a model failed, or it cannot be executed", "see the message; end its streams and its building first"),
     507012: ("ACL_ERROR_RT_REPORT_TIMEOUT", "runtime, internal", "no callback arrived within the timeout", "launch a callback, or wait longer"),
     507013: ("ACL_ERROR_RT_SYS_DMA", "runtime, internal", "a copy by the device failed: an address that it was given is wrong, or its hardware is", "check addresses and sizes of the task"),

@@ -86,7 +86,7 @@ FUNCTIONS: dict[str, tuple[str, str, str | None, bool]] = {  # fmt: skip
     "aclrtQueryDeviceStatus": ("device", "8.1.RC1", "910B 910C 310B 310P 910 950", False),
     "aclrtRegDeviceStateCallback": ("device", "8.5.0-beta.1", "910B 910C 310B 310P 910 950", False),
     "aclrtResetDevice": ("device", "8.1.RC1", "910B 910C 310B 310P 910 950", True),
-    "aclrtResetDeviceForce": ("device", "8.1.RC1", "910B 910C 310B 310P 910 950", False),
+    "aclrtResetDeviceForce": ("device", "8.1.RC1", "910B 910C 310B 310P 910 950", True),
     "aclrtResetOverflowStatus": ("device", "8.1.RC1", "910B 910C 310B 310P 910 950", False),
     "aclrtSetDevice": ("device", "8.1.RC1", "910B 910C 310B 310P 910 950", True),
     "aclrtSetDeviceSatMode": ("device", "8.1.RC1", "910B 910C 310B 310P 910 950", False),

@@ -39,6 +39,7 @@ _WORK_MS = 5_000
 _CALL_MS = 10_000
 
 _RESET, _DESTROY = "aclrtResetDevice", "aclrtDestroyContext"
+_RESET_ALL = "aclrtResetDeviceForce"
 
 
 class Era:
@@ -116,6 +117,11 @@ def reset_device(device_id: int) -> None:
     _release(device_id, _RESET, device_id)
 
 
+def reset_device_force(device_id: int) -> None:
+    """Undo every :func:`set_device`, also those of other code in the process (``aclrtResetDeviceForce``)."""
+    _release(device_id, _RESET, device_id, function=_RESET_ALL)
+
+
 def reset_surplus(device_id: int) -> None:
     """Undo one :func:`set_device` unless it is the last of ours: the device stays open until the exit."""
     _release(device_id, _RESET, device_id, unless_last=True)
@@ -140,24 +146,28 @@ def _count(device_id: int, undo: str) -> Era:
     return era
 
 
-def _release(device_id: int, undo: str, argument: Any, *, unless_last: bool = False) -> None:
+def _release(
+    device_id: int, undo: str, argument: Any, *, unless_last: bool = False, function: str | None = None
+) -> None:
+    function = function or undo
     with _lock:  # counted before the call, during which other threads may count: only one sees the last reference
         era = era_of(device_id)
         if unless_last and era.references[undo] < 2:
             return
-        era.references[undo] -= 1
+        released = era.references[undo] if function == _RESET_ALL else 1
+        era.references[undo] -= released
         is_last = max(era.references.values()) <= 0
         if is_last:
             era.is_over = True
             del _eras[device_id]
     try:
-        call(undo, argument)
+        call(function, argument)
     except AclError:
         with _lock:
-            era.references[undo] += 1
+            era.references[undo] += released
         _resume(era)
         raise
-    log.debug("%s: device %d%s", undo, device_id, ", the last reference" if is_last else "")
+    log.debug("%s: device %d%s", function, device_id, ", the last reference" if is_last else "")
     if is_last and _is_set(device_id):  # by other code in the process
         _resume(era)
 

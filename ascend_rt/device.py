@@ -218,16 +218,32 @@ class Device:
         """
         _lifecycle.set_device(self._id)
 
-    def reset(self) -> None:
+    def reset(self, *, force: bool = False) -> None:
         """Undo one :meth:`set_current` (``aclrtResetDevice``). Calls of all threads are counted together.
 
+        Parameters
+        ----------
+        force : bool, default False
+            Undo all of them at once, also those of other code in the process (``aclrtResetDeviceForce``): the way back
+            from :class:`DeviceLost`.
+
+        Raises
+        ------
+        AclError
+            The device is not set (507007).
+
+        Notes
+        -----
         The last reset waits for the device's work and destroys the primary context with its streams, whose objects
         then answer :class:`InvalidHandle`; the calling thread has no context afterwards, not even if its context was
         the primary one of another device. Unless an explicit context keeps the device open, the memory of the device
         is freed too, and closing an older buffer or pool does nothing. The exit of the interpreter undoes the remaining
         calls of :meth:`set_current`.
         """
-        _lifecycle.reset_device(self._id)
+        if force:
+            _lifecycle.reset_device_force(self._id)
+        else:
+            _lifecycle.reset_device(self._id)
 
     def attribute(self, attribute: DevAttr) -> int:
         """Ask for a number that describes the device (``aclrtGetDeviceInfo``); needs no context.

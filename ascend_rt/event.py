@@ -244,9 +244,7 @@ class Event(Resource):
         ``aclrtRecordEvent``; enqueues only, but waits while the stream's queue is full.
         """
         if stream is None:
-            from ascend_rt.stream import Stream  # which uses this module
-
-            stream = Stream.current()
+            stream = _current_stream()
         in_flight = stream._in_flight
         newest = in_flight.open
         before = in_flight.end_batch_for_record() if newest.objects or newest.previous else None
@@ -256,14 +254,21 @@ class Event(Resource):
         self._work = in_flight.work
         self._before = before
 
-    def reset(self, stream: Stream) -> None:
+    def reset(self, stream: Stream | None = None) -> None:
         """Close a ``manual_reset`` event again, in the order of the stream (``aclrtResetEvent``; enqueues only).
+
+        Parameters
+        ----------
+        stream : Stream, optional
+            Default :meth:`Stream.current`.
 
         Raises
         ------
         NotSupported
             The event is of another kind.
         """
+        if stream is None:
+            stream = _current_stream()
         code = lib.aclrtResetEvent(self._handle, stream._handle)
         if code:
             check(code, "aclrtResetEvent")
@@ -415,3 +420,9 @@ class Event(Resource):
         code = lib.aclrtDestroyEvent(handle)
         if code:
             check(code, "aclrtDestroyEvent")
+
+
+def _current_stream() -> Stream:
+    from ascend_rt.stream import Stream  # which uses this module
+
+    return Stream.current()

@@ -40,7 +40,7 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
 
     Only copies from and to pinned memory are asynchronous: with ordinary arrays the runtime waits for the stream and
     then copies. Being an array, a pinned buffer has the buffer protocol, slices, and ``view(dtype)``; all of them keep
-    the memory alive. The memory goes back to the runtime when nothing refers to the buffer, or a view of it, any more.
+    the memory alive. The memory is freed when nothing refers to the buffer, or a view of it, any more.
     Copies, also by ``astype`` or an index array, are ordinary arrays.
 
     Parameters
@@ -166,7 +166,7 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
     def close(self) -> None:
         """Become an empty array, which copies refuse; closing twice is allowed.
 
-        The memory goes back with the last reference to this object, or to a view of it: a view never points to freed
+        The memory is freed with the last reference to this object, or to a view of it: a view never points to freed
         memory.
         """
         if not self.is_closed:

@@ -105,7 +105,7 @@ def recover_a_device(device: Device, source: PinnedBuffer) -> None:
         raise SystemExit("the loss was not reported")
     stream.close(force=True)  # does not raise the failure again
     memory.close()
-    device.reset()
+    device.reset(force=True)
     device.set_current()
     with Stream() as stream, Buffer(source.nbytes) as memory:
         copy_async(memory, source, stream)

@@ -64,6 +64,7 @@ from ascend_rt import pyacl
 from ascend_rt._driver import lib, library
 
 library()
+lib.ascend_rt_prepare_waits(0, True)  # no thread is the main one, whose long waits another thread would make
 calls = []
 
 def recorded(name, function):

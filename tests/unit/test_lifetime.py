@@ -195,6 +195,36 @@ def test_a_failed_reset_changes_nothing() -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
+@pytest.mark.simulator("only the simulator injects faults")
+def test_a_reset_with_force_undoes_all_that_was_set() -> None:
+    ended = run_script(
+        """
+        from ascend_rt import sim
+        Device(0).set_current()
+        assert rt.lib.aclrtSetDevice(0) == 0  # other code in the process
+        memory = Buffer(8 << 20)
+        sim.fail_call("aclrtResetDeviceForce", 507000)
+        with contextlib.suppress(rt.errors.AclError):
+            Device(0).reset(force=True)
+        a.synchronize()  # nothing has changed
+        sim.lose_device(0)
+        Device(0).reset(force=True)
+        memory.close()
+        with contextlib.suppress(rt.InvalidHandle, rt.NoContext):
+            a.synchronize()
+            print("the stream is still there")
+        try:
+            Device(0).reset(force=True)
+        except rt.AclError as error:
+            print(error.code)
+        Device(0).set_current()
+        with Stream() as stream:
+            stream.record().synchronize()
+        """
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "507007\n", "")
+
+
 def test_a_device_that_somebody_else_has_set_stays_open() -> None:
     ended = run_script(
         """

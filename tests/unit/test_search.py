@@ -245,6 +245,14 @@ def test_auto_without_cann_is_the_simulator_and_says_so(run, sim_path: Path) -> 
     assert "ASCEND_RT_BACKEND=sim" in result.stderr
 
 
+@pytest.mark.usefixtures("no_cann")
+def test_the_warning_shows_the_line_of_the_program(run, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("from ascend_rt import Device\n\nDevice(0).set_current()\n", encoding="utf-8")
+    result = run(program)
+    assert f"{program}:3: AclWarning: no CANN installation was found" in result.stderr
+
+
 def test_sim_is_the_simulator_and_silent(run, good: Path, sim_path: Path) -> None:
     result = run("-c", SHOW, ASCEND_RT_BACKEND="sim", ASCEND_RT_LIBRARY=good)
     assert chosen(result) == ("sim", sim_path)
