@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, fsum
 
 FOR_EVER = -1
 _LARGEST_INT32 = 2**31 - 1
@@ -38,6 +38,8 @@ def microseconds(timeout: float) -> int:
 
 
 def _units(timeout: float, per_second: int, most: int, unlimited: int) -> int:
+    if not isinstance(timeout, int):
+        timeout = fsum((timeout,))  # a float of Python: small numbers of numpy overflow when they are multiplied
     if not timeout >= 0:  # so that NaN is refused too
         raise ValueError(f"a time limit is a number of seconds from 0 on, not {timeout}")
     in_units = timeout * per_second

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -21,12 +23,19 @@ from ascend_rt._timeout import FOR_EVER, microseconds, milliseconds, whole_secon
         (milliseconds, 1, 1000),
         (milliseconds, 1.0001, 1001),
         (milliseconds, np.float32(0.5), 500),
+        (milliseconds, np.float16(66), 66_000),
+        (milliseconds, np.uint8(1), 1000),
+        (milliseconds, np.int32(2**31 - 1), FOR_EVER),
+        (milliseconds, Decimal("0.5"), 500),
+        (milliseconds, Fraction(1, 4), 250),
+        (milliseconds, 10**400, FOR_EVER),
         (milliseconds, True, 1000),
         (milliseconds, 2**31 / 1000 - 0.001, 2**31 - 1),
         (milliseconds, 2**31 / 1000, FOR_EVER),
         (milliseconds, math.inf, FOR_EVER),
         (whole_seconds, 0.001, 1),
         (whole_seconds, 1, 1),
+        (whole_seconds, np.float16(0.5), 1),
         (whole_seconds, 1.5, 2),
         (whole_seconds, 2**31 - 1, 2**31 - 1),
         (whole_seconds, 2**31, 0),
@@ -41,7 +50,7 @@ def test_conversion(convert: Callable[[float | None], int], timeout: float | Non
 
 
 @pytest.mark.parametrize("convert", [milliseconds, whole_seconds, microseconds])
-@pytest.mark.parametrize("timeout", [-1, -1e-9, -math.inf, math.nan])
+@pytest.mark.parametrize("timeout", [-1, -1e-9, -math.inf, math.nan, Decimal("NaN")])
 def test_what_is_no_limit(convert: Callable[[float], int], timeout: float) -> None:
     with pytest.raises(ValueError, match="a time limit is a number of seconds from 0 on"):
         convert(timeout)
