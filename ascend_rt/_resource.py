@@ -95,13 +95,19 @@ class Resource:
     def __eq__(self, other: object) -> bool:
         if self is other or not isinstance(other, Resource):
             return self is other
-        return not (self.is_closed or other.is_closed) and self._identity() == other._identity()
+        try:
+            return self._identity() == other._identity()
+        except (AttributeError, ClosedError):  # one is closed, perhaps by another thread just now, or was not created
+            return False
 
     def __hash__(self) -> int:
         try:
             return self._hash
         except AttributeError:
-            self._hash = object.__hash__(self) if self.is_closed else hash(self._identity())
+            try:
+                self._hash = hash(self._identity())
+            except (AttributeError, ClosedError):
+                self._hash = object.__hash__(self)
             return self._hash
 
     @property
@@ -163,7 +169,7 @@ class Resource:
     def _description(self) -> str:
         """Return which object it is, and its state, for the text of an open one."""
         device = self._home.era.device_id
-        return f"{self.handle:#x}" + (f" on device {device}" if device != HOST.era.device_id else "")
+        return f"{address(self._handle):#x}" + (f" on device {device}" if device != HOST.era.device_id else "")
 
     def __repr__(self) -> str:
         try:

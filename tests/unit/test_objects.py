@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.threads import in_thread
 
-from ascend_rt import Buffer, Context, Device, Event, EventOptions, MemoryPool, Stream, StreamOptions, ffi
+from ascend_rt import Buffer, Context, Device, Event, EventOptions, MemoryPool, Notify, Stream, StreamOptions, ffi
 from ascend_rt.testing import Latch
 
 
@@ -48,10 +48,19 @@ def test_default_streams_of_two_contexts_are_not_equal(device: Device) -> None:
     with Context(0) as elsewhere:
         ours, theirs = device.default_stream, elsewhere.default_stream
         assert ours != theirs
-        assert Stream.from_handle(0) != Stream.default()
+        assert Stream.from_handle(0) == Stream.default()
         inside = Stream.from_handle(0)
     assert Stream.from_handle(0) != inside
     elsewhere.close()
+
+
+@pytest.mark.parametrize("kind", [Stream, Event, Context, Notify])
+def test_an_object_that_was_not_created_equals_only_itself(kind: type[Any], stream: Stream) -> None:
+    unborn = kind.__new__(kind)
+    assert unborn == unborn
+    assert unborn != stream
+    assert stream != unborn
+    assert len({unborn, stream}) == 2
 
 
 def test_buffers_are_equal_only_to_themselves(device: Device) -> None:
