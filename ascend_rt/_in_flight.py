@@ -4,7 +4,8 @@
 What tasks use is kept in batches, in the order of submission, and nothing is asked of the runtime for it. A record of
 an event, and a synchronization, ends the open batch first; when it is complete, so is all that was submitted before,
 and those batches are released. A stream that waits for an event keeps the batch that the record has ended: its own
-completion then releases what the other stream has used.
+completion then releases what the other stream has used, unless the wait may have ended otherwise: by an abort, or
+because a task has failed, the wait itself or another one in STOP mode. Then only the other stream tells.
 
 Threads need no lock for that. What a task uses is added after its submission, and a batch is ended before the record,
 so what is added late to a batch was submitted before the record too.
@@ -41,6 +42,7 @@ class Batch:
 
 
 _of_stream: WeakValueDictionary[int, InFlight] = WeakValueDictionary()
+_used: set[InFlight] = set()  # that keep anything: a garbage collection may find all objects of a stream at once
 _unfinished: dict[InFlight, Event | None] = {}  # of borrowed streams whose Python objects were discarded
 _ending = threading.Lock()
 
@@ -79,7 +81,36 @@ class InFlight:
         While the stream is being captured, the graph keeps them: its executions use them.
         """
         captured = _captured.kept_with(self._handle)
-        (self.open.objects if captured is None else captured).append(objects)
+        if captured is not None:
+            captured.append(objects)
+            return
+        kept = self.open.objects
+        is_first = not kept
+        kept.append(objects)
+        if is_first:
+            _used.add(self)
+
+    def keep_waited_for(self, batch: Batch | None, failures: int) -> None:
+        """Keep the batch that the record has ended for which the stream waits.
+
+        Parameters
+        ----------
+        batch : Batch or None
+            None is nothing.
+        failures : int
+            How many tasks had failed before the wait was submitted.
+        """
+        if batch is not None and not _failures.must_ask:  # then nobody knows in time whether a wait has failed
+            self.keep(batch, failures)
+
+    def drop_waited_for(self) -> None:
+        """Forget what the stream waits for: its work is about to be dropped, and with it the waits."""
+        batch = self.end_batch()
+        while batch is not None:
+            for i, kept in enumerate(batch.objects):  # in place: other threads may append
+                if isinstance(kept[0], Batch):
+                    batch.objects[i] = (None,)
+            batch = batch.previous
 
     def end_batch(self) -> Batch | None:
         """End the open batch, and return the newest that has ended; None if nothing is kept."""
@@ -90,6 +121,9 @@ class InFlight:
         ended = self.open.previous
         if ended is not None and not ended.objects and ended.previous is None:
             self.open.previous = ended = None
+            _used.discard(self)
+            if self.open.objects:  # asked afterwards: another thread may just have put something there
+                _used.add(self)
         return ended
 
     def end_batch_for_record(self) -> Batch | None:
@@ -150,11 +184,12 @@ class InFlight:
 def release(batch: Batch | None) -> None:
     """Release a batch whose tasks have completed, and all before it; any thread may, and again."""
     completed = [batch]
+    failures = lib.ascend_rt_failed_task_count()
     while completed:
         batch = completed.pop()
         while batch is not None:
             objects, batch.objects = batch.objects, []
-            completed += [kept[0] for kept in objects if isinstance(kept[0], Batch)]
+            completed += [kept[0] for kept in objects if isinstance(kept[0], Batch) and kept[1] == failures]
             batch.previous, batch = None, batch.previous
 
 

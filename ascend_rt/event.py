@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import _thread
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _lifecycle, _waiting
-from ascend_rt._driver import call, check, check_address, failure, ffi, lib
+from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib
 from ascend_rt._in_flight import release
 from ascend_rt._resource import Resource
 from ascend_rt._timeout import FOR_EVER, milliseconds
@@ -103,9 +104,10 @@ class Event(Resource):
     >>> ready.synchronize()  # and so does the host
     """
 
-    __slots__ = ("_before", "_has_time", "_work")
+    __slots__ = ("_before", "_has_time", "_recording", "_work")
     _work: Work | None  # that the newest record is in; None if there is none, or it was not made here
     _before: Batch | None  # what its completion releases
+    _recording: _thread.LockType | None  # held during a record; None if others may record, whose completion is no news
     _what = "event"
 
     def __init__(
@@ -146,7 +148,7 @@ class Event(Resource):
         _lifecycle.initialize()
         event = cls.__new__(cls)
         event._has_time = True  # unknown: let the runtime judge
-        event._work = event._before = None
+        event._work = event._before = event._recording = None
         event._borrow(ffi.cast("aclrtEvent", check_address(handle)))
         return event
 
@@ -184,7 +186,7 @@ class Event(Resource):
         call("aclrtIpcOpenEventHandle", given[0], out)
         event = cls.__new__(cls)
         event._has_time = False
-        event._work = event._before = None
+        event._work = event._before = event._recording = None
         event._own(out[0])
         return event
 
@@ -229,6 +231,7 @@ class Event(Resource):
             check(code, name)
         self._has_time = flags is None or bool(flags & _TIME_LINE)
         self._work = self._before = None
+        self._recording = None if flags == _IPC else _thread.allocate_lock()
         self._own(out[0])
 
     def record(self, stream: Stream | None = None) -> None:
@@ -248,11 +251,17 @@ class Event(Resource):
         in_flight = stream._in_flight
         newest = in_flight.open
         before = in_flight.end_batch_for_record() if newest.objects or newest.previous else None
+        recording = self._recording
+        if recording is not None and not recording.acquire(False):  # another thread is here: whose record is newer?
+            recording = self._recording = None
+        self._before = None  # from here on it may be this record that another thread waits for
         code = lib.aclrtRecordEvent(self._handle, stream._handle)
+        if recording is not None:
+            self._before = None if code else before
+            recording.release()
         if code:
             check(code, "aclrtRecordEvent")
         self._work = in_flight.work
-        self._before = before
 
     def reset(self, stream: Stream | None = None) -> None:
         """Close a ``manual_reset`` event again, in the order of the stream (``aclrtResetEvent``; enqueues only).
@@ -356,10 +365,20 @@ class Event(Resource):
 
     def _after_completion(self, before: Batch | None, function: str) -> None:
         """Release what was submitted before the record, and raise what has failed there."""
-        if before is not None and before is self._before:  # else another thread has recorded the event meanwhile
+        if before is not None and self._is_still_of(before):
             release(before)
         if self._work is not None:
             self._work.check(function)
+
+    def _is_still_of(self, before: Batch) -> bool:
+        """Whether it has not been recorded meanwhile, as far as anybody can know."""
+        return before is self._before and self._recording is not None
+
+    @property
+    def handle(self) -> int:
+        """The runtime's handle as an integer, for other libraries, which may record it; valid until it is closed."""
+        self._recording = None
+        return address(self._handle)
 
     def elapsed_time(self, end: Event) -> float:
         """Return the time from this event's record to the record of another, in milliseconds.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
-from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, usable
+from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, supports, usable
 from ascend_rt._in_flight import InFlight, release
 from ascend_rt._resource import Resource
 from ascend_rt._timeout import FOR_EVER, milliseconds, whole_seconds
@@ -129,10 +129,13 @@ class Stream(Resource):
         """
         _lifecycle.initialize()
         stream = cls.__new__(cls)
-        borrowed = ffi.cast("aclrtStream", check_address(handle))
+        handle = check_address(handle)
         # The numbers of streams begin again on each device. The runtime does not tell the device of a stream; the
         # stream can be used only in its context.
         context = current_handle_or_none()
+        if not handle and context is not None and supports("aclrtCtxGetCurrentDefaultStream"):
+            handle = _default_handle()  # NULL would be another stream in each context, and the object stands for one
+        borrowed = ffi.cast("aclrtStream", handle)
         stream._prepare(borrowed, context, _failures.ANY if context is None else current_device_id())
         stream._borrow(borrowed)
         return stream
@@ -243,7 +246,7 @@ class Stream(Resource):
         if not isinstance(other, Event):
             self._wait_for(other, timeout)
             return
-        before = other._before
+        before, failures = other._before, lib.ascend_rt_failed_task_count()
         if timeout is None:
             code = lib.aclrtStreamWaitEvent(self._handle, other._handle)
             if code:
@@ -251,8 +254,8 @@ class Stream(Resource):
         else:
             code = lib.aclrtStreamWaitEventWithTimeout(self._handle, other._handle, whole_seconds(timeout))
             check(code, "aclrtStreamWaitEventWithTimeout")
-        if before is not None and before is other._before:  # else another thread has recorded the event meanwhile
-            self._in_flight.keep(before)
+        if before is not None and other._is_still_of(before):
+            self._in_flight.keep_waited_for(before, failures)
 
     def _wait_for(self, other: object, timeout: float | None) -> None:
         """Wait for what is no event of ours."""
@@ -437,7 +440,9 @@ class Stream(Resource):
 
     def abort(self) -> None:
         """Drop the work that has not started and wait for the rest (``aclrtStreamAbort``); 950, 910B, 910C."""
-        ended, launched = self._in_flight.end_batch(), callback.launched(self._handle)
+        launched = callback.launched(self._handle)
+        self._in_flight.drop_waited_for()
+        ended = self._in_flight.end_batch()
         call("aclrtStreamAbort", self._handle)
         release(ended)
         callback.drop(launched)
@@ -517,6 +522,8 @@ class Stream(Resource):
             if not self._owned:
                 self._in_flight.outlive()
                 return
+            if force:
+                self._in_flight.drop_waited_for()
             ended, launched = self._in_flight.end_batch(), callback.launched(handle)
             failed = None if force else self._finish(handle)
             self._destroy(handle, force)
@@ -525,6 +532,7 @@ class Stream(Resource):
             self._put_back(handle)
             raise
         release(ended)
+        self._in_flight.end_batch()  # which leaves nothing behind
         callback.drop(launched)
         if failed is not None:
             raise failed

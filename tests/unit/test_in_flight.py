@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ascend_rt import Buffer, Context, Device, Event, PinnedBuffer, Stream, fill_async
-from ascend_rt.errors import AclError, AclWarning, OutOfMemory, Timeout
+from ascend_rt import Buffer, Context, Device, Event, PinnedBuffer, Stream, _in_flight, fill_async, sim
+from ascend_rt.errors import AclError, AclWarning, OutOfMemory, TaskFailed, Timeout
 from ascend_rt.testing import Latch
 
 
@@ -93,6 +93,89 @@ def test_a_stream_lets_go_of_what_the_streams_have_used_that_it_waited_for(strea
             last.wait(other.record())
             last.synchronize()
             assert alive(kept, behind) == [behind]
+
+
+@pytest.mark.parametrize("end", [Stream.abort, lambda stream: stream.close(force=True)], ids=["abort", "force"])
+def test_a_wait_that_is_dropped_lets_nothing_go(end: Callable[[Stream], None], stream: Stream) -> None:
+    waiting = Stream()
+    with Latch(stream):
+        kept = fill_and_forget(stream)
+        waiting.wait(stream.record())
+        own = fill_and_forget(waiting)
+        end(waiting)
+        waiting.close()
+        assert alive(kept, own) == [kept]
+    stream.synchronize()
+    assert alive(kept) == []
+
+
+@pytest.mark.simulator("only the simulator injects faults")
+def test_a_wait_that_fails_lets_nothing_go(stream: Stream, other: Stream) -> None:
+    with Latch(stream):
+        kept = fill_and_forget(stream)
+        event = stream.record()
+        sim.fail_task(507015, other)
+        other.wait(event)
+        behind = other.record()
+        for synchronize in (behind.synchronize, other.synchronize):
+            with pytest.raises(TaskFailed):
+                synchronize()
+        other.synchronize()
+        assert other.is_done
+        assert alive(kept) == [kept]
+    stream.synchronize()
+    assert alive(kept) == []
+
+
+def recorded_by(way: str, event: Event) -> Event:
+    return Event.open(event.export()) if way == "process" else Event.from_handle(event.handle)
+
+
+@pytest.mark.parametrize("way", ["process", "library"])
+def test_an_event_that_others_may_record_lets_nothing_go(way: str, stream: Stream, other: Stream) -> None:
+    event = Event(ipc=way == "process")
+    theirs = recorded_by(way, event)
+    with Latch(stream):
+        kept = fill_and_forget(stream)
+        event.record(stream)
+        theirs.record(other)  # the newest record, and complete
+        other.wait(event)
+        other.synchronize()
+        event.synchronize()
+        assert event.is_done
+        assert alive(kept) == [kept]
+        theirs.record(stream)
+        event.record(other)
+        theirs.synchronize()
+        assert alive(kept) == [kept]
+    stream.synchronize()
+    assert alive(kept) == []
+
+
+def test_an_event_that_two_threads_record_at_once_lets_nothing_go(stream: Stream, other: Stream, after: Any) -> None:
+    event = Event()
+    with Latch(stream):
+        kept = fill_and_forget(stream)
+        after("aclrtRecordEvent", lambda: event.record(other))
+        event.record(stream)
+        event.synchronize()  # the newest record is that on the other stream
+        assert alive(kept) == [kept]
+    stream.synchronize()
+    assert alive(kept) == []
+
+
+def test_a_record_that_another_thread_is_about_to_note_lets_nothing_go(
+    stream: Stream, other: Stream, after: Any
+) -> None:
+    event = Event()
+    with Latch(stream):
+        kept = fill_and_forget(stream)
+        event.record(stream)
+        after("aclrtRecordEvent", event.synchronize)  # it is for the new record, which is complete
+        event.record(other)
+        assert alive(kept) == [kept]
+    stream.synchronize()
+    assert alive(kept) == []
 
 
 def test_a_wait_is_for_the_record_of_its_time(stream: Stream, other: Stream) -> None:
@@ -181,6 +264,63 @@ def test_the_default_stream_lets_go_whoever_synchronizes_it(device: Device) -> N
         assert alive(*kept) == kept
     Stream.default().synchronize()
     assert alive(*kept) == []
+
+
+def test_null_is_the_default_stream_of_the_context_that_borrowed_it(device: Device) -> None:
+    null = [Stream.from_handle(0)]
+    with Latch(Stream.default()):
+        kept = fill_and_forget(null[0])
+        with Context(0) as elsewhere:
+            assert not null[0].is_done
+            with pytest.raises(Timeout):
+                null[0].synchronize(timeout=0)
+            null.clear()
+            Device(0).synchronize()
+            assert alive(kept) == [kept]
+    elsewhere.close()
+    device.synchronize()
+    assert alive(kept) == []
+
+
+def test_null_that_goes_in_a_thread_without_a_context(device: Device) -> None:
+    null = [Stream.from_handle(0)]
+    with Latch(Stream.default()):
+        kept = fill_and_forget(null[0])
+        thread = threading.Thread(target=null.clear)
+        thread.start()
+        thread.join()
+        assert alive(kept) == [kept]
+    device.synchronize()
+    assert alive(kept) == []
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("borrows", [False, True])
+def test_what_a_stream_uses_that_is_collected_as_a_cycle(borrows: bool, device: Device) -> None:
+    owner = Stream()
+    cycle: list[Any] = [Stream.from_handle(owner.handle) if borrows else owner]
+    cycle.append(cycle)
+    with Latch(owner):
+        done = owner.record()
+        kept = fill_and_forget(cycle[0])
+        if not borrows:
+            del owner
+        del cycle
+        assert alive(kept) == [kept]
+        assert not done.is_done
+    device.synchronize()
+    assert alive(kept) == []
+
+
+def test_nothing_stays_of_streams_that_are_gone(device: Device) -> None:
+    before = len(_in_flight._used)
+    for end in (Stream.close, Stream.synchronize, Stream.abort, lambda stream: stream.close(force=True)):
+        stream = Stream()
+        fill_and_forget(stream)
+        end(stream)
+        del stream
+    gc.collect()
+    assert len(_in_flight._used) == before
 
 
 def test_a_borrower_that_goes_in_a_thread_without_a_context(stream: Stream) -> None:
