@@ -36,9 +36,9 @@ class Batch:
 
     __slots__ = ("objects", "previous")
 
-    def __init__(self, previous: Batch | None = None) -> None:
+    def __init__(self) -> None:
         self.objects: list[tuple[object, ...]] = []
-        self.previous = previous
+        self.previous: Batch | None = None
 
 
 _of_stream: WeakValueDictionary[int, InFlight] = WeakValueDictionary()
@@ -115,9 +115,11 @@ class InFlight:
     def end_batch(self) -> Batch | None:
         """End the open batch, and return the newest that has ended; None if nothing is kept."""
         if self.open.objects:
+            new = Batch()  # not with the lock: a garbage collection may discard streams, which get here too
             with _ending:
                 if self.open.objects:  # no other thread was faster
-                    self.open = Batch(self.open)
+                    new.previous = self.open
+                    self.open = new
         ended = self.open.previous
         if ended is not None and not ended.objects and ended.previous is None:
             self.open.previous = ended = None
@@ -231,7 +233,7 @@ def _of_streams() -> list[InFlight]:
 
 
 def _drop_unfinished() -> None:
-    for in_flight, event in tuple(_unfinished.items()):
+    for in_flight, event in _unfinished.copy().items():  # a garbage collection may add some meanwhile
         if event is not None and lib.ascend_rt_event_status(event._handle) == _EVENT_COMPLETE:
             release(event._before)
         in_flight.drop_done()

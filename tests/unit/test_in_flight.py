@@ -312,6 +312,34 @@ def test_what_a_stream_uses_that_is_collected_as_a_cycle(borrows: bool, device: 
     assert alive(kept) == []
 
 
+def test_a_garbage_collection_that_discards_a_stream_wherever_it_comes(
+    device: Device, stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Collecting(_in_flight.Batch):
+        def __init__(self, *arguments: Any) -> None:
+            gc.collect()
+            super().__init__(*arguments)
+
+    kept: list[weakref.ref[Buffer]] = []
+
+    def record_with_garbage() -> None:
+        device.set_current()
+        cycle: list[Any] = [Stream.from_handle(stream.handle)]
+        cycle.append(cycle)
+        kept.append(fill_and_forget(cycle[0]))
+        del cycle
+        stream._in_flight.end_batch()
+
+    with Latch(stream):
+        monkeypatch.setattr(_in_flight, "Batch", Collecting)
+        thread = threading.Thread(target=record_with_garbage, daemon=True)
+        thread.start()
+        thread.join(10)
+        assert not thread.is_alive()
+        assert alive(*kept) == kept
+        assert len(kept) == 1
+
+
 def test_nothing_stays_of_streams_that_are_gone(device: Device) -> None:
     before = len(_in_flight._used)
     for end in (Stream.close, Stream.synchronize, Stream.abort, lambda stream: stream.close(force=True)):
