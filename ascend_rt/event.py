@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import _thread
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -104,10 +103,11 @@ class Event(Resource):
     >>> ready.synchronize()  # and so does the host
     """
 
-    __slots__ = ("_before", "_has_time", "_recording", "_work")
+    __slots__ = ("_before", "_has_time", "_is_shared", "_recorder", "_work")
     _work: Work | None  # that the newest record is in; None if there is none, or it was not made here
     _before: Batch | None  # what its completion releases
-    _recording: _thread.LockType | None  # held during a record; None if others may record, whose completion is no news
+    _recorder: object  # what the newest record of this process, as far as that is known, belongs to
+    _is_shared: bool  # others may record it, and its completion says nothing of our record
     _what = "event"
 
     def __init__(
@@ -148,7 +148,8 @@ class Event(Resource):
         _lifecycle.initialize()
         event = cls.__new__(cls)
         event._has_time = True  # unknown: let the runtime judge
-        event._work = event._before = event._recording = None
+        event._work = event._before = None
+        event._is_shared = True
         event._borrow(ffi.cast("aclrtEvent", check_address(handle)))
         return event
 
@@ -186,7 +187,8 @@ class Event(Resource):
         call("aclrtIpcOpenEventHandle", given[0], out)
         event = cls.__new__(cls)
         event._has_time = False
-        event._work = event._before = event._recording = None
+        event._work = event._before = None
+        event._is_shared = True
         event._own(out[0])
         return event
 
@@ -231,7 +233,7 @@ class Event(Resource):
             check(code, name)
         self._has_time = flags is None or bool(flags & _TIME_LINE)
         self._work = self._before = None
-        self._recording = None if flags == _IPC else _thread.allocate_lock()
+        self._is_shared = flags == _IPC
         self._own(out[0])
 
     def record(self, stream: Stream | None = None) -> None:
@@ -251,15 +253,13 @@ class Event(Resource):
         in_flight = stream._in_flight
         newest = in_flight.open
         before = in_flight.end_batch_for_record() if newest.objects or newest.previous else None
-        recording = self._recording
-        if recording is not None and not recording.acquire(False):  # another thread is here: whose record is newer?
-            recording = self._recording = None
         self._before = None  # from here on it may be this record that another thread waits for
+        self._recorder = recorder = before or in_flight
         code = lib.aclrtRecordEvent(self._handle, stream._handle)
-        if recording is not None:
-            self._before = None if code else before
-            recording.release()
+        # If another thread has begun a record meanwhile, nobody knows which one is newer.
+        self._before = before if self._recorder is recorder else None
         if code:
+            self._before = None
             check(code, "aclrtRecordEvent")
         self._work = in_flight.work
 
@@ -372,12 +372,12 @@ class Event(Resource):
 
     def _is_still_of(self, before: Batch) -> bool:
         """Whether it has not been recorded meanwhile, as far as anybody can know."""
-        return before is self._before and self._recording is not None
+        return before is self._before and not self._is_shared
 
     @property
     def handle(self) -> int:
         """The runtime's handle as an integer, for other libraries, which may record it; valid until it is closed."""
-        self._recording = None
+        self._is_shared = True
         return address(self._handle)
 
     def elapsed_time(self, end: Event) -> float:

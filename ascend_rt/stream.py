@@ -246,7 +246,8 @@ class Stream(Resource):
         if not isinstance(other, Event):
             self._wait_for(other, timeout)
             return
-        before, failures = other._before, lib.ascend_rt_failed_task_count()
+        before = other._before
+        failures = 0 if before is None else lib.ascend_rt_failed_task_count()
         if timeout is None:
             code = lib.aclrtStreamWaitEvent(self._handle, other._handle)
             if code:
