@@ -32,6 +32,7 @@ from ascend_rt._log import log
 from ascend_rt.errors import AclError, AclWarning
 
 if TYPE_CHECKING:
+    from ascend_rt.context import Context
     from ascend_rt.stream import Stream
 
 # How long the exit waits for callbacks and pending work, and for one call that has no time limit of its own.
@@ -69,7 +70,7 @@ _lock = threading.RLock()  # a finalizer may set a device, or destroy a context,
 _initialized = False
 _is_initialiser = False
 _eras: dict[int, Era] = {}
-_deferred: deque[Stream] = deque()
+_deferred: deque[Stream | Context] = deque()
 
 
 def initialize() -> None:
@@ -185,20 +186,20 @@ def _is_set(device_id: int) -> bool:
     return bool(active[0])
 
 
-def defer(stream: Stream) -> None:
-    """Keep a stream that was discarded with work pending, or in a host function, where it cannot be destroyed."""
-    _deferred.append(stream)
+def defer(discarded: Stream | Context) -> None:
+    """Keep an object that was discarded with work pending, or in a host function, where it cannot be destroyed."""
+    _deferred.append(discarded)
 
 
 def close_deferred() -> None:
-    """Close the streams that :func:`defer` has kept and whose work is done; does not wait."""
+    """Close the objects that :func:`defer` has kept and whose work is done; does not wait."""
     for _ in range(len(_deferred)):
         try:
-            stream = _deferred.popleft()
+            discarded = _deferred.popleft()
         except IndexError:  # another thread has taken the last one
             return
-        if not stream._close_if_done():
-            _deferred.append(stream)
+        if not discarded._close_if_done():
+            _deferred.append(discarded)
 
 
 # --- the end of the interpreter --------------------------------------------------------------------------------------

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +15,7 @@ from ascend_rt import _failures, _lifecycle
 from ascend_rt._driver import address, call, check, check_address, ffi, lib
 from ascend_rt._lifecycle import Home
 from ascend_rt._resource import Resource
+from ascend_rt.errors import AclError, RuntimeClosed
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -53,7 +56,8 @@ class Context(Resource):
     Notes
     -----
     ``aclrtCreateContext``, ``aclrtDestroyContext``; not blocking but for the destruction, which waits for the work of
-    the context's streams. All products. API reference 05.
+    the context's streams. Discarding a context that has work left does not: it is destroyed when the work is done, by
+    one of the next calls that create a stream or synchronize a device. All products. API reference 05.
 
     Examples
     --------
@@ -114,6 +118,37 @@ class Context(Resource):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         leave()
+
+    def __del__(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
+        if is_too_late() or not hasattr(self, "_owned") or self.is_closed or not self._is_to_destroy:
+            return
+        try:
+            if self._is_busy():
+                _lifecycle.defer(self)
+                message = f"{self!r} was discarded; it is destroyed when its work is done. Close it"
+                warnings.warn(message, ResourceWarning, stacklevel=2, source=self)
+                return
+        except RuntimeClosed:  # after the test, by the exit in another thread
+            return
+        super().__del__()
+
+    def _close_if_done(self) -> bool:
+        """Close a context that was discarded, unless it has work left; what goes wrong becomes a warning."""
+        if not self.is_closed and self._is_to_destroy and self._is_busy():
+            return False
+        super().__del__()
+        return True
+
+    def _is_busy(self) -> bool:
+        """Whether the destruction would wait. A failure that is found is lost, as it would be by the destruction."""
+        try:
+            with switched(self._handle):
+                code = lib.aclrtSynchronizeDeviceWithTimeout(1)
+        except AclError:  # it was destroyed by other code
+            return False
+        if code:
+            lib.aclGetRecentErrMsg()  # discard the text
+        return bool(code == lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT)
 
     def _destroy(self, handle: Any) -> None:
         _lifecycle.destroy_context(self._home.era.device_id, handle)

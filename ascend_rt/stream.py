@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
@@ -264,7 +265,7 @@ class Stream(Resource):
 
         if isinstance(other, Notify):
             other.wait(self, timeout)
-        elif isinstance(handle := getattr(other, "npu_event", None), int):
+        elif (handle := _integer(other, "npu_event")) is not None:
             self.wait(Event.from_handle(handle), timeout)
         elif isinstance(other, Stream) or _foreign_handle(other) is not None:
             stream = other if isinstance(other, Stream) else Stream.from_foreign(other)
@@ -632,8 +633,14 @@ def _default_handle() -> int:
 def _foreign_handle(stream: object) -> int | None:
     """Return the handle of another package's stream; None if it tells none, or in a way that is not known."""
     protocol = getattr(stream, "__ascend_stream__", None)
-    if protocol is not None:
-        version, handle = protocol()
-        return handle if version == 0 else None
-    handle = getattr(stream, "npu_stream", None)
-    return handle if isinstance(handle, int) else None
+    if protocol is None:
+        return _integer(stream, "npu_stream")
+    answer = protocol()
+    is_known = isinstance(answer, tuple) and len(answer) == 2 and answer[0] == 0
+    return answer[1] if is_known else None
+
+
+def _integer(other: object, name: str) -> int | None:
+    """Return an attribute that is an integer, also one of numpy; None if there is none."""
+    value = getattr(other, name, None)
+    return None if value is None or not hasattr(value, "__index__") else index(value)

@@ -7,6 +7,7 @@ import gc
 import weakref
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ascend_rt import Buffer, Event, Stream, fill_async
@@ -81,9 +82,21 @@ def test_what_is_no_stream(wrong: object, stream: Stream) -> None:
         stream.wait(wrong)
 
 
-def test_a_newer_protocol_is_refused(stream: Stream) -> None:
+@pytest.mark.parametrize("answer", [(1, 7), (0, 7, 8), 7, None])
+def test_another_protocol_is_refused(answer: Any, stream: Stream) -> None:
+    foreign = WithProtocol(stream)
+    foreign._answer = answer
     with pytest.raises(TypeError, match="WithProtocol"):
-        Stream.from_foreign(WithProtocol(stream, version=1))
+        Stream.from_foreign(foreign)
+
+
+def test_integers_of_numpy_are_handles_too(stream: Stream, other: Stream) -> None:
+    recorded = stream.record()
+    foreign, event = Torch(stream), Torch(recorded)
+    foreign.npu_stream, event.npu_event = np.uint64(foreign.npu_stream), np.uint64(event.npu_event)
+    assert Stream.from_foreign(foreign) == stream
+    other.wait(event)
+    other.synchronize()
 
 
 def test_a_destroyed_stream_is_refused(stream: Stream) -> None:

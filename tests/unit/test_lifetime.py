@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import copy as copies
 import gc
+import math
 import os
 import pickle
 import subprocess
@@ -18,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from ascend_rt import Buffer, Device, Event, Stream, _lifecycle
+from ascend_rt import Buffer, Context, Device, Event, Stream, _lifecycle
 from ascend_rt.errors import AclError, ForkedProcess, Timeout
 from ascend_rt.testing import Latch
 
@@ -496,6 +497,25 @@ def test_a_stream_that_is_discarded_finishes_its_work(look: Callable[[], object]
     assert ran == [1]
     look()
     assert not _lifecycle._deferred
+
+
+@pytest.mark.parametrize("has_stream", [False, True])
+def test_a_context_that_is_discarded_finishes_its_work(has_stream: bool, device: Device, stream: Stream) -> None:
+    gate = Event(manual_reset=True)
+    context = Context(0)
+    with context:
+        ours = Stream() if has_stream else Stream.default()
+        ours.wait(gate, timeout=math.inf)
+    cycle: list[object] = [context, ours]
+    cycle.append(cycle)
+    del context, ours, cycle
+    with pytest.warns(ResourceWarning, match="was discarded; it is destroyed when its work is done"):
+        gc.collect()
+    device.synchronize()
+    assert len(_lifecycle._deferred) == 1 + has_stream
+    gate.record(stream)
+    while _lifecycle._deferred:
+        device.synchronize()
 
 
 def test_a_warning_of_a_discarded_stream_that_is_an_error_loses_nothing(device: Device) -> None:
