@@ -373,7 +373,7 @@ EFFECTS = {
         "FAULT\nprint(code_of(Device(1).set_current), code_of(device.set_current))",
         "507010 0",
     ),
-    "a resource is scarce": (
+    "a resource is limited": (
         "FAULT\nstreams = []\nprint([code_of(lambda: streams.append(Stream())) for _ in range(4)])",
         None,
     ),
