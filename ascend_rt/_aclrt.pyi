@@ -1041,6 +1041,8 @@ class Lib:
         """aclError aclsimDelayTasks(aclrtStream stream, uint64_t microseconds)."""
     def aclsimLoseDevice(self, deviceId: int, code: int, /) -> int:
         """aclError aclsimLoseDevice(int32_t deviceId, aclError code)."""
+    def aclsimPoisonDevice(self, deviceId: int, code: int, /) -> int:
+        """aclError aclsimPoisonDevice(int32_t deviceId, aclError code)."""
     def aclsimLimitResource(self, deviceId: int, resource: int, limit: int, /) -> int:
         """aclError aclsimLimitResource(int32_t deviceId, aclsimResource resource, uint64_t limit)."""
     def aclsimClearFaults(self) -> int:

@@ -44,6 +44,7 @@ __all__ = [
     "kernel",
     "limit",
     "lose_device",
+    "poison_device",
     "register_symbol",
     "run_operator",
     "unregister_symbol",
@@ -239,6 +240,33 @@ def lose_device(device: Device | int = 0, code: int | None = None) -> None:
     ACL_ERROR_RT_LOST_HEARTBEAT
     """
     call("aclsimLoseDevice", _device_id(device), lib.ACL_ERROR_RT_LOST_HEARTBEAT if code is None else code)
+
+
+def poison_device(device: Device | int = 0, code: int | None = None) -> None:
+    """Leave a device as an operator does that timed out, or a fault of an AI CPU (``aclsimPoisonDevice``).
+
+    The device gives out neither streams nor memory any more, whatever is freed; what exists can be used. A forced reset
+    ends that, an ordinary one does not. The failure of the operator itself is :func:`fail_task`.
+
+    Parameters
+    ----------
+    device : Device or int
+        Which one.
+    code : int, optional
+        What these calls fail with; default ``ACL_ERROR_RT_DRV_INTERNAL_ERROR``, 507899.
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> with Context(7), sim.faults():
+    ...     sim.poison_device(7)
+    ...     try:
+    ...         Buffer(64)
+    ...     except AclError as error:
+    ...         print(error.name)
+    ACL_ERROR_RT_DRV_INTERNAL_ERROR
+    """
+    call("aclsimPoisonDevice", _device_id(device), lib.ACL_ERROR_RT_DRV_INTERNAL_ERROR if code is None else code)
 
 
 def limit(resource: Resource, number: int | None, device: Device | int = 0) -> None:

@@ -33,7 +33,7 @@ aclError aclsimSetInterruptCheck(aclsimInterruptCheck check);
 
 /* Fault injection. nth counts from 1 and from now on; 0 is every time. A NULL stream is every stream. ASCEND_RT_SIM_FAULTS
  * causes the same from outside: entries separated by semicolons, call:FUNCTION:N=CODE, task:STREAM_ID:N=CODE (or *),
- * delay:STREAM_ID=MICROSECONDS, limit:streams|events|notifies|memory=N, lose:DEVICE=CODE. */
+ * delay:STREAM_ID=MICROSECONDS, limit:streams|events|notifies|memory=N, lose:DEVICE=CODE, poison:DEVICE=CODE. */
 typedef enum aclsimResource {
     ACLSIM_RESOURCE_STREAMS = 0,
     ACLSIM_RESOURCE_EVENTS = 1,
@@ -49,6 +49,10 @@ aclError aclsimFailTask(aclrtStream stream, uint64_t nth, aclError code);
 aclError aclsimDelayTasks(aclrtStream stream, uint64_t microseconds);
 /* Everything that needs the device fails with the code from now on, aclrtSetDevice included; aclrtResetDevice ends it. */
 aclError aclsimLoseDevice(int32_t deviceId, aclError code);
+/* What an operator that timed out, or a fault of an AI CPU, leaves behind: creating streams and allocating memory of the
+ * device fail with the code from now on, devices answer ACL_ERROR_RT_DRV_INTERNAL_ERROR. What exists can still be used.
+ * aclrtResetDeviceForce ends it, aclrtResetDevice does not. */
+aclError aclsimPoisonDevice(int32_t deviceId, aclError code);
 /* At most that many of the resource, of memory that many bytes, may be in use on the device; UINT64_MAX: no limit. */
 aclError aclsimLimitResource(int32_t deviceId, aclsimResource resource, uint64_t limit);
 /* Removes all faults; what has failed stays failed. */

@@ -194,6 +194,39 @@ with Latch(stream):
     assert lines(run, program) == [f"{code} True", "0"]
 
 
+def test_a_poisoned_device_needs_a_forced_reset(run) -> None:
+    code = """
+sim.poison_device()
+def kinds(there=0):
+    memory = ffi.new("aclrtPhysicalMemProp *", {"memAttr": 4, "location": {"type": 1, "id": there}})
+    physical = lib.aclrtMallocPhysical(ffi.new("aclrtDrvMemHandle *"), 1 << 21, memory, 0)
+    managed = lib.aclrtMemAllocManaged(ffi.new("void **"), 64, 1)
+    return code_of(Buffer, 64), code_of(Stream), physical, managed
+print(kinds(), code_of(stream.record), code_of(stream.synchronize), code_of(Event))
+stream.close()
+device.reset()
+device.set_current()
+print(kinds())
+with Context(1):
+    print(kinds(1))
+print(lib.aclrtResetDeviceForce(0), lib.aclrtSetDevice(0), kinds())
+sim.poison_device(0, 507901)
+print(code_of(Buffer, 64))
+with sim.faults():
+    pass
+print(kinds())
+"""
+    refused, granted = "(507899, 507899, 507899, 507899)", "(0, 0, 0, 0)"
+    assert lines(run, code) == [
+        f"{refused} 0 0 0",
+        refused,
+        granted,
+        f"0 0 {granted}",
+        "507901",
+        granted,
+    ]
+
+
 def test_memory_runs_out(run) -> None:
     code = """
 sim.limit("memory", 1 << 20)
@@ -240,9 +273,12 @@ stream.record()
 print(code_of(stream.synchronize))
 print(code_of(lambda: [Stream() for _ in range(9)]))
 print(code_of(Device(3).set_current))
+Device(4).set_current()
+print(code_of(Buffer, 64))
 """
-    faults = "call:aclrtCreateEventExWithFlag:2=207007;task:*:2=507015;limit:streams=5;lose:3=507901;delay:*=10;"
-    assert lines(run, code, ASCEND_RT_SIM_FAULTS=faults) == ["0 207007", "507015", "207005", "507901"]
+    faults = "call:aclrtCreateEventExWithFlag:2=207007;task:*:2=507015;limit:streams=5;"
+    faults += "lose:3=507901;poison:4=507899;delay:*=10;"
+    assert lines(run, code, ASCEND_RT_SIM_FAULTS=faults) == ["0 207007", "507015", "207005", "507901", "507899"]
 
 
 @pytest.mark.parametrize(
@@ -263,6 +299,8 @@ print(code_of(Device(3).set_current))
         "task:*:1=0",
         "lose:99=1",
         "lose:1=0",
+        "poison:99=1",
+        "poison:1=0",
         "limit:air=1",
         "delay:*=soon",
         "delay:*=3600000001",
@@ -372,6 +410,12 @@ EFFECTS = {
     "a device is lost, until it is reset": (
         "FAULT\nprint(code_of(Device(1).set_current), code_of(device.set_current))",
         "507010 0",
+    ),
+    "creating streams and allocating memory fail on a device, until a reset with force": (
+        "Device(1).set_current()\nFAULT\n"
+        "print(code_of(Stream), lib.aclrtResetDevice(1), lib.aclrtSetDevice(1), code_of(Buffer, 64))\n"
+        "print(lib.aclrtResetDeviceForce(1), lib.aclrtSetDevice(1), code_of(Buffer, 64))",
+        "507899 0 0 507899\n0 0 0",
     ),
     "a resource is limited": (
         "FAULT\nstreams = []\nprint([code_of(lambda: streams.append(Stream())) for _ in range(4)])",

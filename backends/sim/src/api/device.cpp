@@ -32,7 +32,11 @@ void release_device(Simulator &sim, Lock &lock, Device &device, bool force) REQU
 void reset_device(Simulator &sim, Lock &lock, std::int32_t id, bool force) REQUIRES(engine_lock) {
     require_set_device(sim, id);
     tell_device_state(sim.machine.state_callbacks, lock, id, ACL_RT_DEVICE_STATE_RESET_PRE);
-    release_device(sim, lock, require_set_device(sim, id), force);
+    Device &device = require_set_device(sim, id);
+    release_device(sim, lock, device, force);
+    if (force) {
+        device.poisoned = ACL_SUCCESS;
+    }
     tell_device_state(sim.machine.state_callbacks, lock, id, ACL_RT_DEVICE_STATE_RESET_POST);
 }
 

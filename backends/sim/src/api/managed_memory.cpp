@@ -87,7 +87,9 @@ aclError aclrtMemAllocManaged(void **ptr, uint64_t size, uint32_t flag) {
         if (size == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "size is 0");
         }
-        void *address = sim.memory.managed_memory.allocate(size, require_current_device(sim).physical_id);
+        const Device &device = require_current_device(sim);
+        require_not_poisoned(device);
+        void *address = sim.memory.managed_memory.allocate(size, device.physical_id);
         if (address == nullptr) {
             fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes of managed memory do not fit",
                  static_cast<unsigned long long>(size));

@@ -50,6 +50,7 @@ std::size_t padded(std::size_t size, std::size_t padding) {
 void *allocate_device(Simulator &sim, Lock &lock, std::size_t size, bool is_p2p, std::uint64_t page,
                       std::uint16_t module) REQUIRES(engine_lock) {
     Device &device = require_current_device(sim);
+    require_not_poisoned(device);
     if (page == kGiantPage && !config().product->has_huge1g_pages) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no 1 GiB pages", config().product->name);
     }

@@ -61,6 +61,12 @@ aclError aclsimLoseDevice(int32_t deviceId, aclError code) {
     });
 }
 
+aclError aclsimPoisonDevice(int32_t deviceId, aclError code) {
+    return entry(Function::aclsimPoisonDevice, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        poison_device(require_device(sim, deviceId), code);
+    });
+}
+
 aclError aclsimLimitResource(int32_t deviceId, aclsimResource resource, uint64_t limit) {
     return entry(Function::aclsimLimitResource, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         limit_resource(sim.memory, require_device(sim, deviceId), resource, limit);
@@ -72,6 +78,7 @@ aclError aclsimClearFaults() {
         sim.faults.clear();
         for (const auto &device : sim.machine.devices) {
             device->lost = ACL_SUCCESS;
+            device->poisoned = ACL_SUCCESS;
             for (const auto resource :
                  {ACLSIM_RESOURCE_STREAMS, ACLSIM_RESOURCE_EVENTS, ACLSIM_RESOURCE_NOTIFIES, ACLSIM_RESOURCE_MEMORY}) {
                 limit_resource(sim.memory, *device, resource, kNoLimit);

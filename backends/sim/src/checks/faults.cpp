@@ -163,6 +163,11 @@ void lose_device(Machine &machine, Device &device, aclError code) {
     machine.core.pump();  // streams of other devices may have waited
 }
 
+void poison_device(Device &device, aclError code) {
+    require_failure(code);
+    device.poisoned = code;
+}
+
 void limit_resource(Memory &memory, Device &device, aclsimResource resource, std::uint64_t limit) {
     const auto number = static_cast<std::uint32_t>(std::min<std::uint64_t>(limit, UINT32_MAX));
     switch (resource) {
@@ -236,7 +241,8 @@ bool parse_stream(const std::string &text, StreamFilter &streams) {
     return true;
 }
 
-// One of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, limit:RESOURCE=N, lose:DEVICE=CODE.
+// One of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, limit:RESOURCE=N, lose:DEVICE=CODE,
+// poison:DEVICE=CODE.
 bool apply_one(Faults &faults, Memory &memory, const std::string &entry) REQUIRES(engine_lock) {
     const std::size_t equals = entry.find('=');
     std::uint64_t value = 0;
@@ -245,7 +251,7 @@ bool apply_one(Faults &faults, Memory &memory, const std::string &entry) REQUIRE
     }
     const std::vector<std::string> parts = split(entry.substr(0, equals), ':');
     const std::string kind = parts.empty() ? "" : parts[0];
-    if (value > INT32_MAX && (kind == "call" || kind == "task" || kind == "lose")) {
+    if (value > INT32_MAX && kind != "delay" && kind != "limit") {
         return false;
     }
     const auto code = static_cast<aclError>(value);
@@ -268,9 +274,14 @@ bool apply_one(Faults &faults, Memory &memory, const std::string &entry) REQUIRE
         faults.delay_tasks(streams, std::chrono::microseconds(value));
         return true;
     }
-    if (kind == "lose" && parse_number(parts[1], number) && number < memory.machine.devices.size()) {
-        lose_device(memory.machine, *memory.machine.devices[number], code);
-        return true;
+    if (kind == "lose" || kind == "poison") {
+        const bool is_there = parse_number(parts[1], number) && number < memory.machine.devices.size();
+        if (is_there && kind == "lose") {
+            lose_device(memory.machine, *memory.machine.devices[number], code);
+        } else if (is_there) {
+            poison_device(*memory.machine.devices[number], code);
+        }
+        return is_there;
     }
     return kind == "limit" && apply_limit(memory, parts[1], value);
 }
@@ -285,7 +296,7 @@ std::string apply_faults(Faults &faults, Memory &memory, const std::string &text
                 fail_unremembered(
                     ACL_ERROR_INVALID_PARAM,
                     "an entry is not one of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, "
-                    "limit:streams|events|notifies|memory=N, lose:DEVICE=CODE");
+                    "limit:streams|events|notifies|memory=N, lose:DEVICE=CODE, poison:DEVICE=CODE");
             }
         }
     } catch (const Failure &) {

@@ -1,5 +1,5 @@
-// Faults on demand: calls and tasks that fail, tasks that start late, devices that are lost, resources that are scarce
-// (abi/aclsim.h, ASCEND_RT_SIM_FAULTS).
+// Faults on demand: calls and tasks that fail, tasks that start late, devices that are lost or poisoned, resources that
+// are scarce (abi/aclsim.h, ASCEND_RT_SIM_FAULTS).
 #pragma once
 
 #include <atomic>
@@ -70,6 +70,9 @@ class Faults final : public TaskFilter {
 
 // From now on everything on the device fails with the code, until the last of its contexts is gone. Engine lock held.
 void lose_device(Machine &machine, Device &device, aclError code) REQUIRES(engine_lock);
+
+// From now on the device gives out no stream and no memory, but this code, until aclrtResetDeviceForce.
+void poison_device(Device &device, aclError code) REQUIRES(engine_lock);
 
 // How many of a resource a device gives out, memory in bytes.
 void limit_resource(Memory &memory, Device &device, aclsimResource resource, std::uint64_t limit) REQUIRES(engine_lock);

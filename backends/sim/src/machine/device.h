@@ -29,7 +29,9 @@ struct Device {
     IdPool notify_ids;
     std::array<std::uint32_t, 2> core_limits GUARDED_BY(engine_lock);  // cube, vector
     Ref<Context> primary GUARDED_BY(engine_lock);                      // while set_count > 0
-    aclError lost GUARDED_BY(engine_lock) = ACL_SUCCESS;      // what everything on it fails with: aclsimLoseDevice
+    aclError lost GUARDED_BY(engine_lock) = ACL_SUCCESS;  // what everything on it fails with: aclsimLoseDevice
+    // What streams and memory of it fail with until a forced reset: aclsimPoisonDevice.
+    aclError poisoned GUARDED_BY(engine_lock) = ACL_SUCCESS;
     std::uint32_t set_count GUARDED_BY(engine_lock) = 0;      // aclrtSetDevice minus aclrtResetDevice
     std::vector<Context *> contexts GUARDED_BY(engine_lock);  // all live ones, the primary included
     // Physical ids: the process need not see those whose memory it imports.
@@ -47,6 +49,14 @@ inline void require_not_aborting(const Device &device) REQUIRES(engine_lock) {
 inline void require_not_lost(const Device &device) REQUIRES(engine_lock) {  // after aclsimLoseDevice
     if (device.lost != ACL_SUCCESS) {
         fail(device.lost, "device %u is lost", device.user_id);
+    }
+}
+// After aclsimPoisonDevice: what exists can be used, but nothing new is to be had (hardware_seen.md sections 1.11
+// to 1.14).
+inline void require_not_poisoned(const Device &device) REQUIRES(engine_lock) {
+    if (device.poisoned != ACL_SUCCESS) {
+        fail(device.poisoned, "an operator has left device %u in a state that only aclrtResetDeviceForce ends",
+             device.user_id);
     }
 }
 

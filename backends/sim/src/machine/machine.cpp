@@ -221,6 +221,7 @@ void note_synchronized(Machine &machine, Device &device) {
 
 Ref<ContextStream> create_stream(Machine &machine, Context &context, std::uint32_t flags, std::uint32_t priority) {
     require_not_lost(context.device);
+    require_not_poisoned(context.device);
     if (!context.device.has_group) {
         fail(ACL_ERROR_RT_GROUP_NOT_SET, "device %u has %u compute groups; choose one with aclrtSetGroup first",
              context.device.user_id, config().groups);

@@ -307,6 +307,7 @@ MemoryPool::Blocks::iterator MemoryPool::find_cached(std::uint64_t bytes, Predic
 }
 
 MemoryPool::Blocks::iterator MemoryPool::reserve(std::uint64_t bytes) {
+    require_not_poisoned(device);
     void *const address = bytes <= size - reserved() ? memory_.allocate_internal(device.physical_id, bytes) : nullptr;
     if (address == nullptr) {
         return blocks_.end();

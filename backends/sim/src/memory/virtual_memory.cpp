@@ -28,6 +28,7 @@ Ref<PhysicalMemory> PhysicalMemory::allocate(Memory &memory, Lock &lock, std::ui
     void *block = nullptr;
     if (properties.location.type == ACL_MEM_LOCATION_TYPE_DEVICE) {
         const Device &device = *memory.machine.devices[properties.location.id];
+        require_not_poisoned(device);
         const Heap &heap = memory.space().device(device.physical_id);
         block = allocate_patiently(memory, lock, [&]() REQUIRES(engine_lock) {
             return memory.space().allocate_internal(device.physical_id, size, page, Owner::Mapping);
