@@ -162,7 +162,7 @@ void contexts_are_destroyed_under_captures_and_launches() {
             }
             require_one_of(code, {ACL_ERROR_RT_INVALID_HANDLE, ACL_ERROR_RT_CONTEXT_NULL, ACL_ERROR_RT_STREAM_ABORT,
                                   ACL_ERROR_RT_CAPTURE_DEPENDENCY, ACL_ERROR_RT_STREAM_NOT_CAPTURED,
-                                  ACL_ERROR_RT_RESOURCE_ALLOC_FAIL});
+                                  ACL_ERROR_RT_NO_STREAM_RESOURCE});
         });
         begun.wait();
         CHECK_OK(aclrtDestroyContext(context));

@@ -317,6 +317,10 @@ aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attribut
         require(ptr, "ptr");
         require(attributes, "attributes");
         const Location location = sim.memory.space().locate(ptr);
+        if (location.place == Place::Unregistered && !config().has(Change::AnswersForPlainMemory)) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not memory of the runtime; newer releases say so in the attributes",
+                 ptr);
+        }
         const std::optional<Block> block = sim.memory.space().find(ptr);
         const bool has_device = location.place == Place::Device || location.place == Place::Managed;
         *attributes = {};

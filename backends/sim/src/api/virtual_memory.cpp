@@ -256,6 +256,10 @@ aclError aclrtMemRetainAllocationHandle(void *virPtr, aclrtDrvMemHandle *handle)
     return entry(Function::aclrtMemRetainAllocationHandle, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(virPtr, "virPtr");
         require(handle, "handle");
+        if (!config().has(Change::RetainsAllocationHandles)) {
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "drivers of release %s do not retain handles",
+                              config().cann_release->c_str());
+        }
         const auto &memory = sim.memory.virtual_memory.memory_at(virPtr);
         if (sim.core.registry().find<PhysicalMemory>(memory->handle()) == nullptr) {
             sim.core.registry().add(memory);  // its handles were freed, and the mapping kept it

@@ -16,27 +16,33 @@ class ReleaseReader {
     explicit ReleaseReader(const std::string &text) : at_(text.c_str()) {}
     // Two or three numbers, and up to two stages: 8.5.0, 8.1.RC1, 9.1.0-beta.1.
     bool read() {
-        int numbers = read_digits() ? 1 : 0;
-        while (numbers > 0 && numbers < 3 && *at_ == '.' && is_digit(at_[1])) {
-            ++at_;
+        bool is_sound = is_digit(*at_);
+        major_ = read_digits();
+        is_sound = is_sound && skip_point();
+        minor_ = read_digits();
+        if (skip_point()) {
             read_digits();
-            ++numbers;
         }
-        bool is_sound = numbers >= 2;
         for (int stages = 0; is_sound && *at_ != '\0'; ++stages) {
             is_sound = stages < 2 && read_stage();
         }
         return is_sound;
     }
+    std::uint32_t number() const { return major_ * 100 + minor_; }  // as in Change, of what was read
 
   private:
     static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-    bool read_digits() {  // up to three; false: there is none
-        const char *begin = at_;
-        while (is_digit(*at_) && at_ - begin < 3) {
-            ++at_;
+    bool skip_point() {  // before a number
+        const bool is_there = *at_ == '.' && is_digit(at_[1]);
+        at_ += is_there ? 1 : 0;
+        return is_there;
+    }
+    std::uint32_t read_digits() {  // up to three
+        std::uint32_t value = 0;
+        for (const char *begin = at_; is_digit(*at_) && at_ - begin < 3; ++at_) {
+            value = value * 10 + static_cast<std::uint32_t>(*at_ - '0');
         }
-        return at_ != begin;
+        return value;
     }
     bool read_stage() {
         if (*at_ != '.' && *at_ != '-') {
@@ -55,6 +61,8 @@ class ReleaseReader {
     }
 
     const char *at_;
+    std::uint32_t major_ = 0;
+    std::uint32_t minor_ = 0;
 };
 
 std::string environment(const char *name) {
@@ -109,7 +117,10 @@ Config config_of_environment() {
     const std::string release = environment("ASCEND_RT_SIM_CANN_VERSION");
     if (!release.empty()) {
         config.cann_release = release;
-        if (!ReleaseReader(release).read()) {
+        ReleaseReader reader(release);
+        if (reader.read()) {
+            config.release = reader.number();
+        } else {
             config.error =
                 "ASCEND_RT_SIM_CANN_VERSION=" + release + " is not a release like 8.1.RC1, 8.5.0 or 9.1.0-beta.1";
         }

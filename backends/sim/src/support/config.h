@@ -12,6 +12,13 @@
 
 namespace aclsim {
 
+// What changed with a release: major * 100 + minor of the first one that does it.
+enum class Change : std::uint32_t {
+    AnswersForPlainMemory = 804,     // aclrtPointerGetAttributes (hardware_seen.md sections 4.9 and 4.10)
+    RetainsAllocationHandles = 901,  // aclrtMemRetainAllocationHandle (hardware_seen.md section 4.15)
+    NamesMissingStreams = 901,       // 207008 at the begin of a capture (hardware_seen.md sections 2.3 and 2.5)
+};
+
 struct Config {
     const Product *product = nullptr;  // ASCEND_RT_SIM_PRODUCT, default 910B
     std::uint32_t devices = 8;         // ASCEND_RT_SIM_DEVICES, 1 to 64
@@ -20,6 +27,8 @@ struct Config {
     // ASCEND_RT_SIM_CANN_VERSION: the release of the installation that is simulated. Without it that is the newest
     // known one, where there is no installation to ask.
     std::optional<std::string> cann_release;
+    std::uint32_t release = UINT32_MAX;  // the same for comparisons, as in Change; the newest if none is named
+    bool has(Change change) const { return release >= static_cast<std::uint32_t>(change); }
     // How long a thread looks for work before it sleeps; 0 on one processor. Longer than a wake-up takes: else two
     // threads that wait for each other in turn both sleep each time.
     std::chrono::nanoseconds spin{100'000};

@@ -4,6 +4,7 @@
 
 #include "engine/core.h"
 #include "support/config.h"
+#include "support/error.h"
 #include "tasks/capture.h"
 #include "tasks/conditional.h"
 #include "tasks/task_group.h"
@@ -71,6 +72,10 @@ Graph::~Graph() {
 }
 
 ContextStream &Graph::add_stream(std::uint32_t stream_priority) {
+    if (context.device.stream_ids.available() == 0 && config().has(Change::NamesMissingStreams)) {
+        fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, "device %u gives out no more streams, and graph %u needs one",
+             context.device.user_id, id);
+    }
     const auto stream = create_stream(machine_, context, ACL_STREAM_PERSISTENT, stream_priority);
     stream->is_hidden = true;
     bind(*stream, /*is_head=*/true);
