@@ -370,16 +370,15 @@ class RegisteredMemory(Resource):
     Parameters
     ----------
     array : object with the buffer protocol
-        Writable, C-contiguous, and beginning at a multiple of 4 KiB. It is kept alive until it is unregistered.
+        Writable, C-contiguous, and of whole pages: its address and its size are multiples of 4 KiB. It is kept alive
+        until it is unregistered.
     mapped : bool, default False
         Let kernels see the memory too, at :attr:`device_pointer` (``ACL_HOST_REG_MAPPED``).
 
     Raises
     ------
-    InvalidArgument
-        It is not aligned.
     AclError
-        Part of it is registered already (507910).
+        It is not of whole pages (507899), or part of it is registered already (507910).
     NotSupported
         The product does not register host memory.
 

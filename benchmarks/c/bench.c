@@ -25,7 +25,7 @@
 #define LARGEST (64 * MIB)
 #define SMALLEST ((size_t)64)
 
-/* One batch of the hand-over: 3 tasks per pair and stream must fit into a stream's queue (2013 places on a 910B). */
+/* One batch of the hand-over: 3 tasks per pair and stream must fit into a stream's queue (1792 places on a 910B). */
 #define PAIRS 500
 #define HAND_OVERS (2 * PAIRS)
 /* One batch of random tasks: many enough that all of ten thousand streams get some. */

@@ -97,7 +97,7 @@ ATTRIBUTES = [
     (201, 48, 64),
     (202, UNSUPPORTED, 32),
     *((attribute, UNSUPPORTED, None) for attribute in range(203, 213)),
-    (301, 64 << 30, 128 << 30),
+    (301, 62428 << 20, 128 << 30),
     (302, 192 << 20, 128 << 20),
     (401, 0, 0),
     (402, 1, 1),

@@ -8,7 +8,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from support.codes import INVALID_DEVICE, INVALID_PARAM, NO_CONTEXT, OK, OUT_OF_MEMORY, PRODUCTS, RT_PARAM, UNSUPPORTED
+from support.codes import (
+    DRIVER,
+    INVALID_DEVICE,
+    INVALID_PARAM,
+    NO_CONTEXT,
+    OK,
+    OUT_OF_MEMORY,
+    PRODUCTS,
+    RT_PARAM,
+    UNSUPPORTED,
+)
 
 from ascend_rt.testing import Latch
 
@@ -253,7 +263,9 @@ def test_arguments_of_registering(array: Any, pinned: Any, block: Any, check: An
         ("aclrtHostRegister", ("array", 0, 1, "out"), INVALID_PARAM),
         ("aclrtHostRegister", ("array", PAGE, 1, "out"), UNSUPPORTED),
         ("aclrtHostRegister", ("array", PAGE, 16, "out"), UNSUPPORTED),
-        ("aclrtHostRegister", ("unaligned", PAGE, 0, "out"), RT_PARAM),
+        ("aclrtHostRegister", ("unaligned", PAGE, 0, "out"), DRIVER),
+        ("aclrtHostRegister", ("array", PAGE - 1, 0, "out"), DRIVER),
+        ("aclrtHostRegister", ("array", PAGE + 904, 0, "out"), DRIVER),
         ("aclrtHostRegister", ("array", 2**64 - 1, 0, "out"), RT_PARAM),
         ("aclrtHostRegister", ("garbage", PAGE, 0, "out"), RT_PARAM),
         ("aclrtHostRegister", ("block", PAGE, 0, "out"), RT_PARAM),
@@ -267,6 +279,8 @@ def test_arguments_of_registering(array: Any, pinned: Any, block: Any, check: An
         ("aclrtHostRegisterV2", ("array", PAGE, MAPPED | 0x10), RT_PARAM),
         ("aclrtHostRegisterV2", ("garbage", PAGE, MAPPED), RT_PARAM),
         ("aclrtHostRegisterV2", ("block", PAGE, PINNED), RT_PARAM),
+        ("aclrtHostRegisterV2", ("unaligned", PAGE, PINNED), DRIVER),
+        ("aclrtHostRegisterV2", ("array", 64, MAPPED), DRIVER),
         ("aclrtHostGetDevicePointer", ("NULL", "out", 1), INVALID_PARAM),
         ("aclrtHostGetDevicePointer", ("array", "NULL", 1), INVALID_PARAM),
         ("aclrtHostGetDevicePointer", ("array", "out", 1), INVALID_PARAM),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.codes import (
+    DRIVER,
     GARBAGE,
     INVALID_DEVICE,
     INVALID_HANDLE,
@@ -94,8 +95,12 @@ def test_imported_memory_is_memory_of_a_device(block, process, lib, ffi) -> None
     assert process(CLOSE.format(key=key)) == "0"
 
 
-@pytest.mark.parametrize(("flags", "code"), [(0, RT_PARAM), (1, OK)])
-def test_an_importer_need_not_see_the_memorys_device(flags, code, block, lib, ffi, monkeypatch, request) -> None:
+# Where a device was seen to refuse at the import, nothing is left to be copied (hardware_seen.md section 4.12).
+@pytest.mark.parametrize(("product", "flags", "code"), [("910", 0, RT_PARAM), ("910", 1, OK), ("910B", 1, OK)])
+def test_an_importer_need_not_see_the_memorys_device(
+    product, flags, code, block, lib, ffi, monkeypatch, request
+) -> None:
+    monkeypatch.setenv("ASCEND_RT_SIM_PRODUCT", product)
     monkeypatch.setenv("ASCEND_RT_SIM_DEVICES", "4")
     monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "2,3")
     process = request.getfixturevalue("process")
@@ -112,6 +117,31 @@ def test_an_importer_need_not_see_the_memorys_device(flags, code, block, lib, ff
     assert process("objects['stream'].synchronize()") == "None"
     assert process(READ.format(at=0, size=13)) == "[0, b'from device 0']"  # to the host it needs no access
     assert process(CLOSE.format(key=key)) == "0"
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_memory_of_another_device_needs_peer_access_at_the_import(product, child, process) -> None:
+    """hardware_seen.md section 4.12: on devices of 910B and 910C the import itself fails."""
+    if product not in WITH_IPC:
+        return
+    allocate = "lib.aclrtMalloc(objects.setdefault('block', ffi.new('void **')), 1 << 21, 1)"
+    get = "[(k := ffi.new('char[65]')), lib.aclrtIpcMemGetExportKey(objects['block'][0], 1 << 21, k, 65, 1)] and "
+    assert process(allocate) == "0"
+    script = """
+    key, out, another = sys.argv[1].encode(), ffi.new("void **"), ffi.new("void **")
+    def imported(flags=0):
+        return lib.aclrtIpcMemImportByKey(out, key, flags)
+    assert lib.aclrtSetDevice(0) == 0
+    codes = [imported()]  # the memory's own device
+    assert lib.aclrtSetDevice(1) == 0
+    codes += [imported(), out[0] != ffi.NULL, imported(1), imported()]  # with access enabled, the flag may be left out
+    status = ffi.new("int32_t *")
+    assert lib.aclrtDevicePeerAccessStatus(1, 0, status) == 0
+    told([*codes, status[0]])
+    """
+    key = eval(process(get + "ffi.string(k)")).decode()
+    refused = DRIVER if product in ("910B", "910C") else OK
+    assert child(script, key, ASCEND_RT_SIM_PRODUCT=product) == [OK, refused, True, OK, OK, 1]
 
 
 def test_the_oldest_import_is_closed_first(block, process, lib, ffi) -> None:

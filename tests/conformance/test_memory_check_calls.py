@@ -8,7 +8,7 @@ import re
 import pytest
 from support.memory_check import HELD, INSIDE, Run
 
-FULL = 2013  # the capacity of a stream's queue on 910B
+FULL = 1792  # the capacity of a stream's queue on 910B
 
 
 # Every call that takes an address, with ``memory`` that was freed into a pool: each must give a report.

@@ -288,12 +288,23 @@ void chaos(unsigned seed, int steps, Manner manner) {
     stirrer.join();
 }
 
-void everything_is_given_back() {
-    CHECK_OK(aclrtSetDevice(0));
+std::size_t free_memory() {
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;
     CHECK_OK(aclrtGetMemInfo(ACL_HBM_MEM, &free_bytes, &total_bytes));
-    CHECK(free_bytes == total_bytes);
+    return free_bytes;
+}
+
+std::size_t free_memory_at_first() {
+    CHECK_OK(aclrtSetDevice(0));
+    const std::size_t bytes = free_memory();
+    CHECK_OK(aclrtResetDevice(0));
+    return bytes;
+}
+
+void everything_is_given_back(std::size_t free_at_first) {
+    CHECK_OK(aclrtSetDevice(0));
+    CHECK(free_memory() == free_at_first);
     aclrtStream stream = nullptr;
     aclrtEvent event = nullptr;
     CHECK_OK(aclrtCreateStream(&stream));
@@ -313,10 +324,11 @@ int main(int count, char **arguments) {
     const int steps = count > 2 ? std::atoi(arguments[2]) : 1000;
     const Watchdog watchdog("chaos_test", std::chrono::seconds(180));
     CHECK_OK(aclInit(nullptr));
+    const std::size_t free_at_first = free_memory_at_first();
     CHECK_OK(aclsimDelayTasks(nullptr, kDelay_us));
     for (const Manner manner : {Manner::Orderly, Manner::Forceful}) {
         chaos(seed, steps, manner);
-        everything_is_given_back();
+        everything_is_given_back(free_at_first);
     }
     CHECK_OK(aclFinalize());
     CHECK(g_functions > 0);

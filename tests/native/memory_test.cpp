@@ -26,7 +26,8 @@ void give_back() {
 // Nothing of it is left to be given back when it ends.
 class Space final : public AddressSpace {
   public:
-    Space(std::uint32_t devices, std::uint64_t device_memory) : AddressSpace(core(), devices, device_memory) {}
+    Space(std::uint32_t devices, std::uint64_t device_memory)
+        : AddressSpace(core(), devices, device_memory, 128ULL << 30) {}
     ~Space() { give_back(); }
 };
 

@@ -80,11 +80,8 @@ aclError aclrtIpcMemImportByKey(void **devPtr, const char *key, uint64_t flags) 
         require_flags(flags);
         require_supported();
         Device &device = require_current_device(sim);
-        const auto [address, owner] = sim.memory.ipc_memory.import(text_of_key(key), device);
-        if (flags == ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS && owner != device.physical_id) {
-            device.accessible_peers.insert(owner);
-        }
-        *devPtr = address;
+        const bool enables_access = flags == ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS;
+        *devPtr = sim.memory.ipc_memory.import(text_of_key(key), device, enables_access);
     });
 }
 

@@ -273,7 +273,7 @@ aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total) {
         }
         // All pages come from the same memory; of larger ones only whole ones are free.
         *free = is_there(wanted) ? heap.free_bytes() / wanted.page * wanted.page : 0;
-        *total = is_there(wanted) ? heap.capacity() : 0;
+        *total = is_there(wanted) ? config().product->memory_bytes : 0;
     });
 }
 

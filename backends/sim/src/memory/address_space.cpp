@@ -49,9 +49,9 @@ constexpr auto kNothing = [] {};
 
 }  // namespace
 
-AddressSpace::AddressSpace(Core &core, std::uint32_t devices, std::uint64_t device_memory)
-    : core_(core), stride_(slot_size(device_memory)) {
-    range_size_ = stride_ * (devices + 1) + kGiantPage;
+AddressSpace::AddressSpace(Core &core, std::uint32_t devices, std::uint64_t device_memory, std::uint64_t pinned_memory)
+    : core_(core), stride_(slot_size(device_memory)), pinned_slots_(round_up(pinned_memory, stride_) / stride_) {
+    range_size_ = stride_ * (pinned_slots_ + devices) + kGiantPage;
     range_ = as_integer(reserve_addresses(range_size_));
     if (range_ == 0) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
@@ -60,9 +60,9 @@ AddressSpace::AddressSpace(Core &core, std::uint32_t devices, std::uint64_t devi
     }
     base_ = round_up(range_, kGiantPage);
     heaps_.reserve(devices + 1);
-    heaps_.emplace_back(base_, stride_);
+    heaps_.emplace_back(base_, pinned_memory);
     for (std::uint32_t device = 0; device < devices; ++device) {
-        const std::uintptr_t slot = base_ + stride_ * (device + 1);
+        const std::uintptr_t slot = base_ + stride_ * (pinned_slots_ + device);
         files_.push_back(PageFile::create(device_memory));
         files_.back()->map(reinterpret_cast<void *>(slot), 0, device_memory);
         heaps_.emplace_back(slot, device_memory);
@@ -81,7 +81,8 @@ AddressSpace::~AddressSpace() {
 
 const Heap *AddressSpace::slot_of(const void *address) const {
     const std::uint64_t slot = (as_integer(address) - base_) / stride_;
-    return as_integer(address) < base_ || slot >= heaps_.size() ? nullptr : &heaps_[slot];
+    const std::uint64_t heap = slot < pinned_slots_ ? 0 : slot - pinned_slots_ + 1;
+    return as_integer(address) < base_ || heap >= heaps_.size() ? nullptr : &heaps_[heap];
 }
 
 Location AddressSpace::locate(const void *address) const {

@@ -1,11 +1,12 @@
 // The addresses of simulated memory, and what is behind each.
 //
-//   base          base + stride     base + 2 * stride
-//   | pinned host | device 0        | device 1        | ...      and, elsewhere, virtual addresses
+//   base          base + n * stride     base + (n + 1) * stride
+//   | pinned host | device 0            | device 1            | ...      and, elsewhere, virtual addresses
 //
-// The slot of an address is a subtraction and a division, so memory of the runtime's own is classified in O(1). A
-// device's slot shows a file of pages, so that the same memory can be mapped at virtual addresses and in other
-// processes. Virtual addresses, and host memory that the user registered, are told apart by a sorted list of ranges.
+// The slot of an address is a subtraction and a division, so memory of the runtime's own is classified in O(1). Pinned
+// memory has as many slots as it needs. A device's slot shows a file of pages, so that the same memory can be mapped at
+// virtual addresses and in other processes. Virtual addresses, and host memory that the user registered, are told apart
+// by a sorted list of ranges.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +52,7 @@ struct Range {
 // Guarded by the engine's lock.
 class AddressSpace {
   public:
-    AddressSpace(Core &core, std::uint32_t devices, std::uint64_t device_memory);
+    AddressSpace(Core &core, std::uint32_t devices, std::uint64_t device_memory, std::uint64_t pinned_memory);
     ~AddressSpace();
     AddressSpace(const AddressSpace &) = delete;
     AddressSpace &operator=(const AddressSpace &) = delete;
@@ -119,6 +120,7 @@ class AddressSpace {
     std::uint64_t range_size_ = 0;
     std::uintptr_t base_ = 0;
     std::uint64_t stride_ = 0;
+    std::uint64_t pinned_slots_ = 0;
     std::vector<Heap> heaps_;
     std::vector<std::shared_ptr<PageFile>> files_;  // of the devices
     std::map<std::uintptr_t, Range> ranges_ GUARDED_BY(engine_lock);

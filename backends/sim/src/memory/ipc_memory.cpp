@@ -51,7 +51,7 @@ void IpcMemory::permit(const std::string &key, const std::int32_t *processes, st
     found->second.pages.permit(processes, count, config().product->has(kHasSimt) ? kMostProcesses : kProcesses);
 }
 
-std::pair<void *, std::uint32_t> IpcMemory::import(const std::string &key, const Device &importer) {
+void *IpcMemory::import(const std::string &key, Device &importer, bool enables_access) {
     const std::optional<PhysicalPages> pages = ExportedPages::open(key);
     if (!pages) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "no other process that lives exports memory under the key");
@@ -59,6 +59,13 @@ std::pair<void *, std::uint32_t> IpcMemory::import(const std::string &key, const
     if (pages->location.device >= config().devices) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the memory is of device %u, and there are %u here", pages->location.device,
              config().devices);
+    }
+    const std::uint32_t owner = pages->location.device;
+    const bool has_access =
+        enables_access || owner == importer.physical_id || importer.accessible_peers.count(owner) != 0;
+    if (!has_access && config().product->has(kImportsNeedPeerAccess)) {
+        fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR,
+             "the memory is of device %u; import it with ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS", owner);
     }
     const std::uint64_t size = round_up(pages->size, kSmallPage);
     void *address = memory_.space().reserve(round_up(size, kHugePage), kHugePage);
@@ -68,7 +75,7 @@ std::pair<void *, std::uint32_t> IpcMemory::import(const std::string &key, const
     Range range{reinterpret_cast<std::uintptr_t>(address), size, pages->location, pages->page, true};
     range.importer = importer.user_id;
     memory_.space().add_range(range);
-    const Import import{address, pages->location.device};
+    const Import import{address, owner};
     try {
         pages->file->map(address, pages->offset, size);
     } catch (...) {
@@ -77,7 +84,10 @@ std::pair<void *, std::uint32_t> IpcMemory::import(const std::string &key, const
     }
     imports_[key].push_back(import);
     note_allocation(memory_, address, pages->size, Pages::Shared);
-    return {address, pages->location.device};
+    if (enables_access && owner != importer.physical_id) {
+        importer.accessible_peers.insert(owner);
+    }
+    return address;
 }
 
 void IpcMemory::close(const std::string &key) {

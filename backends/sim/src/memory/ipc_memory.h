@@ -22,8 +22,8 @@ class IpcMemory {
     const std::string &export_block(const void *address, std::uint64_t size, bool checks_process) REQUIRES(engine_lock);
     void permit(const std::string &key, const std::int32_t *processes, std::size_t count) REQUIRES(engine_lock);
     void set_attribute(const std::string &key) REQUIRES(engine_lock) { attributed_.insert(key); }
-    // The address here, and the device that the memory is of.
-    std::pair<void *, std::uint32_t> import(const std::string &key, const Device &importer) REQUIRES(engine_lock);
+    // The address here. With enables_access the importer may access the memory's device from now on.
+    void *import(const std::string &key, Device &importer, bool enables_access) REQUIRES(engine_lock);
     // Of the oldest import, else of the export.
     void close(const std::string &key) REQUIRES(engine_lock);
     // The block was freed: it can no longer be imported.

@@ -12,7 +12,9 @@ Memory::Memory(Machine &machine_of_all) : core(machine_of_all.core), machine(mac
 
 AddressSpace &Memory::space() {
     if (!space_) {
-        space_ = std::make_unique<AddressSpace>(core, config().devices, config().product->memory_bytes);
+        const Product &product = *config().product;
+        space_ = std::make_unique<AddressSpace>(core, config().devices, product.memory_bytes - product.used_bytes,
+                                                product.pinned_bytes);
     }
     return *space_;
 }

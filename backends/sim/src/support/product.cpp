@@ -11,34 +11,36 @@ namespace {
 constexpr std::uint64_t kGiB = 1ULL << 30;
 constexpr std::uint64_t kMiB = 1ULL << 20;
 constexpr std::uint32_t kKiB = 1U << 10;
+constexpr std::uint64_t kPinned = 200 * kGiB;
 
-// Streams, events, queue depths and tick lengths: events_streams_sync.md sections 1 to 3. Memory of 910B: two devices
-// of the recorded Ascend910B1 answered 64 GiB to allocations; the other sizes are those of common boards, and so is how
-// devices are connected. Intervals: the documented longest limits of operators (1091 s, 547 s, 68 s) divided by 254 are
-// powers of two of nanoseconds.
+// Streams, events, queue depths and tick lengths: events_streams_sync.md sections 1 to 3; what devices were seen to
+// take goes first: the queues of 910B and 910C (hardware_seen.md section 2.1), their memory (hardware_seen.md sections
+// 4.1 and 4.2), and the pinned memory of 910B (hardware_seen.md section 2.10). The other sizes of memory are those of
+// common boards, and so is how devices are connected. Intervals: the documented longest limits of operators (1091 s,
+// 547 s, 68 s) divided by 254 are powers of two of nanoseconds.
 // clang-format off
 constexpr Product kProducts[] = {
-    // name, soc, memory, l2, cube, vector, aicpu, streams, events, notifies, queue, ticks, interval, stars, control, ipc, timeout,
+    // name, soc, memory, used, pinned, l2, cube, vector, aicpu, streams, events, notifies, queue, ticks, interval, stars, control, ipc, timeout,
     // 1g, arch, stack, topology, host link, form factor, traits, bit
-    {"910B", "Ascend910B1", 64 * kGiB, 192 * kMiB, 24, 48, 6, 1984, 65536, 8192, 2013, 50000, 4294967, true, true, true, true, true,
+    {"910B", "Ascend910B1", 62428 * kMiB, 384 * kMiB, kPinned, 192 * kMiB, 24, 48, 6, 1984, 65536, 8192, 1792, 50000, 4294967, true, true, true, true, true,
      2201, 192 * kKiB, ACL_RT_DEVS_TOPOLOGY_HCCS, ACL_HOST_DEVICE_CONNECT_TYPE_PCIE, ACL_DEVICE_FORM_FACTOR_A_K,
      kHasDeviceOnlyObjects | kForeignWaitsAreUntimed | kHasCacheFlush | kKeepsHostAddress | kCopiesNeedPeerAccess | kCopiesRowsInDevice |
-         kHasKernelRatio, k910B},
-    {"910C", "Ascend910_9391", 64 * kGiB, 192 * kMiB, 24, 48, 6, 1984, 65536, 8192, 2013, 50000, 4294967, true, true, true, true, true,
+         kHasKernelRatio | kImportsNeedPeerAccess, k910B},
+    {"910C", "Ascend910_9391", 62748 * kMiB, 384 * kMiB, kPinned, 192 * kMiB, 24, 48, 6, 1984, 65536, 8192, 1792, 50000, 4294967, true, true, true, true, true,
      2201, 192 * kKiB, ACL_RT_DEVS_TOPOLOGY_HCCS_SW, ACL_HOST_DEVICE_CONNECT_TYPE_HCCS, ACL_DEVICE_FORM_FACTOR_POD,
      kHasDeviceOnlyObjects | kForeignWaitsAreUntimed | kHasSuperPod | kHasCacheFlush | kKeepsHostAddress | kCopiesRowsInDevice |
-         kHasKernelRatio, k910C},
-    {"310B", "Ascend310B1", 12 * kGiB, 4 * kMiB, 1, 1, 4, 512, 65536, 2048, 2010, 48000, 4294967, true, false, false, true, false,
+         kHasKernelRatio | kImportsNeedPeerAccess, k910C},
+    {"310B", "Ascend310B1", 12 * kGiB, 0, kPinned, 4 * kMiB, 1, 1, 4, 512, 65536, 2048, 2010, 48000, 4294967, true, false, false, true, false,
      3002, 7680 * kKiB, ACL_RT_DEVS_TOPOLOGY_PHB, ACL_HOST_DEVICE_CONNECT_TYPE_PCIE, ACL_DEVICE_FORM_FACTOR_PCIE_CARD,
      kIgnoresForeignWaits | kHasDdr | kLacksP2p, k310B},
-    {"310P", "Ascend310P3", 24 * kGiB, 16 * kMiB, 8, 8, 8, 1024, 1023, 1024, 2042, 1000000, 2147483, false, false, false, false, false,
+    {"310P", "Ascend310P3", 24 * kGiB, 0, kPinned, 16 * kMiB, 8, 8, 8, 1024, 1023, 1024, 2042, 1000000, 2147483, false, false, false, false, false,
      2002, 192 * kKiB, ACL_RT_DEVS_TOPOLOGY_PHB, ACL_HOST_DEVICE_CONNECT_TYPE_PCIE, ACL_DEVICE_FORM_FACTOR_PCIE_CARD,
      kHasDeviceOnlyObjects | kRefusesHugeStreams | kIgnoresForeignWaits | kHasGroups |
          kNotifyWaitsTakeGlobalLimit | kHasDdr | kCopiesNeedPeerAccess | kHasKernelRatio | kMixLaunchesNameEngine, k310P},
-    {"910", "Ascend910A", 32 * kGiB, 32 * kMiB, 32, 32, 14, 2048, 65535, 1024, 2042, 1000000, 268435, false, false, false, false, false,
+    {"910", "Ascend910A", 32 * kGiB, 0, kPinned, 32 * kMiB, 32, 32, 14, 2048, 65535, 1024, 2042, 1000000, 268435, false, false, false, false, false,
      1001, 192 * kKiB, ACL_RT_DEVS_TOPOLOGY_HCCS, ACL_HOST_DEVICE_CONNECT_TYPE_PCIE, ACL_DEVICE_FORM_FACTOR_A_K,
      kIgnoresForeignWaits | kCopiesNeedPeerAccess, k910},
-    {"950", "Ascend950PR", 128 * kGiB, 128 * kMiB, 32, 64, 6, 1984, 65536, 65535, 2014, 1000000, 4294967, true, true, true, true, true,
+    {"950", "Ascend950PR", 128 * kGiB, 0, kPinned, 128 * kMiB, 32, 64, 6, 1984, 65536, 65535, 2014, 1000000, 4294967, true, true, true, true, true,
      3510, 128 * kKiB, ACL_RT_DEVS_TOPOLOGY_HCCS_SW, ACL_HOST_DEVICE_CONNECT_TYPE_UB, ACL_DEVICE_FORM_FACTOR_POD,
      kHasDeviceOnlyObjects | kComputesWithoutStamps | kIgnoresDefaultReset | kDeviceSyncSkipsCpuStreams | kHasSimt |
          kHasSuperPod | kHasCacheFlush | kPadsNothing | kCopiesNeedPeerAccess | kCopiesRowsInDevice | kHasLongDescriptors |

@@ -37,12 +37,15 @@ enum Trait : std::uint32_t {
     kMixLaunchesNameEngine = 1U << 21,     // of kernels for both kinds of cores, in their configuration
     kHasWideLaunches = 1U << 22,           // the number of blocks keeps its 32 bits
     kLaunchesFromPlainStreams = 1U << 23,  // persistent streams launch no graphs (graphs_kernels.md section B5)
+    kImportsNeedPeerAccess = 1U << 24,     // memory of another device, by key (hardware_seen.md section 4.12)
 };
 
 struct Product {
-    const char *name;      // as in ASCEND_RT_SIM_PRODUCT
-    const char *soc_name;  // as aclrtGetSocName answers
-    std::uint64_t memory_bytes;
+    const char *name;            // as in ASCEND_RT_SIM_PRODUCT
+    const char *soc_name;        // as aclrtGetSocName answers
+    std::uint64_t memory_bytes;  // as aclrtGetMemInfo answers: less than the board has (hardware_seen.md section 4.1)
+    std::uint64_t used_bytes;    // of those, before a program allocates anything (hardware_seen.md section 4.2)
+    std::uint64_t pinned_bytes;  // pinned and physical host memory of a process (hardware_seen.md section 2.10)
     std::uint64_t l2_bytes;
     std::uint32_t cube_cores;
     std::uint32_t vector_cores;
