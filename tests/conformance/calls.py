@@ -2,15 +2,18 @@
 """Make a list of calls and print what they answered; started by tests whose calls need a process of their own.
 
 Standard input is a JSON list of ``[function, argument, ...]``. A function with ``thread:`` before its name is called on
-a second thread, the same one for all of them. An argument is a number, ``null``, ``"text:..."``, or
+a second thread, the same one for all of them; one with ``1792 x `` is called that often, or until it fails. An argument
+is a number, ``null``, ``"text:..."``, or
 
 - a list: a new array; an object: a new structure; what is in them may be arguments like these again; with the name of
   a kept output at ``"@"`` that structure, changed;
 - ``"out"`` or ``"out:name"``: a new output, kept by that name;
-- ``"array:name:3"``: a new array of three outputs, kept by that name;
+- ``"array:name:3"``: a new array of three outputs, kept by that name; ``"array:name:3:64"``: each is 64 at first;
 - ``"buffer"``: 4096 bytes; ``"hex:..."``: these bytes; ``"zeros:number"``: that many;
 - ``"callback:name"``: a function that does nothing, the same one for the same name;
-- ``"@name"``: the value of a kept output; ``"@name[1]"``: of an element of a kept array.
+- ``"answering:1"``: a function that returns 1;
+- ``"@name"``: the value of a kept output; ``"@name[1]"``: of an element of a kept array;
+- ``"@name+64"``: the address 64 bytes behind it.
 
 The answer is a list of ``[code, values of the outputs that are numbers]``.
 """
@@ -95,23 +98,31 @@ def argument(value: Any, c_type: Any, outs: list[Any]) -> Any:
         kept[f"buffer {len(kept)}"] = memory = ffi.new("char[4096]")
         return ffi.cast(c_type, memory)
     if kind == "array":
-        name, _, length = rest.partition(":")
-        kept[name] = ffi.new(f"{c_type.item.cname}[]", int(length))
+        name, length, *value = rest.split(":")
+        kept[name] = ffi.new(f"{c_type.item.cname}[]", [int(each) for each in value] * int(length) or int(length))
         return kept[name]
     if kind == "callback":
         return kept.setdefault(rest, [ffi.callback(c_type, lambda *_: None)])[0]
+    if kind == "answering":
+        return kept.setdefault(value, ffi.callback(c_type, lambda *_: int(rest)))
     if kind == "out":
         outs.append(ffi.new(c_type))
         kept[rest] = outs[-1]
         return outs[-1]
-    name, _, index = kind[1:].partition("[")
-    return kept[name][int(index.rstrip("]") or 0)]
+    name, _, offset = kind[1:].partition("+")
+    name, _, index = name.partition("[")
+    found = kept[name][int(index.rstrip("]") or 0)]
+    return ffi.cast("char *", found) + int(offset) if offset else found
 
 
 def call(function: str, *arguments: Any) -> list[Any]:
     """Make one call."""
     if function.startswith(SECOND):
         return second.submit(call, function.removeprefix(SECOND), *arguments).result()
+    times, _, repeated = function.rpartition(" x ")
+    if times:
+        answers = (call(repeated, *arguments) for _ in range(int(times)))
+        return next((answer for answer in answers if answer[0] != 0), [0, []])
     target = getattr(lib, function)
     outs: list[Any] = []
     types = ffi.typeof(target).args
