@@ -28,6 +28,7 @@ WITH_REGISTER = {"910B", "910C", "950"}
 HOST, DEVICE, UNREGISTERED = 0, 1, 2
 MAPPED, IO_MEMORY, READ_ONLY, PINNED = 2, 4, 8, 0x10000000
 GARBAGE = 0x1234567000
+NO_RESERVE = 0x4000  # MAP_NORESERVE, which mmap has from Python 3.12 on
 
 
 @pytest.fixture
@@ -233,6 +234,16 @@ def test_memory_of_the_runtime_can_be_mapped(pinned: Any, lib: Any, ffi: Any) ->
     assert out[0] == aligned
     assert lib.aclrtHostUnregister(aligned) == OK
     assert place(lib, ffi, pinned) == HOST
+
+
+def test_registered_memory_has_the_limit_of_pinned_memory(lib: Any, ffi: Any, device: Any) -> None:
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE  # nothing is touched: no host has so much
+    with mmap.mmap(-1, 201 << 30, flags=flags) as array:
+        address, out = ffi.from_buffer(array), ffi.new("void **")
+        assert lib.aclrtHostRegister(address, (200 << 30) + PAGE, 0, out) == OUT_OF_MEMORY
+        assert lib.aclrtHostRegister(address, 200 << 30, 0, out) == OK
+        assert lib.aclrtHostUnregister(address) == OK
+        ffi.release(address)
 
 
 def test_freed_memory_is_registered_no_longer(lib: Any, ffi: Any, device: Any) -> None:

@@ -476,10 +476,10 @@ def test_memory_of_the_host_is_exhausted_too(virtual: Virtual, lib: Any, ffi: An
     out = ffi.new("aclrtDrvMemHandle *")
     properties = ffi.new("aclrtPhysicalMemProp *", prop(12, 0, HOST))
     assert lib.aclrtMallocPhysical(out, 32 * TIB, properties, 0) == OUT_OF_MEMORY
-    taken = virtual.allocate(40 * GIB, **prop(12, 0, HOST))
-    assert lib.aclrtMallocPhysical(out, 40 * GIB, properties, 0) == OUT_OF_MEMORY
+    taken = virtual.allocate(120 * GIB, **prop(12, 0, HOST))
+    assert lib.aclrtMallocPhysical(out, 81 * GIB, properties, 0) == OUT_OF_MEMORY
     pinned = ffi.new("void **")
-    assert lib.aclrtMallocHost(pinned, 40 * GIB) == OUT_OF_MEMORY  # it is the same memory
+    assert lib.aclrtMallocHost(pinned, 81 * GIB) == OUT_OF_MEMORY  # it is the same memory
     assert lib.aclrtFreePhysical(taken) == OK
-    assert lib.aclrtMallocHost(pinned, 40 * GIB) == OK
+    assert lib.aclrtMallocHost(pinned, 81 * GIB) == OK
     assert lib.aclrtFreeHost(pinned[0]) == OK

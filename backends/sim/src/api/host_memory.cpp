@@ -64,9 +64,12 @@ void register_host(Simulator &sim, void *pointer, std::uint64_t size, bool is_ma
     }
     if (address % kSmallPage != 0 || size % kSmallPage != 0) {
         fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR,
-             "%llu bytes at %p are not whole pages: address and size must be multiples "
-             "of 4 KiB",
+             "%llu bytes at %p are not whole pages; address and size must be multiples of 4 KiB",
              static_cast<unsigned long long>(size), pointer);
+    }
+    if (size > config().product->pinned_bytes) {
+        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes are more than can be pinned",
+             static_cast<unsigned long long>(size));
     }
     Range range{address, size, {Place::Pinned, 0}, kSmallPage, true};
     range.registration = is_mapped ? Registration::Mapped : Registration::Pinned;
