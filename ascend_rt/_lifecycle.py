@@ -113,6 +113,12 @@ def set_device(device_id: int) -> None:
     log.debug("aclrtSetDevice: device %d", device_id)
 
 
+def references_to(device_id: int) -> int:
+    """Return how often a device was set, and not reset since."""
+    era = _eras.get(device_id)
+    return 0 if era is None else era.references[_RESET]
+
+
 def reset_device(device_id: int) -> None:
     """Undo one :func:`set_device` (``aclrtResetDevice``); the last one frees what is on the device."""
     _release(device_id, _RESET, device_id)

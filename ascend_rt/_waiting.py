@@ -110,6 +110,18 @@ def wait(function: str, limit: int, *arguments: Any) -> tuple[int, str]:
     return call.code, call.message
 
 
+def wait_for_context() -> None:
+    """Wait for the work of the thread's context, before it is destroyed: its destruction would wait too.
+
+    What has failed there is lost with it.
+    """
+    code = lib.ascend_rt_synchronize_device(FOR_EVER)
+    if code == WOULD_WAIT:
+        wait("aclrtSynchronizeDevice", FOR_EVER)
+    elif code:
+        lib.aclGetRecentErrMsg()  # discard the text
+
+
 async def wait_async(function: str, *arguments: Any) -> tuple[int, str]:
     """Make a call that waits while the event loop goes on; return its code and the runtime's text for it."""
     import asyncio  # large, and only programs that use it already get here

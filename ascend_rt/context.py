@@ -8,10 +8,10 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _failures, _lifecycle
+from ascend_rt import _failures, _lifecycle, _waiting
 from ascend_rt._driver import address, call, check, check_address, ffi, lib
 from ascend_rt._lifecycle import Home
 from ascend_rt._resource import Resource
@@ -109,6 +109,13 @@ class Context(Resource):
 
         with switched(self._handle):
             return Stream.default()
+
+    def close(self) -> None:
+        """Wait for the work of the context's streams and destroy it; closing twice is allowed."""
+        if not self.is_closed and self._is_to_destroy:
+            with suppress(AclError), switched(self._handle):  # unless other code has destroyed it
+                _waiting.wait_for_context()
+        super().close()
 
     def __enter__(self) -> Self:
         enter(self.set_current)

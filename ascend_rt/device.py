@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from types import TracebackType
@@ -12,6 +12,7 @@ from uuid import UUID
 
 from ascend_rt import _failures, _in_flight, _lifecycle, _timeout, _waiting, context
 from ascend_rt._driver import call, check, ffi, lib
+from ascend_rt.errors import AclError
 
 if TYPE_CHECKING:
     from ascend_rt.enums import DevAttr, DeviceFormFactor, HostDeviceConnectType
@@ -240,6 +241,10 @@ class Device:
         is freed too, and closing an older buffer or pool does nothing. The exit of the interpreter undoes the remaining
         calls of :meth:`set_current`.
         """
+        references = _lifecycle.references_to(self._id)
+        if references == 1 or (force and references):
+            with suppress(AclError), self:  # unless it is lost
+                _waiting.wait_for_context()
         if force:
             _lifecycle.reset_device_force(self._id)
         else:

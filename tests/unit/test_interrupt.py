@@ -73,6 +73,31 @@ stream.close()
     assert (done.stdout, done.stderr) == ("interrupted False False\nTrue True\n", "")
 
 
+ENDS = {
+    "close a context": ("Context(1)", "blocked.close"),
+    "reset a device": ("Device(1)", "blocked.reset"),
+    "reset a device with force": ("Device(1)", "lambda: blocked.reset(force=True)"),
+}
+
+
+@pytest.mark.parametrize(("made", "end"), ENDS.values(), ids=list(ENDS))
+def test_an_end_that_waits_for_work_ends_too(interrupted: Interrupted, made: str, end: str) -> None:
+    done = interrupted(f"""
+blocked = {made}
+with blocked:
+    work = Stream()
+    work.wait(gate, timeout=float("inf"))
+    done = work.record()
+print(interrupted({end}), done.is_done)
+gate.record(opener)
+done.synchronize()
+work.close()
+({end})()
+print(code_of(work.synchronize) if not work.is_closed else "closed")
+""")
+    assert (done.stdout, done.stderr) == ("interrupted False\nclosed\n", "")
+
+
 PAGEABLE = {
     "copy_async": "rt.copy_async(to, bytes(64), stream)",
     "copy_async back": "rt.copy_async(bytearray(64), to, stream)",
