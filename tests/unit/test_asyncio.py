@@ -66,7 +66,8 @@ def test_many_wait_at_the_same_time(wait, stream: Stream, other: Stream) -> None
             event = stream.record()
             tasks = [asyncio.create_task(wait_for(wait(stream, event))) for _ in range(50)]
             await asyncio.sleep(0)
-        await asyncio.gather(*tasks)
+            assert not any(task.done() for task in tasks)
+        assert await asyncio.gather(*tasks) == [None] * 50
 
     asyncio.run(main())
 
@@ -86,7 +87,9 @@ def test_a_cancelled_wait_leaves_the_stream_usable(wait, stream: Stream) -> None
 def test_an_event_that_was_never_recorded_is_not_waited_for(device: Device) -> None:
     async def main() -> None:
         with Event() as event:
-            await event
+            task = asyncio.create_task(wait_for(event))
+            await asyncio.sleep(0)
+            assert task.done()
 
     asyncio.run(main())
 
@@ -139,6 +142,8 @@ def test_an_abort_ends_the_wait(wait, stream: Stream) -> None:
         stream.abort()
         with suppress(StreamAborted):  # unless the abort was first
             await asyncio.wait_for(task, 60)
+        assert task.done()
+        assert stream.is_done
         latch.release()
 
     asyncio.run(main())
