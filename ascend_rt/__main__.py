@@ -198,9 +198,7 @@ def help_of(command: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return the exit status: 0 is success, 1 a failure, 2 a wrong command line."""
-    if (
-        sys.stdout is None
-    ):  # started with it closed: the next file that is opened, whatever it is, would be in its place
+    if sys.stdout is None:  # it was closed at the start, and the next file that is opened would take its place
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (to the end)
     try:
         try:

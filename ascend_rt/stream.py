@@ -354,11 +354,12 @@ class Stream(Resource):
         stays until it is.
         """
         ended = self._in_flight.end_batch()
-        code, message = 0, ""
-        if lib.ascend_rt_stream_status(self._handle) == _PENDING:
+        code, message = lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, None
+        if lib.ascend_rt_stream_status(self._handle) != _PENDING:
+            code = lib.ascend_rt_synchronize_stream(self._handle, 1)  # another thread may have enqueued something
+        if code == lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT:
+            lib.aclGetRecentErrMsg()  # discard the text
             code, message = await _waiting.wait_async("aclrtSynchronizeStream", self._handle)
-        else:
-            code = lib.ascend_rt_synchronize_stream(self._handle, FOR_EVER)
         error = self._failure_of(self._handle, code, "aclrtSynchronizeStream", message)
         if error is not None:
             raise error

@@ -7,6 +7,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext, suppress
+from typing import Any
 
 import pytest
 
@@ -58,6 +59,30 @@ def test_what_is_done_is_not_waited_for(wait, stream: Stream) -> None:
 
     asyncio.run(main())
     assert threading.active_count() == threads
+
+
+def test_work_that_comes_between_the_look_and_the_wait_is_waited_for(
+    stream: Stream, lib: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    latches: list[Latch] = []
+    status = lib.ascend_rt_stream_status
+
+    def look(handle: Any) -> int:
+        found = status(handle)
+        monkeypatch.undo()
+        latches.append(Latch(stream))  # as another thread may
+        return int(found)
+
+    async def main() -> None:
+        task = asyncio.create_task(stream.done())
+        await asyncio.sleep(0)
+        assert not task.done()
+        latches[0].release()
+        await task
+        assert stream.is_done
+
+    monkeypatch.setattr(lib, "ascend_rt_stream_status", look)
+    asyncio.run(main())
 
 
 def test_many_wait_at_the_same_time(wait, stream: Stream, other: Stream) -> None:

@@ -269,6 +269,7 @@ def test_notifies_of_a_context_that_is_gone(device: Device) -> None:
         inside = Notify()
     context.close()
     inside.close()
+    assert inside.is_closed
 
 
 def test_the_reset_of_the_device_takes_notifies_along(child: Any) -> None:
@@ -419,9 +420,11 @@ def test_bad_processes_do_not_use_up_the_export(notify: Notify, process: Any) ->
 
 def test_the_exporter_may_open_its_own(notify: Notify, stream: Stream, other: Stream) -> None:
     with Notify.open(notify.export()) as again:
-        again.record(stream)
         notify.wait(other)
+        assert not other.is_done
+        again.record(stream)
         other.synchronize()
+        assert other.is_done
 
 
 @pytest.mark.parametrize("key", [b"", b"no key at all", b"/ascend_rt-1.1", b"x" * 64, b"x" * 1000])
