@@ -218,6 +218,11 @@ def failure_of_all(code: int, function: str, message: str | None, device: int, c
     return error
 
 
+def has_told(code: int, context: Any) -> bool:
+    """Whether a stream of a context has reported a failure with this code before."""
+    return bool(code) and any(found.context == context and found.work.told == code for found in _of_streams())
+
+
 def keep_for_ever() -> None:
     """Never free what pending tasks use, not even while the interpreter is finalized: devices may execute them."""
     import ctypes

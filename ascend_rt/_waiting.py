@@ -110,16 +110,12 @@ def wait(function: str, limit: int, *arguments: Any) -> tuple[int, str]:
     return call.code, call.message
 
 
-def wait_for_context() -> None:
-    """Wait for the work of the thread's context, before it is destroyed: its destruction would wait too.
-
-    What has failed there is lost with it.
-    """
+def wait_for_context() -> tuple[int, str]:
+    """Wait for the work of the thread's context, before it is destroyed: its destruction would wait too."""
     code = lib.ascend_rt_synchronize_device(FOR_EVER)
     if code == WOULD_WAIT:
-        wait("aclrtSynchronizeDevice", FOR_EVER)
-    elif code:
-        lib.aclGetRecentErrMsg()  # discard the text
+        return wait("aclrtSynchronizeDevice", FOR_EVER)
+    return code, recent_message() if code else ""
 
 
 async def wait_async(function: str, *arguments: Any) -> tuple[int, str]:

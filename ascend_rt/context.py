@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _failures, _lifecycle, _waiting
+from ascend_rt import _failures, _in_flight, _lifecycle, _waiting
 from ascend_rt._driver import address, call, check, check_address, ffi, lib
 from ascend_rt._lifecycle import Home
 from ascend_rt._resource import Resource
-from ascend_rt.errors import AclError, RuntimeClosed
+from ascend_rt.errors import AclError, RuntimeClosed, TaskFailed
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -111,11 +111,27 @@ class Context(Resource):
             return Stream.default()
 
     def close(self) -> None:
-        """Wait for the work of the context's streams and destroy it; closing twice is allowed."""
-        if not self.is_closed and self._is_to_destroy:
-            with suppress(AclError), switched(self._handle):  # unless other code has destroyed it
-                _waiting.wait_for_context()
+        """Wait for the work of the context's streams and destroy it; closing twice is allowed.
+
+        Raises
+        ------
+        TaskFailed
+            A task has failed there, and no synchronization has reported it. The context is closed.
+        """
+        failed = self._finish() if not self.is_closed and self._is_to_destroy else None
         super().close()
+        if failed is not None:
+            raise failed
+
+    def _finish(self) -> AclError | None:
+        """Wait for the work; return what a task has failed with."""
+        handle, device = self._handle, self._home.era.device_id
+        with suppress(AclError), switched(handle):  # unless other code has destroyed it
+            code, message = _waiting.wait_for_context()
+            is_told = _in_flight.has_told(code, handle)  # it stays: in STOP mode
+            error = _in_flight.failure_of_all(code, "aclrtSynchronizeDevice", message, device, handle)
+            return error if isinstance(error, TaskFailed) and not is_told else None
+        return None
 
     def __enter__(self) -> Self:
         enter(self.set_current)

@@ -203,6 +203,26 @@ def test_a_wait_that_is_too_short_keeps_what_an_earlier_one_left(copies: Any) ->
         assert told(stream.synchronize) == CODE
 
 
+def test_closing_a_context_tells_and_closes(copies: Any) -> None:
+    context = Context(0)
+    with context:
+        copies(Stream.default())
+    assert told(context.close) == CODE
+    assert context.is_closed
+    context.close()
+
+
+@pytest.mark.parametrize("mode", [0, 1], ids=["CONTINUE", "STOP"])
+def test_closing_a_context_does_not_tell_again(mode: int, copies: Any, lib: Any) -> None:
+    context = Context(0)
+    with context:
+        stream = Stream.default()
+        assert lib.aclrtSetStreamFailureMode(stream._handle, mode) == 0
+        copies(stream)
+        assert told(stream.synchronize) == CODE
+    assert told(context.close) == 0
+
+
 def test_discarding_warns(copies: Any) -> None:
     def use_and_discard() -> None:
         copies(Stream())
