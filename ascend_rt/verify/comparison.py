@@ -60,13 +60,17 @@ def simulate(report: Report, progress: session.Progress) -> Report:
     }
     if report.library.get("cann"):
         environment["ASCEND_RT_SIM_CANN_VERSION"] = report.library["cann"]
+    about = session.about(environment)
+    if about["soc"] is None:  # it does not take the name of that release
+        del environment["ASCEND_RT_SIM_CANN_VERSION"]
+        about = session.about(environment)
     plan = session.Plan(
         devices=tuple(range(report.devices)),
         allow_reset=report.allow_reset,
         chosen=frozenset(group.name for group, _ in report.played()) | ({"limits"} if report.limits else set()),
         environment=environment,
     )
-    simulated = Report(session.about(environment), report.devices, report.allow_reset)
+    simulated = Report(about, report.devices, report.allow_reset)
     session.run(plan, simulated, progress)
     return simulated
 

@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
-from ascend_rt.verify.cases import Call, groups
-from ascend_rt.verify.report import product_of
+from ascend_rt.verify import comparison
+from ascend_rt.verify.cases import Call, Group, groups
+from ascend_rt.verify.report import Played, Report, product_of
 
 Verify = Callable[..., "subprocess.CompletedProcess[str]"]
 BEHIND = b"libbehindit.so"  # as long as libascendcl.so
@@ -295,3 +296,74 @@ def test_what_agrees(code: Any, outputs: Any, answer: Any, agrees: bool) -> None
 )
 def test_products_of_chips(soc: str, product: str | None) -> None:
     assert product_of(soc) == product
+
+
+# --- a comparison ----------------------------------------------------------------------------------------------------
+
+
+def test_a_release_that_the_simulator_does_not_know(verify: Verify, report: Any, tmp_path: Path) -> None:
+    verify("--only", "g02_init,fact_4.6")
+    content = report()
+    content["library"]["cann"] = "8.5.0_T3"
+    (tmp_path / "odd.json").write_text(json.dumps(content), encoding="utf-8")
+    ended = verify("--compare", "odd.json")
+    assert ended.returncode == 0, ended.stdout
+    assert "the simulator does not know release 8.5.0_T3" in ended.stdout
+
+
+def test_a_chip_that_the_simulator_does_not_know(verify: Verify, report: Any, tmp_path: Path) -> None:
+    verify("--only", "g02_init")
+    content = report()
+    content["library"]["soc"] = "Ascend1040"
+    (tmp_path / "odd.json").write_text(json.dumps(content), encoding="utf-8")
+    ended = verify("--compare", "odd.json")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "no product for the chip Ascend1040" in ended.stderr
+
+
+def test_groups_of_another_version_are_named_and_not_compared(verify: Verify, report: Any, tmp_path: Path) -> None:
+    verify("--only", "g02_init,fact_4.6")
+    content = report()
+    content["groups"]["g02_init"]["fingerprint"] = "other calls"
+    content["groups"]["g99_new"] = content["groups"]["g02_init"]
+    (tmp_path / "old.json").write_text(json.dumps(content), encoding="utf-8")
+    ended = verify("--compare", "old.json")
+    assert ended.returncode == 1
+    for name in ("g02_init", "g99_new"):
+        assert f"{name}: played by another version of ascend_rt, not compared" in ended.stdout
+    assert "fact_4.6" not in ended.stdout
+
+
+# What card and simulator answer in turn to calls of one function, and the rules that follow from that.
+RULES = [
+    ([(0, 0), (107000, 107000)], {}, []),
+    ([(507899, 107000), (507899, 107000)], {"107000": 507899}, []),
+    ([(507899, 107000), (107000, 107000)], {}, ["aclrtX"]),
+    ([(507899, 107000), (207000, 107000)], {}, ["aclrtX"]),
+    ([(207000, 0)], {"0": 207000}, []),
+    ([(207000, 100000), (207000, 0)], {"100000": 207000, "0": 207000}, []),
+    ([(0, 0), (207000, 0)], {}, ["aclrtX"]),
+    ([(0, 107000)], {}, ["aclrtX"]),
+    ([(207000, 0), (507899, 107000)], {"0": 207000}, []),  # behind a call that failed on one side, nothing counts
+    ([("missing", 0), (507899, 107000)], {}, []),
+    ([(None, 0)], {}, []),
+]
+
+
+@pytest.mark.parametrize(("answers", "rules", "without"), RULES)
+def test_rules_of_a_profile(monkeypatch: Any, answers: Any, rules: dict[str, int], without: list[str]) -> None:
+    group = Group("g", "recordings", tuple(Call("aclrtX", "", [], None) for _ in answers))
+    monkeypatch.setattr("ascend_rt.verify.report.groups", lambda: {"g": group})
+    sides = [
+        Report(
+            {"soc": "Ascend910B1", "missing": []},
+            1,
+            groups={
+                "g": Played(
+                    "done", [[pair[side], []] for pair in answers if pair[side] is not None], group.fingerprint()
+                )
+            },
+        )
+        for side in (0, 1)
+    ]
+    assert comparison.codes(*sides) == ({"aclrtX": rules} if rules else {}, without)
