@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "memory/shared_memory.h"
+#include "support/shared_memory.h"
 
 namespace aclsim {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "abi/acl.h"
 #include "memory/address_space.h"
-#include "memory/shared_memory.h"
+#include "support/shared_memory.h"
 
 namespace aclsim {
 

@@ -11,7 +11,7 @@
 #include "engine/pending.h"
 #include "engine/task.h"
 #include "engine/waiters.h"
-#include "memory/shared_memory.h"
+#include "support/shared_memory.h"
 
 namespace aclsim {
 

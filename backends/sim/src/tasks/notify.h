@@ -13,7 +13,7 @@
 #include "engine/registry.h"
 #include "engine/waiters.h"
 #include "memory/permitted_processes.h"
-#include "memory/shared_memory.h"
+#include "support/shared_memory.h"
 
 namespace aclsim {
 

@@ -1,4 +1,4 @@
-#include "memory/shared_memory.h"
+#include "support/shared_memory.h"
 
 #include <dirent.h>
 #include <fcntl.h>
