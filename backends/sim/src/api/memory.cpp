@@ -62,9 +62,8 @@ void *allocate_device(Simulator &sim, Lock &lock, std::size_t size, bool is_p2p,
         return heap.allocate(size, page == 0 ? page_for(size) : page, module);
     });
     if (address == nullptr) {
-        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%zu bytes do not fit: %llu of %llu bytes are free on device %u", size,
-             static_cast<unsigned long long>(heap.free_bytes()), static_cast<unsigned long long>(heap.capacity()),
-             device.user_id);
+        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%zu bytes do not fit: %s", size,
+             describe_room(sim.memory, device).c_str());
     }
     return address;
 }

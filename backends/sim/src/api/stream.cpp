@@ -254,7 +254,7 @@ aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags) {
 aclError aclrtGetStreamAvailableNum(uint32_t *streamCount) {
     return entry(Function::aclrtGetStreamAvailableNum, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(streamCount, "streamCount");
-        *streamCount = require_current_device(sim).stream_ids.available();
+        *streamCount = require_current_device(sim).available_streams();
     });
 }
 

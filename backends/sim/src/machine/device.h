@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -15,13 +16,23 @@
 namespace aclsim {
 
 class Context;
+class SharedCard;
 
 struct Device {
     Device(std::uint32_t user, std::uint32_t physical);
     ~Device();
+    // A number for a stream; false: the device gives out no more.
+    bool acquire_stream(std::uint32_t &id) REQUIRES(engine_lock);
+    void release_stream(std::uint32_t id) REQUIRES(engine_lock);
+    std::uint32_t available_streams() const REQUIRES(engine_lock);
+    // While the process has a context on the device, the streams without a number from acquire_stream() count, too.
+    void count_internal_streams() REQUIRES(engine_lock);
+    void release_internal_streams() REQUIRES(engine_lock);
 
     const std::uint32_t user_id;      // what the API calls it
     const std::uint32_t physical_id;  // before ASCEND_RT_VISIBLE_DEVICES
+    // What other processes leave of its streams and its memory; nullptr with ASCEND_RT_SIM_CARDS=separate.
+    const std::unique_ptr<SharedCard> card;
     // Ids 0 and 1 belong to the primary context's default stream and to the runtime itself: the first stream that a
     // user creates has id 2 (events_streams_sync.md section 3 [obs]).
     IdPool stream_ids;

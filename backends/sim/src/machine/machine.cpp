@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "machine/shared_card.h"
 #include "support/error.h"
 
 namespace aclsim {
@@ -28,11 +29,11 @@ void erase(Container &container, const Value &value) {
     container.erase(std::remove(container.begin(), container.end(), value), container.end());
 }
 
-std::uint32_t new_stream_id(Device &device) REQUIRES(engine_lock) {
+std::uint32_t new_stream_id(Device &device, aclError exhausted) REQUIRES(engine_lock) {
     std::uint32_t id = 0;
-    if (!device.stream_ids.acquire(id)) {
-        fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "device %u gives out no more streams; %u are in use", device.user_id,
-             device.stream_ids.in_use());
+    if (!device.acquire_stream(id)) {
+        fail(exhausted, "device %u gives out no more streams; %u are in use%s", device.user_id,
+             device.stream_ids.in_use(), mention_others(device.card.get(), SharedCard::kStreams).c_str());
     }
     return id;
 }
@@ -77,7 +78,11 @@ Machine::Machine(Core &core_of_all) : core(core_of_all), exceptions(core_of_all)
 }
 
 Ref<Context> create_context(Machine &machine, Device &device, bool primary) {
-    const std::uint32_t default_id = primary ? kPrimaryDefaultStream : new_stream_id(device);
+    const std::uint32_t default_id =
+        primary ? kPrimaryDefaultStream : new_stream_id(device, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL);
+    if (device.contexts.empty()) {
+        device.count_internal_streams();
+    }
     auto context = make_ref<Context>(device, primary);
     machine.core.registry().add(context);
     context->default_stream = add_stream(machine, *context, default_id, default_stream_flags(), 0);
@@ -110,6 +115,7 @@ void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool fo
     }
     if (device.contexts.empty()) {
         device.lost = ACL_SUCCESS;
+        device.release_internal_streams();
     }
 }
 
@@ -219,14 +225,15 @@ void note_synchronized(Machine &machine, Device &device) {
     }
 }
 
-Ref<ContextStream> create_stream(Machine &machine, Context &context, std::uint32_t flags, std::uint32_t priority) {
+Ref<ContextStream> create_stream(Machine &machine, Context &context, std::uint32_t flags, std::uint32_t priority,
+                                 aclError exhausted) {
     require_not_lost(context.device);
     require_not_poisoned(context.device);
     if (!context.device.has_group) {
         fail(ACL_ERROR_RT_GROUP_NOT_SET, "device %u has %u compute groups; choose one with aclrtSetGroup first",
              context.device.user_id, config().groups);
     }
-    return add_stream(machine, context, new_stream_id(context.device), flags, priority);
+    return add_stream(machine, context, new_stream_id(context.device, exhausted), flags, priority);
 }
 
 void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, bool force) {
@@ -263,7 +270,7 @@ void forget_stream(Machine &machine, ContextStream &stream) {
     erase(context.streams, keep);
     machine.core.stream_order().forget(stream);
     if (stream.id != kPrimaryDefaultStream) {
-        context.device.stream_ids.release(stream.id);
+        context.device.release_stream(stream.id);
     }
 }
 

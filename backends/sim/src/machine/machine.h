@@ -80,8 +80,9 @@ Context &require_context(Machine &machine) REQUIRES(engine_lock);  // ACL_ERROR_
 Device &require_current_device(Machine &machine) REQUIRES(engine_lock);
 Device &require_device(Machine &machine, std::int64_t user_id) REQUIRES(engine_lock);  // ACL_ERROR_RT_INVALID_DEVICEID
 
-Ref<ContextStream> create_stream(Machine &machine, Context &context, std::uint32_t flags, std::uint32_t priority)
-    REQUIRES(engine_lock);
+// Fails with the last argument if the device gives out no more.
+Ref<ContextStream> create_stream(Machine &machine, Context &context, std::uint32_t flags, std::uint32_t priority,
+                                 aclError exhausted = ACL_ERROR_RT_RESOURCE_ALLOC_FAIL) REQUIRES(engine_lock);
 void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, bool force) REQUIRES(engine_lock);
 // The last part of that: the stream, which is empty, leaves its context.
 void forget_stream(Machine &machine, ContextStream &stream) REQUIRES(engine_lock);

@@ -118,8 +118,8 @@ void submit_on_heap(Memory &memory, Stream &stream, std::size_t bytes, const Sub
     AddressSpace &space = memory.space();
     void *address = space.allocate_internal(device.physical_id, bytes);
     if (address == nullptr) {
-        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "a workspace of %zu bytes does not fit: %llu bytes are free on device %u",
-             bytes, static_cast<unsigned long long>(space.device(device.physical_id).free_bytes()), device.user_id);
+        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "a workspace of %zu bytes does not fit: %s", bytes,
+             describe_room(memory, device).c_str());
     }
     note_allocation(memory, address, bytes);
     Workspace workspace(&memory, device.physical_id, memory, address, bytes);

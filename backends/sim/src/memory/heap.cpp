@@ -8,13 +8,17 @@ constexpr std::uint64_t kAlignment = 512;  // asked of the driver (memory_cmo_al
 }  // namespace
 
 void *Heap::allocate(std::uint64_t size, std::uint64_t page, std::uint16_t module) {
-    if (size > free_bytes()) {
+    if (size > own_room()) {
         return nullptr;
     }
     const std::uint64_t alignment = page == kSmallPage ? kAlignment : page;
     size = round_up(size, alignment);
-    const std::optional<std::uintptr_t> address = size > free_bytes() ? std::nullopt : take(size, alignment);
+    if (size > own_room() || (card_ != nullptr && !card_->take(SharedCard::kBytes, size, capacity_))) {
+        return nullptr;
+    }
+    const std::optional<std::uintptr_t> address = take(size, alignment);
     if (!address) {
+        return_to_card(size);
         return nullptr;
     }
     blocks_.emplace(*address, Block{*address, size, page, module, Owner::Application});
@@ -52,6 +56,7 @@ std::optional<Block> Heap::release(const void *address) {
     blocks_.erase(found);
     ++returning_;
     free_bytes_ += block.size;
+    return_to_card(block.size);
     usage_[block.module].current -= block.size;
     return block;
 }
@@ -87,6 +92,7 @@ void Heap::release_all() {
     free_.clear();
     by_size_.clear();
     usage_.clear();
+    return_to_card(capacity_ - free_bytes_);
     free_bytes_ = capacity_;
 }
 

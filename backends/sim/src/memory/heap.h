@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "engine/lock.h"
+#include "machine/shared_card.h"
 
 namespace aclsim {
 
@@ -73,9 +74,11 @@ class Heap {
     void reuse_all() REQUIRES(engine_lock);
     // How many bytes may be in use at a time.
     void set_limit(std::uint64_t bytes) REQUIRES(engine_lock) { may_use_ = bytes; }
+    // The memory is that of a card which other processes use, too; nullptr: nobody else does. Before the first use.
+    void share(SharedCard *card) REQUIRES(engine_lock) { card_ = card; }
+    SharedCard *card() const REQUIRES(engine_lock) { return card_; }
     std::uint64_t free_bytes() const REQUIRES(engine_lock) {
-        const std::uint64_t used = capacity_ - free_bytes_;
-        return std::min(free_bytes_, may_use_ > used ? may_use_ - used : 0);
+        return card_ == nullptr ? own_room() : std::min(own_room(), card_->left(SharedCard::kBytes, capacity_));
     }
     std::uint64_t capacity() const { return capacity_; }
     std::uintptr_t base() const { return base_; }
@@ -84,6 +87,16 @@ class Heap {
 
   private:
     using FreeRange = std::map<std::uintptr_t, std::uint64_t>::iterator;
+    // What this process could have if there were no other.
+    std::uint64_t own_room() const REQUIRES(engine_lock) {
+        const std::uint64_t used = capacity_ - free_bytes_;
+        return std::min(free_bytes_, may_use_ > used ? may_use_ - used : 0);
+    }
+    void return_to_card(std::uint64_t size) REQUIRES(engine_lock) {
+        if (card_ != nullptr) {
+            card_->give_back(SharedCard::kBytes, size);
+        }
+    }
     std::optional<std::uintptr_t> take(std::uint64_t size, std::uint64_t alignment) REQUIRES(engine_lock);
     void add_free(std::uintptr_t address, std::uint64_t size) REQUIRES(engine_lock);
     // Puts a free range elsewhere, in the nodes that it has; without a size it goes.
@@ -91,6 +104,7 @@ class Heap {
 
     std::uintptr_t base_;
     std::uint64_t capacity_;
+    SharedCard *card_ GUARDED_BY(engine_lock) = nullptr;
     std::uint64_t free_bytes_ GUARDED_BY(engine_lock);
     std::uint64_t may_use_ GUARDED_BY(engine_lock) = UINT64_MAX;
     std::uint32_t returning_ GUARDED_BY(engine_lock) = 0;  // releases that reuse() or reuse_all() is still to follow

@@ -15,6 +15,9 @@ AddressSpace &Memory::space() {
         const Product &product = *config().product;
         space_ = std::make_unique<AddressSpace>(core, config().devices, product.memory_bytes - product.used_bytes,
                                                 product.pinned_bytes);
+        for (const auto &device : machine.devices) {
+            space_->device(device->physical_id).share(device->card.get());
+        }
     }
     return *space_;
 }
@@ -23,7 +26,8 @@ void *Memory::overflow_status(Context &context) {
     if (context.overflow_address == nullptr) {
         void *status = space().allocate_internal(context.device.physical_id, kOverflowStatusSize);
         if (status == nullptr) {
-            fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "device %u has no memory left", context.device.user_id);
+            fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%zu bytes do not fit: %s", kOverflowStatusSize,
+                 describe_room(*this, context.device).c_str());
         }
         note_allocation(*this, status, kOverflowStatusSize);
         std::memset(status, 0, kOverflowStatusSize);
@@ -61,6 +65,12 @@ void Memory::device_closed(Device &device) {
     virtual_memory.drop(id);
     core.observers().tell(&Observer::freed_all, space().device(id).base(), space().device(id).capacity());
     space().free_all(id);
+}
+
+std::string describe_room(Memory &memory, const Device &device) {
+    const Heap &heap = memory.space().device(device.physical_id);
+    return std::to_string(heap.free_bytes()) + " of " + std::to_string(heap.capacity()) + " bytes are free on device " +
+           std::to_string(device.user_id) + mention_others(heap.card(), SharedCard::kBytes);
 }
 
 }  // namespace aclsim

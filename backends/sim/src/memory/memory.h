@@ -96,6 +96,9 @@ void *allocate_patiently(Memory &memory, Lock &lock, Allocate allocate) REQUIRES
     return address;
 }
 
+// What a failure for lack of memory says of the device.
+std::string describe_room(Memory &memory, const Device &device) REQUIRES(engine_lock);
+
 // What observers know of an address that is not live, to be put behind the text of a failure.
 inline std::string explain_address(Memory &memory, const void *address) REQUIRES(engine_lock) {
     return memory.core.observers().explain(address);

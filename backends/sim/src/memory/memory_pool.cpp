@@ -443,12 +443,10 @@ void *allocate_in_stream(Memory &memory, Stream &stream, const Ref<MemoryPool> &
 
 void fail_exhausted(Memory &memory, const MemoryPool &pool, std::uint64_t size) {
     fail(ACL_ERROR_RT_INTERNAL_ERROR,
-         "the pool is exhausted: %llu bytes do not fit; %llu of its %llu bytes are used, %llu are reserved, and %llu "
-         "are free on device %u",
+         "the pool is exhausted: %llu bytes do not fit; %llu of its %llu bytes are used, %llu are reserved; %s",
          static_cast<unsigned long long>(size), static_cast<unsigned long long>(pool.used()),
          static_cast<unsigned long long>(pool.size), static_cast<unsigned long long>(pool.reserved()),
-         static_cast<unsigned long long>(memory.space().device(pool.device.physical_id).free_bytes()),
-         pool.device.user_id);
+         describe_room(memory, pool.device).c_str());
 }
 
 void free_in_stream(Memory &memory, Stream &stream, void *address) {

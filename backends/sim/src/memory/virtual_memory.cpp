@@ -29,14 +29,12 @@ Ref<PhysicalMemory> PhysicalMemory::allocate(Memory &memory, Lock &lock, std::ui
     if (properties.location.type == ACL_MEM_LOCATION_TYPE_DEVICE) {
         const Device &device = *memory.machine.devices[properties.location.id];
         require_not_poisoned(device);
-        const Heap &heap = memory.space().device(device.physical_id);
         block = allocate_patiently(memory, lock, [&]() REQUIRES(engine_lock) {
             return memory.space().allocate_internal(device.physical_id, size, page, Owner::Mapping);
         });
         if (block == nullptr) {
-            fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes do not fit: %llu of %llu bytes are free on device %u",
-                 static_cast<unsigned long long>(size), static_cast<unsigned long long>(heap.free_bytes()),
-                 static_cast<unsigned long long>(heap.capacity()), device.user_id);
+            fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes do not fit: %s", static_cast<unsigned long long>(size),
+                 describe_room(memory, device).c_str());
         }
         pages.file = memory.space().pages(device.physical_id);
         pages.offset = memory.space().offset_of(device.physical_id, block);

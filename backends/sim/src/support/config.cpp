@@ -5,6 +5,8 @@
 #include <cstring>
 #include <thread>
 
+#include "support/shared_memory.h"
+
 namespace aclsim {
 namespace {
 
@@ -89,6 +91,17 @@ void read_number(Config &config, const char *name, std::uint32_t low, std::uint3
     }
 }
 
+void read_cards(Config &config) {
+    const std::string cards = environment("ASCEND_RT_SIM_CARDS");
+    if (!cards.empty() && cards != "shared" && cards != "separate") {
+        config.error = "ASCEND_RT_SIM_CARDS=" + cards + " is neither shared nor separate";
+    }
+    if (cards == "shared" && !SharedMemory::kHasLocks) {
+        config.error = "ASCEND_RT_SIM_CARDS=shared needs Linux";
+    }
+    config.shares_cards = SharedMemory::kHasLocks && cards != "separate";
+}
+
 Config config_of_environment() {
     Config config;
     const std::uint32_t processors = std::max(1U, std::thread::hardware_concurrency());
@@ -110,6 +123,7 @@ Config config_of_environment() {
     if (!check.empty() && !config.checks_memory) {
         config.error = "ASCEND_RT_SIM_CHECK=" + check + " is not memory, the only check there is";
     }
+    read_cards(config);
     read_number(config, "ASCEND_RT_SIM_GROUPS", 1, 8, config.groups);
     std::uint32_t software_queues = 0;
     read_number(config, "ASCEND_RT_SIM_SOFTWARE_QUEUES", 0, 1, software_queues);

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -10,27 +11,41 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <map>
 #include <mutex>
 #include <random>
-#include <set>
+#include <string_view>
+#include <utility>
 
 #include "support/error.h"
 
 namespace aclsim {
 namespace {
 
-// The pieces of this process. A process that ends without having given them back does so at its exit, but not a forked
-// child: they are its parent's.
-struct Live {
+constexpr std::string_view kPrefix = "/ascend_rt-";
+
+// The files that this process uses, with their names. The mutex is held from the opening of a file until it is here, so
+// that a fork finds every file.
+struct Files {
     std::mutex mutex;
-    std::set<SharedMemory *> pieces;
-    pid_t owner = getpid();
+    std::map<int, std::string> names;
 };
 
-Live &live() {
-    static Live *instance = new Live();  // never destroyed: the exit handler uses it
+Files &files() {
+    static Files *instance = new Files();  // never destroyed: the exit handler uses it
     return *instance;
 }
+
+// A forked child would keep the locks of its parent, and is no user itself: every call of it fails.
+[[maybe_unused]] const int g_registered = pthread_atfork([] { files().mutex.lock(); }, [] { files().mutex.unlock(); },
+                                                         [] {
+                                                             for (const auto &[file, name] : files().names) {
+                                                                 close(file);
+                                                             }
+                                                             files().names.clear();
+                                                             files().mutex.unlock();
+                                                         });
 
 // Another process that removes what nobody uses may find a new file before its creator has locked it.
 constexpr int kAttempts = 10;
@@ -48,23 +63,68 @@ int open_file(const std::string &name, int more_flags) {
     return shm_open(name.c_str(), O_RDWR | O_CLOEXEC | more_flags, S_IRUSR | S_IWUSR);
 }
 
+bool has_name(int file) {
+    struct stat status = {};
+    return fstat(file, &status) == 0 && status.st_nlink > 0;
+}
+
 // Becomes a user of the file; false: it was removed meanwhile.
 bool lock_shared(int file) {
     int code = 0;
     do {
         code = flock(file, LOCK_SH);  // waits for at most the time that a removal takes
     } while (code != 0 && errno == EINTR);
-    struct stat status = {};
-    return code == 0 && fstat(file, &status) == 0 && status.st_nlink > 0;
+    return code == 0 && has_name(file);
 }
 
 // Ends the use of the file, and removes its name if there is no other user. Of two that end at once, one at least finds
-// none: the kernel gives up the shared lock before it tries for the exclusive one.
-void unlock(int file, const std::string &name) {
-    if (flock(file, LOCK_EX | LOCK_NB) == 0) {
+// none: the kernel gives up the shared lock before it tries for the exclusive one. The name of a file that was removed
+// may be that of a new one by now.
+void end_use(int file, const std::string &name) {
+    if (flock(file, LOCK_EX | LOCK_NB) == 0 && has_name(file)) {
         shm_unlink(name.c_str());
     }
-    close(file);
+    flock(file, LOCK_UN);
+}
+
+// At exit. The memory stays mapped and the bytes stay locked: other threads, and what is destroyed later, may use them.
+void end_all_use() {
+    const std::lock_guard<std::mutex> guard(files().mutex);
+    for (const auto &[file, name] : files().names) {
+        end_use(file, name);
+    }
+    files().names.clear();
+}
+
+#ifdef __linux__
+constexpr int kSetLock = F_OFD_SETLK;
+constexpr int kAwaitLock = F_OFD_SETLKW;
+constexpr int kGetLock = F_OFD_GETLK;
+#else
+constexpr int kSetLock = F_SETLK;
+constexpr int kAwaitLock = F_SETLKW;
+constexpr int kGetLock = F_GETLK;
+#endif
+
+struct flock lock_of(std::size_t byte, int type) {
+    struct flock lock = {};
+    lock.l_type = static_cast<short>(type);
+    lock.l_whence = SEEK_SET;
+    lock.l_start = static_cast<off_t>(byte);
+    lock.l_len = 1;
+    return lock;
+}
+
+// false: another one has the lock.
+bool control_lock(int file, int command, struct flock &lock) {
+    int code = 0;
+    do {
+        code = fcntl(file, command, &lock);
+    } while (code != 0 && errno == EINTR);
+    if (code != 0 && errno != EAGAIN && errno != EACCES) {
+        fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host does not lock shared memory: %s", std::strerror(errno));
+    }
+    return code == 0;
 }
 
 }  // namespace
@@ -76,11 +136,10 @@ void SharedMemory::remove_unused() {
     }
     while (const dirent *found = readdir(directory)) {
         const std::string name = std::string("/") + found->d_name;
-        if (number_of(name)) {
-            const int file = open_file(name, 0);
-            if (file >= 0) {
-                unlock(file, name);
-            }
+        const int file = name.compare(0, kPrefix.size(), kPrefix) == 0 ? open_file(name, 0) : -1;
+        if (file >= 0) {
+            end_use(file, name);
+            close(file);
         }
     }
     closedir(directory);
@@ -103,78 +162,100 @@ std::optional<std::uint64_t> SharedMemory::number_of(const std::string &name) {
     return name == name_of(number) ? std::optional(number) : std::nullopt;
 }
 
-std::shared_ptr<SharedMemory> SharedMemory::map(std::uint64_t number, int file, std::size_t size) {
+std::shared_ptr<SharedMemory> SharedMemory::map(const std::string &name, int file, std::size_t size) {
     void *address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (address == MAP_FAILED) {
         return nullptr;
     }
-    return std::shared_ptr<SharedMemory>(new SharedMemory(number, file, address, size));
+    files().names.emplace(file, name);
+    return std::shared_ptr<SharedMemory>(new SharedMemory(name, file, address, size));
 }
 
-std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
-        const std::uint64_t number = new_number();
-        const int file = open_file(name_of(number), O_CREAT | O_EXCL);
+template <class Name>
+std::shared_ptr<SharedMemory> SharedMemory::make(Name name_of_attempt, int more_flags, std::size_t size) {
+    const std::lock_guard<std::mutex> guard(files().mutex);
+    std::shared_ptr<SharedMemory> piece;
+    for (int attempt = 0; attempt < kAttempts && piece == nullptr; ++attempt) {
+        const std::string name = name_of_attempt();
+        const int file = open_file(name, O_CREAT | more_flags);
         if (file < 0) {
             break;
         }
-        std::shared_ptr<SharedMemory> piece;
         if (lock_shared(file) && ftruncate(file, static_cast<off_t>(size)) == 0) {
-            piece = map(number, file, size);
+            piece = map(name, file, size);
         }
-        if (piece != nullptr) {
-            return piece;
+        if (piece == nullptr) {
+            end_use(file, name);
+            close(file);
         }
-        unlock(file, name_of(number));
     }
-    fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host gives no shared memory for an IPC object");
+    return piece;
+}
+
+std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
+    auto piece = make([] { return name_of(new_number()); }, O_EXCL, size);
+    if (piece == nullptr) {
+        fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host gives no shared memory for an IPC object");
+    }
+    return piece;
+}
+
+std::shared_ptr<SharedMemory> SharedMemory::open_or_create(const std::string &key, std::size_t size) {
+    return make([&] { return std::string(kPrefix) + key; }, 0, size);
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::open(const std::string &name, std::size_t size) {
-    const std::optional<std::uint64_t> number = number_of(name);
-    const int file = number ? open_file(name, 0) : -1;
+    const std::lock_guard<std::mutex> guard(files().mutex);
+    const int file = number_of(name) ? open_file(name, 0) : -1;
     if (file < 0) {
         return nullptr;
     }
     std::shared_ptr<SharedMemory> piece;
     struct stat status = {};
     if (lock_shared(file) && fstat(file, &status) == 0 && status.st_size == static_cast<off_t>(size)) {
-        piece = map(*number, file, size);
+        piece = map(name, file, size);
     }
     if (piece == nullptr) {
-        unlock(file, name);
+        end_use(file, name);
+        close(file);
     }
     return piece;
 }
 
-SharedMemory::SharedMemory(std::uint64_t number, int file, void *address, std::size_t size)
-    : number_(number), name_(name_of(number)), file_(file), address_(address), size_(size) {
-    static const int registered = std::atexit(release_all);
+SharedMemory::SharedMemory(std::string name, int file, void *address, std::size_t size)
+    : name_(std::move(name)), file_(file), address_(address), size_(size) {
+    static const int registered = std::atexit(end_all_use);
     (void)registered;
-    const std::lock_guard<std::mutex> guard(live().mutex);
-    live().pieces.insert(this);
 }
 
 SharedMemory::~SharedMemory() {
-    const std::lock_guard<std::mutex> guard(live().mutex);
-    if (live().pieces.erase(this) > 0) {
-        release();
+    const std::lock_guard<std::mutex> guard(files().mutex);
+    if (files().names.erase(file_) > 0) {
+        end_use(file_, name_);
+        close(file_);
     }
     munmap(address_, size_);
 }
 
-void SharedMemory::release() { unlock(file_, name_); }
+void SharedMemory::lock(std::size_t byte) const {
+    struct flock wanted = lock_of(byte, F_WRLCK);
+    control_lock(file_, kAwaitLock, wanted);
+}
 
-// The memory stays mapped: a worker may still use it.
-void SharedMemory::release_all() {
-    if (getpid() != live().owner) {
-        return;
-    }
-    const std::lock_guard<std::mutex> guard(live().mutex);
-    for (SharedMemory *piece : live().pieces) {
-        piece->release();
-    }
-    live().pieces.clear();
+bool SharedMemory::try_lock(std::size_t byte) const {
+    struct flock wanted = lock_of(byte, F_WRLCK);
+    return control_lock(file_, kSetLock, wanted);
+}
+
+bool SharedMemory::is_locked_by_another(std::size_t byte) const {
+    struct flock found = lock_of(byte, F_WRLCK);
+    control_lock(file_, kGetLock, found);
+    return found.l_type != F_UNLCK;
+}
+
+void SharedMemory::unlock(std::size_t byte) const noexcept {
+    struct flock given_up = lock_of(byte, F_UNLCK);
+    fcntl(file_, kSetLock, &given_up);  // cannot fail for a byte whose neighbours are not locked
 }
 
 }  // namespace aclsim

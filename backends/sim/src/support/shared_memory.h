@@ -1,4 +1,5 @@
-// A piece of memory that processes share by name: what IPC events, IPC notifies and exports of memory are made of.
+// A piece of memory that processes share by name: what IPC events, IPC notifies, exports of memory and the accounts of
+// shared cards are made of.
 //
 // Every user holds a shared lock on the piece's file, which the kernel takes back however the process ends. Nobody uses
 // a piece of which an exclusive lock can be had: the last user removes the name, or, if it was killed, the next process
@@ -27,6 +28,12 @@ class SharedMemory {
     static std::shared_ptr<SharedMemory> open(const std::string &name) {
         return open(name, sizeof(T));
     }
+    // The piece that all processes of the user find under a key; the first one makes it, all zero. Whoever changes T
+    // changes the key, too. nullptr: the host has no shared memory to give.
+    template <class T>
+    static std::shared_ptr<SharedMemory> open_or_create(const std::string &key) {
+        return open_or_create(key, sizeof(T));
+    }
     // Removes what killed processes have left.
     static void remove_unused();
     // The number in a name: it stands for the name where a handle has no room for one.
@@ -37,21 +44,34 @@ class SharedMemory {
     SharedMemory &operator=(const SharedMemory &) = delete;
 
     const std::string &name() const { return name_; }
-    std::uint64_t number() const { return number_; }
+    std::uint64_t number() const { return *number_of(name_); }  // not of a piece with a key
     template <class T>
     T &as() const {
         return *static_cast<T *>(address_);
     }
 
+    // Each byte of the piece has a lock, which the kernel takes back however the process ends. It belongs to this
+    // object: another one of the same piece is excluded, in this process, too. Only Linux has such locks; the calls
+    // fail with ACL_ERROR_RT_RESOURCE_ALLOC_FAIL where the host refuses them.
+#ifdef __linux__
+    static constexpr bool kHasLocks = true;
+#else
+    static constexpr bool kHasLocks = false;
+#endif
+    void lock(std::size_t byte) const;
+    bool try_lock(std::size_t byte) const;
+    bool is_locked_by_another(std::size_t byte) const;
+    void unlock(std::size_t byte) const noexcept;
+
   private:
-    SharedMemory(std::uint64_t number, int file, void *address, std::size_t size);
+    SharedMemory(std::string name, int file, void *address, std::size_t size);
     static std::shared_ptr<SharedMemory> create(std::size_t size);
     static std::shared_ptr<SharedMemory> open(const std::string &name, std::size_t size);
-    static std::shared_ptr<SharedMemory> map(std::uint64_t number, int file, std::size_t size);
-    void release();
-    static void release_all();
+    static std::shared_ptr<SharedMemory> open_or_create(const std::string &key, std::size_t size);
+    template <class Name>
+    static std::shared_ptr<SharedMemory> make(Name name_of_attempt, int more_flags, std::size_t size);
+    static std::shared_ptr<SharedMemory> map(const std::string &name, int file, std::size_t size);
 
-    const std::uint64_t number_;
     const std::string name_;
     const int file_;
     void *const address_;

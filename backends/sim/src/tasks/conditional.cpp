@@ -83,7 +83,8 @@ Condition::Condition(Memory &memory, Graph &owner, std::optional<std::uint32_t> 
       default_(default_value),
       cell_(static_cast<std::uint64_t *>(memory.space().allocate_internal(device_, sizeof *cell_))) {
     if (cell_ == nullptr) {
-        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "device %u has no memory left", owner.context.device.user_id);
+        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%zu bytes do not fit: %s", sizeof *cell_,
+             describe_room(memory_, owner.context.device).c_str());
     }
     note_allocation(memory_, cell_, sizeof *cell_);
     __atomic_store_n(cell_, default_.value_or(0), __ATOMIC_RELEASE);

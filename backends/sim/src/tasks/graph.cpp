@@ -72,11 +72,9 @@ Graph::~Graph() {
 }
 
 ContextStream &Graph::add_stream(std::uint32_t stream_priority) {
-    if (context.device.stream_ids.available() == 0 && config().has(Change::NamesMissingStreams)) {
-        fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, "device %u gives out no more streams, and graph %u needs one",
-             context.device.user_id, id);
-    }
-    const auto stream = create_stream(machine_, context, ACL_STREAM_PERSISTENT, stream_priority);
+    const aclError exhausted =
+        config().has(Change::NamesMissingStreams) ? ACL_ERROR_RT_NO_STREAM_RESOURCE : ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
+    const auto stream = create_stream(machine_, context, ACL_STREAM_PERSISTENT, stream_priority, exhausted);
     stream->is_hidden = true;
     bind(*stream, /*is_head=*/true);
     return *stream;

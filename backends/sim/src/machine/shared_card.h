@@ -1,0 +1,66 @@
+// A card that all processes of a user share: its streams and its memory are for all of them together (hardware_seen.md
+// sections 2.7 and 4.4).
+//
+// They keep one table, in which each process has a row for what it holds itself. There is no total: what is in use is
+// the sum of the rows, so a process that is killed, at whatever instruction, leaves no other trace than its row. A row
+// belongs to whoever has its lock, which the kernel takes back however the process ends. What is in a row without an
+// owner counts until somebody needs it, or asks.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/lock.h"
+#include "support/shared_memory.h"
+
+namespace aclsim {
+
+// Guarded by the engine's lock.
+class SharedCard {
+  public:
+    enum Resource : std::size_t { kStreams, kBytes, kResources };
+
+    // Cards of different products, and of different numbers, have nothing in common. The table is opened at the first
+    // use, which fails with ACL_ERROR_RT_RESOURCE_ALLOC_FAIL if the host cannot share it.
+    SharedCard(const std::string &product, std::uint32_t number);
+    // false: all processes together would hold more than the capacity.
+    bool take(Resource resource, std::uint64_t amount, std::uint64_t capacity) REQUIRES(engine_lock);
+    // What a process has in any case, whatever is left.
+    void count(Resource resource, std::uint64_t amount) REQUIRES(engine_lock);
+    void give_back(Resource resource, std::uint64_t amount) REQUIRES(engine_lock);
+    std::uint64_t held_by_others(Resource resource) REQUIRES(engine_lock);
+    std::uint64_t left(Resource resource, std::uint64_t capacity) REQUIRES(engine_lock);
+
+  private:
+    using Amount = std::atomic<std::uint64_t>;
+    static_assert(Amount::is_always_lock_free, "processes share it");
+    static constexpr std::size_t kLine = 64;  // rows do not share a cache line
+    static constexpr std::size_t kRows = 1024;
+    struct alignas(kLine) Row {
+        Amount held[kResources];
+    };
+    struct Table {
+        alignas(kLine) std::atomic<std::size_t> used_rows;  // none behind them was ever used
+        Row rows[kRows];
+    };
+    class TableLock;
+
+    Amount &own(Resource resource) REQUIRES(engine_lock);  // opens the table
+    std::uint64_t total(Resource resource) const REQUIRES(engine_lock);
+    bool try_to_take(Resource resource, std::uint64_t amount, std::uint64_t capacity) REQUIRES(engine_lock);
+    void open() REQUIRES(engine_lock);
+    void clear_rows_without_owner(const TableLock &) REQUIRES(engine_lock);
+
+    const std::string key_;
+    std::shared_ptr<SharedMemory> memory_ GUARDED_BY(engine_lock);
+    Table *table_ GUARDED_BY(engine_lock) = nullptr;
+    Row *own_row_ GUARDED_BY(engine_lock) = nullptr;
+};
+
+// What the failure of a request says of the other processes; nothing if they hold nothing, or nullptr is passed.
+std::string mention_others(SharedCard *card, SharedCard::Resource resource) REQUIRES(engine_lock);
+
+}  // namespace aclsim
