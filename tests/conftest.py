@@ -33,6 +33,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # In the environment too: programs that tests start have the same library under test.
     os.environ["ASCEND_RT_BACKEND"] = config.getoption("--backend")
+    # Tests that run at the same time count streams and free memory.
+    os.environ.setdefault("ASCEND_RT_SIM_CARDS", "separate")
     # Nor does numpy start threads for linear algebra in each of them: half of what its import costs.
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     config.addinivalue_line("markers", "simulator(reason): skip the test if the library under test is the vendor's")
@@ -203,8 +205,9 @@ for line in sys.stdin:
 class Process:
     """The second process."""
 
-    def __init__(self) -> None:
-        self.child = subprocess.Popen([sys.executable, "-c", OTHER], stdin=-1, stdout=-1, text=True, cwd=HERE)
+    def __init__(self, environment: dict[str, str]) -> None:
+        env = {**os.environ, **environment}
+        self.child = subprocess.Popen([sys.executable, "-c", OTHER], stdin=-1, stdout=-1, text=True, cwd=HERE, env=env)
         started.add(self.child.pid)
 
     def __call__(self, expression: str) -> str:
@@ -227,12 +230,12 @@ class Process:
 
 
 @pytest.fixture
-def new_process() -> Iterator[Callable[[], Process]]:
-    """Return a function that starts another process, which sets device 0."""
+def new_process() -> Iterator[Callable[..., Process]]:
+    """Return a function that starts another process, with more environment variables, which sets device 0."""
     processes: list[Process] = []
 
-    def start() -> Process:
-        processes.append(Process())
+    def start(**environment: str) -> Process:
+        processes.append(Process(environment))
         return processes[-1]
 
     yield start
@@ -241,7 +244,7 @@ def new_process() -> Iterator[Callable[[], Process]]:
 
 
 @pytest.fixture
-def process(new_process: Callable[[], Process]) -> Process:
+def process(new_process: Callable[..., Process]) -> Process:
     """Return a second process that has set device 0."""
     return new_process()
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plug-in for pytest: ``@pytest.mark.no_leaks`` for a test, ``--no-leaks`` for all."""
+"""The plug-in for pytest: ``@pytest.mark.no_leaks`` for a test, ``--no-leaks`` for all; separate simulated cards."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option."""
     group = parser.getgroup("ascend_rt")
     group.addoption("--no-leaks", action="store_true", help="fail tests that leave objects of ascend_rt open")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests() -> None:
+    """Give each process simulated cards of its own, unless the environment decides.
+
+    Tests count streams and free memory, and several processes run tests at the same time. A ``conftest.py`` may use the
+    simulator, which reads the environment at its first call.
+    """
+    os.environ.setdefault("ASCEND_RT_SIM_CARDS", "separate")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -108,7 +108,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     """Return an environment in which nothing leads to an installation of CANN."""
     home = tmp_path / "home"
     home.mkdir()
-    names = ("PATH", "LANG", "VIRTUAL_ENV", "OPENBLAS_NUM_THREADS")
+    names = ("PATH", "LANG", "VIRTUAL_ENV", "OPENBLAS_NUM_THREADS", "ASCEND_RT_SIM_CARDS")
     kept = {name: os.environ[name] for name in names if name in os.environ}
     return kept | {"HOME": str(home)}
 

@@ -130,7 +130,8 @@ void SharedCard::clear_rows_without_owner(const TableLock &) {
 
 std::string mention_others(SharedCard *card, SharedCard::Resource resource) {
     const std::uint64_t held = card == nullptr ? 0 : card->held_by_others(resource);
-    return held == 0 ? "" : "; other processes hold " + std::to_string(held);
+    const char *unit = resource == SharedCard::kStreams ? " streams" : " bytes";
+    return held == 0 ? "" : "; other processes hold " + std::to_string(held) + unit;
 }
 
 }  // namespace aclsim

@@ -37,15 +37,18 @@ Files &files() {
     return *instance;
 }
 
-// A forked child would keep the locks of its parent, and is no user itself: every call of it fails.
-[[maybe_unused]] const int g_registered = pthread_atfork([] { files().mutex.lock(); }, [] { files().mutex.unlock(); },
-                                                         [] {
-                                                             for (const auto &[file, name] : files().names) {
-                                                                 close(file);
-                                                             }
-                                                             files().names.clear();
-                                                             files().mutex.unlock();
-                                                         });
+// A forked child is no user, because every call of it fails, but would keep the locks of its parent: they last as long
+// as any process has the file open, or mapped (map() sees to that).
+void close_in_child() {
+    for (const auto &[file, name] : files().names) {
+        close(file);
+    }
+    files().names.clear();
+    files().mutex.unlock();
+}
+
+[[maybe_unused]] const int g_registered =
+    pthread_atfork([] { files().mutex.lock(); }, [] { files().mutex.unlock(); }, close_in_child);
 
 // Another process that removes what nobody uses may find a new file before its creator has locked it.
 constexpr int kAttempts = 10;
@@ -94,6 +97,22 @@ void end_all_use() {
         end_use(file, name);
     }
     files().names.clear();
+}
+
+bool set_size(int file, std::size_t size) { return ftruncate(file, static_cast<off_t>(size)) == 0; }
+
+// With its pages: a process that looks at one which the host does not have is killed. Nothing happens if they are
+// there.
+bool reserve(int file, std::size_t size) {
+#ifdef __linux__
+    int code = 0;
+    do {
+        code = posix_fallocate(file, 0, static_cast<off_t>(size));
+    } while (code == EINTR);
+    return code == 0;
+#else
+    return set_size(file, size);
+#endif
 }
 
 #ifdef __linux__
@@ -167,12 +186,16 @@ std::shared_ptr<SharedMemory> SharedMemory::map(const std::string &name, int fil
     if (address == MAP_FAILED) {
         return nullptr;
     }
+#ifdef MADV_DONTFORK
+    madvise(address, size, MADV_DONTFORK);
+#endif
     files().names.emplace(file, name);
     return std::shared_ptr<SharedMemory>(new SharedMemory(name, file, address, size));
 }
 
-template <class Name>
-std::shared_ptr<SharedMemory> SharedMemory::make(Name name_of_attempt, int more_flags, std::size_t size) {
+template <class Name, class Prepare>
+std::shared_ptr<SharedMemory> SharedMemory::make(Name name_of_attempt, int more_flags, Prepare prepare,
+                                                 std::size_t size) {
     const std::lock_guard<std::mutex> guard(files().mutex);
     std::shared_ptr<SharedMemory> piece;
     for (int attempt = 0; attempt < kAttempts && piece == nullptr; ++attempt) {
@@ -181,7 +204,7 @@ std::shared_ptr<SharedMemory> SharedMemory::make(Name name_of_attempt, int more_
         if (file < 0) {
             break;
         }
-        if (lock_shared(file) && ftruncate(file, static_cast<off_t>(size)) == 0) {
+        if (lock_shared(file) && prepare(file, size)) {
             piece = map(name, file, size);
         }
         if (piece == nullptr) {
@@ -193,7 +216,7 @@ std::shared_ptr<SharedMemory> SharedMemory::make(Name name_of_attempt, int more_
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
-    auto piece = make([] { return name_of(new_number()); }, O_EXCL, size);
+    auto piece = make([] { return name_of(new_number()); }, O_EXCL, set_size, size);
     if (piece == nullptr) {
         fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host gives no shared memory for an IPC object");
     }
@@ -201,7 +224,7 @@ std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::open_or_create(const std::string &key, std::size_t size) {
-    return make([&] { return std::string(kPrefix) + key; }, 0, size);
+    return make([&] { return std::string(kPrefix) + key; }, 0, reserve, size);
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::open(const std::string &name, std::size_t size) {

@@ -68,8 +68,8 @@ class SharedMemory {
     static std::shared_ptr<SharedMemory> create(std::size_t size);
     static std::shared_ptr<SharedMemory> open(const std::string &name, std::size_t size);
     static std::shared_ptr<SharedMemory> open_or_create(const std::string &key, std::size_t size);
-    template <class Name>
-    static std::shared_ptr<SharedMemory> make(Name name_of_attempt, int more_flags, std::size_t size);
+    template <class Name, class Prepare>
+    static std::shared_ptr<SharedMemory> make(Name name_of_attempt, int more_flags, Prepare prepare, std::size_t size);
     static std::shared_ptr<SharedMemory> map(const std::string &name, int file, std::size_t size);
 
     const std::string name_;

@@ -1,0 +1,171 @@
+// A card that processes share. Each SharedCard has a row and locks of its own, also in one process, so threads with one
+// each do here what processes do; one that is destroyed with what it holds is a process that was killed.
+#include "machine/shared_card.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+#include "latch.h"
+
+using aclsim::SharedCard;
+
+namespace {
+
+constexpr std::uint64_t kCapacity = 1000;
+
+std::unique_ptr<SharedCard> new_card(std::uint32_t number = 0) {
+    return std::make_unique<SharedCard>("test" + std::to_string(getppid()) + "." + std::to_string(getpid()), number);
+}
+
+void what_one_holds_is_missing_in_the_other() {
+    const auto first = new_card();
+    const auto second = new_card();
+    CHECK(first->take(SharedCard::kBytes, 600, kCapacity));
+    CHECK(!second->take(SharedCard::kBytes, 401, kCapacity));
+    CHECK(second->held_by_others(SharedCard::kBytes) == 600);
+    CHECK(second->left(SharedCard::kBytes, kCapacity) == 400);
+    CHECK(second->take(SharedCard::kBytes, 400, kCapacity));
+    CHECK(first->left(SharedCard::kBytes, kCapacity) == 0);
+    CHECK(first->left(SharedCard::kStreams, kCapacity) == kCapacity);
+    first->give_back(SharedCard::kBytes, 600);
+    CHECK(second->held_by_others(SharedCard::kBytes) == 0);
+    CHECK(second->left(SharedCard::kBytes, kCapacity) == 600);
+}
+
+void what_is_counted_in_any_case_may_exceed_the_capacity() {
+    const auto first = new_card();
+    const auto second = new_card();
+    CHECK(first->take(SharedCard::kStreams, kCapacity, kCapacity));
+    second->count(SharedCard::kStreams, 2);
+    CHECK(second->left(SharedCard::kStreams, kCapacity) == 0);
+    first->give_back(SharedCard::kStreams, 1);
+    CHECK(!first->take(SharedCard::kStreams, 1, kCapacity));
+    second->give_back(SharedCard::kStreams, 2);
+    CHECK(first->take(SharedCard::kStreams, 1, kCapacity));
+}
+
+void cards_with_other_numbers_are_others() {
+    const auto first = new_card(0);
+    const auto second = new_card(1);
+    CHECK(first->take(SharedCard::kBytes, kCapacity, kCapacity));
+    CHECK(second->take(SharedCard::kBytes, kCapacity, kCapacity));
+}
+
+// Its row is used again: what was in it must not count for the new owner.
+void what_a_dead_one_held_is_free_for_its_successor_too() {
+    const auto other = new_card();
+    other->count(SharedCard::kBytes, 1);
+    auto dead = new_card();
+    CHECK(dead->take(SharedCard::kBytes, 999, kCapacity));
+    dead.reset();
+    const auto successor = new_card();
+    CHECK(successor->take(SharedCard::kBytes, 999, kCapacity));
+    CHECK(other->held_by_others(SharedCard::kBytes) == 999);
+}
+
+// The child has the descriptors of its parent, and with them its locks, until it closes them.
+void a_forked_child_keeps_nothing() {
+    const auto other = new_card();
+    other->count(SharedCard::kBytes, 1);
+    auto parent = new_card();
+    CHECK(parent->take(SharedCard::kBytes, 999, kCapacity));
+    int to_child[2] = {};
+    int to_parent[2] = {};
+    CHECK(pipe(to_child) == 0 && pipe(to_parent) == 0);
+    char byte = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        close(to_child[1]);
+        const bool is_told = write(to_parent[1], &byte, 1) == 1;
+        _exit(is_told && read(to_child[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    CHECK(read(to_parent[0], &byte, 1) == 1);  // before that the child may still be about to close them
+    parent.reset();                            // in this process alone
+    CHECK(other->held_by_others(SharedCard::kBytes) == 0);
+    for (const int end : {to_child[0], to_child[1], to_parent[0], to_parent[1]}) {
+        close(end);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
+// Takes, gives back and dies at random. What is known to be held is never more than what is.
+void live_and_die(std::uint64_t seed, std::atomic<std::uint64_t> &known) {
+    std::mt19937_64 random(seed);
+    for (int life = 0; life < 20; ++life) {
+        auto card = new_card();
+        std::vector<std::uint64_t> held;
+        for (std::uint64_t step = random() % 500; step > 0; --step) {
+            const std::uint64_t amount = 1 + random() % 300;
+            if (random() % 2 == 0 && card->take(SharedCard::kBytes, amount, kCapacity)) {
+                held.push_back(amount);
+                CHECK((known += amount) <= kCapacity);
+            } else if (!held.empty()) {
+                known -= held.back();
+                card->give_back(SharedCard::kBytes, held.back());
+                held.pop_back();
+            }
+        }
+        for (const std::uint64_t amount : held) {
+            known -= amount;
+        }
+    }
+}
+
+void many_at_once_never_hold_too_much() {
+    const auto observer = new_card();
+    std::atomic<std::uint64_t> known{0};
+    std::vector<std::thread> threads;
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+        threads.emplace_back(live_and_die, seed, std::ref(known));
+    }
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+    CHECK(observer->left(SharedCard::kBytes, kCapacity) == kCapacity);
+}
+
+// Of requests for one unit each, exactly as many succeed as there are.
+void the_last_unit_is_given_out() {
+    std::atomic<std::uint64_t> taken{0};
+    std::vector<std::unique_ptr<SharedCard>> cards;
+    for (int i = 0; i < 8; ++i) {
+        cards.push_back(new_card());
+    }
+    std::vector<std::thread> threads;
+    for (const auto &card : cards) {
+        threads.emplace_back([&] {
+            while (card->take(SharedCard::kBytes, 1, kCapacity)) {
+                ++taken;
+            }
+        });
+    }
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+    CHECK(taken == kCapacity);
+}
+
+}  // namespace
+
+int main() {
+    if (!aclsim::SharedMemory::kHasLocks) {
+        return 77;  // skipped
+    }
+    const Watchdog watchdog("shared_card_test", std::chrono::seconds(120));
+    what_one_holds_is_missing_in_the_other();
+    what_is_counted_in_any_case_may_exceed_the_capacity();
+    cards_with_other_numbers_are_others();
+    what_a_dead_one_held_is_free_for_its_successor_too();
+    a_forked_child_keeps_nothing();
+    many_at_once_never_hold_too_much();
+    the_last_unit_is_given_out();
+}
