@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plug-in for pytest: simulated cards of each process's own. ``test_leaks.py`` has the rest of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+CONFTEST = """\
+import os
+cards = os.environ.get("ASCEND_RT_SIM_CARDS")  # what the simulator would see if it were used here
+"""
+
+
+@pytest.mark.parametrize(("before", "seen"), [({}, "separate"), ({"ASCEND_RT_SIM_CARDS": "shared"}, "shared")])
+def test_cards_are_separate_unless_the_environment_decides(
+    run, environment: dict[str, str], tmp_path: Path, before: dict[str, str], seen: str
+) -> None:
+    environment.pop("ASCEND_RT_SIM_CARDS", None)
+    (tmp_path / "conftest.py").write_text(CONFTEST, encoding="utf-8")
+    (tmp_path / "test_it.py").write_text(f"import conftest\ndef test_it(): assert conftest.cards == {seen!r}\n")
+    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", **before)
+    assert done.returncode == 0, done.stdout
