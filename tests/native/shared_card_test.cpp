@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <random>
 #include <thread>
@@ -23,6 +22,25 @@ constexpr std::uint64_t kCapacity = 1000;
 
 std::unique_ptr<SharedCard> new_card(std::uint32_t number = 0) {
     return std::make_unique<SharedCard>("test" + std::to_string(getppid()) + "." + std::to_string(getpid()), number);
+}
+
+// Runs work(number) in so many threads, which begin together.
+template <class Work>
+void in_threads(int count, Work work) {
+    std::atomic<int> ready{0};
+    std::vector<std::thread> threads;
+    for (int number = 0; number < count; ++number) {
+        threads.emplace_back([&, number] {
+            ++ready;
+            while (ready < count) {
+                std::this_thread::yield();
+            }
+            work(number);
+        });
+    }
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
 }
 
 void what_one_holds_is_missing_in_the_other() {
@@ -57,6 +75,15 @@ void cards_with_other_numbers_are_others() {
     const auto second = new_card(1);
     CHECK(first->take(SharedCard::kBytes, kCapacity, kCapacity));
     CHECK(second->take(SharedCard::kBytes, kCapacity, kCapacity));
+}
+
+void what_a_dead_one_held_can_be_taken() {
+    const auto other = new_card();
+    CHECK(other->left(SharedCard::kBytes, kCapacity) == kCapacity);
+    auto dead = new_card();
+    CHECK(dead->take(SharedCard::kBytes, 1, kCapacity));
+    dead.reset();
+    CHECK(other->take(SharedCard::kBytes, kCapacity, kCapacity));
 }
 
 // Its row is used again: what was in it must not count for the new owner.
@@ -100,10 +127,10 @@ void a_forked_child_keeps_nothing() {
 // Takes, gives back and dies at random. What is known to be held is never more than what is.
 void live_and_die(std::uint64_t seed, std::atomic<std::uint64_t> &known) {
     std::mt19937_64 random(seed);
-    for (int life = 0; life < 20; ++life) {
+    for (int life = 0; life < 200; ++life) {
         auto card = new_card();
         std::vector<std::uint64_t> held;
-        for (std::uint64_t step = random() % 500; step > 0; --step) {
+        for (std::uint64_t step = random() % 50; step > 0; --step) {
             const std::uint64_t amount = 1 + random() % 300;
             if (random() % 2 == 0 && card->take(SharedCard::kBytes, amount, kCapacity)) {
                 held.push_back(amount);
@@ -122,15 +149,27 @@ void live_and_die(std::uint64_t seed, std::atomic<std::uint64_t> &known) {
 
 void many_at_once_never_hold_too_much() {
     const auto observer = new_card();
-    std::atomic<std::uint64_t> known{0};
-    std::vector<std::thread> threads;
-    for (std::uint64_t seed = 0; seed < 8; ++seed) {
-        threads.emplace_back(live_and_die, seed, std::ref(known));
-    }
-    for (std::thread &thread : threads) {
-        thread.join();
-    }
     CHECK(observer->left(SharedCard::kBytes, kCapacity) == kCapacity);
+    std::atomic<std::uint64_t> known{0};
+    in_threads(8, [&](int seed) { live_and_die(static_cast<std::uint64_t>(seed), known); });
+    CHECK(observer->left(SharedCard::kBytes, kCapacity) == kCapacity);
+}
+
+void the_whole_is_held_by_one_at_a_time() {
+    std::atomic<int> owners{0};
+    std::atomic<int> times{0};
+    in_threads(4, [&](int) {
+        const auto card = new_card();
+        for (int attempt = 0; attempt < 1'000'000; ++attempt) {
+            if (card->take(SharedCard::kBytes, kCapacity, kCapacity)) {
+                CHECK(++owners == 1);
+                ++times;
+                --owners;
+                card->give_back(SharedCard::kBytes, kCapacity);
+            }
+        }
+    });
+    CHECK(times > 0);
 }
 
 // Of requests for one unit each, exactly as many succeed as there are.
@@ -140,17 +179,11 @@ void the_last_unit_is_given_out() {
     for (int i = 0; i < 8; ++i) {
         cards.push_back(new_card());
     }
-    std::vector<std::thread> threads;
-    for (const auto &card : cards) {
-        threads.emplace_back([&] {
-            while (card->take(SharedCard::kBytes, 1, kCapacity)) {
-                ++taken;
-            }
-        });
-    }
-    for (std::thread &thread : threads) {
-        thread.join();
-    }
+    in_threads(8, [&](int number) {
+        while (cards[static_cast<std::size_t>(number)]->take(SharedCard::kBytes, 1, kCapacity)) {
+            ++taken;
+        }
+    });
     CHECK(taken == kCapacity);
 }
 
@@ -164,8 +197,10 @@ int main() {
     what_one_holds_is_missing_in_the_other();
     what_is_counted_in_any_case_may_exceed_the_capacity();
     cards_with_other_numbers_are_others();
+    what_a_dead_one_held_can_be_taken();
     what_a_dead_one_held_is_free_for_its_successor_too();
     a_forked_child_keeps_nothing();
     many_at_once_never_hold_too_much();
+    the_whole_is_held_by_one_at_a_time();
     the_last_unit_is_given_out();
 }
