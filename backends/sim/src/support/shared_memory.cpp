@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "support/error.h"
+#include "support/thread_annotations.h"
 
 namespace aclsim {
 namespace {
@@ -37,6 +38,11 @@ Files &files() {
     return *instance;
 }
 
+// No other thread has the mutex at a fork: the child's copy of it is free, and the list complete.
+void before_fork() NO_THREAD_SAFETY_ANALYSIS { files().mutex.lock(); }
+
+void after_fork() NO_THREAD_SAFETY_ANALYSIS { files().mutex.unlock(); }
+
 // A forked child is no user, because every call of it fails, but would keep the locks of its parent: they last as long
 // as any process has the file open, or mapped (map() sees to that).
 void close_in_child() {
@@ -44,11 +50,10 @@ void close_in_child() {
         close(file);
     }
     files().names.clear();
-    files().mutex.unlock();
+    after_fork();
 }
 
-[[maybe_unused]] const int g_registered =
-    pthread_atfork([] { files().mutex.lock(); }, [] { files().mutex.unlock(); }, close_in_child);
+[[maybe_unused]] const int g_registered = pthread_atfork(before_fork, after_fork, close_in_child);
 
 // Another process that removes what nobody uses may find a new file before its creator has locked it.
 constexpr int kAttempts = 10;
