@@ -51,8 +51,11 @@ def on_card(cards: Callable[[], int]) -> dict[str, str]:
 
 
 @pytest.fixture
-def start(new_process: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that starts a process, with more environment variables; it has device 0 when that returns."""
+def start(cards: object, new_process: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that starts a process, with more environment variables; it has device 0 when that returns.
+
+    The processes end before their cards are free for other tests.
+    """
 
     def start_on_device(**environment: str) -> Any:
         process = new_process(**environment)
@@ -225,8 +228,8 @@ def test_the_last_process_removes_the_file(start, on_card) -> None:
 
 def test_the_file_of_killed_processes_is_removed_by_the_next_one(start, on_card) -> None:
     killed = start(**on_card)
-    killed.kill()
     assert len(files_of(on_card)) == 1
+    killed.kill()  # from now on any process that starts removes it
     assert start(ASCEND_RT_SIM_CARDS="separate")("Device(0).id") == "0"
     assert not files_of(on_card)
 
