@@ -57,6 +57,7 @@ def simulate(report: Report, progress: session.Progress) -> Report:
         "ASCEND_RT_BACKEND": "sim",
         "ASCEND_RT_SIM_PRODUCT": report.product,
         "ASCEND_RT_SIM_DEVICES": str(report.devices),
+        "ASCEND_RT_SIM_CARDS": "separate",  # other programs on the simulator are no difference between the two
     }
     if report.library.get("cann"):
         environment["ASCEND_RT_SIM_CANN_VERSION"] = report.library["cann"]
