@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -133,6 +134,14 @@ def test_product_and_release(
     found = child(ASK, **profile(**members), **environment)
     assert found[:3] == wanted[:3]
     assert wanted[3] in (None, found[3])
+
+
+def test_info_shows_the_card_and_where_it_comes_from(answer: Any, profile: Profile) -> None:
+    variables = profile(soc_name="Ascend910B2C", limits={"memory_bytes": 3000 * MiB, "free_memory_bytes": 2000 * MiB})
+    info = answer([sys.executable, "-m", "ascend_rt", "info", "--json"], "", variables)
+    assert info["product"] == "Ascend910B2C"
+    assert [device["memory_total"] for device in info["devices"]] == [3000 * MiB] * 8
+    assert info["environment"]["ASCEND_RT_SIM_PROFILE"] == str(variables["ASCEND_RT_SIM_PROFILE"])
 
 
 # --- codes -----------------------------------------------------------------------------------------------------------
