@@ -334,6 +334,25 @@ def test_nothing_ends_before_it_does_on_the_card(cost: str, work: str, run: Call
     assert again == [OK, OK]
 
 
+@pytest.mark.parametrize("cost", ["record", "copy_device_to_device"])
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "lib.aclrtDestroyStreamForce(first)",
+        "lib.aclrtDeviceTaskAbort(0, 60000)",
+        "lib.aclrtResetDeviceForce(0)",
+        "lib.aclsimLoseDevice(0, 507010) or lib.aclrtResetDeviceForce(0)",
+    ],
+)
+def test_no_ending_waits_for_the_device(cost: str, ending: str, run: Callable[..., Any]) -> None:
+    script = f"""
+        assert lib.aclrtMemcpyAsync(device, size, other, 8, 3, first) == 0
+        assert lib.aclrtRecordEvent(begin, first) == 0
+        told([lib.aclrtSynchronizeStreamWithTimeout(first, 10), {ending}])
+    """
+    assert run(script, **{cost: {"ns": HOURS}}) == [SYNC_TIMEOUT, OK]
+
+
 def test_a_graph_takes_as_long_as_on_the_card(run: Callable[..., Any]) -> None:
     script = """
         fork, join = event(), event()
