@@ -330,3 +330,15 @@ def test_a_wrong_time_is_an_error(run) -> None:
     result = run("-m", "ascend_rt", "demo", ASCEND_RT_BACKEND="sim", ASCEND_RT_SIM_STALL_MS="soon")
     assert result.returncode == 1
     assert "ASCEND_RT_SIM_STALL_MS=soon is not a whole number from 0 to 86400000" in result.stderr + result.stdout
+
+
+def test_the_device_of_a_profile_is_named(run, tmp_path) -> None:
+    profile = tmp_path / "report.json"
+    profile.write_text('{"profile": {"format": 1, "costs": {"record": {"ns": 1e12}}}}', encoding="utf-8")
+    program = """
+a.record()
+report(a.synchronize, lambda: lib.aclrtStreamAbort(raw(a)), b"profile\\n")
+"""
+    variables = {"ASCEND_RT_BACKEND": "sim", "ASCEND_RT_SIM_STALL_MS": "50", "ASCEND_RT_SIM_PROFILE": str(profile)}
+    result = run("-c", BEGINNING + PRELUDE + program, **variables)
+    assert "at task 1 of 1, starts when the device would, by the profile" in result.stdout

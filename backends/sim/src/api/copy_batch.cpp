@@ -157,11 +157,7 @@ aclError copy_batch(Function function, const Batch &batch, std::size_t *failInde
             if (const Context *context = current_context(sim)) {
                 sim.machine.capture_modes.require_permitted(*context, ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT);
             }
-            work_unlocked(sim.memory, lock, [&] {
-                for (const Transfer &item : items) {
-                    item.move();
-                }
-            });
+            copy_now(sim.memory, lock, items.data(), items.size());
         });
 }
 

@@ -25,9 +25,16 @@ void check_faults(Function function) {
     sim.faults.check_call(function);
 }
 
-}  // namespace
+// Functions that the profile's card does not have.
+void check_refusal(Function function) {
+    const CardProfile &profile = *config().profile;
+    const aclError code = profile.answer(function, ACL_SUCCESS);
+    if (code != ACL_SUCCESS) {
+        fail(code, "the card of the profile %s refuses this function", profile.path.c_str());
+    }
+}
 
-void check_environment(Function function) {
+void look_at_environment(Function function) {
     const bool is_forked_child = g_is_forked_child.load(std::memory_order_relaxed);
     if (is_forked_child) {
         fail_unremembered(ACL_ERROR_RT_INTERNAL_ERROR,
@@ -43,8 +50,23 @@ void check_environment(Function function) {
     if (Faults::concerns_calls() || !config().faults.empty()) {
         check_faults(function);
     }
-    if (!is_forked_child && !config().checks_memory && config().faults.empty()) {
+    const bool has_refusals = config().profile != nullptr && config().profile->refuses_functions;
+    if (has_refusals) {
+        check_refusal(function);
+    }
+    if (!is_forked_child && !config().checks_memory && config().faults.empty() && !has_refusals) {
         g_looks_at_environment.store(false, std::memory_order_relaxed);
+    }
+}
+
+}  // namespace
+
+void check_environment(Function function) {
+    try {
+        look_at_environment(function);
+    } catch (Failure failure) {
+        failure.is_final = true;
+        throw failure;
     }
 }
 

@@ -31,10 +31,11 @@ template <class Body>
         body();
         return ACL_SUCCESS;
     } catch (const Failure &failure) {
+        const aclError code = failure.is_final ? failure.code : answer_of(function, failure.code);
         if (failure.remembered) {
-            remember(failure.code);
+            remember(code);
         }
-        return failure.code;
+        return code;
     } catch (const std::bad_alloc &) {
         return out_of_memory();
     } catch (const std::exception &error) {

@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::size_t kWord = sizeof(std::uint32_t);
 
-void fill_now(Simulator &sim, Lock &lock, const Pattern &pattern) REQUIRES(engine_lock) {
+void fill_live(Simulator &sim, Lock &lock, const Pattern &pattern) REQUIRES(engine_lock) {
     require_live(sim.memory, pattern.destination, pattern.unit * pattern.count, AccessMode::Write, "dst");
-    work_unlocked(sim.memory, lock, [&] { pattern.write(); });
+    fill_now(sim.memory, lock, pattern);
 }
 
 // Host memory is filled in the calling thread at once, whatever the stream is doing (aclrtMemsetAsync).
@@ -20,7 +20,7 @@ void fill_in_stream(Simulator &sim, Lock &lock, ContextStream &stream, const Pat
     const Place place = sim.memory.space().locate(pattern.destination).place;
     if (place == Place::Unregistered || place == Place::Pinned) {
         require_healthy(stream.context);
-        fill_now(sim, lock, pattern);
+        fill_live(sim, lock, pattern);
         return;
     }
     const std::size_t size = pattern.unit * pattern.count;
@@ -58,7 +58,7 @@ aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count)
         sim.machine.capture_modes.require_permitted(require_working_context(sim),
                                                     ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT);
         require_fits(count, maxCount);
-        fill_now(sim, lock, {devPtr, static_cast<std::uint32_t>(value), 1, count});
+        fill_live(sim, lock, {devPtr, static_cast<std::uint32_t>(value), 1, count});
     });
 }
 
@@ -81,7 +81,7 @@ aclError aclrtMemsetD32(void *ptr, size_t memSize, uint32_t value, size_t N) {
     return entry(Function::aclrtMemsetD32, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (check_d32(sim, ptr, memSize, N)) {
             require_working_context(sim);
-            fill_now(sim, lock, {ptr, value, kWord, N});
+            fill_live(sim, lock, {ptr, value, kWord, N});
         }
     });
 }

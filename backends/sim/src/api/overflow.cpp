@@ -23,7 +23,7 @@ aclError get_status(Function function, void *output, std::uint64_t size, aclrtSt
         const Transfer transfer = Transfer::plain(output, sim.memory.overflow_status(on.context), size);
         require_ranges(sim.memory, transfer);
         admit_with(sim.memory, lock, on, {{output, size}});
-        sim.core.submit(on, CopyTask(sim.core.workers(), transfer));
+        sim.core.submit(on, CopyTask(sim.core.workers(), transfer, ACL_MEMCPY_DEVICE_TO_DEVICE));
     });
 }
 

@@ -29,6 +29,7 @@ class FaultyTask final : public Task {
         submitter = task_->submitter;
     }
     TaskKind kind() const override { return task_->kind(); }
+    Work work() const override { return task_->work(); }
 
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         if (delay_.count() > 0 && !has_waited_) {

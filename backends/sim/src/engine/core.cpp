@@ -20,6 +20,7 @@ Core::Core(Clock &clock, Scheduler &scheduler)
       scheduler_(scheduler),
       observers_(clock),
       timer_(*this),
+      pace_(clock, config().profile.get()),
       workers_(create_executor(config().workers, /*can_be_helped=*/true)) {}
 
 std::shared_ptr<Executor> Core::create_executor(std::uint32_t threads, bool can_be_helped) {
@@ -33,6 +34,9 @@ std::shared_ptr<Executor> Core::create_executor(std::uint32_t threads, bool can_
 // --- submitting ------------------------------------------------------------------------------------------------------
 
 bool Core::admit_slowly(Lock &lock, Stream &stream) {
+    if (pace_.is_on()) {
+        timer_.start();
+    }
     if (stream.keeper != nullptr) {
         stream.keeper->require_open(stream);
     }
@@ -128,10 +132,53 @@ void Core::note_failure(Stream &stream, Task &task) {
 }
 
 void Core::park(Stream &stream, Start start) {
+    if (pace_.is_on() && start == Start::Run) {
+        pace_.begin(stream, *stream.queue.front());
+    }
+    stream.pace.is_late = false;
     if (start == Start::Blocked) {
         stream.state = Stream::State::Blocked;
     } else {
         stream.queue.front()->executor()->enqueue(stream);
+    }
+}
+
+// A record and a wait end with their start, so they start when they would end on the device.
+bool Core::must_await_start(Stream &stream, const Task &head) {
+    const Cost cost = head.work().cost;
+    if (cost != Cost::Record && cost != Cost::Wait) {
+        return false;
+    }
+    pace_.begin(stream, head);
+    if (await_pace(stream, Stream::State::Held)) {
+        return true;
+    }
+    if (cost == Cost::Record) {
+        pace_.stamp(stream);
+    }
+    return false;
+}
+
+bool Core::await_pace(Stream &stream, Stream::State state) {
+    const bool was_awaited = std::exchange(stream.pace.is_awaited, pace_.is_busy(stream));
+    if (stream.pace.is_awaited) {
+        stream.state = state;
+        stream.pace.known = stream.submitted;
+        timer_.arm(stream, stream.pace.busy_until);
+    } else if (was_awaited) {
+        timer_.disarm(stream);  // the head may set a time limit of its own
+    }
+    return stream.pace.is_awaited;
+}
+
+void Core::end_pace(Stream &stream) {
+    stream.pace.is_awaited = false;
+    stream.pace.is_late = true;
+    if (stream.state == Stream::State::Running) {
+        ended_.push_back(&stream);
+        end_heads();
+    } else {
+        make_runnable(stream);
     }
 }
 
@@ -146,13 +193,19 @@ void Core::advance(Stream &stream) {
             held_.emplace_back(stream);
             return;
         }
+        if (pace_.is_on() && must_await_start(stream, *head)) {
+            return;
+        }
         const Start start = start_task(stream, *head);
         if (start != Start::Done) {
             park(stream, start);
             return;
         }
+        // What a task has waited for may have come after the device was done: only a record keeps the stream late.
+        stream.pace.is_late = stream.pace.is_late && head->work().cost == Cost::Record;
         complete(stream, *stream.queue.pop());
     }
+    stream.pace.is_late = false;
 }
 
 void Core::look_at_runnable() {
@@ -195,6 +248,9 @@ void Core::end_heads() {
 }
 
 void Core::end_head(Stream &stream) {
+    if (pace_.is_on() && await_pace(stream, Stream::State::Running)) {
+        return;
+    }
     stream.queue.front()->finish();
     complete(stream, *stream.queue.pop());
     advance(stream);
@@ -230,7 +286,15 @@ void Core::drop_queue(Stream &stream, aclError reason) {
     std::unique_ptr<Task> running = is_running ? stream.queue.pop() : nullptr;
     stream.aborts += stream.queue.front() != nullptr ? 1 : 0;
     stream.abort_reason = reason;
-    timer_.disarm(stream);
+    if (pace_.is_on()) {
+        pace_.abort(stream);
+    }
+    if (is_running && stream.pace.is_awaited) {
+        timer_.arm(stream, stream.pace.busy_until);  // the head has run, and ends now
+    } else {
+        timer_.disarm(stream);
+        stream.pace.is_awaited = false;
+    }
     ++changes_;
     while (auto task = stream.queue.pop()) {
         task->cancel(stream);

@@ -22,6 +22,7 @@
 #include "engine/host_wait.h"
 #include "engine/lock.h"
 #include "engine/observer.h"
+#include "engine/pace.h"
 #include "engine/registry.h"
 #include "engine/scheduler.h"
 #include "engine/stream.h"
@@ -57,6 +58,8 @@ class Core {
     static Origin present_call() { return {thread_number(), current_function(), /*is_calling=*/true}; }
     // The stream's head is to be looked at again: what it waited for has happened.
     void make_runnable(Stream &stream) REQUIRES(engine_lock) { runnable_.push_back(&stream); }
+    // The device of a profile is done with what the stream has begun.
+    void end_pace(Stream &stream) REQUIRES(engine_lock);
     // Moves all runnable streams forward. The worklist is empty whenever the lock is free.
     void pump() REQUIRES(engine_lock) {
         if (!runnable_.empty()) {
@@ -110,6 +113,7 @@ class Core {
     Observers &observers() { return observers_; }
     StreamOrder &stream_order() { return stream_order_; }
     Timer &timer() { return timer_; }
+    Pace &pace() { return pace_; }
     Executor &workers() { return *workers_; }
     std::shared_ptr<Executor> create_executor(std::uint32_t threads, bool can_be_helped) REQUIRES(engine_lock);
     void set_filter(TaskFilter *filter) REQUIRES(engine_lock) { filter_ = filter; }  // nullptr: none
@@ -146,11 +150,11 @@ class Core {
     bool may_start(Stream &stream) REQUIRES(engine_lock) {
         return !is_held_ && (scheduler_.takes_first() || scheduler_.may_start(stream));
     }
-    static bool must_look_closely(const Stream &stream) REQUIRES(engine_lock) {
-        return stream.keeper != nullptr || stream.queue.size() >= config().product->queue_depth;
+    bool must_look_closely(const Stream &stream) const REQUIRES(engine_lock) {
+        return pace_.is_on() || stream.keeper != nullptr || stream.queue.size() >= config().product->queue_depth;
     }
     bool admit_slowly(Lock &lock, Stream &stream) REQUIRES(engine_lock);
-    bool is_watched() const REQUIRES(engine_lock) { return observers_.any() || filter_ != nullptr; }
+    bool is_watched() const REQUIRES(engine_lock) { return observers_.any() || filter_ != nullptr || pace_.is_on(); }
     void enqueue(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);
     void submit_slowly(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);
     void tell_submitted(const Stream &stream, const Task &task, const Origin &origin) REQUIRES(engine_lock);
@@ -173,6 +177,8 @@ class Core {
     }
     void note_failure(Stream &stream, Task &task) REQUIRES(engine_lock);
     void park(Stream &stream, Start start) REQUIRES(engine_lock);
+    bool must_await_start(Stream &stream, const Task &head) REQUIRES(engine_lock);
+    bool await_pace(Stream &stream, Stream::State state) REQUIRES(engine_lock);
     void advance(Stream &stream) REQUIRES(engine_lock);
     void look_at_runnable() REQUIRES(engine_lock);
     void end_heads() REQUIRES(engine_lock);
@@ -189,6 +195,7 @@ class Core {
     Observers observers_;
     StreamOrder stream_order_;
     Timer timer_;
+    Pace pace_;
     std::vector<std::weak_ptr<Executor>> executors_ GUARDED_BY(engine_lock);
     std::shared_ptr<Executor> workers_;
     TaskFilter *filter_ GUARDED_BY(engine_lock) = nullptr;

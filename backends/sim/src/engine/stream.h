@@ -38,16 +38,25 @@ class TaskKeeper {
     virtual void require_open(const Stream &stream) const REQUIRES(engine_lock) = 0;
 };
 
+// The stream's work on the device that a profile describes; see Pace.
+struct StreamPace {
+    Time busy_until{};        // of what the stream has begun
+    std::uint64_t begun = 0;  // sequence number of the newest task in that
+    bool is_awaited = false;  // the timer will tell when the device is done, so that the head starts, or ends
+    std::uint64_t known = 0;  // sequence number of the newest task when the timer was set
+    bool is_late = false;     // the stream goes on later than the device, but only because the timer was late
+};
+
 class Stream : public Object {
   public:
     static constexpr Kind kKind = Kind::Stream;
 
     enum class State : std::uint8_t {
         Idle,     // nothing queued
-        Held,     // the scheduler does not let the head start
+        Held,     // the scheduler, or the pace of the device, does not let the head start
         Blocked,  // the head waits for another stream or for the user
         Ready,    // the head waits for a thread
-        Running,  // a thread runs the head
+        Running,  // a thread runs the head, or has run it and the device would still do so
     };
 
     // One that does not execute its tasks keeps them for a model.
@@ -87,6 +96,7 @@ class Stream : public Object {
     std::uint64_t wake_at GUARDED_BY(engine_lock) = UINT64_MAX;
     TaskKeeper *keeper GUARDED_BY(engine_lock) = nullptr;  // the model that it is bound to
     bool is_replaying GUARDED_BY(engine_lock) = false;     // its queue holds an execution of the model
+    StreamPace pace GUARDED_BY(engine_lock);
 
   private:
     friend class ReadyQueue;

@@ -10,6 +10,7 @@
 #include "abi/acl.h"
 #include "engine/facts.h"
 #include "engine/lock.h"
+#include "support/profile.h"
 #include "support/ref.h"
 
 namespace aclsim {
@@ -81,6 +82,8 @@ class Task {
     static void operator delete(void *block, std::size_t size) REQUIRES(engine_lock);
 
     virtual TaskKind kind() const = 0;
+    // What a profile has a cost for. That of a record or a wait is known before start(), of others afterwards.
+    virtual Work work() const { return {}; }
 
     // Engine lock held. Called again each time the stream is woken, until it does not answer Blocked.
     virtual Start start(Stream &stream) REQUIRES(engine_lock) = 0;

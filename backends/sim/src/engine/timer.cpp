@@ -109,7 +109,9 @@ Stream &Timer::next_expired(Time now) const {
 
 void Timer::expire(Stream &stream) {
     limits_.erase({std::exchange(stream.expires_at_, kNever), &stream});
-    if (stream.state == Stream::State::Blocked && stream.queue.front()->expire()) {
+    if (stream.pace.is_awaited) {
+        core_.end_pace(stream);
+    } else if (stream.state == Stream::State::Blocked && stream.queue.front()->expire()) {
         core_.make_runnable(stream);
     }
 }

@@ -17,6 +17,7 @@ class HostFunctionTask final : public Task {
     HostFunctionTask(Executor &thread, aclrtHostFunc function, void *argument)
         : thread_(&thread), function_(function), argument_(argument) {}
     TaskKind kind() const override { return TaskKind::HostFunction; }
+    Work work() const override { return {Cost::HostFunction}; }
     Start start(Stream &) override { return Start::Run; }
     void run() override { function_(argument_); }
     Executor *executor() override { return thread_; }

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "support/shared_memory.h"
 
@@ -102,6 +103,49 @@ void read_cards(Config &config) {
     config.shares_cards = SharedMemory::kHasLocks && cards != "separate";
 }
 
+// The product that the environment and the profile name.
+void choose_product(Config &config) {
+    const std::string name = environment("ASCEND_RT_SIM_PRODUCT");
+    const Product *const chosen = find_product(name);
+    config.product = chosen != nullptr ? chosen : find_product("910B");
+    if (chosen == nullptr && !name.empty()) {
+        config.error = "ASCEND_RT_SIM_PRODUCT=" + name + " is not one of " + product_names();
+        return;
+    }
+    const std::string path = environment("ASCEND_RT_SIM_PROFILE");
+    if (path.empty()) {
+        return;
+    }
+    try {
+        auto profile = std::make_shared<CardProfile>();
+        read_profile(path, chosen, *profile);
+        config.product = &profile->product;
+        config.profile = std::move(profile);
+    } catch (const ProfileError &error) {
+        config.error = error.text;
+    }
+}
+
+// The release that the environment names, or else the profile.
+void choose_release(Config &config) {
+    const std::string named = environment("ASCEND_RT_SIM_CANN_VERSION");
+    const bool is_from_profile = named.empty() && config.profile != nullptr;
+    const std::string release = is_from_profile ? config.profile->cann_version : named;
+    if (release.empty()) {
+        return;
+    }
+    config.cann_release = release;
+    ReleaseReader reader(release);
+    if (reader.read()) {
+        config.release = reader.number();
+        return;
+    }
+    const std::string where = is_from_profile
+                                  ? "ASCEND_RT_SIM_PROFILE=" + config.profile->path + ": profile.cann_version "
+                                  : "ASCEND_RT_SIM_CANN_VERSION=";
+    config.error = where + release + " is not a release like 8.1.RC1, 8.5.0 or 9.1.0-beta.1";
+}
+
 Config config_of_environment() {
     Config config;
     const std::uint32_t processors = std::max(1U, std::thread::hardware_concurrency());
@@ -109,12 +153,7 @@ Config config_of_environment() {
     if (processors == 1) {
         config.spin = std::chrono::nanoseconds(0);  // spinning would only keep the other thread from running
     }
-    std::string product = environment("ASCEND_RT_SIM_PRODUCT");
-    product = product.empty() ? "910B" : product;
-    config.product = find_product(product);
-    if (config.product == nullptr) {
-        config.error = "ASCEND_RT_SIM_PRODUCT=" + product + " is not one of " + product_names();
-    }
+    choose_product(config);
     read_number(config, "ASCEND_RT_SIM_DEVICES", 1, 64, config.devices);
     read_number(config, "ASCEND_RT_SIM_WORKERS", 1, 256, config.workers);
     config.faults = environment("ASCEND_RT_SIM_FAULTS");
@@ -128,17 +167,7 @@ Config config_of_environment() {
     std::uint32_t software_queues = 0;
     read_number(config, "ASCEND_RT_SIM_SOFTWARE_QUEUES", 0, 1, software_queues);
     config.has_software_queues = software_queues == 1;
-    const std::string release = environment("ASCEND_RT_SIM_CANN_VERSION");
-    if (!release.empty()) {
-        config.cann_release = release;
-        ReleaseReader reader(release);
-        if (reader.read()) {
-            config.release = reader.number();
-        } else {
-            config.error =
-                "ASCEND_RT_SIM_CANN_VERSION=" + release + " is not a release like 8.1.RC1, 8.5.0 or 9.1.0-beta.1";
-        }
-    }
+    choose_release(config);
     auto stall_ms = static_cast<std::uint32_t>(config.stall.count());
     read_number(config, "ASCEND_RT_SIM_STALL_MS", 0, kDay_ms, stall_ms);
     config.stall = std::chrono::milliseconds(stall_ms);

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "support/config.h"
+
 namespace aclsim {
 namespace {
 
@@ -78,9 +80,19 @@ void fail_unremembered(aclError code, const char *format, ...) {
     raise({code, false}, format, arguments);
 }
 
+aclError answer_of(Function function, aclError code) {
+    const CardProfile *const profile = config().profile.get();
+    const aclError answer = profile == nullptr ? code : profile->answer(function, code);
+    if (answer != code) {
+        set_recent_text(exchange_recent_text() + "; the profile " + profile->path + " has " + std::to_string(answer) +
+                        " in place of " + std::to_string(code));
+    }
+    return answer;
+}
+
 aclError unsupported(Function function) {
     set_recent_text(std::string(info_of(function).name) + ": the simulator does not simulate this function");
-    return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
+    return answer_of(function, ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
 }
 
 // Without allocating: the short text fits into any string, and an older one must not be taken for this failure's.

@@ -14,7 +14,8 @@ namespace aclsim {
 
 struct Failure {
     aclError code;
-    bool remembered;  // aclrtGetLastError reports it (device_context_init_errors.md section 2.4)
+    bool remembered;        // aclrtGetLastError reports it (device_context_init_errors.md section 2.4)
+    bool is_final = false;  // a profile does not replace the code
 };
 
 #define ACLSIM_PRINTF(format_index, first) __attribute__((format(printf, format_index, first)))
@@ -32,6 +33,8 @@ inline void require(const void *argument, const char *name) {
     }
 }
 
+// What the function answers by the profile, in place of the code; if that differs, the failure's text says so.
+aclError answer_of(Function function, aclError code);
 // The answer of every declared function that is not simulated.
 aclError unsupported(Function function);
 // The answer when the host has no memory for the simulator itself.

@@ -26,6 +26,7 @@ class EdgeBeginTask final : public Task {
     EdgeBeginTask(Core &core, Ref<Signal> signal, const EventName &event)
         : core_(core), signal_(std::move(signal)), event_(event) {}
     TaskKind kind() const override { return TaskKind::Record; }
+    Work work() const override { return {Cost::Record}; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         signal_->records.remove(stream, *this);
         signal_->set(core_, stream.point(*this));
@@ -53,6 +54,7 @@ class EdgeEndTask final : public ConditionTask {
     EdgeEndTask(Core &core, Ref<Signal> signal, const EventName &event, std::uint32_t timeout_s)
         : ConditionTask(core, timeout_s, /*polls=*/false), signal_(std::move(signal)), event_(event) {}
     TaskKind kind() const override { return TaskKind::Wait; }
+    Work work() const override { return {Cost::Wait}; }
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) { signal_->records.add_causes(causes); }
     std::string awaited() const override {
         return event_.handle == nullptr ? "the stream before it" : "captured event " + text_of(event_.handle);

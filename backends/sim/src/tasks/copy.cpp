@@ -1,6 +1,7 @@
 #include "tasks/copy.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "machine/context.h"
@@ -56,6 +57,29 @@ const char *name_of(Place place) {
 
 bool is_pageable(Memory &memory, const void *address) REQUIRES(engine_lock) {
     return memory.space().locate(address).place == Place::Unregistered;
+}
+
+bool is_on_device(Memory &memory, const void *address) REQUIRES(engine_lock) {
+    const Place place = memory.space().locate(address).place;
+    return place == Place::Device || place == Place::Managed;
+}
+
+aclrtMemcpyKind direction_of(Memory &memory, const Transfer &transfer) REQUIRES(engine_lock) {
+    const bool is_to_device = is_on_device(memory, transfer.destination);
+    return is_on_device(memory, transfer.source)
+               ? (is_to_device ? ACL_MEMCPY_DEVICE_TO_DEVICE : ACL_MEMCPY_DEVICE_TO_HOST)
+               : (is_to_device ? ACL_MEMCPY_HOST_TO_DEVICE : ACL_MEMCPY_HOST_TO_HOST);
+}
+
+// What a call moves itself takes at least that long on the device.
+template <class Move>
+void work_in_call(Memory &memory, Lock &lock, std::chrono::nanoseconds duration, Move move) REQUIRES(engine_lock) {
+    Pace &pace = memory.core.pace();
+    const Time end = pace.is_on() ? pace.end_of_call(duration) : Time{};
+    work_unlocked(memory, lock, move);
+    if (pace.is_on()) {
+        pace.await_end(lock, end);
+    }
 }
 
 // From the first byte of the first row to the last byte of the last one.
@@ -174,7 +198,7 @@ void copy_in_stream(Memory &memory, Lock &lock, Stream &stream, const Transfer &
     }
     admit_with(memory, lock, stream, {destination, source});
     if (is_task) {
-        memory.core.submit(stream, CopyTask(memory.core.workers(), transfer));
+        memory.core.submit(stream, CopyTask(memory.core.workers(), transfer, corrected));
         return;
     }
     const Ref<Stream> keep(stream);
@@ -189,8 +213,24 @@ void copy_in_stream(Memory &memory, Lock &lock, Stream &stream, const Transfer &
     copy_now(memory, lock, transfer);
 }
 
-void copy_now(Memory &memory, Lock &lock, const Transfer &transfer) {
-    work_unlocked(memory, lock, [&] { transfer.move(); });
+void copy_now(Memory &memory, Lock &lock, const Transfer *transfers, std::size_t count) {
+    Pace &pace = memory.core.pace();
+    std::chrono::nanoseconds duration{0};
+    for (std::size_t i = 0; pace.is_on() && i < count; ++i) {
+        duration += pace.duration(work_of(direction_of(memory, transfers[i]), transfers[i]));
+    }
+    work_in_call(memory, lock, duration, [&] {
+        for (std::size_t i = 0; i < count; ++i) {
+            transfers[i].move();
+        }
+    });
+}
+
+void fill_now(Memory &memory, Lock &lock, const Pattern &pattern) {
+    Pace &pace = memory.core.pace();
+    const bool has_cost = pace.is_on() && is_on_device(memory, pattern.destination);
+    work_in_call(memory, lock, std::chrono::nanoseconds(has_cost ? pace.duration(work_of(pattern)).count() : 0),
+                 [&] { pattern.write(); });
 }
 
 }  // namespace aclsim

@@ -54,6 +54,16 @@ struct Pattern {
     bool write(const Interruption &interruption = {}) const;
 };
 
+// What a profile has a cost for.
+inline Work work_of(aclrtMemcpyKind direction, const Transfer &transfer) {
+    const Cost cost = direction == ACL_MEMCPY_HOST_TO_DEVICE     ? Cost::CopyHostToDevice
+                      : direction == ACL_MEMCPY_DEVICE_TO_HOST   ? Cost::CopyDeviceToHost
+                      : direction == ACL_MEMCPY_DEVICE_TO_DEVICE ? Cost::CopyDeviceToDevice
+                                                                 : Cost::None;
+    return {cost, transfer.width * transfer.height};
+}
+inline Work work_of(const Pattern &pattern) { return {Cost::Fill, pattern.unit * pattern.count}; }
+
 // What a worker does with memory. An abort ends it between two pieces.
 class DataTask : public Task {
   public:
@@ -76,20 +86,26 @@ class DataTask : public Task {
 
 class CopyTask : public DataTask {
   public:
-    CopyTask(Executor &workers, const Transfer &transfer) : DataTask(workers), transfer_(transfer) {}
+    CopyTask(Executor &workers, const Transfer &transfer, aclrtMemcpyKind direction)
+        : DataTask(workers), transfer_(transfer), direction_(direction) {}
     TaskKind kind() const final { return TaskKind::Copy; }
+    Work work() const final { return work_of(direction_, transfer_); }
     bool is_brief() const final { return transfer_.width * transfer_.height <= kBriefBytes; }
 
   protected:
     bool perform(const Interruption &interruption) const override { return transfer_.move(interruption); }
     Transfer transfer_;
+
+  private:
+    const aclrtMemcpyKind direction_;
 };
 
 // ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE: the source was read before the call returned.
 class BufferedCopyTask final : public CopyTask {
   public:
     BufferedCopyTask(Executor &workers, void *destination, std::vector<unsigned char> buffer)
-        : CopyTask(workers, Transfer::plain(destination, buffer.data(), buffer.size())), buffer_(std::move(buffer)) {}
+        : CopyTask(workers, Transfer::plain(destination, buffer.data(), buffer.size()), ACL_MEMCPY_HOST_TO_DEVICE),
+          buffer_(std::move(buffer)) {}
 
   private:
     std::vector<unsigned char> buffer_;  // moving it keeps its address
@@ -99,6 +115,7 @@ class FillTask final : public DataTask {
   public:
     FillTask(Executor &workers, const Pattern &pattern) : DataTask(workers), pattern_(pattern) {}
     TaskKind kind() const override { return TaskKind::Fill; }
+    Work work() const override { return work_of(pattern_); }
     bool is_brief() const override { return pattern_.unit * pattern_.count <= kBriefBytes; }
 
   protected:
@@ -128,6 +145,10 @@ void copy_in_stream(Memory &memory, Lock &lock, Stream &stream, const Transfer &
     REQUIRES(engine_lock);
 
 // In the calling thread, without the lock.
-void copy_now(Memory &memory, Lock &lock, const Transfer &transfer) REQUIRES(engine_lock);
+void copy_now(Memory &memory, Lock &lock, const Transfer *transfers, std::size_t count) REQUIRES(engine_lock);
+inline void copy_now(Memory &memory, Lock &lock, const Transfer &transfer) REQUIRES(engine_lock) {
+    copy_now(memory, lock, &transfer, 1);
+}
+void fill_now(Memory &memory, Lock &lock, const Pattern &pattern) REQUIRES(engine_lock);
 
 }  // namespace aclsim

@@ -35,12 +35,13 @@ class RecordTask final : public Task {
     RecordTask(Core &core, Ref<Event> event, Ref<Signal> signal, std::uint64_t record)
         : core_(core), event_(std::move(event)), signal_(std::move(signal)), record_(record) {}
     TaskKind kind() const override { return TaskKind::Record; }
+    Work work() const override { return {Cost::Record}; }
 
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         signal_->records.remove(stream, *this);
         if (is_newest()) {
             event_->complete_ = true;
-            event_->ticks_ = event_->takes_time() ? now() : 0;
+            event_->ticks_ = event_->takes_time() ? ticks_at(stamp(stream)) : 0;
             event_->give_back_id();
         }
         signal_->set(core_, stream.point(*this));
@@ -83,10 +84,12 @@ class RecordTask final : public Task {
 
   private:
     bool is_newest() const REQUIRES(engine_lock) { return event_->records_ == record_; }
-    std::uint64_t now() const {
+    Time stamp(Stream &stream) const REQUIRES(engine_lock) {
+        return core_.pace().is_on() ? core_.pace().stamp(stream) : core_.clock().now();
+    }
+    static std::uint64_t ticks_at(Time time) {
         constexpr std::uint64_t kPerMs = 1'000'000;
-        const auto since_boot = core_.clock().now().time_since_epoch();
-        const auto ns = static_cast<std::uint64_t>(since_boot / std::chrono::nanoseconds(1));
+        const auto ns = static_cast<std::uint64_t>(time.time_since_epoch() / std::chrono::nanoseconds(1));
         const std::uint64_t ticks = config().product->ticks_per_ms;
         return ns / kPerMs * ticks + ns % kPerMs * ticks / kPerMs;  // in two parts: the product would overflow
     }
@@ -104,6 +107,7 @@ class WaitTask final : public ConditionTask {
         ++event_->outstanding_waits_;
     }
     TaskKind kind() const override { return TaskKind::Wait; }
+    Work work() const override { return {Cost::Wait}; }
 
     void rewind() override REQUIRES(engine_lock) {
         ConditionTask::rewind();

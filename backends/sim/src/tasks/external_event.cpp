@@ -14,6 +14,7 @@ class ExternalRecordTask final : public Task {
   public:
     explicit ExternalRecordTask(std::shared_ptr<ExternalEvent> external) : external_(std::move(external)) {}
     TaskKind kind() const override { return TaskKind::Record; }
+    Work work() const override { return {Cost::Record}; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         const auto record = std::exchange(external_->record, nullptr);
         record->sequence = sequence;
@@ -38,6 +39,7 @@ class ExternalWaitTask final : public ConditionTask {
     ExternalWaitTask(Core &core, std::shared_ptr<ExternalEvent> external)
         : ConditionTask(core, /*timeout_s=*/0, /*polls=*/false), external_(std::move(external)) {}
     TaskKind kind() const override { return TaskKind::Wait; }
+    Work work() const override { return {Cost::Wait}; }
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
         external_->awaited->records.add_causes(causes);
         if (external_->awaited->records.empty()) {  // a graph that is launched, and has not begun

@@ -50,6 +50,7 @@ class Replay final : public Task {
     ~Replay() override { run_->leave(first_of(result, abort_reason_)); }
 
     TaskKind kind() const override { return kept_->kind(); }
+    Work work() const override { return kept_->work(); }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         stream_ = &stream;
         const Start start = kept_->start(stream);

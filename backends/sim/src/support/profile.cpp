@@ -1,0 +1,331 @@
+#include "support/profile.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include "support/json.h"
+
+namespace aclsim {
+namespace {
+
+constexpr std::size_t kLargestFile = 64ULL << 20;
+constexpr std::size_t kFirstRead = 1 << 16;
+constexpr std::size_t kDepth = 64;
+constexpr std::uint64_t kGiB = 1ULL << 30;
+constexpr std::uint64_t kPage = 2ULL << 20;  // memory is given out in whole pages
+constexpr const char *kDefaultProduct = "910B";
+
+struct Limit {
+    const char *name;
+    std::uint64_t low;
+    std::uint64_t high;
+    void (*set)(Product &product, std::uint64_t value);
+};
+
+template <std::uint32_t Product::*Member>
+void set(Product &product, std::uint64_t value) {
+    product.*Member = static_cast<std::uint32_t>(value);
+}
+
+// The memory comes before what is free of it. A stream takes a few tasks at least, because one call of a capture makes
+// up to three.
+constexpr Limit kLimits[] = {
+    {"memory_bytes", kGiB, 1024 * kGiB, [](Product &it, std::uint64_t value) { it.memory_bytes = value; }},
+    {"free_memory_bytes", kPage, 1024 * kGiB,
+     [](Product &it, std::uint64_t value) { it.used_bytes = it.memory_bytes - value / kPage * kPage; }},
+    {"pinned_bytes", kPage, 4096 * kGiB,
+     [](Product &it, std::uint64_t value) { it.pinned_bytes = value / kPage * kPage; }},
+    {"streams", 3, 65536, set<&Product::streams>},
+    {"events", 1, 65536, set<&Product::events>},
+    {"notifies", 1, 65536, set<&Product::notifies>},
+    {"queue_depth", 8, 1 << 20, set<&Product::queue_depth>},
+    {"cube_cores", 1, 1024, set<&Product::cube_cores>},
+    {"vector_cores", 1, 1024, set<&Product::vector_cores>},
+    {"aicpu_cores", 1, 1024, set<&Product::aicpu_cores>},
+    {"l2_bytes", 0, kGiB * 4, [](Product &it, std::uint64_t value) { it.l2_bytes = value; }},
+};
+
+struct CostName {
+    const char *name;
+    Cost cost;
+    bool has_bytes;
+};
+constexpr CostName kCosts[] = {
+    {"record", Cost::Record, false},
+    {"wait", Cost::Wait, false},
+    {"copy_host_to_device", Cost::CopyHostToDevice, true},
+    {"copy_device_to_host", Cost::CopyDeviceToHost, true},
+    {"copy_device_to_device", Cost::CopyDeviceToDevice, true},
+    {"fill", Cost::Fill, true},
+    {"host_function", Cost::HostFunction, false},
+};
+constexpr double kLongest_ns = 1e12;  // a thousand seconds
+constexpr double kFastest = 1e9;      // bytes per microsecond: a petabyte per second
+
+// The row of that name; nullptr: there is none.
+template <class Row, std::size_t N>
+const Row *find_row(const Row (&rows)[N], const std::string &name) {
+    for (const Row &row : rows) {
+        if (name == row.name) {
+            return &row;
+        }
+    }
+    return nullptr;
+}
+
+template <class Row, std::size_t N>
+std::string names_of(const Row (&rows)[N]) {
+    std::string names;
+    for (const Row &row : rows) {
+        names += (names.empty() ? "" : ", ") + std::string(row.name);
+    }
+    return names;
+}
+
+bool parse_whole(const std::string &text, std::uint64_t &value) {
+    const bool is_whole =
+        !text.empty() && text.size() <= 18 && text.find_first_not_of("0123456789") == std::string::npos;
+    value = is_whole ? std::stoull(text) : 0;
+    return is_whole;
+}
+
+std::string text_of(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", value);
+    return text;
+}
+
+// What is written there, shortened: the value, or its type.
+std::string written(const Json &value) {
+    switch (value.type) {
+        case Json::Type::Object:
+            return "an object";
+        case Json::Type::Array:
+            return "an array";
+        case Json::Type::Null:
+            return "null";
+        case Json::Type::String:
+            return quoted(value.text.substr(0, 40));
+        default:
+            return value.text.substr(0, 40);
+    }
+}
+
+class Reader {
+  public:
+    Reader(const std::string &path, CardProfile &profile) : path_(path), profile_(profile) {}
+
+    void read(const Product *product) {
+        const Json report = parse();
+        const Json *profile = report.find("profile");
+        if (profile == nullptr) {
+            refuse("it is no JSON object with a member \"profile\"");
+        }
+        require(*profile, "profile", Json::Type::Object, "an object");
+        const Json *format = profile->find("format");
+        if (format == nullptr) {
+            refuse("profile.format is missing; 1 is allowed");
+        }
+        read_whole(*format, "profile.format", 1, 1);
+        choose_product(profile->find("product"), product);
+        for (const auto &[name, value] : profile->members) {
+            read_member(name, value);
+        }
+    }
+
+  private:
+    [[noreturn]] void refuse(const std::string &what) const {
+        throw ProfileError{"ASCEND_RT_SIM_PROFILE=" + path_ + ": " + what};
+    }
+    [[noreturn]] void refuse(const std::string &member, const Json &value, const std::string &allowed) const {
+        refuse(member + " is " + written(value) + "; allowed is " + allowed);
+    }
+    [[noreturn]] void refuse_unknown(const std::string &object, const std::string &name,
+                                     const std::string &allowed) const {
+        refuse(object + " has an unknown member " + quoted(name.substr(0, 80)) + "; allowed are " + allowed);
+    }
+
+    void require(const Json &value, const std::string &member, Json::Type type, const char *allowed) const {
+        if (value.type != type) {
+            refuse(member, value, allowed);
+        }
+    }
+
+    std::string read_file() const {
+        const std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(path_.c_str(), "rb"), std::fclose);
+        std::string text;
+        std::size_t size = 0;
+        do {
+            text.resize(std::max(kFirstRead, 2 * size));
+            size += file ? std::fread(&text[size], 1, text.size() - size, file.get()) : 0;
+        } while (size == text.size() && size <= kLargestFile);
+        if (!file || std::ferror(file.get()) != 0) {
+            refuse(std::string("the file cannot be read: ") + std::strerror(errno));
+        }
+        if (size > kLargestFile) {
+            refuse("the file is longer than " + std::to_string(kLargestFile >> 20) + " MiB");
+        }
+        text.resize(size);
+        return text;
+    }
+
+    Json parse() const {
+        try {
+            return parse_json(read_file(), kDepth);
+        } catch (const JsonError &error) {
+            refuse("it is no JSON, at byte " + std::to_string(error.position) + ": " + error.what);
+        }
+    }
+
+    std::uint64_t read_whole(const Json &value, const std::string &member, std::uint64_t low,
+                             std::uint64_t high) const {
+        std::uint64_t number = 0;
+        if (value.type != Json::Type::Number || !parse_whole(value.text, number) || number < low || number > high) {
+            refuse(member, value,
+                   low == high ? std::to_string(low)
+                               : "a whole number from " + std::to_string(low) + " to " + std::to_string(high));
+        }
+        return number;
+    }
+
+    double read_real(const Json &value, const std::string &member, double low, double high) const {
+        const double number = value.type == Json::Type::Number ? std::strtod(value.text.c_str(), nullptr) : -1;
+        if (!(number >= low && number <= high)) {
+            refuse(member, value, "a number from " + text_of(low) + " to " + text_of(high));
+        }
+        return number;
+    }
+
+    std::string read_text(const Json &value, const std::string &member, const char *allowed) const {
+        if (value.type != Json::Type::String || value.text.empty() || value.text.size() > 63 ||
+            value.text.find('\0') != std::string::npos) {
+            refuse(member, value, allowed);
+        }
+        return value.text;
+    }
+
+    // The one that the environment chooses is the profile's too.
+    void choose_product(const Json *named, const Product *chosen) {
+        const Product *own = chosen != nullptr ? chosen : find_product(kDefaultProduct);
+        if (named != nullptr) {
+            own = find_product(named->type == Json::Type::String ? named->text : "");
+            if (own == nullptr) {
+                refuse("profile.product", *named, "one of " + product_names());
+            }
+            if (chosen != nullptr && chosen != own) {
+                refuse(std::string("profile.product is ") + own->name + ", but ASCEND_RT_SIM_PRODUCT=" + chosen->name);
+            }
+        }
+        profile_.product = *own;
+    }
+
+    void read_member(const std::string &name, const Json &value) {
+        if (name == "soc_name") {
+            profile_.soc_name = read_text(value, "profile.soc_name", "the name of a chip, of at most 63 bytes");
+            profile_.product.soc_name = profile_.soc_name.c_str();
+        } else if (name == "cann_version") {
+            profile_.cann_version = read_text(value, "profile.cann_version", "a release like 8.1.RC1 or 8.5.0");
+        } else if (name == "limits") {
+            read_limits(value);
+        } else if (name == "codes") {
+            read_codes(value);
+        } else if (name == "costs") {
+            read_costs(value);
+        } else if (name != "format" && name != "product") {
+            refuse_unknown("profile", name, "format, product, soc_name, cann_version, limits, codes, costs");
+        }
+    }
+
+    void read_limits(const Json &limits) {
+        require(limits, "profile.limits", Json::Type::Object, "an object");
+        for (const auto &[name, value] : limits.members) {
+            if (find_row(kLimits, name) == nullptr) {
+                refuse_unknown("profile.limits", name, names_of(kLimits));
+            }
+        }
+        for (const Limit &limit : kLimits) {
+            if (const Json *value = limits.find(limit.name)) {
+                const std::string member = std::string("profile.limits.") + limit.name;
+                const bool is_part = limit.name == std::string_view("free_memory_bytes");
+                const std::uint64_t high = is_part ? profile_.product.memory_bytes : limit.high;
+                limit.set(profile_.product, read_whole(*value, member, limit.low, high));
+            }
+        }
+    }
+
+    void read_codes(const Json &functions) {
+        require(functions, "profile.codes", Json::Type::Object, "an object");
+        for (const auto &[name, codes] : functions.members) {
+            const Function function = find_function(name.c_str());
+            if (function == Function::None || name.rfind("aclsim", 0) == 0) {
+                refuse_unknown("profile.codes", name, "functions of the C API");
+            }
+            const std::string member = "profile.codes." + name;
+            require(codes, member, Json::Type::Object, "an object");
+            for (const auto &[key, value] : codes.members) {
+                std::uint64_t simulated = 0;
+                if (!parse_whole(key, simulated) || simulated > INT32_MAX) {
+                    refuse_unknown(member, key, "codes that the simulator answers, and 0");
+                }
+                const std::uint64_t answered = read_whole(value, member + "." + key, 1, INT32_MAX);
+                profile_.codes[function][static_cast<aclError>(simulated)] = static_cast<aclError>(answered);
+                profile_.refuses_functions |= simulated == ACL_SUCCESS;
+            }
+        }
+    }
+
+    void read_costs(const Json &costs) {
+        require(costs, "profile.costs", Json::Type::Object, "an object");
+        for (const auto &[name, cost] : costs.members) {
+            const CostName *row = find_row(kCosts, name);
+            if (row == nullptr) {
+                refuse_unknown("profile.costs", name, names_of(kCosts));
+            }
+            const std::string member = "profile.costs." + name;
+            require(cost, member, Json::Type::Object, "an object");
+            CardProfile::Rate &rate = profile_.costs[static_cast<std::size_t>(row->cost)];
+            for (const auto &[part, value] : cost.members) {
+                if (part == "ns") {
+                    rate.ns = read_real(value, member + ".ns", 0, kLongest_ns);
+                } else if (part == "bytes_per_us" && row->has_bytes) {
+                    rate.ns_per_byte = 1000 / read_real(value, member + ".bytes_per_us", 1, kFastest);
+                } else {
+                    refuse_unknown(member, part, row->has_bytes ? "ns, bytes_per_us" : "ns");
+                }
+                profile_.has_costs = true;
+            }
+        }
+    }
+
+    const std::string &path_;
+    CardProfile &profile_;
+};
+
+}  // namespace
+
+aclError CardProfile::answer(Function function, aclError simulated) const {
+    const auto of_function = codes.find(function);
+    if (of_function == codes.end()) {
+        return simulated;
+    }
+    const auto found = of_function->second.find(simulated);
+    return found == of_function->second.end() ? simulated : found->second;
+}
+
+std::chrono::nanoseconds CardProfile::duration(const Work &work) const {
+    const Rate &rate = costs[static_cast<std::size_t>(work.cost)];
+    return std::chrono::nanoseconds(std::llround(rate.ns + rate.ns_per_byte * static_cast<double>(work.bytes)));
+}
+
+void read_profile(const std::string &path, const Product *product, CardProfile &profile) {
+    profile.path = path;
+    Reader(path, profile).read(product);
+}
+
+}  // namespace aclsim
