@@ -117,7 +117,7 @@ def limits(report: Report, simulated: Report) -> Iterator[tuple[str, Any, Any]]:
 
 def profile(report: Report, simulated: Report) -> dict[str, Any]:
     """Return what ``ASCEND_RT_SIM_PROFILE`` takes of a card: limits and codes that differ, and costs."""
-    about = {"product": report.product, "soc_name": report.library["soc"], "cann_version": report.library.get("cann")}
+    about = {"product": report.product, "soc_name": report.library["soc"], "cann_version": simulated.library["cann"]}
     return {
         "format": _PROFILE_FORMAT,
         **{name: value for name, value in about.items() if value},

@@ -289,3 +289,42 @@ told([total[0] - free[0], streams[0]])
 def test_a_crowd_that_is_killed_at_random_leaves_everything_free(child, on_card) -> None:
     assert child(CROWD, **on_card) == [384 << 20, 1982]
     assert not files_of(on_card)
+
+
+# --- a host that shares nothing --------------------------------------------------------------------------------------
+
+ALONE = """
+said, saying = os.pipe()
+os.dup2(saying, 2)
+out, free, total = ffi.new("void **"), ffi.new("size_t *"), ffi.new("size_t *")
+codes = [lib.aclrtSetDevice(0)]
+why = text()
+codes += [lib.aclrtMalloc(out, 1 << 30, 0), lib.aclrtGetMemInfo(1, free, total), lib.aclrtFree(out[0])]
+os.write(2, b"end")
+told([codes, (total[0] - free[0]) >> 30, why, os.read(said, 4096).decode()])
+"""
+
+
+@pytest.fixture
+def unshared(start, on_card) -> Iterator[dict[str, str]]:
+    """Return the environment for a card whose file cannot be opened: a directory has its name."""
+    process = start(**on_card)
+    (file,) = files_of(on_card)
+    process.end()
+    file.mkdir()
+    yield on_card
+    file.rmdir()
+
+
+def test_a_host_that_shares_no_memory_leaves_each_process_its_own(unshared, child) -> None:
+    codes, gib, why, said = child(ALONE, **unshared | {"ASCEND_RT_SIM_CARDS": ""})
+    assert (codes, gib, why) == ([0, 0, 0, 0], 1, None)
+    assert said.startswith("ascend_rt simulator: aclrtSetDevice: the host gives no shared memory for a card. This")
+    assert said.count("\n") == 1
+
+
+def test_a_host_that_shares_no_memory_is_an_error_if_sharing_is_asked_for(unshared, child) -> None:
+    codes, _, why, said = child(ALONE, **unshared)
+    assert codes[0] == 207005
+    assert "no shared memory" in why
+    assert said == "end"

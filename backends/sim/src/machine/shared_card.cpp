@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 
+#include "support/config.h"
 #include "support/error.h"
 
 namespace aclsim {
@@ -17,8 +19,16 @@ constexpr int kLayout = 1;
 // Rows get and lose owners, and requests that did not fit at once are repeated, by one process at a time.
 class SharedCard::TableLock {
   public:
-    explicit TableLock(const SharedMemory &memory) : memory_(memory) { memory_.lock(kByte); }
-    ~TableLock() { memory_.unlock(kByte); }
+    explicit TableLock(const std::shared_ptr<SharedMemory> &memory) : memory_(memory.get()) {
+        if (memory_ != nullptr) {
+            memory_->lock(kByte);
+        }
+    }
+    ~TableLock() {
+        if (memory_ != nullptr) {
+            memory_->unlock(kByte);
+        }
+    }
     TableLock(const TableLock &) = delete;
     TableLock &operator=(const TableLock &) = delete;
 
@@ -26,7 +36,7 @@ class SharedCard::TableLock {
 
   private:
     static constexpr std::size_t kByte = offsetof(Table, used_rows);
-    const SharedMemory &memory_;
+    const SharedMemory *const memory_;
 };
 
 SharedCard::SharedCard(const std::string &product, std::uint32_t number)
@@ -37,7 +47,7 @@ bool SharedCard::take(Resource resource, std::uint64_t amount, std::uint64_t cap
     if (try_to_take(resource, amount, capacity)) {
         return true;
     }
-    const TableLock lock(*memory_);
+    const TableLock lock(memory_);
     clear_rows_without_owner(lock);
     return try_to_take(resource, amount, capacity);
 }
@@ -66,7 +76,7 @@ std::uint64_t SharedCard::held_by_others(Resource resource) {
     if (total(resource) == held) {
         return 0;
     }
-    const TableLock lock(*memory_);
+    const TableLock lock(memory_);
     clear_rows_without_owner(lock);
     return total(resource) - held;
 }
@@ -93,13 +103,37 @@ std::uint64_t SharedCard::total(Resource resource) const {
 }
 
 void SharedCard::open() {
-    auto memory = SharedMemory::open_or_create<Table>(key_);
+    if (config().must_share_cards) {
+        open_shared();
+        return;
+    }
+    const KeptText older;
+    try {
+        open_shared();
+    } catch (const Failure &) {
+        open_alone(take_recent_text());
+    }
+}
+
+void SharedCard::open_alone(const char *reason) {
+    static const int said = std::fprintf(stderr,
+                                         "ascend_rt simulator: %s. This process has its devices for itself; "
+                                         "ASCEND_RT_SIM_CARDS=separate says that it may\n",
+                                         reason);
+    (void)said;
+    own_table_ = std::make_unique<Table>();
+    own_table_->used_rows = 1;
+    table_ = own_table_.get();
+    own_row_ = &table_->rows[0];
+}
+
+void SharedCard::open_shared() {
+    const auto memory = SharedMemory::open_or_create<Table>(key_);
     if (memory == nullptr) {
-        fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
-             "the host gives no shared memory for a card; ASCEND_RT_SIM_CARDS=separate needs none");
+        fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host gives no shared memory for a card");
     }
     auto &table = memory->as<Table>();
-    const TableLock lock(*memory);
+    const TableLock lock(memory);
     std::size_t row = 0;
     while (row < kRows && !memory->try_lock(TableLock::byte_of(row))) {
         ++row;
@@ -111,7 +145,7 @@ void SharedCard::open() {
         held = 0;
     }
     table.used_rows = std::max<std::size_t>(table.used_rows, row + 1);
-    memory_ = std::move(memory);
+    memory_ = memory;
     table_ = &table;
     own_row_ = &table.rows[row];
 }

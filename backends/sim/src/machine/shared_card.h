@@ -24,7 +24,8 @@ class SharedCard {
     enum Resource : std::size_t { kStreams, kBytes, kResources };
 
     // Cards of different products, and of different numbers, have nothing in common. The table is opened at the first
-    // use, which fails with ACL_ERROR_RT_RESOURCE_ALLOC_FAIL if the host cannot share it.
+    // use. If the host cannot share it, the process says so and has the card for itself; with
+    // ASCEND_RT_SIM_CARDS=shared the use fails with ACL_ERROR_RT_RESOURCE_ALLOC_FAIL.
     SharedCard(const std::string &product, std::uint32_t number);
     // false: all processes together would hold more than the capacity.
     bool take(Resource resource, std::uint64_t amount, std::uint64_t capacity) REQUIRES(engine_lock);
@@ -52,10 +53,13 @@ class SharedCard {
     std::uint64_t total(Resource resource) const REQUIRES(engine_lock);
     bool try_to_take(Resource resource, std::uint64_t amount, std::uint64_t capacity) REQUIRES(engine_lock);
     void open() REQUIRES(engine_lock);
+    void open_shared() REQUIRES(engine_lock);
+    void open_alone(const char *reason) REQUIRES(engine_lock);
     void clear_rows_without_owner(const TableLock &) REQUIRES(engine_lock);
 
     const std::string key_;
     std::shared_ptr<SharedMemory> memory_ GUARDED_BY(engine_lock);
+    std::unique_ptr<Table> own_table_ GUARDED_BY(engine_lock);  // instead of the shared memory
     Table *table_ GUARDED_BY(engine_lock) = nullptr;
     Row *own_row_ GUARDED_BY(engine_lock) = nullptr;
 };

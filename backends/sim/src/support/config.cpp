@@ -101,6 +101,7 @@ void read_cards(Config &config) {
         config.error = "ASCEND_RT_SIM_CARDS=shared needs Linux";
     }
     config.shares_cards = SharedMemory::kHasLocks && cards != "separate";
+    config.must_share_cards = cards == "shared";
 }
 
 // The product that the environment and the profile name.

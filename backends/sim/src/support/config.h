@@ -43,10 +43,11 @@ struct Config {
     // ASCEND_RT_SIM_SOFTWARE_QUEUES=1: the driver keeps the queues of streams in software, as the usual one does not;
     // changes of a graph's tasks, external events and conditional tasks need it (graphs_kernels.md).
     bool has_software_queues = false;
-    bool shares_cards = false;   // ASCEND_RT_SIM_CARDS=shared, the default where the host can do it, or separate
-    bool checks_memory = false;  // ASCEND_RT_SIM_CHECK=memory
-    std::string faults;          // ASCEND_RT_SIM_FAULTS
-    std::string error;           // what is wrong with the environment: every call fails with this text
+    bool shares_cards = false;      // ASCEND_RT_SIM_CARDS: shared, which is the default on Linux, or separate
+    bool must_share_cards = false;  // it is not only the default
+    bool checks_memory = false;     // ASCEND_RT_SIM_CHECK=memory
+    std::string faults;             // ASCEND_RT_SIM_FAULTS
+    std::string error;              // what is wrong with the environment: every call fails with this text
 };
 
 // The configuration, once it has been read; the first call reads it.
