@@ -1,8 +1,11 @@
 // Devices: set, reset, synchronize, abort (device_context_init_errors.md section 5, events_streams_sync.md sections 4
 // and 11).
+#include <chrono>
+#include <optional>
 #include <utility>
 
 #include "api/entry.h"
+#include "machine/operator_limit.h"
 
 using namespace aclsim;
 
@@ -104,7 +107,11 @@ aclError aclrtSetTsDevice(aclrtTsId tsId) {
 
 aclError aclrtSynchronizeDevice() {
     return entry(Function::aclrtSynchronizeDevice, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-        synchronize_device(sim.machine, lock, deadline_of(sim, -1));
+        std::optional<OperatorLimit> limit;
+        if (config().product->has(kDeviceSyncTakesOperatorLimit)) {
+            limit.emplace(sim.core, require_context(sim).device, std::chrono::microseconds(execution_limit_us(sim)));
+        }
+        synchronize_device(sim.machine, lock, kNever, limit ? &*limit : nullptr);
     });
 }
 
