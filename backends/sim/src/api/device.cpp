@@ -26,6 +26,9 @@ void release_device(Simulator &sim, Lock &lock, Device &device, bool force) REQU
         return;
     }
     require_not_tearing_down(*device.primary);
+    if (!force) {
+        require_not_down(sim.machine, lock, device);
+    }
     device.set_count = 0;
     destroy_context(sim.machine, lock, std::move(device.primary), force);
     // The thread loses its primary context, whichever device it is of (section 5 [obs]).
@@ -39,6 +42,7 @@ void reset_device(Simulator &sim, Lock &lock, std::int32_t id, bool force) REQUI
     release_device(sim, lock, device, force);
     if (force) {
         device.poisoned = ACL_SUCCESS;
+        device.down.reset();
     }
     tell_device_state(sim.machine.state_callbacks, lock, id, ACL_RT_DEVICE_STATE_RESET_POST);
 }

@@ -163,6 +163,24 @@ void abort_device(Machine &machine, Lock &lock, Device &device, Time deadline) {
     }
 }
 
+// The device answers nothing: the first call waits for that as long as it must (hardware_seen.md sections 1.17 and
+// 3.8).
+void require_not_down(Machine &machine, Lock &lock, Device &device) {
+    if (!device.down) {
+        return;
+    }
+    const auto block = std::exchange(*device.down, std::chrono::microseconds(0));
+    if (block.count() > 0) {
+        constexpr const char *kAwaited = "a device that is down";
+        InterruptPoll poll(machine.core, ACL_ERROR_RT_SOCKET_CLOSE, kAwaited);
+        std::condition_variable never;
+        HostWait wait(machine.core, Outside::Clock, kAwaited, machine.core.clock().now() + block, &poll);
+        while (wait.sleep(lock, never)) {
+        }
+    }
+    fail(ACL_ERROR_RT_SOCKET_CLOSE, "device %u is down: only aclrtResetDeviceForce ends its streams", device.user_id);
+}
+
 void require_not_tearing_down(const Context &context) {
     for (const auto &stream : context.streams) {
         if (stream->destroyer == std::this_thread::get_id()) {

@@ -70,6 +70,8 @@ void synchronize_device(Machine &machine, Lock &lock, Time deadline, WaitCheck *
 // aclrtDeviceTaskAbort: drops all tasks of the device and clears the failures of its contexts. Fails if a task does
 // not end in time.
 void abort_device(Machine &machine, Lock &lock, Device &device, Time deadline) REQUIRES(engine_lock);
+// What destroys streams of the device fails while that is down; the first such call blocks before.
+void require_not_down(Machine &machine, Lock &lock, Device &device) REQUIRES(engine_lock);
 // Fails when the calling thread, in a callback, would tear down what it is tearing down already.
 void require_not_tearing_down(const Context &context) REQUIRES(engine_lock);
 // Makes the device's primary context current, as aclrtSetDevice does.
