@@ -3,6 +3,7 @@
 #include "machine/operator_limit.h"
 
 #include <thread>
+#include <vector>
 
 #include "check.h"
 #include "engine/waiters.h"
@@ -250,6 +251,40 @@ void what_runs(Bench &bench, TaskKind kind, std::size_t device, bool has_limit) 
     bench.open();
 }
 
+// All workers are busy, and the thread that waits would be free to run the kernel: nobody knows when that ends.
+void a_kernel_that_waits_for_a_thread_is_not_run_by_the_caller(Bench &bench) {
+    std::vector<::Gate> busy(config().workers);
+    ::Gate gate;
+    {
+        const Lock lock = bench.core.acquire();
+        for (::Gate &each : busy) {
+            bench.core.submit(*bench.new_stream(1), Running(bench.core.workers(), each, TaskKind::Kernel));
+        }
+    }
+    for (::Gate &each : busy) {
+        CHECK(each.entered.opens());
+    }
+    {
+        const Lock lock = bench.core.acquire();
+        bench.core.submit(*bench.new_stream(0), Running(bench.core.workers(), gate, TaskKind::Kernel));
+    }
+    {
+        Synchronization synchronization(bench);
+        advance(bench, 2 * kLimit);
+        CHECK_CODE(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, synchronization.answer());
+        CHECK(!gate.entered.is_open());
+    }
+    for (::Gate &each : busy) {
+        each.gate.open();
+    }
+    gate.gate.open();
+    Lock lock = bench.core.acquire();
+    for (const std::size_t number : {0, 1}) {
+        thread_context() = {nullptr, bench.device(number).primary->handle()};
+        synchronize_device(bench.machine, lock, kNever);
+    }
+}
+
 void a_callback_that_a_stream_waits_for_has_no_limit(Bench &bench) {
     {
         const Lock lock = bench.core.acquire();
@@ -292,6 +327,7 @@ int main() {
     what_runs(bench, TaskKind::Copy, /*device=*/0, /*has_limit=*/false);
     what_runs(bench, TaskKind::Copy, /*device=*/1, /*has_limit=*/true);
     what_runs(bench, TaskKind::HostFunction, /*device=*/1, /*has_limit=*/false);
+    a_kernel_that_waits_for_a_thread_is_not_run_by_the_caller(bench);
     a_callback_that_a_stream_waits_for_has_no_limit(bench);
     held_devices_have_no_limit(bench);
     std::puts("native operator limit: all passed");
