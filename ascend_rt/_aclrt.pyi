@@ -1043,6 +1043,8 @@ class Lib:
         """aclError aclsimLoseDevice(int32_t deviceId, aclError code)."""
     def aclsimPoisonDevice(self, deviceId: int, code: int, /) -> int:
         """aclError aclsimPoisonDevice(int32_t deviceId, aclError code)."""
+    def aclsimTakeDownDevice(self, deviceId: int, blockMicroseconds: int, /) -> int:
+        """aclError aclsimTakeDownDevice(int32_t deviceId, uint64_t blockMicroseconds)."""
     def aclsimLimitResource(self, deviceId: int, resource: int, limit: int, /) -> int:
         """aclError aclsimLimitResource(int32_t deviceId, aclsimResource resource, uint64_t limit)."""
     def aclsimClearFaults(self) -> int:

@@ -47,6 +47,7 @@ __all__ = [
     "poison_device",
     "register_symbol",
     "run_operator",
+    "take_down_device",
     "unregister_symbol",
 ]
 
@@ -267,6 +268,36 @@ def poison_device(device: Device | int = 0, code: int | None = None) -> None:
     ACL_ERROR_RT_DRV_INTERNAL_ERROR
     """
     call("aclsimPoisonDevice", _device_id(device), lib.ACL_ERROR_RT_DRV_INTERNAL_ERROR if code is None else code)
+
+
+def take_down_device(device: Device | int = 0, block: float = 0.0) -> None:
+    """Take a device down, as a fatal fault does (``aclsimTakeDownDevice``).
+
+    Calls that need it fail with ``ACL_ERROR_RT_SOCKET_CLOSE``, 507901, as after :func:`lose_device`. Its streams and
+    contexts cannot be destroyed any more either: that fails with the same code, until a forced reset. An ordinary reset
+    that would destroy them fails too.
+
+    Parameters
+    ----------
+    device : Device or int
+        Which one.
+    block : float
+        For how many seconds the first such call blocks before it fails, at most an hour. Devices blocked for 300.
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> with Device(7):
+    ...     stream = Stream()
+    >>> sim.take_down_device(7)
+    >>> try:
+    ...     stream.close()
+    ... except DeviceLost as error:
+    ...     print(error.name)
+    ACL_ERROR_RT_SOCKET_CLOSE
+    >>> Device(7).reset(force=True)
+    """
+    call("aclsimTakeDownDevice", _device_id(device), round(block * 1_000_000))
 
 
 def limit(resource: Resource, number: int | None, device: Device | int = 0) -> None:

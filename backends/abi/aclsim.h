@@ -33,7 +33,8 @@ aclError aclsimSetInterruptCheck(aclsimInterruptCheck check);
 
 /* Fault injection. nth counts from 1 and from now on; 0 is every time. A NULL stream is every stream. ASCEND_RT_SIM_FAULTS
  * causes the same from outside: entries separated by semicolons, call:FUNCTION:N=CODE, task:STREAM_ID:N=CODE (or *),
- * delay:STREAM_ID=MICROSECONDS, limit:streams|events|notifies|memory=N, lose:DEVICE=CODE, poison:DEVICE=CODE. */
+ * delay:STREAM_ID=MICROSECONDS, limit:streams|events|notifies|memory=N, lose:DEVICE=CODE, poison:DEVICE=CODE,
+ * down:DEVICE=MICROSECONDS. */
 typedef enum aclsimResource {
     ACLSIM_RESOURCE_STREAMS = 0,
     ACLSIM_RESOURCE_EVENTS = 1,
@@ -53,6 +54,10 @@ aclError aclsimLoseDevice(int32_t deviceId, aclError code);
  * device fail with the code from now on, devices answer ACL_ERROR_RT_DRV_INTERNAL_ERROR. What exists can still be used.
  * aclrtResetDeviceForce ends it, aclrtResetDevice does not. */
 aclError aclsimPoisonDevice(int32_t deviceId, aclError code);
+/* The device goes down: everything that needs it fails with ACL_ERROR_RT_SOCKET_CLOSE from now on, and so does destroying
+ * its streams, alone or with their context. The first such call blocks before, for at most an hour; devices were seen to
+ * block for 300 s. aclrtResetDeviceForce ends it, aclrtResetDevice does not. */
+aclError aclsimTakeDownDevice(int32_t deviceId, uint64_t blockMicroseconds);
 /* At most that many of the resource, of memory that many bytes, may be in use on the device; UINT64_MAX: no limit. */
 aclError aclsimLimitResource(int32_t deviceId, aclsimResource resource, uint64_t limit);
 /* Removes all faults; what has failed stays failed. */

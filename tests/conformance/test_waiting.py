@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What waiting costs others: many streams that poll, limits that are not reached, a host without threads."""
+"""Waiting: many streams that poll, limits that are not reached, a host without threads, the limit of operators."""
 
 from __future__ import annotations
 
@@ -75,3 +75,22 @@ def test_a_host_without_threads_keeps_no_limits(child: Any, wait: str, code: int
     told([code, submitted[0] == 0xFFFFFFFF])
     """
     assert child(script, wait) == [code, code != 0]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("product", ["910B", "910C"])
+def test_synchronizing_a_device_ends_with_the_time_limit_of_operators(child: Any, product: str) -> None:
+    # The shortest limit is 4.3 s. tests/native/operator_limit_test.cpp has a clock of its own, and the rules.
+    script = """
+    import time
+    assert lib.aclrtSetDevice(0) == 0
+    stream, notify, actual = ffi.new("aclrtStream *"), ffi.new("aclrtNotify *"), ffi.new("uint64_t *")
+    assert lib.aclrtCreateStream(stream) == lib.aclrtCreateNotify(notify, 0) == 0
+    assert lib.aclrtSetOpExecuteTimeOutV2(1, actual) == lib.aclrtWaitAndResetNotify(notify[0], stream[0], 0) == 0
+    begin = time.monotonic()
+    codes = [lib.aclrtSynchronizeDevice()]
+    has_waited = time.monotonic() - begin >= actual[0] / 1_000_000
+    codes += [lib.aclrtRecordNotify(notify[0], ffi.NULL), lib.aclrtSynchronizeDevice()]
+    told([codes, has_waited])
+    """
+    assert child(script, ASCEND_RT_SIM_PRODUCT=product) == [[507046, 0, 0], True]

@@ -1,6 +1,5 @@
 // A core with a clock and a scheduler of the test's own: every choice is asked with all candidates and obeyed, facts
 // have the injected time, and the scheduler is told of threads that wait.
-#include <atomic>
 #include <map>
 #include <vector>
 
@@ -8,40 +7,11 @@
 #include "engine/core.h"
 #include "engine/waiters.h"
 #include "latch.h"
+#include "manual_clock.h"
 
 using namespace aclsim;
 
 namespace {
-
-constexpr Time kBegin{std::chrono::hours(24 * 365 * 200)};  // far from what the host's clock says
-
-// Each look at it takes a microsecond, so that whoever spins comes to an end; otherwise it stands still.
-class ManualClock final : public Clock {
-  public:
-    Time now() const override {
-        return kBegin + std::chrono::microseconds(++looks_) + std::chrono::milliseconds(advanced_ms_);
-    }
-    bool wait_until(Lock &lock, std::condition_variable &changed, Time when) override {
-        if (now() >= when) {
-            return false;
-        }
-        waiting_.push_back(&changed);
-        changed.wait(lock.native());
-        return now() < when;
-    }
-    // Engine lock held. The condition variables of threads that have gone on since are all alive in this test.
-    void advance(std::chrono::milliseconds by) {
-        advanced_ms_ += by.count();
-        for (std::condition_variable *it : waiting_) {
-            it->notify_all();
-        }
-    }
-
-  private:
-    mutable std::atomic<std::int64_t> looks_{0};
-    std::atomic<std::int64_t> advanced_ms_{0};
-    std::vector<std::condition_variable *> waiting_;
-};
 
 class LastFirst final : public Scheduler {
   public:

@@ -227,6 +227,74 @@ print(kinds())
     ]
 
 
+def test_a_device_that_is_down_keeps_its_streams_until_a_forced_reset(run) -> None:
+    code = """
+other, context = Stream(), Context(0)
+print(lib.aclrtSetDevice(0), lib.aclrtResetDevice(0))
+sim.take_down_device()
+print([code_of(call) for call in (stream.record, stream.synchronize, Stream, device.set_current)])
+raw = ffi.cast("void *", stream.handle)
+print([lib.aclrtDestroyStream(raw), lib.aclrtDestroyStreamForce(raw), lib.aclrtResetDevice(0)])
+print([code_of(call) for call in (stream.close, stream.close, context.close, other.close)], stream.is_closed)
+id = ffi.new("int32_t *")
+print(lib.aclrtStreamGetId(raw, id), id[0])
+with Device(1), Stream() as there:
+    print(code_of(there.record))
+print(lib.aclrtResetDeviceForce(0), lib.aclrtStreamGetId(raw, id), code_of(context.close))
+device.set_current()
+with Stream() as again:
+    print(code_of(again.record().synchronize))
+"""
+    assert lines(run, code) == [
+        "0 0",
+        "[507901, 507901, 507901, 507901]",
+        "[507901, 507901, 507901]",
+        "[507901, 507901, 507901, 507901] False",
+        "0 2",
+        "0",
+        "0 107017 0",
+        "0",
+    ]
+
+
+@pytest.mark.parametrize("call", ["stream.close", "context.close", "device.reset"])
+def test_the_first_end_of_a_stream_on_a_device_that_is_down_blocks(run, call: str) -> None:
+    # The program is asked whether it interrupts the call while that blocks.
+    code = f"""
+import ctypes
+context, other = Context(0), Stream()
+sim.take_down_device(block=3600)
+asked = []
+def ask():
+    asked.append(code_of(other.close))
+    return len(asked) == 2
+check = ctypes.CFUNCTYPE(ctypes.c_int32)(ask)
+lib.aclsimSetInterruptCheck(ffi.cast("aclsimInterruptCheck", ctypes.cast(check, ctypes.c_void_p).value))
+try:
+    {call}()
+except AclError as error:
+    print(error.code, "interrupted while this call waited for a device that is down" in str(error), asked)
+print(code_of({call}), len(asked))
+lib.aclrtResetDeviceForce(0)
+"""
+    assert lines(run, code) == ["507901 True [507901, 507901]", "507901 2"]
+
+
+def test_a_stream_of_a_device_that_is_down_is_discarded_with_a_warning(run) -> None:
+    code = """
+import gc, warnings
+sim.take_down_device()
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    del stream
+    gc.collect()
+print([(str(each.category.__name__), "507901" in str(each.message)) for each in caught])
+sim.clear()
+print(code_of(Stream), code_of(device.reset))
+"""
+    assert lines(run, code) == ["[('AclWarning', True)]", "0 0"]
+
+
 def test_memory_runs_out(run) -> None:
     code = """
 sim.limit("memory", 1 << 20)
@@ -301,6 +369,8 @@ print(code_of(Buffer, 64))
         "lose:1=0",
         "poison:99=1",
         "poison:1=0",
+        "down:99=1",
+        "down:1=3600000001",
         "limit:air=1",
         "delay:*=soon",
         "delay:*=3600000001",
@@ -321,6 +391,7 @@ garbage = ffi.cast("void *", 0x1234567800)
 print(lib.aclsimFailCall(NULL, 1, 1), lib.aclsimFailCall(b"aclrtNoSuch", 1, 1), lib.aclsimFailCall(b"aclInit", 1, 0))
 print(lib.aclsimFailTask(garbage, 1, 1), lib.aclsimFailTask(NULL, 1, 0), lib.aclsimDelayTasks(garbage, 1))
 print(lib.aclsimDelayTasks(NULL, 2**62), lib.aclsimLoseDevice(99, 1), lib.aclsimLoseDevice(0, 0))
+print(lib.aclsimTakeDownDevice(99, 0), lib.aclsimTakeDownDevice(0, 2**63), code_of(stream.record))
 print(lib.aclsimLimitResource(0, 9, 1), lib.aclsimLimitResource(-1, 0, 1), lib.aclsimGetInfo(NULL))
 try:
     sim.limit("air", 1)
@@ -331,6 +402,7 @@ except ValueError as error:
         "100000 100000 100000",
         "107017 100000 107017",
         "100000 107001 100000",
+        "107001 100000 0",
         "107000 107001 100000",
         "there is no resource 'air'; it is one of streams, events, notifies, memory",
     ]
@@ -416,6 +488,10 @@ EFFECTS = {
         "print(code_of(Stream), lib.aclrtResetDevice(1), lib.aclrtSetDevice(1), code_of(Buffer, 64))\n"
         "print(lib.aclrtResetDeviceForce(1), lib.aclrtSetDevice(1), code_of(Buffer, 64))",
         "507899 0 0 507899\n0 0 0",
+    ),
+    "a device is down: it is lost, and destroying its streams fails too, until a reset with force": (
+        "FAULT\nprint(code_of(Device(1).set_current), code_of(device.set_current))",
+        "507901 0",
     ),
     "a resource is limited": (
         "FAULT\nstreams = []\nprint([code_of(lambda: streams.append(Stream())) for _ in range(4)])",

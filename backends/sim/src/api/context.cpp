@@ -43,6 +43,7 @@ aclError aclrtDestroyContext(aclrtContext context) {
             fail(ACL_ERROR_RT_CONTEXT_NULL, "%p is not a live explicit context", context);
         }
         require_not_tearing_down(*found);
+        require_not_down(sim.machine, lock, found->device);
         destroy_context(sim.machine, lock, std::move(found), /*force=*/false);
     });
 }

@@ -1,8 +1,11 @@
 // Devices: set, reset, synchronize, abort (device_context_init_errors.md section 5, events_streams_sync.md sections 4
 // and 11).
+#include <chrono>
+#include <optional>
 #include <utility>
 
 #include "api/entry.h"
+#include "machine/operator_limit.h"
 
 using namespace aclsim;
 
@@ -23,6 +26,9 @@ void release_device(Simulator &sim, Lock &lock, Device &device, bool force) REQU
         return;
     }
     require_not_tearing_down(*device.primary);
+    if (!force) {
+        require_not_down(sim.machine, lock, device);
+    }
     device.set_count = 0;
     destroy_context(sim.machine, lock, std::move(device.primary), force);
     // The thread loses its primary context, whichever device it is of (section 5 [obs]).
@@ -36,6 +42,7 @@ void reset_device(Simulator &sim, Lock &lock, std::int32_t id, bool force) REQUI
     release_device(sim, lock, device, force);
     if (force) {
         device.poisoned = ACL_SUCCESS;
+        device.down.reset();
     }
     tell_device_state(sim.machine.state_callbacks, lock, id, ACL_RT_DEVICE_STATE_RESET_POST);
 }
@@ -104,7 +111,11 @@ aclError aclrtSetTsDevice(aclrtTsId tsId) {
 
 aclError aclrtSynchronizeDevice() {
     return entry(Function::aclrtSynchronizeDevice, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-        synchronize_device(sim.machine, lock, deadline_of(sim, -1));
+        std::optional<OperatorLimit> limit;
+        if (config().product->has(kDeviceSyncTakesOperatorLimit)) {
+            limit.emplace(sim.core, require_context(sim).device, std::chrono::microseconds(execution_limit_us(sim)));
+        }
+        synchronize_device(sim.machine, lock, kNever, limit ? &*limit : nullptr);
     });
 }
 

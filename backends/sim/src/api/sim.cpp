@@ -67,6 +67,13 @@ aclError aclsimPoisonDevice(int32_t deviceId, aclError code) {
     });
 }
 
+aclError aclsimTakeDownDevice(int32_t deviceId, uint64_t blockMicroseconds) {
+    return entry(Function::aclsimTakeDownDevice, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        const auto block = std::chrono::microseconds(std::min<uint64_t>(blockMicroseconds, INT64_MAX));
+        take_down_device(sim.machine, require_device(sim, deviceId), block);
+    });
+}
+
 aclError aclsimLimitResource(int32_t deviceId, aclsimResource resource, uint64_t limit) {
     return entry(Function::aclsimLimitResource, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         limit_resource(sim.memory, require_device(sim, deviceId), resource, limit);
@@ -79,6 +86,7 @@ aclError aclsimClearFaults() {
         for (const auto &device : sim.machine.devices) {
             device->lost = ACL_SUCCESS;
             device->poisoned = ACL_SUCCESS;
+            device->down.reset();
             for (const auto resource :
                  {ACLSIM_RESOURCE_STREAMS, ACLSIM_RESOURCE_EVENTS, ACLSIM_RESOURCE_NOTIFIES, ACLSIM_RESOURCE_MEMORY}) {
                 limit_resource(sim.memory, *device, resource, kNoLimit);

@@ -54,6 +54,7 @@ aclError destroy(Function function, aclrtStream stream, bool force) {
             fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is bound to model %u; unbind it, or destroy the model", found.id,
                  model_of(found)->id);
         }
+        require_not_down(sim.machine, lock, found.context.device);
         destroy_stream(sim.machine, lock, Ref<ContextStream>(found), force);
     });
 }

@@ -20,6 +20,12 @@ namespace {
 
 constexpr std::chrono::hours kLongestDelay{1};
 
+void require_short(std::chrono::microseconds delay) {
+    if (delay > kLongestDelay) {
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "a delay is at most an hour");
+    }
+}
+
 // A task that a rule is for: it starts later, or fails instead of doing its work.
 class FaultyTask final : public Task {
   public:
@@ -112,9 +118,7 @@ void Faults::fail_task(const StreamFilter &streams, std::uint64_t nth, aclError 
 }
 
 void Faults::delay_tasks(const StreamFilter &streams, std::chrono::microseconds delay) {
-    if (delay > kLongestDelay) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "a delay is at most an hour");
-    }
+    require_short(delay);
     core_.timer().start();
     delays_.push_back({streams, delay});
     core_.set_filter(this);
@@ -167,6 +171,12 @@ void lose_device(Machine &machine, Device &device, aclError code) {
 void poison_device(Device &device, aclError code) {
     require_failure(code);
     device.poisoned = code;
+}
+
+void take_down_device(Machine &machine, Device &device, std::chrono::microseconds block) {
+    require_short(block);
+    lose_device(machine, device, ACL_ERROR_RT_SOCKET_CLOSE);
+    device.down = block;
 }
 
 void limit_resource(Memory &memory, Device &device, aclsimResource resource, std::uint64_t limit) {
@@ -243,7 +253,7 @@ bool parse_stream(const std::string &text, StreamFilter &streams) {
 }
 
 // One of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, limit:RESOURCE=N, lose:DEVICE=CODE,
-// poison:DEVICE=CODE.
+// poison:DEVICE=CODE, down:DEVICE=MICROSECONDS.
 bool apply_one(Faults &faults, Memory &memory, const std::string &entry) REQUIRES(engine_lock) {
     const std::size_t equals = entry.find('=');
     std::uint64_t value = 0;
@@ -252,7 +262,7 @@ bool apply_one(Faults &faults, Memory &memory, const std::string &entry) REQUIRE
     }
     const std::vector<std::string> parts = split(entry.substr(0, equals), ':');
     const std::string kind = parts.empty() ? "" : parts[0];
-    if (value > INT32_MAX && kind != "delay" && kind != "limit") {
+    if (value > INT32_MAX && kind != "delay" && kind != "limit" && kind != "down") {
         return false;
     }
     const auto code = static_cast<aclError>(value);
@@ -275,14 +285,19 @@ bool apply_one(Faults &faults, Memory &memory, const std::string &entry) REQUIRE
         faults.delay_tasks(streams, std::chrono::microseconds(value));
         return true;
     }
-    if (kind == "lose" || kind == "poison") {
-        const bool is_there = parse_number(parts[1], number) && number < memory.machine.devices.size();
-        if (is_there && kind == "lose") {
-            lose_device(memory.machine, *memory.machine.devices[number], code);
-        } else if (is_there) {
-            poison_device(*memory.machine.devices[number], code);
+    if (kind == "lose" || kind == "poison" || kind == "down") {
+        if (!parse_number(parts[1], number) || number >= memory.machine.devices.size()) {
+            return false;
         }
-        return is_there;
+        Device &device = *memory.machine.devices[number];
+        if (kind == "lose") {
+            lose_device(memory.machine, device, code);
+        } else if (kind == "poison") {
+            poison_device(device, code);
+        } else {
+            take_down_device(memory.machine, device, std::chrono::microseconds(value));
+        }
+        return true;
     }
     return kind == "limit" && apply_limit(memory, parts[1], value);
 }
@@ -297,7 +312,8 @@ std::string apply_faults(Faults &faults, Memory &memory, const std::string &text
                 fail_unremembered(
                     ACL_ERROR_INVALID_PARAM,
                     "an entry is not one of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, "
-                    "limit:streams|events|notifies|memory=N, lose:DEVICE=CODE, poison:DEVICE=CODE");
+                    "limit:streams|events|notifies|memory=N, lose:DEVICE=CODE, poison:DEVICE=CODE, "
+                    "down:DEVICE=MICROSECONDS");
             }
         }
     } catch (const Failure &) {

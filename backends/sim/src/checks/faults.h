@@ -1,5 +1,5 @@
-// Faults on demand: calls and tasks that fail, tasks that start late, devices that are lost or poisoned, resources that
-// are scarce (abi/aclsim.h, ASCEND_RT_SIM_FAULTS).
+// Faults on demand: calls and tasks that fail, tasks that start late, devices that are lost, poisoned or down,
+// resources that are scarce (abi/aclsim.h, ASCEND_RT_SIM_FAULTS).
 #pragma once
 
 #include <atomic>
@@ -73,6 +73,10 @@ void lose_device(Machine &machine, Device &device, aclError code) REQUIRES(engin
 
 // From now on the device gives out no stream and no memory, but this code, until aclrtResetDeviceForce.
 void poison_device(Device &device, aclError code) REQUIRES(engine_lock);
+
+// From now on the device is lost, and destroying its streams fails too until aclrtResetDeviceForce; the first such call
+// blocks before.
+void take_down_device(Machine &machine, Device &device, std::chrono::microseconds block) REQUIRES(engine_lock);
 
 // How many of a resource a device gives out, memory in bytes.
 void limit_resource(Memory &memory, Device &device, aclsimResource resource, std::uint64_t limit) REQUIRES(engine_lock);

@@ -48,7 +48,9 @@ bool Core::admit_slowly(Lock &lock, Stream &stream) {
     }
     const Ref<Stream> keep(stream);
     const std::uint64_t enough = stream.submitted + 1 - config().product->queue_depth;
-    wait_for(lock, keep, enough, kNever, interrupt_check_);
+    InterruptPoll poll(*this, ACL_ERROR_RT_STREAM_TASK_FULL,
+                       "a place in the queue of stream " + std::to_string(stream.id));
+    wait_for(lock, keep, enough, kNever, interrupt_check_ != nullptr ? &poll : nullptr);
     if (stream.destroyer != std::thread::id()) {  // it waits for what has been submitted by then, and no more
         fail(ACL_ERROR_RT_INVALID_HANDLE, "the stream was destroyed while this call waited for a place in its queue");
     }
@@ -348,8 +350,7 @@ bool Core::drop_tasks(Lock &lock, Stream &stream, aclError reason, Time deadline
 
 // --- waiting ---------------------------------------------------------------------------------------------------------
 
-Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline,
-                            InterruptCheck check) {
+Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline, WaitCheck *check) {
     const std::uint64_t aborts = stream->aborts;
     std::optional<HostWait> wait;  // while the thread really waits
     while (!stream->is_done(sequence)) {
@@ -365,8 +366,8 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
         }
         if (has_deferred()) {
             do_chores(lock);
-        } else if (!help(lock, *stream, wait, deadline) && !watch(lock, *stream, sequence, wait, deadline, check) &&
-                   !stream->is_done(sequence)) {
+        } else if (!help(lock, *stream, wait, deadline, check) &&
+                   !watch(lock, *stream, sequence, wait, deadline, check) && !stream->is_done(sequence)) {
             return Waited::TimedOut;
         }
     }
@@ -383,8 +384,8 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
 }
 
 // Runs one task that the stream directly or indirectly waits for, if there is one that no thread has taken yet.
-bool Core::help(Lock &lock, Stream &stream, std::optional<HostWait> &wait, Time deadline) {
-    Stream *helped = is_held_ ? nullptr : find_helpable(stream, deadline);
+bool Core::help(Lock &lock, Stream &stream, std::optional<HostWait> &wait, Time deadline, const WaitCheck *check) {
+    Stream *helped = is_held_ ? nullptr : find_helpable(stream, deadline, check);
     if (helped == nullptr) {
         return false;
     }
@@ -394,11 +395,12 @@ bool Core::help(Lock &lock, Stream &stream, std::optional<HostWait> &wait, Time 
     return true;
 }
 
-Stream *Core::find_helpable(Stream &stream, Time deadline) {
-    const auto may_help = [deadline](Stream &ready) REQUIRES(engine_lock) {
+Stream *Core::find_helpable(Stream &stream, Time deadline, const WaitCheck *check) {
+    const auto may_help = [deadline, check](Stream &ready) REQUIRES(engine_lock) {
         Task &head = *ready.queue.front();
         Executor &executor = *head.executor();
-        return executor.can_be_helped && (deadline == kNever || head.is_brief() || !executor.has_thread());
+        const bool may_take_long = deadline == kNever && (check == nullptr || head.kind() != TaskKind::Kernel);
+        return executor.can_be_helped && (may_take_long || head.is_brief() || !executor.has_thread());
     };
     Stream *at = &stream;
     std::vector<Stream *> ready;
@@ -427,7 +429,7 @@ Stream *Core::find_helpable(Stream &stream, Time deadline) {
 // Watches the stream until the task is done, or something happened that must be looked at; false when the deadline has
 // passed. Spins first: a hand-over between threads takes less than a microsecond, a wake-up from sleep tens of them.
 bool Core::watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::optional<HostWait> &wait, Time deadline,
-                 InterruptCheck check) {
+                 WaitCheck *check) {
     const auto is_done = [&] { return stream.is_done(sequence); };
     lock.unlock();
     const bool was_quick = spin_until(is_done);

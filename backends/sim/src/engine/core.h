@@ -88,9 +88,9 @@ class Core {
     };
     // Until the task of that sequence number is done, and what follows from its failure. Without a deadline the calling
     // thread helps to run what it waits for; with one only what is brief, because else nobody knows how long it takes.
-    // With a check it fails when the thread is interrupted.
-    Waited wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline,
-                    InterruptCheck check = nullptr) REQUIRES(engine_lock);
+    // With a check it fails when that does, and runs no kernel, in which it could not look.
+    Waited wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline, WaitCheck *check = nullptr)
+        REQUIRES(engine_lock);
     // Polls for at most config().spin; true when the condition came true.
     template <class Condition>
     bool spin_until(Condition condition) const;
@@ -118,6 +118,7 @@ class Core {
     std::shared_ptr<Executor> create_executor(std::uint32_t threads, bool can_be_helped) REQUIRES(engine_lock);
     void set_filter(TaskFilter *filter) REQUIRES(engine_lock) { filter_ = filter; }  // nullptr: none
     void set_failure_handler(FailureHandler &handler) REQUIRES(engine_lock) { failure_handler_ = &handler; }
+    InterruptCheck interrupt_check() const REQUIRES(engine_lock) { return interrupt_check_; }  // nullptr: none
     void set_interrupt_check(InterruptCheck check) REQUIRES(engine_lock) { interrupt_check_ = check; }
     void set_stall_reporter(StallReporter &reporter) REQUIRES(engine_lock) { stall_reporter_ = &reporter; }
 
@@ -183,10 +184,11 @@ class Core {
     void look_at_runnable() REQUIRES(engine_lock);
     void end_heads() REQUIRES(engine_lock);
     void end_head(Stream &stream) REQUIRES(engine_lock);
-    bool help(Lock &lock, Stream &stream, std::optional<HostWait> &wait, Time deadline) REQUIRES(engine_lock);
-    Stream *find_helpable(Stream &stream, Time deadline) REQUIRES(engine_lock);
+    bool help(Lock &lock, Stream &stream, std::optional<HostWait> &wait, Time deadline, const WaitCheck *check)
+        REQUIRES(engine_lock);
+    Stream *find_helpable(Stream &stream, Time deadline, const WaitCheck *check) REQUIRES(engine_lock);
     bool watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::optional<HostWait> &wait, Time deadline,
-               InterruptCheck check) REQUIRES(engine_lock);
+               WaitCheck *check) REQUIRES(engine_lock);
 
     std::mutex mutex_;
     Clock &clock_;

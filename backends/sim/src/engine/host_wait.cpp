@@ -18,13 +18,29 @@ constexpr std::chrono::milliseconds kAskInterval{20};
 
 }  // namespace
 
-HostWait::HostWait(Core &core, const Stream &stream, std::uint64_t sequence, Time deadline, InterruptCheck check)
+Time InterruptPoll::look(Lock &lock) {
+    const InterruptCheck check = core_.interrupt_check();
+    if (check == nullptr) {
+        return kNever;
+    }
+    bool is_interrupted = false;
+    {
+        const Unlocked unlocked(lock);
+        is_interrupted = check() != 0;
+    }
+    if (is_interrupted) {
+        fail(code_, "interrupted while this call waited for %s", awaited_.c_str());
+    }
+    return core_.clock().now() + kAskInterval;
+}
+
+HostWait::HostWait(Core &core, const Stream &stream, std::uint64_t sequence, Time deadline, WaitCheck *check)
     : HostWait(core, Cause{&stream, sequence}, nullptr, deadline, check) {}
 
-HostWait::HostWait(Core &core, Outside outside, const char *awaited, Time deadline)
-    : HostWait(core, Cause{nullptr, 0, outside}, awaited, deadline, nullptr) {}
+HostWait::HostWait(Core &core, Outside outside, const char *awaited, Time deadline, WaitCheck *check)
+    : HostWait(core, Cause{nullptr, 0, outside}, awaited, deadline, check) {}
 
-HostWait::HostWait(Core &core, const Cause &cause, const char *awaited, Time deadline, InterruptCheck check)
+HostWait::HostWait(Core &core, const Cause &cause, const char *awaited, Time deadline, WaitCheck *check)
     : core_(core),
       cause_(cause),
       awaited_(awaited),
@@ -32,7 +48,7 @@ HostWait::HostWait(Core &core, const Cause &cause, const char *awaited, Time dea
       deadline_(deadline),
       is_of_own_thread_(core.is_own_thread()),
       check_(check),
-      ask_at_(check == nullptr ? kNever : core.clock().now()),
+      check_at_(check == nullptr ? kNever : core.clock().now()),
       explain_at_(has_deadline() || config().stall.count() == 0 ? kNever : core.clock().now() + config().stall),
       look_at_(explain_at_ == kNever ? kNever : core.clock().now() + kFirstLook),
       look_interval_(kFirstLook) {
@@ -54,11 +70,11 @@ bool HostWait::look_and_sleep(Lock &lock, std::condition_variable &changed, Time
         write(lock);
         return true;
     }
-    if (ask_at_ != kNever && core_.clock().now() >= ask_at_) {
-        ask(lock);
+    if (check_at_ != kNever && core_.clock().now() >= check_at_) {
+        check_at_ = check_->look(lock);
         return true;
     }
-    const Time when = std::min({deadline_, explain_at_, look_at_, ask_at_, look_again});
+    const Time when = std::min({deadline_, explain_at_, look_at_, check_at_, look_again});
     return core_.clock().wait_until(lock, changed, when) || when != deadline_;
 }
 
@@ -74,19 +90,6 @@ void HostWait::look() {
         if (has_changed || looks_again_) {
             looks_again_ = core_.stall_reporter().look_for_deadlock(*this);
         }
-    }
-}
-
-void HostWait::ask(Lock &lock) {
-    ask_at_ = core_.clock().now() + kAskInterval;
-    bool is_interrupted = false;
-    {
-        const Unlocked unlocked(lock);
-        is_interrupted = check_() != 0;
-    }
-    if (is_interrupted) {
-        fail(ACL_ERROR_RT_STREAM_TASK_FULL, "interrupted while this call waited for a place in the queue of stream %u",
-             cause_.stream->id);
     }
 }
 

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <string>
 #include <thread>
+#include <utility>
 
+#include "abi/acl.h"
 #include "engine/clock.h"
 #include "engine/facts.h"
 
@@ -17,14 +19,37 @@ class Stream;
 
 using InterruptCheck = std::int32_t (*)();  // aclsimInterruptCheck
 
+// Whether a thread is to go on waiting.
+class WaitCheck {
+  public:
+    virtual ~WaitCheck() = default;
+    // Returns when to look again, or throws a Failure, which ends the wait. The first look is at the begin of the wait.
+    virtual Time look(Lock &lock) REQUIRES(engine_lock) = 0;
+};
+
+// Asks the program whether the thread is interrupted.
+class InterruptPoll final : public WaitCheck {
+  public:
+    // The text names what the call waits for, the code is what an interrupted one fails with.
+    InterruptPoll(Core &core, aclError code, std::string awaited)
+        : core_(core), code_(code), awaited_(std::move(awaited)) {}
+    Time look(Lock &lock) override REQUIRES(engine_lock);
+
+  private:
+    Core &core_;
+    const aclError code_;
+    const std::string awaited_;
+};
+
 // Lives as long as the wait, on the stack of the thread that waits. Engine lock held at its begin and at its end.
 class HostWait {
   public:
     // For a task of a stream, or for something else, which the text names.
-    // With a check, sleep() fails when the thread is interrupted.
-    HostWait(Core &core, const Stream &stream, std::uint64_t sequence, Time deadline, InterruptCheck check = nullptr)
+    // With a check, sleep() fails when that does.
+    HostWait(Core &core, const Stream &stream, std::uint64_t sequence, Time deadline, WaitCheck *check = nullptr)
         REQUIRES(engine_lock);
-    HostWait(Core &core, Outside outside, const char *awaited, Time deadline) REQUIRES(engine_lock);
+    HostWait(Core &core, Outside outside, const char *awaited, Time deadline, WaitCheck *check = nullptr)
+        REQUIRES(engine_lock);
     ~HostWait() REQUIRES(engine_lock);
     HostWait(const HostWait &) = delete;
     HostWait &operator=(const HostWait &) = delete;
@@ -44,11 +69,10 @@ class HostWait {
     bool is_of_own_thread() const { return is_of_own_thread_; }  // of the simulator
 
   private:
-    HostWait(Core &core, const Cause &cause, const char *awaited, Time deadline, InterruptCheck check)
+    HostWait(Core &core, const Cause &cause, const char *awaited, Time deadline, WaitCheck *check)
         REQUIRES(engine_lock);
     bool look_and_sleep(Lock &lock, std::condition_variable &changed, Time look_again) REQUIRES(engine_lock);
     void look() REQUIRES(engine_lock);
-    void ask(Lock &lock) REQUIRES(engine_lock);
     void write(Lock &lock) REQUIRES(engine_lock);
 
     Core &core_;
@@ -58,8 +82,8 @@ class HostWait {
     const std::thread::id thread_ = std::this_thread::get_id();
     const Time deadline_;
     const bool is_of_own_thread_;
-    const InterruptCheck check_;
-    Time ask_at_;  // whether the thread is interrupted
+    WaitCheck *const check_;
+    Time check_at_;
     Time explain_at_;
     Time look_at_;  // for a deadlock; kNever: not any more
     std::chrono::milliseconds look_interval_;

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -43,6 +45,8 @@ struct Device {
     aclError lost GUARDED_BY(engine_lock) = ACL_SUCCESS;  // what everything on it fails with: aclsimLoseDevice
     // What streams and memory of it fail with until a forced reset: aclsimPoisonDevice.
     aclError poisoned GUARDED_BY(engine_lock) = ACL_SUCCESS;
+    // aclsimTakeDownDevice: how long the next call blocks that would destroy a stream, and fails.
+    std::optional<std::chrono::microseconds> down GUARDED_BY(engine_lock);
     std::uint32_t set_count GUARDED_BY(engine_lock) = 0;      // aclrtSetDevice minus aclrtResetDevice
     std::vector<Context *> contexts GUARDED_BY(engine_lock);  // all live ones, the primary included
     // Physical ids: the process need not see those whose memory it imports.

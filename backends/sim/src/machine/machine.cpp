@@ -45,14 +45,14 @@ std::uint32_t flags_not_synchronized() {
     return ACL_STREAM_DEVICE_USE_ONLY | ACL_STREAM_PERSISTENT | cpu;
 }
 
-void wait_for_stream(Machine &machine, Lock &lock, const Ref<ContextStream> &stream, Time deadline)
+void wait_for_stream(Machine &machine, Lock &lock, const Ref<ContextStream> &stream, Time deadline, WaitCheck *check)
     REQUIRES(engine_lock) {
     // Another thread may destroy one of the streams meanwhile; that it drops tasks then is no failure of this call.
     const auto is_leaving = [&]() REQUIRES(engine_lock) { return stream->destroyer != std::thread::id(); };
     if (!is_leaving()) {
         require_not_aborting(*stream);
     }
-    switch (machine.core.wait_for(lock, stream, stream->submitted, deadline)) {
+    switch (machine.core.wait_for(lock, stream, stream->submitted, deadline, check)) {
         case Core::Waited::TimedOut:
             fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "stream %u was not done in time", stream->id);
         case Core::Waited::Aborted:
@@ -119,7 +119,7 @@ void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool fo
     }
 }
 
-void synchronize_device(Machine &machine, Lock &lock, Time deadline) {
+void synchronize_device(Machine &machine, Lock &lock, Time deadline, WaitCheck *check) {
     Context &context = require_context(machine);
     require_healthy(context);
     if (machine.capture_modes.captures_in(context)) {
@@ -130,7 +130,7 @@ void synchronize_device(Machine &machine, Lock &lock, Time deadline) {
     const auto is_passed_over = [](const auto &stream) { return (stream->flags & flags_not_synchronized()) != 0; };
     streams.erase(std::remove_if(streams.begin(), streams.end(), is_passed_over), streams.end());
     for (const auto &stream : streams) {
-        wait_for_stream(machine, lock, stream, deadline);
+        wait_for_stream(machine, lock, stream, deadline, check);
     }
     note_synchronized(machine, context.device);
     // Cleared after all waits have succeeded: a failure that was cleared before a time-out would never be reported.
@@ -167,6 +167,24 @@ void abort_device(Machine &machine, Lock &lock, Device &device, Time deadline) {
     for (const auto &context : contexts) {
         context->failure = ACL_SUCCESS;
     }
+}
+
+// The device answers nothing: the first call waits for that as long as it must (hardware_seen.md sections 1.17 and
+// 3.8).
+void require_not_down(Machine &machine, Lock &lock, Device &device) {
+    if (!device.down) {
+        return;
+    }
+    const auto block = std::exchange(*device.down, std::chrono::microseconds(0));
+    if (block.count() > 0) {
+        constexpr const char *kAwaited = "a device that is down";
+        InterruptPoll poll(machine.core, ACL_ERROR_RT_SOCKET_CLOSE, kAwaited);
+        std::condition_variable never;
+        HostWait wait(machine.core, Outside::Clock, kAwaited, machine.core.clock().now() + block, &poll);
+        while (wait.sleep(lock, never)) {
+        }
+    }
+    fail(ACL_ERROR_RT_SOCKET_CLOSE, "device %u is down: only aclrtResetDeviceForce ends its streams", device.user_id);
 }
 
 void require_not_tearing_down(const Context &context) {

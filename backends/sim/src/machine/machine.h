@@ -65,11 +65,13 @@ Ref<Context> create_context(Machine &machine, Device &device, bool primary) REQU
 // Waits for the streams' work, or drops it; then everything in the context is gone.
 void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool force) REQUIRES(engine_lock);
 // aclrtSynchronizeDevice: waits for the streams of the calling thread's context. Fails if a task failed, an abort ended
-// the wait, or the deadline has passed.
-void synchronize_device(Machine &machine, Lock &lock, Time deadline) REQUIRES(engine_lock);
+// the wait, the deadline has passed, or the check fails.
+void synchronize_device(Machine &machine, Lock &lock, Time deadline, WaitCheck *check = nullptr) REQUIRES(engine_lock);
 // aclrtDeviceTaskAbort: drops all tasks of the device and clears the failures of its contexts. Fails if a task does
 // not end in time.
 void abort_device(Machine &machine, Lock &lock, Device &device, Time deadline) REQUIRES(engine_lock);
+// What destroys streams of the device fails while that is down; the first such call blocks before.
+void require_not_down(Machine &machine, Lock &lock, Device &device) REQUIRES(engine_lock);
 // Fails when the calling thread, in a callback, would tear down what it is tearing down already.
 void require_not_tearing_down(const Context &context) REQUIRES(engine_lock);
 // Makes the device's primary context current, as aclrtSetDevice does.

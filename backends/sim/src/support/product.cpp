@@ -25,11 +25,11 @@ constexpr Product kProducts[] = {
     {"910B", "Ascend910B1", 62428 * kMiB, 384 * kMiB, kPinned, 192 * kMiB, 24, 48, 6, 1984, 65536, 8192, 1792, 50000, 4294967, true, true, true, true, true,
      2201, 192 * kKiB, ACL_RT_DEVS_TOPOLOGY_HCCS, ACL_HOST_DEVICE_CONNECT_TYPE_PCIE, ACL_DEVICE_FORM_FACTOR_A_K,
      kHasDeviceOnlyObjects | kForeignWaitsAreUntimed | kHasCacheFlush | kKeepsHostAddress | kCopiesNeedPeerAccess | kCopiesRowsInDevice |
-         kHasKernelRatio | kImportsNeedPeerAccess, k910B},
+         kHasKernelRatio | kImportsNeedPeerAccess | kDeviceSyncTakesOperatorLimit, k910B},
     {"910C", "Ascend910_9391", 62748 * kMiB, 384 * kMiB, kPinned, 192 * kMiB, 24, 48, 6, 1984, 65536, 8192, 1792, 50000, 4294967, true, true, true, true, true,
      2201, 192 * kKiB, ACL_RT_DEVS_TOPOLOGY_HCCS_SW, ACL_HOST_DEVICE_CONNECT_TYPE_HCCS, ACL_DEVICE_FORM_FACTOR_POD,
      kHasDeviceOnlyObjects | kForeignWaitsAreUntimed | kHasSuperPod | kHasCacheFlush | kKeepsHostAddress | kCopiesRowsInDevice |
-         kHasKernelRatio | kImportsNeedPeerAccess, k910C},
+         kHasKernelRatio | kImportsNeedPeerAccess | kDeviceSyncTakesOperatorLimit, k910C},
     {"310B", "Ascend310B1", 12 * kGiB, 0, kPinned, 4 * kMiB, 1, 1, 4, 512, 65536, 2048, 2010, 48000, 4294967, true, false, false, true, false,
      3002, 7680 * kKiB, ACL_RT_DEVS_TOPOLOGY_PHB, ACL_HOST_DEVICE_CONNECT_TYPE_PCIE, ACL_DEVICE_FORM_FACTOR_PCIE_CARD,
      kIgnoresForeignWaits | kHasDdr | kLacksP2p, k310B},

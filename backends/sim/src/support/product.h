@@ -38,6 +38,9 @@ enum Trait : std::uint32_t {
     kHasWideLaunches = 1U << 22,           // the number of blocks keeps its 32 bits
     kLaunchesFromPlainStreams = 1U << 23,  // persistent streams launch no graphs (graphs_kernels.md section B5)
     kImportsNeedPeerAccess = 1U << 24,     // memory of another device, by key (hardware_seen.md section 4.12)
+    // Without a limit of its own it ends when nothing has for the time limit of operators (hardware_seen.md
+    // section 1.9).
+    kDeviceSyncTakesOperatorLimit = 1U << 25,
 };
 
 struct Product {

@@ -1,0 +1,33 @@
+// The time limit of operators as synchronizing a device meets it (hardware_seen.md section 1.9).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "engine/host_wait.h"
+
+namespace aclsim {
+
+struct Device;
+
+// Ends the wait when for so long no task of the device has ended, and its streams have stood at waits and kernels
+// alone. What the host works on has no limit: functions of the program, which may be in a debugger, and copies.
+class OperatorLimit final : public WaitCheck {
+  public:
+    OperatorLimit(Core &core, const Device &device, std::chrono::microseconds limit)
+        : core_(core), device_(device), limit_(limit) {}
+    Time look(Lock &lock) override REQUIRES(engine_lock);
+
+  private:
+    std::uint64_t count_ended() const REQUIRES(engine_lock);
+    bool is_waiting() const REQUIRES(engine_lock);
+
+    Core &core_;
+    const Device &device_;
+    const std::chrono::microseconds limit_;
+    Time since_{};
+    Time look_at_{};
+    std::uint64_t ended_ = UINT64_MAX;  // at the last look
+};
+
+}  // namespace aclsim

@@ -1,0 +1,335 @@
+// Synchronizing a device ends when the time limit of operators has passed and nothing has ended there, but only while
+// what its streams stand at are waits and kernels. The clock is the test's own.
+#include "machine/operator_limit.h"
+
+#include <thread>
+#include <vector>
+
+#include "check.h"
+#include "engine/waiters.h"
+#include "latch.h"
+#include "machine/machine.h"
+#include "manual_clock.h"
+
+using namespace aclsim;
+
+namespace {
+
+constexpr std::chrono::milliseconds kLimit{4294};
+
+class NoReports final : public StallReporter {
+  public:
+    void explain_stall(HostWait &) override {}
+    bool look_for_deadlock(HostWait &) override {
+        ++looks;
+        return false;
+    }
+    int looks = 0;
+};
+
+// Waits until a thread of the test lets it go on.
+class Gated final : public Task {
+  public:
+    Gated(Waiters &waiters, const bool &is_open, TaskKind kind) : waiters_(&waiters), is_open_(&is_open), kind_(kind) {}
+    TaskKind kind() const override { return kind_; }
+    Start start(Stream &stream) override REQUIRES(engine_lock) {
+        if (*is_open_) {
+            waiters_->remove(stream);
+            return Start::Done;
+        }
+        waiters_->add(stream);
+        return Start::Blocked;
+    }
+
+  private:
+    Waiters *waiters_;
+    const bool *is_open_;
+    TaskKind kind_;
+};
+
+// Runs until a thread of the test lets it end.
+class Running final : public Task {
+  public:
+    Running(Executor &executor, ::Gate &gate, TaskKind kind) : executor_(&executor), gate_(&gate), kind_(kind) {}
+    TaskKind kind() const override { return kind_; }
+    Start start(Stream &) override { return Start::Run; }
+    void run() override { ::Gate::pass(gate_); }
+    Executor *executor() override { return executor_; }
+
+  private:
+    Executor *executor_;
+    ::Gate *gate_;
+    TaskKind kind_;
+};
+
+// A part of the engine is never destroyed: its threads outlive main().
+struct Bench {
+    ManualClock clock;
+    EagerScheduler scheduler;
+    Core core{clock, scheduler};
+    NoReports reports;
+    Machine machine{core};
+    Waiters waiters;
+    bool is_open = false;
+
+    Bench() { core.set_stall_reporter(reports); }
+    Device &device(std::size_t number) { return *machine.devices[number]; }
+    Ref<ContextStream> new_stream(std::size_t number) REQUIRES(engine_lock) {
+        if (device(number).set_count == 0) {
+            enter_device(machine, device(number));
+        }
+        return create_stream(machine, *device(number).primary, 0, 0);
+    }
+    void submit_wait(Stream &stream, TaskKind kind) REQUIRES(engine_lock) {
+        core.submit(stream, Gated(waiters, is_open, kind));
+    }
+    void open() REQUIRES(engine_lock) {
+        is_open = true;
+        waiters.wake(core);
+        core.pump();
+        is_open = false;
+    }
+};
+
+// aclrtSynchronizeDevice of device 0 on a thread of its own, which is waiting when this is constructed. What it answers
+// is known when it has returned.
+class Synchronization {
+  public:
+    explicit Synchronization(Bench &bench) : bench_(bench), thread_([this] { work(); }) { await_wait(); }
+    ~Synchronization() { thread_.join(); }
+    Synchronization(const Synchronization &) = delete;
+    Synchronization &operator=(const Synchronization &) = delete;
+
+    aclError answer() {
+        CHECK(done_.opens());
+        return answer_;
+    }
+    // The limit has no effect: when the thread has looked at the clock it waits again.
+    void outlasts(std::chrono::milliseconds time) {
+        std::uint64_t seen = 0;
+        {
+            const Lock lock = bench_.core.acquire();
+            seen = looks_;
+            bench_.clock.advance(time);
+        }
+        for (bool has_looked = false; !has_looked; std::this_thread::yield()) {
+            const Lock lock = bench_.core.acquire();
+            CHECK(answer_ == kNone);
+            has_looked = looks_ > seen;
+        }
+    }
+
+  private:
+    static constexpr aclError kNone = -1;
+
+    // The limit, and how often the thread has looked at it.
+    class Counted final : public WaitCheck {
+      public:
+        Counted(Synchronization &owner, Bench &bench) : owner_(owner), limit_(bench.core, bench.device(0), kLimit) {}
+        Time look(Lock &lock) override REQUIRES(engine_lock) {
+            const Time next = limit_.look(lock);
+            ++owner_.looks_;
+            return next;
+        }
+
+      private:
+        Synchronization &owner_;
+        OperatorLimit limit_;
+    };
+
+    void work() {
+        {
+            Lock lock = bench_.core.acquire();
+            thread_context() = {nullptr, bench_.device(0).primary->handle()};
+            Counted check(*this, bench_);
+            try {
+                synchronize_device(bench_.machine, lock, kNever, &check);
+                answer_ = ACL_SUCCESS;
+            } catch (const Failure &failure) {
+                answer_ = failure.code;
+            }
+        }
+        done_.open();
+    }
+    void await_wait() {
+        for (bool waits = false; !waits; std::this_thread::yield()) {
+            const Lock lock = bench_.core.acquire();
+            waits = looks_ > 0;
+        }
+    }
+
+    Bench &bench_;
+    Latch done_;
+    aclError answer_ = kNone;
+    std::uint64_t looks_ = 0;
+    std::thread thread_;
+};
+
+void advance(Bench &bench, std::chrono::milliseconds time) {
+    const Lock lock = bench.core.acquire();
+    bench.clock.advance(time);
+}
+
+void a_wait_fails_when_nothing_ends_and_stays_pending(Bench &bench) {
+    Ref<ContextStream> stream;
+    {
+        const Lock lock = bench.core.acquire();
+        stream = bench.new_stream(0);
+        bench.submit_wait(*stream, TaskKind::Wait);
+    }
+    const int looks = bench.reports.looks;
+    for (int i = 0; i < 2; ++i) {
+        Synchronization synchronization(bench);
+        synchronization.outlasts(kLimit - std::chrono::milliseconds(100));
+        advance(bench, std::chrono::milliseconds(200));
+        CHECK_CODE(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, synchronization.answer());
+    }
+    CHECK(bench.reports.looks > looks);  // a deadlock is looked for as without the limit
+    Synchronization synchronization(bench);
+    {
+        const Lock lock = bench.core.acquire();
+        CHECK(!stream->is_complete());
+        bench.open();
+    }
+    CHECK_CODE(ACL_SUCCESS, synchronization.answer());
+}
+
+void what_ends_on_the_device_begins_the_limit_anew(Bench &bench) {
+    Ref<ContextStream> stuck;
+    Ref<ContextStream> other;
+    Ref<ContextStream> foreign;
+    {
+        const Lock lock = bench.core.acquire();
+        stuck = bench.new_stream(0);
+        other = bench.new_stream(0);
+        foreign = bench.new_stream(1);
+        bench.submit_wait(*stuck, TaskKind::NotifyWait);
+    }
+    const auto end_task = [&](Stream &stream) {
+        const Lock lock = bench.core.acquire();
+        Waiters none;
+        const bool is_open = true;
+        bench.core.submit(stream, Gated(none, is_open, TaskKind::Record));
+    };
+    Synchronization synchronization(bench);
+    for (int i = 0; i < 3; ++i) {
+        synchronization.outlasts(kLimit - std::chrono::milliseconds(100));
+        end_task(*other);
+        synchronization.outlasts(kLimit - std::chrono::milliseconds(100));
+    }
+    end_task(*foreign);  // of another device: no matter
+    advance(bench, kLimit);
+    CHECK_CODE(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, synchronization.answer());
+    const Lock lock = bench.core.acquire();
+    bench.open();
+}
+
+// A task runs on the device while a wait of another stream is stuck.
+void what_runs(Bench &bench, TaskKind kind, std::size_t device, bool has_limit) {
+    ::Gate gate;
+    {
+        const Lock lock = bench.core.acquire();
+        const Ref<ContextStream> stuck = bench.new_stream(0);
+        const Ref<ContextStream> busy = bench.new_stream(device);
+        bench.submit_wait(*stuck, TaskKind::Wait);
+        bench.core.submit(*busy, Running(bench.core.workers(), gate, kind));
+    }
+    CHECK(gate.entered.opens());
+    Synchronization synchronization(bench);
+    if (!has_limit) {
+        synchronization.outlasts(10 * kLimit);
+        synchronization.outlasts(10 * kLimit);
+        gate.gate.open();
+    }
+    advance(bench, 2 * kLimit);
+    if (!has_limit) {  // from its end on, which may have been the last look
+        advance(bench, 2 * kLimit);
+    }
+    CHECK_CODE(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, synchronization.answer());
+    gate.gate.open();
+    const Lock lock = bench.core.acquire();
+    bench.open();
+}
+
+// All workers are busy, and the thread that waits would be free to run the kernel: nobody knows when that ends.
+void a_kernel_that_waits_for_a_thread_is_not_run_by_the_caller(Bench &bench) {
+    std::vector<::Gate> busy(config().workers);
+    ::Gate gate;
+    {
+        const Lock lock = bench.core.acquire();
+        for (::Gate &each : busy) {
+            bench.core.submit(*bench.new_stream(1), Running(bench.core.workers(), each, TaskKind::Kernel));
+        }
+    }
+    for (::Gate &each : busy) {
+        CHECK(each.entered.opens());
+    }
+    {
+        const Lock lock = bench.core.acquire();
+        bench.core.submit(*bench.new_stream(0), Running(bench.core.workers(), gate, TaskKind::Kernel));
+    }
+    {
+        Synchronization synchronization(bench);
+        advance(bench, 2 * kLimit);
+        CHECK_CODE(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, synchronization.answer());
+        CHECK(!gate.entered.is_open());
+    }
+    for (::Gate &each : busy) {
+        each.gate.open();
+    }
+    gate.gate.open();
+    Lock lock = bench.core.acquire();
+    for (const std::size_t number : {0, 1}) {
+        thread_context() = {nullptr, bench.device(number).primary->handle()};
+        synchronize_device(bench.machine, lock, kNever);
+    }
+}
+
+void a_callback_that_a_stream_waits_for_has_no_limit(Bench &bench) {
+    {
+        const Lock lock = bench.core.acquire();
+        bench.submit_wait(*bench.new_stream(0), TaskKind::Callback);
+    }
+    Synchronization synchronization(bench);
+    synchronization.outlasts(10 * kLimit);
+    {
+        const Lock lock = bench.core.acquire();
+        bench.open();
+    }
+    CHECK_CODE(ACL_SUCCESS, synchronization.answer());
+}
+
+void held_devices_have_no_limit(Bench &bench) {
+    {
+        const Lock lock = bench.core.acquire();
+        bench.submit_wait(*bench.new_stream(0), TaskKind::ValueWait);
+        bench.core.hold(true);
+    }
+    Synchronization synchronization(bench);
+    synchronization.outlasts(10 * kLimit);
+    {
+        const Lock lock = bench.core.acquire();
+        bench.core.hold(false);
+        bench.clock.advance(std::chrono::milliseconds(1));
+        bench.open();
+    }
+    CHECK_CODE(ACL_SUCCESS, synchronization.answer());
+}
+
+}  // namespace
+
+int main() {
+    const Watchdog watchdog("native operator limit", std::chrono::seconds(60));
+    static Bench &bench = *new Bench();
+    a_wait_fails_when_nothing_ends_and_stays_pending(bench);
+    what_ends_on_the_device_begins_the_limit_anew(bench);
+    what_runs(bench, TaskKind::Kernel, /*device=*/0, /*has_limit=*/true);
+    what_runs(bench, TaskKind::Copy, /*device=*/0, /*has_limit=*/false);
+    what_runs(bench, TaskKind::Copy, /*device=*/1, /*has_limit=*/true);
+    what_runs(bench, TaskKind::HostFunction, /*device=*/1, /*has_limit=*/false);
+    a_kernel_that_waits_for_a_thread_is_not_run_by_the_caller(bench);
+    a_callback_that_a_stream_waits_for_has_no_limit(bench);
+    held_devices_have_no_limit(bench);
+    std::puts("native operator limit: all passed");
+    return 0;
+}
