@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from typing import Any
 
@@ -12,7 +11,7 @@ from ascend_rt._driver import ffi, lib, library, supports
 from ascend_rt._functions import FUNCTIONS
 from ascend_rt.errors import LibraryError
 from ascend_rt.verify.children import results
-from ascend_rt.versions import version
+from ascend_rt.versions import cann_version, version
 
 
 def about() -> dict[str, Any]:
@@ -22,12 +21,11 @@ def about() -> dict[str, Any]:
     """
     versions = version()
     loaded = library()
-    simulated = os.environ.get("ASCEND_RT_SIM_CANN_VERSION") if loaded.backend == "sim" else None
     count = ffi.new("uint32_t *")
     chip = lib.aclrtGetSocName() if supports("aclrtGetSocName") else ffi.NULL
     return {
         "backend": loaded.backend,
-        "cann": versions.cann or simulated,
+        "cann": cann_version(),
         "api": versions.api,
         "driver": versions.driver,
         "soc": None if chip == ffi.NULL else ffi.string(chip).decode(errors="replace"),

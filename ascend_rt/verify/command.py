@@ -229,8 +229,9 @@ def _compare(arguments: argparse.Namespace) -> int:
         simulated = comparison.simulate(report, progress.show)
     lines = list(_differences(report, simulated))
     _terminal.print_facts(_about(report))
-    if report.library["cann"] and not simulated.library["cann"]:
-        print(f"the simulator does not know release {report.library['cann']}: it answers as the newest that it knows")
+    release, instead = report.library["cann"], simulated.library["cann"]
+    if release and release != instead:
+        print(f"the simulator does not know release {release}: it answers as {instead}")
     _print_lines(lines)
     print(f"{len(lines)} differences to the simulator" if lines else "no difference to the simulator")
     if arguments.profile:

@@ -367,3 +367,41 @@ def test_rules_of_a_profile(monkeypatch: Any, answers: Any, rules: dict[str, int
         for side in (0, 1)
     ]
     assert comparison.codes(*sides) == ({"aclrtX": rules} if rules else {}, without)
+
+
+CARD = {
+    "profile": {
+        "format": 1,
+        "product": "910B",
+        "soc_name": "Ascend910B2C",
+        "cann_version": "9.0.0",
+        "limits": {"streams": 66, "queue_depth": 1024, "cube_cores": 20},
+        "codes": {"aclrtHostRegister": {"507899": 107000}},
+        "costs": {"record": {"ns": 1500}},
+    }
+}
+
+
+@pytest.mark.full
+def test_a_profile_makes_the_simulator_the_card(verify: Verify, report: Any, tmp_path: Path) -> None:
+    card = tmp_path / "card.json"
+    card.write_text(json.dumps(CARD), encoding="utf-8")
+    parts = "fact_4.6,g30_stream_create,limits,latencies"
+    ended = verify("--only", parts, "--smoke", ASCEND_RT_SIM_PROFILE=card)
+    assert "fact_4.6: aclrtHostRegister" in ended.stdout
+    compared = verify("--compare", "ascend_rt-report.json", "--profile", "made.json")
+    lines = compared.stdout.splitlines()
+    assert "limit queue_depth: 1024 on the card, 1792 in the simulator" in lines
+    assert sum(line.startswith("aclrtHostRegister: fact_4.6") for line in lines) == 3
+    made = json.loads((tmp_path / "made.json").read_text(encoding="utf-8"))["profile"]
+    expected = CARD["profile"]
+    assert {name: made[name] for name in ("product", "soc_name", "cann_version", "codes")} == {
+        name: expected[name] for name in ("product", "soc_name", "cann_version", "codes")
+    }
+    assert made["limits"] == expected["limits"]
+    assert set(made["costs"]) >= {"record", "wait", "copy_host_to_device", "fill"}
+    again = verify("--only", parts, "--smoke", ASCEND_RT_SIM_PROFILE="made.json")
+    assert again.returncode == ended.returncode
+    assert [line for line in again.stdout.splitlines() if "fact_4.6" in line] == [
+        line for line in ended.stdout.splitlines() if "fact_4.6" in line
+    ]
