@@ -1065,6 +1065,8 @@ class Lib:
         """aclError aclsimNoOp(void *first, void *second)."""
     def ascend_rt_shared_parts(self) -> Any:
         """const void *ascend_rt_shared_parts(void)."""
+    def ascend_rt_set_direct(self, is_direct: int, /) -> None:
+        """void ascend_rt_set_direct(bool is_direct)."""
     def ascend_rt_open(self, path: Any, error: Any, error_size: int, /) -> int:
         """int ascend_rt_open(const char *path, char *error, size_t error_size)."""
     def ascend_rt_forget(self) -> None:

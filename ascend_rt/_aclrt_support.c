@@ -358,10 +358,20 @@ int ascend_rt_close_gate(int32_t timeout_ms) {
     return atomic_load(&inside);
 }
 
+static ascend_rt_shared shared = {
+    .slots = ascend_rt_slots,
+    .enter = enter,
+    .leave = leave,
+    .synchronize_event = ascend_rt_synchronize_event,
+    .synchronize_stream = ascend_rt_synchronize_stream,
+    .failed_tasks = &ascend_rt_failed_tasks,
+};
+
 const void *ascend_rt_shared_parts(void) {
-    static ascend_rt_shared shared = {.slots = ascend_rt_slots, .enter = enter, .leave = leave};
     shared.slot_count = ascend_rt_slot_count;
     return &shared;
 }
+
+void ascend_rt_set_direct(bool is_direct) { atomic_store(&shared.is_direct, is_direct); }
 
 void ascend_rt_open_gate(void) { atomic_store(&closed, false); }

@@ -17,7 +17,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from ascend_rt import _captured, _failures
+from ascend_rt import _captured, _failures, _handles
 from ascend_rt._driver import address, call, check, failure, lib
 from ascend_rt._failures import ANY, Work, is_of_a_task, newest
 from ascend_rt._log import log
@@ -47,10 +47,10 @@ _unfinished: dict[InFlight, Event | None] = {}  # of borrowed streams whose Pyth
 _ending = threading.Lock()
 
 
-class InFlight:
+class InFlight(_handles.InFlight):
     """What the tasks of a stream use; the Python objects of a stream share it."""
 
-    __slots__ = ("__weakref__", "_handle", "context", "device", "open", "work")
+    __slots__ = ("_handle", "context", "device", "open")
 
     def __init__(self, handle: Any, device: int, context: Any) -> None:
         self._handle = handle
@@ -88,7 +88,7 @@ class InFlight:
         is_first = not kept
         kept.append(objects)
         if is_first:
-            _used.add(self)
+            self._begin_use()
 
     def keep_waited_for(self, batch: Batch | None, failures: int) -> None:
         """Keep the batch that the record has ended for which the stream waits.
@@ -124,9 +124,14 @@ class InFlight:
         if ended is not None and not ended.objects and ended.previous is None:
             self.open.previous = ended = None
             _used.discard(self)
+            self.is_used = False
             if self.open.objects:  # asked afterwards: another thread may just have put something there
-                _used.add(self)
+                self._begin_use()
         return ended
+
+    def _begin_use(self) -> None:
+        _used.add(self)
+        self.is_used = True  # for the short paths, which keep nothing and release nothing
 
     def end_batch_for_record(self) -> Batch | None:
         """End the open batch before an event is recorded; the event's completion releases what is returned."""

@@ -27,7 +27,18 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascend_rt import _failures
-from ascend_rt._driver import call, call_within, check, ffi, lib, refuse_calls, shutdown, supports, usable
+from ascend_rt._driver import (
+    call,
+    call_within,
+    check,
+    ffi,
+    lib,
+    open_short_paths,
+    refuse_calls,
+    shutdown,
+    supports,
+    usable,
+)
 from ascend_rt._log import log
 from ascend_rt.errors import AclError, AclWarning
 
@@ -88,6 +99,7 @@ def initialize() -> None:
             check(code, "aclInit")
         _failures.listen()
         atexit.register(_give_back)
+        open_short_paths()
         _initialized = True
     log.debug("aclInit: %s", "initialised" if _is_initialiser else "other code in the process had initialised")
 

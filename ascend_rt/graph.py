@@ -378,7 +378,7 @@ def capture(stream: Stream, mode: CaptureMode) -> Iterator[Graph]:
     except AclError as error:
         failures = tuple(captured.failures)
         raise CaptureError(error.code, error.function, error.message, failures=failures) from error
-    graph._put_back(out[0])
+    graph._open(out[0])
 
 
 def _give_up(stream: Stream) -> None:

@@ -1,0 +1,866 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ascend_rt._handles: the base types of objects with a handle, and the short paths of their hot methods.
+ *
+ * Every method is written in Python, where it is complete and documented. A short path stands in front of it
+ * (install_short_paths): it makes the call through the table of ascend_rt._aclrt, without the GIL, if there is nothing
+ * to do but the call, and leaves everything else to the method in Python: other arguments, closed objects, functions
+ * that the library lacks or that somebody has replaced, loading, fork and exit. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#include "_aclrt_support.h"
+
+static const ascend_rt_shared *shared; /* the table of ascend_rt._aclrt */
+
+/* Of Python, found when this module is imported, or with the first class that has short paths. */
+static PyObject *address_of;       /* ascend_rt._driver.address */
+static PyObject *pointer_to;       /* ascend_rt._driver.pointer */
+static PyObject *check;            /* ascend_rt._driver.check */
+static PyObject *closed_error;     /* ascend_rt.errors.ClosedError */
+static PyObject *untold;           /* ascend_rt._failures.untold */
+static PyObject *host;             /* ascend_rt._lifecycle.HOST */
+static PyObject *on_open;          /* called with each object that owns a handle; NULL: nothing */
+static PyTypeObject *plain_event;  /* ascend_rt.Event */
+static PyTypeObject *plain_stream; /* ascend_rt.Stream */
+
+/* Functions of the table. */
+
+enum { CREATE, DESTROY, RECORD, WAIT, QUERY_EVENT, QUERY_STREAM, SYNCHRONIZE_EVENT, SYNCHRONIZE_STREAM, FUNCTIONS };
+
+static struct {
+    const char *name;
+    const ascend_rt_slot *slot;
+} functions[FUNCTIONS] = {
+    [CREATE] = {"aclrtCreateEventExWithFlag", NULL},
+    [DESTROY] = {"aclrtDestroyEvent", NULL},
+    [RECORD] = {"aclrtRecordEvent", NULL},
+    [WAIT] = {"aclrtStreamWaitEvent", NULL},
+    [QUERY_EVENT] = {"aclrtQueryEventStatus", NULL},
+    [QUERY_STREAM] = {"aclrtStreamQuery", NULL},
+    [SYNCHRONIZE_EVENT] = {"aclrtSynchronizeEvent", NULL},
+    [SYNCHRONIZE_STREAM] = {"aclrtSynchronizeStream", NULL},
+};
+
+#define FUNCTION(name, place) (*(__typeof__(name) **)functions[place].slot->pointer)
+
+/* Whether a function may be called past Python. */
+static inline bool is_direct(int place) { return atomic_load(&shared->is_direct) && functions[place].slot->present; }
+
+/* Raises the exception for a code. */
+static PyObject *fail(int code, const char *function) {
+    PyObject *result = PyObject_CallFunction(check, "is", code, function);
+    Py_XDECREF(result);
+    return NULL;
+}
+
+/* Handles. */
+
+enum state { NEW, OPEN, CLOSED };
+
+typedef struct handle {
+    PyObject ob_base;
+    PyObject *weak_references;
+    PyObject *view; /* of cffi, made when it is asked for; what an object that has no pointer keeps is there too */
+    PyObject *home;
+    PyObject *hash; /* what it was when it was first asked for */
+    void *pointer;  /* the same as the view */
+    bool is_known;  /* whether the pointer is, of an open object */
+    char is_owned;
+    enum state state;
+} handle;
+
+typedef struct event {
+    handle handle;
+    PyObject *before;   /* what its completion releases */
+    PyObject *recorder; /* what the newest record of this process, as far as that is known, belongs to */
+    PyObject *work;     /* that the newest record is in; None if there is none, or it was not made here */
+    char is_shared;     /* others may record it, and its completion says nothing of our record */
+    char has_time;
+} event;
+
+/* What all Python objects of a stream share. */
+typedef struct in_flight {
+    PyObject ob_base;
+    PyObject *weak_references;
+    PyObject *work;
+    char is_used; /* whether anything is kept */
+} in_flight;
+
+typedef struct stream {
+    handle handle;
+    in_flight *in_flight;
+} stream;
+
+/* What a stream does from one report of a failed task to the next. */
+typedef struct work {
+    PyObject ob_base;
+    uint64_t seen; /* how many failures of the process were looked at */
+    char must_ask; /* whether the library tells of none */
+} work;
+
+static PyTypeObject *handle_type, *event_type, *stream_type, *in_flight_type, *work_type;
+
+static inline bool is_event(PyObject *object) {
+    return Py_TYPE(object) == plain_event || PyType_IsSubtype(Py_TYPE(object), event_type);
+}
+
+static inline bool is_stream(PyObject *object) {
+    return Py_TYPE(object) == plain_stream || PyType_IsSubtype(Py_TYPE(object), stream_type);
+}
+
+/* Sets an attribute; takes the reference. */
+static void set(PyObject **attribute, PyObject *value) {
+    PyObject *before = *attribute;
+    *attribute = value;
+    Py_XDECREF(before); /* which may run anything */
+}
+
+static bool find_pointer(handle *self) {
+    PyObject *number = self->view != NULL ? PyObject_CallFunctionObjArgs(address_of, self->view, NULL) : NULL;
+    if (number != NULL) {
+        self->pointer = PyLong_AsVoidPtr(number);
+        self->is_known = true;
+        Py_DECREF(number);
+    }
+    PyErr_Clear(); /* the method in Python will raise it again */
+    return self->is_known;
+}
+
+/* Whether the object is open, and its pointer known. */
+static inline bool has_pointer(handle *self) { return self->is_known || (self->state == OPEN && find_pointer(self)); }
+
+static PyObject *handle_get(PyObject *object, void *unused) {
+    (void)unused;
+    handle *self = (handle *)object;
+    if (self->state == OPEN) {
+        if (self->view == NULL) {
+            PyObject *number = PyLong_FromVoidPtr(self->pointer);
+            set(&self->view, number != NULL ? PyObject_CallFunctionObjArgs(pointer_to, number, NULL) : NULL);
+            Py_XDECREF(number);
+        }
+        return Py_XNewRef(self->view);
+    }
+    PyObject *what = PyObject_GetAttrString(object, "_what");
+    if (what != NULL && self->state == CLOSED) {
+        PyErr_Format(closed_error, "this %U is closed", what);
+    } else if (what != NULL) {
+        PyErr_Format(PyExc_AttributeError, "this %U has no handle yet", what);
+    }
+    Py_XDECREF(what);
+    return NULL;
+}
+
+static PyObject *handle_is_closed(PyObject *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(((handle *)self)->state == CLOSED);
+}
+
+static PyObject *handle_open(PyObject *object, PyObject *view) {
+    handle *self = (handle *)object;
+    self->is_known = false;
+    self->state = OPEN;
+    set(&self->view, Py_NewRef(view));
+    Py_RETURN_NONE;
+}
+
+static PyObject *handle_take(PyObject *object, PyObject *unused) {
+    (void)unused;
+    handle *self = (handle *)object;
+    if (self->state == CLOSED) {
+        Py_RETURN_NONE;
+    }
+    PyObject *view = handle_get(object, NULL);
+    if (view != NULL) {
+        self->state = CLOSED;
+        self->is_known = false;
+        Py_CLEAR(self->view);
+    }
+    return view;
+}
+
+static bool tell_of_open(PyObject *self) {
+    PyObject *told = on_open != NULL ? PyObject_CallFunctionObjArgs(on_open, self, NULL) : Py_NewRef(Py_None);
+    Py_XDECREF(told);
+    return told != NULL;
+}
+
+static PyObject *handle_own(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    if (count != 1 && count != 2) {
+        PyErr_SetString(PyExc_TypeError, "_own() takes a handle and a home");
+        return NULL;
+    }
+    handle *self = (handle *)object;
+    self->is_owned = true;
+    self->is_known = false;
+    self->state = OPEN;
+    set(&self->home, Py_NewRef(count == 2 ? args[1] : host));
+    set(&self->view, Py_NewRef(args[0]));
+    return tell_of_open(object) ? Py_NewRef(Py_None) : NULL;
+}
+
+static void handle_finalize(PyObject *object) {
+    if (((handle *)object)->state != OPEN) {
+        return;
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *result = PyObject_CallMethod(object, "_discard", NULL);
+    if (result == NULL) {
+        PyErr_WriteUnraisable(object);
+    }
+    Py_XDECREF(result);
+    PyErr_Restore(type, value, traceback);
+}
+
+static int handle_traverse(PyObject *object, visitproc visit, void *arg) {
+    handle *self = (handle *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->view);
+    Py_VISIT(self->home);
+    return 0;
+}
+
+static int handle_clear(PyObject *object) {
+    handle *self = (handle *)object;
+    Py_CLEAR(self->view);
+    Py_CLEAR(self->home);
+    Py_CLEAR(self->hash);
+    return 0;
+}
+
+static int event_traverse(PyObject *object, visitproc visit, void *arg) {
+    event *self = (event *)object;
+    Py_VISIT(self->before);
+    Py_VISIT(self->recorder);
+    Py_VISIT(self->work);
+    return handle_traverse(object, visit, arg);
+}
+
+static int event_clear(PyObject *object) {
+    event *self = (event *)object;
+    Py_CLEAR(self->before);
+    Py_CLEAR(self->recorder);
+    Py_CLEAR(self->work);
+    return handle_clear(object);
+}
+
+static int stream_traverse(PyObject *object, visitproc visit, void *arg) {
+    Py_VISIT(((stream *)object)->in_flight);
+    return handle_traverse(object, visit, arg);
+}
+
+static int stream_clear(PyObject *object) {
+    Py_CLEAR(((stream *)object)->in_flight);
+    return handle_clear(object);
+}
+
+static int in_flight_traverse(PyObject *object, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(((in_flight *)object)->work);
+    return 0;
+}
+
+static int in_flight_clear(PyObject *object) {
+    Py_CLEAR(((in_flight *)object)->work);
+    return 0;
+}
+
+static void deallocate(PyObject *object, inquiry clear) {
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    PyObject_ClearWeakRefs(object);
+    clear(object);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+    Py_DECREF(type);
+}
+
+static void handle_deallocate(PyObject *self) { deallocate(self, handle_clear); }
+static void event_deallocate(PyObject *self) { deallocate(self, event_clear); }
+static void stream_deallocate(PyObject *self) { deallocate(self, stream_clear); }
+static void in_flight_deallocate(PyObject *self) { deallocate(self, in_flight_clear); }
+
+static PyObject *stream_get_in_flight(PyObject *self, void *unused) {
+    (void)unused;
+    PyObject *found = (PyObject *)((stream *)self)->in_flight;
+    if (found == NULL) {
+        PyErr_SetString(PyExc_AttributeError, "_in_flight");
+    }
+    return Py_XNewRef(found);
+}
+
+static int stream_set_in_flight(PyObject *self, PyObject *value, void *unused) {
+    (void)unused;
+    if (value == NULL || !PyObject_TypeCheck(value, in_flight_type)) {
+        PyErr_SetString(PyExc_TypeError, "what is in flight has a type of its own");
+        return -1;
+    }
+    set((PyObject **)&((stream *)self)->in_flight, Py_NewRef(value));
+    return 0;
+}
+
+#define MEMBER(type, name, member, kind) {name, kind, offsetof(type, member), 0, NULL}
+#define WEAK_REFERENCES(type) {"__weaklistoffset__", T_PYSSIZET, offsetof(type, weak_references), READONLY, NULL}
+
+static PyMemberDef handle_members[] = {
+    WEAK_REFERENCES(handle),
+    MEMBER(handle, "_home", home, T_OBJECT_EX),
+    MEMBER(handle, "_hash", hash, T_OBJECT_EX),
+    MEMBER(handle, "_owned", is_owned, T_BOOL),
+    {0},
+};
+
+static PyMemberDef event_members[] = {
+    MEMBER(event, "_before", before, T_OBJECT),   MEMBER(event, "_recorder", recorder, T_OBJECT),
+    MEMBER(event, "_work", work, T_OBJECT),       MEMBER(event, "_is_shared", is_shared, T_BOOL),
+    MEMBER(event, "_has_time", has_time, T_BOOL), {0},
+};
+
+static PyMemberDef in_flight_members[] = {
+    WEAK_REFERENCES(in_flight),
+    MEMBER(in_flight, "work", work, T_OBJECT_EX),
+    MEMBER(in_flight, "is_used", is_used, T_BOOL),
+    {0},
+};
+
+static PyMemberDef work_members[] = {
+    MEMBER(work, "seen", seen, T_ULONGLONG),
+    MEMBER(work, "must_ask", must_ask, T_BOOL),
+    {0},
+};
+
+static PyGetSetDef handle_properties[] = {
+    {"_handle", handle_get, NULL, NULL, NULL},
+    {"is_closed", handle_is_closed, NULL, "Whether the object was closed.", NULL},
+    {0},
+};
+
+static PyGetSetDef stream_properties[] = {
+    {"_in_flight", stream_get_in_flight, stream_set_in_flight, NULL, NULL},
+    {0},
+};
+
+static PyMethodDef handle_methods[] = {
+    {"_own", (PyCFunction)(void (*)(void))handle_own, METH_FASTCALL, "Take a handle that is to be destroyed."},
+    {"_open", handle_open, METH_O, "Take a handle; also after it was taken away, if it could not be destroyed."},
+    {"_take_handle", handle_take, METH_NOARGS,
+     "Empty the object and return what was in it; None if it is closed already."},
+    {0},
+};
+
+/* Short paths. */
+
+typedef struct short_path {
+    PyTypeObject **type; /* that has the fields it uses */
+    const char *name;
+    const char *parameters; /* as inspect.signature() reads them; NULL: a property */
+    PyCFunction call;
+    getter get;
+    PyObject *in_python;
+} short_path;
+
+enum {
+    EVENT_INIT,
+    EVENT_CLOSE,
+    EVENT_RECORD,
+    EVENT_IS_DONE,
+    EVENT_SYNCHRONIZE,
+    STREAM_RECORD,
+    STREAM_WAIT,
+    STREAM_IS_DONE,
+    STREAM_SYNCHRONIZE,
+    SHORT_PATHS,
+};
+
+static short_path short_paths[SHORT_PATHS];
+
+typedef PyObject *const *arguments;
+
+static PyObject *call_python(int path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    const Py_ssize_t named = names != NULL ? PyTuple_Size(names) : 0;
+    PyObject *tuple = PyTuple_New(1 + count);
+    PyObject *dictionary = tuple != NULL && named > 0 ? PyDict_New() : NULL;
+    bool is_complete = tuple != NULL && (named == 0 || dictionary != NULL);
+    for (Py_ssize_t i = 0; i < 1 + count && tuple != NULL; ++i) {
+        PyTuple_SetItem(tuple, i, Py_NewRef(i == 0 ? self : args[i - 1]));
+    }
+    for (Py_ssize_t i = 0; i < named && is_complete; ++i) {
+        is_complete = PyDict_SetItem(dictionary, PyTuple_GetItem(names, i), args[count + i]) == 0;
+    }
+    PyObject *result = is_complete ? PyObject_Call(short_paths[path].in_python, tuple, dictionary) : NULL;
+    Py_XDECREF(dictionary);
+    Py_XDECREF(tuple);
+    return result;
+}
+
+static PyObject *get_in_python(int path, PyObject *self) {
+    return PyObject_CallFunctionObjArgs(short_paths[path].in_python, self, NULL);
+}
+
+static inline bool is_none(const PyObject *object) { return object == NULL || object == Py_None; }
+
+/* Whether nothing has to be asked about failures of a work. */
+static bool has_no_failure(PyObject *object) {
+    const work *found = (const work *)object;
+    return is_none(object) || (!found->must_ask && found->seen == atomic_load(shared->failed_tasks));
+}
+
+static inline bool is_idle(PyObject *object) {
+    const stream *self = (stream *)object;
+    return self->in_flight != NULL && !self->in_flight->is_used;
+}
+
+static PyObject *event_init(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    handle *self = (handle *)object;
+    if (count != 0 || names != NULL || !is_direct(CREATE) || self->state != NEW) {
+        return call_python(EVENT_INIT, object, args, count, names);
+    }
+    void *created = NULL;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtCreateEventExWithFlag, CREATE)(&created, ACL_EVENT_SYNC);
+    Py_END_ALLOW_THREADS;
+    if (code != ACL_SUCCESS) {
+        return fail(code, "aclrtCreateEventExWithFlag");
+    }
+    self->pointer = created;
+    self->is_known = self->is_owned = true;
+    self->state = OPEN;
+    self->home = Py_NewRef(host);
+    return tell_of_open(object) ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject *event_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    handle *self = (handle *)object;
+    if (count != 0 || names != NULL || !is_direct(DESTROY) || !self->is_known || !self->is_owned) {
+        return call_python(EVENT_CLOSE, object, args, count, names);
+    }
+    void *const pointer = self->pointer;
+    aclError code;
+    self->state = CLOSED; /* for other threads */
+    self->is_known = false;
+    Py_CLEAR(self->view);
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtDestroyEvent, DESTROY)(pointer);
+    Py_END_ALLOW_THREADS;
+    if (code != ACL_SUCCESS) {
+        self->state = OPEN;
+        self->is_known = true;
+        return fail(code, "aclrtDestroyEvent");
+    }
+    Py_RETURN_NONE;
+}
+
+static bool can_record(PyObject *event, PyObject *stream) {
+    return is_direct(RECORD) && has_pointer((handle *)event) && has_pointer((handle *)stream) && is_idle(stream);
+}
+
+/* Returns whether the event is recorded; otherwise with an exception. */
+static bool record(event *self, stream *on) {
+    in_flight *const recorder = on->in_flight;
+    void *const event = self->handle.pointer, *const stream = on->handle.pointer;
+    aclError code;
+    Py_CLEAR(self->before); /* from here on it may be this record that another thread waits for */
+    if (self->recorder != (PyObject *)recorder) {
+        set(&self->recorder, Py_NewRef((PyObject *)recorder));
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtRecordEvent, RECORD)(event, stream);
+    Py_END_ALLOW_THREADS;
+    Py_CLEAR(self->before); /* another thread may have begun a record meanwhile: nobody knows which one is newer */
+    if (code != ACL_SUCCESS) {
+        fail(code, "aclrtRecordEvent");
+        return false;
+    }
+    if (self->work != recorder->work) {
+        set(&self->work, Py_XNewRef(recorder->work));
+    }
+    return true;
+}
+
+static PyObject *event_record(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    if (count != 1 || names != NULL || !is_stream(args[0]) || !can_record(self, args[0])) {
+        return call_python(EVENT_RECORD, self, args, count, names);
+    }
+    return record((event *)self, (stream *)args[0]) ? Py_NewRef(Py_None) : NULL;
+}
+
+/* The method in Python calls the event's own, which a derived class may have replaced. */
+static PyObject *stream_record(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    if (count != 1 || names != NULL || Py_TYPE(args[0]) != plain_event || !can_record(args[0], self)) {
+        return call_python(STREAM_RECORD, self, args, count, names);
+    }
+    return record((event *)args[0], (stream *)self) ? Py_NewRef(args[0]) : NULL;
+}
+
+/* An event is created, recorded, waited for and destroyed at once: the wait that is pending keeps what it needs. */
+static PyObject *wait_for_stream(PyObject *self, PyObject *other) {
+    void *const waiting = ((handle *)self)->pointer, *const recording = ((handle *)other)->pointer;
+    void *event = NULL;
+    const char *failed = NULL;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtCreateEventExWithFlag, CREATE)(&event, ACL_EVENT_SYNC);
+    failed = functions[CREATE].name;
+    if (code == ACL_SUCCESS) {
+        code = FUNCTION(aclrtRecordEvent, RECORD)(event, recording);
+        failed = functions[RECORD].name;
+        if (code == ACL_SUCCESS) {
+            code = FUNCTION(aclrtStreamWaitEvent, WAIT)(waiting, event);
+            failed = functions[WAIT].name;
+        }
+        const aclError destroyed = FUNCTION(aclrtDestroyEvent, DESTROY)(event);
+        if (code == ACL_SUCCESS) {
+            code = destroyed;
+            failed = functions[DESTROY].name;
+        }
+    }
+    Py_END_ALLOW_THREADS;
+    return code == ACL_SUCCESS ? Py_NewRef(Py_None) : fail(code, failed);
+}
+
+static bool can_wait_for_stream(PyObject *self, PyObject *other) {
+    return is_stream(other) && is_direct(CREATE) && is_direct(RECORD) && is_direct(WAIT) && is_direct(DESTROY) &&
+           has_pointer((handle *)self) && has_pointer((handle *)other) && is_idle(other) && on_open == NULL;
+}
+
+static PyObject *stream_wait(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    if (count != 1 || names != NULL || !is_event(args[0]) || !is_direct(WAIT) || !has_pointer((handle *)self) ||
+        !has_pointer((handle *)args[0]) || !is_none(((event *)args[0])->before)) {
+        if (count == 1 && names == NULL && can_wait_for_stream(self, args[0])) {
+            return wait_for_stream(self, args[0]);
+        }
+        return call_python(STREAM_WAIT, self, args, count, names);
+    }
+    void *const stream = ((handle *)self)->pointer, *const event = ((handle *)args[0])->pointer;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtStreamWaitEvent, WAIT)(stream, event);
+    Py_END_ALLOW_THREADS;
+    return code == ACL_SUCCESS ? Py_NewRef(Py_None) : fail(code, "aclrtStreamWaitEvent");
+}
+
+/* What the completion of an event tells; takes what was to be released when it was asked for, or NULL. */
+static PyObject *complete(event *self, PyObject *before, const char *function, PyObject *result) {
+    if (before == NULL && has_no_failure(self->work)) {
+        return Py_NewRef(result);
+    }
+    PyObject *released = before != NULL ? before : Py_None;
+    PyObject *told = PyObject_CallMethod((PyObject *)self, "_after_completion", "Os", released, function);
+    Py_XDECREF(before);
+    Py_XDECREF(told);
+    return told != NULL ? Py_NewRef(result) : NULL;
+}
+
+static PyObject *event_is_done(PyObject *object, void *unused) {
+    (void)unused;
+    event *self = (event *)object;
+    if (!is_direct(QUERY_EVENT) || !has_pointer(&self->handle)) {
+        return get_in_python(EVENT_IS_DONE, object);
+    }
+    void *const pointer = self->handle.pointer;
+    PyObject *before = is_none(self->before) ? NULL : Py_NewRef(self->before);
+    aclrtEventRecordedStatus status;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtQueryEventStatus, QUERY_EVENT)(pointer, &status);
+    Py_END_ALLOW_THREADS;
+    if (code == ACL_SUCCESS && status == ACL_EVENT_RECORDED_STATUS_COMPLETE) {
+        return complete(self, before, "aclrtQueryEventStatus", Py_True);
+    }
+    Py_XDECREF(before);
+    return code == ACL_SUCCESS ? Py_NewRef(Py_False) : fail(code, "aclrtQueryEventStatus");
+}
+
+static PyObject *event_synchronize(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    event *self = (event *)object;
+    if (count != 0 || names != NULL || !is_direct(SYNCHRONIZE_EVENT) || !has_pointer(&self->handle)) {
+        return call_python(EVENT_SYNCHRONIZE, object, args, count, names);
+    }
+    void *const pointer = self->handle.pointer;
+    PyObject *before = is_none(self->before) ? NULL : Py_NewRef(self->before);
+    int code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = shared->synchronize_event(pointer, -1);
+    Py_END_ALLOW_THREADS;
+    if (code != ACL_SUCCESS) {
+        PyObject *result = PyObject_CallMethod(object, "_end_wait", "ii", code, -1);
+        if (result == NULL) {
+            Py_XDECREF(before);
+            return NULL;
+        }
+        Py_DECREF(result);
+    }
+    return complete(self, before, "aclrtSynchronizeEvent", Py_None);
+}
+
+static PyObject *stream_is_done(PyObject *self, void *unused) {
+    (void)unused;
+    if (!is_direct(QUERY_STREAM) || !has_pointer((handle *)self) || !is_idle(self)) {
+        return get_in_python(STREAM_IS_DONE, self);
+    }
+    void *const pointer = ((handle *)self)->pointer;
+    aclrtStreamStatus status;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtStreamQuery, QUERY_STREAM)(pointer, &status);
+    Py_END_ALLOW_THREADS;
+    if (code != ACL_SUCCESS) {
+        return fail(code, "aclrtStreamQuery");
+    }
+    if (status != ACL_STREAM_STATUS_COMPLETE) {
+        Py_RETURN_FALSE;
+    }
+    if (!has_no_failure(((stream *)self)->in_flight->work)) {
+        PyObject *result = PyObject_CallMethod(self, "check", NULL);
+        if (result == NULL) {
+            return NULL;
+        }
+        Py_DECREF(result);
+    }
+    Py_RETURN_TRUE;
+}
+
+/* Keeps a report that the exception of a signal handler has replaced before anybody could raise it. */
+static void keep_failure(stream *self) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *result = PyObject_CallMethod((PyObject *)self->in_flight, "keep_failure", NULL);
+    if (result == NULL) {
+        PyErr_WriteUnraisable((PyObject *)self);
+    }
+    Py_XDECREF(result);
+    PyErr_Restore(type, value, traceback);
+}
+
+static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    if (count != 0 || names != NULL || !is_direct(SYNCHRONIZE_STREAM) || !has_pointer((handle *)self) ||
+        !is_idle(self)) {
+        return call_python(STREAM_SYNCHRONIZE, self, args, count, names);
+    }
+    void *const pointer = ((handle *)self)->pointer;
+    int code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = shared->synchronize_stream(pointer, -1);
+    Py_END_ALLOW_THREADS;
+    if (code == ACL_SUCCESS && PyDict_Size(untold) == 0) {
+        Py_RETURN_NONE;
+    }
+    PyObject *result = PyObject_CallMethod(self, "_end_wait", "ii", code, -1);
+    if (result == NULL && code > 0 && !PyErr_ExceptionMatches(PyExc_Exception)) {
+        keep_failure((stream *)self);
+    }
+    return result;
+}
+
+static PyObject *attribute(const char *module, const char *name) {
+    PyObject *home = PyImport_ImportModule(module);
+    PyObject *found = home != NULL ? PyObject_GetAttrString(home, name) : NULL;
+    Py_XDECREF(home);
+    return found;
+}
+
+#define METHOD(name) (PyCFunction)(void (*)(void)) name
+
+#define EVENT_PARAMETERS "($self, options=None, /, *, timing=False, manual_reset=False, ipc=False)"
+
+static short_path short_paths[SHORT_PATHS] = {
+    [EVENT_INIT] = {&event_type, "__init__", EVENT_PARAMETERS, METHOD(event_init), NULL, NULL},
+    [EVENT_CLOSE] = {&event_type, "close", "($self)", METHOD(event_close), NULL, NULL},
+    [EVENT_RECORD] = {&event_type, "record", "($self, stream=None)", METHOD(event_record), NULL, NULL},
+    [EVENT_IS_DONE] = {&event_type, "is_done", NULL, NULL, event_is_done, NULL},
+    [EVENT_SYNCHRONIZE] = {&event_type, "synchronize", "($self, timeout=None)", METHOD(event_synchronize), NULL, NULL},
+    [STREAM_RECORD] = {&stream_type, "record", "($self, event=None)", METHOD(stream_record), NULL, NULL},
+    [STREAM_WAIT] = {&stream_type, "wait", "($self, other, timeout=None)", METHOD(stream_wait), NULL, NULL},
+    [STREAM_IS_DONE] = {&stream_type, "is_done", NULL, NULL, stream_is_done, NULL},
+    [STREAM_SYNCHRONIZE] = {&stream_type, "synchronize", "($self, timeout=None)", METHOD(stream_synchronize), NULL,
+                            NULL},
+};
+
+/* Returns what Python shows of a method or a property: its parameters, if any, and its docstring. It lives for ever. */
+static char *documentation(const short_path *path) {
+    PyObject *text = PyObject_GetAttrString(path->in_python, "__doc__");
+    PyObject *whole = NULL;
+    if (text != NULL) {
+        const char *format = text != Py_None ? "%s%s\n--\n\n%S" : "%s%s\n--\n\n";
+        whole =
+            path->get == NULL ? PyUnicode_FromFormat(format, path->name, path->parameters, text) : PyObject_Str(text);
+    }
+    PyObject *bytes = whole != NULL ? PyUnicode_AsUTF8String(whole) : NULL;
+    char *copy = bytes != NULL ? PyMem_Malloc((size_t)PyBytes_Size(bytes) + 1) : NULL;
+    if (copy != NULL) {
+        memcpy(copy, PyBytes_AsString(bytes), (size_t)PyBytes_Size(bytes) + 1);
+    }
+    Py_XDECREF(bytes);
+    Py_XDECREF(whole);
+    Py_XDECREF(text);
+    return copy;
+}
+
+/* Returns the descriptor of a short path; its definition lives for ever. */
+static PyObject *descriptor(const short_path *path, PyTypeObject *type) {
+    char *const text = documentation(path);
+    PyMethodDef *const method = PyMem_Malloc(sizeof *method);
+    PyGetSetDef *const property = PyMem_Malloc(sizeof *property);
+    if (text == NULL || method == NULL || property == NULL) {
+        return PyErr_Occurred() != NULL ? NULL : PyErr_NoMemory();
+    }
+    *method = (PyMethodDef){path->name, path->call, METH_FASTCALL | METH_KEYWORDS, text};
+    *property = (PyGetSetDef){path->name, path->get, NULL, text, NULL};
+    return path->get != NULL ? PyDescr_NewGetSet(type, property) : PyDescr_NewMethod(type, method);
+}
+
+static bool install(short_path *path, PyObject *class) {
+    PyObject *found = PyObject_GetAttrString(class, path->name);
+    if (found != NULL && path->get != NULL) {
+        set(&found, PyObject_GetAttrString(found, "fget"));
+    }
+    path->in_python = found;
+    PyObject *installed = found != NULL ? descriptor(path, (PyTypeObject *)class) : NULL;
+    const bool is_installed = installed != NULL && PyObject_SetAttrString(class, path->name, installed) == 0;
+    Py_XDECREF(installed);
+    return is_installed;
+}
+
+static PyObject *install_short_paths(PyObject *module, PyObject *class) {
+    (void)module;
+    /* Not when this module is imported: a class there is derived from one of its types. */
+    if ((untold == NULL && (untold = attribute("ascend_rt._failures", "untold")) == NULL) ||
+        (host == NULL && (host = attribute("ascend_rt._lifecycle", "HOST")) == NULL)) {
+        return NULL;
+    }
+    for (int i = 0; i < SHORT_PATHS; ++i) {
+        const bool is_for_it = PyType_IsSubtype((PyTypeObject *)class, *short_paths[i].type);
+        if (is_for_it && !install(&short_paths[i], class)) {
+            return NULL;
+        }
+    }
+    *(PyType_IsSubtype((PyTypeObject *)class, event_type) ? &plain_event : &plain_stream) = (PyTypeObject *)class;
+    return Py_NewRef(class);
+}
+
+/* The module. */
+
+#define SLOT(name, value) {Py_##name, (void *)(value)}
+#define COLLECTED_SLOTS(type) \
+    SLOT(tp_dealloc, type##_deallocate), SLOT(tp_traverse, type##_traverse), SLOT(tp_clear, type##_clear)
+
+static PyType_Slot handle_slots[] = {
+    COLLECTED_SLOTS(handle),
+    SLOT(tp_finalize, handle_finalize),
+    SLOT(tp_members, handle_members),
+    SLOT(tp_getset, handle_properties),
+    SLOT(tp_methods, handle_methods),
+    SLOT(tp_doc, "An object that owns or borrows a handle of the runtime."),
+    {0},
+};
+
+static PyType_Slot event_slots[] = {
+    COLLECTED_SLOTS(event),
+    SLOT(tp_members, event_members),
+    SLOT(tp_doc, "What the short paths of an event need."),
+    {0},
+};
+
+static PyType_Slot stream_slots[] = {
+    COLLECTED_SLOTS(stream),
+    SLOT(tp_getset, stream_properties),
+    SLOT(tp_doc, "What the short paths of a stream need."),
+    {0},
+};
+
+static PyType_Slot in_flight_slots[] = {
+    COLLECTED_SLOTS(in_flight),
+    SLOT(tp_members, in_flight_members),
+    SLOT(tp_doc, "What the short paths ask of what a stream uses."),
+    {0},
+};
+
+static PyType_Slot work_slots[] = {
+    SLOT(tp_members, work_members),
+    SLOT(tp_doc, "What the short paths ask of failures."),
+    {0},
+};
+
+enum { PLAIN = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, COLLECTED = PLAIN | Py_TPFLAGS_HAVE_GC };
+
+static PyType_Spec handle_spec = {"ascend_rt._handles.Handle", sizeof(handle), 0, COLLECTED, handle_slots};
+static PyType_Spec event_spec = {"ascend_rt._handles.EventHandle", sizeof(event), 0, COLLECTED, event_slots};
+static PyType_Spec stream_spec = {"ascend_rt._handles.StreamHandle", sizeof(stream), 0, COLLECTED, stream_slots};
+static PyType_Spec in_flight_spec = {"ascend_rt._handles.InFlight", sizeof(in_flight), 0, COLLECTED, in_flight_slots};
+static PyType_Spec work_spec = {"ascend_rt._handles.Work", sizeof(work), 0, PLAIN, work_slots};
+
+static PyTypeObject *add_type(PyObject *module, const char *name, PyType_Spec *specification, PyTypeObject *base) {
+    PyObject *bases = base != NULL ? PyTuple_Pack(1, base) : NULL;
+    PyObject *type = PyErr_Occurred() == NULL ? PyType_FromSpecWithBases(specification, bases) : NULL;
+    Py_XDECREF(bases);
+    if (type != NULL && PyModule_AddObjectRef(module, name, type) != 0) {
+        Py_CLEAR(type);
+    }
+    return (PyTypeObject *)type;
+}
+
+static bool add_types(PyObject *module) {
+    return (handle_type = add_type(module, "Handle", &handle_spec, NULL)) != NULL &&
+           (event_type = add_type(module, "EventHandle", &event_spec, handle_type)) != NULL &&
+           (stream_type = add_type(module, "StreamHandle", &stream_spec, handle_type)) != NULL &&
+           (in_flight_type = add_type(module, "InFlight", &in_flight_spec, NULL)) != NULL &&
+           (work_type = add_type(module, "Work", &work_spec, NULL)) != NULL;
+}
+
+static bool find_functions(void) {
+    for (int place = 0; place < FUNCTIONS; ++place) {
+        for (size_t i = 0; i < shared->slot_count && functions[place].slot == NULL; ++i) {
+            if (strcmp(shared->slots[i].name, functions[place].name) == 0) {
+                functions[place].slot = &shared->slots[i];
+            }
+        }
+        if (functions[place].slot == NULL) {
+            PyErr_Format(PyExc_ImportError, "ascend_rt._aclrt is of another version: it has no %s",
+                         functions[place].name);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool connect(void) {
+    PyObject *find = attribute("ascend_rt._driver", "shared_parts");
+    PyObject *address = find != NULL ? PyObject_CallFunctionObjArgs(find, NULL) : NULL;
+    shared = address != NULL ? PyLong_AsVoidPtr(address) : NULL;
+    Py_XDECREF(address);
+    Py_XDECREF(find);
+    return shared != NULL && find_functions() && (address_of = attribute("ascend_rt._driver", "address")) != NULL &&
+           (pointer_to = attribute("ascend_rt._driver", "pointer")) != NULL &&
+           (check = attribute("ascend_rt._driver", "check")) != NULL &&
+           (closed_error = attribute("ascend_rt.errors", "ClosedError")) != NULL;
+}
+
+static PyObject *set_on_open(PyObject *module, PyObject *hook) {
+    (void)module;
+    PyObject *before = on_open != NULL ? on_open : Py_NewRef(Py_None);
+    on_open = hook != Py_None ? Py_NewRef(hook) : NULL;
+    return before;
+}
+
+PyMODINIT_FUNC PyInit__handles(void) {
+    static PyMethodDef module_functions[] = {
+        {"install_short_paths", install_short_paths, METH_O,
+         "Put the short paths in front of the methods of a class; return the class."},
+        {"set_on_open", set_on_open, METH_O,
+         "Set the function that is called with each object that owns a handle from now on; return the one before."},
+        {0},
+    };
+    static PyModuleDef definition = {
+        PyModuleDef_HEAD_INIT,
+        .m_name = "ascend_rt._handles",
+        .m_doc = "The base types of objects with a handle, and the short paths of their hot methods.",
+        .m_size = -1,
+        .m_methods = module_functions,
+    };
+    PyObject *self = connect() ? PyModule_Create(&definition) : NULL;
+    if (self != NULL && !add_types(self)) {
+        Py_CLEAR(self);
+    }
+    return self;
+}

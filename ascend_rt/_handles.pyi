@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+_Class = TypeVar("_Class", bound=type)
+
+class Handle:
+    _handle: Any
+    _home: Any
+    _hash: int
+    _owned: bool
+    @property
+    def is_closed(self) -> bool: ...
+    def _own(self, handle: Any, home: Any = ..., /) -> None: ...
+    def _open(self, handle: Any, /) -> None: ...
+    def _take_handle(self) -> Any | None: ...
+
+class EventHandle(Handle):
+    _before: Any
+    _recorder: Any
+    _work: Any
+    _is_shared: bool
+    _has_time: bool
+
+class StreamHandle(Handle):
+    _in_flight: Any
+
+class InFlight:
+    work: Any
+    is_used: bool
+
+class Work:
+    seen: int
+    must_ask: bool
+
+def install_short_paths(cls: _Class, /) -> _Class: ...
+def set_on_open(hook: Callable[[Any], None] | None, /) -> Callable[[Any], None] | None: ...
