@@ -362,6 +362,7 @@ static ascend_rt_shared shared = {
     .slots = ascend_rt_slots,
     .enter = enter,
     .leave = leave,
+    .captured_graph = ascend_rt_captured_graph,
     .synchronize_event = ascend_rt_synchronize_event,
     .synchronize_stream = ascend_rt_synchronize_stream,
     .failed_tasks = &ascend_rt_failed_tasks,

@@ -54,6 +54,7 @@ typedef struct ascend_rt_shared {
     bool (*enter)(void);
     void (*leave)(void);
     atomic_bool is_direct;
+    uint64_t (*captured_graph)(void *stream);
     int (*synchronize_event)(void *event, int32_t timeout_ms);
     int (*synchronize_stream)(void *stream, int32_t timeout_ms);
     const atomic_uint_fast64_t *failed_tasks; /* how many have failed so far */

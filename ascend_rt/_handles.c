@@ -20,13 +20,34 @@ static PyObject *check;            /* ascend_rt._driver.check */
 static PyObject *closed_error;     /* ascend_rt.errors.ClosedError */
 static PyObject *untold;           /* ascend_rt._failures.untold */
 static PyObject *host;             /* ascend_rt._lifecycle.HOST */
+static PyObject *span_name;        /* "_span" */
+static PyObject *home_of_new;      /* ascend_rt.context.home */
+static PyObject *allocate_again;   /* ascend_rt._in_flight.allocate_again */
+static PyObject *release;          /* ascend_rt._in_flight.release */
+static PyObject *used;             /* what is in flight and keeps anything */
 static PyObject *on_open;          /* called with each object that owns a handle; NULL: nothing */
 static PyTypeObject *plain_event;  /* ascend_rt.Event */
 static PyTypeObject *plain_stream; /* ascend_rt.Stream */
+static PyTypeObject *plain_buffer; /* ascend_rt.Buffer */
+static PyTypeObject *plain_pinned; /* ascend_rt.PinnedBuffer */
 
 /* Functions of the table. */
 
-enum { CREATE, DESTROY, RECORD, WAIT, QUERY_EVENT, QUERY_STREAM, SYNCHRONIZE_EVENT, SYNCHRONIZE_STREAM, FUNCTIONS };
+enum {
+    CREATE,
+    DESTROY,
+    RECORD,
+    WAIT,
+    QUERY_EVENT,
+    QUERY_STREAM,
+    SYNCHRONIZE_EVENT,
+    SYNCHRONIZE_STREAM,
+    EXECUTE,
+    COPY,
+    MALLOC,
+    FREE,
+    FUNCTIONS,
+};
 
 static struct {
     const char *name;
@@ -40,6 +61,10 @@ static struct {
     [QUERY_STREAM] = {"aclrtStreamQuery", NULL},
     [SYNCHRONIZE_EVENT] = {"aclrtSynchronizeEvent", NULL},
     [SYNCHRONIZE_STREAM] = {"aclrtSynchronizeStream", NULL},
+    [EXECUTE] = {"aclmdlRIExecuteAsync", NULL},
+    [COPY] = {"aclrtMemcpyAsync", NULL},
+    [MALLOC] = {"aclrtMalloc", NULL},
+    [FREE] = {"aclrtFree", NULL},
 };
 
 #define FUNCTION(name, place) (*(__typeof__(name) **)functions[place].slot->pointer)
@@ -79,11 +104,20 @@ typedef struct event {
     char has_time;
 } event;
 
+/* What tasks use that were submitted one after the other. */
+typedef struct batch {
+    PyObject ob_base;
+    PyObject *objects;  /* a list of tuples */
+    PyObject *previous; /* the batch before; None or NULL: there is none that is kept */
+} batch;
+
 /* What all Python objects of a stream share. */
 typedef struct in_flight {
     PyObject ob_base;
     PyObject *weak_references;
     PyObject *work;
+    batch *open;
+    uint64_t stream;
     char is_used; /* whether anything is kept */
 } in_flight;
 
@@ -92,6 +126,18 @@ typedef struct stream {
     in_flight *in_flight;
 } stream;
 
+typedef struct graph {
+    handle handle;
+    PyObject *kept; /* a list: what the tasks use */
+} graph;
+
+typedef struct buffer {
+    handle handle;
+    PyObject *nbytes;
+    PyObject *parent; /* what must live as long as the memory is used */
+    PyObject *views;  /* made by the first slice */
+} buffer;
+
 /* What a stream does from one report of a failed task to the next. */
 typedef struct work {
     PyObject ob_base;
@@ -99,7 +145,8 @@ typedef struct work {
     char must_ask; /* whether the library tells of none */
 } work;
 
-static PyTypeObject *handle_type, *event_type, *stream_type, *in_flight_type, *work_type;
+static PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type;
+static PyTypeObject *in_flight_type, *batch_type, *work_type;
 
 static inline bool is_event(PyObject *object) {
     return Py_TYPE(object) == plain_event || PyType_IsSubtype(Py_TYPE(object), event_type);
@@ -255,21 +302,67 @@ static int stream_clear(PyObject *object) {
     return handle_clear(object);
 }
 
+static int graph_traverse(PyObject *object, visitproc visit, void *arg) {
+    Py_VISIT(((graph *)object)->kept);
+    return handle_traverse(object, visit, arg);
+}
+
+static int graph_clear(PyObject *object) {
+    Py_CLEAR(((graph *)object)->kept);
+    return handle_clear(object);
+}
+
+static int buffer_traverse(PyObject *object, visitproc visit, void *arg) {
+    buffer *self = (buffer *)object;
+    Py_VISIT(self->parent);
+    Py_VISIT(self->views);
+    return handle_traverse(object, visit, arg);
+}
+
+static int buffer_clear(PyObject *object) {
+    buffer *self = (buffer *)object;
+    Py_CLEAR(self->nbytes);
+    Py_CLEAR(self->parent);
+    Py_CLEAR(self->views);
+    return handle_clear(object);
+}
+
 static int in_flight_traverse(PyObject *object, visitproc visit, void *arg) {
+    in_flight *self = (in_flight *)object;
     Py_VISIT(Py_TYPE(object));
-    Py_VISIT(((in_flight *)object)->work);
+    Py_VISIT(self->work);
+    Py_VISIT(self->open);
     return 0;
 }
 
 static int in_flight_clear(PyObject *object) {
-    Py_CLEAR(((in_flight *)object)->work);
+    in_flight *self = (in_flight *)object;
+    Py_CLEAR(self->work);
+    Py_CLEAR(self->open);
+    return 0;
+}
+
+static int batch_traverse(PyObject *object, visitproc visit, void *arg) {
+    batch *self = (batch *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->objects);
+    Py_VISIT(self->previous);
+    return 0;
+}
+
+static int batch_clear(PyObject *object) {
+    batch *self = (batch *)object;
+    Py_CLEAR(self->objects);
+    Py_CLEAR(self->previous);
     return 0;
 }
 
 static void deallocate(PyObject *object, inquiry clear) {
     PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
-    PyObject_ClearWeakRefs(object);
+    if (type != batch_type) {
+        PyObject_ClearWeakRefs(object);
+    }
     clear(object);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
     Py_DECREF(type);
@@ -278,7 +371,10 @@ static void deallocate(PyObject *object, inquiry clear) {
 static void handle_deallocate(PyObject *self) { deallocate(self, handle_clear); }
 static void event_deallocate(PyObject *self) { deallocate(self, event_clear); }
 static void stream_deallocate(PyObject *self) { deallocate(self, stream_clear); }
+static void graph_deallocate(PyObject *self) { deallocate(self, graph_clear); }
+static void buffer_deallocate(PyObject *self) { deallocate(self, buffer_clear); }
 static void in_flight_deallocate(PyObject *self) { deallocate(self, in_flight_clear); }
+static void batch_deallocate(PyObject *self) { deallocate(self, batch_clear); }
 
 static PyObject *stream_get_in_flight(PyObject *self, void *unused) {
     (void)unused;
@@ -316,10 +412,25 @@ static PyMemberDef event_members[] = {
     MEMBER(event, "_has_time", has_time, T_BOOL), {0},
 };
 
+static PyMemberDef graph_members[] = {MEMBER(graph, "_kept", kept, T_OBJECT_EX), {0}};
+
+static PyMemberDef buffer_members[] = {
+    MEMBER(buffer, "_nbytes", nbytes, T_OBJECT_EX),
+    MEMBER(buffer, "_parent", parent, T_OBJECT),
+    MEMBER(buffer, "_views", views, T_OBJECT),
+    {0},
+};
+
 static PyMemberDef in_flight_members[] = {
     WEAK_REFERENCES(in_flight),
     MEMBER(in_flight, "work", work, T_OBJECT_EX),
-    MEMBER(in_flight, "is_used", is_used, T_BOOL),
+    MEMBER(in_flight, "stream", stream, T_ULONGLONG),
+    {0},
+};
+
+static PyMemberDef batch_members[] = {
+    MEMBER(batch, "objects", objects, T_OBJECT_EX),
+    MEMBER(batch, "previous", previous, T_OBJECT),
     {0},
 };
 
@@ -348,6 +459,93 @@ static PyMethodDef handle_methods[] = {
     {0},
 };
 
+/* What is in flight. */
+
+static inline bool is_none(const PyObject *object) { return object == NULL || object == Py_None; }
+
+static PyObject *batch_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    (void)args;
+    (void)keywords;
+    PyObject *self = PyType_GenericAlloc(type, 0); /* a garbage collection may discard streams, which get here too */
+    if (self != NULL && (((batch *)self)->objects = PyList_New(0)) == NULL) {
+        Py_CLEAR(self);
+    }
+    return self;
+}
+
+static PyObject *in_flight_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    PyObject *self = PyType_GenericAlloc(type, 0);
+    if (self != NULL && (((in_flight *)self)->open = (batch *)batch_new(batch_type, args, keywords)) == NULL) {
+        Py_CLEAR(self);
+    }
+    return self;
+}
+
+/* Adds what a task uses that was submitted. */
+static bool keep(in_flight *self, PyObject *objects) {
+    if (PyList_Append(self->open->objects, objects) != 0) {
+        return false;
+    }
+    if (!self->is_used) {
+        self->is_used = true;
+        return PySet_Add(used, (PyObject *)self) == 0;
+    }
+    return true;
+}
+
+/* Ends the open batch, and returns the newest that has ended; NULL if nothing is kept, or with an exception. */
+static PyObject *end_batch(in_flight *self) {
+    if (!self->is_used) {
+        return NULL;
+    }
+    if (PyList_Size(self->open->objects) > 0) {
+        batch *new = (batch *)batch_new(batch_type, NULL, NULL);
+        if (new == NULL) {
+            return NULL;
+        }
+        if (PyList_Size(self->open->objects) > 0) { /* nobody was faster */
+            new->previous = (PyObject *)self->open;
+            self->open = new;
+        } else {
+            Py_DECREF(new);
+        }
+    }
+    batch *const ended = (batch *)self->open->previous;
+    if (!is_none((PyObject *)ended) && (PyList_Size(ended->objects) > 0 || !is_none(ended->previous))) {
+        return Py_NewRef((PyObject *)ended);
+    }
+    self->is_used = PyList_Size(self->open->objects) > 0;
+    if (!self->is_used) {
+        PySet_Discard(used, (PyObject *)self);
+    }
+    Py_CLEAR(self->open->previous);
+    return NULL;
+}
+
+static PyObject *in_flight_end_batch(PyObject *self, PyObject *unused) {
+    (void)unused;
+    PyObject *ended = end_batch((in_flight *)self);
+    return ended != NULL || PyErr_Occurred() != NULL ? ended : Py_NewRef(Py_None);
+}
+
+static PyObject *in_flight_append(PyObject *self, PyObject *objects) {
+    return keep((in_flight *)self, objects) ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject *in_flight_get_open(PyObject *self, void *unused) {
+    (void)unused;
+    return Py_NewRef((PyObject *)((in_flight *)self)->open);
+}
+
+static PyMethodDef in_flight_methods[] = {
+    {"append", in_flight_append, METH_O, "Keep objects, a tuple, in the open batch."},
+    {"end_batch", in_flight_end_batch, METH_NOARGS,
+     "End the open batch, and return the newest that has ended; None if nothing is kept."},
+    {0},
+};
+
+static PyGetSetDef in_flight_properties[] = {{"open", in_flight_get_open, NULL, NULL, NULL}, {0}};
+
 /* Short paths. */
 
 typedef struct short_path {
@@ -369,6 +567,11 @@ enum {
     STREAM_WAIT,
     STREAM_IS_DONE,
     STREAM_SYNCHRONIZE,
+    IN_FLIGHT_KEEP,
+    GRAPH_LAUNCH,
+    BUFFER_INIT,
+    BUFFER_CLOSE,
+    COPY_ASYNC,
     SHORT_PATHS,
 };
 
@@ -376,13 +579,22 @@ static short_path short_paths[SHORT_PATHS];
 
 typedef PyObject *const *arguments;
 
+static PyObject *tuple_of(arguments args, Py_ssize_t count) {
+    PyObject *tuple = PyTuple_New(count);
+    for (Py_ssize_t i = 0; i < count && tuple != NULL; ++i) {
+        PyTuple_SetItem(tuple, i, Py_NewRef(args[i]));
+    }
+    return tuple;
+}
+
+/* Without self it is a function. */
 static PyObject *call_python(int path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
-    const Py_ssize_t named = names != NULL ? PyTuple_Size(names) : 0;
-    PyObject *tuple = PyTuple_New(1 + count);
+    const Py_ssize_t named = names != NULL ? PyTuple_Size(names) : 0, first = self != NULL;
+    PyObject *tuple = PyTuple_New(first + count);
     PyObject *dictionary = tuple != NULL && named > 0 ? PyDict_New() : NULL;
     bool is_complete = tuple != NULL && (named == 0 || dictionary != NULL);
-    for (Py_ssize_t i = 0; i < 1 + count && tuple != NULL; ++i) {
-        PyTuple_SetItem(tuple, i, Py_NewRef(i == 0 ? self : args[i - 1]));
+    for (Py_ssize_t i = 0; i < first + count && tuple != NULL; ++i) {
+        PyTuple_SetItem(tuple, i, Py_NewRef(i < first ? self : args[i - first]));
     }
     for (Py_ssize_t i = 0; i < named && is_complete; ++i) {
         is_complete = PyDict_SetItem(dictionary, PyTuple_GetItem(names, i), args[count + i]) == 0;
@@ -397,17 +609,10 @@ static PyObject *get_in_python(int path, PyObject *self) {
     return PyObject_CallFunctionObjArgs(short_paths[path].in_python, self, NULL);
 }
 
-static inline bool is_none(const PyObject *object) { return object == NULL || object == Py_None; }
-
 /* Whether nothing has to be asked about failures of a work. */
 static bool has_no_failure(PyObject *object) {
     const work *found = (const work *)object;
     return is_none(object) || (!found->must_ask && found->seen == atomic_load(shared->failed_tasks));
-}
-
-static inline bool is_idle(PyObject *object) {
-    const stream *self = (stream *)object;
-    return self->in_flight != NULL && !self->in_flight->is_used;
 }
 
 static PyObject *event_init(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
@@ -430,50 +635,66 @@ static PyObject *event_init(PyObject *object, arguments args, Py_ssize_t count, 
     return tell_of_open(object) ? Py_NewRef(Py_None) : NULL;
 }
 
-static PyObject *event_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
-    handle *self = (handle *)object;
-    if (count != 0 || names != NULL || !is_direct(DESTROY) || !self->is_known || !self->is_owned) {
-        return call_python(EVENT_CLOSE, object, args, count, names);
-    }
+/* Closes an object by a function that takes its handle; if that fails, it stays open. */
+static PyObject *destroy(handle *self, int place) {
     void *const pointer = self->pointer;
     aclError code;
     self->state = CLOSED; /* for other threads */
     self->is_known = false;
     Py_CLEAR(self->view);
     Py_BEGIN_ALLOW_THREADS;
-    code = FUNCTION(aclrtDestroyEvent, DESTROY)(pointer);
+    code = (*(aclError(**)(void *))functions[place].slot->pointer)(pointer);
     Py_END_ALLOW_THREADS;
-    if (code != ACL_SUCCESS) {
-        self->state = OPEN;
-        self->is_known = true;
-        return fail(code, "aclrtDestroyEvent");
+    if (code == ACL_SUCCESS) {
+        Py_RETURN_NONE;
     }
-    Py_RETURN_NONE;
+    self->state = OPEN;
+    self->is_known = true;
+    return fail(code, functions[place].name);
+}
+
+static PyObject *event_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    handle *const self = (handle *)object;
+    if (count != 0 || names != NULL || !is_direct(DESTROY) || !self->is_known || !self->is_owned) {
+        return call_python(EVENT_CLOSE, object, args, count, names);
+    }
+    return destroy(self, DESTROY);
 }
 
 static bool can_record(PyObject *event, PyObject *stream) {
-    return is_direct(RECORD) && has_pointer((handle *)event) && has_pointer((handle *)stream) && is_idle(stream);
+    return is_direct(RECORD) && has_pointer((handle *)event) && has_pointer((handle *)stream);
 }
 
 /* Returns whether the event is recorded; otherwise with an exception. */
 static bool record(event *self, stream *on) {
-    in_flight *const recorder = on->in_flight;
+    in_flight *const recording = on->in_flight;
+    PyObject *const ended = end_batch(recording);
+    if (ended == NULL && recording->is_used && PyErr_Occurred() != NULL) {
+        return false;
+    }
     void *const event = self->handle.pointer, *const stream = on->handle.pointer;
+    PyObject *const recorder = ended != NULL ? ended : (PyObject *)recording;
+    bool is_captured = false;
     aclError code;
     Py_CLEAR(self->before); /* from here on it may be this record that another thread waits for */
-    if (self->recorder != (PyObject *)recorder) {
-        set(&self->recorder, Py_NewRef((PyObject *)recorder));
+    if (self->recorder != recorder) {
+        set(&self->recorder, Py_NewRef(recorder));
     }
     Py_BEGIN_ALLOW_THREADS;
+    /* In a capture, the record is one of the graph, and tells nothing of what was submitted before. */
+    is_captured = ended != NULL && shared->captured_graph(stream) != 0;
     code = FUNCTION(aclrtRecordEvent, RECORD)(event, stream);
     Py_END_ALLOW_THREADS;
-    Py_CLEAR(self->before); /* another thread may have begun a record meanwhile: nobody knows which one is newer */
+    /* If another thread has begun a record meanwhile, nobody knows which one is newer. */
+    const bool tells = code == ACL_SUCCESS && !is_captured && self->recorder == recorder;
+    set(&self->before, tells ? Py_XNewRef(ended) : NULL);
+    Py_XDECREF(ended);
     if (code != ACL_SUCCESS) {
         fail(code, "aclrtRecordEvent");
         return false;
     }
-    if (self->work != recorder->work) {
-        set(&self->work, Py_XNewRef(recorder->work));
+    if (self->work != recording->work) {
+        set(&self->work, Py_XNewRef(recording->work));
     }
     return true;
 }
@@ -493,51 +714,90 @@ static PyObject *stream_record(PyObject *self, arguments args, Py_ssize_t count,
     return record((event *)args[0], (stream *)self) ? Py_NewRef(args[0]) : NULL;
 }
 
-/* An event is created, recorded, waited for and destroyed at once: the wait that is pending keeps what it needs. */
-static PyObject *wait_for_stream(PyObject *self, PyObject *other) {
-    void *const waiting = ((handle *)self)->pointer, *const recording = ((handle *)other)->pointer;
-    void *event = NULL;
-    const char *failed = NULL;
+/* Keeps the batch that the record has ended for which a stream waits. A wait in a capture tells nothing. */
+static bool keep_waited_for(in_flight *self, PyObject *before, uint64_t failures) {
+    if (((work *)self->work)->must_ask) { /* then nobody knows in time whether a wait has failed */
+        return true;
+    }
+    PyObject *number = PyLong_FromUnsignedLongLong(failures);
+    PyObject *objects = number != NULL ? PyTuple_Pack(2, before, number) : NULL;
+    const bool is_kept = objects != NULL && keep(self, objects);
+    Py_XDECREF(objects);
+    Py_XDECREF(number);
+    return is_kept;
+}
+
+static PyObject *wait_for_event(stream *self, event *other) {
+    void *const stream = self->handle.pointer, *const event = other->handle.pointer;
+    PyObject *const before = is_none(other->before) ? NULL : Py_NewRef(other->before);
+    const uint64_t failures = atomic_load(shared->failed_tasks);
+    bool is_captured = false;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
+    is_captured = before != NULL && shared->captured_graph(stream) != 0;
+    code = FUNCTION(aclrtStreamWaitEvent, WAIT)(stream, event);
+    Py_END_ALLOW_THREADS;
+    bool is_done = code == ACL_SUCCESS;
+    if (!is_done) {
+        fail(code, "aclrtStreamWaitEvent");
+    } else if (before != NULL && !is_captured && before == other->before && !other->is_shared) {
+        is_done = keep_waited_for(self->in_flight, before, failures);
+    }
+    Py_XDECREF(before);
+    return is_done ? Py_NewRef(Py_None) : NULL;
+}
+
+/* An event is created, recorded, waited for and destroyed at once: the wait that is pending keeps what it needs. */
+static PyObject *wait_for_stream(stream *self, stream *other) {
+    void *const waiting = self->handle.pointer, *const recording = other->handle.pointer;
+    PyObject *const before = end_batch(other->in_flight);
+    const uint64_t failures = atomic_load(shared->failed_tasks);
+    bool is_captured = false;
+    const char *failed = functions[CREATE].name;
+    void *event = NULL;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    is_captured = before != NULL && (shared->captured_graph(waiting) != 0 || shared->captured_graph(recording) != 0);
     code = FUNCTION(aclrtCreateEventExWithFlag, CREATE)(&event, ACL_EVENT_SYNC);
-    failed = functions[CREATE].name;
     if (code == ACL_SUCCESS) {
-        code = FUNCTION(aclrtRecordEvent, RECORD)(event, recording);
         failed = functions[RECORD].name;
+        code = FUNCTION(aclrtRecordEvent, RECORD)(event, recording);
         if (code == ACL_SUCCESS) {
-            code = FUNCTION(aclrtStreamWaitEvent, WAIT)(waiting, event);
             failed = functions[WAIT].name;
+            code = FUNCTION(aclrtStreamWaitEvent, WAIT)(waiting, event);
         }
         const aclError destroyed = FUNCTION(aclrtDestroyEvent, DESTROY)(event);
         if (code == ACL_SUCCESS) {
-            code = destroyed;
             failed = functions[DESTROY].name;
+            code = destroyed;
         }
     }
     Py_END_ALLOW_THREADS;
-    return code == ACL_SUCCESS ? Py_NewRef(Py_None) : fail(code, failed);
+    bool is_done = code == ACL_SUCCESS && PyErr_Occurred() == NULL;
+    if (code != ACL_SUCCESS) {
+        fail(code, failed);
+    } else if (before != NULL && !is_captured) {
+        is_done = keep_waited_for(self->in_flight, before, failures);
+    }
+    Py_XDECREF(before);
+    return is_done ? Py_NewRef(Py_None) : NULL;
 }
 
 static bool can_wait_for_stream(PyObject *self, PyObject *other) {
     return is_stream(other) && is_direct(CREATE) && is_direct(RECORD) && is_direct(WAIT) && is_direct(DESTROY) &&
-           has_pointer((handle *)self) && has_pointer((handle *)other) && is_idle(other) && on_open == NULL;
+           has_pointer((handle *)self) && has_pointer((handle *)other) && on_open == NULL;
 }
 
 static PyObject *stream_wait(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
-    if (count != 1 || names != NULL || !is_event(args[0]) || !is_direct(WAIT) || !has_pointer((handle *)self) ||
-        !has_pointer((handle *)args[0]) || !is_none(((event *)args[0])->before)) {
-        if (count == 1 && names == NULL && can_wait_for_stream(self, args[0])) {
-            return wait_for_stream(self, args[0]);
-        }
-        return call_python(STREAM_WAIT, self, args, count, names);
+    const bool is_plain = count == 1 && names == NULL;
+    if (is_plain && is_event(args[0]) && is_direct(WAIT) && has_pointer((handle *)self) &&
+        has_pointer((handle *)args[0])) {
+        return wait_for_event((stream *)self, (event *)args[0]);
     }
-    void *const stream = ((handle *)self)->pointer, *const event = ((handle *)args[0])->pointer;
-    aclError code;
-    Py_BEGIN_ALLOW_THREADS;
-    code = FUNCTION(aclrtStreamWaitEvent, WAIT)(stream, event);
-    Py_END_ALLOW_THREADS;
-    return code == ACL_SUCCESS ? Py_NewRef(Py_None) : fail(code, "aclrtStreamWaitEvent");
+    if (is_plain && can_wait_for_stream(self, args[0])) {
+        return wait_for_stream((stream *)self, (stream *)args[0]);
+    }
+    return call_python(STREAM_WAIT, self, args, count, names);
 }
 
 /* What the completion of an event tells; takes what was to be released when it was asked for, or NULL. */
@@ -594,31 +854,44 @@ static PyObject *event_synchronize(PyObject *object, arguments args, Py_ssize_t 
     return complete(self, before, "aclrtSynchronizeEvent", Py_None);
 }
 
+/* Releases what is done; takes the batch and the result, either of which may be NULL. */
+static PyObject *and_release(PyObject *ended, PyObject *result) {
+    if (ended != NULL && result != NULL) {
+        PyObject *released = PyObject_CallFunctionObjArgs(release, ended, NULL);
+        if (released == NULL) {
+            Py_CLEAR(result);
+        }
+        Py_XDECREF(released);
+    }
+    Py_XDECREF(ended);
+    return result;
+}
+
 static PyObject *stream_is_done(PyObject *self, void *unused) {
     (void)unused;
-    if (!is_direct(QUERY_STREAM) || !has_pointer((handle *)self) || !is_idle(self)) {
+    if (!is_direct(QUERY_STREAM) || !has_pointer((handle *)self)) {
         return get_in_python(STREAM_IS_DONE, self);
     }
+    in_flight *const found = ((stream *)self)->in_flight;
     void *const pointer = ((handle *)self)->pointer;
+    PyObject *const ended = end_batch(found);
     aclrtStreamStatus status;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
     code = FUNCTION(aclrtStreamQuery, QUERY_STREAM)(pointer, &status);
     Py_END_ALLOW_THREADS;
-    if (code != ACL_SUCCESS) {
-        return fail(code, "aclrtStreamQuery");
+    if (code != ACL_SUCCESS || status != ACL_STREAM_STATUS_COMPLETE) {
+        Py_XDECREF(ended);
+        return code == ACL_SUCCESS ? Py_NewRef(Py_False) : fail(code, "aclrtStreamQuery");
     }
-    if (status != ACL_STREAM_STATUS_COMPLETE) {
-        Py_RETURN_FALSE;
+    PyObject *const result = and_release(ended, Py_NewRef(Py_True));
+    if (result == NULL || has_no_failure(found->work)) {
+        return result;
     }
-    if (!has_no_failure(((stream *)self)->in_flight->work)) {
-        PyObject *result = PyObject_CallMethod(self, "check", NULL);
-        if (result == NULL) {
-            return NULL;
-        }
-        Py_DECREF(result);
-    }
-    Py_RETURN_TRUE;
+    PyObject *const told = PyObject_CallMethod(self, "check", NULL);
+    Py_DECREF(result);
+    Py_XDECREF(told);
+    return told != NULL ? Py_NewRef(Py_True) : NULL;
 }
 
 /* Keeps a report that the exception of a signal handler has replaced before anybody could raise it. */
@@ -634,23 +907,193 @@ static void keep_failure(stream *self) {
 }
 
 static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
-    if (count != 0 || names != NULL || !is_direct(SYNCHRONIZE_STREAM) || !has_pointer((handle *)self) ||
-        !is_idle(self)) {
+    if (count != 0 || names != NULL || !is_direct(SYNCHRONIZE_STREAM) || !has_pointer((handle *)self)) {
         return call_python(STREAM_SYNCHRONIZE, self, args, count, names);
     }
     void *const pointer = ((handle *)self)->pointer;
+    PyObject *const ended = end_batch(((stream *)self)->in_flight);
     int code;
     Py_BEGIN_ALLOW_THREADS;
     code = shared->synchronize_stream(pointer, -1);
     Py_END_ALLOW_THREADS;
     if (code == ACL_SUCCESS && PyDict_Size(untold) == 0) {
-        Py_RETURN_NONE;
+        return and_release(ended, Py_NewRef(Py_None));
     }
-    PyObject *result = PyObject_CallMethod(self, "_end_wait", "ii", code, -1);
+    PyObject *const result = PyObject_CallMethod(self, "_end_wait", "ii", code, -1);
     if (result == NULL && code > 0 && !PyErr_ExceptionMatches(PyExc_Exception)) {
         keep_failure((stream *)self);
     }
-    return result;
+    return and_release(ended, result);
+}
+
+static PyObject *in_flight_keep(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    const uint64_t number = ((in_flight *)self)->stream;
+    bool is_captured = true;
+    if (atomic_load(&shared->is_direct)) {
+        Py_BEGIN_ALLOW_THREADS;
+        is_captured = shared->captured_graph((void *)(uintptr_t)number) != 0;
+        Py_END_ALLOW_THREADS;
+    }
+    if (is_captured) {
+        return call_python(IN_FLIGHT_KEEP, self, args, count, names);
+    }
+    PyObject *objects = tuple_of(args, count);
+    const bool is_kept = objects != NULL && keep((in_flight *)self, objects);
+    Py_XDECREF(objects);
+    return is_kept ? Py_NewRef(Py_None) : NULL;
+}
+
+/* Keeps what a task uses, with the graph if the stream is being captured. */
+static bool keep_or_capture(in_flight *self, bool is_captured, PyObject *first, PyObject *second) {
+    PyObject *objects = PyTuple_Pack(second != NULL ? 2 : 1, first, second);
+    bool is_kept = objects != NULL;
+    if (is_kept && is_captured) {
+        PyObject *method = PyObject_GetAttrString((PyObject *)self, "keep");
+        PyObject *result = method != NULL ? PyObject_CallObject(method, objects) : NULL;
+        is_kept = result != NULL;
+        Py_XDECREF(result);
+        Py_XDECREF(method);
+    } else if (is_kept) {
+        is_kept = keep(self, objects);
+    }
+    Py_XDECREF(objects);
+    return is_kept;
+}
+
+static PyObject *graph_launch(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    graph *const self = (graph *)object;
+    if (count != 1 || names != NULL || !is_stream(args[0]) || !is_direct(EXECUTE) || !has_pointer(&self->handle) ||
+        !has_pointer((handle *)args[0])) {
+        return call_python(GRAPH_LAUNCH, object, args, count, names);
+    }
+    void *const pointer = self->handle.pointer, *const on = ((handle *)args[0])->pointer;
+    const bool keeps = PyList_Size(self->kept) > 0;
+    bool is_captured = false;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    is_captured = keeps && shared->captured_graph(on) != 0;
+    code = FUNCTION(aclmdlRIExecuteAsync, EXECUTE)(pointer, on);
+    Py_END_ALLOW_THREADS;
+    if (code != ACL_SUCCESS) {
+        return fail(code, "aclmdlRIExecuteAsync");
+    }
+    const bool is_done = !keeps || keep_or_capture(((stream *)args[0])->in_flight, is_captured, self->kept, NULL);
+    return is_done ? Py_NewRef(Py_None) : NULL;
+}
+
+/* Memory. */
+
+static PyObject *buffer_init(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    buffer *const self = (buffer *)object;
+    const bool is_plain = count == 1 && names == NULL && PyLong_CheckExact(args[0]) && self->handle.state == NEW;
+    const size_t nbytes = is_plain ? PyLong_AsSize_t(args[0]) : 0;
+    if (!is_plain || !is_direct(MALLOC) || PyErr_Occurred() != NULL) {
+        PyErr_Clear(); /* the method in Python will raise it again */
+        return call_python(BUFFER_INIT, object, args, count, names);
+    }
+    void *pointer = NULL;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtMalloc, MALLOC)(&pointer, nbytes, ACL_MEM_MALLOC_HUGE_FIRST);
+    Py_END_ALLOW_THREADS;
+    if (code != ACL_SUCCESS) { /* which may be tried again */
+        PyObject *address =
+            PyObject_CallFunction(allocate_again, "isOi", code, "aclrtMalloc", args[0], ACL_MEM_MALLOC_HUGE_FIRST);
+        pointer = address != NULL ? PyLong_AsVoidPtr(address) : NULL;
+        Py_XDECREF(address);
+    }
+    PyObject *const home = pointer != NULL ? PyObject_CallFunctionObjArgs(home_of_new, NULL) : NULL;
+    if (home == NULL) {
+        return NULL;
+    }
+    self->handle.pointer = pointer;
+    self->handle.is_known = self->handle.is_owned = true;
+    self->handle.state = OPEN;
+    self->handle.home = home;
+    self->nbytes = Py_NewRef(args[0]);
+    return tell_of_open(object) ? Py_NewRef(Py_None) : NULL;
+}
+
+/* Whether an object may be closed without Python: only the reset of its device may have destroyed it before. */
+static bool is_at_home(const handle *self) {
+    PyObject *era = self->home == host ? NULL : PyTuple_GetItem(self->home, 0);
+    PyObject *is_over = era != NULL ? PyObject_GetAttrString(era, "is_over") : Py_NewRef(Py_False);
+    Py_XDECREF(is_over);
+    return is_over == Py_False;
+}
+
+static PyObject *buffer_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    buffer *const self = (buffer *)object;
+    if (count != 0 || names != NULL || Py_TYPE(object) != plain_buffer || !is_direct(FREE) || !self->handle.is_known ||
+        !self->handle.is_owned || !is_none(self->views) || !is_at_home(&self->handle)) {
+        return call_python(BUFFER_CLOSE, object, args, count, names);
+    }
+    return destroy(&self->handle, FREE);
+}
+
+typedef struct span {
+    void *address;
+    size_t nbytes;
+    bool is_on_device;
+} span;
+
+/* Whether memory of the host may be written to, which only numpy knows. */
+static bool is_writable(PyObject *array) {
+    PyObject *flags = PyObject_GetAttrString(array, "flags");
+    PyObject *writable = flags != NULL ? PyObject_GetAttrString(flags, "writeable") : NULL;
+    Py_XDECREF(flags);
+    Py_XDECREF(writable);
+    return writable == Py_True;
+}
+
+/* Finds where an operand is, if it is a buffer or a whole pinned one. */
+static bool find_span(PyObject *operand, bool is_written, span *found) {
+    PyObject *address = NULL, *nbytes = NULL, *place = NULL;
+    found->is_on_device = Py_TYPE(operand) != plain_pinned;
+    if (!found->is_on_device) {
+        place = PyObject_GetAttr(operand, span_name);
+        if (place != NULL && place != Py_None && (!is_written || is_writable(operand))) {
+            address = PyTuple_GetItem(place, 0);
+            nbytes = PyTuple_GetItem(place, 1);
+            found->address = address != NULL ? PyLong_AsVoidPtr(address) : NULL;
+        }
+    } else if (PyObject_TypeCheck(operand, buffer_type) && has_pointer((handle *)operand)) {
+        found->address = ((handle *)operand)->pointer;
+        nbytes = ((buffer *)operand)->nbytes;
+    }
+    found->nbytes = nbytes != NULL ? PyLong_AsSize_t(nbytes) : 0;
+    Py_XDECREF(place);
+    const bool is_found = nbytes != NULL && PyErr_Occurred() == NULL;
+    PyErr_Clear(); /* the function in Python will raise it again */
+    return is_found;
+}
+
+static PyObject *copy_async(PyObject *module, arguments args, Py_ssize_t count, PyObject *names) {
+    (void)module;
+    span to, from;
+    if (count != 3 || names != NULL || !is_stream(args[2]) || !is_direct(COPY) || !has_pointer((handle *)args[2]) ||
+        !find_span(args[0], true, &to) || !find_span(args[1], false, &from) ||
+        (!to.is_on_device && !from.is_on_device)) {
+        return call_python(COPY_ASYNC, NULL, args, count, names);
+    }
+    static const aclrtMemcpyKind kinds[2][2] = {
+        /* from, to the device */
+        {ACL_MEMCPY_HOST_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE},
+        {ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_DEVICE_TO_DEVICE},
+    };
+    const aclrtMemcpyKind kind = kinds[from.is_on_device][to.is_on_device];
+    void *const on = ((handle *)args[2])->pointer;
+    bool is_captured = false;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    is_captured = shared->captured_graph(on) != 0;
+    code = FUNCTION(aclrtMemcpyAsync, COPY)(to.address, to.nbytes, from.address, from.nbytes, kind, on);
+    Py_END_ALLOW_THREADS;
+    if (code != ACL_SUCCESS) {
+        return fail(code, "aclrtMemcpyAsync");
+    }
+    const bool is_done = keep_or_capture(((stream *)args[2])->in_flight, is_captured, args[0], args[1]);
+    return is_done ? Py_NewRef(Py_None) : NULL;
 }
 
 static PyObject *attribute(const char *module, const char *name) {
@@ -664,6 +1107,9 @@ static PyObject *attribute(const char *module, const char *name) {
 
 #define EVENT_PARAMETERS "($self, options=None, /, *, timing=False, manual_reset=False, ipc=False)"
 
+#define BUFFER_PARAMETERS "($self, nbytes, *, policy=0)"
+#define COPY_PARAMETERS "(dst, src, stream=None, *, snapshot=False)"
+
 static short_path short_paths[SHORT_PATHS] = {
     [EVENT_INIT] = {&event_type, "__init__", EVENT_PARAMETERS, METHOD(event_init), NULL, NULL},
     [EVENT_CLOSE] = {&event_type, "close", "($self)", METHOD(event_close), NULL, NULL},
@@ -675,6 +1121,11 @@ static short_path short_paths[SHORT_PATHS] = {
     [STREAM_IS_DONE] = {&stream_type, "is_done", NULL, NULL, stream_is_done, NULL},
     [STREAM_SYNCHRONIZE] = {&stream_type, "synchronize", "($self, timeout=None)", METHOD(stream_synchronize), NULL,
                             NULL},
+    [IN_FLIGHT_KEEP] = {&in_flight_type, "keep", "($self, *objects)", METHOD(in_flight_keep), NULL, NULL},
+    [GRAPH_LAUNCH] = {&graph_type, "launch", "($self, stream=None)", METHOD(graph_launch), NULL, NULL},
+    [BUFFER_INIT] = {&buffer_type, "__init__", BUFFER_PARAMETERS, METHOD(buffer_init), NULL, NULL},
+    [BUFFER_CLOSE] = {&buffer_type, "close", "($self)", METHOD(buffer_close), NULL, NULL},
+    [COPY_ASYNC] = {NULL, "copy_async", COPY_PARAMETERS, METHOD(copy_async), NULL, NULL},
 };
 
 /* Returns what Python shows of a method or a property: its parameters, if any, and its docstring. It lives for ever. */
@@ -722,20 +1173,57 @@ static bool install(short_path *path, PyObject *class) {
     return is_installed;
 }
 
+/* What the short paths of handles need of modules that need this one. */
+static bool find_rest(void) {
+    return untold != NULL || ((host = attribute("ascend_rt._lifecycle", "HOST")) != NULL &&
+                              (release = attribute("ascend_rt._in_flight", "release")) != NULL &&
+                              (untold = attribute("ascend_rt._failures", "untold")) != NULL);
+}
+
 static PyObject *install_short_paths(PyObject *module, PyObject *class) {
     (void)module;
-    /* Not when this module is imported: a class there is derived from one of its types. */
-    if ((untold == NULL && (untold = attribute("ascend_rt._failures", "untold")) == NULL) ||
-        (host == NULL && (host = attribute("ascend_rt._lifecycle", "HOST")) == NULL)) {
+    PyTypeObject *const type = (PyTypeObject *)class;
+    if (PyType_IsSubtype(type, handle_type) && !find_rest()) {
         return NULL;
     }
     for (int i = 0; i < SHORT_PATHS; ++i) {
-        const bool is_for_it = PyType_IsSubtype((PyTypeObject *)class, *short_paths[i].type);
-        if (is_for_it && !install(&short_paths[i], class)) {
+        if (short_paths[i].type != NULL && PyType_IsSubtype(type, *short_paths[i].type) &&
+            !install(&short_paths[i], class)) {
             return NULL;
         }
     }
-    *(PyType_IsSubtype((PyTypeObject *)class, event_type) ? &plain_event : &plain_stream) = (PyTypeObject *)class;
+    if (PyType_IsSubtype(type, event_type)) {
+        plain_event = type;
+    } else if (PyType_IsSubtype(type, stream_type)) {
+        plain_stream = type;
+    } else if (PyType_IsSubtype(type, buffer_type)) {
+        plain_buffer = type;
+        home_of_new = attribute("ascend_rt.context", "home");
+        allocate_again = attribute("ascend_rt._in_flight", "allocate_again");
+        return home_of_new != NULL && allocate_again != NULL ? Py_NewRef(class) : NULL;
+    }
+    return Py_NewRef(class);
+}
+
+static PyObject *short_copy_async(PyObject *module, PyObject *function) {
+    (void)module;
+    short_path *const path = &short_paths[COPY_ASYNC];
+    PyObject *home = PyObject_GetAttrString(function, "__module__");
+    PyMethodDef *const definition = PyMem_Malloc(sizeof *definition);
+    path->in_python = Py_NewRef(function);
+    char *const text = documentation(path);
+    if (home == NULL || definition == NULL || text == NULL) {
+        return PyErr_Occurred() != NULL ? NULL : PyErr_NoMemory();
+    }
+    *definition = (PyMethodDef){path->name, path->call, METH_FASTCALL | METH_KEYWORDS, text};
+    PyObject *installed = PyCFunction_NewEx(definition, NULL, home);
+    Py_DECREF(home);
+    return installed;
+}
+
+static PyObject *pinned(PyObject *module, PyObject *class) {
+    (void)module;
+    plain_pinned = (PyTypeObject *)Py_NewRef(class);
     return Py_NewRef(class);
 }
 
@@ -769,10 +1257,35 @@ static PyType_Slot stream_slots[] = {
     {0},
 };
 
+static PyType_Slot graph_slots[] = {
+    COLLECTED_SLOTS(graph),
+    SLOT(tp_members, graph_members),
+    SLOT(tp_doc, "What the short paths of a graph need."),
+    {0},
+};
+
+static PyType_Slot buffer_slots[] = {
+    COLLECTED_SLOTS(buffer),
+    SLOT(tp_members, buffer_members),
+    SLOT(tp_doc, "What the short paths of a buffer need."),
+    {0},
+};
+
 static PyType_Slot in_flight_slots[] = {
     COLLECTED_SLOTS(in_flight),
+    SLOT(tp_new, in_flight_new),
     SLOT(tp_members, in_flight_members),
-    SLOT(tp_doc, "What the short paths ask of what a stream uses."),
+    SLOT(tp_getset, in_flight_properties),
+    SLOT(tp_methods, in_flight_methods),
+    SLOT(tp_doc, "What the tasks of a stream use."),
+    {0},
+};
+
+static PyType_Slot batch_slots[] = {
+    COLLECTED_SLOTS(batch),
+    SLOT(tp_new, batch_new),
+    SLOT(tp_members, batch_members),
+    SLOT(tp_doc, "What tasks use that were submitted one after the other."),
     {0},
 };
 
@@ -787,7 +1300,10 @@ enum { PLAIN = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, COLLECTED = PLAIN | Py_
 static PyType_Spec handle_spec = {"ascend_rt._handles.Handle", sizeof(handle), 0, COLLECTED, handle_slots};
 static PyType_Spec event_spec = {"ascend_rt._handles.EventHandle", sizeof(event), 0, COLLECTED, event_slots};
 static PyType_Spec stream_spec = {"ascend_rt._handles.StreamHandle", sizeof(stream), 0, COLLECTED, stream_slots};
+static PyType_Spec graph_spec = {"ascend_rt._handles.GraphHandle", sizeof(graph), 0, COLLECTED, graph_slots};
+static PyType_Spec buffer_spec = {"ascend_rt._handles.BufferHandle", sizeof(buffer), 0, COLLECTED, buffer_slots};
 static PyType_Spec in_flight_spec = {"ascend_rt._handles.InFlight", sizeof(in_flight), 0, COLLECTED, in_flight_slots};
+static PyType_Spec batch_spec = {"ascend_rt._handles.Batch", sizeof(batch), 0, COLLECTED, batch_slots};
 static PyType_Spec work_spec = {"ascend_rt._handles.Work", sizeof(work), 0, PLAIN, work_slots};
 
 static PyTypeObject *add_type(PyObject *module, const char *name, PyType_Spec *specification, PyTypeObject *base) {
@@ -804,7 +1320,10 @@ static bool add_types(PyObject *module) {
     return (handle_type = add_type(module, "Handle", &handle_spec, NULL)) != NULL &&
            (event_type = add_type(module, "EventHandle", &event_spec, handle_type)) != NULL &&
            (stream_type = add_type(module, "StreamHandle", &stream_spec, handle_type)) != NULL &&
+           (graph_type = add_type(module, "GraphHandle", &graph_spec, handle_type)) != NULL &&
+           (buffer_type = add_type(module, "BufferHandle", &buffer_spec, handle_type)) != NULL &&
            (in_flight_type = add_type(module, "InFlight", &in_flight_spec, NULL)) != NULL &&
+           (batch_type = add_type(module, "Batch", &batch_spec, NULL)) != NULL &&
            (work_type = add_type(module, "Work", &work_spec, NULL)) != NULL;
 }
 
@@ -833,6 +1352,7 @@ static bool connect(void) {
     return shared != NULL && find_functions() && (address_of = attribute("ascend_rt._driver", "address")) != NULL &&
            (pointer_to = attribute("ascend_rt._driver", "pointer")) != NULL &&
            (check = attribute("ascend_rt._driver", "check")) != NULL &&
+           (span_name = PyUnicode_InternFromString("_span")) != NULL &&
            (closed_error = attribute("ascend_rt.errors", "ClosedError")) != NULL;
 }
 
@@ -847,6 +1367,8 @@ PyMODINIT_FUNC PyInit__handles(void) {
     static PyMethodDef module_functions[] = {
         {"install_short_paths", install_short_paths, METH_O,
          "Put the short paths in front of the methods of a class; return the class."},
+        {"short_copy_async", short_copy_async, METH_O, "Return the short path of copy_async()."},
+        {"pinned", pinned, METH_O, "Know a class of pinned memory, whose objects tell their _span; return the class."},
         {"set_on_open", set_on_open, METH_O,
          "Set the function that is called with each object that owns a handle from now on; return the one before."},
         {0},
@@ -859,7 +1381,8 @@ PyMODINIT_FUNC PyInit__handles(void) {
         .m_methods = module_functions,
     };
     PyObject *self = connect() ? PyModule_Create(&definition) : NULL;
-    if (self != NULL && !add_types(self)) {
+    used = PySet_New(NULL);
+    if (self != NULL && (!add_types(self) || used == NULL || PyModule_AddObjectRef(self, "used", used) != 0)) {
         Py_CLEAR(self);
     }
     return self;

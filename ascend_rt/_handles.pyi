@@ -2,6 +2,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+_Function = TypeVar("_Function", bound=Callable[..., None])
 _Class = TypeVar("_Class", bound=type)
 
 class Handle:
@@ -25,13 +26,33 @@ class EventHandle(Handle):
 class StreamHandle(Handle):
     _in_flight: Any
 
+class GraphHandle(Handle):
+    _kept: Any
+
+class BufferHandle(Handle):
+    _nbytes: int
+    _parent: Any
+    _views: Any
+
+class Batch:
+    objects: list[tuple[object, ...]]
+    previous: Batch | None
+
 class InFlight:
     work: Any
-    is_used: bool
+    stream: int
+    @property
+    def open(self) -> Batch: ...
+    def append(self, objects: tuple[object, ...], /) -> None: ...
+    def end_batch(self) -> Batch | None: ...
 
 class Work:
     seen: int
     must_ask: bool
 
+def short_copy_async(function: _Function, /) -> _Function: ...
+def pinned(cls: _Class, /) -> _Class: ...
 def install_short_paths(cls: _Class, /) -> _Class: ...
 def set_on_open(hook: Callable[[Any], None] | None, /) -> Callable[[Any], None] | None: ...
+
+used: set[Any]

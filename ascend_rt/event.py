@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ascend_rt._failures import Work
-    from ascend_rt._in_flight import Batch
+    from ascend_rt._handles import Batch
     from ascend_rt.enums import EventFlag
     from ascend_rt.stream import Stream
 
@@ -250,8 +250,7 @@ class Event(Resource, EventHandle):
         """
         stream = _given_or_current(stream)
         in_flight = stream._in_flight
-        newest = in_flight.open
-        before = in_flight.end_batch_for_record() if newest.objects or newest.previous else None
+        before = in_flight.end_batch_for_record()
         self._before = None  # from here on it may be this record that another thread waits for
         self._recorder = recorder = before or in_flight
         code = lib.aclrtRecordEvent(self._handle, stream._handle)
