@@ -21,6 +21,8 @@ static PyObject *closed_error;     /* ascend_rt.errors.ClosedError */
 static PyObject *untold;           /* ascend_rt._failures.untold */
 static PyObject *host;             /* ascend_rt._lifecycle.HOST */
 static PyObject *span_name;        /* "_span" */
+static PyObject *lifecycle;        /* the dictionary of ascend_rt._lifecycle */
+static PyObject *usual_home;       /* "usual_home" */
 static PyObject *home_of_new;      /* ascend_rt.context.home */
 static PyObject *allocate_again;   /* ascend_rt._in_flight.allocate_again */
 static PyObject *release;          /* ascend_rt._in_flight.release */
@@ -983,6 +985,11 @@ static PyObject *graph_launch(PyObject *object, arguments args, Py_ssize_t count
 
 /* Memory. */
 
+static PyObject *home_of_buffer(void) {
+    PyObject *usual = PyDict_GetItemWithError(lifecycle, usual_home);
+    return is_none(usual) ? PyObject_CallFunctionObjArgs(home_of_new, NULL) : Py_NewRef(usual);
+}
+
 static PyObject *buffer_init(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     buffer *const self = (buffer *)object;
     const bool is_plain = count == 1 && names == NULL && PyLong_CheckExact(args[0]) && self->handle.state == NEW;
@@ -1002,7 +1009,7 @@ static PyObject *buffer_init(PyObject *object, arguments args, Py_ssize_t count,
         pointer = address != NULL ? PyLong_AsVoidPtr(address) : NULL;
         Py_XDECREF(address);
     }
-    PyObject *const home = pointer != NULL ? PyObject_CallFunctionObjArgs(home_of_new, NULL) : NULL;
+    PyObject *const home = pointer != NULL ? home_of_buffer() : NULL;
     if (home == NULL) {
         return NULL;
     }
@@ -1176,6 +1183,7 @@ static bool install(short_path *path, PyObject *class) {
 /* What the short paths of handles need of modules that need this one. */
 static bool find_rest(void) {
     return untold != NULL || ((host = attribute("ascend_rt._lifecycle", "HOST")) != NULL &&
+                              (lifecycle = attribute("ascend_rt._lifecycle", "__dict__")) != NULL &&
                               (release = attribute("ascend_rt._in_flight", "release")) != NULL &&
                               (untold = attribute("ascend_rt._failures", "untold")) != NULL);
 }
@@ -1353,6 +1361,7 @@ static bool connect(void) {
            (pointer_to = attribute("ascend_rt._driver", "pointer")) != NULL &&
            (check = attribute("ascend_rt._driver", "check")) != NULL &&
            (span_name = PyUnicode_InternFromString("_span")) != NULL &&
+           (usual_home = PyUnicode_InternFromString("usual_home")) != NULL &&
            (closed_error = attribute("ascend_rt.errors", "ClosedError")) != NULL;
 }
 

@@ -179,6 +179,9 @@ class Context(Resource):
 
 def home(device_id: int | None = None) -> Home:
     """Return what a new object lives in: on the device of the calling thread's context, or on the one that is given."""
+    usual = _lifecycle.usual_home or _lifecycle.find_usual_home()
+    if usual is not None and device_id in (None, usual.era.device_id):
+        return usual
     handle = current_handle_or_none() if _explicit else None
     owner = None if handle is None else _explicit.get(address(handle))
     if owner is not None and device_id in (None, owner._home.era.device_id):
