@@ -92,8 +92,10 @@ class _Loaded:
     """
 
     def __setattr__(self, name: str, value: Any) -> None:
+        original = _replaced.setdefault(name, self.__dict__.get(name))
         self.__dict__[name] = value
-        _replaced.discard(name) if value is getattr(_raw, name, None) else _replaced.add(name)
+        if value is original:
+            del _replaced[name]
         _raw.ascend_rt_set_direct(_is_initialized and _is_usable and not _replaced)
 
 
@@ -115,7 +117,7 @@ class _NotLoaded(_Loaded):
         return dir(_raw)
 
 
-_replaced: set[str] = set()  # functions of lib
+_replaced: dict[str, Any] = {}  # name -> the function of lib in whose place another one is
 _table: Any = _NotLoaded()
 lib: Lib = _table
 
@@ -346,6 +348,7 @@ def _open(choice: Choice) -> Library:
     present = set(_present())
     for name in dir(_raw):
         _table.__dict__[name] = getattr(_raw, name)
+    _replaced.clear()
     for name in set(_declared()) - present:
         _table.__dict__[name] = _in_side_library(name) if _side_library_of(name) else _not_in_library(name)
     object.__setattr__(_table, "__class__", _Loaded)

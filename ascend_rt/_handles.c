@@ -262,100 +262,15 @@ static void handle_finalize(PyObject *object) {
     PyErr_Restore(type, value, traceback);
 }
 
-static int handle_traverse(PyObject *object, visitproc visit, void *arg) {
-    handle *self = (handle *)object;
+/* What the garbage collector asks of the types: each lists its fields that are references. */
+
+static int root_traverse(PyObject *object, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(object));
-    Py_VISIT(self->view);
-    Py_VISIT(self->home);
     return 0;
 }
 
-static int handle_clear(PyObject *object) {
-    handle *self = (handle *)object;
-    Py_CLEAR(self->view);
-    Py_CLEAR(self->home);
-    Py_CLEAR(self->hash);
-    return 0;
-}
-
-static int event_traverse(PyObject *object, visitproc visit, void *arg) {
-    event *self = (event *)object;
-    Py_VISIT(self->before);
-    Py_VISIT(self->recorder);
-    Py_VISIT(self->work);
-    return handle_traverse(object, visit, arg);
-}
-
-static int event_clear(PyObject *object) {
-    event *self = (event *)object;
-    Py_CLEAR(self->before);
-    Py_CLEAR(self->recorder);
-    Py_CLEAR(self->work);
-    return handle_clear(object);
-}
-
-static int stream_traverse(PyObject *object, visitproc visit, void *arg) {
-    Py_VISIT(((stream *)object)->in_flight);
-    return handle_traverse(object, visit, arg);
-}
-
-static int stream_clear(PyObject *object) {
-    Py_CLEAR(((stream *)object)->in_flight);
-    return handle_clear(object);
-}
-
-static int graph_traverse(PyObject *object, visitproc visit, void *arg) {
-    Py_VISIT(((graph *)object)->kept);
-    return handle_traverse(object, visit, arg);
-}
-
-static int graph_clear(PyObject *object) {
-    Py_CLEAR(((graph *)object)->kept);
-    return handle_clear(object);
-}
-
-static int buffer_traverse(PyObject *object, visitproc visit, void *arg) {
-    buffer *self = (buffer *)object;
-    Py_VISIT(self->parent);
-    Py_VISIT(self->views);
-    return handle_traverse(object, visit, arg);
-}
-
-static int buffer_clear(PyObject *object) {
-    buffer *self = (buffer *)object;
-    Py_CLEAR(self->nbytes);
-    Py_CLEAR(self->parent);
-    Py_CLEAR(self->views);
-    return handle_clear(object);
-}
-
-static int in_flight_traverse(PyObject *object, visitproc visit, void *arg) {
-    in_flight *self = (in_flight *)object;
-    Py_VISIT(Py_TYPE(object));
-    Py_VISIT(self->work);
-    Py_VISIT(self->open);
-    return 0;
-}
-
-static int in_flight_clear(PyObject *object) {
-    in_flight *self = (in_flight *)object;
-    Py_CLEAR(self->work);
-    Py_CLEAR(self->open);
-    return 0;
-}
-
-static int batch_traverse(PyObject *object, visitproc visit, void *arg) {
-    batch *self = (batch *)object;
-    Py_VISIT(Py_TYPE(object));
-    Py_VISIT(self->objects);
-    Py_VISIT(self->previous);
-    return 0;
-}
-
-static int batch_clear(PyObject *object) {
-    batch *self = (batch *)object;
-    Py_CLEAR(self->objects);
-    Py_CLEAR(self->previous);
+static int root_clear(PyObject *object) {
+    (void)object;
     return 0;
 }
 
@@ -370,13 +285,55 @@ static void deallocate(PyObject *object, inquiry clear) {
     Py_DECREF(type);
 }
 
-static void handle_deallocate(PyObject *self) { deallocate(self, handle_clear); }
-static void event_deallocate(PyObject *self) { deallocate(self, event_clear); }
-static void stream_deallocate(PyObject *self) { deallocate(self, stream_clear); }
-static void graph_deallocate(PyObject *self) { deallocate(self, graph_clear); }
-static void buffer_deallocate(PyObject *self) { deallocate(self, buffer_clear); }
-static void in_flight_deallocate(PyObject *self) { deallocate(self, in_flight_clear); }
-static void batch_deallocate(PyObject *self) { deallocate(self, batch_clear); }
+#define VISIT_FIELD(field) Py_VISIT(self->field);
+#define CLEAR_FIELD(field) Py_CLEAR(self->field);
+#define COLLECTED_TYPE(type, base, FIELDS)                                     \
+    static int type##_traverse(PyObject *object, visitproc visit, void *arg) { \
+        type *self = (type *)object;                                           \
+        FIELDS(VISIT_FIELD)                                                    \
+        return base##_traverse(object, visit, arg);                            \
+    }                                                                          \
+    static int type##_clear(PyObject *object) {                                \
+        type *self = (type *)object;                                           \
+        FIELDS(CLEAR_FIELD)                                                    \
+        return base##_clear(object);                                           \
+    }                                                                          \
+    static void type##_deallocate(PyObject *object) { deallocate(object, type##_clear); }
+
+#define HANDLE_FIELDS(DO) DO(view) DO(home) DO(hash)
+#define EVENT_FIELDS(DO) DO(before) DO(recorder) DO(work)
+#define STREAM_FIELDS(DO) DO(in_flight)
+#define GRAPH_FIELDS(DO) DO(kept)
+#define BUFFER_FIELDS(DO) DO(nbytes) DO(parent) DO(views)
+#define IN_FLIGHT_FIELDS(DO) DO(work) DO(open)
+#define BATCH_FIELDS(DO) DO(objects)
+
+/* A long chain goes batch by batch, not by recursion. */
+static int chain_clear(PyObject *object) {
+    PyObject *next = ((batch *)object)->previous;
+    ((batch *)object)->previous = NULL;
+    while (next != NULL && Py_TYPE(next) == batch_type && Py_REFCNT(next) == 1) {
+        PyObject *const last = next;
+        next = ((batch *)last)->previous;
+        ((batch *)last)->previous = NULL;
+        Py_DECREF(last);
+    }
+    Py_XDECREF(next);
+    return 0;
+}
+
+static int chain_traverse(PyObject *object, visitproc visit, void *arg) {
+    Py_VISIT(((batch *)object)->previous);
+    return root_traverse(object, visit, arg);
+}
+
+COLLECTED_TYPE(handle, root, HANDLE_FIELDS)
+COLLECTED_TYPE(event, handle, EVENT_FIELDS)
+COLLECTED_TYPE(stream, handle, STREAM_FIELDS)
+COLLECTED_TYPE(graph, handle, GRAPH_FIELDS)
+COLLECTED_TYPE(buffer, handle, BUFFER_FIELDS)
+COLLECTED_TYPE(in_flight, root, IN_FLIGHT_FIELDS)
+COLLECTED_TYPE(batch, chain, BATCH_FIELDS)
 
 static PyObject *stream_get_in_flight(PyObject *self, void *unused) {
     (void)unused;
@@ -1201,11 +1158,11 @@ static PyObject *install_short_paths(PyObject *module, PyObject *class) {
         }
     }
     if (PyType_IsSubtype(type, event_type)) {
-        plain_event = type;
+        plain_event = (PyTypeObject *)Py_NewRef(class);
     } else if (PyType_IsSubtype(type, stream_type)) {
-        plain_stream = type;
+        plain_stream = (PyTypeObject *)Py_NewRef(class);
     } else if (PyType_IsSubtype(type, buffer_type)) {
-        plain_buffer = type;
+        plain_buffer = (PyTypeObject *)Py_NewRef(class);
         home_of_new = attribute("ascend_rt.context", "home");
         allocate_again = attribute("ascend_rt._in_flight", "allocate_again");
         return home_of_new != NULL && allocate_again != NULL ? Py_NewRef(class) : NULL;

@@ -217,6 +217,16 @@ def test_streams_that_wait_for_each_other_many_times(stream: Stream, other: Stre
     assert alive(kept) == []
 
 
+def test_a_long_chain_of_batches_goes_without_recursion() -> None:
+    last = _in_flight.Batch()
+    for _ in range(500_000):  # which as many calls of a destructor would not survive
+        new = _in_flight.Batch()
+        new.objects.append((object(),))
+        new.previous, last = last, new
+    del last, new
+    gc.collect()
+
+
 WAYS = {
     "query": lambda stream: stream.is_done,
     "another object of the stream": lambda stream: Stream.from_handle(stream.handle).synchronize(),

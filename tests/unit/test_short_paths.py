@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import ascend_rt
-from ascend_rt import Buffer, Device, Event, Stream, fill_async
-from ascend_rt.errors import AclError, ClosedError
+from ascend_rt import Buffer, Context, Device, Event, PinnedBuffer, Stream, copy, copy_async, fill_async
+from ascend_rt.errors import AclError, ClosedError, OutOfMemory
 
 PACKAGE = Path(ascend_rt.__file__).parent
 
@@ -64,10 +64,73 @@ def test_nothing_is_done_in_python(method: Method, event: Event, stream: Stream,
     assert called_in_python(lambda: method(event, stream, other)) == []
 
 
-def test_an_event_is_created_without_python(device: Device) -> None:
-    created: list[Event] = []
-    assert called_in_python(lambda: created.append(Event())) == []
-    created[0].close()
+@pytest.mark.parametrize("create", [Event, lambda: Buffer(64)], ids=["event", "buffer"])
+def test_nothing_is_done_in_python_to_create_and_close(create: Callable[[], Event | Buffer], device: Device) -> None:
+    create().close()  # from now on it is known where new objects live
+    created: list[Event | Buffer] = []
+    inside = called_in_python(lambda: created.append(create())) + called_in_python(lambda: created[0].close())
+    assert [name for name in inside if "<lambda>" not in name] == []
+    assert created[0].is_closed
+
+
+@pytest.mark.parametrize("sides", ["host to device", "device to host", "device to device"])
+def test_a_copy_of_known_memory_does_nothing_in_python(sides: str, stream: Stream) -> None:
+    places = [PinnedBuffer(64) if side == "host" else Buffer(64) for side in sides.split(" to ")]
+    source, target = places
+    copy(source, bytes(range(64)))
+    copy_async(target, source[:64] if sides == "device to host" else source, stream)  # a view is known too
+    stream.synchronize()
+    assert called_in_python(lambda: copy_async(target, source, stream)) == []
+    stream.synchronize()
+    received = bytearray(64)
+    copy(received, target)
+    assert received == bytes(range(64))
+
+
+def test_a_copy_to_pinned_memory_that_is_read_only_is_refused(stream: Stream) -> None:
+    pinned, memory = PinnedBuffer(64), Buffer(64)
+    pinned.flags.writeable = False
+    with pytest.raises((BufferError, ValueError)):
+        copy_async(pinned, memory, stream)
+    copy_async(memory, pinned, stream)
+    stream.synchronize()
+
+
+def test_a_copy_of_pinned_memory_that_is_closed_is_refused(stream: Stream) -> None:
+    pinned, memory = PinnedBuffer(64), Buffer(64)
+    pinned.close()
+    with pytest.raises(ClosedError):
+        copy_async(memory, pinned, stream)
+
+
+def test_a_launch_of_a_graph_does_nothing_in_python(stream: Stream) -> None:
+    memory, pinned = Buffer(64), PinnedBuffer(64)
+    with stream.capture() as graph:
+        copy_async(memory, pinned, stream)  # which the graph keeps
+    with graph:
+        graph.launch(stream)
+        assert called_in_python(lambda: graph.launch(stream)) == []
+        stream.synchronize()
+
+
+def test_an_exhausted_device_raises_the_error_of_the_call(device: Device) -> None:
+    with pytest.raises(OutOfMemory) as failed:
+        Buffer(1 << 50)
+    assert failed.value.function == "aclrtMalloc"
+
+
+@pytest.mark.parametrize("nbytes", [-1, 1 << 80, 2.5, "64"])
+def test_a_size_that_is_none_is_refused(nbytes: Any, device: Device) -> None:
+    with pytest.raises((TypeError, ValueError, OverflowError)):
+        Buffer(nbytes)
+
+
+def test_a_new_buffer_knows_its_home(device: Device) -> None:
+    with Context(0) as context, Buffer(64) as inside:
+        assert inside._home.owner is context
+    context.close()
+    with Buffer(64) as outside:
+        assert outside._home.owner is None
 
 
 def in_source(method: Any) -> ast.FunctionDef:
