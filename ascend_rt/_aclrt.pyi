@@ -1116,7 +1116,6 @@ class Lib:
     def ascend_rt_call_within(self, limit_ms: int, function: Any, argument: int, text: Any, text_size: int, /) -> int:
         """int ascend_rt_call_within(int32_t limit_ms, const char *function, uint64_t argument, char *text, size_t text_size)."""
     ascend_rt_exception_entry: Any
-    ascend_rt_host_func_entry: Any
     ascend_rt_allocate_entry: Any
     ascend_rt_allocate_near_entry: Any
     ascend_rt_free_entry: Any

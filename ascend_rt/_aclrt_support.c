@@ -266,13 +266,6 @@ static bool enter(void) {
     return !atomic_load(&closed);
 }
 
-static void host_func(void *args) {
-    if (enter()) {
-        ascend_rt_python_host_func(args);
-    }
-    leave();
-}
-
 static void *allocate_near(aclrtAllocator allocator, size_t size, aclrtAllocatorAddr wish) {
     void *block = enter() ? ascend_rt_python_allocate(allocator, size, wish) : NULL;
     leave();
@@ -335,7 +328,6 @@ static void graph_destroyed(void *graph) {
 
 static void *address_of(aclrtAllocatorBlock block) { return block; }
 
-const aclrtHostFunc ascend_rt_host_func_entry = host_func;
 const aclrtAllocatorAllocFunc ascend_rt_allocate_entry = allocate;
 const aclrtAllocatorAllocAdviseFunc ascend_rt_allocate_near_entry = allocate_near;
 const aclrtAllocatorFreeFunc ascend_rt_free_entry = free_block;

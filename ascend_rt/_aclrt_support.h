@@ -36,9 +36,7 @@ bool ascend_rt_is_main_thread(void); /* the one where Python handles signals */
 
 extern atomic_uint_fast64_t ascend_rt_failed_tasks;
 
-/* Defined by cffi: enter Python with the argument of a host function, or with a call of an allocator or a kernel, and
- * tell it of the end of a graph. */
-void ascend_rt_python_host_func(void *args);
+/* Defined by cffi: enter Python with a call of an allocator or a kernel, and tell it of the end of a graph. */
 void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
 void ascend_rt_python_free(void *allocator, void *block);
 int32_t ascend_rt_python_call_site(char *text, size_t size);
@@ -125,8 +123,6 @@ int ascend_rt_synchronize_device(int32_t timeout_ms);
 int ascend_rt_synchronize_event(void *event, int32_t timeout_ms);
 int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms);
 
-/* The host function to launch: passes its argument to Python while the gate is open. */
-extern const aclrtHostFunc ascend_rt_host_func_entry;
 /* The functions of an allocator that is written in Python; a block is the address of its memory. While the gate is
  * closed nothing is allocated, and what is freed stays where it is. */
 extern const aclrtAllocatorAllocFunc ascend_rt_allocate_entry;

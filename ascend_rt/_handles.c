@@ -10,6 +10,7 @@
 #include <structmember.h>
 
 #include "_aclrt_support.h"
+#include "_host_functions.h"
 
 static const ascend_rt_shared *shared; /* the table of ascend_rt._aclrt */
 
@@ -46,6 +47,7 @@ enum {
     SYNCHRONIZE_STREAM,
     EXECUTE,
     COPY,
+    LAUNCH,
     MALLOC,
     FREE,
     FUNCTIONS,
@@ -65,6 +67,7 @@ static struct {
     [SYNCHRONIZE_STREAM] = {"aclrtSynchronizeStream", NULL},
     [EXECUTE] = {"aclmdlRIExecuteAsync", NULL},
     [COPY] = {"aclrtMemcpyAsync", NULL},
+    [LAUNCH] = {"aclrtLaunchHostFunc", NULL},
     [MALLOC] = {"aclrtMalloc", NULL},
     [FREE] = {"aclrtFree", NULL},
 };
@@ -526,6 +529,7 @@ enum {
     STREAM_WAIT,
     STREAM_IS_DONE,
     STREAM_SYNCHRONIZE,
+    STREAM_LAUNCH,
     IN_FLIGHT_KEEP,
     GRAPH_LAUNCH,
     BUFFER_INIT,
@@ -885,6 +889,36 @@ static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t c
     return and_release(ended, result);
 }
 
+static PyObject *stream_launch(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    if (count < 1 || names != NULL || !is_direct(LAUNCH) || !has_pointer((handle *)self)) {
+        return call_python(STREAM_LAUNCH, self, args, count, names);
+    }
+    void *const on = ((handle *)self)->pointer;
+    PyObject *passed = tuple_of(args + 1, count - 1);
+    PyObject *call = passed != NULL ? host_function_call((uintptr_t)on, args[0], passed, NULL) : NULL;
+    if (call == NULL || !host_function_keep(call)) {
+        Py_XDECREF(call);
+        return NULL;
+    }
+    bool is_captured = false;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    is_captured = shared->captured_graph(on) != 0;
+    code = FUNCTION(aclrtLaunchHostFunc, LAUNCH)(on, host_function_run, call);
+    Py_END_ALLOW_THREADS;
+    PyObject *result = code == ACL_SUCCESS ? Py_NewRef(Py_None) : fail(code, "aclrtLaunchHostFunc");
+    if (code != ACL_SUCCESS) {
+        host_function_forget(call);
+    } else if (is_captured) {
+        set(&result, PyObject_CallMethod(((PyObject *)((stream *)self)->in_flight), "keep", "O", call));
+        host_function_forget(call);
+    } else {
+        host_function_launched(call);
+    }
+    Py_DECREF(call);
+    return result;
+}
+
 static PyObject *in_flight_keep(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
     const uint64_t number = ((in_flight *)self)->stream;
     bool is_captured = true;
@@ -1072,6 +1106,7 @@ static PyObject *attribute(const char *module, const char *name) {
 #define EVENT_PARAMETERS "($self, options=None, /, *, timing=False, manual_reset=False, ipc=False)"
 
 #define BUFFER_PARAMETERS "($self, nbytes, *, policy=0)"
+#define LAUNCH_PARAMETERS "($self, function, /, *arguments, **keywords)"
 #define COPY_PARAMETERS "(dst, src, stream=None, *, snapshot=False)"
 
 static short_path short_paths[SHORT_PATHS] = {
@@ -1085,6 +1120,7 @@ static short_path short_paths[SHORT_PATHS] = {
     [STREAM_IS_DONE] = {&stream_type, "is_done", NULL, NULL, stream_is_done, NULL},
     [STREAM_SYNCHRONIZE] = {&stream_type, "synchronize", "($self, timeout=None)", METHOD(stream_synchronize), NULL,
                             NULL},
+    [STREAM_LAUNCH] = {&stream_type, "launch_host_func", LAUNCH_PARAMETERS, METHOD(stream_launch), NULL, NULL},
     [IN_FLIGHT_KEEP] = {&in_flight_type, "keep", "($self, *objects)", METHOD(in_flight_keep), NULL, NULL},
     [GRAPH_LAUNCH] = {&graph_type, "launch", "($self, stream=None)", METHOD(graph_launch), NULL, NULL},
     [BUFFER_INIT] = {&buffer_type, "__init__", BUFFER_PARAMETERS, METHOD(buffer_init), NULL, NULL},
@@ -1348,7 +1384,8 @@ PyMODINIT_FUNC PyInit__handles(void) {
     };
     PyObject *self = connect() ? PyModule_Create(&definition) : NULL;
     used = PySet_New(NULL);
-    if (self != NULL && (!add_types(self) || used == NULL || PyModule_AddObjectRef(self, "used", used) != 0)) {
+    if (self != NULL && (!add_types(self) || !host_functions_add(self, shared) || used == NULL ||
+                         PyModule_AddObjectRef(self, "used", used) != 0)) {
         Py_CLEAR(self);
     }
     return self;

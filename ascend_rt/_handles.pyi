@@ -46,6 +46,15 @@ class InFlight:
     def append(self, objects: tuple[object, ...], /) -> None: ...
     def end_batch(self) -> Batch | None: ...
 
+class Call:
+    def __init__(
+        self, stream: int, function: Callable[..., object], arguments: tuple[Any, ...], keywords: dict[str, Any], /
+    ) -> None: ...
+    stream: int
+    is_launched: bool
+    @property
+    def address(self) -> int: ...
+
 class Work:
     seen: int
     must_ask: bool
@@ -56,3 +65,8 @@ def install_short_paths(cls: _Class, /) -> _Class: ...
 def set_on_open(hook: Callable[[Any], None] | None, /) -> Callable[[Any], None] | None: ...
 
 used: set[Any]
+
+pending: set[Call]
+host_function_entry: int
+
+def is_inside() -> bool: ...

@@ -28,6 +28,7 @@ METHODS = {
     "Stream.wait for a stream": lambda event, stream, other: stream.wait(other),
     "Stream.is_done": lambda event, stream, other: stream.is_done,
     "Stream.synchronize": lambda event, stream, other: stream.synchronize(),
+    "Stream.launch_host_func": lambda event, stream, other: stream.launch_host_func(len, ()),
     "Event.close": lambda event, stream, other: event.close(),
 }
 Method = Callable[[Event, Stream, Stream], object]
