@@ -270,7 +270,7 @@ static PyMemberDef work_members[] = {
 
 static PyGetSetDef handle_properties[] = {
     {"_handle", handle_get, NULL, NULL, NULL},
-    {"is_closed", handle_is_closed, NULL, "Whether the object was closed.", NULL},
+    {"_is_closed", handle_is_closed, NULL, NULL, NULL},
     {0},
 };
 

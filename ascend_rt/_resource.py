@@ -74,6 +74,11 @@ class Resource(Handle):
                 self._hash = object.__hash__(self)
             return self._hash
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the object was closed."""
+        return self._is_closed
+
     def close(self) -> None:
         """Give the handle back; closing twice is allowed. A borrowed handle is only forgotten, never destroyed.
 
