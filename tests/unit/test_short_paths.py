@@ -16,6 +16,7 @@ import pytest
 import ascend_rt
 from ascend_rt import Buffer, Context, Device, Event, PinnedBuffer, Stream, copy, copy_async, fill_async
 from ascend_rt.errors import AclError, ClosedError, OutOfMemory
+from ascend_rt.testing import Latch
 
 PACKAGE = Path(ascend_rt.__file__).parent
 
@@ -103,6 +104,17 @@ def test_a_copy_of_known_memory_does_nothing_in_python(sides: str, stream: Strea
     received = bytearray(64)
     copy(received, target)
     assert received == bytes(range(64))
+
+
+def test_what_many_copies_use_is_kept_once(stream: Stream, other: Stream) -> None:
+    pinned, memory = PinnedBuffer(64), Buffer(64)
+    with Latch(stream):
+        for _ in range(10):
+            copy_async(memory, pinned, stream)
+        assert len(stream._in_flight) == 1
+        stream.record()  # what comes now is of another batch
+        copy_async(memory, pinned, stream)
+        assert len(stream._in_flight) == 2
 
 
 def test_a_copy_to_pinned_memory_that_is_read_only_is_refused(stream: Stream) -> None:
