@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is compiled for the benchmarks: the C program, and the kernel that is launched."""
+"""What is compiled for the benchmarks: the C program, the kernel that is launched, and libraries that do nothing."""
 
 from __future__ import annotations
 
@@ -7,15 +7,30 @@ import os
 import shlex
 import shutil
 import subprocess
+import sysconfig
 import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from cffi import FFI
+from cffi.recompiler import make_c_source
+
 from ascend_rt import backends
 
 SOURCES = Path(__file__).resolve().parent / "c"
 HEADERS = Path(backends.__file__).parent
+
+# Of the comparison of bindings.
+ACL, CUDA, FLOOR = "libascendcl.so", "libcuda.so.1", "libfloor.so"
+API_MODULE, FLOOR_MODULE = "cffi_api_mode", "floor_python"
+DECLARED = """\
+int aclrtRecordEvent(void *, void *);
+int aclrtStreamWaitEvent(void *, void *);
+int aclrtQueryEventStatus(void *, void *);
+int aclrtSynchronizeStream(void *);
+int aclmdlRIExecuteAsync(void *, void *);
+"""
 
 
 class BenchmarkError(Exception):
@@ -32,6 +47,23 @@ def compile_program(library: Path, program: Path) -> None:
 def compile_kernel(binary: Path) -> None:
     """Compile empty_kernel.c, which the simulator takes for a kernel binary."""
     _compile(SOURCES / "empty_kernel.c", binary, HEADERS / "abi", ["-shared", "-fPIC"])
+
+
+def compile_nothing(directory: Path) -> None:
+    """Compile the libraries that do nothing, the loops over them in C, and a cffi module that calls them."""
+    shared = ["-shared", "-fPIC"]
+    linked = [f"-L{directory}", f"-Wl,-rpath,{directory}", "-lascendcl"]
+    _compile(SOURCES / "nothing.c", directory / ACL, HEADERS, [*shared, f"-Wl,-soname,{ACL}"])
+    _compile(SOURCES / "nothing_cuda.c", directory / CUDA, HEADERS, [*shared, f"-Wl,-soname,{CUDA}"])
+    _compile(SOURCES / "floor.c", directory / FLOOR, HEADERS, [*shared, *linked])
+    ffi = FFI()
+    ffi.cdef(DECLARED)
+    ffi.set_source(API_MODULE, DECLARED)
+    source = directory / f"{API_MODULE}.c"
+    make_c_source(ffi, API_MODULE, DECLARED, str(source))
+    include, suffix = Path(sysconfig.get_paths()["include"]), sysconfig.get_config_var("EXT_SUFFIX")
+    _compile(source, directory / f"{API_MODULE}{suffix}", include, [*shared, *linked])
+    _compile(SOURCES / "floor_python.c", directory / f"{FLOOR_MODULE}{suffix}", include, shared)
 
 
 @cache

@@ -147,6 +147,20 @@ def test_smoke_run_has_a_result_for_every_benchmark(
     assert set(summary["benchmarks"]) == {name.partition("/")[2] for name in expected}
 
 
+def test_smoke_run_of_the_bindings_has_a_result_for_every_contestant(load: Any, tmp_path: Path) -> None:
+    output = tmp_path / "results.json"
+
+    done = run(str(DIRECTORY / "binding.py"), "--smoke", "--output", str(output), directory=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    contestants, ids = load("bench_binding").CONTESTANTS, load("bench_binding").IDS
+    names = load("pyperf").BenchmarkSuite.load(str(output)).get_benchmark_names()
+    assert {f"{layer}/{name}" for layer in ("c", "facade") for name in ids} <= set(names)
+    skipped = set(re.findall(r"^(\w+) is skipped: ", done.stderr, re.MULTILINE))
+    assert {name.partition("/")[0] for name in names} == set(contestants) - skipped
+    assert skipped <= {"cuda_core"}
+
+
 def test_an_unusable_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
 
