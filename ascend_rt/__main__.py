@@ -15,6 +15,7 @@ from ascend_rt import __version__, _driver
 from ascend_rt._acl_finder import CHOICES
 from ascend_rt.backends import BACKENDS
 from ascend_rt.errors import AclError, LibraryError
+from ascend_rt.verify import command as verify_command
 
 # What a user can cause and correct; anything else is a bug and keeps its traceback.
 _USER_ERRORS = (AclError, LibraryError, OSError, ValueError)
@@ -43,6 +44,10 @@ def _coverage(arguments: argparse.Namespace) -> int:
 
     coverage.FORMATS[arguments.format](coverage.rows())
     return 0
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    return verify_command.run(arguments)
 
 
 def _run(arguments: argparse.Namespace) -> NoReturn:
@@ -77,6 +82,11 @@ _EXAMPLES = {
     "demo": ("ascend-rt demo", "ascend-rt demo --backend sim --chunk-mib 16 weights.bin"),
     "info": ("ascend-rt info", "ascend-rt info --backend cann --verbose", "ascend-rt info --json"),
     "coverage": ("ascend-rt coverage --backend sim", "ascend-rt coverage --format json"),
+    "verify": (
+        "ascend-rt verify --device 0,1",
+        "ascend-rt verify --compare ascend_rt-report.json --profile card.json",
+        "ASCEND_RT_SIM_PROFILE=card.json ascend-rt run --backend sim train.py",
+    ),
     "run": ("ascend-rt run --backend sim train.py --epochs 3", "ascend-rt run -m pytest"),
     "sim-path": ("LD_LIBRARY_PATH=$(ascend-rt sim-path) ./program",),
     "include-path": (
@@ -138,6 +148,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     coverage.add_argument("--format", choices=("text", "json", "markdown"), default="text", help="(default: text)")
     coverage.set_defaults(run=_coverage)
+
+    verify = commands.add_parser(
+        "verify",
+        parents=[backend],
+        help="play known calls on a card, measure it, and write a report",
+        description="Play known calls on a device, each group in a process of its own, measure latencies and limits, "
+        "and write a report, which can be compared with the simulator. The guide's page 'Verify your card' says what "
+        "is run and what it may disturb.",
+    )
+    verify_command.add_arguments(verify)
+    verify.set_defaults(run=_verify)
 
     run = commands.add_parser(
         "run",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import TaskID
 
 
 def _console() -> Console | None:
@@ -45,20 +46,67 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
 
 def print_table(head: Sequence[str], body: Sequence[Sequence[str]]) -> None:
     """Print a table: its first column is text, the others are numbers, its last line is their total."""
+    _print_columns(head, body[:-1], body[-1])
+
+
+def print_columns(head: Sequence[str], body: Sequence[Sequence[str]]) -> None:
+    """Print a table without a total."""
+    _print_columns(head, body, None)
+
+
+def _print_columns(head: Sequence[str], body: Sequence[Sequence[str]], total: Sequence[str] | None) -> None:
     console = _console()
     if console is None:
-        widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
-        for first, *others in (head, *body):
+        lines = [head, *body, *([] if total is None else [total])]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        for first, *others in lines:
             numbers = (f"  {text:>{width}}" for text, width in zip(others, widths[1:], strict=True))
             print(first.ljust(widths[0]) + "".join(numbers))
         return
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_footer=True, header_style="bold cyan")
-    *lines, total = body
-    for number, (title, foot) in enumerate(zip(head, total, strict=True)):
+    look = {"padding": (0, 1, 0, 0), "pad_edge": False, "header_style": "bold cyan"}
+    table = Table(box=box.SIMPLE_HEAD, show_footer=total is not None, **look)  # type: ignore[arg-type]
+    for number, title in enumerate(head):
+        foot = "" if total is None else total[number]
         table.add_column(title, foot, justify="right" if number else "left", no_wrap=True)
-    for line in lines:
+    for line in body:
         table.add_row(*line)
     console.print(table)
+
+
+class Progress:
+    """Shows how far a command is: bars on a terminal, else nothing but what went wrong."""
+
+    def __init__(self) -> None:
+        self._bars: dict[str, TaskID] = {}
+        console = _console()
+        if console is None:
+            self._rich = None
+            return
+        from rich import progress
+
+        columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), progress.MofNCompleteColumn())
+        self._rich = progress.Progress(*columns, progress.TimeElapsedColumn(), console=console, transient=True)
+
+    def __enter__(self) -> Progress:
+        if self._rich is not None:
+            self._rich.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._rich is not None:
+            self._rich.stop()
+
+    def show(self, what: str, done: int, total: int, fault: str = "") -> None:
+        """Move the bar with that label, and print a fault, which stays."""
+        if self._rich is None:
+            if fault:
+                print(fault, flush=True)
+            return
+        if fault:
+            self._rich.console.print(fault, markup=False)
+        if what not in self._bars:
+            self._bars[what] = self._rich.add_task(what, total=total)
+        self._rich.update(self._bars[what], completed=done, total=total)

@@ -147,9 +147,12 @@ def text():
 
 @pytest.fixture(scope="session")
 def answer() -> Callable[..., Any]:
-    """Return a function that runs a program with more environment variables and returns what it prints as JSON."""
+    """Return a function that runs a program with more environment variables and returns what it prints as JSON.
 
-    def run(command: list[str], standard_input: str, environment: dict[str, object]) -> Any:
+    With ``lines`` each line that it prints is JSON of its own.
+    """
+
+    def run(command: list[str], standard_input: str, environment: dict[str, object], *, lines: bool = False) -> Any:
         env = {**os.environ, **{name: str(value) for name, value in environment.items()}}
         with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, text=True, cwd=HERE, env=env) as program:
             started.add(program.pid)
@@ -159,7 +162,7 @@ def answer() -> Callable[..., Any]:
                 program.kill()
                 raise
         assert program.returncode == 0, errors
-        return json.loads(output)
+        return [json.loads(line) for line in output.splitlines()] if lines else json.loads(output)
 
     return run
 

@@ -22,10 +22,14 @@ CALLS = Path(__file__).with_name("calls.py")
 
 @pytest.fixture(scope="session")
 def calls(answer: Callable[..., Any]) -> Callable[..., list[Any]]:
-    """Return a function that makes calls in a new process and returns ``[code, outputs]`` of each; see calls.py."""
+    """Return a function that makes calls in a new process and returns ``[code, outputs]`` of each.
+
+    A row is a function with its arguments as ``ascend_rt/verify/player.py`` takes them.
+    """
 
     def make(rows: list[list[Any]], **environment: object) -> list[Any]:
-        return list(answer([sys.executable, str(CALLS)], json.dumps(rows), environment))
+        lines = answer([sys.executable, str(CALLS)], json.dumps(rows), environment, lines=True)
+        return list(lines)
 
     return make
 

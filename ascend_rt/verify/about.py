@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In a process of its own: say which library is in use and what it says of itself, as one line of JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+from ascend_rt._driver import ffi, lib, library, supports
+from ascend_rt._functions import FUNCTIONS
+from ascend_rt.errors import LibraryError
+from ascend_rt.verify.children import results
+from ascend_rt.versions import version
+
+
+def about() -> dict[str, Any]:
+    """Return the library's kind and versions, its devices, and the functions that it does not have, or simulate.
+
+    The runtime is not initialized for that: where that fails, the report shows it.
+    """
+    versions = version()
+    loaded = library()
+    simulated = os.environ.get("ASCEND_RT_SIM_CANN_VERSION") if loaded.backend == "sim" else None
+    count = ffi.new("uint32_t *")
+    chip = lib.aclrtGetSocName() if supports("aclrtGetSocName") else ffi.NULL
+    return {
+        "backend": loaded.backend,
+        "cann": versions.cann or simulated,
+        "api": versions.api,
+        "driver": versions.driver,
+        "soc": None if chip == ffi.NULL else ffi.string(chip).decode(errors="replace"),
+        "devices": 0 if lib.aclrtGetDeviceCount(count) else count[0],
+        "missing": sorted(name for name in FUNCTIONS if not supports(name)),
+    }
+
+
+if __name__ == "__main__":
+    with results() as out:
+        try:
+            print(json.dumps(about()), file=out)
+        except LibraryError as error:
+            sys.exit(str(error))

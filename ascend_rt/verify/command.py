@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ascend-rt verify`` and ``ascend-rt verify --compare``: what they print, and their exit status."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ascend_rt import _terminal
+from ascend_rt.verify import comparison, session
+from ascend_rt.verify.cases import groups
+from ascend_rt.verify.report import Played, Report, load, write_json
+
+DEFAULT_OUTPUT = "ascend_rt-report.json"
+_NOT_SUPPORTED = 207000  # what products answer that do not have a function, and it is not worth a line
+_LINES = 40  # of differences that are printed; the report has all of them
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command line."""
+    parser.add_argument(
+        "--device",
+        type=_numbers,
+        metavar="N[,M]",
+        help="play on this device, and on a second one what needs two; required with a real library",
+    )
+    parser.add_argument("--output", default=DEFAULT_OUTPUT, metavar="FILE", help=f"(default: {DEFAULT_OUTPUT})")
+    parser.add_argument("--allow-reset", action="store_true", help="play also what resets the device by force")
+    parser.add_argument(
+        "--only",
+        type=_names,
+        default=frozenset(session.SECTIONS),
+        metavar="NAME,...",
+        help=f"of the sections {', '.join(session.SECTIONS)} and of the groups only these",
+    )
+    parser.add_argument("--time-limit", type=_seconds, default=60.0, metavar="S", help="of a group (default: 60)")
+    parser.add_argument("--smoke", action="store_true", help="measure so few calls that the figures mean nothing")
+    parser.add_argument("--compare", metavar="REPORT", help="show how the card of a report differs from the simulator")
+    parser.add_argument("--profile", metavar="FILE", help="with --compare: write what ASCEND_RT_SIM_PROFILE takes")
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    numbers = tuple(int(part) for part in text.split(","))
+    if sorted(set(numbers)) != list(numbers) or numbers[0] < 0:
+        raise argparse.ArgumentTypeError("devices are different numbers in ascending order")
+    return numbers
+
+
+def _names(text: str) -> frozenset[str]:
+    names = frozenset(text.split(","))
+    unknown = names - {*session.SECTIONS, *groups()}
+    if unknown:
+        raise argparse.ArgumentTypeError(f"there is no section or group {', '.join(sorted(unknown))}")
+    return names
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds <= 86400:
+        raise argparse.ArgumentTypeError("a time limit is more than 0 and at most 86400 seconds")
+    return seconds
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command; 0: all is as known, or as in the simulator, 1: something is not."""
+    if arguments.compare:
+        return _compare(arguments)
+    if arguments.profile:
+        raise ValueError("--profile is written from a report: name it with --compare")
+    return _verify(arguments)
+
+
+# --- a run -----------------------------------------------------------------------------------------------------------
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    environment = dict(os.environ)
+    if arguments.backend:
+        environment["ASCEND_RT_BACKEND"] = arguments.backend
+    about = session.about(environment)
+    plan = session.Plan(
+        devices=_devices(arguments.device, about),
+        allow_reset=arguments.allow_reset,
+        seconds=arguments.time_limit,
+        chosen=arguments.only,
+        smoke=arguments.smoke,
+        environment=environment,
+    )
+    report = Report(about, len(plan.devices), plan.allow_reset)
+    report.save(arguments.output)  # now, because a place that cannot be written would cost the whole run
+    _terminal.print_facts(_about(report))
+    try:
+        with _terminal.Progress() as progress:
+            session.run(plan, report, progress.show)
+    except KeyboardInterrupt:
+        report.save(arguments.output)
+        print(f"\ninterrupted: {arguments.output} has what was done until then")
+        return 128 + signal.SIGINT
+    report.save(arguments.output)
+    surprises = list(_surprises(report))
+    _print_sections(report)
+    _print_lines(surprises)
+    _print_limits(report)
+    _print_latencies(report)
+    print(f"\n{arguments.output} has all answers and figures, and names no host, path or user")
+    return 1 if surprises else 0
+
+
+def _devices(asked: tuple[int, ...] | None, about: dict[str, Any]) -> tuple[int, ...]:
+    count = about["devices"]
+    if asked is None and about["backend"] == "sim":
+        return tuple(range(min(2, count)))
+    if asked is None:
+        raise ValueError("name the device to play on: --device 0, or two for all groups: --device 0,1")
+    if asked[-1] >= count:
+        raise ValueError(f"there is no device {asked[-1]}: the library sees {count}")
+    return asked
+
+
+def _about(report: Report) -> Iterator[tuple[str, str]]:
+    library = report.library
+    yield "library", "simulator" if library["backend"] == "sim" else "CANN"
+    for label, key in (("release", "cann"), ("API version", "api"), ("driver", "driver"), ("chip", "soc")):
+        if library[key]:
+            yield label, str(library[key])
+    if library["backend"] == "cann" and library["missing"]:
+        yield "missing", f"{len(library['missing'])} functions: {', '.join(library['missing'])}"
+
+
+def _surprises(report: Report) -> Iterator[str]:
+    """Yield what is not as known, a line each."""
+    yield from (f"{name}: the library does not have it" for name in report.missed())
+    for group, played in report.played():
+        for call, (code, outputs) in report.surprises(group, played):
+            answers = f"answers {_answer(code, outputs)}, {_answer(call.code, call.outputs or [])} is known"
+            yield f"{group.name}: {call.function} [{call.case}] {answers}"
+    yield from _ended_early(report)
+    for measures in (report.limits, report.latencies):
+        for name, found in measures.items():
+            fault = found.get("error", {})
+            if fault and fault.get("code") != _NOT_SUPPORTED:
+                yield f"{name}: {' '.join(map(str, fault.values())).rstrip()}"
+
+
+def _ended_early(report: Report) -> Iterator[str]:
+    return (text for group, played in report.played() if (text := played.ended_early(group.name)))
+
+
+def _answer(code: Any, outputs: list[Any]) -> str:
+    return f"{code} {outputs}" if outputs else str(code)
+
+
+def _print_sections(report: Report) -> None:
+    head = ("", "groups", "skipped", "calls", "as known", "otherwise", "unknown", "ended early")
+    rows = []
+    for section in ("recordings", "facts"):
+        counts: Counter[str] = Counter()
+        for name, played in report.groups.items():
+            if groups()[name].section == section:
+                _count(counts, report, name, played)
+        if counts:
+            rows.append((section, counts))
+    if rows:
+        total = sum((counts for _, counts in rows), Counter())
+        lines = [(label, *(str(counts[column]) for column in head[1:])) for label, counts in [*rows, ("total", total)]]
+        _terminal.print_table(head, lines)
+    skipped = Counter(played.detail for played in report.groups.values() if played.state == "skipped")
+    if skipped:
+        _terminal.print_facts(("skipped", f"{count} groups: {reason}") for reason, count in skipped.items())
+
+
+def _count(counts: Counter[str], report: Report, name: str, played: Played) -> None:
+    group = groups()[name]
+    counts["skipped" if played.state == "skipped" else "groups"] += 1
+    counts["ended early"] += played.state in ("crashed", "hung", "failed")
+    counts["calls"] += len(played.answers)
+    known = [call for call, _ in zip(group.calls, played.answers) if call.code is not None]  # noqa: B905
+    otherwise = len(report.surprises(group, played))
+    counts["otherwise"] += otherwise
+    if report.is_known(group):
+        counts["as known"] += len(known) - otherwise
+        counts["unknown"] += len(played.answers) - len(known)
+    else:
+        counts["unknown"] += len(played.answers)
+
+
+def _print_limits(report: Report) -> None:
+    """Print the limits that were found by trying; the others are in the report."""
+    tried = {name: it for name, it in report.limits.items() if it.get("by") in ("created", "submitted")}
+    rows = [(name, f"{'at least ' if it['ended'] == 'bound' else ''}{it['value']}") for name, it in tried.items()]
+    if rows:
+        print()
+        _terminal.print_columns(("limit", "number"), rows)
+
+
+def _print_latencies(report: Report) -> None:
+    rows = [
+        (name, *(_microseconds(found.get(side), each) for side in ("host", "device") for each in ("p50", "p99")))
+        for name, found in report.latencies.items()
+        if "error" not in found
+    ]
+    if rows:
+        print()
+        _terminal.print_columns(("latency, µs", "host p50", "p99", "device p50", "p99"), rows)
+
+
+def _microseconds(found: dict[str, float] | None, which: str) -> str:
+    return f"{found[which] / 1000:.2f}" if found else ""
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    lines = list(lines)
+    for line in lines[:_LINES]:
+        print(line)
+    if len(lines) > _LINES:
+        print(f"… and {len(lines) - _LINES} more")
+
+
+# --- a comparison ----------------------------------------------------------------------------------------------------
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    report = load(arguments.compare)
+    with _terminal.Progress() as progress:
+        simulated = comparison.simulate(report, progress.show)
+    lines = list(_differences(report, simulated))
+    _terminal.print_facts(_about(report))
+    _print_lines(lines)
+    print(f"{len(lines)} differences to the simulator" if lines else "no difference to the simulator")
+    if arguments.profile:
+        write_json(arguments.profile, {"profile": comparison.profile(report, simulated)})
+        without = comparison.codes(report, simulated)[1]
+        if without:
+            print(f"no rule of a profile gives the answers of {', '.join(without)}")
+    return 1 if lines else 0
+
+
+def _differences(report: Report, simulated: Report) -> Iterator[str]:
+    """Yield the differences, a line each: what is missing or ended, answers by function and group, limits."""
+    yield from (f"{name}: the card's library does not have it" for name in report.missed())
+    yield from _ended_early(report)
+    found = sorted(comparison.differences(report, simulated), key=lambda it: (it.function, it.group))
+    for it in found:
+        card, simulator = (_answer(*side) if side else "nothing" for side in (it.card, it.simulator))
+        yield f"{it.function}: {it.group} [{it.case}]: the card answers {card}, the simulator {simulator}"
+    for name, card, simulator in comparison.limits(report, simulated):
+        yield f"limit {name}: {card} on the card, {simulator} in the simulator"
+    unknown = [name for name, played in report.groups.items() if played.state != "skipped"]
+    for name in sorted(set(unknown) - {group.name for group, _ in report.played()}):
+        yield f"{name}: played by another version of ascend_rt, not compared"

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of ``ascend-rt verify``: one JSON file that names no host, no path and no user."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from ascend_rt import __version__
+from ascend_rt.verify.cases import RECORDED_ON, Call, Group, groups
+
+_FORMAT = 1
+# Chips by their names, and the product that the simulator has for each; the first that fits.
+_PRODUCTS = (
+    (r"Ascend910B\d", "910B"),
+    (r"Ascend910_93", "910C"),
+    (r"Ascend310B", "310B"),
+    (r"Ascend310P", "310P"),
+    (r"Ascend950", "950"),
+    (r"Ascend910", "910"),
+)
+# What a library says of itself is kept only if it is a name or a number of a version: no path, no host.
+_PUBLIC = re.compile(r"[\w.+-]{1,64}")
+
+
+@dataclass
+class Played:
+    """How a group went: ``state`` and ``detail`` as of its process, and ``[code, outputs]`` of the calls that returned.
+
+    A group that was not played is ``"skipped"``, and ``detail`` says why.
+    """
+
+    state: str
+    answers: list[list[Any]] = field(default_factory=list)
+    fingerprint: str = ""  # of its calls
+    detail: str = ""
+
+    def ended_early(self, name: str) -> str:
+        """Return in words how the process of that group ended, if it did so by itself; else ""."""
+        if self.state in ("done", "skipped"):
+            return ""
+        calls, at = groups()[name].calls, len(self.answers)
+        where = calls[at].name if at < len(calls) else "the end of the process"
+        return f"{name}: {self.state} in {where}{f' ({self.detail})' if self.detail else ''}"
+
+
+@dataclass
+class Report:
+    """What one run has found."""
+
+    library: dict[str, Any]  # see about.py
+    devices: int  # that were named
+    allow_reset: bool = False
+    groups: dict[str, Played] = field(default_factory=dict)
+    limits: dict[str, Any] = field(default_factory=dict)
+    latencies: dict[str, Any] = field(default_factory=dict)
+    complete: bool = False
+
+    @property
+    def product(self) -> str | None:
+        """The product that the simulator has for the chip, for instance ``"910B"``."""
+        soc = self.library.get("soc") or ""
+        return next((product for pattern, product in _PRODUCTS if re.match(pattern, soc)), None)
+
+    def is_known(self, group: Group) -> bool:
+        """Return whether it is known what a group answers on this library."""
+        if group.section == "recordings":
+            return self.product == product_of(RECORDED_ON)
+        return group.release in (None, self.library.get("cann"))
+
+    def played(self) -> Iterator[tuple[Group, Played]]:
+        """Yield the groups that were played, of those that this version of the package has, with the same calls."""
+        known = groups()
+        for name, played in self.groups.items():
+            if played.state != "skipped" and name in known and played.fingerprint == known[name].fingerprint():
+                yield known[name], played
+
+    def surprises(self, group: Group, played: Played) -> list[tuple[Call, list[Any]]]:
+        """Return the calls of a group that answered otherwise than is known, each with its answer."""
+        if not self.is_known(group):
+            return []
+        pairs = zip(group.calls, played.answers)  # noqa: B905  (a crash leaves calls without an answer)
+        return [(call, answer) for call, answer in pairs if not self.lacks(call) and not call.agrees(answer)]
+
+    def lacks(self, call: Call) -> bool:
+        """Return whether the library does not have a function."""
+        return call.name in self.library["missing"]
+
+    def missed(self) -> list[str]:
+        """Return the functions that were to be called, but that a real library does not have."""
+        if self.library["backend"] == "sim":
+            return []  # what is not simulated is in the table of coverage
+        return sorted({call.name for group, _ in self.played() for call in group.calls if self.lacks(call)})
+
+    def save(self, path: str | Path) -> None:
+        """Write the report; the file is there as a whole or not at all."""
+        content = {
+            "ascend_rt_report": _FORMAT,
+            "package": __version__,
+            "python": platform.python_version(),
+            "machine": platform.machine(),
+            "date": date.today().isoformat(),
+            **asdict(self),
+            "library": {name: _public(value) for name, value in self.library.items()},
+            "product": self.product,
+        }
+        write_json(path, content)
+
+
+def product_of(soc: str) -> str | None:
+    """Return the product of a chip."""
+    return Report({"soc": soc}, 1).product
+
+
+def _public(value: Any) -> Any:
+    return value if not isinstance(value, str) or _PUBLIC.fullmatch(value) else None
+
+
+def write_json(path: str | Path, content: dict[str, Any]) -> None:
+    """Write a file, which is there as a whole or not at all, with one line for each thing of the second level."""
+    lines = []
+    for name, value in content.items():
+        if isinstance(value, dict) and value:
+            inner = ",\n".join(f"  {json.dumps(key)}: {json.dumps(each)}" for key, each in value.items())
+            lines.append(f" {json.dumps(name)}: {{\n{inner}\n }}")
+        else:
+            lines.append(f" {json.dumps(name)}: {json.dumps(value)}")
+    new = Path(f"{path}.new")
+    new.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    os.replace(new, path)
+
+
+def load(path: str | Path) -> Report:
+    """Read a report.
+
+    Raises
+    ------
+    ValueError
+        The file is not a report, or one of a version that this package does not know.
+    """
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is no report of 'ascend-rt verify': {error}") from None
+    if not isinstance(content, dict) or "ascend_rt_report" not in content:
+        raise ValueError(f"{path} is no report of 'ascend-rt verify'")
+    if content["ascend_rt_report"] != _FORMAT:
+        raise ValueError(f"{path} has format {content['ascend_rt_report']}, and this version reads format {_FORMAT}")
+    names = ("library", "devices", "allow_reset", "limits", "latencies", "complete")
+    try:
+        played = {name: Played(**entry) for name, entry in content["groups"].items()}
+        return Report(groups=played, **{name: content[name] for name in names})
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is not as 'ascend-rt verify' writes it: {error!r}") from None

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run of ``ascend-rt verify``: which groups are played, each in a process of its own, and what is measured."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from ascend_rt.errors import LibraryError
+from ascend_rt.verify import children
+from ascend_rt.verify.cases import Group, groups
+from ascend_rt.verify.report import Played, Report
+
+_MEASURES = ("limits", "latencies")
+SECTIONS = ("recordings", "facts", *_MEASURES)
+_SECONDS_OF_MEASURES = 300.0
+_SECONDS_TO_LOAD = 120.0  # of a library on a cold disk, and of the search for it
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is asked for.
+
+    ``devices`` are numbers as programs use them now, ``seconds`` is the time limit of a group, ``chosen`` has names of
+    sections and of groups, and ``environment`` is that of all processes.
+    """
+
+    devices: tuple[int, ...]
+    allow_reset: bool = False
+    seconds: float = 60.0
+    chosen: frozenset[str] = frozenset(SECTIONS)
+    smoke: bool = False
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+
+# Told of a section, how much of it is done, how much there is, and what went wrong with what was done last.
+Progress = Callable[[str, int, int, str], None]
+
+
+def about(environment: Mapping[str, str]) -> dict[str, object]:
+    """Return what the library says of itself.
+
+    Raises
+    ------
+    LibraryError
+        There is none, or it cannot even be asked.
+    """
+    outcome = children.run("about", (), environment, _SECONDS_TO_LOAD)
+    if outcome.state == "done":
+        return dict(outcome.lines[0])
+    if outcome.state == "failed":
+        raise LibraryError(outcome.errors.strip())
+    ended = "does not answer" if outcome.state == "hung" else f"crashes ({outcome.detail})"
+    raise LibraryError(f"the library {ended} when it is asked for its versions and devices")
+
+
+def run(plan: Plan, report: Report, progress: Progress) -> None:
+    """Play and measure what the plan has, and put it into the report as it comes."""
+    environment = environment_of(plan, report)
+    for section in SECTIONS:
+        if section not in _MEASURES:
+            _play(section, plan, report, environment, progress)
+        elif section in plan.chosen:
+            _measure(section, plan, report, environment, progress)
+    report.complete = True
+
+
+def environment_of(plan: Plan, report: Report) -> dict[str, str]:
+    """Return the environment of the processes: they see the devices of the plan, as 0, 1 and so on."""
+    seen = plan.environment.get("ASCEND_RT_VISIBLE_DEVICES", "").split(",")
+    visible = [seen[device] if seen != [""] else str(device) for device in plan.devices]
+    environment = {**plan.environment, "ASCEND_RT_VISIBLE_DEVICES": ",".join(visible)}
+    environment["ASCEND_RT_BACKEND"] = str(report.library["backend"])
+    environment.setdefault("ASCEND_RT_SIM_CARDS", "separate")  # groups take all that a card has, several at a time
+    return environment
+
+
+def hindrance(group: Group, plan: Plan, report: Report) -> str | None:
+    """Return why a group is not played."""
+    simulated = report.library["backend"] == "sim"
+    if not simulated and group.needs_simulator():
+        return "needs the simulator"
+    if group.devices > len(plan.devices):
+        return f"needs {group.devices} devices"
+    if not simulated and group.disturbs:
+        return group.disturbs
+    if not simulated and not plan.allow_reset and any(call.name == "aclrtResetDeviceForce" for call in group.calls):
+        return "resets the device: --allow-reset"
+    return None
+
+
+def _play(section: str, plan: Plan, report: Report, environment: Mapping[str, str], progress: Progress) -> None:
+    chosen = [
+        group
+        for group in groups().values()
+        if group.section == section
+        and not plan.chosen.isdisjoint((section, group.name))
+        and (not group.products or report.product in group.products)
+    ]
+    for done, (group, played) in enumerate(_in_turn(chosen, plan, report, environment), 1):
+        report.groups[group.name] = played
+        progress(section, done, len(chosen), played.ended_early(group.name))
+
+
+def _in_turn(
+    chosen: Sequence[Group], plan: Plan, report: Report, environment: Mapping[str, str]
+) -> Iterator[tuple[Group, Played]]:
+    """Yield the groups as they have been played: one by one on devices, several at a time on the simulator."""
+
+    def play(group: Group) -> Played:
+        reason = hindrance(group, plan, report)
+        return Played("skipped", detail=reason) if reason else played(group, environment, plan.seconds)
+
+    at_a_time = (os.cpu_count() or 1) if report.library["backend"] == "sim" else 1
+    pool = ThreadPoolExecutor(at_a_time)
+    try:
+        yield from zip(chosen, pool.map(play, chosen), strict=True)
+    except BaseException:  # such as Ctrl-C, of which the children do not know
+        pool.shutdown(wait=False, cancel_futures=True)
+        children.kill_all()
+        raise
+    finally:
+        pool.shutdown()
+
+
+def played(group: Group, environment: Mapping[str, str], seconds: float) -> Played:
+    """Play a group in a process of its own."""
+    outcome = children.run("player", (), {**environment, **group.environment}, seconds, group.rows())
+    answers = [
+        [code, outputs if call.outputs is not None else []]
+        for call, (code, outputs) in zip(group.calls, outcome.lines)  # noqa: B905  (a crash leaves calls out)
+    ]
+    return Played(outcome.state, answers, group.fingerprint(), outcome.detail)
+
+
+def _measure(section: str, plan: Plan, report: Report, environment: Mapping[str, str], progress: Progress) -> None:
+    """Measure case by case; a process that ends early costs the case that it was in, and another goes on behind it."""
+    cases = list(import_module(f"ascend_rt.verify.{section}").CASES)
+    found: dict[str, Any] = getattr(report, section)
+    total = len(cases)
+    while cases:
+        progress(section, total - len(cases), total, "")
+        arguments = [*(["--smoke"] if plan.smoke else []), "--only", *cases]
+        outcome = children.run(section, arguments, environment, _SECONDS_OF_MEASURES)
+        found |= {line.pop("case"): line for line in outcome.lines if "case" in line}
+        cases = [case for case in cases if case not in found]
+        if cases:
+            case = cases.pop(0)
+            found[case] = {"error": {"state": outcome.state, "detail": outcome.detail}}
+            progress(section, total - len(cases), total, f"{case}: {outcome.state} {outcome.detail}".rstrip())
+    progress(section, total, total, "")
