@@ -15,11 +15,12 @@ from ascend_rt import __version__, _driver
 from ascend_rt._acl_finder import CHOICES
 from ascend_rt.backends import BACKENDS
 from ascend_rt.bench import command as bench_command
+from ascend_rt.bench.building import BenchmarkError
 from ascend_rt.errors import AclError, LibraryError
 from ascend_rt.verify import command as verify_command
 
 # What a user can cause and correct; anything else is a bug and keeps its traceback.
-_USER_ERRORS = (AclError, LibraryError, OSError, ValueError)
+_USER_ERRORS = (AclError, BenchmarkError, LibraryError, OSError, ValueError)
 
 
 def _demo(arguments: argparse.Namespace) -> int:

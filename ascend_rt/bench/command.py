@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ascend_rt import _terminal
 from ascend_rt._driver import library
+from ascend_rt.bench.building import BenchmarkError
 from ascend_rt.bench.ids import BENCHMARKS
 from ascend_rt.verify import session as verify
 
@@ -58,13 +59,16 @@ def run(arguments: argparse.Namespace) -> int:
         return _compare(*map(read, arguments.compare))
     if needing := [str(path) for path in arguments.output if path.suffix in report.NEED_MATPLOTLIB]:
         _need("matplotlib", "plots", ", ".join(needing))
+    for path in arguments.output:  # now, because it would cost the whole run
+        if not os.access(path.absolute().parent, os.W_OK):
+            raise OSError(f"{path} cannot be written")
     absent: list[str] = []
     results = read(arguments.read) if arguments.read else _measured(arguments, absent)
     _show(results, arguments.smoke)
     for path in arguments.output:
         report.WRITERS[path.suffix](results, path)
     if absent:
-        raise ValueError(f"no result: {', '.join(absent)}")
+        raise BenchmarkError(f"no result: {', '.join(absent)}")
     return 0
 
 

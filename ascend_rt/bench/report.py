@@ -38,7 +38,7 @@ def sections(results: Results) -> Iterator[Section]:
         _TITLE,
         f"What calls cost on {library}: in C, through cffi (raw), the classes of ascend_rt (facade) and pyACL, and "
         "what others take for the same. Ratios of one run say more than figures of different machines, or of different "
-        "days.",
+        "days. Made by ascend-rt bench, which measures the same on your machine.",
     )
     yield Section("Goals", "A goal that is not met is a finding, not a failure.", table=goals_table(results))
     yield Section(
@@ -100,7 +100,7 @@ def markdown(results: Results, plots: dict[str, str], directory: str) -> str:
         parts += [section.text] if section.text else []
         parts += ["\n".join(f"- {item}" for item in section.items)] if section.items else []
         parts += [_pipes(section.table)] if section.table[1] else []
-        parts += [f"![{name}]({directory}/{name}.svg)" for name in section.plots if plots[name]]
+        parts += [f"![{name}]({directory}/{name}.svg)" for name in section.plots if plots.get(name)]
     return "\n\n".join(parts) + "\n"
 
 

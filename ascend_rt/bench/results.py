@@ -58,7 +58,8 @@ class Results:
     skipped: dict[str, str] = field(default_factory=dict)
 
     def add(self, layer: str, name: str, loops: int, values: list[float]) -> None:
-        """Add the values that one process measured."""
+        """Add the values that one process measured, in four digits: the noise is larger."""
+        values = [float(f"{value:.4g}") for value in values]
         metadata = {"name": f"{layer}/{name}", "loops": loops, "unit": "second"}
         run = pyperf.Run(values, metadata=metadata, collect_metadata=False)  # which would name the host
         self.runs.setdefault((layer, name), []).append(run)
@@ -246,7 +247,7 @@ def write(results: Results, path: Path) -> None:
     suite.dump(str(path), compact=False, replace=True)
     document = json.loads(path.read_text(encoding="utf-8"))
     document["summary"] = _summary(results)
-    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(document) + "\n", encoding="utf-8")
 
 
 def read(path: Path) -> Results:

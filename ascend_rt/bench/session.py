@@ -75,7 +75,7 @@ class _Session:
         self._results = results
         self._directory = directory
         self._progress = progress
-        self._commands: dict[str, list[str]] = {}  # of the compiled programs
+        self._commands = {who: [str(directory / Path(source).stem)] for who, source in _COMPILED.items()}
         self._ids = {who: [name for name in ids_of(who, results.backend) if name in ids] for who in _CONTESTANTS}
         self._prepare()
         self._total = plan.rounds * sum(map(len, self._ids.values()))
@@ -93,12 +93,13 @@ class _Session:
 
     def _prepare(self) -> None:
         for who, source in _COMPILED.items():
-            program = self._directory / Path(source).stem
+            if not self._ids[who]:
+                continue
+            library = Path(self._results.library_path) if who == "c" else None
             try:
-                building.compile_program(source, program, Path(self._results.library_path) if who == "c" else None)
+                building.compile_program(source, Path(self._commands[who][0]), library)
             except MissingCompiler as error:
                 self._skip(who, str(error))
-            self._commands[who] = [str(program)]
         kernels = [name for name, benchmark in BY_ID.items() if benchmark.launches]
         if any(name in names for names in self._ids.values() for name in kernels):
             kernel = self._directory / "empty_kernel.so"
@@ -117,7 +118,6 @@ class _Session:
         self._ids[who] = [] if names is None else [name for name in self._ids[who] if name not in names]
         for what in left_out:
             self._results.skipped[what] = reason
-            self._progress("benchmarks", 0, 1, f"{what} is left out: {reason}")
 
     # --- one round ---
 

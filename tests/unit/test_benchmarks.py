@@ -15,9 +15,10 @@ import pytest
 
 pyperf = pytest.importorskip("pyperf")
 
-from ascend_rt.bench import building, comparison, ids, machine, results  # noqa: E402
+from ascend_rt.bench import building, comparison, ids, machine, report, results  # noqa: E402
 
-DIRECTORY = Path(__file__).resolve().parents[2] / "benchmarks"
+ROOT = Path(__file__).resolve().parents[2]
+DIRECTORY = ROOT / "benchmarks"
 PYTHON = [who for who in ids.LAYERS + ids.PEERS if who not in ("c", "threads_cpp")]
 
 
@@ -188,6 +189,17 @@ def test_what_needs_a_compiler_is_left_out_without_one(tmp_path: Path, monkeypat
     assert not {who for who, _ in found.runs} & {"c", "threads_cpp"}
 
 
+def test_a_program_that_fails_is_named_with_what_it_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cc").write_text("#!/bin/sh\necho out of order >&2\nexit 7\n", encoding="utf-8")
+    (tmp_path / "cc").chmod(0o755)
+    monkeypatch.setenv("CC", str(tmp_path / "cc"))
+
+    done = bench("--smoke", "--backend", "sim", "--ids", "event_record", directory=tmp_path)
+
+    assert done.returncode == 1
+    assert re.match(rf"ascend-rt: failed with status 7: {tmp_path}/cc .*\nout of order\n", done.stderr)
+
+
 # --- files and comparisons -------------------------------------------------------------------------------------------
 
 
@@ -271,6 +283,23 @@ def test_report_has_a_plot_for_what_was_measured(tmp_path: Path) -> None:
     assert (tmp_path / "performance.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_performance_page_is_made_from_its_figures() -> None:
+    docs = ROOT / "docs"
+    plots = {path.stem: path.name for path in (docs / "performance").glob("*.svg")}
+
+    made = report.markdown(results.read(docs / "performance.json"), plots, "performance")
+
+    again = "ascend-rt bench --read docs/performance.json --output docs/performance.md"
+    assert (docs / "performance.md").read_text(encoding="utf-8") == made, again
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    done = bench("--smoke", "--backend", "sim", "--output", "nowhere/results.json", directory=tmp_path)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "ascend-rt: nowhere/results.json cannot be written\n"
+
+
 # --- the machine -----------------------------------------------------------------------------------------------------
 
 
@@ -300,3 +329,28 @@ def test_few_processors_and_other_work_are_warned_of(
     monkeypatch.setattr(machine, "_processors", lambda: processors)
 
     assert len(machine.warnings(tmp_path, load)) == count
+
+
+# --- counts of instructions ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("counted", "is_far"), [(1050, False), (1051, True), (950, False), (949, True)])
+def test_a_count_may_be_five_percent_away(load: Any, counted: int, is_far: bool) -> None:
+    far = load("instructions").compare({"c": {"event_record": counted}}, {"c": {"event_record": 1000}})
+
+    assert far == ([f"c: event_record 1000 -> {counted}"] if is_far else [])
+
+
+def test_a_compiler_without_recorded_counts_is_told_and_not_compared(
+    load: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert load("instructions").compare({"c, cc 99": {"event_record": 1}}, {"c, cc 12": {"event_record": 1000}}) == []
+    assert "c, cc 99: nothing is recorded" in capsys.readouterr().out
+
+
+def test_all_paths_are_recorded(load: Any) -> None:
+    instructions = load("instructions")
+    recorded = json.loads(instructions.RECORDED.read_text(encoding="utf-8"))
+
+    assert {where.partition(",")[0] for where in recorded} == {"c", "facade"}
+    assert all(list(counts) == list(instructions.PATHS) for counts in recorded.values())
