@@ -24,7 +24,6 @@ SUPPORT_HEADER = Path(__file__).resolve().parent / "ascend_rt" / "_aclrt_support
 # The ways from C into Python; "+C" because the callback gate that takes them is compiled on its own.
 PYTHON_ENTRIES = """\
 extern "Python+C" {
-    void ascend_rt_python_host_func(void *args);
     void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
     void ascend_rt_python_free(void *allocator, void *block);
     int32_t ascend_rt_python_call_site(char *text, size_t size);

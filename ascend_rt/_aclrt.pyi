@@ -1065,6 +1065,8 @@ class Lib:
         """aclError aclsimNoOp(void *first, void *second)."""
     def ascend_rt_shared_parts(self) -> Any:
         """const void *ascend_rt_shared_parts(void)."""
+    def ascend_rt_set_direct(self, is_direct: int, /) -> None:
+        """void ascend_rt_set_direct(bool is_direct)."""
     def ascend_rt_open(self, path: Any, error: Any, error_size: int, /) -> int:
         """int ascend_rt_open(const char *path, char *error, size_t error_size)."""
     def ascend_rt_forget(self) -> None:
@@ -1114,7 +1116,6 @@ class Lib:
     def ascend_rt_call_within(self, limit_ms: int, function: Any, argument: int, text: Any, text_size: int, /) -> int:
         """int ascend_rt_call_within(int32_t limit_ms, const char *function, uint64_t argument, char *text, size_t text_size)."""
     ascend_rt_exception_entry: Any
-    ascend_rt_host_func_entry: Any
     ascend_rt_allocate_entry: Any
     ascend_rt_allocate_near_entry: Any
     ascend_rt_free_entry: Any

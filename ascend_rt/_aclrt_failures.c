@@ -9,9 +9,9 @@
 enum { KEPT = 256 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* count, or where a listener ends */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* their number, or where a listener ends */
 static ascend_rt_failed_task newest[KEPT];                /* number n is at n % KEPT */
-static atomic_uint_fast64_t count;
+atomic_uint_fast64_t ascend_rt_failed_tasks;
 
 static void name_kernel(const aclrtExceptionInfo *info, char *name, size_t size) {
     aclrtFuncHandle function = NULL;
@@ -32,16 +32,16 @@ static void note_failed_task(aclrtExceptionInfo *info) {
     };
     name_kernel(info, task.kernel, sizeof task.kernel);
     pthread_mutex_lock(&mutex);
-    task.number = count + 1;
+    task.number = ascend_rt_failed_tasks + 1;
     newest[task.number % KEPT] = task;
-    count = task.number;
+    ascend_rt_failed_tasks = task.number;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&mutex);
 }
 
 const aclrtExceptionInfoCallback ascend_rt_exception_entry = note_failed_task;
 
-uint64_t ascend_rt_failed_task_count(void) { return count; }
+uint64_t ascend_rt_failed_task_count(void) { return ascend_rt_failed_tasks; }
 
 static bool is_of(const ascend_rt_failed_task *task, uint32_t device, uint32_t stream) {
     const bool is_on_device = device == UINT32_MAX || task->device == device;
@@ -51,7 +51,8 @@ static bool is_of(const ascend_rt_failed_task *task, uint32_t device, uint32_t s
 int ascend_rt_find_failed_task(uint64_t above, uint32_t device, uint32_t stream, ascend_rt_failed_task *found) {
     bool is_found = false;
     pthread_mutex_lock(&mutex);
-    for (uint64_t number = count; !is_found && number > above && number + KEPT > count; --number) {
+    for (uint64_t number = ascend_rt_failed_tasks;
+         !is_found && number > above && number + KEPT > ascend_rt_failed_tasks; --number) {
         is_found = is_of(&newest[number % KEPT], device, stream);
         if (is_found) {
             *found = newest[number % KEPT];
@@ -63,12 +64,12 @@ int ascend_rt_find_failed_task(uint64_t above, uint32_t device, uint32_t stream,
 
 int ascend_rt_await_failed_task(uint64_t above, const uint64_t *end, ascend_rt_failed_task *found) {
     pthread_mutex_lock(&mutex);
-    while (above == count && above < *end) {
+    while (above == ascend_rt_failed_tasks && above < *end) {
         pthread_cond_wait(&changed, &mutex);
     }
     const bool is_found = above < *end;
     if (is_found) {
-        const uint64_t oldest = count > KEPT ? count - KEPT + 1 : 1;
+        const uint64_t oldest = ascend_rt_failed_tasks > KEPT ? ascend_rt_failed_tasks - KEPT + 1 : 1;
         *found = newest[(above < oldest ? oldest : above + 1) % KEPT];
     }
     pthread_mutex_unlock(&mutex);
@@ -77,7 +78,7 @@ int ascend_rt_await_failed_task(uint64_t above, const uint64_t *end, ascend_rt_f
 
 void ascend_rt_end_listening(uint64_t *end) {
     pthread_mutex_lock(&mutex);
-    *end = count;
+    *end = ascend_rt_failed_tasks;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&mutex);
 }

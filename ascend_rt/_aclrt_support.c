@@ -266,13 +266,6 @@ static bool enter(void) {
     return !atomic_load(&closed);
 }
 
-static void host_func(void *args) {
-    if (enter()) {
-        ascend_rt_python_host_func(args);
-    }
-    leave();
-}
-
 static void *allocate_near(aclrtAllocator allocator, size_t size, aclrtAllocatorAddr wish) {
     void *block = enter() ? ascend_rt_python_allocate(allocator, size, wish) : NULL;
     leave();
@@ -335,7 +328,6 @@ static void graph_destroyed(void *graph) {
 
 static void *address_of(aclrtAllocatorBlock block) { return block; }
 
-const aclrtHostFunc ascend_rt_host_func_entry = host_func;
 const aclrtAllocatorAllocFunc ascend_rt_allocate_entry = allocate;
 const aclrtAllocatorAllocAdviseFunc ascend_rt_allocate_near_entry = allocate_near;
 const aclrtAllocatorFreeFunc ascend_rt_free_entry = free_block;
@@ -358,10 +350,21 @@ int ascend_rt_close_gate(int32_t timeout_ms) {
     return atomic_load(&inside);
 }
 
+static ascend_rt_shared shared = {
+    .slots = ascend_rt_slots,
+    .enter = enter,
+    .leave = leave,
+    .captured_graph = ascend_rt_captured_graph,
+    .synchronize_event = ascend_rt_synchronize_event,
+    .synchronize_stream = ascend_rt_synchronize_stream,
+    .failed_tasks = &ascend_rt_failed_tasks,
+};
+
 const void *ascend_rt_shared_parts(void) {
-    static ascend_rt_shared shared = {.slots = ascend_rt_slots, .enter = enter, .leave = leave};
     shared.slot_count = ascend_rt_slot_count;
     return &shared;
 }
+
+void ascend_rt_set_direct(bool is_direct) { atomic_store(&shared.is_direct, is_direct); }
 
 void ascend_rt_open_gate(void) { atomic_store(&closed, false); }

@@ -2,6 +2,8 @@
 /* The hand-written part of ascend_rt._aclrt: the loader that fills the table of functions, and the callback gate. */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "abi/acl.h"
 
 /* One entry of the table. */
@@ -32,9 +34,9 @@ typedef struct ascend_rt_awaited {
 int ascend_rt_synchronize(const ascend_rt_awaited *awaited, int32_t timeout_ms);
 bool ascend_rt_is_main_thread(void); /* the one where Python handles signals */
 
-/* Defined by cffi: enter Python with the argument of a host function, or with a call of an allocator or a kernel, and
- * tell it of the end of a graph. */
-void ascend_rt_python_host_func(void *args);
+extern atomic_uint_fast64_t ascend_rt_failed_tasks;
+
+/* Defined by cffi: enter Python with a call of an allocator or a kernel, and tell it of the end of a graph. */
 void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
 void ascend_rt_python_free(void *allocator, void *block);
 int32_t ascend_rt_python_call_site(char *text, size_t size);
@@ -42,19 +44,26 @@ aclError ascend_rt_python_kernel(const aclsimKernelBlock *block, void *kernel);
 void ascend_rt_python_release(void *kernel);
 void ascend_rt_python_graph_destroyed(void *graph);
 
-/* What ascend_rt._pyacl has in common with this module: the table, and the callback gate. Each enter() is followed by a
- * leave(), even if the gate is closed. */
+/* What ascend_rt._pyacl and ascend_rt._handles have in common with this module: the table, the callback gate, and what
+ * the module makes of calls, as declared below. Each enter() is followed by a leave(), even if the gate is closed. */
 typedef struct ascend_rt_shared {
     ascend_rt_slot *slots;
     size_t slot_count;
     bool (*enter)(void);
     void (*leave)(void);
+    atomic_bool is_direct;
+    uint64_t (*captured_graph)(void *stream);
+    int (*synchronize_event)(void *event, int32_t timeout_ms);
+    int (*synchronize_stream)(void *stream, int32_t timeout_ms);
+    const atomic_uint_fast64_t *failed_tasks; /* how many have failed so far */
 } ascend_rt_shared;
 
 /* For Python. */
 
 /* Address of the only ascend_rt_shared. */
 const void *ascend_rt_shared_parts(void);
+/* Sets whether objects may call functions of the table past Python. */
+void ascend_rt_set_direct(bool is_direct);
 
 /* Opens a library and fills the slots that are still empty; returns 0, or -1 with the dynamic loader's text in error.
  */
@@ -114,8 +123,6 @@ int ascend_rt_synchronize_device(int32_t timeout_ms);
 int ascend_rt_synchronize_event(void *event, int32_t timeout_ms);
 int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms);
 
-/* The host function to launch: passes its argument to Python while the gate is open. */
-extern const aclrtHostFunc ascend_rt_host_func_entry;
 /* The functions of an allocator that is written in Python; a block is the address of its memory. While the gate is
  * closed nothing is allocated, and what is freed stays where it is. */
 extern const aclrtAllocatorAllocFunc ascend_rt_allocate_entry;

@@ -39,10 +39,12 @@ if TYPE_CHECKING:
 
 ffi: Any = _aclrt.ffi
 _raw: Any = _aclrt.lib
+_POINTER = ffi.typeof("void *")
 
 _lock = threading.RLock()
 _asked: str | None = None  # by use()
 _library: Library | None = None
+_is_initialized = False
 _is_usable = True
 warn_of_simulator = True
 """Whether a program is warned that it gets the simulator without having asked; the command line says so itself."""
@@ -84,7 +86,17 @@ class Library(NamedTuple):
 
 
 class _Loaded:
-    """The functions of the loaded library, and all constants, as attributes; see the module's docstring."""
+    """The functions of the loaded library, and all constants, as attributes; see the module's docstring.
+
+    Whoever puts another function in the place of one, as a test may, replaces it for the short paths in C too.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        original = _replaced.setdefault(name, self.__dict__.get(name))
+        self.__dict__[name] = value
+        if value is original:
+            del _replaced[name]
+        _raw.ascend_rt_set_direct(_is_initialized and _is_usable and not _replaced)
 
 
 class _NotLoaded(_Loaded):
@@ -105,6 +117,7 @@ class _NotLoaded(_Loaded):
         return dir(_raw)
 
 
+_replaced: dict[str, Any] = {}  # name -> the function of lib in whose place another one is
 _table: Any = _NotLoaded()
 lib: Lib = _table
 
@@ -201,8 +214,15 @@ def providers() -> dict[str, str]:
     return {name: os.fsdecode(ffi.string(_raw.ascend_rt_symbol_library(i))) for i, name in present.items()}
 
 
+def open_short_paths() -> None:
+    """Let objects call the library past Python from now on, but for functions that were replaced; it is initialised."""
+    global _is_initialized
+    _is_initialized = True
+    _raw.ascend_rt_set_direct(_is_usable and not _replaced)
+
+
 def shared_parts() -> int:
-    """Return the address of what ``_pyacl`` shares with ``_aclrt``: the table of functions and the callback gate."""
+    """Return the address of what ``_pyacl`` and ``_handles`` share with ``_aclrt``, such as the table of functions."""
     return address(_raw.ascend_rt_shared_parts())
 
 
@@ -257,6 +277,11 @@ def recent_message() -> str:
 def address(handle: Any) -> int:
     """Return a handle or a pointer as a number."""
     return int(ffi.cast("uintptr_t", handle))
+
+
+def pointer(number: int) -> Any:
+    """Return a handle or a pointer that is given as a number."""
+    return ffi.cast(_POINTER, number)
 
 
 def check_address(number: int) -> int:
@@ -323,9 +348,10 @@ def _open(choice: Choice) -> Library:
     present = set(_present())
     for name in dir(_raw):
         _table.__dict__[name] = getattr(_raw, name)
+    _replaced.clear()
     for name in set(_declared()) - present:
         _table.__dict__[name] = _in_side_library(name) if _side_library_of(name) else _not_in_library(name)
-    _table.__class__ = _Loaded
+    object.__setattr__(_table, "__class__", _Loaded)
     return Library(choice.backend, paths, choice.reason, choice.attempts)
 
 
@@ -476,6 +502,7 @@ _CALLERS = (
 def _refuse(refusal: Callable[[str], Callable[..., NoReturn]]) -> None:
     global _is_usable
     names = (*_declared(), *_CALLERS)
+    _raw.ascend_rt_set_direct(False)
     # All at once, and before objects close without a call: a thread that goes on must not create what it cannot close.
     _table.__dict__.update({name: refusal(name) for name in names})
     _is_usable = False

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ascend_rt import _handles
 from ascend_rt._driver import address, call, ffi, lib
 from ascend_rt.errors import AclError, DeviceLost, FailedTask, NotSupported, TaskFailed, error_for
 
@@ -44,17 +45,18 @@ def listen() -> None:
     must_ask = False
 
 
-class Work:
+class Work(_handles.Work):
     """What a stream does from one report of a failed task to the next."""
 
-    __slots__ = ("_device", "_failure", "_stream", "seen", "told")
+    __slots__ = ("_device", "_failure", "_stream", "told")
 
     def __init__(self, stream: Any, device: int = ANY, told: int = 0) -> None:
         self._stream = stream
         self._device = device
         self.told = told  # the code of the failure that the stream has reported before; in STOP mode it stays
         self._failure: AclError | None = None
-        self.seen: int = lib.ascend_rt_failed_task_count()  # how many failures of the process were looked at
+        self.seen = lib.ascend_rt_failed_task_count()  # how many failures of the process were looked at
+        self.must_ask = must_ask
 
     @property
     def where(self) -> str:

@@ -13,13 +13,13 @@ so what is added late to a batch was submitted before the record too.
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from ascend_rt import _captured, _failures
-from ascend_rt._driver import address, call, check, failure, lib
+from ascend_rt import _captured, _failures, _handles
+from ascend_rt._driver import address, call, check, failure, ffi, lib
 from ascend_rt._failures import ANY, Work, is_of_a_task, newest
+from ascend_rt._handles import Batch
 from ascend_rt._log import log
 from ascend_rt.errors import AclError, OutOfMemory
 
@@ -31,30 +31,21 @@ _STREAM_COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
 _STREAM_IS_GONE = -lib.ACL_ERROR_RT_INVALID_HANDLE
 
 
-class Batch:
-    """What tasks use that were submitted one after the other."""
-
-    __slots__ = ("objects", "previous")
-
-    def __init__(self) -> None:
-        self.objects: list[tuple[object, ...]] = []
-        self.previous: Batch | None = None
-
-
 _of_stream: WeakValueDictionary[int, InFlight] = WeakValueDictionary()
-_used: set[InFlight] = set()  # that keep anything: a garbage collection may find all objects of a stream at once
+_used: set[InFlight] = _handles.used  # keep anything: a garbage collection may find all objects of a stream at once
 _unfinished: dict[InFlight, Event | None] = {}  # of borrowed streams whose Python objects were discarded
-_ending = threading.Lock()
 
 
-class InFlight:
+@_handles.install_short_paths
+class InFlight(_handles.InFlight):
     """What the tasks of a stream use; the Python objects of a stream share it."""
 
-    __slots__ = ("__weakref__", "_handle", "context", "device", "open", "work")
+    __slots__ = ("_handle", "context", "device")
+    work: Work
 
     def __init__(self, handle: Any, device: int, context: Any) -> None:
         self._handle = handle
-        self.open = Batch()
+        self.stream = address(handle)
         self.device = device  # ANY: unknown
         self.context = context  # None: unknown
         self.work = Work(handle, device)
@@ -83,12 +74,8 @@ class InFlight:
         captured = _captured.kept_with(self._handle)
         if captured is not None:
             captured.append(objects)
-            return
-        kept = self.open.objects
-        is_first = not kept
-        kept.append(objects)
-        if is_first:
-            _used.add(self)
+        else:
+            self.append(objects)
 
     def keep_waited_for(self, batch: Batch | None, failures: int) -> None:
         """Keep the batch that the record has ended for which the stream waits.
@@ -112,26 +99,11 @@ class InFlight:
                     batch.objects[i] = (None,)
             batch = batch.previous
 
-    def end_batch(self) -> Batch | None:
-        """End the open batch, and return the newest that has ended; None if nothing is kept."""
-        if self.open.objects:
-            new = Batch()  # not with the lock: a garbage collection may discard streams, which get here too
-            with _ending:
-                if self.open.objects:  # no other thread was faster
-                    new.previous = self.open
-                    self.open = new
-        ended = self.open.previous
-        if ended is not None and not ended.objects and ended.previous is None:
-            self.open.previous = ended = None
-            _used.discard(self)
-            if self.open.objects:  # asked afterwards: another thread may just have put something there
-                _used.add(self)
-        return ended
-
     def end_batch_for_record(self) -> Batch | None:
         """End the open batch before an event is recorded; the event's completion releases what is returned."""
         # In a capture, the record is one of the graph, and tells nothing of what was submitted before.
-        return None if lib.ascend_rt_captured_graph(self._handle) else self.end_batch()
+        ended = self.end_batch()
+        return None if ended is None or lib.ascend_rt_captured_graph(self._handle) else ended
 
     def drop_done(self) -> None:
         """Release everything if the stream has no work left; does not wait."""
@@ -250,10 +222,25 @@ def _drop_unfinished() -> None:
 
 def allocate_memory(function: str, *arguments: Any) -> None:
     """Call a C function that allocates memory; if there is none, release what completed tasks have used and retry."""
-    try:
+    code = getattr(lib, function)(*arguments)
+    if code:
+        _check_allocation(code, function)
         call(function, *arguments)
+
+
+def allocate_again(code: int, function: str, nbytes: int, policy: int) -> int:
+    """Return the address of memory, after an attempt that has failed with a code."""
+    _check_allocation(code, function)
+    out = ffi.new("void **")
+    call(function, out, nbytes, policy)
+    return address(out[0])
+
+
+def _check_allocation(code: int, function: str) -> None:
+    """Raise the error of an allocation that failed, unless it may succeed now."""
+    try:
+        check(code, function)
     except OutOfMemory:
         if not drop_done():
             raise
         log.debug("%s is called again: there was too little memory, and completed tasks have released some", function)
-        call(function, *arguments)

@@ -27,7 +27,18 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascend_rt import _failures
-from ascend_rt._driver import call, call_within, check, ffi, lib, refuse_calls, shutdown, supports, usable
+from ascend_rt._driver import (
+    call,
+    call_within,
+    check,
+    ffi,
+    lib,
+    open_short_paths,
+    refuse_calls,
+    shutdown,
+    supports,
+    usable,
+)
 from ascend_rt._log import log
 from ascend_rt.errors import AclError, AclWarning
 
@@ -72,6 +83,9 @@ _is_initialiser = False
 _eras: dict[int, Era] = {}
 _deferred: deque[Stream | Context] = deque()
 
+usual_home: Home | None = None
+"""What :func:`find_usual_home` has found; None whenever something changes."""
+
 
 def initialize() -> None:
     """Initialise the runtime if we have not done so (``aclInit``); loads the library. Idempotent and thread-safe."""
@@ -88,13 +102,33 @@ def initialize() -> None:
             check(code, "aclInit")
         _failures.listen()
         atexit.register(_give_back)
+        open_short_paths()
         _initialized = True
     log.debug("aclInit: %s", "initialised" if _is_initialiser else "other code in the process had initialised")
 
 
 def era_of(device_id: int) -> Era:
     """Return the current era of a device; the first call begins it, and our last reference ends it."""
-    return _eras.setdefault(device_id, Era(device_id))
+    era = _eras.get(device_id)
+    return _begin(Era(device_id)) if era is None else era
+
+
+def _begin(era: Era) -> Era:
+    """Return the current era of a device, which is this one unless another thread was faster."""
+    global usual_home
+    with _lock:
+        usual_home = None
+        return _eras.setdefault(era.device_id, era)
+
+
+def find_usual_home() -> Home | None:
+    """Return what every new object lives in: most programs use one device and no explicit context; None: it depends."""
+    global usual_home
+    with _lock:
+        era = only_era()
+        if era is not None and not era.references[_DESTROY]:
+            usual_home = Home(era)
+    return usual_home
 
 
 def only_era() -> Era | None:
@@ -147,7 +181,9 @@ def destroy_context(device_id: int, handle: Any) -> None:
 
 
 def _count(device_id: int, undo: str) -> Era:
+    global usual_home
     with _lock:
+        usual_home = None
         era = era_of(device_id)
         era.references[undo] += 1
     return era
@@ -156,6 +192,7 @@ def _count(device_id: int, undo: str) -> Era:
 def _release(
     device_id: int, undo: str, argument: Any, *, unless_last: bool = False, function: str | None = None
 ) -> None:
+    global usual_home
     function = function or undo
     with _lock:  # counted before the call, during which other threads may count: only one sees the last reference
         era = era_of(device_id)
@@ -164,6 +201,7 @@ def _release(
         released = era.references[undo] if function == _RESET_ALL else 1
         era.references[undo] -= released
         is_last = max(era.references.values()) <= 0
+        usual_home = None
         if is_last:
             era.is_over = True
             del _eras[device_id]
@@ -181,7 +219,7 @@ def _release(
 
 def _resume(era: Era) -> None:
     # If another era has begun meanwhile, the addresses may have new owners: leak memory rather than free theirs.
-    era.is_over = _eras.setdefault(era.device_id, era) is not era
+    era.is_over = _begin(era) is not era
 
 
 def _is_set(device_id: int) -> bool:

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import sys
-import types
 import warnings
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from ascend_rt._driver import address, usable
+from ascend_rt._handles import Handle
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt.errors import AclError, AclWarning, AscendError, ClosedError, RuntimeClosed, TaskFailed
 
@@ -18,16 +18,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-on_open: Callable[[Resource], None] | None = None
-"""Called with each object that owns a handle from now on; the leak check of :mod:`ascend_rt.testing` sets it."""
 
-
-class Resource:
+class Resource(Handle):
     """An object that owns or borrows a handle of the runtime.
 
-    The methods that use ``_handle`` do not test it: closing an object empties the slot and changes the object's class
-    to one whose ``__getattr__`` raises the error. Open objects have no ``__getattr__``, because attributes of a class
-    that has one are looked up much more slowly.
+    The methods that use ``_handle`` do not test it: of a closed object it raises the error.
 
     Examples
     --------
@@ -39,44 +34,13 @@ class Resource:
     True
     """
 
-    __slots__ = ("__weakref__", "_handle", "_hash", "_home", "_owned")
-    _handle: Any
-    _hash: int  # what it was when it was first asked for: a closed object stays where it is in a dictionary
+    __slots__ = ()
     _home: Home
-    _owned: bool
     _what: ClassVar[str] = "resource"
-    _closed_class: ClassVar[type[Resource]]
-
-    def __init_subclass__(cls, *, closed: bool = False) -> None:
-        if not closed:
-            members = {"__slots__": (), "__getattr__": _refuse, "__del__": lambda self: None}
-            cls._closed_class = types.new_class(cls.__name__, (cls,), {"closed": True}, lambda ns: ns.update(members))
-
-    def _own(self, handle: Any, home: Home = HOST) -> None:
-        self._handle = handle
-        self._home = home
-        self._owned = True
-        if on_open is not None:
-            on_open(self)
 
     def _borrow(self, handle: Any) -> None:
-        self._handle = handle
         self._home = HOST
-        self._owned = False
-
-    def _take_handle(self) -> Any | None:
-        """Empty the slot and return what was in it; None if the object is closed already."""
-        if self.is_closed:
-            return None
-        handle = self._handle
-        del self._handle
-        self.__class__ = self._closed_class
-        return handle
-
-    def _put_back(self, handle: Any) -> None:
-        """Open the object again: what was taken could not be destroyed."""
-        self._handle = handle
-        self.__class__ = type(self).__bases__[0]
+        self._open(handle)
 
     @property
     def _is_to_destroy(self) -> bool:
@@ -113,7 +77,7 @@ class Resource:
     @property
     def is_closed(self) -> bool:
         """Whether the object was closed."""
-        return type(self) is self._closed_class
+        return self._is_closed
 
     def close(self) -> None:
         """Give the handle back; closing twice is allowed. A borrowed handle is only forgotten, never destroyed.
@@ -126,7 +90,7 @@ class Resource:
         try:
             self._destroy(handle)
         except AclError:
-            self._put_back(handle)
+            self._open(handle)
             raise
 
     def _destroy(self, handle: Any) -> None:
@@ -151,13 +115,11 @@ class Resource:
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{type(self).__name__} can be neither copied nor pickled: a handle has one owner")
 
-    def __del__(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
+    def _discard(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
+        """Give the handle back although the object was not closed; called when it is discarded while it is open."""
         if is_too_late():
             return
-        try:
-            handle = self._take_handle()  # so that what is discarded later, or with this, finds it closed
-        except AttributeError:
-            return  # never created
+        handle = self._take_handle()  # so that what is discarded later, or with this, finds it closed
         try:
             if handle is not None and self._is_to_destroy:
                 self._destroy(handle)
@@ -177,9 +139,3 @@ class Resource:
         except (AttributeError, AscendError):  # not created yet; closed or ended by another thread
             what = "without a handle"
         return f"<ascend_rt.{type(self).__name__} {what}>"
-
-
-def _refuse(self: Resource, name: str) -> NoReturn:
-    if name == "_handle":
-        raise ClosedError(f"this {self._what} is closed")
-    raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

@@ -3,13 +3,15 @@
 
 The path of a call into Python and back:
 
-1. :func:`launch` wraps the function and its arguments in a :class:`_Call` and keeps it in the table of pending calls,
-   which does not depend on the life of the stream's Python object; or with the graph, if the stream is being captured.
-2. The runtime gets a C function, the gate, and the address of the call (``aclrtLaunchHostFunc``).
-3. On the context's callback thread the runtime calls the gate, once all earlier work of the stream is done.
-4. The gate enters Python, unless the interpreter is about to end; then the call is dropped.
-5. :func:`_run` takes the call out of the table, if it is there, and runs it. An exception has no caller to be raised
-   in: it is passed to :data:`on_error` if that is set, and to ``sys.unraisablehook``; the stream goes on.
+1. :func:`launch`, or the short path in front of it, wraps the function and its arguments in a call and keeps it in the
+   set of pending calls, which does not depend on the life of the stream's Python object; or with the graph, if the
+   stream is being captured.
+2. The runtime gets a C function and the address of the call (``aclrtLaunchHostFunc``).
+3. On the context's callback thread the runtime calls the function, once all earlier work of the stream is done.
+4. The function (``_host_functions.c``) passes the gate into Python, unless the interpreter is about to end; then the
+   call is dropped. It takes the call out of the set, if it is there, and runs it.
+5. An exception has no caller to be raised in: :func:`report` passes it to :data:`on_error` if that is set, and to
+   ``sys.unraisablehook``; the stream goes on.
 
 Examples
 --------
@@ -27,12 +29,11 @@ Examples
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
-from ascend_rt import _captured
-from ascend_rt._driver import address, check, ffi, lib
+from ascend_rt import _captured, _handles
+from ascend_rt._driver import address, check, ffi, lib, pointer
 
 __all__ = ["on_error"]
 
@@ -42,76 +43,41 @@ on_error: Callable[[BaseException, Callable[..., object]], object] | None = None
 Those are functions in a stream and of :func:`ascend_rt.on_task_failed`, kernels in Python, and allocators.
 """
 
-_here = threading.local()
-
-
-class _Call:
-    __slots__ = ("arguments", "function", "is_launched", "keywords", "stream")
-
-    def __init__(
-        self, stream: int, function: Callable[..., object], arguments: tuple[Any, ...], keywords: dict[str, Any]
-    ) -> None:
-        self.stream = stream
-        self.function = function
-        self.arguments = arguments
-        self.keywords = keywords
-        self.is_launched = False
-
-
-_pending: dict[int, Any] = {}  # id of a call -> the handle, which owns the call
+_ENTRY = ffi.cast("aclrtHostFunc", _handles.host_function_entry)
+_pending: set[_handles.Call] = _handles.pending
 
 
 def launch(stream: Any, function: Callable[..., object], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
     """Enqueue a Python function on a stream's handle and keep it alive until it has run, or as long as its graph."""
-    call = _Call(address(stream), function, arguments, keywords)
-    handle = ffi.new_handle(call)
+    call = _handles.Call(address(stream), function, arguments, keywords)
+    argument = pointer(call.address)
     captured = _captured.kept_with(stream)
     if captured is not None:
-        check(lib.aclrtLaunchHostFunc(stream, lib.ascend_rt_host_func_entry, handle), "aclrtLaunchHostFunc")
-        captured.append(handle)
+        check(lib.aclrtLaunchHostFunc(stream, _ENTRY, argument), "aclrtLaunchHostFunc")
+        captured.append(call)
         return
-    _pending[id(call)] = handle
-    code = lib.aclrtLaunchHostFunc(stream, lib.ascend_rt_host_func_entry, handle)
+    _pending.add(call)
+    code = lib.aclrtLaunchHostFunc(stream, _ENTRY, argument)
     if code:
-        del _pending[id(call)]
+        _pending.discard(call)
         check(code, "aclrtLaunchHostFunc")
     call.is_launched = True
 
 
-def launched(stream: Any) -> list[_Call]:
+def launched(stream: Any) -> list[_handles.Call]:
     """Return the calls that a stream has so far: those that an abort or a destruction drops, unlike later ones."""
     wanted = address(stream) or None  # NULL is another stream in each context
-    handles = list(_pending.values())
-    return [call for call in map(ffi.from_handle, handles) if call.stream == wanted and call.is_launched]
+    return [call for call in _pending.copy() if call.stream == wanted and call.is_launched]
 
 
-def drop(calls: list[_Call]) -> None:
+def drop(calls: list[_handles.Call]) -> None:
     """Release calls after their stream was aborted or destroyed: those that have not run never will."""
-    for call in calls:
-        _pending.pop(id(call), None)
-
-
-@ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
-def ascend_rt_python_host_func(argument: Any) -> None:
-    """Run a call on the runtime's thread; the only entry from C into Python."""
-    _here.is_inside = True
-    try:
-        _run(cast(_Call, ffi.from_handle(argument)))  # which releases the call and its arguments
-    finally:
-        _here.is_inside = False
+    _pending.difference_update(calls)
 
 
 def is_inside() -> bool:
     """Whether the calling thread runs a host function: there, waiting for its stream would never end."""
-    return getattr(_here, "is_inside", False)
-
-
-def _run(call: _Call) -> None:
-    _pending.pop(id(call), None)
-    try:
-        call.function(*call.arguments, **call.keywords)
-    except BaseException as error:
-        report(error, call.function)
+    return _handles.is_inside()
 
 
 def report(error: BaseException, function: Callable[..., object]) -> None:

@@ -142,8 +142,8 @@ class Context(Resource):
     ) -> None:
         leave()
 
-    def __del__(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
-        if is_too_late() or not hasattr(self, "_owned") or self.is_closed or not self._is_to_destroy:
+    def _discard(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
+        if is_too_late() or not self._is_to_destroy:
             return
         try:
             if self._is_busy():
@@ -153,13 +153,13 @@ class Context(Resource):
                 return
         except RuntimeClosed:  # after the test, by the exit in another thread
             return
-        super().__del__()
+        super()._discard()
 
     def _close_if_done(self) -> bool:
         """Close a context that was discarded, unless it has work left; what goes wrong becomes a warning."""
         if not self.is_closed and self._is_to_destroy and self._is_busy():
             return False
-        super().__del__()
+        super()._discard()
         return True
 
     def _is_busy(self) -> bool:
@@ -179,6 +179,9 @@ class Context(Resource):
 
 def home(device_id: int | None = None) -> Home:
     """Return what a new object lives in: on the device of the calling thread's context, or on the one that is given."""
+    usual = _lifecycle.usual_home or _lifecycle.find_usual_home()
+    if usual is not None and device_id in (None, usual.era.device_id):
+        return usual
     handle = current_handle_or_none() if _explicit else None
     owner = None if handle is None else _explicit.get(address(handle))
     if owner is not None and device_id in (None, owner._home.era.device_id):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _lifecycle, _waiting
 from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib
+from ascend_rt._handles import EventHandle, install_short_paths
 from ascend_rt._in_flight import release
 from ascend_rt._resource import Resource
 from ascend_rt._timeout import FOR_EVER, milliseconds
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ascend_rt._failures import Work
-    from ascend_rt._in_flight import Batch
+    from ascend_rt._handles import Batch
     from ascend_rt.enums import EventFlag
     from ascend_rt.stream import Stream
 
@@ -57,7 +58,8 @@ class EventOptions:
     ipc: bool = False
 
 
-class Event(Resource):
+@install_short_paths
+class Event(Resource, EventHandle):
     """A point in a stream.
 
     A record captures all work that was enqueued on its stream before. A wait is bound to the newest record at the time
@@ -103,11 +105,9 @@ class Event(Resource):
     >>> ready.synchronize()  # and so does the host
     """
 
-    __slots__ = ("_before", "_has_time", "_is_shared", "_recorder", "_work")
+    __slots__ = ()
     _work: Work | None  # that the newest record is in; None if there is none, or it was not made here
     _before: Batch | None  # what its completion releases
-    _recorder: object  # what the newest record of this process, as far as that is known, belongs to
-    _is_shared: bool  # others may record it, and its completion says nothing of our record
     _what = "event"
 
     def __init__(
@@ -248,11 +248,9 @@ class Event(Resource):
         -----
         ``aclrtRecordEvent``; enqueues only, but waits while the stream's queue is full.
         """
-        if stream is None:
-            stream = _current_stream()
+        stream = _given_or_current(stream)
         in_flight = stream._in_flight
-        newest = in_flight.open
-        before = in_flight.end_batch_for_record() if newest.objects or newest.previous else None
+        before = in_flight.end_batch_for_record()
         self._before = None  # from here on it may be this record that another thread waits for
         self._recorder = recorder = before or in_flight
         code = lib.aclrtRecordEvent(self._handle, stream._handle)
@@ -276,8 +274,7 @@ class Event(Resource):
         NotSupported
             The event is of another kind.
         """
-        if stream is None:
-            stream = _current_stream()
+        stream = _given_or_current(stream)
         code = lib.aclrtResetEvent(self._handle, stream._handle)
         if code:
             check(code, "aclrtResetEvent")
@@ -330,16 +327,20 @@ class Event(Resource):
         limit = FOR_EVER if timeout is None else milliseconds(timeout)
         code = lib.ascend_rt_synchronize_event(self._handle, limit)
         if code:
-            name, message = _waiting.limited("aclrtSynchronizeEvent", limit), None
-            if code == _waiting.WOULD_WAIT:
-                code, message = _waiting.wait(name, limit, self._handle)
-            if code:
-                raise failure(code, name, message=message)
+            self._end_wait(code, limit)
         work = self._work
         if before is not None or (
             work is not None and (_failures.must_ask or work.seen != lib.ascend_rt_failed_task_count())
         ):
             self._after_completion(before, "aclrtSynchronizeEvent")
+
+    def _end_wait(self, code: int, limit: int) -> None:
+        """Raise what a synchronization failed with, after what is left of the wait."""
+        name, message = _waiting.limited("aclrtSynchronizeEvent", limit), None
+        if code == _waiting.WOULD_WAIT:
+            code, message = _waiting.wait(name, limit, self._handle)
+        if code:
+            raise failure(code, name, message=message)
 
     async def done(self) -> None:
         """Wait for the newest record as :meth:`synchronize` does, without blocking the event loop of asyncio.
@@ -441,7 +442,7 @@ class Event(Resource):
             check(code, "aclrtDestroyEvent")
 
 
-def _current_stream() -> Stream:
-    from ascend_rt.stream import Stream  # which uses this module
+def _given_or_current(stream: Stream | None) -> Stream:
+    from ascend_rt._stream_argument import given_or_current  # which uses this module
 
-    return Stream.current()
+    return given_or_current(stream)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from ascend_rt import _captured
 from ascend_rt._driver import address, call, check, ffi, lib, usable
+from ascend_rt._handles import GraphHandle, install_short_paths
 from ascend_rt._resource import Resource
 from ascend_rt._stream_argument import given_or_current
 from ascend_rt.context import current_handle, home, switched
@@ -85,7 +86,8 @@ class ValueWait(NamedTuple):
 Change = KernelChange | ValueWrite | ValueWait | None
 
 
-class Graph(Resource):
+@install_short_paths
+class Graph(Resource, GraphHandle):
     """A captured graph; :meth:`Stream.capture` returns it.
 
     Notes
@@ -108,7 +110,7 @@ class Graph(Resource):
     True
     """
 
-    __slots__ = ("_context", "_kept")
+    __slots__ = ("_context",)
     _context: Any
     _kept: list[object]
     _what = "graph"
@@ -378,7 +380,7 @@ def capture(stream: Stream, mode: CaptureMode) -> Iterator[Graph]:
     except AclError as error:
         failures = tuple(captured.failures)
         raise CaptureError(error.code, error.function, error.message, failures=failures) from error
-    graph._put_back(out[0])
+    graph._open(out[0])
 
 
 def _give_up(stream: Stream) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 
 from ascend_rt import _dlpack, _lifecycle
 from ascend_rt._driver import address, call, check_address, ffi, lib
+from ascend_rt._handles import BufferHandle, install_short_paths
 from ascend_rt._in_flight import allocate_memory
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
@@ -87,7 +88,8 @@ def pointer_attributes(pointer: int) -> PointerAttributes:
     return PointerAttributes(MemLocationType(location.type), int(location.id), int(out.pageSize))
 
 
-class Buffer(Resource):
+@install_short_paths
+class Buffer(Resource, BufferHandle):
     """Memory of the device of the calling thread's context.
 
     A slice, ``buffer[4096:8192]``, is a view of the same memory: it keeps the whole buffer alive and is not freed by
@@ -126,7 +128,7 @@ class Buffer(Resource):
     True
     """
 
-    __slots__ = ("_nbytes", "_parent", "_views")
+    __slots__ = ()
     _what = "buffer"
     _nbytes: int
     _parent: object  # what must live as long as the memory is used

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from ascend_rt import _lifecycle
+from ascend_rt import _handles, _lifecycle
 from ascend_rt._arrays import numbers, plain
-from ascend_rt._driver import check, ffi, lib
+from ascend_rt._driver import address, check, ffi, lib
 from ascend_rt._in_flight import allocate_memory
 from ascend_rt.errors import ForkedProcess, RuntimeClosed
 from ascend_rt.memory import check_size
@@ -35,6 +35,7 @@ class PageableArray(np.ndarray[Any, np.dtype[Any]]):
     """An ordinary array that was made of a pinned one, such as a copy."""
 
 
+@_handles.pinned
 class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
     """Page-locked memory of the host as a numpy array of bytes; :meth:`empty` makes one of any type and shape.
 
@@ -71,6 +72,7 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
     """
 
     _memory: object
+    _span: tuple[int, int] | None = None  # address and size of a whole allocation, for the short path of copies
     _is_pinned = True  # by which copies know it without importing this module
 
     def __new__(cls, nbytes: int) -> PinnedBuffer[np.uint8]:
@@ -156,6 +158,7 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
         # The array holds the buffer, the buffer holds the pointer, and the pointer's destructor frees the memory.
         memory = ffi.gc(out[0], _free_host, nbytes)
         array: PinnedBuffer[Any] = np.ndarray.__new__(cls, shape, dtype, ffi.buffer(memory, nbytes))
+        array._span = address(memory), nbytes
         return array
 
     @property
@@ -170,6 +173,7 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
         memory.
         """
         if not self.is_closed:
+            self._span = None
             self._memory = self.base  # views, and what uses the buffer protocol, only refer to this object
             self.__setstate__((1, (0,), self.dtype, False, b""))  # type: ignore[arg-type]
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
 from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, supports, usable
+from ascend_rt._handles import StreamHandle, install_short_paths
 from ascend_rt._in_flight import InFlight, release
 from ascend_rt._resource import Resource
 from ascend_rt._timeout import FOR_EVER, milliseconds, whole_seconds
@@ -63,7 +64,8 @@ class StreamOptions:
     flags: StreamFlag | int = 0
 
 
-class Stream(Resource):
+@install_short_paths
+class Stream(Resource, StreamHandle):
     """A queue of work on the device of the calling thread's context.
 
     Parameters
@@ -99,7 +101,8 @@ class Stream(Resource):
     array([7, 7, 7], dtype=uint8)
     """
 
-    __slots__ = ("_context", "_foreign", "_in_flight")
+    __slots__ = ("_context", "_foreign")
+    _in_flight: InFlight
     _what = "stream"
     _foreign: object  # another package's object of a borrowed stream, which may own it
 
@@ -223,6 +226,8 @@ class Stream(Resource):
         """Record an event, by default a new one, on this stream and return it. See :meth:`Event.record`."""
         if event is None:
             event = Event()
+        if not isinstance(event, Event):
+            raise TypeError(f"a stream records an Event, not {type(event).__name__}")
         event.record(self)
         return event
 
@@ -337,9 +342,7 @@ class Stream(Resource):
             self._in_flight.keep_failure()
             raise
         if code or _failures.untold:
-            error = self._failure(self._handle, code, limit)
-            if error is not None:
-                raise error
+            self._end_wait(code, limit)
         if ended is not None:
             release(ended)
 
@@ -364,6 +367,12 @@ class Stream(Resource):
         if error is not None:
             raise error
         release(ended)
+
+    def _end_wait(self, code: int, limit: int) -> None:
+        """Raise what a synchronization failed with, after what is left of the wait."""
+        error = self._failure(self._handle, code, limit)
+        if error is not None:
+            raise error
 
     def _failure(self, handle: Any, code: int, limit: int) -> AclError | None:
         """Return what a synchronization failed with, after what is left of the wait."""
@@ -532,7 +541,7 @@ class Stream(Resource):
             self._destroy(handle, force)
         except BaseException:
             self._in_flight.keep_failure(failed)
-            self._put_back(handle)
+            self._open(handle)
             raise
         release(ended)
         self._in_flight.end_batch()  # which leaves nothing behind
@@ -571,8 +580,8 @@ class Stream(Resource):
         if code != lib.ACL_ERROR_RT_INVALID_HANDLE:  # its device was reset
             check(code, name)
 
-    def __del__(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
-        if is_too_late() or not hasattr(self, "_owned") or self.is_closed or not usable():
+    def _discard(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
+        if is_too_late() or not usable():
             return
         try:
             if not self._owned:

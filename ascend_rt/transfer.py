@@ -12,6 +12,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ascend_rt._driver import call, check, ffi, lib
+from ascend_rt._handles import short_copy_async
 from ascend_rt._stream_argument import given_or_current
 from ascend_rt.errors import AclError, ClosedError, NotSupported
 from ascend_rt.memory import (
@@ -98,6 +99,7 @@ def copy(dst: Operand, src: Operand) -> None:
         check(code, "aclrtMemcpy")
 
 
+@short_copy_async
 def copy_async(dst: Operand, src: Operand, stream: Stream | None = None, *, snapshot: bool = False) -> None:
     """Copy bytes in the order of a stream.
 

@@ -8,16 +8,16 @@ object: of one contestant and one id with its loops and times, or of a contestan
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import json
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from itertools import repeat
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from building import ACL, API_MODULE, CUDA, DECLARED, FLOOR
+from building import ACL, API_MODULE, CUDA, DECLARED, FLOOR, FLOOR_MODULE
 
 from ascend_rt.bench.timing import Timed, loop0, loop1, loop2
 
@@ -58,6 +58,11 @@ def c(directory: Path) -> Timings:
     return {name: timed(getattr(floor, name)) for name in IDS}
 
 
+def gil(directory: Path) -> Timings:
+    release = module(directory, FLOOR_MODULE).release_gil
+    return {name: loop1(release, None) for name in PLAIN}
+
+
 def with_ctypes(directory: Path) -> Timings:
     library, memory = ctypes.CDLL(str(directory / ACL)), ctypes.create_string_buffer(8)
     for function, count in PLAIN.values():
@@ -74,13 +79,17 @@ def cffi_abi(directory: Path) -> Timings:
 
 
 def cffi_api(directory: Path) -> Timings:
-    path = next(directory.glob(f"{API_MODULE}*.so"))
-    specification = importlib.util.spec_from_file_location(API_MODULE, path)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return plain(module.lib, module.ffi.new("char[8]") + 0)
+    compiled = module(directory, API_MODULE)
+    return plain(compiled.lib, compiled.ffi.new("char[8]") + 0)
+
+
+def module(directory: Path, name: str) -> Any:
+    """Import a module that was compiled for the benchmark."""
+    sys.path.insert(0, str(directory))
+    try:
+        return import_module(name)
+    finally:
+        sys.path.remove(str(directory))
 
 
 def raw(directory: Path) -> Timings:
@@ -187,6 +196,7 @@ def is_done(event: Any) -> Timed:
 
 CONTESTANTS: dict[str, Callable[[Path], Timings]] = {
     "c": c,
+    "gil": gil,
     "ctypes": with_ctypes,
     "cffi_abi": cffi_abi,
     "cffi_api": cffi_api,

@@ -14,7 +14,7 @@ from ascend_rt.bench.building import HEADERS, compiled
 SOURCES = Path(__file__).resolve().parent / "c"
 
 ACL, CUDA, FLOOR = "libascendcl.so", "libcuda.so.1", "libfloor.so"
-API_MODULE = "cffi_api_mode"
+API_MODULE, FLOOR_MODULE = "cffi_api_mode", "floor_python"
 DECLARED = """\
 int aclrtRecordEvent(void *, void *);
 int aclrtStreamWaitEvent(void *, void *);
@@ -36,6 +36,6 @@ def compile_nothing(directory: Path) -> None:
     ffi.set_source(API_MODULE, DECLARED)
     source = directory / f"{API_MODULE}.c"
     make_c_source(ffi, API_MODULE, DECLARED, str(source))
-    include = Path(sysconfig.get_paths()["include"])
-    module = source.with_suffix(sysconfig.get_config_var("EXT_SUFFIX"))
-    compiled(source, module, include, [*shared, *linked])
+    include, suffix = Path(sysconfig.get_paths()["include"]), sysconfig.get_config_var("EXT_SUFFIX")
+    compiled(source, directory / f"{API_MODULE}{suffix}", include, [*shared, *linked])
+    compiled(SOURCES / "floor_python.c", directory / f"{FLOOR_MODULE}{suffix}", include, shared)

@@ -70,6 +70,7 @@ def setup(app: Sphinx) -> None:
     """Connect what this project needs beyond the extensions."""
     app.add_directive("command-help", CommandHelp)
     app.add_directive("enumerations", Enumerations)
+    app.connect("autodoc-process-bases", _without_bases_in_c)
     app.connect("autodoc-process-signature", _without_arguments_of_exceptions)
     app.connect("autodoc-skip-member", _is_field_of_tuple)
     app.connect("missing-reference", _look_in_the_package)
@@ -104,6 +105,11 @@ class Enumerations(SphinxDirective):
 def _is_field_of_tuple(app: Sphinx, what: str, name: str, member: object, skip: bool, options: object) -> bool | None:
     """Leave out "Alias for field number 0": the class describes its fields."""
     return True if isinstance(member, type(Library.reason)) else None
+
+
+def _without_bases_in_c(app: Sphinx, name: str, found: type, options: object, bases: list[type]) -> None:
+    """Show no bases that only hold what short paths need."""
+    bases[:] = [base for base in bases if base.__module__ != "ascend_rt._handles"] or [object]
 
 
 def _without_arguments_of_exceptions(

@@ -116,12 +116,6 @@ BENCHMARKS = (
         "submit_tasks_1000",
         f"{TASKS} times (aclrtMemsetAsync of a byte); aclrtSynchronizeStream",
         batch=TASKS,
-        facade_also=(
-            "aclrtCreateEventExWithFlag",
-            "aclrtRecordEvent",
-            "aclrtQueryEventStatus",
-            "aclrtDestroyEvent",
-        ),
     ),
     Benchmark("replay_tasks_1000", _REPLAY.format("a graph of them"), batch=TASKS),
     Benchmark("copy_async_4KiB", _COPY, LAYERS, PEERS),

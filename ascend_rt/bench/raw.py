@@ -163,10 +163,8 @@ def host_func_round_trip() -> Iterator[Timed]:
             synchronize(a)
         return perf_counter() - begin
 
-    # The facade's way into Python without what the facade does there; this process does not use the facade.
-    ffi.def_extern("ascend_rt_python_host_func")(_do_nothing)
+    entry, null = ffi.callback("aclrtHostFunc", _do_nothing), ffi.NULL
     with _streams() as (a, _):
-        entry, null = lib.ascend_rt_host_func_entry, ffi.NULL
         ok(lib.aclrtLaunchHostFunc, a, entry, null)
         ok(lib.aclrtSynchronizeStream, a)
         yield timed

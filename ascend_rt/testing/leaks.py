@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import gc
+import os
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from weakref import ref
 
-from ascend_rt import _resource
+from ascend_rt import _handles
+from ascend_rt._resource import Resource
 
-_OWN_FRAMES = 3  # of this module and of the object's construction
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 
 class Leak(AssertionError):
@@ -49,21 +51,29 @@ def no_leaks(*kinds: type) -> Iterator[None]:
     ...     with Stream() as stream, Buffer(64) as memory, PinnedBuffer(64) as source:
     ...         copy_async(memory, source, stream)
     """
-    opened: list[tuple[ref[_resource.Resource], str]] = []
-    outer = _resource.on_open
+    opened: list[tuple[ref[Resource], str]] = []
+    outer: Callable[[Resource], None] | None = None
 
-    def note(resource: _resource.Resource) -> None:
+    def note(resource: Resource) -> None:
         if outer is not None:
             outer(resource)
         if isinstance(resource, kinds or object):
-            opened.append((ref(resource), "".join(traceback.format_stack()[:-_OWN_FRAMES])))
+            opened.append((ref(resource), _stack_of_program()))
 
-    _resource.on_open = note
+    outer = _handles.set_on_open(note)
     try:
         yield
     finally:
-        _resource.on_open = outer
+        _handles.set_on_open(outer)
     gc.collect()
     left = [(found, stack) for reference, stack in opened if (found := reference()) is not None and not found.is_closed]
     if left:
         raise Leak("".join(f"\n{resource!r} is still open. It was created here:\n{stack}" for resource, stack in left))
+
+
+def _stack_of_program() -> str:
+    """Return where the program is, without what is inside the package."""
+    frames = traceback.extract_stack()
+    while frames and frames[-1].filename.startswith(_PACKAGE):
+        frames.pop()
+    return "".join(traceback.format_list(frames))

@@ -140,12 +140,35 @@ def test_an_error_in_the_hook_is_reported_too(stream: Stream, monkeypatch: pytes
     assert [u.exc_type for u in unraisable] == [OSError, ZeroDivisionError]
 
 
-def test_whatever_goes_wrong_inside_the_thread_is_outside_afterwards(monkeypatch: pytest.MonkeyPatch, ffi: Any) -> None:
-    monkeypatch.setattr(callback, "_run", lambda call: call.fails)
-    handle = ffi.new_handle(object())
-    with pytest.raises(AttributeError, match="fails"):
-        callback.ascend_rt_python_host_func(handle)
-    assert not callback.is_inside()
+def test_a_thread_of_the_runtime_keeps_what_is_local_to_it(stream: Stream) -> None:
+    local, seen = threading.local(), []
+
+    def count() -> None:
+        local.count = getattr(local, "count", 0) + 1
+        seen.append((threading.get_ident(), local.count))
+
+    for _ in range(3):
+        stream.launch_host_func(count)
+    stream.synchronize()
+    by_thread = {thread: [number for each, number in seen if each == thread] for thread, _ in seen}
+    assert all(numbers == list(range(1, len(numbers) + 1)) for numbers in by_thread.values())
+
+
+def test_a_thread_of_the_runtime_that_ends_lets_go_what_is_local_to_it(device: Any) -> None:
+    class Thing:
+        pass
+
+    local, let_go = threading.local(), threading.Semaphore(0)
+
+    def keep() -> None:
+        local.thing = Thing()
+        weakref.finalize(local.thing, let_go.release)
+
+    for _ in range(20):
+        with Context(0) as context, Stream() as stream:  # each context has a thread for callbacks
+            stream.launch_host_func(keep)
+        context.close()
+        assert let_go.acquire(timeout=30)
 
 
 def test_a_failed_function_lets_its_arguments_go_at_once(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,19 +243,19 @@ def test_a_function_that_failed_is_let_go_with_its_stream(end: Any, device: Any)
     with pytest.raises(AclError, match="507015"):
         stream.synchronize()
     end(stream)
-    assert callback._pending == {}
+    assert not callback._pending
     stream.close()
 
 
 def test_a_refused_launch_keeps_nothing(stream: Stream) -> None:
     stream.launch_host_func(print, end="")
     stream.synchronize()
-    assert callback._pending == {}
+    assert not callback._pending
     closed = Stream()
     closed.close()
     with pytest.raises(ValueError, match="closed"):
         closed.launch_host_func(print)
-    assert callback._pending == {}
+    assert not callback._pending
 
 
 def test_a_function_may_use_python_threads_while_the_host_waits(stream: Stream) -> None:

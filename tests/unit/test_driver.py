@@ -73,9 +73,9 @@ def test_a_closed_gate_keeps_callbacks_out_of_python(run) -> None:
         from ascend_rt import _aclrt
         calls = []
         @_aclrt.ffi.def_extern()
-        def ascend_rt_python_host_func(argument):
+        def ascend_rt_python_release(kernel):
             calls.append(_aclrt.lib.ascend_rt_close_gate(0))
-        entry = _aclrt.lib.ascend_rt_host_func_entry
+        entry = _aclrt.lib.ascend_rt_release_entry
         entry(_aclrt.ffi.NULL)
         assert calls == [1], "closing tells that one callback is inside"
         entry(_aclrt.ffi.NULL)

@@ -217,6 +217,16 @@ def test_streams_that_wait_for_each_other_many_times(stream: Stream, other: Stre
     assert alive(kept) == []
 
 
+def test_a_long_chain_of_batches_goes_without_recursion() -> None:
+    last = _in_flight.Batch()
+    for _ in range(500_000):  # which as many calls of a destructor would not survive
+        new = _in_flight.Batch()
+        new.objects.append((object(),))
+        new.previous, last = last, new
+    del last, new
+    gc.collect()
+
+
 WAYS = {
     "query": lambda stream: stream.is_done,
     "another object of the stream": lambda stream: Stream.from_handle(stream.handle).synchronize(),
@@ -312,14 +322,7 @@ def test_what_a_stream_uses_that_is_collected_as_a_cycle(borrows: bool, device: 
     assert alive(kept) == []
 
 
-def test_a_garbage_collection_that_discards_a_stream_wherever_it_comes(
-    device: Device, stream: Stream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Collecting(_in_flight.Batch):
-        def __init__(self, *arguments: Any) -> None:
-            gc.collect()
-            super().__init__(*arguments)
-
+def test_a_garbage_collection_that_discards_a_stream_wherever_it_comes(device: Device, stream: Stream) -> None:
     kept: list[weakref.ref[Buffer]] = []
 
     def record_with_garbage() -> None:
@@ -327,11 +330,13 @@ def test_a_garbage_collection_that_discards_a_stream_wherever_it_comes(
         cycle: list[Any] = [Stream.from_handle(stream.handle)]
         cycle.append(cycle)
         kept.append(fill_and_forget(cycle[0]))
+        end_batch, often = stream._in_flight.end_batch, gc.get_threshold()
         del cycle
-        stream._in_flight.end_batch()
+        gc.set_threshold(1)  # the new batch is what makes Python collect
+        end_batch()
+        gc.set_threshold(*often)
 
     with Latch(stream):
-        monkeypatch.setattr(_in_flight, "Batch", Collecting)
         thread = threading.Thread(target=record_with_garbage, daemon=True)
         thread.start()
         thread.join(10)

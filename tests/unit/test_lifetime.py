@@ -523,7 +523,7 @@ def test_a_warning_of_a_discarded_stream_that_is_an_error_loses_nothing(device: 
     with Latch(stream), warnings.catch_warnings():
         warnings.simplefilter("error", ResourceWarning)
         with pytest.raises(ResourceWarning):
-            stream.__del__()
+            stream._discard()
         assert list(_lifecycle._deferred) == [stream]
     stream.close()
     Stream().close()

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ascend_rt._handles: the base types of objects with a handle, and what is in flight. */
+#include "_handles.h"
+
+#include <structmember.h>
+
+#include "_host_functions.h"
+
+PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *in_flight_type;
+static PyTypeObject *batch_type, *work_type;
+
+PyObject *host;
+static PyObject *address_of;   /* ascend_rt._driver.address */
+static PyObject *pointer_to;   /* ascend_rt._driver.pointer */
+static PyObject *closed_error; /* ascend_rt.errors.ClosedError */
+static PyObject *used;         /* a set: what is in flight and keeps anything */
+static PyObject *on_open;      /* called with each object that owns a handle; NULL: nothing */
+
+PyObject *attribute_of(const char *module, const char *name) {
+    PyObject *home = PyImport_ImportModule(module);
+    PyObject *found = home != NULL ? PyObject_GetAttrString(home, name) : NULL;
+    Py_XDECREF(home);
+    return found;
+}
+
+/* Handles. */
+
+bool handle_find_pointer(handle *self) {
+    PyObject *number = self->view != NULL ? PyObject_CallFunctionObjArgs(address_of, self->view, NULL) : NULL;
+    if (number != NULL) {
+        self->pointer = PyLong_AsVoidPtr(number);
+        self->is_known = true;
+        Py_DECREF(number);
+    }
+    PyErr_Clear(); /* the method in Python will raise it again */
+    return self->is_known;
+}
+
+static PyObject *handle_get(PyObject *object, void *unused) {
+    (void)unused;
+    handle *self = (handle *)object;
+    if (self->state == OPEN) {
+        if (self->view == NULL) {
+            PyObject *number = PyLong_FromVoidPtr(self->pointer);
+            set(&self->view, number != NULL ? PyObject_CallFunctionObjArgs(pointer_to, number, NULL) : NULL);
+            Py_XDECREF(number);
+        }
+        return Py_XNewRef(self->view);
+    }
+    PyObject *what = PyObject_GetAttrString(object, "_what");
+    if (what != NULL && self->state == CLOSED) {
+        PyErr_Format(closed_error, "this %U is closed", what);
+    } else if (what != NULL) {
+        PyErr_Format(PyExc_AttributeError, "this %U has no handle yet", what);
+    }
+    Py_XDECREF(what);
+    return NULL;
+}
+
+static PyObject *handle_is_closed(PyObject *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(((handle *)self)->state == CLOSED);
+}
+
+static PyObject *handle_open(PyObject *object, PyObject *view) {
+    handle *self = (handle *)object;
+    self->is_known = false;
+    self->state = OPEN;
+    set(&self->view, Py_NewRef(view));
+    Py_RETURN_NONE;
+}
+
+static PyObject *handle_take(PyObject *object, PyObject *unused) {
+    (void)unused;
+    handle *self = (handle *)object;
+    if (self->state == CLOSED) {
+        Py_RETURN_NONE;
+    }
+    PyObject *view = handle_get(object, NULL);
+    if (view != NULL) {
+        self->state = CLOSED;
+        self->is_known = false;
+        Py_CLEAR(self->view);
+    }
+    return view;
+}
+
+static bool tell_of_open(PyObject *self) {
+    PyObject *told = on_open != NULL ? PyObject_CallFunctionObjArgs(on_open, self, NULL) : Py_NewRef(Py_None);
+    Py_XDECREF(told);
+    return told != NULL;
+}
+
+static PyObject *handle_take_over(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    if (count != 1 && count != 2) {
+        PyErr_SetString(PyExc_TypeError, "_own() takes a handle and a home");
+        return NULL;
+    }
+    handle *self = (handle *)object;
+    self->is_owned = true;
+    self->is_known = false;
+    self->state = OPEN;
+    set(&self->home, Py_NewRef(count == 2 ? args[1] : host));
+    set(&self->view, Py_NewRef(args[0]));
+    return tell_of_open(object) ? Py_NewRef(Py_None) : NULL;
+}
+
+bool handle_own(PyObject *object, void *pointer, PyObject *home) {
+    handle *self = (handle *)object;
+    self->pointer = pointer;
+    self->is_known = true;
+    self->is_owned = true;
+    self->state = OPEN;
+    set(&self->home, home);
+    return tell_of_open(object);
+}
+
+bool is_open_told(void) { return on_open != NULL; }
+
+static void handle_finalize(PyObject *object) {
+    if (((handle *)object)->state != OPEN) {
+        return;
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *result = PyObject_CallMethod(object, "_discard", NULL);
+    if (result == NULL) {
+        PyErr_WriteUnraisable(object);
+    }
+    Py_XDECREF(result);
+    PyErr_Restore(type, value, traceback);
+}
+
+/* What the garbage collector asks of the types: each lists its fields that are references. */
+
+static int root_traverse(PyObject *object, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(object));
+    return 0;
+}
+
+static int root_clear(PyObject *object) {
+    (void)object;
+    return 0;
+}
+
+static void deallocate(PyObject *object, inquiry clear) {
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    if (type != batch_type) {
+        PyObject_ClearWeakRefs(object);
+    }
+    clear(object);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+    Py_DECREF(type);
+}
+
+#define VISIT_FIELD(field) Py_VISIT(self->field);
+#define CLEAR_FIELD(field) Py_CLEAR(self->field);
+#define COLLECTED_TYPE(type, base, FIELDS)                                     \
+    static int type##_traverse(PyObject *object, visitproc visit, void *arg) { \
+        type *self = (type *)object;                                           \
+        FIELDS(VISIT_FIELD)                                                    \
+        return base##_traverse(object, visit, arg);                            \
+    }                                                                          \
+    static int type##_clear(PyObject *object) {                                \
+        type *self = (type *)object;                                           \
+        FIELDS(CLEAR_FIELD)                                                    \
+        return base##_clear(object);                                           \
+    }                                                                          \
+    static void type##_deallocate(PyObject *object) { deallocate(object, type##_clear); }
+
+#define HANDLE_FIELDS(DO) DO(view) DO(home) DO(hash)
+#define EVENT_FIELDS(DO) DO(before) DO(recorder) DO(work)
+#define STREAM_FIELDS(DO) DO(in_flight)
+#define GRAPH_FIELDS(DO) DO(kept)
+#define BUFFER_FIELDS(DO) DO(nbytes) DO(parent) DO(views)
+#define IN_FLIGHT_FIELDS(DO) DO(work) DO(open)
+#define BATCH_FIELDS(DO) DO(objects)
+
+/* A long chain goes batch by batch, not by recursion. */
+static int chain_clear(PyObject *object) {
+    PyObject *next = ((batch *)object)->previous;
+    ((batch *)object)->previous = NULL;
+    while (next != NULL && Py_TYPE(next) == batch_type && Py_REFCNT(next) == 1) {
+        PyObject *const last = next;
+        next = ((batch *)last)->previous;
+        ((batch *)last)->previous = NULL;
+        Py_DECREF(last);
+    }
+    Py_XDECREF(next);
+    return 0;
+}
+
+static int chain_traverse(PyObject *object, visitproc visit, void *arg) {
+    Py_VISIT(((batch *)object)->previous);
+    return root_traverse(object, visit, arg);
+}
+
+COLLECTED_TYPE(handle, root, HANDLE_FIELDS)
+COLLECTED_TYPE(event, handle, EVENT_FIELDS)
+COLLECTED_TYPE(stream, handle, STREAM_FIELDS)
+COLLECTED_TYPE(graph, handle, GRAPH_FIELDS)
+COLLECTED_TYPE(buffer, handle, BUFFER_FIELDS)
+COLLECTED_TYPE(in_flight, root, IN_FLIGHT_FIELDS)
+COLLECTED_TYPE(batch, chain, BATCH_FIELDS)
+
+static PyObject *stream_get_in_flight(PyObject *self, void *unused) {
+    (void)unused;
+    PyObject *found = (PyObject *)((stream *)self)->in_flight;
+    if (found == NULL) {
+        PyErr_SetString(PyExc_AttributeError, "_in_flight");
+    }
+    return Py_XNewRef(found);
+}
+
+static int stream_set_in_flight(PyObject *self, PyObject *value, void *unused) {
+    (void)unused;
+    if (value == NULL || !PyObject_TypeCheck(value, in_flight_type)) {
+        PyErr_SetString(PyExc_TypeError, "what is in flight has a type of its own");
+        return -1;
+    }
+    set((PyObject **)&((stream *)self)->in_flight, Py_NewRef(value));
+    return 0;
+}
+
+#define MEMBER(type, name, member, kind) {name, kind, offsetof(type, member), 0, NULL}
+#define WEAK_REFERENCES(type) {"__weaklistoffset__", T_PYSSIZET, offsetof(type, weak_references), READONLY, NULL}
+
+static PyMemberDef handle_members[] = {
+    WEAK_REFERENCES(handle),
+    MEMBER(handle, "_home", home, T_OBJECT_EX),
+    MEMBER(handle, "_hash", hash, T_OBJECT_EX),
+    MEMBER(handle, "_owned", is_owned, T_BOOL),
+    {0},
+};
+
+static PyMemberDef event_members[] = {
+    MEMBER(event, "_before", before, T_OBJECT),   MEMBER(event, "_recorder", recorder, T_OBJECT),
+    MEMBER(event, "_work", work, T_OBJECT),       MEMBER(event, "_is_shared", is_shared, T_BOOL),
+    MEMBER(event, "_has_time", has_time, T_BOOL), {0},
+};
+
+static PyMemberDef graph_members[] = {MEMBER(graph, "_kept", kept, T_OBJECT_EX), {0}};
+
+static PyMemberDef buffer_members[] = {
+    MEMBER(buffer, "_nbytes", nbytes, T_OBJECT_EX),
+    MEMBER(buffer, "_parent", parent, T_OBJECT),
+    MEMBER(buffer, "_views", views, T_OBJECT),
+    {0},
+};
+
+static PyMemberDef in_flight_members[] = {
+    WEAK_REFERENCES(in_flight),
+    MEMBER(in_flight, "work", work, T_OBJECT_EX),
+    MEMBER(in_flight, "stream", stream, T_ULONGLONG),
+    {0},
+};
+
+static PyMemberDef batch_members[] = {
+    MEMBER(batch, "objects", objects, T_OBJECT_EX),
+    MEMBER(batch, "previous", previous, T_OBJECT),
+    {0},
+};
+
+static PyMemberDef work_members[] = {
+    MEMBER(work, "seen", seen, T_ULONGLONG),
+    MEMBER(work, "must_ask", must_ask, T_BOOL),
+    {0},
+};
+
+static PyGetSetDef handle_properties[] = {
+    {"_handle", handle_get, NULL, NULL, NULL},
+    {"_is_closed", handle_is_closed, NULL, NULL, NULL},
+    {0},
+};
+
+static PyGetSetDef stream_properties[] = {
+    {"_in_flight", stream_get_in_flight, stream_set_in_flight, NULL, NULL},
+    {0},
+};
+
+static PyMethodDef handle_methods[] = {
+    {"_own", (PyCFunction)(void (*)(void))handle_take_over, METH_FASTCALL, "Take a handle that is to be destroyed."},
+    {"_open", handle_open, METH_O, "Take a handle; also after it was taken away, if it could not be destroyed."},
+    {"_take_handle", handle_take, METH_NOARGS,
+     "Empty the object and return what was in it; None if it is closed already."},
+    {0},
+};
+
+/* What is in flight. */
+
+static PyObject *batch_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    (void)args;
+    (void)keywords;
+    PyObject *self = PyType_GenericAlloc(type, 0); /* a garbage collection may discard streams, which get here too */
+    if (self != NULL && (((batch *)self)->objects = PyList_New(0)) == NULL) {
+        Py_CLEAR(self);
+    }
+    return self;
+}
+
+static PyObject *in_flight_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    PyObject *self = PyType_GenericAlloc(type, 0);
+    if (self != NULL && (((in_flight *)self)->open = (batch *)batch_new(batch_type, args, keywords)) == NULL) {
+        Py_CLEAR(self);
+    }
+    return self;
+}
+
+bool in_flight_add(in_flight *self, PyObject *objects) {
+    if (PyList_Append(self->open->objects, objects) != 0) {
+        return false;
+    }
+    if (!self->is_used) {
+        self->is_used = true;
+        return PySet_Add(used, (PyObject *)self) == 0;
+    }
+    return true;
+}
+
+PyObject *in_flight_end(in_flight *self) {
+    if (!self->is_used) {
+        return NULL;
+    }
+    if (PyList_Size(self->open->objects) > 0) {
+        batch *new = (batch *)batch_new(batch_type, NULL, NULL);
+        if (new == NULL) {
+            return NULL;
+        }
+        if (PyList_Size(self->open->objects) > 0) { /* nobody was faster */
+            new->previous = (PyObject *)self->open;
+            self->open = new;
+        } else {
+            Py_DECREF(new);
+        }
+    }
+    batch *const ended = (batch *)self->open->previous;
+    if (!is_none((PyObject *)ended) && (PyList_Size(ended->objects) > 0 || !is_none(ended->previous))) {
+        return Py_NewRef((PyObject *)ended);
+    }
+    self->is_used = PyList_Size(self->open->objects) > 0;
+    if (!self->is_used) {
+        PySet_Discard(used, (PyObject *)self);
+    }
+    Py_CLEAR(self->open->previous);
+    return NULL;
+}
+
+static PyObject *in_flight_end_batch(PyObject *self, PyObject *unused) {
+    (void)unused;
+    PyObject *ended = in_flight_end((in_flight *)self);
+    return ended != NULL || PyErr_Occurred() != NULL ? ended : Py_NewRef(Py_None);
+}
+
+static PyObject *in_flight_append(PyObject *self, PyObject *objects) {
+    return in_flight_add((in_flight *)self, objects) ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject *in_flight_get_open(PyObject *self, void *unused) {
+    (void)unused;
+    return Py_NewRef((PyObject *)((in_flight *)self)->open);
+}
+
+static PyMethodDef in_flight_methods[] = {
+    {"append", in_flight_append, METH_O, "Keep objects, a tuple, in the open batch."},
+    {"end_batch", in_flight_end_batch, METH_NOARGS,
+     "End the open batch, and return the newest that has ended; None if nothing is kept."},
+    {0},
+};
+
+static PyGetSetDef in_flight_properties[] = {{"open", in_flight_get_open, NULL, NULL, NULL}, {0}};
+
+/* The module. */
+
+#define SLOT(name, value) {Py_##name, (void *)(value)}
+#define COLLECTED_SLOTS(type) \
+    SLOT(tp_dealloc, type##_deallocate), SLOT(tp_traverse, type##_traverse), SLOT(tp_clear, type##_clear)
+
+static PyType_Slot handle_slots[] = {
+    COLLECTED_SLOTS(handle),
+    SLOT(tp_finalize, handle_finalize),
+    SLOT(tp_members, handle_members),
+    SLOT(tp_getset, handle_properties),
+    SLOT(tp_methods, handle_methods),
+    SLOT(tp_doc, "An object that owns or borrows a handle of the runtime."),
+    {0},
+};
+
+static PyType_Slot event_slots[] = {
+    COLLECTED_SLOTS(event),
+    SLOT(tp_members, event_members),
+    SLOT(tp_doc, "What the short paths of an event need."),
+    {0},
+};
+
+static PyType_Slot stream_slots[] = {
+    COLLECTED_SLOTS(stream),
+    SLOT(tp_getset, stream_properties),
+    SLOT(tp_doc, "What the short paths of a stream need."),
+    {0},
+};
+
+static PyType_Slot graph_slots[] = {
+    COLLECTED_SLOTS(graph),
+    SLOT(tp_members, graph_members),
+    SLOT(tp_doc, "What the short paths of a graph need."),
+    {0},
+};
+
+static PyType_Slot buffer_slots[] = {
+    COLLECTED_SLOTS(buffer),
+    SLOT(tp_members, buffer_members),
+    SLOT(tp_doc, "What the short paths of a buffer need."),
+    {0},
+};
+
+static PyType_Slot in_flight_slots[] = {
+    COLLECTED_SLOTS(in_flight),
+    SLOT(tp_new, in_flight_new),
+    SLOT(tp_members, in_flight_members),
+    SLOT(tp_getset, in_flight_properties),
+    SLOT(tp_methods, in_flight_methods),
+    SLOT(tp_doc, "What the tasks of a stream use."),
+    {0},
+};
+
+static PyType_Slot batch_slots[] = {
+    COLLECTED_SLOTS(batch),
+    SLOT(tp_new, batch_new),
+    SLOT(tp_members, batch_members),
+    SLOT(tp_doc, "What tasks use that were submitted one after the other."),
+    {0},
+};
+
+static PyType_Slot work_slots[] = {
+    SLOT(tp_members, work_members),
+    SLOT(tp_doc, "What the short paths ask of failures."),
+    {0},
+};
+
+enum { PLAIN = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, COLLECTED = PLAIN | Py_TPFLAGS_HAVE_GC };
+
+static PyType_Spec handle_spec = {"ascend_rt._handles.Handle", sizeof(handle), 0, COLLECTED, handle_slots};
+static PyType_Spec event_spec = {"ascend_rt._handles.EventHandle", sizeof(event), 0, COLLECTED, event_slots};
+static PyType_Spec stream_spec = {"ascend_rt._handles.StreamHandle", sizeof(stream), 0, COLLECTED, stream_slots};
+static PyType_Spec graph_spec = {"ascend_rt._handles.GraphHandle", sizeof(graph), 0, COLLECTED, graph_slots};
+static PyType_Spec buffer_spec = {"ascend_rt._handles.BufferHandle", sizeof(buffer), 0, COLLECTED, buffer_slots};
+static PyType_Spec in_flight_spec = {"ascend_rt._handles.InFlight", sizeof(in_flight), 0, COLLECTED, in_flight_slots};
+static PyType_Spec batch_spec = {"ascend_rt._handles.Batch", sizeof(batch), 0, COLLECTED, batch_slots};
+static PyType_Spec work_spec = {"ascend_rt._handles.Work", sizeof(work), 0, PLAIN, work_slots};
+
+static PyTypeObject *add_type(PyObject *module, const char *name, PyType_Spec *specification, PyTypeObject *base) {
+    PyObject *bases = base != NULL ? PyTuple_Pack(1, base) : NULL;
+    PyObject *type = PyErr_Occurred() == NULL ? PyType_FromSpecWithBases(specification, bases) : NULL;
+    Py_XDECREF(bases);
+    if (type != NULL && PyModule_AddObjectRef(module, name, type) != 0) {
+        Py_CLEAR(type);
+    }
+    return (PyTypeObject *)type;
+}
+
+static bool add_types(PyObject *module) {
+    return (handle_type = add_type(module, "Handle", &handle_spec, NULL)) != NULL &&
+           (event_type = add_type(module, "EventHandle", &event_spec, handle_type)) != NULL &&
+           (stream_type = add_type(module, "StreamHandle", &stream_spec, handle_type)) != NULL &&
+           (graph_type = add_type(module, "GraphHandle", &graph_spec, handle_type)) != NULL &&
+           (buffer_type = add_type(module, "BufferHandle", &buffer_spec, handle_type)) != NULL &&
+           (in_flight_type = add_type(module, "InFlight", &in_flight_spec, NULL)) != NULL &&
+           (batch_type = add_type(module, "Batch", &batch_spec, NULL)) != NULL &&
+           (work_type = add_type(module, "Work", &work_spec, NULL)) != NULL;
+}
+
+static const ascend_rt_shared *parts_of_aclrt(void) {
+    PyObject *find = attribute_of("ascend_rt._driver", "shared_parts");
+    PyObject *address = find != NULL ? PyObject_CallFunctionObjArgs(find, NULL) : NULL;
+    const ascend_rt_shared *parts = address != NULL ? PyLong_AsVoidPtr(address) : NULL;
+    Py_XDECREF(address);
+    Py_XDECREF(find);
+    return parts;
+}
+
+static bool add_all(PyObject *module) {
+    const ascend_rt_shared *parts = parts_of_aclrt();
+    return parts != NULL && (address_of = attribute_of("ascend_rt._driver", "address")) != NULL &&
+           (pointer_to = attribute_of("ascend_rt._driver", "pointer")) != NULL &&
+           (closed_error = attribute_of("ascend_rt.errors", "ClosedError")) != NULL &&
+           (used = PySet_New(NULL)) != NULL && PyModule_AddObjectRef(module, "used", used) == 0 && add_types(module) &&
+           host_functions_add(module, parts) && short_paths_add(module, parts);
+}
+
+static PyObject *set_on_open(PyObject *module, PyObject *hook) {
+    (void)module;
+    PyObject *before = on_open != NULL ? on_open : Py_NewRef(Py_None);
+    on_open = hook != Py_None ? Py_NewRef(hook) : NULL;
+    return before;
+}
+
+PyMODINIT_FUNC PyInit__handles(void) {
+    static PyMethodDef functions[] = {
+        {"set_on_open", set_on_open, METH_O,
+         "Set the function that is called with each object that owns a handle from now on; return the one before."},
+        {0},
+    };
+    static PyModuleDef definition = {
+        PyModuleDef_HEAD_INIT,
+        .m_name = "ascend_rt._handles",
+        .m_doc = "The base types of objects with a handle, and the short paths of their hot methods.",
+        .m_size = -1,
+        .m_methods = functions,
+    };
+    PyObject *self = PyModule_Create(&definition);
+    if (self != NULL && !add_all(self)) {
+        Py_CLEAR(self);
+    }
+    return self;
+}

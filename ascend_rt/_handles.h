@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The base types of ascend_rt._handles: what is in them, for the short paths of their methods. */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "_aclrt_support.h"
+
+enum state { NEW, OPEN, CLOSED };
+
+typedef struct handle {
+    PyObject ob_base;
+    PyObject *weak_references;
+    PyObject *view; /* of cffi, made when it is asked for; what an object that has no pointer keeps is there too */
+    PyObject *home;
+    PyObject *hash; /* what it was when it was first asked for */
+    void *pointer;  /* the same as the view */
+    bool is_known;  /* whether the pointer is, of an open object */
+    char is_owned;
+    enum state state;
+} handle;
+
+typedef struct event {
+    handle handle;
+    PyObject *before;   /* what its completion releases */
+    PyObject *recorder; /* what the newest record of this process, as far as that is known, belongs to */
+    PyObject *work;     /* that the newest record is in; None if there is none, or it was not made here */
+    char is_shared;     /* others may record it, and its completion says nothing of our record */
+    char has_time;
+} event;
+
+/* What tasks use that were submitted one after the other. */
+typedef struct batch {
+    PyObject ob_base;
+    PyObject *objects;  /* a list of tuples */
+    PyObject *previous; /* the batch before; None or NULL: there is none that is kept */
+} batch;
+
+/* What all Python objects of a stream share. */
+typedef struct in_flight {
+    PyObject ob_base;
+    PyObject *weak_references;
+    PyObject *work;
+    batch *open;
+    uint64_t stream;
+    char is_used; /* whether anything is kept */
+} in_flight;
+
+typedef struct stream {
+    handle handle;
+    in_flight *in_flight;
+} stream;
+
+typedef struct graph {
+    handle handle;
+    PyObject *kept; /* a list: what the tasks use */
+} graph;
+
+typedef struct buffer {
+    handle handle;
+    PyObject *nbytes;
+    PyObject *parent; /* what must live as long as the memory is used */
+    PyObject *views;  /* made by the first slice */
+} buffer;
+
+/* What a stream does from one report of a failed task to the next. */
+typedef struct work {
+    PyObject ob_base;
+    uint64_t seen; /* how many failures of the process were looked at */
+    char must_ask; /* whether the library tells of none */
+} work;
+
+extern PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *in_flight_type;
+
+/* Functions that return whether something worked have set an exception otherwise. */
+
+extern PyObject *host; /* ascend_rt._lifecycle.HOST, the home of what no reset of a device frees */
+
+static inline bool is_none(const PyObject *object) { return object == NULL || object == Py_None; }
+
+/* Sets an attribute; takes the reference. */
+static inline void set(PyObject **attribute, PyObject *value) {
+    PyObject *before = *attribute;
+    *attribute = value;
+    Py_XDECREF(before); /* which may run anything */
+}
+
+/* Finds the pointer of an open object; without an exception. */
+bool handle_find_pointer(handle *self);
+
+/* Whether the object is open, and its pointer known. */
+static inline bool has_pointer(handle *self) {
+    return self->is_known || (self->state == OPEN && handle_find_pointer(self));
+}
+
+/* Makes a new object own a handle; takes the home. */
+bool handle_own(PyObject *self, void *pointer, PyObject *home);
+/* Whether somebody is told of objects that own a handle. */
+bool is_open_told(void);
+
+/* Adds what a task uses that was submitted: a tuple. */
+bool in_flight_add(in_flight *self, PyObject *objects);
+/* Ends the open batch, and returns the newest that has ended; NULL if nothing is kept, or with an exception. */
+PyObject *in_flight_end(in_flight *self);
+
+/* An attribute of a module. */
+PyObject *attribute_of(const char *module, const char *name);
+
+/* Adds the functions that install short paths. */
+bool short_paths_add(PyObject *module, const ascend_rt_shared *parts);

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The short paths of hot methods: they do what the methods in Python do, and leave to those what is not theirs."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ascend_rt
+from ascend_rt import Buffer, Context, Device, Event, PinnedBuffer, Stream, copy, copy_async, fill_async
+from ascend_rt.errors import AclError, ClosedError, OutOfMemory
+
+PACKAGE = Path(ascend_rt.__file__).parent
+
+METHODS = {
+    "Event.record": lambda event, stream, other: event.record(stream),
+    "Event.is_done": lambda event, stream, other: event.is_done,
+    "Event.synchronize": lambda event, stream, other: event.synchronize(),
+    "Stream.record": lambda event, stream, other: stream.record(event),
+    "Stream.wait for an event": lambda event, stream, other: stream.wait(event),
+    "Stream.wait for a stream": lambda event, stream, other: stream.wait(other),
+    "Stream.is_done": lambda event, stream, other: stream.is_done,
+    "Stream.synchronize": lambda event, stream, other: stream.synchronize(),
+    "Stream.launch_host_func": lambda event, stream, other: stream.launch_host_func(len, ()),
+    "Event.close": lambda event, stream, other: event.close(),
+}
+Method = Callable[[Event, Stream, Stream], object]
+
+
+@pytest.fixture
+def event(device: Device) -> Iterator[Event]:
+    with Event() as event:
+        yield event
+
+
+def called_in_python(call: Callable[[], object]) -> list[str]:
+    """Return the functions of the package that a call enters."""
+    entered: list[str] = []
+
+    def note(frame: Any, happening: str, _: object) -> None:
+        if happening == "call" and frame.f_code.co_filename.startswith(str(PACKAGE)):
+            entered.append(frame.f_code.co_qualname if sys.version_info >= (3, 11) else frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return entered
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_nothing_is_done_in_python(method: Method, event: Event, stream: Stream, other: Stream) -> None:
+    for each in (stream, other):
+        each.synchronize()
+        each.handle  # noqa: B018  (asked once, a handle is known)
+    event.record(stream)
+    assert called_in_python(lambda: method(event, stream, other)) == []
+
+
+def test_an_event_is_created_and_closed_without_python(device: Device) -> None:
+    created: list[Event] = []
+    assert called_in_python(lambda: created.append(Event())) == []
+    assert called_in_python(created[0].close) == []
+    assert created[0].is_closed
+
+
+def test_a_buffer_is_created_and_closed_without_python_while_all_live_in_one_place(run: Any, backend: str) -> None:
+    code = """if True:
+        import sys
+        from ascend_rt import Buffer, Context, Device
+        Device(0).set_current()
+        Buffer(64).close()  # from now on it is known where new objects live
+        entered = []
+        sys.setprofile(lambda frame, event, _: entered.append(frame.f_code.co_name) if event == "call" else None)
+        buffer = Buffer(64)
+        buffer.close()
+        sys.setprofile(None)
+        assert entered == [], entered
+        with Context(0) as context, Buffer(64) as inside:
+            assert inside._home.owner is context
+    """
+    done = run("-c", code, ASCEND_RT_BACKEND=backend)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("sides", ["host to device", "device to host", "device to device"])
+def test_a_copy_of_known_memory_does_nothing_in_python(sides: str, stream: Stream) -> None:
+    places = [PinnedBuffer(64) if side == "host" else Buffer(64) for side in sides.split(" to ")]
+    source, target = places
+    copy(source, bytes(range(64)))
+    copy_async(target, source[:64] if sides == "device to host" else source, stream)  # a view is known too
+    stream.synchronize()
+    assert called_in_python(lambda: copy_async(target, source, stream)) == []
+    stream.synchronize()
+    received = bytearray(64)
+    copy(received, target)
+    assert received == bytes(range(64))
+
+
+def test_a_copy_to_pinned_memory_that_is_read_only_is_refused(stream: Stream) -> None:
+    pinned, memory = PinnedBuffer(64), Buffer(64)
+    pinned.flags.writeable = False
+    with pytest.raises((BufferError, ValueError)):
+        copy_async(pinned, memory, stream)
+    copy_async(memory, pinned, stream)
+    stream.synchronize()
+
+
+def test_a_copy_of_pinned_memory_that_is_closed_is_refused(stream: Stream) -> None:
+    pinned, memory = PinnedBuffer(64), Buffer(64)
+    pinned.close()
+    with pytest.raises(ClosedError):
+        copy_async(memory, pinned, stream)
+
+
+def test_a_launch_of_a_graph_does_nothing_in_python(stream: Stream) -> None:
+    memory, pinned = Buffer(64), PinnedBuffer(64)
+    with stream.capture() as graph:
+        copy_async(memory, pinned, stream)  # which the graph keeps
+    with graph:
+        graph.launch(stream)
+        assert called_in_python(lambda: graph.launch(stream)) == []
+        stream.synchronize()
+
+
+def test_an_exhausted_device_raises_the_error_of_the_call(device: Device) -> None:
+    with pytest.raises(OutOfMemory) as failed:
+        Buffer(1 << 50)
+    assert failed.value.function == "aclrtMalloc"
+
+
+@pytest.mark.parametrize("nbytes", [-1, 1 << 80, 2.5, "64"])
+def test_a_size_that_is_none_is_refused(nbytes: Any, device: Device) -> None:
+    with pytest.raises((TypeError, ValueError, OverflowError)):
+        Buffer(nbytes)
+
+
+def test_a_new_buffer_knows_its_home(device: Device) -> None:
+    with Context(0) as context, Buffer(64) as inside:
+        assert inside._home.owner is context
+    context.close()
+    with Buffer(64) as outside:
+        assert outside._home.owner is None
+
+
+def in_source(method: Any) -> ast.FunctionDef:
+    """Return the definition of a method."""
+    owner = method.__objclass__
+    tree = ast.parse(Path(import_module(owner.__module__).__file__ or "").read_text(encoding="utf-8"))
+    [functions] = [each.body for each in tree.body if isinstance(each, ast.ClassDef) and each.name == owner.__name__]
+    [found] = [each for each in functions if isinstance(each, ast.FunctionDef) and each.name == method.__name__]
+    return found
+
+
+def parameters(function: Callable[..., object]) -> list[tuple[str, object, str]]:
+    """Return names, defaults and kinds, without self."""
+    signature = inspect.signature(function)
+    return [(name, each.default, str(each.kind)) for name, each in signature.parameters.items()][1:]
+
+
+@pytest.mark.parametrize("method", [Event.__init__, Event.record, Event.synchronize, Stream.record, Stream.wait])
+def test_a_method_shows_the_parameters_and_the_text_of_its_source(method: Any) -> None:
+    definition = in_source(method)
+    text = ast.get_docstring(definition)
+    assert (inspect.getdoc(method) if text is not None else method.__doc__ or None) == text
+    names: dict[str, Any] = {}
+    exec(f"from __future__ import annotations\n{ast.unparse(definition)}", names)
+    assert parameters(method) == parameters(names[method.__name__])
+
+
+@pytest.mark.parametrize("name", ["is_done"])
+@pytest.mark.parametrize("kind", [Event, Stream])
+def test_a_property_shows_its_text(kind: Any, name: str) -> None:
+    assert "does not block" in inspect.getdoc(getattr(kind, name))
+
+
+USES_A_CLOSED_ONE = [
+    ("event", lambda event, stream: event.record(stream)),
+    ("stream", lambda event, stream: event.record(stream)),
+    ("event", lambda event, stream: event.is_done),
+    ("event", lambda event, stream: event.synchronize()),
+    ("event", lambda event, stream: stream.record(event)),
+    ("stream", lambda event, stream: stream.record(event)),
+    ("event", lambda event, stream: stream.wait(event)),
+    ("stream", lambda event, stream: stream.wait(event)),
+    ("stream", lambda event, stream: Stream.default().wait(stream)),
+    ("stream", lambda event, stream: stream.is_done),
+    ("stream", lambda event, stream: stream.synchronize()),
+]
+
+
+@pytest.mark.parametrize(("closed", "use"), USES_A_CLOSED_ONE)
+def test_a_closed_object_says_so(closed: str, use: Callable[[Event, Stream], object], device: Device) -> None:
+    with Event() as event, Stream() as stream:
+        {"event": event, "stream": stream}[closed].close()
+        with pytest.raises(ClosedError, match=f"this {closed} is closed"):
+            use(event, stream)
+
+
+WRONG = {
+    "Event.record": lambda event, stream, wrong: event.record(wrong),
+    "Stream.record": lambda event, stream, wrong: stream.record(wrong),
+    "Stream.wait": lambda event, stream, wrong: stream.wait(wrong),
+}
+
+
+@pytest.mark.parametrize("wrong", [3, "stream", object()])
+@pytest.mark.parametrize("use", WRONG.values(), ids=WRONG)
+def test_what_is_no_stream_and_no_event_is_a_type_error(use: Any, wrong: object, event: Event, stream: Stream) -> None:
+    with pytest.raises(TypeError, match=type(wrong).__name__):
+        use(event, stream, wrong)
+
+
+def test_arguments_have_names(event: Event, stream: Stream, other: Stream) -> None:
+    event.record(stream=stream)
+    assert stream.record(event=event) is event
+    stream.wait(other=other)
+    stream.wait(event, timeout=60)
+    stream.synchronize(timeout=60)
+    event.synchronize(timeout=60)
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        event.record(on=stream)  # type: ignore[call-arg]
+
+
+def test_a_failed_call_raises_its_error(stream: Stream, other: Stream, lib: Any) -> None:
+    gone = Event.from_handle(Event().handle)  # the other object is discarded, and the event destroyed
+    for name, use in {
+        "aclrtRecordEvent": lambda: gone.record(stream),
+        "aclrtStreamWaitEvent": lambda: stream.wait(gone),
+        "aclrtQueryEventStatus": lambda: gone.is_done,
+        "aclrtSynchronizeEvent": gone.synchronize,
+    }.items():
+        with pytest.raises(AclError) as failed:
+            use()
+        assert failed.value.function == name
+        assert failed.value.code != 0
+
+
+def test_a_function_that_was_replaced_is_called(
+    event: Event, stream: Stream, lib: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(lib, "aclrtRecordEvent", lambda *handles: 507000)
+        with pytest.raises(AclError, match="507000"):
+            event.record(stream)
+    event.record(stream)
+    assert called_in_python(lambda: event.record(stream)) == []
+
+
+def test_a_derived_class_may_replace_a_method(stream: Stream) -> None:
+    class Counted(Event):
+        count = 0
+
+        def record(self, stream: Stream | None = None) -> None:
+            self.count += 1
+            super().record(stream)
+
+    with Counted() as event:
+        stream.record(event)
+        stream.wait(event)
+        event.synchronize()
+        assert event.count == 1
+        assert event.is_done
+
+
+def test_an_object_that_was_not_created_has_no_handle(stream: Stream) -> None:
+    unborn = Event.__new__(Event)
+    for use in (lambda: unborn.record(stream), lambda: unborn.is_done, lambda: stream.wait(unborn)):
+        with pytest.raises(AttributeError, match="this event has no handle yet"):
+            use()
+
+
+def test_what_a_stream_uses_is_kept_behind_a_short_path(stream: Stream, other: Stream) -> None:
+    with Buffer(64) as buffer:
+        fill_async(buffer, 1, stream)
+        other.wait(stream)
+        assert stream._in_flight
+        other.synchronize()
+        stream.synchronize()
+        assert not stream._in_flight
+        assert not other._in_flight
