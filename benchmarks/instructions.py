@@ -74,7 +74,7 @@ def count_all(directory: Path) -> dict[str, Counts]:
     """Return the counts in C and through the facade, each by what it depends on."""
     use("sim")
     bench, mark = directory / "bench", directory / "libsampled.so"
-    building.compile_program("bench.c", bench, Path(library().path))
+    building.compile_bench(bench, library().paths, ())
     building.compiled(HERE / "c" / "sampled.c", mark, building.HEADERS, ["-shared", "-fPIC"])
     compiler = building.output_of([*building.compiler(), "-dumpfullversion", "-dumpversion"]).strip()
     where = f"{platform.machine()}, cc {compiler}"

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -29,12 +29,22 @@ class MissingCompiler(BenchmarkError):
     """There is no compiler."""
 
 
-def compile_program(source: str, program: Path, library: Path | None = None) -> None:
-    """Compile a program of the package, and link it to the library under test."""
-    options = ["-Wall", "-Wextra", "-ldl", "-pthread"]
-    if library:
-        options += [f"-L{library.parent}", f"-Wl,-rpath,{library.parent}", "-lascendcl"]
-    compiled(SOURCES / source, program, HEADERS, options)
+def compile_program(source: str, program: Path) -> None:
+    """Compile a program of the package that needs no library."""
+    compiled(SOURCES / source, program, HEADERS, ["-Wall", "-Wextra", "-pthread"])
+
+
+def compile_bench(program: Path, libraries: Sequence[str], missing: Iterable[str]) -> None:
+    """Compile bench.c and link it to the libraries under test.
+
+    The functions that they do not have get a body, so that the program links; it is not asked to call them.
+    """
+    bodies = program.with_suffix(".missing.c")
+    bodies.write_text("".join(f"int {name}(void) {{ return -1; }}\n" for name in missing), encoding="utf-8")
+    where = [f"-Wl,-rpath,{Path(library).parent}" for library in libraries]
+    linker = "-Wl,--allow-shlib-undefined"  # what the driver's libraries need is found when the program starts
+    options = ["-Wall", "-Wextra", str(bodies), linker, *libraries, *where, "-ldl", "-pthread"]
+    compiled(SOURCES / "bench.c", program, HEADERS, options)
 
 
 def compile_kernel(binary: Path) -> None:

@@ -6,6 +6,7 @@ A layer's implementation is found by the id; the same id means the same C calls 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -51,6 +52,11 @@ class Benchmark:
     product: str = ""
     launches: bool = False
     facade_also: tuple[str, ...] = ()
+
+    def functions(self) -> list[str]:
+        """Return the C functions of one iteration, in order; those in parentheses as often as it says."""
+        calls = re.sub(r"(\d+) times \((.*?)\)", lambda found: int(found[1]) * f"{found[2]}; ", self.calls)
+        return re.findall(r"acl(?:rt|mdlRI)[A-Z]\w+", calls)
 
 
 _RANDOM = (

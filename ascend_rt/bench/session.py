@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pyperf
 
+from ascend_rt._driver import library, supports
+from ascend_rt._functions import FUNCTIONS
 from ascend_rt.bench import building, machine, pocl
-from ascend_rt.bench.building import MissingCompiler, lines_of
-from ascend_rt.bench.ids import BY_ID, LAYERS, PEERS, by_product, ids_of
+from ascend_rt.bench.building import BenchmarkError, MissingCompiler, lines_of
+from ascend_rt.bench.ids import BENCHMARKS, BY_ID, LAYERS, PEERS, by_product, ids_of
 from ascend_rt.bench.results import Results
 from ascend_rt.verify import session as verify
 
@@ -77,9 +79,10 @@ class _Session:
         self._progress = progress
         self._commands = {who: [str(directory / Path(source).stem)] for who, source in _COMPILED.items()}
         self._ids = {who: [name for name in ids_of(who, results.backend) if name in ids] for who in _CONTESTANTS}
-        self._prepare()
+        self._missing = [name for name in FUNCTIONS if not supports(name)] if results.backend == "cann" else []
         self._total = plan.rounds * sum(map(len, self._ids.values()))
         self._done = 0
+        self._prepare()
 
     def run(self) -> None:
         # A smoke run looks at no times, so its programs may run side by side.
@@ -92,14 +95,24 @@ class _Session:
     # --- what can be measured ---
 
     def _prepare(self) -> None:
+        for benchmark in BENCHMARKS:
+            if lacking := sorted(set(benchmark.functions()).intersection(self._missing)):
+                for who in LAYERS:
+                    self._skip(who, f"the library has no {', '.join(lacking)}", [benchmark.id])
         for who, source in _COMPILED.items():
             if not self._ids[who]:
                 continue
-            library = Path(self._results.library_path) if who == "c" else None
+            program = Path(self._commands[who][0])
             try:
-                building.compile_program(source, Path(self._commands[who][0]), library)
+                if who == "c":
+                    building.compile_bench(program, library().paths, self._missing)
+                else:
+                    building.compile_program(source, program)
             except MissingCompiler as error:
                 self._skip(who, str(error))
+            except BenchmarkError as error:
+                self._fail(who, error)
+                self._ids[who] = []
         kernels = [name for name, benchmark in BY_ID.items() if benchmark.launches]
         if any(name in names for names in self._ids.values() for name in kernels):
             kernel = self._directory / "empty_kernel.so"
@@ -119,17 +132,34 @@ class _Session:
         for what in left_out:
             self._results.skipped[what] = reason
 
+    def _fail(self, what: str, error: BenchmarkError) -> None:
+        """Tell what went wrong; nothing is measured then, and the command fails."""
+        self._progress("benchmarks", self._done, self._total, f"{what}: {error}")
+
     # --- one round ---
 
     def _round(self, who: str) -> list[tuple[str, int, list[float]]]:
         measured: list[tuple[str, int, list[float]]] = []
-        run = self._compiled if who in _COMPILED else self._python
         for product, names in by_product(self._ids[who]).items():
             environment = {"ASCEND_RT_BACKEND": self._results.backend}
             if product:
                 environment["ASCEND_RT_SIM_PRODUCT"] = product
-            measured += run(who, names, environment)
+            measured += self._attempt(who, names, environment)
         return measured
+
+    def _attempt(
+        self, who: str, names: Sequence[str], environment: dict[str, str]
+    ) -> list[tuple[str, int, list[float]]]:
+        """Measure; if that fails then one by one, so that what fails costs nothing but itself."""
+        run = self._compiled if who in _COMPILED else self._python
+        try:
+            return list(run(who, names, environment))
+        except BenchmarkError as error:
+            if len(names) > 1:
+                return [found for name in names for found in self._attempt(who, [name], environment)]
+            self._fail(f"{who}/{names[0]}", error)
+            self._ids[who].remove(names[0])
+            return []
 
     def _compiled(self, who: str, names: Sequence[str], environment: dict[str, str]) -> Measured:
         options = [f"-n{self._plan.values}", f"-t{self._plan.sample_ms}"]

@@ -15,6 +15,7 @@ import pytest
 
 pyperf = pytest.importorskip("pyperf")
 
+from ascend_rt.backends import sim  # noqa: E402
 from ascend_rt.bench import building, comparison, ids, machine, report, results  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -117,13 +118,7 @@ def test_an_iteration_makes_the_calls_that_the_list_says(
     expected = {name: ids.BY_ID[name] for name in ids.ids_of(layer, backend)}
     for name, calls in found.items() if layer == "facade" else ():
         found[name] = [call for call in calls if call not in expected[name].facade_also]
-    assert found == {name: 2 * listed(benchmark.calls) for name, benchmark in expected.items()}
-
-
-def listed(calls: str) -> list[str]:
-    """Return the calls that a text names, those in parentheses as often as it says."""
-    repeated = re.sub(r"(\d+) times \((.*?)\)", lambda match: int(match[1]) * f"{match[2]}; ", calls)
-    return re.findall(r"acl(?:rt|mdlRI)[A-Z]\w+", repeated)
+    assert found == {name: 2 * benchmark.functions() for name, benchmark in expected.items()}
 
 
 def bench(*options: str, directory: Path) -> subprocess.CompletedProcess[str]:
@@ -197,7 +192,29 @@ def test_a_program_that_fails_is_named_with_what_it_printed(tmp_path: Path, monk
     done = bench("--smoke", "--backend", "sim", "--ids", "event_record", directory=tmp_path)
 
     assert done.returncode == 1
-    assert re.match(rf"ascend-rt: failed with status 7: {tmp_path}/cc .*\nout of order\n", done.stderr)
+    assert re.search(rf"^c: failed with status 7: {tmp_path}/cc .*\nout of order$", done.stdout, re.MULTILINE)
+    assert done.stderr == "ascend-rt: no result: c/event_record\n"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the look-alike is an ELF library")
+def test_what_the_library_does_not_have_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = sim.library_path().read_bytes()
+    for name in (b"aclsim", b"aclrtMemPoolMallocAsync\0"):  # without the first ones it is no simulator
+        content = content.replace(b"\0" + name, b"\0b" + name[1:])
+    (tmp_path / "libascendcl.so").write_bytes(content)
+    monkeypatch.setenv("ASCEND_RT_LIBRARY", str(tmp_path / "libascendcl.so"))
+
+    done = bench(
+        *("--smoke", "--backend", "cann", "--output", "results.json"),
+        *("--ids", "event_record", "pool_malloc_free_4MiB"),
+        directory=tmp_path,
+    )
+
+    assert done.returncode == 0, done.stderr
+    found = results.read(tmp_path / "results.json")
+    assert found.runs.keys() == {(who, "event_record") for who in ids.LAYERS}
+    reason = "the library has no aclrtMemPoolMallocAsync"
+    assert found.skipped == {f"{who}/pool_malloc_free_4MiB": reason for who in ("c", "raw", "facade")}
 
 
 # --- files and comparisons -------------------------------------------------------------------------------------------
