@@ -14,11 +14,13 @@ from typing import NoReturn
 from ascend_rt import __version__, _driver
 from ascend_rt._acl_finder import CHOICES
 from ascend_rt.backends import BACKENDS
+from ascend_rt.bench import command as bench_command
+from ascend_rt.bench.building import BenchmarkError
 from ascend_rt.errors import AclError, LibraryError
 from ascend_rt.verify import command as verify_command
 
 # What a user can cause and correct; anything else is a bug and keeps its traceback.
-_USER_ERRORS = (AclError, LibraryError, OSError, ValueError)
+_USER_ERRORS = (AclError, BenchmarkError, LibraryError, OSError, ValueError)
 
 
 def _demo(arguments: argparse.Namespace) -> int:
@@ -48,6 +50,10 @@ def _coverage(arguments: argparse.Namespace) -> int:
 
 def _verify(arguments: argparse.Namespace) -> int:
     return verify_command.run(arguments)
+
+
+def _bench(arguments: argparse.Namespace) -> int:
+    return bench_command.run(arguments)
 
 
 def _run(arguments: argparse.Namespace) -> NoReturn:
@@ -86,6 +92,12 @@ _EXAMPLES = {
         "ascend-rt verify --device 0,1",
         "ascend-rt verify --compare ascend_rt-report.json --profile card.json",
         "ASCEND_RT_SIM_PROFILE=card.json ascend-rt run --backend sim train.py",
+    ),
+    "bench": (
+        "ascend-rt bench --backend sim --output results.json --output results.html",
+        "ascend-rt bench --backend cann --output card.json",
+        "ascend-rt bench --compare before.json after.json",
+        "ascend-rt bench --ids event_record call_table call_floor",
     ),
     "run": ("ascend-rt run --backend sim train.py --epochs 3", "ascend-rt run -m pytest"),
     "sim-path": ("LD_LIBRARY_PATH=$(ascend-rt sim-path) ./program",),
@@ -159,6 +171,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     verify_command.add_arguments(verify)
     verify.set_defaults(run=_verify)
+
+    bench = commands.add_parser(
+        "bench",
+        parents=[backend],
+        help="measure what calls cost in C, through cffi, the facade and pyACL",
+        description="Measure what the same calls cost in C, through cffi, the facade and pyACL, on device 0 of the "
+        "library, what PoCL and threads take for the same, and the latencies of single calls on host and device. "
+        "The layer of C needs a compiler. It takes about ten minutes.",
+    )
+    bench_command.add_arguments(bench)
+    bench.set_defaults(run=_bench)
 
     run = commands.add_parser(
         "run",

@@ -18,7 +18,8 @@ from time import perf_counter
 from typing import Any
 
 from building import ACL, API_MODULE, CUDA, DECLARED, FLOOR, FLOOR_MODULE
-from timing import Timed, loop0, loop1, loop2
+
+from ascend_rt.bench.timing import Timed, loop0, loop1, loop2
 
 Timings = dict[str, Timed]  # by id
 

@@ -19,7 +19,8 @@ from pathlib import Path
 import building
 import pyperf
 from bench_binding import CONTESTANTS, IDS
-from building import BenchmarkError
+
+from ascend_rt.bench.building import BenchmarkError, output_of
 
 HERE = Path(__file__).resolve().parent
 ROUNDS, VALUES, SAMPLE_MS = 3, 20, 10
@@ -61,7 +62,7 @@ def measure(ids: Sequence[str], directory: Path, rounds: int, values: int, sampl
     runs: Runs = {}
     for number in range(rounds):
         print(f"round {number + 1} of {rounds}", file=sys.stderr)
-        for line in map(json.loads, building.output_of(program, environment).splitlines()):
+        for line in map(json.loads, output_of(program, environment).splitlines()):
             if "skipped" in line:
                 print(f"{line['layer']} is skipped: {line['skipped']}", file=sys.stderr)
                 continue

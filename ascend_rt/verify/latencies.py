@@ -45,7 +45,7 @@ SMOKE = Effort(2_000_000, 20, 1, 2)
 def summary(values: Sequence[float]) -> Result:
     """Return minimum, maximum and percentiles, each of them one of the values."""
     ordered = sorted(values)
-    shares = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+    shares = {"min": 0.0, "p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9, "p99": 0.99, "p999": 0.999}
     found = {name: ordered[int(share * len(ordered))] for name, share in shares.items()}
     return {**found, "max": ordered[-1]}
 

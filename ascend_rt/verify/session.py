@@ -65,7 +65,7 @@ def run(plan: Plan, report: Report, progress: Progress) -> None:
         if section not in _MEASURES:
             _play(section, plan, report, environment, progress)
         elif section in plan.chosen:
-            _measure(section, plan, report, environment, progress)
+            measure(section, plan.smoke, environment, getattr(report, section), progress)
     report.complete = True
 
 
@@ -137,14 +137,15 @@ def played(group: Group, environment: Mapping[str, str], seconds: float) -> Play
     return Played(outcome.state, answers, group.fingerprint(), outcome.detail)
 
 
-def _measure(section: str, plan: Plan, report: Report, environment: Mapping[str, str], progress: Progress) -> None:
+def measure(
+    section: str, smoke: bool, environment: Mapping[str, str], found: dict[str, Any], progress: Progress
+) -> None:
     """Measure case by case; a process that ends early costs the case that it was in, and another goes on behind it."""
     cases = list(import_module(f"ascend_rt.verify.{section}").CASES)
-    found: dict[str, Any] = getattr(report, section)
     total = len(cases)
     while cases:
         progress(section, total - len(cases), total, "")
-        arguments = [*(["--smoke"] if plan.smoke else []), "--only", *cases]
+        arguments = [*(["--smoke"] if smoke else []), "--only", *cases]
         outcome = children.run(section, arguments, environment, _SECONDS_OF_MEASURES)
         found |= {line.pop("case"): line for line in outcome.lines if "case" in line}
         cases = [case for case in cases if case not in found]

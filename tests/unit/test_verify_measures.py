@@ -15,7 +15,7 @@ import pytest
 from ascend_rt.verify import latencies, limits
 
 PROGRAMS = {"latencies": latencies.CASES, "limits": limits.CASES}
-SUMMARY = ["min", "p50", "p90", "p99", "p999", "max"]
+SUMMARY = ["min", "p10", "p25", "p50", "p75", "p90", "p99", "p999", "max"]
 
 # Runs a program after some changes to it.
 CHANGED = """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the two Python layers share: loops around calls, and the pyperf program that times them.
+"""What the programs in Python share: loops around calls, and the pyperf program that times them.
 
 A benchmark is a context manager. Entering it makes what is needed and yields a function from a number of loops to the
 seconds they took; leaving it cleans up.
@@ -16,7 +16,8 @@ from time import perf_counter
 from typing import Any
 
 import pyperf
-from ids import BY_ID, ids_of
+
+from ascend_rt.bench.ids import BY_ID, ids_of
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -59,8 +60,11 @@ def loop2(function: Callable[[Any, Any], object], first: object, second: object)
 
 
 def main(layer: str, benchmarks: dict[str, Benchmark]) -> None:
-    """Run the benchmarks of a layer that were asked for on the command line, all by default."""
-    runner = pyperf.Runner(add_cmdline_args=_pass_ids_on)
+    """Run the benchmarks of a layer that were asked for on the command line, all by default.
+
+    The layer is the name of a module of this package, which worker processes run again.
+    """
+    runner = pyperf.Runner(program_args=("-m", f"{__package__}.{layer}"), add_cmdline_args=_pass_ids_on)
     runner.argparser.add_argument("--ids", nargs="+", choices=ids_of(layer), metavar="ID", help="only these benchmarks")
     wanted: Iterable[str] = runner.parse_args().ids or ids_of(layer)
     with ExitStack() as resources:

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one list of benchmarks: their ids, what one iteration does, and which layers have them.
+"""The one list of benchmarks: their ids, what one iteration does, and which layers and peers have them.
 
 A layer's implementation is found by the id; the same id means the same C calls in the same order.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 LAYERS = ("c", "raw", "facade", "pyacl")
 _NOT_PYACL = LAYERS[:3]
+# What others make of the same task: PoCL through pyopencl; a thread per stream, written in C++ and in Python.
+PEERS = ("pocl", "threads_cpp", "threads_python")
+_THREADS = PEERS[1:]
 
 
 @dataclass(frozen=True)
@@ -25,12 +29,16 @@ class Benchmark:
         One iteration: the calls it makes, the same ones in each layer.
     layers : tuple of str
         The layers that have it.
+    peers : tuple of str
+        The peers that have it: they have no such calls, and do what comes to the same.
     simulator_only : tuple of str
         The layers that need an entry point of the simulator for it.
     batch : int
         How many of what is measured one iteration does; the time is divided by it.
     product : str
         The product to simulate; "" is the default.
+    launches : bool
+        Whether it needs the kernel that is compiled.
     facade_also : tuple of str
         What the facade calls besides, for itself.
     """
@@ -38,15 +46,24 @@ class Benchmark:
     id: str
     calls: str
     layers: tuple[str, ...] = _NOT_PYACL
+    peers: tuple[str, ...] = ()
     simulator_only: tuple[str, ...] = ()
     batch: int = 1
     product: str = ""
+    launches: bool = False
     facade_also: tuple[str, ...] = ()
+
+    def functions(self) -> list[str]:
+        """Return the C functions of one iteration, in order; those in parentheses as often as it says."""
+        calls = re.sub(r"(\d+) times \((.*?)\)", lambda found: int(found[1]) * f"{found[2]}; ", self.calls)
+        return re.findall(r"acl(?:rt|mdlRI)[A-Z]\w+", calls)
 
 
 _RANDOM = (
     "on a random stream one of: aclrtRecordEvent; aclrtStreamWaitEvent for a random event; aclrtMemsetAsync of a byte"
 )
+STREAMS = (1, 10, 100, 1000, 10000)
+THREADS = (1, 2, 4, 8)
 PAIRS = (1, 10, 100, 1000)
 # A capture needs the second stream joined, so all three have that pair.
 _PAIRS = "{} times (aclrtRecordEvent on A; aclrtStreamWaitEvent on B); aclrtRecordEvent on B; aclrtStreamWaitEvent on A"
@@ -58,7 +75,11 @@ _MALLOC = "aclrtMalloc; aclrtFree"
 
 def _launch(name: str, function: str, layers: tuple[str, ...] = ("c", "raw"), product: str = "") -> Benchmark:
     calls = f"{function} with an empty kernel; aclrtSynchronizeStream"
-    return Benchmark(name, calls, layers=layers, simulator_only=layers, product=product)
+    return Benchmark(name, calls, layers=layers, simulator_only=layers, product=product, launches=True)
+
+
+def _random(name: str) -> Benchmark:
+    return Benchmark(name, _RANDOM, layers=("c",), simulator_only=("c",), batch=100_000)
 
 
 BENCHMARKS = (
@@ -72,10 +93,12 @@ BENCHMARKS = (
         "record_wait_synchronize",
         "aclrtRecordEvent on stream A; aclrtStreamWaitEvent on stream B; aclrtSynchronizeStream of B",
         LAYERS,
+        PEERS,
     ),
     Benchmark(
         "host_func_round_trip",
         "aclrtLaunchHostFunc with an empty function (of C, or of Python); aclrtSynchronizeStream",
+        peers=_THREADS,
     ),
     _launch("launch_kernel", "aclrtLaunchKernel"),
     _launch("launch_kernel_v2", "aclrtLaunchKernelV2"),
@@ -101,9 +124,9 @@ BENCHMARKS = (
         batch=TASKS,
     ),
     Benchmark("replay_tasks_1000", _REPLAY.format("a graph of them"), batch=TASKS),
-    Benchmark("copy_async_4KiB", _COPY, LAYERS),
-    Benchmark("copy_async_1MiB", _COPY, LAYERS),
-    Benchmark("copy_async_64MiB", _COPY),
+    Benchmark("copy_async_4KiB", _COPY, LAYERS, PEERS),
+    Benchmark("copy_async_1MiB", _COPY, LAYERS, PEERS),
+    Benchmark("copy_async_64MiB", _COPY, peers=PEERS),
     Benchmark("memcpy_64MiB", "memcpy; ffi.memmove; numpy.copyto"),
     Benchmark("malloc_free_4KiB", _MALLOC, LAYERS),
     Benchmark("malloc_free_4MiB", _MALLOC, LAYERS),
@@ -126,8 +149,9 @@ BENCHMARKS = (
         simulator_only=("raw",),
     ),
     Benchmark("spin_round_trip", "two threads bounce one atomic number", layers=("c",)),
-    Benchmark("task_10_streams", _RANDOM, layers=("c",), simulator_only=("c",), batch=100_000),
-    Benchmark("task_10000_streams", _RANDOM, layers=("c",), simulator_only=("c",), batch=100_000),
+    *(_random(f"task_{n}_stream{'s' * (n > 1)}") for n in STREAMS),
+    *(_random(f"task_{n}_thread{'s' * (n > 1)}") for n in THREADS),
+    *(_random(f"task_{n}_threads_1_device") for n in THREADS[1:]),
     Benchmark(
         "stream_hand_over",
         "a copy of 64 bytes and a record on one busy stream, a wait for it on the other, in turn",
@@ -142,8 +166,12 @@ BY_ID = {benchmark.id: benchmark for benchmark in BENCHMARKS}
 
 
 def ids_of(layer: str, backend: str = "sim") -> list[str]:
-    """Return the ids that a layer has on a library."""
-    return [b.id for b in BENCHMARKS if layer in b.layers and (backend == "sim" or layer not in b.simulator_only)]
+    """Return the ids that a layer or a peer has on a library."""
+    return [
+        b.id
+        for b in BENCHMARKS
+        if layer in (*b.layers, *b.peers) and (backend == "sim" or layer not in b.simulator_only)
+    ]
 
 
 def by_product(ids: Iterable[str]) -> dict[str, list[str]]:

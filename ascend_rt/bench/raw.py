@@ -10,12 +10,10 @@ from itertools import repeat
 from time import perf_counter
 from typing import Any, NamedTuple
 
-import building
-import timing
-from ids import PAIRS, TASKS
-from timing import KIB, MIB, Timed
-
 from ascend_rt._driver import check, ffi, lib
+from ascend_rt.bench import building, timing
+from ascend_rt.bench.ids import PAIRS, TASKS
+from ascend_rt.bench.timing import KIB, MIB, Timed
 
 _SYNC = lib.ACL_EVENT_SYNC
 _NOT_READY = lib.ACL_EVENT_RECORDED_STATUS_NOT_READY

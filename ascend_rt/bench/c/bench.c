@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The benchmarks without Python: bench [-n SAMPLES] [-t MILLISECONDS] [-k KERNEL] ID...
+/* The benchmarks without Python: bench [-k KERNEL] [-m] and what timing.h takes.
  *
- * A benchmark takes a number of loops and returns the seconds they took, without what it prepares. The number is
- * doubled until a sample takes the given time. Each benchmark prints one line of JSON. The ids and what they do are in
- * ids.py; the entry points of the simulator are looked up by name, so that the program links to any library. KERNEL is
- * the binary with the kernel that is launched, empty_kernel.c. */
+ * The ids and what they do are in ids.py; the entry points of the simulator are looked up by name, so that the program
+ * links to any library. KERNEL is the binary with the kernel that is launched, empty_kernel.c. With -m there is no
+ * memory to copy, for what has no room for it. */
 #define _GNU_SOURCE
 
 #include <dlfcn.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "abi/acl.h"
+#include "timing.h"
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
@@ -46,12 +41,6 @@ static struct {
     aclError (*no_op)(void *, void *);
     int32_t (*hold)(int32_t);
 } the;
-
-static double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 static void require(bool is_so, const char *what) {
     if (!is_so) {
@@ -422,6 +411,12 @@ static void dismiss(size_t device, const Crowd *crowd) {
     free(crowd->streams);
 }
 
+/* The other benchmarks expect it. */
+static void back_to_device_0(void) {
+    OK(aclrtSetDevice(0));
+    OK(aclrtResetDevice(0));
+}
+
 static aclError random_task(const Crowd *crowd, uint32_t *state) {
     const size_t i = next_random(state) % crowd->count;
     const size_t other = next_random(state) % crowd->count;
@@ -436,17 +431,17 @@ static aclError random_task(const Crowd *crowd, uint32_t *state) {
 }
 
 /* From the first submit until all tasks are done. */
-static double submit_and_synchronize(const Crowd *crowds, uint64_t tasks) {
+static double submit_and_synchronize(const Crowd *crowds, size_t count, uint64_t tasks) {
     uint32_t state = 1;
     aclError failed = ACL_SUCCESS;
     const double begin = seconds();
     for (uint64_t task = 0; task < tasks; ++task) {
-        const Crowd *const crowd = &crowds[task / STRETCH % DEVICES];
+        const Crowd *const crowd = &crowds[task / STRETCH % count];
         failed |= task % STRETCH == 0 ? aclrtSetCurrentContext(crowd->context) : ACL_SUCCESS;
         failed |= random_task(crowd, &state);
     }
-    for (size_t device = 0; device < DEVICES; ++device) {
-        failed |= aclrtSetCurrentContext(crowds[device].context) | aclrtSynchronizeDevice();
+    for (size_t i = 0; i < count; ++i) {
+        failed |= aclrtSetCurrentContext(crowds[i].context) | aclrtSynchronizeDevice();
     }
     const double taken = seconds() - begin;
     require(failed == ACL_SUCCESS, "random tasks");
@@ -454,30 +449,84 @@ static double submit_and_synchronize(const Crowd *crowds, uint64_t tasks) {
 }
 
 static double random_tasks(uint64_t loops, size_t streams) {
+    const size_t devices = streams < DEVICES ? streams : DEVICES;
     Crowd crowds[DEVICES];
-    for (size_t device = 0; device < DEVICES; ++device) {
-        crowds[device] = gather(device, streams / DEVICES + (device < streams % DEVICES));
+    for (size_t device = 0; device < devices; ++device) {
+        crowds[device] = gather(device, streams / devices + (device < streams % devices));
     }
-    const double taken = submit_and_synchronize(crowds, loops * RANDOM_TASKS);
-    for (size_t device = DEVICES; device-- > 0;) { /* device 0 last: the others' benchmarks expect it */
+    const double taken = submit_and_synchronize(crowds, devices, loops * RANDOM_TASKS);
+    for (size_t device = devices; device-- > 0;) {
         dismiss(device, &crowds[device]);
     }
-    OK(aclrtSetDevice(0));
-    OK(aclrtResetDevice(0));
+    back_to_device_0();
     return taken;
 }
 
+static double task_1_stream(uint64_t loops) { return random_tasks(loops, 1); }
+
 static double task_10_streams(uint64_t loops) { return random_tasks(loops, 10); }
+
+static double task_100_streams(uint64_t loops) { return random_tasks(loops, 100); }
+
+static double task_1000_streams(uint64_t loops) { return random_tasks(loops, 1000); }
 
 static double task_10000_streams(uint64_t loops) { return random_tasks(loops, 10000); }
 
-/* --- all of them ------------------------------------------------------------------------------------------------- */
+/* --- many threads ------------------------------------------------------------------------------------------------ */
+
+#define STREAMS_OF_THREAD ((size_t)10)
 
 typedef struct {
-    const char *id;
-    double (*run)(uint64_t loops);
-    const char *symbol; /* what the library must have, or NULL */
-} Benchmark;
+    pthread_t thread;
+    pthread_barrier_t *start;
+    Crowd crowd;
+    uint64_t tasks;
+} Submitter;
+
+static void *submit_from_thread(void *argument) {
+    const Submitter *const mine = argument;
+    OK(aclrtSetCurrentContext(mine->crowd.context));
+    pthread_barrier_wait(mine->start);
+    submit_and_synchronize(&mine->crowd, 1, mine->tasks);
+    return NULL;
+}
+
+/* Each thread has streams of its own; from the start of all to the end of the last one. */
+static double random_tasks_of_threads(uint64_t loops, size_t threads, size_t devices) {
+    Submitter submitters[DEVICES];
+    pthread_barrier_t start;
+    require(pthread_barrier_init(&start, NULL, (unsigned)threads + 1) == 0, "pthread_barrier_init");
+    for (size_t i = 0; i < threads; ++i) {
+        submitters[i].start = &start;
+        submitters[i].crowd = gather(i % devices, STREAMS_OF_THREAD);
+        submitters[i].tasks = loops * RANDOM_TASKS / threads;
+        require(pthread_create(&submitters[i].thread, NULL, submit_from_thread, &submitters[i]) == 0, "pthread_create");
+    }
+    pthread_barrier_wait(&start);
+    const double begin = seconds();
+    for (size_t i = 0; i < threads; ++i) {
+        require(pthread_join(submitters[i].thread, NULL) == 0, "pthread_join");
+    }
+    const double taken = seconds() - begin;
+    for (size_t i = threads; i-- > 0;) {
+        dismiss(i % devices, &submitters[i].crowd);
+    }
+    require(pthread_barrier_destroy(&start) == 0, "pthread_barrier_destroy");
+    back_to_device_0();
+    return taken;
+}
+
+static double task_1_thread(uint64_t loops) { return random_tasks_of_threads(loops, 1, 1); }
+
+#define THREADS_OF(n)                                                                                 \
+    static double task_##n##_threads(uint64_t loops) { return random_tasks_of_threads(loops, n, n); } \
+    static double task_##n##_threads_1_device(uint64_t loops) { return random_tasks_of_threads(loops, n, 1); }
+
+THREADS_OF(2)
+THREADS_OF(4)
+THREADS_OF(8)
+
+/* --- all of them ------------------------------------------------------------------------------------------------- */
 
 static const Benchmark benchmarks[] = {
     {"event_create_destroy", event_create_destroy, NULL},
@@ -519,8 +568,18 @@ static const Benchmark benchmarks[] = {
     {"malloc_free_among_1000000", malloc_free_among_1000000, NULL},
     {"call_floor", call_floor, "aclsimNoOp"},
     {"spin_round_trip", spin_round_trip, NULL},
+    {"task_1_stream", task_1_stream, "aclsimHold"},
     {"task_10_streams", task_10_streams, "aclsimHold"},
+    {"task_100_streams", task_100_streams, "aclsimHold"},
+    {"task_1000_streams", task_1000_streams, "aclsimHold"},
     {"task_10000_streams", task_10000_streams, "aclsimHold"},
+    {"task_1_thread", task_1_thread, "aclsimHold"},
+    {"task_2_threads", task_2_threads, "aclsimHold"},
+    {"task_4_threads", task_4_threads, "aclsimHold"},
+    {"task_8_threads", task_8_threads, "aclsimHold"},
+    {"task_2_threads_1_device", task_2_threads_1_device, "aclsimHold"},
+    {"task_4_threads_1_device", task_4_threads_1_device, "aclsimHold"},
+    {"task_8_threads_1_device", task_8_threads_1_device, "aclsimHold"},
     {"stream_hand_over", stream_hand_over, "aclsimHold"},
 };
 
@@ -544,6 +603,9 @@ static void set_up(void) {
     }
     OK(aclrtRecordEvent(the.complete, the.a));
     OK(aclrtSynchronizeEvent(the.complete));
+}
+
+static void set_up_memory(void) {
     OK(aclrtMallocHost(&the.pinned, LARGEST));
     OK(aclrtMalloc(&the.device, LARGEST, ACL_MEM_MALLOC_HUGE_FIRST));
     the.memory = malloc(LARGEST);
@@ -576,65 +638,42 @@ static void tear_down(void) {
     OK(aclFinalize());
 }
 
-static uint64_t calibrate(const Benchmark *benchmark, double target) {
-    uint64_t loops = 1;
-    while (benchmark->run(loops) < target) {
-        loops *= 2;
+static bool is_there(const Benchmark *benchmark) {
+    if (benchmark->symbol == NULL || dlsym(RTLD_DEFAULT, benchmark->symbol) != NULL) {
+        return true;
     }
-    return loops;
-}
-
-static void measure(const Benchmark *benchmark, long samples, double target) {
-    if (benchmark->symbol != NULL && dlsym(RTLD_DEFAULT, benchmark->symbol) == NULL) {
-        printf("{\"id\": \"%s\", \"skipped\": \"the library has no %s\"}\n", benchmark->id, benchmark->symbol);
-        return;
-    }
-    const uint64_t loops = calibrate(benchmark, target);
-    printf("{\"id\": \"%s\", \"loops\": %" PRIu64 ", \"seconds\": [", benchmark->id, loops);
-    for (long sample = 0; sample < samples; ++sample) {
-        printf("%s%.9f", sample == 0 ? "" : ", ", benchmark->run(loops));
-    }
-    printf("]}\n");
-    fflush(stdout);
-}
-
-static const Benchmark *find(const char *id) {
-    for (size_t i = 0; i < sizeof benchmarks / sizeof benchmarks[0]; ++i) {
-        if (strcmp(benchmarks[i].id, id) == 0) {
-            return &benchmarks[i];
-        }
-    }
-    fprintf(stderr, "bench: there is no benchmark %s\n", id);
-    exit(EXIT_FAILURE);
+    printf("{\"id\": \"%s\", \"skipped\": \"the library has no %s\"}\n", benchmark->id, benchmark->symbol);
+    return false;
 }
 
 int main(int argc, char **argv) {
-    long samples = 20;
-    double target = 0.010;
+    Plan plan = {.samples = 20, .target = 0.010};
     const char *kernel = NULL;
-    for (int option = getopt(argc, argv, "n:t:k:"); option != -1; option = getopt(argc, argv, "n:t:k:")) {
-        switch (option) {
-            case 'n':
-                samples = strtol(optarg, NULL, 10);
-                break;
-            case 't':
-                target = strtod(optarg, NULL) * 1e-3;
-                break;
-            case 'k':
-                kernel = optarg;
-                break;
-            default:
-                fprintf(stderr, "usage: bench [-n SAMPLES] [-t MILLISECONDS] [-k KERNEL] ID...\n");
-                return EXIT_FAILURE;
+    bool has_memory = true;
+    for (int option = getopt(argc, argv, "n:t:l:k:m"); option != -1; option = getopt(argc, argv, "n:t:l:k:m")) {
+        if (option == 'k') {
+            kernel = optarg;
+        } else if (option == 'm') {
+            has_memory = false;
+        } else if (!take_option(&plan, option, optarg)) {
+            return EXIT_FAILURE;
         }
     }
     set_up();
+    if (has_memory) {
+        set_up_memory();
+    }
     if (kernel != NULL) {
         load_kernel(kernel);
     }
     for (int i = optind; i < argc; ++i) {
-        measure(find(argv[i]), samples, target);
+        const Benchmark *const benchmark = find(benchmarks, sizeof benchmarks / sizeof benchmarks[0], argv[i]);
+        if (is_there(benchmark)) {
+            measure(benchmark, &plan);
+        }
     }
-    tear_down();
+    if (has_memory) {
+        tear_down();
+    }
     return EXIT_SUCCESS;
 }

@@ -9,14 +9,13 @@ from functools import partial
 from itertools import repeat
 from time import perf_counter
 
-import building
 import numpy as np
-import timing
-from ids import PAIRS, TASKS
-from timing import KIB, MIB, Timed
 
 import ascend_rt
 from ascend_rt import Binary, Buffer, Device, Event, Kernel, MemoryPool, PinnedBuffer, Stream
+from ascend_rt.bench import building, timing
+from ascend_rt.bench.ids import PAIRS, TASKS
+from ascend_rt.bench.timing import KIB, MIB, Timed
 from ascend_rt.testing import Latch
 
 
@@ -104,7 +103,7 @@ def _do_nothing() -> None:
 
 @contextmanager
 def host_func_round_trip() -> Iterator[Timed]:
-    def timed(loops: int, function: object = _do_nothing) -> float:
+    def timed(loops: int, function: Callable[[], object] = _do_nothing) -> float:
         launch, synchronize = stream.launch_host_func, stream.synchronize
         begin = perf_counter()
         for _ in repeat(None, loops):

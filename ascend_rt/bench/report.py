@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of one run: the same sections as Markdown, with plots in files beside it, and as one page of HTML."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from ascend_rt.bench.results import (
+    Results,
+    Table,
+    goals_table,
+    latencies_table,
+    layers_table,
+    peers_table,
+    write,
+)
+
+_TITLE = "Performance"
+
+
+class Section(NamedTuple):
+    """A heading with paragraphs, lines of a list, a table and plots; empty is left out."""
+
+    heading: str
+    text: str = ""
+    items: tuple[str, ...] = ()
+    table: Table = ([], [])
+    plots: tuple[str, ...] = ()
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """Yield what there is to say."""
+    library = "the simulator" if results.backend == "sim" else "CANN"
+    yield Section(
+        _TITLE,
+        f"What calls cost on {library}: in C, through cffi (raw), the classes of ascend_rt (facade) and pyACL, and "
+        "what others take for the same. Ratios of one run say more than figures of different machines, or of different "
+        "days. Made by ascend-rt bench, which measures the same on your machine.",
+    )
+    yield Section("Goals", "A goal that is not met is a finding, not a failure.", table=goals_table(results))
+    yield Section(
+        "Layers",
+        "Medians, 99th percentiles of samples, and ratios of medians. An iteration of a row makes the same calls in "
+        "each layer; the README of the benchmarks says which.",
+        table=layers_table(results),
+        plots=("medians",),
+    )
+    yield Section(
+        "Peers",
+        "The same task, done by PoCL, an OpenCL whose device is the processor, through pyopencl (a marker, a wait for "
+        "it on a second queue, a wait for that), and by streams that are each a thread with a queue and a condition "
+        "variable, in C++ and in Python. The ratios tell how many times longer they take.",
+        table=peers_table(results),
+    )
+    yield Section(
+        "Latencies",
+        "Single calls through cffi. empty_call is the cost of an empty one and of reading the clock, which all times "
+        "include. On the device: the time between two timed events around the calls, and empty_pair has nothing "
+        "between them.",
+        table=latencies_table(results),
+        plots=("latencies",),
+    )
+    yield Section(
+        "Scaling",
+        "Random tasks (records, waits, sets of a byte) on more streams, from more threads; pairs of tasks submitted, "
+        "captured and replayed in batches; copies and fills by size, as the device times them.",
+        plots=("streams", "threads", "batches", "sizes"),
+    )
+    yield Section(
+        "Method",
+        items=(
+            "A sample is a loop of about 10 ms, its value the time per iteration; loop counts are calibrated.",
+            "Three rounds of 20 values, each round in a fresh process; in a round layers and peers take turns.",
+            "Python is timed by pyperf. C and C++ are compiled with -O2 on the machine and timed in the same way.",
+            "A latency is the time of one call; percentiles are nearest ranks of up to 10,000 calls.",
+        ),
+    )
+    yield Section("Machine", table=(["", ""], [list(pair) for pair in results.machine.items()]))
+    yield Section("Noise", "What makes these figures vary:" if results.warnings else "", items=tuple(results.warnings))
+    skipped = tuple(f"{what}: {reason}" for what, reason in results.skipped.items())
+    yield Section("Not measured", items=skipped)
+
+
+def is_shown(section: Section) -> bool:
+    """Tell whether a section has more than a heading and an introduction."""
+    return section.heading == _TITLE or bool(section.items or section.table[1] or section.plots)
+
+
+# --- Markdown --------------------------------------------------------------------------------------------------------
+
+
+def markdown(results: Results, plots: dict[str, str], directory: str) -> str:
+    """Return a page whose plots are in files of that directory."""
+    parts: list[str] = []
+    for section in filter(is_shown, sections(results)):
+        parts.append(f"{'#' if section.heading == _TITLE else '##'} {section.heading}")
+        parts += [section.text] if section.text else []
+        parts += ["\n".join(f"- {item}" for item in section.items)] if section.items else []
+        parts += [_pipes(section.table)] if section.table[1] else []
+        parts += [f"![{name}]({directory}/{name}.svg)" for name in section.plots if plots.get(name)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _pipes(table: Table) -> str:
+    head, rows = table
+    rule = ["---", *["---:" if len(head) > 2 else "---"] * (len(head) - 1)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
+
+
+# --- HTML ------------------------------------------------------------------------------------------------------------
+
+_STYLE = """\
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
+table { border-collapse: collapse; display: block; overflow-x: auto; }
+td, th { border-bottom: 1px solid #ddd; padding: .15rem .6rem; text-align: right; white-space: nowrap; }
+td:first-child, th:first-child { text-align: left; }
+svg { height: auto; max-width: 100%; }"""
+
+
+def page(results: Results, plots: dict[str, str]) -> str:
+    """Return a page of HTML that needs no other file."""
+    parts = [f"<!DOCTYPE html>\n<html lang='en'>\n<meta charset='utf-8'>\n<title>{_TITLE}</title>"]
+    parts += [f"<style>\n{_STYLE}\n</style>"]
+    for section in filter(is_shown, sections(results)):
+        level = "h1" if section.heading == _TITLE else "h2"
+        parts.append(f"<{level}>{section.heading}</{level}>")
+        parts += [f"<p>{html.escape(section.text)}</p>"] if section.text else []
+        parts += [_list(section.items)] if section.items else []
+        parts += [_cells(section.table)] if section.table[1] else []
+        # Identifiers are unique in a page, not in a drawing.
+        parts += [_drawing(plots[name], name) for name in section.plots if plots[name]]
+    return "\n".join([*parts, "</html>"]) + "\n"
+
+
+def _list(items: tuple[str, ...]) -> str:
+    return "<ul>{}</ul>".format("".join(f"<li>{html.escape(item)}</li>" for item in items))
+
+
+def _cells(table: Table) -> str:
+    head, rows = table
+    lines = [("th", head), *(("td", row) for row in rows)]
+    return "<table>{}</table>".format(
+        "\n".join(f"<tr>{''.join(f'<{kind}>{html.escape(cell)}</{kind}>' for cell in row)}</tr>" for kind, row in lines)
+    )
+
+
+def _drawing(svg: str, name: str) -> str:
+    drawing = svg[svg.index("<svg") :]
+    for mark in ('id="', 'href="#', "url(#"):
+        drawing = drawing.replace(mark, f"{mark}{name}-")
+    return drawing
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def _plots(results: Results) -> dict[str, str]:
+    from ascend_rt.bench import plots
+
+    return {name: plots.svg(results, name) for name in plots.PLOTS}
+
+
+def _write_markdown(results: Results, path: Path) -> None:
+    plots, directory = _plots(results), path.with_suffix("")
+    directory.mkdir(exist_ok=True)
+    for name, drawing in plots.items():
+        if drawing:
+            (directory / f"{name}.svg").write_text(drawing, encoding="utf-8")
+    path.write_text(markdown(results, plots, directory.name), encoding="utf-8")
+
+
+def _write_html(results: Results, path: Path) -> None:
+    path.write_text(page(results, _plots(results)), encoding="utf-8")
+
+
+def _write_png(results: Results, path: Path) -> None:
+    from ascend_rt.bench import plots
+
+    path.write_bytes(plots.png(results))
+
+
+WRITERS: dict[str, Callable[[Results, Path], None]] = {
+    ".json": write,
+    ".png": _write_png,
+    ".html": _write_html,
+    ".md": _write_markdown,
+}
+NEED_MATPLOTLIB = frozenset({".png", ".html", ".md"})
