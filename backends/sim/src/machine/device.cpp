@@ -29,12 +29,15 @@ Device::Device(std::uint32_t user, std::uint32_t physical)
 
 Device::~Device() = default;
 
+// The card goes first: it fails where the host does not share it, and then no number may be taken.
 bool Device::acquire_stream(std::uint32_t &id) {
-    if (!stream_ids.acquire(id)) {
+    if (card != nullptr && !card->take(SharedCard::kStreams, 1, config().product->streams)) {
         return false;
     }
-    if (card != nullptr && !card->take(SharedCard::kStreams, 1, config().product->streams)) {
-        stream_ids.release(id);
+    if (!stream_ids.acquire(id)) {
+        if (card != nullptr) {
+            card->give_back(SharedCard::kStreams, 1);
+        }
         return false;
     }
     return true;
