@@ -6,12 +6,12 @@
 
 namespace {
 
-volatile std::uint64_t *g_value = nullptr;
+std::uint64_t *g_value = nullptr;
 aclrtStream g_streams[8] = {};
 
 // The first handler is the last to run: whatever the library destroys at the end of the process is gone by now.
 void release_them() {
-    *g_value = 1;
+    __atomic_store_n(g_value, 1, __ATOMIC_RELEASE);  // another thread looks at it
     for (const aclrtStream stream : g_streams) {
         CHECK_OK(aclrtSynchronizeStream(stream));
     }
@@ -25,7 +25,7 @@ int main() {
     void *memory = nullptr;
     CHECK_OK(aclrtMalloc(&memory, sizeof *g_value, ACL_MEM_MALLOC_HUGE_FIRST));
     CHECK_OK(aclrtMemset(memory, sizeof *g_value, 0, sizeof *g_value));
-    g_value = static_cast<volatile std::uint64_t *>(memory);
+    g_value = static_cast<std::uint64_t *>(memory);
     for (aclrtStream &stream : g_streams) {
         stream = new_stream();
         CHECK_OK(aclrtValueWait(memory, 1, ACL_STREAM_WAIT_VALUE_EQ, stream));

@@ -224,6 +224,17 @@ void what_ends_on_the_device_begins_the_limit_anew(Bench &bench) {
     bench.open();
 }
 
+// No thread of the engine uses the gates of a test after that.
+void await_all(Bench &bench) {
+    Lock lock = bench.core.acquire();
+    for (const std::size_t number : {0, 1}) {
+        if (bench.device(number).set_count > 0) {
+            thread_context() = {nullptr, bench.device(number).primary->handle()};
+            synchronize_device(bench.machine, lock, kNever);
+        }
+    }
+}
+
 // A task runs on the device while a wait of another stream is stuck.
 void what_runs(Bench &bench, TaskKind kind, std::size_t device, bool has_limit) {
     ::Gate gate;
@@ -247,8 +258,11 @@ void what_runs(Bench &bench, TaskKind kind, std::size_t device, bool has_limit) 
     }
     CHECK_CODE(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, synchronization.answer());
     gate.gate.open();
-    const Lock lock = bench.core.acquire();
-    bench.open();
+    {
+        const Lock lock = bench.core.acquire();
+        bench.open();
+    }
+    await_all(bench);
 }
 
 // All workers are busy, and the thread that waits would be free to run the kernel: nobody knows when that ends.
@@ -278,11 +292,7 @@ void a_kernel_that_waits_for_a_thread_is_not_run_by_the_caller(Bench &bench) {
         each.gate.open();
     }
     gate.gate.open();
-    Lock lock = bench.core.acquire();
-    for (const std::size_t number : {0, 1}) {
-        thread_context() = {nullptr, bench.device(number).primary->handle()};
-        synchronize_device(bench.machine, lock, kNever);
-    }
+    await_all(bench);
 }
 
 void a_callback_that_a_stream_waits_for_has_no_limit(Bench &bench) {

@@ -201,6 +201,17 @@ void a_profile_is_read() {
     CHECK(profile.duration({}).count() == 0);
 }
 
+// Limits from several objects need not fit together: less could be the total than what is in use.
+void of_members_with_the_same_name_the_last_counts() {
+    const File file(report_of(
+        R"("limits": {"memory_bytes": 1099511627776, "free_memory_bytes": 2097152}, "limits": {"streams": 34})"));
+    CardProfile profile;
+    read_profile(file.path(), nullptr, profile);
+    const Product &usual = *find_product("910B");
+    CHECK(profile.product.memory_bytes == usual.memory_bytes && profile.product.used_bytes == usual.used_bytes);
+    CHECK(profile.product.streams == 34);
+}
+
 void an_empty_profile_changes_nothing() {
     const File file(report_of(""));
     CardProfile profile;
@@ -218,6 +229,7 @@ int main() {
     a_file_that_cannot_be_read_is_explained();
     the_product_is_the_one_that_was_chosen();
     a_profile_is_read();
+    of_members_with_the_same_name_the_last_counts();
     an_empty_profile_changes_nothing();
     return 0;
 }

@@ -135,7 +135,9 @@ class Reader {
         read_whole(*format, "profile.format", 1, 1);
         choose_product(profile->find("product"), product);
         for (const auto &[name, value] : profile->members) {
-            read_member(name, value);
+            if (profile->find(name) == &value) {  // of several members with a name that is the last
+                read_member(name, value);
+            }
         }
     }
 
