@@ -4,7 +4,8 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
+#include <locale>
+#include <sstream>
 #include <cstring>
 #include <memory>
 #include <string_view>
@@ -197,7 +198,12 @@ class Reader {
     }
 
     double read_real(const Json &value, const std::string &member, double low, double high) const {
-        const double number = value.type == Json::Type::Number ? std::strtod(value.text.c_str(), nullptr) : -1;
+        double number = -1;
+        if (value.type == Json::Type::Number) {
+            std::istringstream text(value.text);
+            text.imbue(std::locale::classic());  // the program's may have another decimal point
+            text >> number;
+        }
         if (!(number >= low && number <= high)) {
             refuse(member, value, "a number from " + text_of(low) + " to " + text_of(high));
         }
