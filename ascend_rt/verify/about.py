@@ -37,6 +37,6 @@ def about() -> dict[str, Any]:
 if __name__ == "__main__":
     with results() as out:
         try:
-            print(json.dumps(about()), file=out)
+            print(json.dumps(about()), file=out, flush=True)
         except LibraryError as error:
             sys.exit(str(error))

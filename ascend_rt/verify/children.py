@@ -6,17 +6,21 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
 _SECONDS_TO_DIE = 10.0  # a process that is killed inside the driver may take long to end
+# A child finds modules where this process does: with -m it would look into the working directory first.
+_PROGRAM = "import runpy, sys; sys.path = {path}; runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"
+_EXCEPTION = re.compile(r"[\w.]*(Error|Exception)")  # of Python, in the last line that a child prints
 
-
-_running: set[subprocess.Popen[str]] = set()
+_running: set[subprocess.Popen[bytes]] = set()
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class Outcome:
 
     ``state`` is ``"done"``, ``"crashed"``, ``"hung"`` (it was killed after its time limit) or ``"failed"``: it ended by
     itself with an error, which ``errors`` tells. ``detail`` is the name of the signal of a crash, or the kind of the
-    error, whose text may have names in it.
+    error: its text, and what else the library prints, may have names in it.
     """
 
     state: str
@@ -52,44 +56,44 @@ def run(
     given : object, optional
         What it reads as JSON from its standard input.
     """
-    command = [sys.executable, "-m", f"ascend_rt.verify.{module}", *arguments]
-    child = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        env=environment,
-        start_new_session=True,  # so that all that it starts can be killed with it
-    )
-    _running.add(child)
-    try:
-        output, errors = child.communicate(json.dumps(given), seconds)
+    program = _PROGRAM.format(path=sys.path, module=f"ascend_rt.verify.{module}")
+    # Files, because at the other end of a pipe may be a process that the library has begun, and that does not end.
+    with tempfile.TemporaryFile() as rows, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        rows.write(json.dumps(given).encode())
+        rows.seek(0)
+        child = subprocess.Popen(
+            [sys.executable, "-c", program, *arguments],
+            stdin=rows,
+            stdout=output,
+            stderr=errors,
+            env=environment,
+            start_new_session=True,  # so that all that it starts can be killed with it
+        )
+        _running.add(child)
         hung = False
-    except subprocess.TimeoutExpired:
-        output, errors = _kill(child)
-        hung = True
-    except BaseException:  # such as Ctrl-C
-        _kill(child)
-        raise
-    finally:
-        _running.discard(child)
-    lines = [json.loads(line) for line in output.splitlines(keepends=True) if line.endswith("\n")]
+        try:
+            child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            hung = True
+        finally:  # also after Ctrl-C
+            _running.discard(child)
+            _kill(child)
+        lines = list(_parsed(_content(output)))
+        text = _content(errors)
     if hung:
         return Outcome("hung", lines)
     if child.returncode < 0:
-        return Outcome("crashed", lines, signal.Signals(-child.returncode).name)
+        return Outcome("crashed", lines, _signal_name(-child.returncode))
     if child.returncode > 0:
-        last = (errors.strip().splitlines() or [""])[-1]
-        return Outcome("failed", lines, last.partition(":")[0], errors)
+        kind = text.strip().rpartition("\n")[2].partition(":")[0]
+        return Outcome("failed", lines, kind if _EXCEPTION.fullmatch(kind) else f"status {child.returncode}", text)
     return Outcome("done", lines)
 
 
 def kill_all() -> None:
     """End all children, those of other threads too."""
     for child in tuple(_running):
-        _signal(child)
+        _kill_group(child)
 
 
 def results() -> IO[str]:
@@ -100,19 +104,34 @@ def results() -> IO[str]:
     return out
 
 
-def _kill(child: subprocess.Popen[str]) -> tuple[str, str]:
-    """End a child and all that it has started; return what it had printed."""
-    _signal(child)
-    try:
-        return child.communicate(timeout=_SECONDS_TO_DIE)
-    except subprocess.TimeoutExpired as error:
-        return _text(error.stdout), _text(error.stderr)
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    """End a child, if it has not ended, and all that it has started."""
+    _kill_group(child)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(_SECONDS_TO_DIE)
 
 
-def _signal(child: subprocess.Popen[str]) -> None:
+def _kill_group(child: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
 
 
-def _text(output: bytes | str | None) -> str:
-    return output.decode(errors="replace") if isinstance(output, bytes) else output or ""
+def _content(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
+
+
+def _parsed(output: str) -> Iterator[Any]:
+    """Yield what was printed, up to a line that is not whole or not of the child's making."""
+    for line in output.split("\n")[:-1]:
+        try:
+            yield json.loads(line)
+        except ValueError:
+            return
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # most of those for real time have no name
+        return f"signal {number}"

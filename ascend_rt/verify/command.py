@@ -67,6 +67,12 @@ def _seconds(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; 0: all is as known, or as in the simulator, 1: something is not."""
+    for number in (
+        signal.SIGTERM,
+        signal.SIGHUP,
+    ):  # like Ctrl-C, because the processes of groups would outlive this one
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
     if arguments.compare:
         return _compare(arguments)
     if arguments.profile:
@@ -97,10 +103,10 @@ def _verify(arguments: argparse.Namespace) -> int:
         with _terminal.Progress() as progress:
             session.run(plan, report, progress.show)
     except KeyboardInterrupt:
-        report.save(arguments.output)
         print(f"\ninterrupted: {arguments.output} has what was done until then")
         return 128 + signal.SIGINT
-    report.save(arguments.output)
+    finally:  # also if nobody reads the output any more
+        report.save(arguments.output)
     surprises = list(_surprises(report))
     _print_sections(report)
     _print_lines(surprises)
@@ -112,6 +118,8 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 def _devices(asked: tuple[int, ...] | None, about: dict[str, Any]) -> tuple[int, ...]:
     count = about["devices"]
+    if not count:
+        raise ValueError("the library sees no device")
     if asked is None and about["backend"] == "sim":
         return tuple(range(min(2, count)))
     if asked is None:
@@ -125,7 +133,7 @@ def _about(report: Report) -> Iterator[tuple[str, str]]:
     library = report.library
     yield "library", "simulator" if library["backend"] == "sim" else "CANN"
     for label, key in (("release", "cann"), ("API version", "api"), ("driver", "driver"), ("chip", "soc")):
-        if library[key]:
+        if library.get(key):
             yield label, str(library[key])
     if library["backend"] == "cann" and library["missing"]:
         yield "missing", f"{len(library['missing'])} functions: {', '.join(library['missing'])}"
@@ -229,7 +237,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         simulated = comparison.simulate(report, progress.show)
     lines = list(_differences(report, simulated))
     _terminal.print_facts(_about(report))
-    release, instead = report.library["cann"], simulated.library["cann"]
+    release, instead = report.library.get("cann"), simulated.library["cann"]
     if release and release != instead:
         print(f"the simulator does not know release {release}: it answers as {instead}")
     _print_lines(lines)

@@ -80,7 +80,8 @@ def differences(report: Report, simulated: Report) -> Iterator[Difference]:
     """Yield the calls that differ, group by group."""
     for group, card in report.played():
         for call, ours, theirs in _pairs(group, card, simulated.groups[group.name]):
-            if not (report.lacks(call) or simulated.lacks(call) or _is_same(call, ours, theirs)):
+            proves_nothing = call.code is None or report.lacks(call) or simulated.lacks(call)
+            if not (proves_nothing or _is_same(call, ours, theirs)):
                 yield Difference(group.name, call.name, call.case, ours, theirs)
 
 
@@ -139,7 +140,8 @@ def codes(report: Report, simulated: Report) -> tuple[dict[str, dict[str, int]],
         for call, ours, theirs in _pairs(group, card, simulated.groups[group.name]):
             if ours is None or theirs is None or not isinstance(ours[0], int) or not isinstance(theirs[0], int):
                 break
-            seen[call.name, theirs[0]].add(ours[0])
+            if call.code is not None:
+                seen[call.name, theirs[0]].add(ours[0])
             if (ours[0] == 0) != (theirs[0] == 0):
                 break
     rules: dict[str, dict[str, int]] = {}
@@ -148,7 +150,7 @@ def codes(report: Report, simulated: Report) -> tuple[dict[str, dict[str, int]],
         succeeded = any(0 in found for (other, _), found in seen.items() if other == function)
         if answers == {code}:
             continue
-        if len(answers) == 1 and (not succeeded if code == 0 else 0 not in answers):
+        if len(answers) == 1 and min(answers) > 0 and not (code == 0 and succeeded):
             rules.setdefault(function, {})[str(code)] = min(answers)
         else:
             without.add(function)
@@ -167,11 +169,11 @@ def _limits_of(report: Report, simulated: Report) -> dict[str, int]:
 
 def _costs_of(report: Report) -> dict[str, dict[str, int]]:
     """Return how long tasks took on the device, less what is between two events anyway."""
-    medians = {name: it["device"]["p50"] for name, it in report.latencies.items() if "device" in it}
+    medians = {name: it["device"]["p50"] for name, it in report.latencies.items() if it.get("device")}
     empty = medians.get("empty_pair", 0)
     found = {name: {"ns": _whole(medians[name] - empty)} for name in _CONTROL if name in medians}
     for name in _MOVES:
-        moves = {case: it for case, it in report.latencies.items() if case in medians and "bytes" in it}
+        moves = {case: it for case, it in report.latencies.items() if case in medians and it.get("bytes")}
         times = {it["bytes"]: medians[case] for case, it in moves.items() if case.rpartition("_")[0] == name}
         if times:
             small, large = min(times), max(times)

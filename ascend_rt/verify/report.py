@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,9 @@ _PRODUCTS = (
     (r"Ascend950", "950"),
     (r"Ascend910", "910"),
 )
-# What a library says of itself is kept only if it is a name or a number of a version: no path, no host.
-_PUBLIC = re.compile(r"[\w.+-]{1,64}")
+# What a library says of itself is kept only if it is the name of a chip or the number of a version: no path, no host.
+_VERSION = re.compile(r"V?\d[\w.+-]{0,63}", re.ASCII)
+_PUBLIC = {"soc": re.compile(r"Ascend[\w-]{1,32}", re.ASCII), "cann": _VERSION, "api": _VERSION, "driver": _VERSION}
 
 
 @dataclass
@@ -108,7 +110,7 @@ class Report:
             "machine": platform.machine(),
             "date": date.today().isoformat(),
             **asdict(self),
-            "library": {name: _public(value) for name, value in self.library.items()},
+            "library": {name: value if _is_public(name, value) else None for name, value in self.library.items()},
             "product": self.product,
         }
         write_json(path, content)
@@ -119,8 +121,10 @@ def product_of(soc: str) -> str | None:
     return Report({"soc": soc}, 1).product
 
 
-def _public(value: Any) -> Any:
-    return value if not isinstance(value, str) or _PUBLIC.fullmatch(value) else None
+def _is_public(name: str, value: Any) -> bool:
+    if name not in _PUBLIC or value is None:
+        return True
+    return isinstance(value, str) and bool(_PUBLIC[name].fullmatch(value))
 
 
 def write_json(path: str | Path, content: dict[str, Any]) -> None:
@@ -132,9 +136,69 @@ def write_json(path: str | Path, content: dict[str, Any]) -> None:
             lines.append(f" {json.dumps(name)}: {{\n{inner}\n }}")
         else:
             lines.append(f" {json.dumps(name)}: {json.dumps(value)}")
-    new = Path(f"{path}.new")
-    new.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-    os.replace(new, path)
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():  # such as /dev/null, which must not be replaced
+        target.write_text(text, encoding="utf-8")
+        return
+    new = target.with_name(f"{target.name}.{os.getpid()}.new")
+    try:
+        new.write_text(text, encoding="utf-8")
+        os.replace(new, target)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and abs(value) < 2**64  # which NaN is not
+
+
+def _is_answer(value: Any) -> bool:
+    if not isinstance(value, list) or len(value) != 2 or not isinstance(value[1], list):
+        return False
+    return isinstance(value[0], int | str) and all(isinstance(each, int | float) for each in value[1])
+
+
+# What the members of a report must be, to be compared: objects with these members, or any with ``str``; or as a
+# function says of the member, or of None if there is none.
+_SHAPE = {
+    "library": {"backend": _is_text, "missing": lambda it: isinstance(it, list) and all(map(_is_text, it))}
+    | {name: partial(_is_public, name) for name in _PUBLIC},
+    "devices": lambda it: isinstance(it, int) and 1 <= it <= 64,
+    "allow_reset": lambda it: isinstance(it, bool),
+    "complete": lambda it: isinstance(it, bool),
+    "groups": {
+        str: {
+            "state": _is_text,
+            "answers": lambda it: isinstance(it, list) and all(map(_is_answer, it)),
+            "fingerprint": _is_text,
+            "detail": _is_text,
+        }
+    },
+    "limits": {str: {"value": lambda it: it is None or _is_number(it)}},
+    "latencies": {
+        str: {
+            "bytes": lambda it: it is None or _is_number(it),
+            "device": lambda it: it is None or _fits(it, {"p50": _is_number}),
+        }
+    },
+}
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    if not isinstance(shape, dict):
+        return bool(shape(value))
+    if not isinstance(value, dict):
+        return False
+    return all(
+        all(_fits(each, inner) for each in value.values()) if name is str else _fits(value.get(name), inner)
+        for name, inner in shape.items()
+    )
 
 
 def load(path: str | Path) -> Report:
@@ -147,15 +211,16 @@ def load(path: str | Path) -> Report:
     """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is no report of 'ascend-rt verify': {error}") from None
     if not isinstance(content, dict) or "ascend_rt_report" not in content:
         raise ValueError(f"{path} is no report of 'ascend-rt verify'")
     if content["ascend_rt_report"] != _FORMAT:
         raise ValueError(f"{path} has format {content['ascend_rt_report']}, and this version reads format {_FORMAT}")
-    names = ("library", "devices", "allow_reset", "limits", "latencies", "complete")
-    try:
-        played = {name: Played(**entry) for name, entry in content["groups"].items()}
-        return Report(groups=played, **{name: content[name] for name in names})
-    except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is not as 'ascend-rt verify' writes it: {error!r}") from None
+    wrong = [name for name, shape in _SHAPE.items() if not _fits(content.get(name), shape)]
+    if wrong:
+        raise ValueError(f"{path} is not as 'ascend-rt verify' writes it: see {', '.join(wrong)}")
+    members = {name: content[name] for name in _SHAPE}
+    kept = ("state", "answers", "fingerprint", "detail")
+    played = {name: Played(**{each: entry[each] for each in kept}) for name, entry in content["groups"].items()}
+    return Report(**members | {"groups": played})

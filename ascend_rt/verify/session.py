@@ -50,11 +50,12 @@ def about(environment: Mapping[str, str]) -> dict[str, object]:
         There is none, or it cannot even be asked.
     """
     outcome = children.run("about", (), environment, _SECONDS_TO_LOAD)
-    if outcome.state == "done":
+    if outcome.lines:  # however the process ended after that
         return dict(outcome.lines[0])
-    if outcome.state == "failed":
+    if outcome.errors.strip():
         raise LibraryError(outcome.errors.strip())
-    ended = "does not answer" if outcome.state == "hung" else f"crashes ({outcome.detail})"
+    ways = {"hung": "does not answer", "crashed": f"crashes ({outcome.detail})"}
+    ended = ways.get(outcome.state, "ends the process")
     raise LibraryError(f"the library {ended} when it is asked for its versions and devices")
 
 
@@ -134,6 +135,8 @@ def played(group: Group, environment: Mapping[str, str], seconds: float) -> Play
         [code, outputs if call.outputs is not None else []]
         for call, (code, outputs) in zip(group.calls, outcome.lines)  # noqa: B905  (a crash leaves calls out)
     ]
+    if outcome.state == "done" and len(answers) < len(group.calls):  # a call has ended the process
+        return Played("failed", answers, group.fingerprint(), "status 0")
     return Played(outcome.state, answers, group.fingerprint(), outcome.detail)
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,7 +19,7 @@ import pytest
 
 from ascend_rt.verify import comparison
 from ascend_rt.verify.cases import Call, Group, groups
-from ascend_rt.verify.report import Played, Report, product_of
+from ascend_rt.verify.report import Played, Report, load, product_of, write_json
 
 Verify = Callable[..., "subprocess.CompletedProcess[str]"]
 BEHIND = b"libbehindit.so"  # as long as libascendcl.so
@@ -92,11 +93,71 @@ def test_devices_are_those_that_the_user_sees(verify: Verify) -> None:
     assert ended.returncode == 1  # a process of a group sees one device, and that is its device 0
 
 
+def test_no_device_is_an_error(verify: Verify, tmp_path: Path) -> None:
+    ended = verify(ASCEND_RT_VISIBLE_DEVICES="9")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "the library sees no device" in ended.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_report_names_nobody(verify: Verify, report: Any, tmp_path: Path) -> None:
     verify("--only", f"{FEW},latencies,limits", "--smoke")
     text = json.dumps(report())
     for name in (platform.node(), getpass.getuser(), str(tmp_path), str(Path.home()), sys.executable, "/"):
         assert name not in text
+
+
+def test_modules_of_the_working_directory_do_not_matter(tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit(7)", encoding="utf-8")
+    command = [sys.executable, "-I", "-m", "ascend_rt", "verify", "--backend", "sim", "--only", "fact_4.6"]
+    assert subprocess.run(command, cwd=tmp_path, timeout=300, check=False).returncode == 0
+
+
+# --- where a report goes ---------------------------------------------------------------------------------------------
+
+
+def test_a_report_replaces_the_file_behind_a_link(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("file")
+    write_json(tmp_path / "link", {"one": 1})
+    assert (tmp_path / "link").is_symlink()
+    assert json.loads((tmp_path / "file").read_text(encoding="utf-8")) == {"one": 1}
+
+
+def test_a_report_replaces_no_device_or_pipe(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDWR)
+    try:
+        write_json(fifo, {"one": 1})
+        assert json.loads(os.read(reader, 1000)) == {"one": 1}
+        assert stat.S_ISFIFO(fifo.stat().st_mode)
+    finally:
+        os.close(reader)
+
+
+def test_a_report_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "directory").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        write_json(tmp_path / "directory", {"one": 1})
+    assert [path.name for path in tmp_path.iterdir()] == ["directory"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        ("soc", "Ascend910B4-1", "Ascend910B4-1"),
+        ("soc", "Ascend910B1 /home/alice", None),
+        ("soc", "node17.example.com", None),
+        ("soc", "\ufffdAscend910B1", None),
+        ("cann", "9.2.0-beta.1", "9.2.0-beta.1"),
+        ("driver", "24.1.rc2.b030", "24.1.rc2.b030"),
+        ("driver", "alice", None),
+        ("cann", None, None),
+    ],
+)
+def test_what_a_report_keeps_of_what_the_library_says(name: str, value: Any, kept: Any, tmp_path: Path) -> None:
+    Report({name: value}, 1).save(tmp_path / "report.json")
+    assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["library"] == {name: kept}
 
 
 # --- a wrong command line --------------------------------------------------------------------------------------------
@@ -129,6 +190,7 @@ def test_a_wrong_command_line(verify: Verify, arguments: tuple[str, ...], text: 
         ("[1]", "no report"),
         ('{"profile": {}}', "no report"),
         ('{"ascend_rt_report": 7}', "format 7"),
+        ("[" * 100_000, "no report"),
         ('{"ascend_rt_report": 1}', "not as"),
         ('{"ascend_rt_report": 1, "groups": {"g02_init": {"stat": 1}}}', "not as"),
     ],
@@ -139,6 +201,53 @@ def test_a_file_that_is_no_report(verify: Verify, tmp_path: Path, content: str, 
     assert (ended.returncode, ended.stdout) == (1, "")
     assert text in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+WHOLE = {
+    "ascend_rt_report": 1,
+    "library": {"backend": "cann", "cann": None, "api": None, "driver": None, "soc": None, "missing": []},
+    "devices": 1,
+    "allow_reset": False,
+    "complete": True,
+    "groups": {"g02_init": {"state": "done", "answers": [[0, []]], "fingerprint": "", "detail": ""}},
+    "limits": {"streams": {"value": 1}},
+    "latencies": {"fill_64": {"bytes": 64, "device": {"p50": 1}}},
+}
+
+
+@pytest.mark.parametrize("name", [name for name in WHOLE if name != "ascend_rt_report"])
+@pytest.mark.parametrize("value", [None, "x", 10**400, -1, [1], {"x": 1}])
+def test_a_member_of_a_wrong_type(name: str, value: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"see {name}$"):
+        load_of(WHOLE | {name: value}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "member", "value"),
+    [
+        ("library", "soc", 5),
+        ("library", "cann", "8.5.0\0"),
+        ("library", "missing", [5]),
+        ("groups", "answers", [[0]]),
+        ("groups", "answers", [[None, []]]),
+        ("groups", "answers", [[0, ["x"]]]),
+        ("limits", "value", float("nan")),
+        ("latencies", "bytes", "64"),
+        ("latencies", "device", {"p50": None}),
+    ],
+)
+def test_a_wrong_type_further_down(name: str, member: str, value: Any, tmp_path: Path) -> None:
+    content = json.loads(json.dumps(WHOLE))
+    assert load_of(content, tmp_path).devices == 1
+    owner = content[name] if name == "library" else next(iter(content[name].values()))
+    owner[member] = value
+    with pytest.raises(ValueError, match=f"see {name}$"):
+        load_of(content, tmp_path)
+
+
+def load_of(content: Any, directory: Path) -> Report:
+    (directory / "it.json").write_text(json.dumps(content), encoding="utf-8")
+    return load(directory / "it.json")
 
 
 def test_a_real_library_needs_a_device_to_be_named(verify: Verify, card: Callable[..., Path]) -> None:
@@ -226,8 +335,56 @@ class TestDefects:
         assert "query: crashed SIGSEGV" in ended.stdout.splitlines()
         assert [name for name, found in report()["latencies"].items() if "error" in found] == ["query"]
 
-    def test_an_interrupt_ends_all_processes_and_keeps_the_report(
+    def test_an_output_that_nobody_reads_keeps_the_report(
         self, card: Callable[..., Path], report: Any, tmp_path: Path
+    ) -> None:
+        library = card(aclrtCreateNotify="raise(SIGSEGV);")  # which is printed at once
+        environment = os.environ | {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": str(library)}
+        environment["PYTHONUNBUFFERED"] = ""
+        command = [sys.executable, "-m", "ascend_rt", "verify", "--device", "0", "--only", FEW]
+        with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE) as running:
+            assert running.stdout is not None
+            running.stdout.close()
+        assert running.returncode == 128 + signal.SIGPIPE
+        assert report()["groups"]["g50_notify_arguments"]["state"] == "crashed"
+
+    def test_a_crash_by_a_signal_without_a_name(self, on: Verify) -> None:
+        ended = on(aclrtCreateNotify="raise(SIGRTMIN + 3);")
+        assert "g50_notify_arguments: crashed in aclrtCreateNotify (signal " in ended.stdout
+        assert ended.stderr == ""
+
+    def test_a_crash_at_the_end_of_every_process(self, on: Verify, report: Any) -> None:
+        ended = on(**{"__attribute__((destructor)) at_exit": "raise(SIGSEGV);"})
+        assert ended.returncode == 1
+        assert "g02_init: crashed in the end of the process (SIGSEGV)" in ended.stdout
+        assert len(report()["groups"]["g02_init"]["answers"]) == len(groups()["g02_init"].calls)
+
+    def test_an_end_without_a_crash(self, on: Verify, report: Any) -> None:
+        text = "alice@host: failed"
+        ended = on(
+            aclrtCreateNotify=f'write(2, "{text}\\n", {len(text) + 1}); _exit(3);', aclrtHostRegister="_exit(0);"
+        )
+        assert ended.returncode == 1
+        assert "g50_notify_arguments: failed in aclrtCreateNotify (status 3)" in ended.stdout
+        assert "fact_4.6: failed in aclrtHostRegister (status 0)" in ended.stdout
+        assert "alice" not in json.dumps(report())
+
+    def test_a_process_that_the_library_begins_ends_with_the_group(
+        self, card: Callable[..., Path], report: Any, tmp_path: Path
+    ) -> None:
+        fifo = tmp_path / "fifo"
+        os.mkfifo(fifo)
+        library = card(aclrtHostRegister=f'open("{fifo}", O_RDWR); if (fork() == 0) for (;;) pause(); return 0;')
+        environment = os.environ | {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": str(library)}
+        command = [sys.executable, "-m", "ascend_rt", "verify", "--device", "0", "--only", "fact_4.6"]
+        with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=-1) as running:
+            assert fifo.read_bytes() == b""  # to the end: all that have opened it are gone
+            running.communicate(timeout=60)
+        assert report()["groups"]["fact_4.6"]["state"] == "done"
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+    def test_an_interrupt_ends_all_processes_and_keeps_the_report(
+        self, card: Callable[..., Path], report: Any, tmp_path: Path, number: signal.Signals
     ) -> None:
         fifo = tmp_path / "fifo"
         os.mkfifo(fifo)
@@ -236,7 +393,7 @@ class TestDefects:
         command = [sys.executable, "-m", "ascend_rt", "verify", "--device", "0", "--only", FEW]
         with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=-1, stderr=-1, text=True) as running:
             with fifo.open("rb") as hung:  # which waits until the call has begun
-                running.send_signal(signal.SIGINT)
+                running.send_signal(number)
                 assert hung.read() == b""  # the process that hung is gone
             output, errors = running.communicate(timeout=60)
         assert (running.returncode, errors) == (130, "")
@@ -334,6 +491,20 @@ def test_groups_of_another_version_are_named_and_not_compared(verify: Verify, re
     assert "fact_4.6" not in ended.stdout
 
 
+def test_calls_without_a_known_code_are_not_compared(monkeypatch: Any) -> None:
+    group = Group("g", "recordings", (Call("aclrtX", "", [], None), Call("aclrtX", "", [], 0)))
+    monkeypatch.setattr("ascend_rt.verify.report.groups", lambda: {"g": group})
+    sides = [
+        Report(
+            {"soc": "Ascend910B1", "missing": []},
+            1,
+            groups={"g": Played("done", [[code, []], [code, []]], group.fingerprint())},
+        )
+        for code in (0, 107000)
+    ]
+    assert [it.card for it in comparison.differences(*sides)] == [[0, []]]
+
+
 # What card and simulator answer in turn to calls of one function, and the rules that follow from that.
 RULES = [
     ([(0, 0), (107000, 107000)], {}, []),
@@ -352,7 +523,7 @@ RULES = [
 
 @pytest.mark.parametrize(("answers", "rules", "without"), RULES)
 def test_rules_of_a_profile(monkeypatch: Any, answers: Any, rules: dict[str, int], without: list[str]) -> None:
-    group = Group("g", "recordings", tuple(Call("aclrtX", "", [], None) for _ in answers))
+    group = Group("g", "recordings", tuple(Call("aclrtX", "", [], 0) for _ in answers))
     monkeypatch.setattr("ascend_rt.verify.report.groups", lambda: {"g": group})
     sides = [
         Report(
