@@ -18,6 +18,7 @@ from ascend_rt.verify.report import Played, Report
 _MEASURES = ("limits", "latencies")
 SECTIONS = ("recordings", "facts", *_MEASURES)
 _SECONDS_OF_MEASURES = 300.0
+_MOST_IN_A_ROW = 8  # groups that end early, before the rest of the section is given up: something common is wrong
 _SECONDS_TO_LOAD = 120.0  # of a library on a cold disk, and of the search for it
 
 
@@ -111,10 +112,18 @@ def _in_turn(
     chosen: Sequence[Group], plan: Plan, report: Report, environment: Mapping[str, str]
 ) -> Iterator[tuple[Group, Played]]:
     """Yield the groups as they have been played: one by one on devices, several at a time on the simulator."""
+    in_a_row = 0
 
     def play(group: Group) -> Played:
+        nonlocal in_a_row
         reason = hindrance(group, plan, report)
-        return Played("skipped", detail=reason) if reason else played(group, environment, plan.seconds)
+        if in_a_row >= _MOST_IN_A_ROW:
+            reason = f"the {_MOST_IN_A_ROW} groups before ended early"
+        if reason:
+            return Played("skipped", detail=reason)
+        result = played(group, environment, plan.seconds)
+        in_a_row = 0 if result.state == "done" else in_a_row + 1
+        return result
 
     at_a_time = (os.cpu_count() or 1) if report.library["backend"] == "sim" else 1
     pool = ThreadPoolExecutor(at_a_time)

@@ -11,6 +11,7 @@ import signal
 import stat
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -400,6 +401,17 @@ class TestDefects:
         assert "interrupted: ascend_rt-report.json has what was done until then" in output
         assert not report()["complete"]
         assert report()["groups"]["g02_init"]["state"] == "done"
+
+    def test_a_library_that_never_gets_far_is_given_up(
+        self, verify: Verify, card: Callable[..., Path], report: Any
+    ) -> None:
+        where = {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": card(aclInit="raise(SIGSEGV);")}
+        ended = verify("--only", "recordings", "--device", 0, **where)
+        assert ended.returncode == 1
+        states = Counter(played["state"] for played in report()["groups"].values())
+        assert states["crashed"] >= 8
+        assert states["skipped"] > 100
+        assert "the 8 groups before ended early" in ended.stdout
 
     def test_a_missing_function(self, on: Verify, report: Any) -> None:
         ended = on(missing=("aclrtHostRegister",))

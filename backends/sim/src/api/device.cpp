@@ -38,6 +38,7 @@ void release_device(Simulator &sim, Lock &lock, Device &device, bool force) REQU
 void reset_device(Simulator &sim, Lock &lock, std::int32_t id, bool force) REQUIRES(engine_lock) {
     if (Device &found = require_device(sim, id); force && found.down && found.set_count == 0) {
         found.down.reset();  // it cannot be set before
+        found.lost = ACL_SUCCESS;
         return;
     }
     require_set_device(sim, id);
