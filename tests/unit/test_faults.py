@@ -258,7 +258,9 @@ with Stream() as again:
 
 
 def test_a_device_that_went_down_before_it_was_set_is_reset_by_force(child) -> None:
-    script = "told([lib.aclrtSetDevice(0), lib.aclrtResetDevice(0), lib.aclrtResetDeviceForce(0), lib.aclrtSetDevice(0)])"
+    script = (
+        "told([lib.aclrtSetDevice(0), lib.aclrtResetDevice(0), lib.aclrtResetDeviceForce(0), lib.aclrtSetDevice(0)])"
+    )
     assert child(script, ASCEND_RT_SIM_FAULTS="down:0=0") == [507901, 507007, 0, 0]
 
 

@@ -4,10 +4,10 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <locale>
-#include <sstream>
 #include <cstring>
+#include <locale>
 #include <memory>
+#include <sstream>
 #include <string_view>
 
 #include "support/json.h"
