@@ -178,7 +178,8 @@ def _print_sections(report: Report) -> None:
         _terminal.print_table(head, lines)
     skipped = Counter(played.detail for played in report.groups.values() if played.state == "skipped")
     if skipped:
-        _terminal.print_facts(("skipped", f"{count} groups: {reason}") for reason, count in skipped.items())
+        texts = (f"{count} {'group' if count == 1 else 'groups'}: {reason}" for reason, count in skipped.items())
+        _terminal.print_facts(("skipped", text) for text in texts)
 
 
 def _count(counts: Counter[str], report: Report, name: str, played: Played) -> None:
