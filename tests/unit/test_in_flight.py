@@ -219,12 +219,18 @@ def test_streams_that_wait_for_each_other_many_times(stream: Stream, other: Stre
 
 def test_a_long_chain_of_batches_goes_without_recursion() -> None:
     last = _in_flight.Batch()
+    oldest = threading.Event()  # any object
+    kept = weakref.ref(oldest)
+    last.objects.append((oldest,))
+    del oldest
     for _ in range(500_000):  # which as many calls of a destructor would not survive
         new = _in_flight.Batch()
         new.objects.append((object(),))
         new.previous, last = last, new
+    assert kept() is not None
     del last, new
     gc.collect()
+    assert kept() is None
 
 
 WAYS = {
