@@ -182,9 +182,15 @@ def child(answer: Callable[..., Any]) -> Callable[..., Any]:
 
 # A second process that does what it is told, line by line, and answers each line.
 OTHER = """
-import sys
+import os, sys
 import ascend_rt as rt
-from ascend_rt import Device, Stream, ffi, lib
+from ascend_rt import Buffer, Device, Stream, ffi, lib
+if len(sys.argv) > 1:
+    lib.aclInit  # loads the library, whose file this user may not be able to read
+    os.umask(0o077)
+    os.setgroups([])
+    os.setgid(int(sys.argv[1]))
+    os.setuid(int(sys.argv[1]))
 Device(0).set_current()
 stream = Stream()
 raw = ffi.cast("aclrtStream", stream.handle)
@@ -203,11 +209,12 @@ for line in sys.stdin:
 
 
 class Process:
-    """The second process."""
+    """The second process, of another user if that is asked for, which only root can do."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
+    def __init__(self, environment: dict[str, str], user: int | None = None) -> None:
         env = {**os.environ, **environment}
-        self.child = subprocess.Popen([sys.executable, "-c", OTHER], stdin=-1, stdout=-1, text=True, cwd=HERE, env=env)
+        command = [sys.executable, "-c", OTHER, *([] if user is None else [str(user)])]
+        self.child = subprocess.Popen(command, stdin=-1, stdout=-1, text=True, cwd=HERE, env=env)
         started.add(self.child.pid)
 
     def __call__(self, expression: str) -> str:
@@ -234,8 +241,8 @@ def new_process() -> Iterator[Callable[..., Process]]:
     """Return a function that starts another process, with more environment variables, which sets device 0."""
     processes: list[Process] = []
 
-    def start(**environment: str) -> Process:
-        processes.append(Process(environment))
+    def start(user: int | None = None, **environment: str) -> Process:
+        processes.append(Process(environment, user))
         return processes[-1]
 
     yield start

@@ -57,8 +57,8 @@ def start(cards: object, new_process: Callable[..., Any]) -> Callable[..., Any]:
     The processes end before their cards are free for other tests.
     """
 
-    def start_on_device(**environment: str) -> Any:
-        process = new_process(**environment)
+    def start_on_device(user: int | None = None, **environment: str) -> Any:
+        process = new_process(user, **environment)
         assert process("Device(0).id") == "0"
         return process
 
@@ -233,6 +233,40 @@ def test_the_file_of_killed_processes_is_removed_by_the_next_one(start, on_card)
     assert start(ASCEND_RT_SIM_CARDS="separate")("Device(0).id") == "0"
     assert not files_of(on_card)
 
+
+# --- several users ---------------------------------------------------------------------------------------------------
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start processes of other users")
+ONE, TWO = 65533, 65534  # users without rights
+
+
+@as_root
+@pytest.mark.parametrize(("owner", "user"), [(ONE, TWO), (ONE, None), (None, ONE)])
+def test_users_share_a_card(start, on_card, owner: int | None, user: int | None) -> None:
+    first, second = start(owner, **on_card), start(user, **on_card)
+    assert first(ALLOCATE.format(50 * GIB)) == first(CREATE.format(1500)) == "0"
+    assert first(FREE) == second(FREE)
+    assert (first(STREAMS), second(STREAMS)) == ("478", "478")
+    assert second(TRY_TO_ALLOCATE.format(50 * GIB)) == "207001"
+    first.kill()
+    assert second(STREAMS) == "1981"
+    assert second(ALLOCATE.format(50 * GIB)) == "0"
+
+
+@as_root
+def test_a_file_that_outlives_its_owner_serves_others(start, on_card) -> None:
+    first, second = start(ONE, **on_card), start(TWO, **on_card)
+    assert second(ALLOCATE.format(50 * GIB)) == "0"
+    first.end()
+    second.kill()  # may not remove it, and has left what it held
+    third = start(TWO, **on_card)  # uses the file, if nobody who may has removed it
+    assert third(TRY_TO_ALLOCATE.format(60 * GIB)) == "0"
+    third.end()
+    start(**on_card).end()
+    assert not files_of(on_card)
+
+
+# --- many at once ----------------------------------------------------------------------------------------------------
 
 # Children allocate, free, create and destroy at random, and write a byte after each step. One in four is told to end
 # after some steps, the others are killed then; which step that is does not depend on the speed of the machine.

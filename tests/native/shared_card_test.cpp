@@ -2,12 +2,14 @@
 // each do here what processes do; one that is destroyed with what it holds is a process that was killed.
 #include "machine/shared_card.h"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <memory>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -20,8 +22,10 @@ namespace {
 
 constexpr std::uint64_t kCapacity = 1000;
 
+std::string product() { return "test" + std::to_string(getppid()) + "." + std::to_string(getpid()); }
+
 std::unique_ptr<SharedCard> new_card(std::uint32_t number = 0) {
-    return std::make_unique<SharedCard>("test" + std::to_string(getppid()) + "." + std::to_string(getpid()), number);
+    return std::make_unique<SharedCard>(product(), number);
 }
 
 // Runs work(number) in so many threads, which begin together.
@@ -124,6 +128,24 @@ void a_forked_child_keeps_nothing() {
     CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
+// What a process does first to repeat a request that did not fit.
+void one_that_was_stopped_in_its_turn_blocks_nobody() {
+    const auto first = new_card();
+    const auto second = new_card();
+    first->count(SharedCard::kBytes, 600);
+    second->count(SharedCard::kBytes, 1);
+    const std::string path = "/dev/shm/ascend_rt-card2-" + product() + "-0";
+    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    CHECK(file >= 0);
+    struct flock turn = {};
+    turn.l_type = F_WRLCK;
+    turn.l_len = 1;
+    CHECK(fcntl(file, F_OFD_SETLK, &turn) == 0);
+    CHECK(!second->take(SharedCard::kBytes, 400, kCapacity));
+    CHECK(second->take(SharedCard::kBytes, 399, kCapacity));
+    close(file);
+}
+
 // Takes, gives back and dies at random. What is known to be held is never more than what is.
 void live_and_die(std::uint64_t seed, std::atomic<std::uint64_t> &known) {
     std::mt19937_64 random(seed);
@@ -200,6 +222,7 @@ int main() {
     what_a_dead_one_held_can_be_taken();
     what_a_dead_one_held_is_free_for_its_successor_too();
     a_forked_child_keeps_nothing();
+    one_that_was_stopped_in_its_turn_blocks_nobody();
     many_at_once_never_hold_too_much();
     the_whole_is_held_by_one_at_a_time();
     the_last_unit_is_given_out();

@@ -1,9 +1,9 @@
 #include "machine/shared_card.h"
 
-#include <unistd.h>
-
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
+#include <thread>
 
 #include "support/config.h"
 #include "support/error.h"
@@ -12,43 +12,46 @@ namespace aclsim {
 namespace {
 
 // Goes up with every change of the table: releases that lay it out differently do not meet.
-constexpr int kLayout = 1;
+constexpr int kLayout = 2;
 
 }  // namespace
 
-// Rows get and lose owners, and requests that did not fit at once are repeated, by one process at a time.
-class SharedCard::TableLock {
+// The turn to repeat a request that did not fit: two that repeat theirs at once may refuse each other what one of them
+// could have. A process that was stopped while it had the turn delays the others, and cannot block them.
+class SharedCard::Turn {
   public:
-    explicit TableLock(const std::shared_ptr<SharedMemory> &memory) : memory_(memory.get()) {
-        if (memory_ != nullptr) {
-            memory_->lock(kByte);
+    explicit Turn(const std::shared_ptr<SharedMemory> &memory) : memory_(memory.get()) {
+        for (int attempt = 0; memory_ != nullptr && !has_it_ && attempt < kAttempts; ++attempt) {
+            has_it_ = memory_->try_lock(kByte);
+            if (!has_it_) {
+                std::this_thread::yield();
+            }
         }
     }
-    ~TableLock() {
-        if (memory_ != nullptr) {
+    ~Turn() {
+        if (has_it_) {
             memory_->unlock(kByte);
         }
     }
-    TableLock(const TableLock &) = delete;
-    TableLock &operator=(const TableLock &) = delete;
-
-    static std::size_t byte_of(std::size_t row) { return offsetof(Table, rows) + row * sizeof(Row); }
+    Turn(const Turn &) = delete;
+    Turn &operator=(const Turn &) = delete;
 
   private:
     static constexpr std::size_t kByte = offsetof(Table, used_rows);
+    static constexpr int kAttempts = 100'000;
     const SharedMemory *const memory_;
+    bool has_it_ = false;
 };
 
 SharedCard::SharedCard(const std::string &product, std::uint32_t number)
-    : key_("card" + std::to_string(kLayout) + "-" + std::to_string(geteuid()) + "-" + product + "-" +
-           std::to_string(number)) {}
+    : key_("card" + std::to_string(kLayout) + "-" + product + "-" + std::to_string(number)) {}
 
 bool SharedCard::take(Resource resource, std::uint64_t amount, std::uint64_t capacity) {
     if (try_to_take(resource, amount, capacity)) {
         return true;
     }
-    const TableLock lock(memory_);
-    clear_rows_without_owner(lock);
+    const Turn turn(memory_);
+    clear_rows_without_owner();
     return try_to_take(resource, amount, capacity);
 }
 
@@ -76,8 +79,7 @@ std::uint64_t SharedCard::held_by_others(Resource resource) {
     if (total(resource) == held) {
         return 0;
     }
-    const TableLock lock(memory_);
-    clear_rows_without_owner(lock);
+    clear_rows_without_owner();
     return total(resource) - held;
 }
 
@@ -101,6 +103,9 @@ std::uint64_t SharedCard::total(Resource resource) const {
     }
     return sum;
 }
+
+// A row belongs to whoever has the lock of its first byte.
+std::size_t SharedCard::byte_of(std::size_t row) { return offsetof(Table, rows) + row * sizeof(Row); }
 
 void SharedCard::open() {
     if (config().must_share_cards) {
@@ -133,31 +138,28 @@ void SharedCard::open_shared() {
         fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host gives no shared memory for a card");
     }
     auto &table = memory->as<Table>();
-    const TableLock lock(memory);
     std::size_t row = 0;
-    while (row < kRows && !memory->try_lock(TableLock::byte_of(row))) {
+    while (row < kRows && !memory->try_lock(byte_of(row))) {
         ++row;
     }
     if (row == kRows) {
         fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "%zu processes use the card already", kRows);
     }
-    for (Amount &held : table.rows[row].held) {
-        held = 0;
+    table.rows[row].clear();
+    std::size_t used = table.used_rows;
+    while (used <= row && !table.used_rows.compare_exchange_weak(used, row + 1)) {
     }
-    table.used_rows = std::max<std::size_t>(table.used_rows, row + 1);
     memory_ = memory;
     table_ = &table;
     own_row_ = &table.rows[row];
 }
 
-void SharedCard::clear_rows_without_owner(const TableLock &) {
+void SharedCard::clear_rows_without_owner() {
     for (std::size_t row = 0; row < table_->used_rows; ++row) {
         Row &found = table_->rows[row];
-        const bool is_empty = found.held[kStreams] == 0 && found.held[kBytes] == 0;
-        if (!is_empty && &found != own_row_ && !memory_->is_locked_by_another(TableLock::byte_of(row))) {
-            for (Amount &held : found.held) {
-                held = 0;
-            }
+        if (&found != own_row_ && !found.is_empty() && memory_->try_lock(byte_of(row))) {
+            found.clear();
+            memory_->unlock(byte_of(row));
         }
     }
 }

@@ -1,5 +1,5 @@
-// A card that all processes of a user share: its streams and its memory are for all of them together (hardware_seen.md
-// sections 2.7 and 4.4).
+// A card that all processes of a machine share: its streams and its memory are for all of them together
+// (hardware_seen.md sections 2.7 and 4.4).
 //
 // They keep one table, in which each process has a row for what it holds itself. There is no total: what is in use is
 // the sum of the rows, so a process that is killed, at whatever instruction, leaves no other trace than its row. A row
@@ -42,12 +42,14 @@ class SharedCard {
     static constexpr std::size_t kRows = 1024;
     struct alignas(kLine) Row {
         Amount held[kResources];
+        bool is_empty() const { return held[kStreams] == 0 && held[kBytes] == 0; }
+        void clear() { held[kStreams] = held[kBytes] = 0; }
     };
     struct Table {
         alignas(kLine) std::atomic<std::size_t> used_rows;  // none behind them was ever used
         Row rows[kRows];
     };
-    class TableLock;
+    class Turn;
 
     Amount &own(Resource resource) REQUIRES(engine_lock);  // opens the table
     std::uint64_t total(Resource resource) const REQUIRES(engine_lock);
@@ -55,7 +57,8 @@ class SharedCard {
     void open() REQUIRES(engine_lock);
     void open_shared() REQUIRES(engine_lock);
     void open_alone(const char *reason) REQUIRES(engine_lock);
-    void clear_rows_without_owner(const TableLock &) REQUIRES(engine_lock);
+    void clear_rows_without_owner() REQUIRES(engine_lock);
+    static std::size_t byte_of(std::size_t row);
 
     const std::string key_;
     std::shared_ptr<SharedMemory> memory_ GUARDED_BY(engine_lock);

@@ -25,6 +25,7 @@ namespace aclsim {
 namespace {
 
 constexpr std::string_view kPrefix = "/ascend_rt-";
+constexpr char kDirectory[] = "/dev/shm";  // where the names are files
 
 // The files that this process uses, with their names. The mutex is held from the opening of a file until it is here, so
 // that a fork finds every file.
@@ -71,6 +72,8 @@ int open_file(const std::string &name, int more_flags) {
     return shm_open(name.c_str(), O_RDWR | O_CLOEXEC | more_flags, S_IRUSR | S_IWUSR);
 }
 
+std::string path_of(const std::string &name) { return kDirectory + name; }
+
 bool has_name(int file) {
     struct stat status = {};
     return fstat(file, &status) == 0 && status.st_nlink > 0;
@@ -87,7 +90,8 @@ bool lock_shared(int file) {
 
 // Ends the use of the file, and removes its name if there is no other user. Of two that end at once, one at least finds
 // none: the kernel gives up the shared lock before it tries for the exclusive one. The name of a file that was removed
-// may be that of a new one by now.
+// may be that of a new one by now. The name of another user's file stays (the directory is sticky) until a process of
+// that user, or of root, ends its use or starts.
 void end_use(int file, const std::string &name) {
     if (flock(file, LOCK_EX | LOCK_NB) == 0 && has_name(file)) {
         shm_unlink(name.c_str());
@@ -104,10 +108,14 @@ void end_all_use() {
     files().names.clear();
 }
 
+bool has_size(int file, std::size_t size) {
+    struct stat status = {};
+    return fstat(file, &status) == 0 && status.st_size == static_cast<off_t>(size);
+}
+
 bool set_size(int file, std::size_t size) { return ftruncate(file, static_cast<off_t>(size)) == 0; }
 
-// With its pages: a process that looks at one which the host does not have is killed. Nothing happens if they are
-// there.
+// With its pages: a process that looks at one which the host does not have is killed.
 bool reserve(int file, std::size_t size) {
 #ifdef __linux__
     int code = 0;
@@ -122,12 +130,8 @@ bool reserve(int file, std::size_t size) {
 
 #ifdef __linux__
 constexpr int kSetLock = F_OFD_SETLK;
-constexpr int kAwaitLock = F_OFD_SETLKW;
-constexpr int kGetLock = F_OFD_GETLK;
 #else
 constexpr int kSetLock = F_SETLK;
-constexpr int kAwaitLock = F_SETLKW;
-constexpr int kGetLock = F_GETLK;
 #endif
 
 struct flock lock_of(std::size_t byte, int type) {
@@ -139,22 +143,10 @@ struct flock lock_of(std::size_t byte, int type) {
     return lock;
 }
 
-// false: another one has the lock.
-bool control_lock(int file, int command, struct flock &lock) {
-    int code = 0;
-    do {
-        code = fcntl(file, command, &lock);
-    } while (code != 0 && errno == EINTR);
-    if (code != 0 && errno != EAGAIN && errno != EACCES) {
-        fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host does not lock shared memory: %s", std::strerror(errno));
-    }
-    return code == 0;
-}
-
 }  // namespace
 
 void SharedMemory::remove_unused() {
-    DIR *directory = opendir("/dev/shm");
+    DIR *directory = opendir(kDirectory);
     if (directory == nullptr) {
         return;
     }
@@ -198,49 +190,65 @@ std::shared_ptr<SharedMemory> SharedMemory::map(const std::string &name, int fil
     return std::shared_ptr<SharedMemory>(new SharedMemory(name, file, address, size));
 }
 
-template <class Name, class Prepare>
-std::shared_ptr<SharedMemory> SharedMemory::make(Name name_of_attempt, int more_flags, Prepare prepare,
-                                                 std::size_t size) {
+std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
     const std::lock_guard<std::mutex> guard(files().mutex);
     std::shared_ptr<SharedMemory> piece;
     for (int attempt = 0; attempt < kAttempts && piece == nullptr; ++attempt) {
-        const std::string name = name_of_attempt();
-        const int file = open_file(name, O_CREAT | more_flags);
+        const std::string name = name_of(new_number());
+        const int file = open_file(name, O_CREAT | O_EXCL);
         if (file < 0) {
             break;
         }
-        if (lock_shared(file) && prepare(file, size)) {
-            piece = map(name, file, size);
-        }
-        if (piece == nullptr) {
-            end_use(file, name);
-            close(file);
-        }
+        piece = use(name, file, size, set_size);
     }
-    return piece;
-}
-
-std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
-    auto piece = make([] { return name_of(new_number()); }, O_EXCL, set_size, size);
     if (piece == nullptr) {
         fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host gives no shared memory for an IPC object");
     }
     return piece;
 }
 
+// The file gets the key's name when it is complete, permissions and pages included, so that nobody finds half of one.
+void SharedMemory::publish(const std::string &name, std::size_t size) {
+    const std::string draft = name_of(new_number());
+    const int file = open_file(draft, O_CREAT | O_EXCL);
+    if (file < 0) {
+        return;
+    }
+    constexpr mode_t kForAll = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
+    if (lock_shared(file) && fchmod(file, kForAll) == 0 && reserve(file, size)) {
+        // fails if another process was first
+        (void)!link(path_of(draft).c_str(), path_of(name).c_str());
+    }
+    shm_unlink(draft.c_str());
+    close(file);
+}
+
+// Without O_CREAT, with which Linux refuses another user's file (fs.protected_regular).
 std::shared_ptr<SharedMemory> SharedMemory::open_or_create(const std::string &key, std::size_t size) {
-    return make([&] { return std::string(kPrefix) + key; }, 0, reserve, size);
+    const std::lock_guard<std::mutex> guard(files().mutex);
+    const std::string name = std::string(kPrefix) + key;
+    std::shared_ptr<SharedMemory> piece = open_existing(name, size);
+    for (int attempt = 0; attempt < kAttempts && piece == nullptr; ++attempt) {
+        publish(name, size);
+        piece = open_existing(name, size);
+    }
+    return piece;
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::open(const std::string &name, std::size_t size) {
     const std::lock_guard<std::mutex> guard(files().mutex);
-    const int file = number_of(name) ? open_file(name, 0) : -1;
-    if (file < 0) {
-        return nullptr;
-    }
+    return number_of(name) ? open_existing(name, size) : nullptr;
+}
+
+std::shared_ptr<SharedMemory> SharedMemory::open_existing(const std::string &name, std::size_t size) {
+    const int file = open_file(name, 0);
+    return file < 0 ? nullptr : use(name, file, size, has_size);
+}
+
+std::shared_ptr<SharedMemory> SharedMemory::use(const std::string &name, int file, std::size_t size,
+                                                bool (*prepare)(int, std::size_t)) {
     std::shared_ptr<SharedMemory> piece;
-    struct stat status = {};
-    if (lock_shared(file) && fstat(file, &status) == 0 && status.st_size == static_cast<off_t>(size)) {
+    if (lock_shared(file) && prepare(file, size)) {
         piece = map(name, file, size);
     }
     if (piece == nullptr) {
@@ -265,20 +273,13 @@ SharedMemory::~SharedMemory() {
     munmap(address_, size_);
 }
 
-void SharedMemory::lock(std::size_t byte) const {
-    struct flock wanted = lock_of(byte, F_WRLCK);
-    control_lock(file_, kAwaitLock, wanted);
-}
-
 bool SharedMemory::try_lock(std::size_t byte) const {
     struct flock wanted = lock_of(byte, F_WRLCK);
-    return control_lock(file_, kSetLock, wanted);
-}
-
-bool SharedMemory::is_locked_by_another(std::size_t byte) const {
-    struct flock found = lock_of(byte, F_WRLCK);
-    control_lock(file_, kGetLock, found);
-    return found.l_type != F_UNLCK;
+    const int code = fcntl(file_, kSetLock, &wanted);
+    if (code != 0 && errno != EAGAIN && errno != EACCES) {
+        fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host does not lock shared memory: %s", std::strerror(errno));
+    }
+    return code == 0;
 }
 
 void SharedMemory::unlock(std::size_t byte) const noexcept {

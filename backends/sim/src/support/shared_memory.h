@@ -28,8 +28,8 @@ class SharedMemory {
     static std::shared_ptr<SharedMemory> open(const std::string &name) {
         return open(name, sizeof(T));
     }
-    // The piece that all processes of the user find under a key; the first one makes it, all zero. Whoever changes T
-    // changes the key, too. nullptr: the host has no shared memory to give.
+    // The piece that all processes of all users find under a key; the first one makes it, all zero. Whoever changes T
+    // changes the key, too. nullptr: the host has no shared memory to give, or a file that is no T has the name.
     template <class T>
     static std::shared_ptr<SharedMemory> open_or_create(const std::string &key) {
         return open_or_create(key, sizeof(T));
@@ -51,16 +51,14 @@ class SharedMemory {
     }
 
     // Each byte of the piece has a lock, which the kernel takes back however the process ends. It belongs to this
-    // object: another one of the same piece is excluded, in this process, too. Only Linux has such locks; the calls
-    // fail with ACL_ERROR_RT_RESOURCE_ALLOC_FAIL where the host refuses them.
+    // object: another one of the same piece is excluded, in this process, too. Only Linux has such locks; try_lock
+    // fails with ACL_ERROR_RT_RESOURCE_ALLOC_FAIL where the host refuses them.
 #ifdef __linux__
     static constexpr bool kHasLocks = true;
 #else
     static constexpr bool kHasLocks = false;
 #endif
-    void lock(std::size_t byte) const;
     bool try_lock(std::size_t byte) const;
-    bool is_locked_by_another(std::size_t byte) const;
     void unlock(std::size_t byte) const noexcept;
 
   private:
@@ -68,8 +66,10 @@ class SharedMemory {
     static std::shared_ptr<SharedMemory> create(std::size_t size);
     static std::shared_ptr<SharedMemory> open(const std::string &name, std::size_t size);
     static std::shared_ptr<SharedMemory> open_or_create(const std::string &key, std::size_t size);
-    template <class Name, class Prepare>
-    static std::shared_ptr<SharedMemory> make(Name name_of_attempt, int more_flags, Prepare prepare, std::size_t size);
+    static std::shared_ptr<SharedMemory> open_existing(const std::string &name, std::size_t size);
+    static std::shared_ptr<SharedMemory> use(const std::string &name, int file, std::size_t size,
+                                             bool (*prepare)(int, std::size_t));
+    static void publish(const std::string &name, std::size_t size);
     static std::shared_ptr<SharedMemory> map(const std::string &name, int file, std::size_t size);
 
     const std::string name_;
