@@ -62,6 +62,7 @@ class Benchmark:
 _RANDOM = (
     "on a random stream one of: aclrtRecordEvent; aclrtStreamWaitEvent for a random event; aclrtMemsetAsync of a byte"
 )
+_CYCLE = "aclrtRecordEvent on stream A; aclrtStreamWaitEvent on stream B; aclrtSynchronizeStream of B"
 STREAMS = (1, 10, 100, 1000, 10000)
 THREADS = (1, 2, 4, 8)
 PAIRS = (1, 10, 100, 1000)
@@ -78,8 +79,14 @@ def _launch(name: str, function: str, layers: tuple[str, ...] = ("c", "raw"), pr
     return Benchmark(name, calls, layers=layers, simulator_only=layers, product=product, launches=True)
 
 
-def _random(name: str) -> Benchmark:
-    return Benchmark(name, _RANDOM, layers=("c",), simulator_only=("c",), batch=100_000)
+def _many(name: str, calls: str) -> Benchmark:
+    return Benchmark(name, calls, layers=("c",), simulator_only=("c",), batch=100_000)
+
+
+def _in_threads(name: str, calls: str) -> tuple[Benchmark, ...]:
+    own = (_many(f"{name}_{n}_thread{'s' * (n > 1)}", calls) for n in THREADS)
+    shared = (_many(f"{name}_{n}_threads_1_device", calls) for n in THREADS[1:])
+    return (*own, *shared)
 
 
 BENCHMARKS = (
@@ -91,7 +98,7 @@ BENCHMARKS = (
     Benchmark("event_synchronize_complete", "aclrtSynchronizeEvent", LAYERS),
     Benchmark(
         "record_wait_synchronize",
-        "aclrtRecordEvent on stream A; aclrtStreamWaitEvent on stream B; aclrtSynchronizeStream of B",
+        _CYCLE,
         LAYERS,
         PEERS,
     ),
@@ -149,9 +156,9 @@ BENCHMARKS = (
         simulator_only=("raw",),
     ),
     Benchmark("spin_round_trip", "two threads bounce one atomic number", layers=("c",)),
-    *(_random(f"task_{n}_stream{'s' * (n > 1)}") for n in STREAMS),
-    *(_random(f"task_{n}_thread{'s' * (n > 1)}") for n in THREADS),
-    *(_random(f"task_{n}_threads_1_device") for n in THREADS[1:]),
+    *(_many(f"task_{n}_stream{'s' * (n > 1)}", _RANDOM) for n in STREAMS),
+    *_in_threads("task", _RANDOM),
+    *_in_threads("cycle", _CYCLE),
     Benchmark(
         "stream_hand_over",
         "a copy of 64 bytes and a record on one busy stream, a wait for it on the other, in turn",

@@ -62,11 +62,12 @@ def _streams(results: Results, axes: Any) -> bool:
 
 
 def _threads(results: Results, axes: Any) -> bool:
-    own = {n: f"task_{n}_thread{'s' * (n > 1)}" for n in THREADS}
-    shared = {n: f"task_{n}_threads_1_device" if n > 1 else own[1] for n in THREADS}
-    _line(results, axes, "a device for each thread", own, lambda median: 1e-6 / median)
-    _line(results, axes, "one device", shared, lambda median: 1e-6 / median)
-    axes.set(xscale="log", xlabel="threads", ylabel="million tasks per second", ylim=(0, None))
+    for name, what in (("task", "random tasks"), ("cycle", "record, wait, synchronize")):
+        own = {n: f"{name}_{n}_thread{'s' * (n > 1)}" for n in THREADS}
+        shared = {n: f"{name}_{n}_threads_1_device" if n > 1 else own[1] for n in THREADS}
+        _line(results, axes, f"{what}, a device for each thread", own, lambda median: 1e-6 / median)
+        _line(results, axes, f"{what}, one device", shared, lambda median: 1e-6 / median)
+    axes.set(xscale="log", xlabel="threads", ylabel="millions per second", ylim=(0, None))
     axes.set_xticks(THREADS, list(map(str, THREADS)))
     axes.minorticks_off()
     return _has_lines(axes)

@@ -152,8 +152,14 @@ GOALS = (
     Goal("record and wait, in C", _c("submit_pairs_1000"), None, "<=", 200e-9, "s"),
     Goal("hand-over of busy streams / spin round trip", _c("stream_hand_over"), _c("spin_round_trip"), "<=", 2.0),
     Goal("random task, 10,000 streams / 10 streams", _c("task_10000_streams"), _c("task_10_streams"), "<=", 1.3),
-    Goal("throughput, 2 threads, 2 devices / 1 thread", _c("task_1_thread"), _c("task_2_threads"), ">=", 1.8),
-    Goal("throughput, 2 threads, 1 device / 1 thread", _c("task_1_thread"), _c("task_2_threads_1_device"), ">=", 0.9),
+    *(
+        Goal(f"throughput, {what}, 2 threads, {devices} / 1 thread", _c(f"{name}_1_thread"), _c(two), ">=", limit)
+        for name, what in (("cycle", "record, wait, synchronize"), ("task", "random tasks"))
+        for devices, two, limit in (
+            ("2 devices", f"{name}_2_threads", 1.8),
+            ("1 device", f"{name}_2_threads_1_device", 0.9),
+        )
+    ),
     Goal("bandwidth, async copy / memcpy, 64 MiB, in C", _c("memcpy_64MiB"), _c("copy_async_64MiB"), ">=", 0.95),
     Goal("pool allocation / malloc, 4 MiB, in C", _c("pool_malloc_free_4MiB"), _c("malloc_free_4MiB"), "<", 1.0),
     Goal(

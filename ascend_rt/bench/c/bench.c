@@ -476,30 +476,49 @@ static double task_10000_streams(uint64_t loops) { return random_tasks(loops, 10
 
 #define STREAMS_OF_THREAD ((size_t)10)
 
+typedef void (*Work)(const Crowd *crowd, uint64_t times);
+
 typedef struct {
     pthread_t thread;
     pthread_barrier_t *start;
     Crowd crowd;
-    uint64_t tasks;
+    Work work;
+    uint64_t times;
 } Submitter;
+
+static void do_random_tasks(const Crowd *crowd, uint64_t times) { submit_and_synchronize(crowd, 1, times); }
+
+/* record_wait_synchronize, from each stream to the next. */
+static void do_record_wait_synchronize(const Crowd *crowd, uint64_t times) {
+    aclError failed = ACL_SUCCESS;
+    for (uint64_t time = 0; time < times; ++time) {
+        const size_t i = time % crowd->count;
+        const aclrtStream next = crowd->streams[(i + 1) % crowd->count];
+        failed |= aclrtRecordEvent(crowd->events[i], crowd->streams[i]);
+        failed |= aclrtStreamWaitEvent(next, crowd->events[i]);
+        failed |= aclrtSynchronizeStream(next);
+    }
+    require(failed == ACL_SUCCESS, "record, wait, synchronize");
+}
 
 static void *submit_from_thread(void *argument) {
     const Submitter *const mine = argument;
     OK(aclrtSetCurrentContext(mine->crowd.context));
     pthread_barrier_wait(mine->start);
-    submit_and_synchronize(&mine->crowd, 1, mine->tasks);
+    mine->work(&mine->crowd, mine->times);
     return NULL;
 }
 
 /* Each thread has streams of its own; from the start of all to the end of the last one. */
-static double random_tasks_of_threads(uint64_t loops, size_t threads, size_t devices) {
+static double work_of_threads(Work work, uint64_t loops, size_t threads, size_t devices) {
     Submitter submitters[DEVICES];
     pthread_barrier_t start;
     require(pthread_barrier_init(&start, NULL, (unsigned)threads + 1) == 0, "pthread_barrier_init");
     for (size_t i = 0; i < threads; ++i) {
         submitters[i].start = &start;
         submitters[i].crowd = gather(i % devices, STREAMS_OF_THREAD);
-        submitters[i].tasks = loops * RANDOM_TASKS / threads;
+        submitters[i].work = work;
+        submitters[i].times = loops * RANDOM_TASKS / threads;
         require(pthread_create(&submitters[i].thread, NULL, submit_from_thread, &submitters[i]) == 0, "pthread_create");
     }
     pthread_barrier_wait(&start);
@@ -516,11 +535,17 @@ static double random_tasks_of_threads(uint64_t loops, size_t threads, size_t dev
     return taken;
 }
 
-static double task_1_thread(uint64_t loops) { return random_tasks_of_threads(loops, 1, 1); }
+#define WORK_OF(name, work, n)                                                                     \
+    static double name##_##n##_threads(uint64_t loops) { return work_of_threads(work, loops, n, n); } \
+    static double name##_##n##_threads_1_device(uint64_t loops) { return work_of_threads(work, loops, n, 1); }
 
-#define THREADS_OF(n)                                                                                 \
-    static double task_##n##_threads(uint64_t loops) { return random_tasks_of_threads(loops, n, n); } \
-    static double task_##n##_threads_1_device(uint64_t loops) { return random_tasks_of_threads(loops, n, 1); }
+#define THREADS_OF(n)                \
+    WORK_OF(task, do_random_tasks, n) \
+    WORK_OF(cycle, do_record_wait_synchronize, n)
+
+static double task_1_thread(uint64_t loops) { return work_of_threads(do_random_tasks, loops, 1, 1); }
+
+static double cycle_1_thread(uint64_t loops) { return work_of_threads(do_record_wait_synchronize, loops, 1, 1); }
 
 THREADS_OF(2)
 THREADS_OF(4)
@@ -580,6 +605,13 @@ static const Benchmark benchmarks[] = {
     {"task_2_threads_1_device", task_2_threads_1_device, "aclsimHold"},
     {"task_4_threads_1_device", task_4_threads_1_device, "aclsimHold"},
     {"task_8_threads_1_device", task_8_threads_1_device, "aclsimHold"},
+    {"cycle_1_thread", cycle_1_thread, "aclsimHold"},
+    {"cycle_2_threads", cycle_2_threads, "aclsimHold"},
+    {"cycle_4_threads", cycle_4_threads, "aclsimHold"},
+    {"cycle_8_threads", cycle_8_threads, "aclsimHold"},
+    {"cycle_2_threads_1_device", cycle_2_threads_1_device, "aclsimHold"},
+    {"cycle_4_threads_1_device", cycle_4_threads_1_device, "aclsimHold"},
+    {"cycle_8_threads_1_device", cycle_8_threads_1_device, "aclsimHold"},
     {"stream_hand_over", stream_hand_over, "aclsimHold"},
 };
 

@@ -65,29 +65,45 @@ class CallEnd {
     Lock &lock_;
 };
 
-// The same with the engine locked, also while a snapshot keeps other calls out: for what answers without the runtime
-// layer, and for the calls that end that state.
+// The body between what begins and what ends a call.
+template <class Body>
+[[gnu::always_inline]] inline void ungated_call(Simulator &sim, Lock &lock, Body body) REQUIRES(engine_lock) {
+    const CallEnd end(sim, lock);
+    std::optional<Core::Call> call;
+    if (sim.core.observers().any()) {
+        call.emplace(sim.core);
+    }
+    body(sim, lock);
+}
+
+// The same while the process is not held by a snapshot.
+template <class Body>
+[[gnu::always_inline]] inline void gated_call(Simulator &sim, Lock &lock, Body body) REQUIRES(engine_lock) {
+    ungated_call(sim, lock, [&](Simulator &, Lock &) REQUIRES(engine_lock) {
+        sim.machine.gate.pass(lock);
+        body(sim, lock);
+    });
+}
+
+// The engine is locked, also while a snapshot keeps other calls out: for what answers without the runtime layer, and
+// for the calls that end that state.
 template <class Body>
 [[gnu::always_inline]] inline aclError ungated_entry(Function function, Body body) {
     return checked_entry(function, [&] {
         Simulator &sim = Simulator::get();
         Lock lock = sim.core.acquire();
-        const CallEnd end(sim, lock);
-        std::optional<Core::Call> call;
-        if (sim.core.observers().any()) {
-            call.emplace(sim.core);
-        }
-        body(sim, lock);
+        ungated_call(sim, lock, body);
     });
 }
 
-// What nearly every entry point is: the engine is locked, and the process is not held by a snapshot. Argument checks of
-// the ACL layer come first in the body; they are so short that the lock does not matter.
+// What nearly every entry point is. Argument checks of the ACL layer come first in the body; they are so short that the
+// lock does not matter.
 template <class Body>
 [[gnu::always_inline]] inline aclError entry(Function function, Body body) {
-    return ungated_entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-        sim.machine.gate.pass(lock);
-        body(sim, lock);
+    return checked_entry(function, [&] {
+        Simulator &sim = Simulator::get();
+        Lock lock = sim.core.acquire();
+        gated_call(sim, lock, body);
     });
 }
 

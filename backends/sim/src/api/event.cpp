@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "api/model.h"
+#include "api/shard_entry.h"
 #include "support/text.h"
 #include "tasks/capture.h"
 
@@ -149,8 +150,14 @@ void record_captured(Simulator &sim, Lock &lock, ContextStream &stream, Event &e
     }
 }
 
+bool can_record_at_once(Simulator &sim, aclrtEvent event, aclrtStream stream) REQUIRES(engine_lock) {
+    return have_one_shard(event, stream) && stream_at_rest(sim, stream) != nullptr &&
+           event_at_rest(sim, event) != nullptr;
+}
+
 aclError record(Function function, aclrtEvent event, aclrtStream stream, std::uint32_t flag) {
-    return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+    const auto at_rest = [&](Simulator &sim) REQUIRES(engine_lock) { return can_record_at_once(sim, event, stream); };
+    return shard_entry(function, stream, at_rest, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (flag > ACL_EVENT_RECORD_EXTERNAL) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no record flag %u", flag);
         }
@@ -234,6 +241,29 @@ void wait(Simulator &sim, Lock &lock, aclrtStream stream, Event &event, std::uin
         fail(ACL_ERROR_RT_PARAM_INVALID, "the event was never recorded");
     }
     event.wait(sim.core, lock, on, timeout_s);
+}
+
+bool can_pass_at_once(Simulator &sim, aclrtStream stream, aclrtEvent event) REQUIRES(engine_lock) {
+    const Stream *const waiting = have_one_shard(event, stream) ? stream_at_rest(sim, stream) : nullptr;
+    const Event *const awaited = waiting == nullptr ? nullptr : event_at_rest(sim, event);
+    return awaited != nullptr && awaited->is_satisfied_for(*waiting);
+}
+
+// An entry point that makes a stream wait for an event.
+template <class Body>
+aclError wait_entry(Function function, aclrtStream stream, aclrtEvent event, Body body) {
+    const auto at_rest = [&](Simulator &sim) REQUIRES(engine_lock) { return can_pass_at_once(sim, stream, event); };
+    return shard_entry(function, stream, at_rest, body);
+}
+
+// One that waits for an event, or asks.
+template <class Body>
+aclError completion_entry(Function function, aclrtEvent event, Body body) {
+    const auto at_rest = [&](Simulator &sim) REQUIRES(engine_lock) {
+        const Event *const found = event_at_rest(sim, event);
+        return found != nullptr && found->is_complete();
+    };
+    return shard_entry(function, event, at_rest, body);
 }
 
 [[noreturn]] void fail_in_time(std::int32_t timeout_ms) {
@@ -367,7 +397,7 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
 }
 
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
-    return entry(Function::aclrtQueryEvent, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return completion_entry(Function::aclrtQueryEvent, event, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(status, "status");
         const Event &found = require_uncaptured(require_event(sim, event));
@@ -384,7 +414,7 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
 }
 
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status) {
-    return entry(Function::aclrtQueryEventStatus, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return completion_entry(Function::aclrtQueryEventStatus, event, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(status, "status");
         Event &found = require_uncaptured(require_event(sim, event));
@@ -419,56 +449,62 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
 }
 
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
-    return entry(Function::aclrtSynchronizeEvent,
-                 [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) { synchronize(sim, lock, event, -1); });
+    return completion_entry(Function::aclrtSynchronizeEvent, event,
+                            [&](Simulator &sim, Lock &lock)
+                                REQUIRES(engine_lock) { synchronize(sim, lock, event, -1); });
 }
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
-    return entry(Function::aclrtSynchronizeEventWithTimeout, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-        if (timeout < -1) {
-            fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is below -1", timeout);
-        }
-        require_event(sim, event);
-        if (timeout == 0) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "timeout 0 ms would never wait; use aclrtQueryEventStatus");
-        }
-        synchronize(sim, lock, event, timeout);
-    });
+    return completion_entry(
+        Function::aclrtSynchronizeEventWithTimeout, event, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+            if (timeout < -1) {
+                fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is below -1", timeout);
+            }
+            require_event(sim, event);
+            if (timeout == 0) {
+                fail(ACL_ERROR_RT_PARAM_INVALID, "timeout 0 ms would never wait; use aclrtQueryEventStatus");
+            }
+            synchronize(sim, lock, event, timeout);
+        });
 }
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
-    return entry(Function::aclrtStreamWaitEvent, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-        wait(sim, lock, stream, require_event(sim, event), sim.op_wait_timeout_s);
-    });
+    return wait_entry(Function::aclrtStreamWaitEvent, stream, event,
+                      [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+                          wait(sim, lock, stream, require_event(sim, event), sim.op_wait_timeout_s);
+                      });
 }
 
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
-    return entry(Function::aclrtStreamWaitEventWithTimeout, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-        if (timeout < 0) {
-            fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d s is negative", timeout);
-        }
-        if (event == nullptr) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "event is NULL");  // 107000 here, unlike its siblings (section 1)
-        }
-        wait(sim, lock, stream, require_event(sim, event), static_cast<uint32_t>(timeout));
-    });
+    return wait_entry(Function::aclrtStreamWaitEventWithTimeout, stream, event,
+                      [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+                          if (timeout < 0) {
+                              fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d s is negative", timeout);
+                          }
+                          if (event == nullptr) {
+                              fail(ACL_ERROR_RT_PARAM_INVALID,
+                                   "event is NULL");  // 107000 here, unlike its siblings (section 1)
+                          }
+                          wait(sim, lock, stream, require_event(sim, event), static_cast<uint32_t>(timeout));
+                      });
 }
 
 aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout, uint32_t flag) {
-    return entry(Function::aclrtStreamWaitEventWithFlag, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-        if (flag > ACL_EVENT_WAIT_EXTERNAL || (flag == ACL_EVENT_WAIT_EXTERNAL && timeout != 0)) {
-            fail_unremembered(ACL_ERROR_INVALID_PARAM, "wait flag %u with timeout %u s", flag, timeout);
-        }
-        require(event, "event");
-        require_supported();
-        Event &found = require_event(sim, event);
-        if (flag == ACL_EVENT_WAIT_EXTERNAL) {
-            ContextStream *const named = require_named_stream(sim, stream);
-            exchange_external(sim, lock, found, named, ExternalEvent::Use::Wait);
-            return;
-        }
-        wait(sim, lock, stream, found, timeout == kUseGlobalTimeout ? sim.op_wait_timeout_s : timeout);
-    });
+    return wait_entry(
+        Function::aclrtStreamWaitEventWithFlag, stream, event, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+            if (flag > ACL_EVENT_WAIT_EXTERNAL || (flag == ACL_EVENT_WAIT_EXTERNAL && timeout != 0)) {
+                fail_unremembered(ACL_ERROR_INVALID_PARAM, "wait flag %u with timeout %u s", flag, timeout);
+            }
+            require(event, "event");
+            require_supported();
+            Event &found = require_event(sim, event);
+            if (flag == ACL_EVENT_WAIT_EXTERNAL) {
+                ContextStream *const named = require_named_stream(sim, stream);
+                exchange_external(sim, lock, found, named, ExternalEvent::Use::Wait);
+                return;
+            }
+            wait(sim, lock, stream, found, timeout == kUseGlobalTimeout ? sim.op_wait_timeout_s : timeout);
+        });
 }
 
 aclError aclrtSetOpWaitTimeout(uint32_t timeout) {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/entry.h"
+#include "api/shard_entry.h"
 #include "checks/stall.h"
 #include "tasks/capture.h"
 #include "tasks/model.h"
@@ -81,6 +81,15 @@ void synchronize(Simulator &sim, Lock &lock, aclrtStream stream, std::int32_t ti
     }
     note_synchronized(sim.machine, context->device);
     raise_stream_failure(*found);
+}
+
+// An entry point that waits for a stream, or asks. A synchronization returns memory of pools, which belong to no shard.
+template <class Body>
+aclError completion_entry(Function function, aclrtStream stream, Body body) {
+    const auto at_rest = [&](Simulator &sim) REQUIRES(engine_lock) {
+        return stream_at_rest(sim, stream) != nullptr && sim.memory.pools.empty();
+    };
+    return shard_entry(function, stream, at_rest, body);
 }
 
 // Sets the mode of one stream; STOP flips its whole context.
@@ -198,12 +207,13 @@ aclError aclrtDestroyStreamForce(aclrtStream stream) {
 }
 
 aclError aclrtSynchronizeStream(aclrtStream stream) {
-    return entry(Function::aclrtSynchronizeStream,
-                 [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) { synchronize(sim, lock, stream, -1); });
+    return completion_entry(Function::aclrtSynchronizeStream, stream,
+                            [&](Simulator &sim, Lock &lock)
+                                REQUIRES(engine_lock) { synchronize(sim, lock, stream, -1); });
 }
 
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
-    return entry(Function::aclrtSynchronizeStreamWithTimeout, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+    const auto body = [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (timeout < -1) {
             fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is below -1", timeout);
         }
@@ -211,11 +221,12 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) 
             fail(ACL_ERROR_RT_PARAM_INVALID, "timeout 0 ms would never wait; use aclrtStreamQuery");
         }
         synchronize(sim, lock, stream, timeout);
-    });
+    };
+    return completion_entry(Function::aclrtSynchronizeStreamWithTimeout, stream, body);
 }
 
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
-    return entry(Function::aclrtStreamQuery, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return completion_entry(Function::aclrtStreamQuery, stream, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(status, "status");
         const ContextStream &found = require_stream(sim, stream);
         require_context(sim);

@@ -28,10 +28,10 @@ class SteadyClock final : public Clock {
     Time now() const override { return std::chrono::steady_clock::now(); }
     bool wait_until(Lock &lock, std::condition_variable &changed, Time when) override REQUIRES(engine_lock) {
         if (when == kNever) {
-            changed.wait(lock.native());
+            lock.sleep([&](auto &native) { changed.wait(native); });
             return true;
         }
-        return changed.wait_until(lock.native(), when) == std::cv_status::no_timeout;
+        return lock.sleep([&](auto &native) { return changed.wait_until(native, when); }) == std::cv_status::no_timeout;
     }
 };
 

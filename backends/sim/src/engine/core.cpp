@@ -23,6 +23,14 @@ Core::Core(Clock &clock, Scheduler &scheduler)
       pace_(clock, config().profile.get()),
       workers_(create_executor(config().workers, /*can_be_helped=*/true)) {}
 
+std::uint32_t Core::assign_shard() {
+    const std::uint32_t number = sharded_devices_++ % Shards::kMost;
+    if (number == shards_.count()) {
+        shards_.add();
+    }
+    return number;
+}
+
 std::shared_ptr<Executor> Core::create_executor(std::uint32_t threads, bool can_be_helped) {
     auto executor = std::make_shared<Executor>(*this, threads, can_be_helped);
     executors_.erase(std::remove_if(executors_.begin(), executors_.end(), [](const auto &it) { return it.expired(); }),
@@ -80,7 +88,7 @@ void Core::enqueue(Stream &stream, std::unique_ptr<Task> task) {
 
 void Core::append(Stream &stream, std::unique_ptr<Task> task, const Origin &origin) {
     task->sequence = ++stream.submitted;
-    ++changes_;
+    note_change(stream);
     std::vector<Access> outer = std::exchange(t_accesses, {});  // of a call that waits, and not of this task
     tell_submitted(stream, *task, origin);
     t_accesses = std::move(outer);
@@ -297,7 +305,7 @@ void Core::drop_queue(Stream &stream, aclError reason) {
         timer_.disarm(stream);
         stream.pace.is_awaited = false;
     }
-    ++changes_;
+    note_change(stream);
     while (auto task = stream.queue.pop()) {
         task->cancel(stream);
         observers_.tell(&Observer::dropped, stream, *task, reason);
@@ -445,7 +453,7 @@ bool Core::watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::option
 }
 
 void Core::begin_wait(HostWait &wait) {
-    ++changes_;
+    shards_.note_change(0);
     failure_handler_->thread_sleeps();
     host_waits_.push_back(&wait);
     scheduler_.host_waits(wait);
@@ -454,7 +462,7 @@ void Core::begin_wait(HostWait &wait) {
 void Core::end_wait(HostWait &wait) {
     scheduler_.host_goes_on(wait);
     host_waits_.erase(std::find(host_waits_.begin(), host_waits_.end(), &wait));
-    ++changes_;
+    shards_.note_change(0);
 }
 
 void Core::begin_own_thread() {
@@ -488,7 +496,7 @@ void Core::await_chores(Lock &lock) {
     do_chores(lock);
     ++chore_waits_;
     while (has_chores()) {
-        chores_done_.wait(lock.native());
+        lock.sleep([this](auto &native) { chores_done_.wait(native); });
         do_chores(lock);
     }
     --chore_waits_;

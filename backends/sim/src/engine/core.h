@@ -40,7 +40,11 @@ class Core {
     Core(const Core &) = delete;
     Core &operator=(const Core &) = delete;
 
-    Lock acquire() ACQUIRE(engine_lock) { return Lock(mutex_); }
+    Lock acquire() ACQUIRE(engine_lock) { return Lock(shards_); }
+    // The shard of an object, or all of them; see Lock.
+    Lock acquire_shard_of(void *handle) ACQUIRE(engine_lock) { return Lock(shards_, Registry::shard_of(handle)); }
+    // For a device that is used for the first time: the number of its shard.
+    std::uint32_t assign_shard() REQUIRES(engine_lock);
 
     // --- submitting and moving streams forward; lock held --------------------------------------------------------
     // What every submission checks; waits while the queue is full, and lets other threads in meanwhile. Fails with
@@ -138,16 +142,24 @@ class Core {
     void begin_wait(HostWait &wait) REQUIRES(engine_lock);
     void end_wait(HostWait &wait) REQUIRES(engine_lock);
     StallReporter &stall_reporter() REQUIRES(engine_lock) { return *stall_reporter_; }
-    std::uint64_t changes() const REQUIRES(engine_lock) {
-        return changes_;
-    }  // grows with every step that may end or begin a deadlock
+    // Grows with every step that may end or begin a deadlock.
+    std::uint64_t changes() const REQUIRES(engine_lock) { return shards_.changes(); }
     // Threads of the simulator's own: they count themselves.
     void begin_own_thread() REQUIRES(engine_lock);
     void end_own_thread() REQUIRES(engine_lock) { --own_threads_; }
     static bool is_own_thread();
     std::uint32_t own_threads() const REQUIRES(engine_lock) { return own_threads_; }
 
+    // Every call does its own work and nothing else: nobody watches, holds or delays tasks, and none has failed.
+    bool is_undisturbed() const REQUIRES(engine_lock) {
+        return !is_watched() && !is_held_ && scheduler_.takes_first() && !stream_order_.is_noting() &&
+               !failure_handler_->is_pending();
+    }
+
   private:
+    void note_change(const Stream &stream) REQUIRES(engine_lock) {
+        shards_.note_change(Registry::shard_of(stream.handle()));
+    }
     bool may_start(Stream &stream) REQUIRES(engine_lock) {
         return !is_held_ && (scheduler_.takes_first() || scheduler_.may_start(stream));
     }
@@ -162,7 +174,7 @@ class Core {
     Stream &take(Choice choice, std::vector<Stream *> &candidates) REQUIRES(engine_lock);
     Start start_task(Stream &stream, Task &task) REQUIRES(engine_lock);
     void complete(Stream &stream, Task &task) REQUIRES(engine_lock) {
-        ++changes_;
+        note_change(stream);
         timer_.disarm(stream);
         // What an abort dropped behind a running task is done with that task.
         const std::uint64_t done = std::max(task.sequence, stream.dropped.load(std::memory_order_relaxed));
@@ -190,7 +202,8 @@ class Core {
     bool watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::optional<HostWait> &wait, Time deadline,
                WaitCheck *check) REQUIRES(engine_lock);
 
-    std::mutex mutex_;
+    Shards shards_;
+    std::uint32_t sharded_devices_ GUARDED_BY(engine_lock) = 0;
     Clock &clock_;
     Scheduler &scheduler_;
     Registry registry_;
@@ -215,7 +228,6 @@ class Core {
     std::size_t chore_waits_ GUARDED_BY(engine_lock) = 0;
     std::condition_variable chores_done_;
     std::vector<HostWait *> host_waits_ GUARDED_BY(engine_lock);
-    std::uint64_t changes_ GUARDED_BY(engine_lock) = 0;
     std::uint32_t own_threads_ GUARDED_BY(engine_lock) = 0;
 };
 
@@ -237,7 +249,7 @@ void Core::submit(Stream &stream, T task) {
     task.sequence = ++stream.submitted;
     task.submitter = thread_number();
     note_submission(stream.handle(), task.sequence);
-    ++changes_;
+    note_change(stream);
     if (is_watched() || stream.state != Stream::State::Idle || !stream.executes_tasks || !may_start(stream)) {
         submit_slowly(stream, std::make_unique<T>(std::move(task)));
         return;

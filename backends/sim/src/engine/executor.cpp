@@ -47,7 +47,9 @@ void Executor::share(SharedWork &work, std::uint32_t others) {
 void Executor::withdraw(SharedWork &work) {
     Lock lock = core_.acquire();
     shared_.erase(std::remove(shared_.begin(), shared_.end(), &work), shared_.end());
-    left_.wait(lock.native(), [&]() REQUIRES(engine_lock) { return work.joined_ == 0; });
+    while (work.joined_ > 0) {
+        lock.sleep([this](auto &native) { left_.wait(native); });
+    }
 }
 
 // Works on what a running task shares.
@@ -131,7 +133,9 @@ void Executor::idle(Lock &lock) {
         }
     }
     ++sleeping_;
-    work_.wait(lock.native(), [this]() REQUIRES(engine_lock) { return wakeups_ > 0 || stopped_; });
+    while (wakeups_ == 0 && !stopped_) {
+        lock.sleep([this](auto &native) { work_.wait(native); });
+    }
     wakeups_ -= wakeups_ > 0 ? 1 : 0;
     --sleeping_;
 }

@@ -10,15 +10,16 @@ constexpr std::uint64_t kMagic = 0x5a;
 constexpr std::uint32_t kLastSlot = (1U << Registry::kSlotBits) - 1;
 constexpr std::uint32_t kLastGeneration = (1U << Registry::kGenerationBits) - 1;
 
-std::uint64_t encode(Kind kind, std::uint32_t generation, std::uint32_t slot) {
+std::uint64_t encode(Kind kind, std::uint32_t shard, std::uint32_t generation, std::uint32_t slot) {
     return kMagic << Registry::kMagicShift | static_cast<std::uint64_t>(kind) << Registry::kKindShift |
+           static_cast<std::uint64_t>(shard) << Registry::kShardShift |
            static_cast<std::uint64_t>(generation) << Registry::kGenerationShift |
            static_cast<std::uint64_t>(slot) << Registry::kSlotShift;
 }
 
 }  // namespace
 
-void Registry::insert(Ref<Object> object, Kind kind) {
+void Registry::insert(Ref<Object> object, Kind kind, std::uint32_t shard) {
     if (free_.empty()) {
         if (slots_.size() > kLastSlot) {
             throw std::bad_alloc();
@@ -30,7 +31,7 @@ void Registry::insert(Ref<Object> object, Kind kind) {
     free_.pop_front();
     Slot &slot = slots_[number];
     ++slot.generation;
-    object->handle_ = reinterpret_cast<void *>(encode(kind, slot.generation, number));
+    object->handle_ = reinterpret_cast<void *>(encode(kind, shard, slot.generation, number));
     object->kind_ = kind;
     slot.object = std::move(object);
 }

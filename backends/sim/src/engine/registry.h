@@ -3,8 +3,8 @@
 // A handle is not an address. It holds a slot number and the slot's generation, so that a destroyed handle never finds
 // the slot's next owner and garbage is never followed:
 //
-//    63      56 55  50 49          28 27            4 3  0
-//   [   0x5a   | kind |  generation  |  slot number  | 0 ]
+//    63      56 55  50 49   46 45          28 27            4 3  0
+//   [   0x5a   | kind | shard |  generation  |  slot number  | 0 ]
 //
 // A slot whose generations are used up is never used again: no handle ever names two objects.
 #pragma once
@@ -58,21 +58,31 @@ class Object : public RefCounted {
 class Registry {
   public:
     static constexpr unsigned kKindBits = 6;
-    static constexpr unsigned kGenerationBits = 22;
+    static constexpr unsigned kShardBits = 4;
+    static_assert(Shards::kMost <= 1U << kShardBits, "a shard must fit into its field");
+    static constexpr unsigned kGenerationBits = 18;
     static constexpr unsigned kSlotBits = 24;
     static_assert(static_cast<unsigned>(Kind::Count) <= 1U << kKindBits, "a kind must fit into its field");
     static constexpr unsigned kSlotShift = 4;
     static constexpr unsigned kGenerationShift = kSlotShift + kSlotBits;
-    static constexpr unsigned kKindShift = kGenerationShift + kGenerationBits;
+    static constexpr unsigned kShardShift = kGenerationShift + kGenerationBits;
+    static constexpr unsigned kKindShift = kShardShift + kShardBits;
     static constexpr unsigned kMagicShift = kKindShift + kKindBits;
     static_assert(kMagicShift + 8 == 64, "the fields of a handle fill 64 bits");
 
-    // T::kKind tells what the handle names. The registry keeps the object alive until remove().
+    // T::kKind tells what the handle names. The registry keeps the object alive until remove(). The shard is that of
+    // the object's device, if calls for the object may have it alone.
     template <class T>
-    void add(const Ref<T> &object) REQUIRES(engine_lock) {
-        insert(object, T::kKind);
+    void add(const Ref<T> &object, std::uint32_t shard = 0) REQUIRES(engine_lock) {
+        insert(object, T::kKind, shard);
     }
     void remove(Object &object) REQUIRES(engine_lock);
+
+    // What the handle says, whether it is one or not.
+    static std::uint32_t shard_of(const void *handle) {
+        return static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(handle) >> kShardShift) &
+               ((1U << kShardBits) - 1);
+    }
 
     // The live object of that handle and type, or nullptr for NULL, garbage, destroyed and foreign handles.
     template <class T>
@@ -100,7 +110,7 @@ class Registry {
         Ref<Object> object;
         std::uint32_t generation = 0;
     };
-    void insert(Ref<Object> object, Kind kind) REQUIRES(engine_lock);
+    void insert(Ref<Object> object, Kind kind, std::uint32_t shard) REQUIRES(engine_lock);
     static std::uint32_t slot_number(std::uint64_t handle) {
         return static_cast<std::uint32_t>(handle >> kSlotShift) & ((1U << kSlotBits) - 1);
     }

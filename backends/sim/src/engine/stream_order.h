@@ -18,6 +18,7 @@ class Stream;
 class StreamOrder {
   public:
     void start() REQUIRES(engine_lock) { is_noting_ = true; }
+    bool is_noting() const REQUIRES(engine_lock) { return is_noting_; }
     void add(const Stream &waiting, const Point &recorded) REQUIRES(engine_lock);
     bool has(const Stream &waiting, const Point &recorded) const REQUIRES(engine_lock);
     void forget(const Stream &gone) REQUIRES(engine_lock);

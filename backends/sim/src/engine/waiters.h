@@ -15,7 +15,8 @@ class Waiters {
     Waiters() = default;
     Waiters(const Waiters &) = delete;
     Waiters &operator=(const Waiters &) = delete;
-    void add(Stream &stream) REQUIRES(engine_lock);     // one that waits here already keeps its place
+    void add(Stream &stream) REQUIRES(engine_lock);  // one that waits here already keeps its place
+    bool empty() const REQUIRES(engine_lock) { return first_ == nullptr; }
     void remove(Stream &stream) REQUIRES(engine_lock);  // does nothing if it does not wait here
     // Lets each of them look again at what it waits for, in the order that the scheduler chooses.
     void wake(Core &core) REQUIRES(engine_lock) {

@@ -31,8 +31,9 @@ struct Device {
     void count_internal_streams() REQUIRES(engine_lock);
     void release_internal_streams() REQUIRES(engine_lock);
 
-    const std::uint32_t user_id;      // what the API calls it
-    const std::uint32_t physical_id;  // before ASCEND_RT_VISIBLE_DEVICES
+    const std::uint32_t user_id;                                 // what the API calls it
+    const std::uint32_t physical_id;                             // before ASCEND_RT_VISIBLE_DEVICES
+    std::optional<std::uint32_t> shard GUARDED_BY(engine_lock);  // of its streams and events, from its first context on
     // What other processes leave of its streams and its memory; nullptr with ASCEND_RT_SIM_CARDS=separate.
     const std::unique_ptr<SharedCard> card;
     // Ids 0 and 1 belong to the primary context's default stream and to the runtime itself: the first stream that a

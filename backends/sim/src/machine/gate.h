@@ -19,6 +19,7 @@ class Gate {
         is_closed_ = false;
         opened_.notify_all();
     }
+    bool is_closed() const REQUIRES(engine_lock) { return is_closed_; }
     void pass(Lock &lock) REQUIRES(engine_lock) {
         if (is_closed_) {
             wait(lock);

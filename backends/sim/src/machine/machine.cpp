@@ -14,7 +14,7 @@ constexpr std::uint32_t kPrimaryDefaultStream = 0;
 Ref<ContextStream> add_stream(Machine &machine, Context &context, std::uint32_t id, std::uint32_t flags,
                               std::uint32_t priority) REQUIRES(engine_lock) {
     auto stream = make_ref<ContextStream>(context, id, flags, priority);
-    machine.core.registry().add(stream);
+    machine.core.registry().add(stream, *context.device.shard);
     context.streams.push_back(stream);
     return stream;
 }
@@ -82,6 +82,9 @@ Ref<Context> create_context(Machine &machine, Device &device, bool primary) {
         primary ? kPrimaryDefaultStream : new_stream_id(device, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL);
     if (device.contexts.empty()) {
         device.count_internal_streams();
+    }
+    if (!device.shard) {
+        device.shard = machine.core.assign_shard();
     }
     auto context = make_ref<Context>(device, primary);
     machine.core.registry().add(context);

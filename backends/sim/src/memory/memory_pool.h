@@ -129,6 +129,7 @@ class MemoryPools {
     // The pool that the address lies in, or nullptr.
     Ref<MemoryPool> pool_of(const void *address) const REQUIRES(engine_lock);
     // A stream of the device was synchronized: releases what the pools hold above their thresholds.
+    bool empty() const REQUIRES(engine_lock) { return pools_.empty(); }
     void trim(const Device &device) REQUIRES(engine_lock);
     // The device is reset: its pools are gone, with all their memory.
     void close(Memory &memory, const Device &device) REQUIRES(engine_lock);

@@ -209,7 +209,7 @@ void Binary::load_on(Lock &lock, const Device &device) {
     const Ref<Binary> keep(this);
     while (!is_on(device)) {
         if (loading_.count(device.physical_id) != 0) {
-            loaded_.wait(lock.native());
+            lock.sleep([this](auto &native) { loaded_.wait(native); });
             continue;
         }
         const std::vector<unsigned char> &image = content_.object.image;

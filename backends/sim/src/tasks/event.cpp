@@ -214,6 +214,14 @@ bool Event::is_satisfied_for(const Stream &stream) const {
     return is_satisfied || is_own_record;
 }
 
+bool Event::is_at_rest() const {
+    const auto has_shard = [this](const Stream &stream) {
+        return Registry::shard_of(stream.handle()) == Registry::shard_of(handle());
+    };
+    return ipc == nullptr && captured == nullptr && !is_external() && signal_->waiters.empty() &&
+           (!record_stream_ || has_shard(*record_stream_));
+}
+
 void Event::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s) {
     const Ref<Event> self(this);
     const Product &product = *config().product;
@@ -270,7 +278,7 @@ Ref<Event> create_event(Core &core, Device &device, Event::Mode mode, std::uint3
     if (event->is_ipc()) {
         event->ipc = IpcRecords::create();
     }
-    core.registry().add(event);
+    core.registry().add(event, *device.shard);
     return event;
 }
 

@@ -87,6 +87,11 @@ class Event final : public Object {
     std::unique_ptr<Task> make_record(Core &core, Stream &launching) REQUIRES(engine_lock);
     Ref<Signal> awaited_signal() const REQUIRES(engine_lock) { return recorded_ && !was_reset_ ? signal_ : nullptr; }
 
+    // A wait in that stream would have nothing to wait for.
+    bool is_satisfied_for(const Stream &stream) const REQUIRES(engine_lock);
+    // No stream waits for the event, and all that belongs to it belongs to its shard; nothing else is to be asked.
+    bool is_at_rest() const REQUIRES(engine_lock);
+
     bool was_recorded() const REQUIRES(engine_lock) { return ipc ? ipc->newest() > 0 : recorded_; }
     bool is_complete() const REQUIRES(engine_lock) { return ipc ? ipc->is_complete(ipc->newest()) : complete_; }
     bool was_seen_complete() const REQUIRES(engine_lock);  // what aclrtQueryEvent knows
@@ -143,8 +148,6 @@ class Event final : public Object {
         }
     }
     void replace_signal() REQUIRES(engine_lock);
-    bool is_satisfied_for(const Stream &stream) const
-        REQUIRES(engine_lock);  // a wait in that stream would have nothing to wait for
 
     Ref<Signal> signal_ GUARDED_BY(engine_lock);
     // Number of the newest record: completions of older ones are ignored.

@@ -1,0 +1,51 @@
+// Entry points that can do with the shard of one device (engine/lock.h), while other threads work on other devices.
+//
+// Such a call comes with a question: is everything at rest that it will touch? If so, its body, which is the same in
+// any case, changes nothing but objects of that shard, counts of references included, and neither waits nor wakes nor
+// starts anybody. Everything else it may read, because who changes it has all shards. If not, the call takes all
+// shards, as others do.
+#pragma once
+
+#include "api/entry.h"
+#include "tasks/event.h"
+
+namespace aclsim {
+
+// at_rest(sim) is asked only if there are several shards. The handle, of a stream or an event, names the shard.
+template <class AtRest, class Body>
+[[gnu::always_inline]] inline aclError shard_entry(Function function, void *handle, AtRest at_rest, Body body) {
+    return checked_entry(function, [&] {
+        Simulator &sim = Simulator::get();
+        Lock lock = sim.core.acquire_shard_of(handle);
+        if (!lock.is_whole()) {
+            if (sim.core.is_undisturbed() && !sim.machine.gate.is_closed() && at_rest(sim)) {
+                body(sim, lock);
+                return;
+            }
+            lock.widen();
+        }
+        gated_call(sim, lock, body);
+    });
+}
+
+// The stream if it is at rest: nothing is queued, and no thread sleeps until something was. NULL, the default stream,
+// has the shard of no handle.
+inline ContextStream *stream_at_rest(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
+    auto *found = sim.core.registry().find<ContextStream>(stream);
+    const bool is_at_rest = found != nullptr && found->state == Stream::State::Idle && found->wake_at == UINT64_MAX &&
+                            found->executes_tasks && found->keeper == nullptr && !found->diversion &&
+                            found->context.handle() == thread_context().current();
+    return is_at_rest ? found : nullptr;
+}
+
+// The event if no stream waits for it, and its newest record is of the same shard.
+inline Event *event_at_rest(Simulator &sim, aclrtEvent event) REQUIRES(engine_lock) {
+    auto *found = sim.core.registry().find<Event>(event);
+    return found != nullptr && found->is_at_rest() ? found : nullptr;
+}
+
+inline bool have_one_shard(const void *handle, const void *other) {
+    return Registry::shard_of(handle) == Registry::shard_of(other);
+}
+
+}  // namespace aclsim

@@ -1,0 +1,229 @@
+// The shards of the engine's lock: calls of different devices that find everything at rest do not meet, and all others
+// are as with one lock.
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "api/simulator.h"
+#include "check.h"
+#include "latch.h"
+
+using aclsim::Lock;
+using aclsim::Registry;
+using aclsim::Shards;
+using aclsim::Simulator;
+
+namespace {
+
+constexpr std::int32_t kDevices = 20;  // more than there are shards
+constexpr std::int32_t kBusyDevices = 8;
+
+// A stream and an event of a device, whose shard is known to the engine from then on.
+struct Pair {
+    explicit Pair(std::int32_t device, std::uint32_t flags = ACL_EVENT_SYNC) {
+        CHECK_OK(aclrtSetDevice(device));
+        CHECK_OK(aclrtCreateStream(&stream));
+        CHECK_OK(aclrtCreateEventExWithFlag(&event, flags));
+    }
+    ~Pair() {
+        CHECK_OK(aclrtDestroyEvent(event));
+        CHECK_OK(aclrtDestroyStreamForce(stream));
+    }
+    Pair(const Pair &) = delete;
+    Pair &operator=(const Pair &) = delete;
+
+    aclrtStream stream = nullptr;
+    aclrtEvent event = nullptr;
+};
+
+void every_device_has_a_shard() {
+    for (std::int32_t device = 0; device < kDevices; ++device) {
+        const Pair pair(device);
+        const std::uint32_t shard = static_cast<std::uint32_t>(device) % Shards::kMost;
+        CHECK(Registry::shard_of(pair.stream) == shard);
+        CHECK(Registry::shard_of(pair.event) == shard);
+        CHECK_OK(aclrtResetDevice(device));
+    }
+    const Pair again(3);  // a device keeps its shard
+    CHECK(Registry::shard_of(again.stream) == 3);
+}
+
+using Calls = std::vector<std::function<aclError(const Pair &)>>;
+
+// Everything that is on the hot path of a program.
+Calls calls_at_rest() {
+    static aclrtStreamStatus stream_status;
+    static aclrtEventRecordedStatus event_status;
+    return {
+        [](const Pair &it) { return aclrtRecordEvent(it.event, it.stream); },
+        [](const Pair &it) { return aclrtRecordEventWithFlag(it.event, it.stream, ACL_EVENT_RECORD_DEFAULT); },
+        [](const Pair &it) { return aclrtStreamWaitEvent(it.stream, it.event); },
+        [](const Pair &it) { return aclrtStreamWaitEventWithTimeout(it.stream, it.event, 0); },
+        [](const Pair &it) { return aclrtStreamWaitEventWithFlag(it.stream, it.event, 0, ACL_EVENT_WAIT_DEFAULT); },
+        [](const Pair &it) { return aclrtQueryEventStatus(it.event, &event_status); },
+        [](const Pair &it) { return aclrtSynchronizeEvent(it.event); },
+        [](const Pair &it) { return aclrtSynchronizeEventWithTimeout(it.event, 1000); },
+        [](const Pair &it) { return aclrtStreamQuery(it.stream, &stream_status); },
+        [](const Pair &it) { return aclrtSynchronizeStream(it.stream); },
+        [](const Pair &it) { return aclrtSynchronizeStreamWithTimeout(it.stream, 1000); },
+    };
+}
+
+void calls_at_rest_do_not_wait_for_another_device() {
+    const Pair other(0);
+    const Pair own(1);
+    const auto calls = calls_at_rest();
+    Latch ready;
+    auto all = begin([&] {
+        CHECK_OK(aclrtSetDevice(1));
+        CHECK(ready.opens());
+        for (const auto &call : calls) {
+            CHECK_OK(call(own));
+        }
+        return true;
+    });
+    {
+        const Lock taken = Simulator::get().core.acquire_shard_of(other.stream);
+        CHECK(!taken.is_whole());
+        ready.open();
+        CHECK(returns(all));
+    }
+    CHECK(all.get());
+}
+
+void a_handle_of_no_shard_is_refused() {
+    const Pair pair(1);
+    void *const garbage = reinterpret_cast<void *>(~0ULL);
+    CHECK(aclrtRecordEvent(pair.event, garbage) == ACL_ERROR_RT_INVALID_HANDLE);
+    CHECK(aclrtRecordEvent(garbage, pair.stream) == ACL_ERROR_RT_INVALID_HANDLE);
+    CHECK(aclrtSynchronizeStream(garbage) == ACL_ERROR_RT_INVALID_HANDLE);
+    CHECK(aclrtSynchronizeEvent(garbage) == ACL_ERROR_RT_INVALID_HANDLE);
+}
+
+// The record of an idle stream wakes the stream of another device.
+void a_record_wakes_a_stream_of_another_device() {
+    aclrtEvent event = nullptr;
+    CHECK_OK(aclrtSetDevice(0));
+    CHECK_OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));  // can be waited for before it is recorded
+    const Pair recording(0);
+    const Pair waiting(1);
+    CHECK_OK(aclrtStreamWaitEvent(waiting.stream, event));
+    auto woken = begin([&] {
+        CHECK_OK(aclrtSetDevice(1));
+        return aclrtSynchronizeStream(waiting.stream);
+    });
+    CHECK_OK(aclrtSetDevice(0));
+    CHECK_OK(aclrtRecordEvent(event, recording.stream));
+    CHECK(returns(woken));
+    CHECK_OK(woken.get());
+    CHECK_OK(aclrtDestroyEvent(event));
+}
+
+// What is recorded in another device's stream belongs to two shards.
+void an_event_may_be_recorded_on_several_devices() {
+    const Pair first(0);
+    const Pair second(1);
+    for (int round = 0; round < 100; ++round) {
+        CHECK_OK(aclrtSetDevice(0));
+        CHECK_OK(aclrtRecordEvent(first.event, first.stream));
+        CHECK_OK(aclrtSetDevice(1));
+        CHECK_OK(aclrtRecordEvent(first.event, second.stream));
+        CHECK_OK(aclrtStreamWaitEvent(second.stream, first.event));
+        CHECK_OK(aclrtSynchronizeEvent(first.event));
+    }
+}
+
+// --- all at once -----------------------------------------------------------------------------------------------------
+
+struct Crowd {
+    std::vector<std::unique_ptr<Pair>> pairs;
+    std::atomic<bool> is_over{false};
+};
+
+// The hot path of a device, and waits for events of others.
+void work(Crowd &crowd, std::int32_t device, int rounds) {
+    CHECK_OK(aclrtSetDevice(device));
+    const Pair own(device);
+    std::mt19937 random(static_cast<unsigned>(device));
+    const auto calls = calls_at_rest();
+    for (int round = 0; round < rounds; ++round) {
+        const Pair &shared = *crowd.pairs[static_cast<std::size_t>(device)];
+        CHECK_OK(calls[random() % calls.size()](own));
+        CHECK_OK(aclrtRecordEvent(shared.event, shared.stream));
+        const Pair &any = *crowd.pairs[random() % crowd.pairs.size()];
+        CHECK_OK(aclrtStreamWaitEvent(own.stream, any.event));
+        if (round % 64 == 0) {
+            CHECK_OK(aclrtSynchronizeStream(own.stream));
+        }
+    }
+    CHECK_OK(aclrtSynchronizeStream(own.stream));
+}
+
+void capture_and_launch(aclrtStream stream) {
+    aclmdlRI graph = nullptr;
+    CHECK_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL));
+    CHECK_OK(aclmdlRICaptureEnd(stream, &graph));
+    CHECK_OK(aclmdlRIExecuteAsync(graph, stream));
+    CHECK_OK(aclrtSynchronizeStream(stream));
+    CHECK_OK(aclmdlRIDestroy(graph));
+}
+
+// What takes all shards: it makes and destroys, aborts and resets, on a device of its own and on those of others.
+void disturb(Crowd &crowd) {
+    const std::int32_t own = kBusyDevices;
+    while (!crowd.is_over) {
+        CHECK_OK(aclrtSetDevice(own));
+        void *memory = nullptr;
+        CHECK_OK(aclrtMalloc(&memory, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
+        {
+            const Pair pair(own, ACL_EVENT_IPC);
+            const Pair aborted(own);
+            CHECK_OK(aclrtMemsetAsync(memory, 4096, 1, 4096, aborted.stream));
+            CHECK_OK(aclrtRecordEvent(pair.event, aborted.stream));
+            CHECK_OK(aclrtStreamWaitEvent(aborted.stream, crowd.pairs[0]->event));
+            CHECK_OK(aclrtStreamAbort(aborted.stream));
+            capture_and_launch(pair.stream);
+        }
+        CHECK_OK(aclrtFree(memory));
+        CHECK_OK(aclrtResetDeviceForce(own));
+    }
+}
+
+void everything_at_once() {
+    Crowd crowd;
+    for (std::int32_t device = 0; device < kBusyDevices; ++device) {
+        crowd.pairs.push_back(std::make_unique<Pair>(device));
+        CHECK_OK(aclrtRecordEvent(crowd.pairs.back()->event, crowd.pairs.back()->stream));
+    }
+    std::vector<std::thread> threads;
+    for (std::int32_t device = 0; device < kBusyDevices; ++device) {
+        threads.emplace_back([&crowd, device] { work(crowd, device, 2000); });
+    }
+    std::thread disturber([&crowd] { disturb(crowd); });
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+    crowd.is_over = true;
+    disturber.join();
+    for (std::int32_t device = 0; device < kBusyDevices; ++device) {
+        CHECK_OK(aclrtSetDevice(device));
+        crowd.pairs[static_cast<std::size_t>(device)].reset();
+    }
+}
+
+}  // namespace
+
+int main() {
+    setenv("ASCEND_RT_SIM_DEVICES", "20", 1);
+    const Watchdog watchdog("shards_test", std::chrono::seconds(200));
+    every_device_has_a_shard();
+    calls_at_rest_do_not_wait_for_another_device();
+    a_handle_of_no_shard_is_refused();
+    a_record_wakes_a_stream_of_another_device();
+    an_event_may_be_recorded_on_several_devices();
+    everything_at_once();
+}
