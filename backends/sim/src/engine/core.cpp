@@ -11,7 +11,7 @@ namespace {
 constexpr int kHelpDepth = 64;  // how many streams a helper follows along causes before it gives up
 
 thread_local bool t_is_own = false;
-thread_local bool t_does_chores = false;  // some of them call functions of the program, which call the library
+thread_local bool t_does_chores = false;      // some of them call functions of the program, which call the library
 thread_local std::vector<Access> t_accesses;  // of the present call; only while there are observers
 
 }  // namespace
