@@ -11,6 +11,7 @@ namespace {
 constexpr int kHelpDepth = 64;  // how many streams a helper follows along causes before it gives up
 
 thread_local bool t_is_own = false;
+thread_local bool t_does_chores = false;      // some of them call functions of the program, which call the library
 thread_local std::vector<Access> t_accesses;  // of the present call; only while there are observers
 
 }  // namespace
@@ -477,6 +478,7 @@ bool Core::is_own_thread() { return t_is_own; }
 void Core::do_chores(Lock &lock) {
     while (has_deferred()) {
         auto own = std::move(chores_);  // all: the call must not return while others do some of them
+        const bool is_nested = std::exchange(t_does_chores, true);
         ++chores_at_work_;
         while (own != nullptr) {
             lock.unlock();
@@ -486,20 +488,24 @@ void Core::do_chores(Lock &lock) {
             own = std::move(own->next);
         }
         --chores_at_work_;
+        t_does_chores = is_nested;
         if (chore_waits_ > 0) {
             chores_done_.notify_all();
         }
     }
 }
 
-void Core::await_chores(Lock &lock) {
+bool Core::await_chores(Lock &lock) {
+    const bool may_wait = !t_does_chores;
+    const bool are_any = has_deferred() || (may_wait && chores_at_work_ > 0);
     do_chores(lock);
     ++chore_waits_;
-    while (has_chores()) {
+    while (may_wait && has_chores()) {
         lock.sleep([this](auto &native) { chores_done_.wait(native); });
         do_chores(lock);
     }
     --chore_waits_;
+    return are_any;
 }
 
 // --- what calls work on ----------------------------------------------------------------------------------------------

@@ -106,9 +106,10 @@ class Core {
         last_chore_ = added;
     }
     bool has_deferred() const REQUIRES(engine_lock) { return chores_ != nullptr; }
-    bool has_chores() const REQUIRES(engine_lock) { return has_deferred() || chores_at_work_ > 0; }
     void do_chores(Lock &lock) REQUIRES(engine_lock);  // those that were deferred since; no other thread does them then
-    void await_chores(Lock &lock) REQUIRES(engine_lock);  // all, also those that other threads do
+    // All, also those that other threads do; false: there are none. A thread that is in one waits for no other thread,
+    // which might wait for it.
+    bool await_chores(Lock &lock) REQUIRES(engine_lock);
 
     // --- parts ---------------------------------------------------------------------------------------------------
     Clock &clock() { return clock_; }
@@ -166,6 +167,7 @@ class Core {
     bool must_look_closely(const Stream &stream) const REQUIRES(engine_lock) {
         return pace_.is_on() || stream.keeper != nullptr || stream.queue.size() >= config().product->queue_depth;
     }
+    bool has_chores() const REQUIRES(engine_lock) { return has_deferred() || chores_at_work_ > 0; }
     bool admit_slowly(Lock &lock, Stream &stream) REQUIRES(engine_lock);
     bool is_watched() const REQUIRES(engine_lock) { return observers_.any() || filter_ != nullptr || pace_.is_on(); }
     void enqueue(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);

@@ -85,10 +85,11 @@ class Block {
 };
 
 // What the program named: `stream` takes the tasks of `user`, or is that itself.
-void require_still(Memory &memory, const Ref<ContextStream> &stream, const ContextStream &user) REQUIRES(engine_lock) {
+void require_still(Memory &memory, const Ref<ContextStream> &stream, const ContextStream &user, const char *meanwhile)
+    REQUIRES(engine_lock) {
     if (memory.core.registry().find<Stream>(user.handle()) != &user || &user_stream(*stream) != &user) {
-        fail(ACL_ERROR_RT_INVALID_HANDLE,
-             "stream %u was destroyed, or its capture ended, while its allocator was at work", user.id);
+        fail(ACL_ERROR_RT_INVALID_HANDLE, "stream %u was destroyed, or its capture ended, while %s", user.id,
+             meanwhile);
     }
 }
 
@@ -98,10 +99,11 @@ void submit_on_block(Memory &memory, Lock &lock, ContextStream &stream, const Al
                      const Submit &submit) REQUIRES(engine_lock) {
     const Ref<ContextStream> keep(stream);
     const Ref<ContextStream> user(user_stream(stream));
+    constexpr const char *kMeanwhile = "its allocator was at work";
     Allocators::Turn turn(memory.allocators, lock, allocator.object, *user);
-    require_still(memory, keep, *user);
+    require_still(memory, keep, *user, kMeanwhile);
     const Block block(memory, lock, allocator, bytes);
-    require_still(memory, keep, *user);
+    require_still(memory, keep, *user, kMeanwhile);
     if (!is_live_on(memory, device_of(stream), block.address(), bytes)) {
         fail(ACL_ERROR_RT_PARAM_INVALID,
              "the allocator %p gave %p as workspace: that is not live memory of device %u with %zu bytes",
@@ -113,10 +115,16 @@ void submit_on_block(Memory &memory, Lock &lock, ContextStream &stream, const Al
     turn.note_use(*user);
 }
 
-void submit_on_heap(Memory &memory, Stream &stream, std::size_t bytes, const Submit &submit) REQUIRES(engine_lock) {
+void submit_on_heap(Memory &memory, Lock &lock, ContextStream &stream, std::size_t bytes, const Submit &submit)
+    REQUIRES(engine_lock) {
+    const Ref<ContextStream> keep(stream);
+    const Ref<ContextStream> user(user_stream(stream));
     Device &device = device_of(stream);
-    AddressSpace &space = memory.space();
-    void *address = space.allocate_internal(device.physical_id, bytes);
+    void *address = allocate_patiently(memory, lock, [&]() REQUIRES(engine_lock) {
+        require_still(memory, keep, *user, "the call waited for memory");
+        memory.core.admit(lock, stream);  // again: what it waited for may have taken long
+        return memory.space().allocate_internal(device.physical_id, bytes);
+    });
     if (address == nullptr) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "a workspace of %zu bytes does not fit: %s", bytes,
              describe_room(memory, device).c_str());
@@ -220,7 +228,7 @@ void submit_with_workspace(Memory &memory, Lock &lock, ContextStream &stream, st
     memory.core.admit(lock, stream);
     const Allocators::Registration *registered = memory.allocators.find(user_stream(stream).handle());
     if (registered == nullptr) {
-        submit_on_heap(memory, stream, bytes, submit);
+        submit_on_heap(memory, lock, stream, bytes, submit);
         return;
     }
     const Allocator allocator = registered->allocator;  // it may be unregistered while callbacks run

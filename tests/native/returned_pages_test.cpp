@@ -1,0 +1,65 @@
+// Requests of memory that is free, but whose pages are still on their way back to the host: a call gives them back at
+// its end, so a block that the engine frees outside of a call has its pages until somebody waits for them.
+#include "api/simulator.h"
+#include "check.h"
+#include "concurrent.h"
+#include "latch.h"
+
+using aclsim::Lock;
+using aclsim::Simulator;
+
+namespace {
+
+constexpr std::size_t kPage = 2U << 20;
+constexpr std::size_t kTooMuch = 1ULL << 46;
+
+std::size_t free_memory() {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    CHECK_OK(aclrtGetMemInfo(ACL_HBM_MEM_HUGE, &free, &total));
+    return free;
+}
+
+// All but a few pages are in one block, which is freed: only its addresses have room for the workspace.
+void a_workspace_waits_for_them() {
+    const aclrtStream stream = new_stream();
+    void *block = nullptr;
+    CHECK_OK(aclrtMalloc(&block, free_memory() - 4 * kPage, ACL_MEM_MALLOC_HUGE_ONLY));
+    {
+        const Lock lock = Simulator::get().core.acquire();
+        const aclsim::CurrentCall call("aclrtFree");
+        CHECK(Simulator::get().memory.free_device_block(block));
+    }
+    CHECK_OK(aclsimRunOperator(stream, 8 * kPage));
+    CHECK_OK(aclrtSynchronizeStream(stream));
+    CHECK_OK(aclrtDestroyStream(stream));
+}
+
+aclError g_answer = ACL_SUCCESS;
+
+void ask_for_too_much(void * /*data*/) {
+    void *block = nullptr;
+    g_answer = aclrtMalloc(&block, kTooMuch, ACL_MEM_MALLOC_HUGE_FIRST);
+}
+
+aclError do_nothing(const aclsimKernelBlock * /*block*/, void * /*data*/) { return ACL_SUCCESS; }
+
+// A kernel's release function runs where pages are given back, too: a request in it must not wait for itself.
+void a_release_function_does_not() {
+    const Watchdog watchdog("a request in a release function", kLongEnough);
+    const aclsimKernel kernel = {do_nothing, nullptr, ask_for_too_much, 0};
+    CHECK_OK(aclsimRegisterKernel("asks_at_its_end", &kernel));
+    CHECK_OK(aclsimUnregisterKernel("asks_at_its_end"));
+    CHECK(g_answer == ACL_ERROR_RT_MEMORY_ALLOCATION);
+}
+
+}  // namespace
+
+int main() {
+    setenv("ASCEND_RT_SIM_PRODUCT", "910B", 1);
+    CHECK_OK(aclrtSetDevice(0));
+    a_workspace_waits_for_them();
+    a_release_function_does_not();
+    CHECK_OK(aclrtResetDevice(0));
+    return 0;
+}
