@@ -588,6 +588,9 @@ static PyObject *buffer_init(PyObject *object, arguments args, Py_ssize_t count,
 
 /* Whether an object may be closed without Python: only the reset of its device may have destroyed it before. */
 static bool is_at_home(const handle *self) {
+    if (self->home == NULL) {
+        return false;
+    }
     PyObject *era = self->home == host ? NULL : PyTuple_GetItem(self->home, 0);
     PyObject *is_over = era != NULL ? PyObject_GetAttrString(era, "is_over") : Py_NewRef(Py_False);
     Py_XDECREF(is_over);

@@ -288,6 +288,10 @@ def test_an_object_that_was_not_created_has_no_handle(stream: Stream) -> None:
     for use in (lambda: unborn.record(stream), lambda: unborn.is_done, lambda: stream.wait(unborn)):
         with pytest.raises(AttributeError, match="this event has no handle yet"):
             use()
+    silent = Stream.__new__(Stream)
+    for wait in (silent.synchronize, lambda: silent.is_done, silent.record, lambda: stream.wait(silent)):
+        with pytest.raises(AttributeError, match="this stream has no handle yet"):
+            wait()
 
 
 def test_what_a_stream_uses_is_kept_behind_a_short_path(stream: Stream, other: Stream) -> None:
@@ -299,3 +303,18 @@ def test_what_a_stream_uses_is_kept_behind_a_short_path(stream: Stream, other: S
         stream.synchronize()
         assert not stream._in_flight
         assert not other._in_flight
+
+
+def test_a_handle_is_found_without_python(device: Device) -> None:
+    # In Python another thread might close the object meanwhile: then both would destroy what they have found.
+    with Stream() as stream, Event(timing=True) as event:
+        assert called_in_python(lambda: event.record(stream)) == []
+    event = Event()
+    taken: list[Any] = []
+    assert called_in_python(lambda: taken.append(event._take_handle())) == []
+    event._open(taken[0])
+    event.close()
+
+
+
+
