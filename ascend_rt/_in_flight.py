@@ -77,6 +77,17 @@ class InFlight(_handles.InFlight):
         else:
             self.append(objects)
 
+    def submit(self, function: str, *arguments: Any, uses: tuple[object, ...]) -> None:
+        """Call a C function that enqueues a task, and keep what the task uses."""
+        try:
+            code = getattr(lib, function)(*arguments)
+        except BaseException:  # of a signal handler, in place of the code: the task may have been submitted
+            self.keep(*uses)
+            raise
+        if code:
+            check(code, function)
+        self.keep(*uses)
+
     def keep_waited_for(self, batch: Batch | None, failures: int) -> None:
         """Keep the batch that the record has ended for which the stream waits.
 

@@ -477,7 +477,9 @@ static PyObject *stream_launch(PyObject *self, arguments args, Py_ssize_t count,
         host_function_forget(call);
     } else if (is_captured) {
         set(&result, PyObject_CallMethod(((PyObject *)((stream *)self)->in_flight), "keep", "O", call));
-        host_function_forget(call);
+        if (result != NULL) { /* otherwise the graph has the call, but nobody else */
+            host_function_forget(call);
+        }
     } else {
         host_function_launched(call);
     }
@@ -534,21 +536,25 @@ static bool keep_or_capture(in_flight *self, bool is_captured, PyObject *first, 
 static PyObject *graph_launch(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     graph *const self = (graph *)object;
     if (count != 1 || names != NULL || !is_stream(args[0]) || !is_direct(EXECUTE) || !has_pointer(&self->handle) ||
-        !has_pointer((handle *)args[0])) {
+        !has_pointer((handle *)args[0]) || self->kept == NULL) {
         return call_python(GRAPH_LAUNCH, object, args, count, names);
     }
     void *const pointer = self->handle.pointer, *const on = ((handle *)args[0])->pointer;
-    const bool keeps = PyList_Size(self->kept) > 0;
+    PyObject *const kept = Py_NewRef(self->kept); /* another thread may close the graph, which gives the list up */
+    const bool keeps = PyList_Size(kept) > 0;
     bool is_captured = false;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
     is_captured = keeps && shared->captured_graph(on) != 0;
     code = FUNCTION(aclmdlRIExecuteAsync, EXECUTE)(pointer, on);
     Py_END_ALLOW_THREADS;
-    if (code != ACL_SUCCESS) {
-        return fail(code, "aclmdlRIExecuteAsync");
+    bool is_done = code == ACL_SUCCESS;
+    if (!is_done) {
+        fail(code, "aclmdlRIExecuteAsync");
+    } else if (keeps) {
+        is_done = keep_or_capture(((stream *)args[0])->in_flight, is_captured, kept, NULL);
     }
-    const bool is_done = !keeps || keep_or_capture(((stream *)args[0])->in_flight, is_captured, self->kept, NULL);
+    Py_DECREF(kept);
     return is_done ? Py_NewRef(Py_None) : NULL;
 }
 

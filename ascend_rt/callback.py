@@ -53,8 +53,8 @@ def launch(stream: Any, function: Callable[..., object], arguments: tuple[Any, .
     argument = pointer(call.address)
     captured = _captured.kept_with(stream)
     if captured is not None:
+        captured.append(call)  # before the call, in whose place the exception of a signal handler may come
         check(lib.aclrtLaunchHostFunc(stream, _ENTRY, argument), "aclrtLaunchHostFunc")
-        captured.append(call)
         return
     _pending.add(call)
     code = lib.aclrtLaunchHostFunc(stream, _ENTRY, argument)
