@@ -10,6 +10,7 @@ static const ascend_rt_shared *shared; /* the table of ascend_rt._aclrt */
 
 /* Of Python, found when this module is imported, or with the first class that has short paths. */
 static PyObject *check;            /* ascend_rt._driver.check */
+static PyObject *ascend_error;     /* ascend_rt.errors.AscendError */
 static PyObject *untold;           /* ascend_rt._failures.untold */
 static PyObject *lifecycle;        /* the dictionary of ascend_rt._lifecycle */
 static PyObject *usual_home;       /* "usual_home" */
@@ -449,7 +450,7 @@ static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t c
         return and_release(ended, Py_NewRef(Py_None));
     }
     PyObject *const result = PyObject_CallMethod(self, "_end_wait", "ii", code, -1);
-    if (result == NULL && code > 0 && !PyErr_ExceptionMatches(PyExc_Exception)) {
+    if (result == NULL && code > 0 && !PyErr_ExceptionMatches(ascend_error)) {
         keep_failure((stream *)self);
     }
     return and_release(ended, result);
@@ -830,6 +831,7 @@ bool short_paths_add(PyObject *module, const ascend_rt_shared *parts) {
     };
     shared = parts;
     return find_functions() && (check = attribute_of("ascend_rt._driver", "check")) != NULL &&
+           (ascend_error = attribute_of("ascend_rt.errors", "AscendError")) != NULL &&
            (span_name = PyUnicode_InternFromString("_span")) != NULL &&
            (usual_home = PyUnicode_InternFromString("usual_home")) != NULL &&
            PyModule_AddFunctions(module, functions_of_module) == 0;

@@ -115,6 +115,13 @@ def test_a_graph_that_is_closed_while_it_is_launched_keeps_what_the_execution_us
     assert alive(kept) == []
 
 
+def test_a_stream_whose_destruction_was_interrupted_is_not_destroyed_again(device: Device, after: Any) -> None:
+    stream = Stream()
+    after("aclrtDestroyStream", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        stream.close()
+    assert stream.is_closed  # a new stream may have the handle
+
 
 
 def test_a_complete_event_lets_go_of_what_was_submitted_before(stream: Stream, other: Stream) -> None:

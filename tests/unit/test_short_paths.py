@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import ascend_rt
-from ascend_rt import Buffer, Context, Device, Event, PinnedBuffer, Stream, copy, copy_async, fill_async
-from ascend_rt.errors import AclError, ClosedError, OutOfMemory
+from ascend_rt import Buffer, Context, Device, Event, PinnedBuffer, Stream, copy, copy_async, fill_async, sim
+from ascend_rt.errors import AclError, ClosedError, OutOfMemory, TaskFailed
 from ascend_rt.testing import Latch
 
 PACKAGE = Path(ascend_rt.__file__).parent
@@ -318,3 +318,21 @@ def test_a_handle_is_found_without_python(device: Device) -> None:
 
 
 
+
+
+@pytest.mark.simulator("only the simulator injects faults")
+def test_a_failure_in_whose_place_a_signal_handler_raises_is_told_later(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def handle(*_: object) -> None:
+        raise TimeoutError("of the handler")  # where Python would call it: as soon as it runs again
+
+    sim.fail_task(507015, stream)
+    with pytest.raises(TaskFailed):
+        stream.record().synchronize()
+    with monkeypatch.context() as patch:
+        patch.setattr(Stream, "_end_wait", handle)
+        with pytest.raises(TimeoutError, match="of the handler"):
+            stream.synchronize()
+    with pytest.raises(TaskFailed):
+        stream.synchronize()
