@@ -457,7 +457,8 @@ static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t c
 }
 
 static PyObject *stream_launch(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
-    if (count < 1 || names != NULL || !is_direct(LAUNCH) || !has_pointer((handle *)self)) {
+    if (count < 1 || names != NULL || !PyCallable_Check(args[0]) || !is_direct(LAUNCH) ||
+        !has_pointer((handle *)self)) {
         return call_python(STREAM_LAUNCH, self, args, count, names);
     }
     void *const on = ((handle *)self)->pointer;

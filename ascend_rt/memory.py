@@ -138,7 +138,7 @@ class Buffer(Resource, BufferHandle):
     def __init__(self, nbytes: int, *, policy: MemMallocPolicy | int = _HUGE_FIRST) -> None:
         _lifecycle.initialize()
         out, nbytes = ffi.new("void **"), check_size(nbytes)
-        allocate_memory("aclrtMalloc", out, nbytes, int(policy))
+        allocate_memory("aclrtMalloc", out, nbytes, index(policy))
         self._set(out[0], nbytes, home=home())
 
     def _set(self, pointer: Any, nbytes: int, parent: object = None, home: Home = HOST) -> None:

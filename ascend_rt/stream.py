@@ -118,8 +118,8 @@ class Stream(Resource, StreamHandle):
         _lifecycle.close_deferred()
         context = current_handle()
         out = ffi.new("aclrtStream *")
-        priority = min(max(chosen.priority, 0), _LOWEST_PRIORITY)
-        call("aclrtCreateStreamWithConfig", out, priority, int(chosen.flags))
+        priority = min(max(index(chosen.priority), 0), _LOWEST_PRIORITY)
+        call("aclrtCreateStreamWithConfig", out, priority, index(chosen.flags))
         InFlight.forget(out[0])  # what is known of an older stream that had this handle
         created_in = home()
         self._prepare(out[0], context, created_in.era.device_id)

@@ -553,7 +553,7 @@ def _filling(dst: Buffer, value: int, itemsize: int) -> tuple[Any, int, int, int
     pointer = on_device(dst)
     if itemsize not in _FILLS:
         raise ValueError(f"an item has 1 or 4 bytes, not {itemsize}")
-    largest = (1 << 8 * itemsize) - 1
+    value, largest = index(value), (1 << 8 * itemsize) - 1
     if not 0 <= value <= largest:
         raise ValueError(f"the value must be 0 to {largest}, not {value}")
     count, rest = divmod(dst.nbytes, itemsize)

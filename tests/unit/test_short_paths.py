@@ -316,8 +316,32 @@ def test_a_handle_is_found_without_python(device: Device) -> None:
     event.close()
 
 
+@pytest.mark.parametrize("arguments", [(1,), (1, 2)])
+def test_what_is_no_function_is_refused_at_once(arguments: tuple[Any, ...], stream: Stream) -> None:
+    for keywords in ({}, {"a": 1}):
+        with pytest.raises(TypeError, match="not int"):
+            stream.launch_host_func(*arguments, **keywords)
 
 
+@pytest.mark.parametrize(("kind", "keywords"), [(Buffer, "nbytes policy"), (Stream, "flags"), (Stream, "priority")])
+def test_a_text_is_no_number(kind: Callable[..., object], keywords: str, device: Device) -> None:
+    *others, last = keywords.split()
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+        kind(**dict.fromkeys(others, 8), **{last: "0"})
+
+
+def test_the_time_to_what_is_no_event_is_a_type_error(event: Event) -> None:
+    with pytest.raises(TypeError, match="not to int"):
+        event.elapsed_time(3)  # type: ignore[arg-type]
+
+
+def test_a_copy_uses_the_memory_that_a_pinned_buffer_has_now(stream: Stream) -> None:
+    pinned, memory = PinnedBuffer.from_array(bytes(4)), Buffer(4)
+    copy_async(memory, pinned, stream)
+    pinned.__setstate__((1, (4,), pinned.dtype, False, b"here"))
+    copy_async(memory, pinned, stream)
+    stream.synchronize()
+    assert memory.to_numpy().tobytes() == b"here"
 
 
 @pytest.mark.simulator("only the simulator injects faults")
