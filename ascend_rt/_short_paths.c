@@ -479,7 +479,7 @@ static PyObject *stream_launch(PyObject *self, arguments args, Py_ssize_t count,
         host_function_forget(call);
     } else if (is_captured) {
         set(&result, PyObject_CallMethod(((PyObject *)((stream *)self)->in_flight), "keep", "O", call));
-        if (result != NULL) { /* otherwise the graph has the call, but nobody else */
+        if (result != NULL) { /* otherwise it stays pending: the graph will run it */
             host_function_forget(call);
         }
     } else {
