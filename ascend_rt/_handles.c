@@ -10,8 +10,9 @@ PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type,
 static PyTypeObject *batch_type, *work_type;
 
 PyObject *host;
-static PyObject *address_of;   /* ascend_rt._driver.address */
-static PyObject *pointer_to;   /* ascend_rt._driver.pointer */
+static PyObject *cast;         /* ascend_rt.ffi.cast */
+static PyObject *number_type;  /* uintptr_t */
+static PyObject *pointer_type; /* void * */
 static PyObject *closed_error; /* ascend_rt.errors.ClosedError */
 static PyObject *used;         /* a set: what is in flight and keeps anything */
 static PyObject *on_open;      /* called with each object that owns a handle; NULL: nothing */
@@ -25,13 +26,25 @@ PyObject *attribute_of(const char *module, const char *name) {
 
 /* Handles. */
 
+/* From pointer to view and back by C alone: in Python another thread might close the object meanwhile, and both would
+ * have the handle; and the exception of a signal handler might come. */
+
+static PyObject *view_of(void *pointer) {
+    PyObject *number = PyLong_FromVoidPtr(pointer);
+    PyObject *view = number != NULL ? PyObject_CallFunctionObjArgs(cast, pointer_type, number, NULL) : NULL;
+    Py_XDECREF(number);
+    return view;
+}
+
 bool handle_find_pointer(handle *self) {
-    PyObject *number = self->view != NULL ? PyObject_CallFunctionObjArgs(address_of, self->view, NULL) : NULL;
+    PyObject *address = self->view != NULL ? PyObject_CallFunctionObjArgs(cast, number_type, self->view, NULL) : NULL;
+    PyObject *number = address != NULL ? PyNumber_Long(address) : NULL;
     if (number != NULL) {
         self->pointer = PyLong_AsVoidPtr(number);
         self->is_known = true;
-        Py_DECREF(number);
     }
+    Py_XDECREF(number);
+    Py_XDECREF(address);
     PyErr_Clear(); /* the method in Python will raise it again */
     return self->is_known;
 }
@@ -41,9 +54,7 @@ static PyObject *handle_get(PyObject *object, void *unused) {
     handle *self = (handle *)object;
     if (self->state == OPEN) {
         if (self->view == NULL) {
-            PyObject *number = PyLong_FromVoidPtr(self->pointer);
-            set(&self->view, number != NULL ? PyObject_CallFunctionObjArgs(pointer_to, number, NULL) : NULL);
-            Py_XDECREF(number);
+            self->view = view_of(self->pointer);
         }
         return Py_XNewRef(self->view);
     }
@@ -208,7 +219,7 @@ static PyObject *stream_get_in_flight(PyObject *self, void *unused) {
     (void)unused;
     PyObject *found = (PyObject *)((stream *)self)->in_flight;
     if (found == NULL) {
-        PyErr_SetString(PyExc_AttributeError, "_in_flight");
+        PyErr_SetString(PyExc_AttributeError, "this stream has no handle yet");
     }
     return Py_XNewRef(found);
 }
@@ -479,11 +490,18 @@ static const ascend_rt_shared *parts_of_aclrt(void) {
     return parts;
 }
 
+static bool find_cast(void) {
+    PyObject *ffi = attribute_of("ascend_rt._driver", "ffi");
+    const bool is_found = ffi != NULL && (cast = PyObject_GetAttrString(ffi, "cast")) != NULL &&
+                          (number_type = PyObject_CallMethod(ffi, "typeof", "s", "uintptr_t")) != NULL &&
+                          (pointer_type = PyObject_CallMethod(ffi, "typeof", "s", "void *")) != NULL;
+    Py_XDECREF(ffi);
+    return is_found;
+}
+
 static bool add_all(PyObject *module) {
     const ascend_rt_shared *parts = parts_of_aclrt();
-    return parts != NULL && (address_of = attribute_of("ascend_rt._driver", "address")) != NULL &&
-           (pointer_to = attribute_of("ascend_rt._driver", "pointer")) != NULL &&
-           (closed_error = attribute_of("ascend_rt.errors", "ClosedError")) != NULL &&
+    return parts != NULL && find_cast() && (closed_error = attribute_of("ascend_rt.errors", "ClosedError")) != NULL &&
            (used = PySet_New(NULL)) != NULL && PyModule_AddObjectRef(module, "used", used) == 0 && add_types(module) &&
            host_functions_add(module, parts) && short_paths_add(module, parts);
 }

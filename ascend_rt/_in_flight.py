@@ -40,8 +40,9 @@ _unfinished: dict[InFlight, Event | None] = {}  # of borrowed streams whose Pyth
 class InFlight(_handles.InFlight):
     """What the tasks of a stream use; the Python objects of a stream share it."""
 
-    __slots__ = ("_handle", "context", "device")
+    __slots__ = ("_handle", "context", "device", "untold")
     work: Work
+    untold: AclError | None  # what an interrupted close would have raised, for the next one
 
     def __init__(self, handle: Any, device: int, context: Any) -> None:
         self._handle = handle
@@ -49,6 +50,7 @@ class InFlight(_handles.InFlight):
         self.device = device  # ANY: unknown
         self.context = context  # None: unknown
         self.work = Work(handle, device)
+        self.untold = None
 
     @classmethod
     def of(cls, handle: Any, device: int, context: Any) -> InFlight:
@@ -76,6 +78,17 @@ class InFlight(_handles.InFlight):
             captured.append(objects)
         else:
             self.append(objects)
+
+    def submit(self, function: str, *arguments: Any, uses: tuple[object, ...]) -> None:
+        """Call a C function that enqueues a task, and keep what the task uses."""
+        try:
+            code = getattr(lib, function)(*arguments)
+        except BaseException:  # of a signal handler, in place of the code: the task may have been submitted
+            self.keep(*uses)
+            raise
+        if code:
+            check(code, function)
+        self.keep(*uses)
 
     def keep_waited_for(self, batch: Batch | None, failures: int) -> None:
         """Keep the batch that the record has ended for which the stream waits.

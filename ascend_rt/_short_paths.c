@@ -10,6 +10,7 @@ static const ascend_rt_shared *shared; /* the table of ascend_rt._aclrt */
 
 /* Of Python, found when this module is imported, or with the first class that has short paths. */
 static PyObject *check;            /* ascend_rt._driver.check */
+static PyObject *ascend_error;     /* ascend_rt.errors.AscendError */
 static PyObject *untold;           /* ascend_rt._failures.untold */
 static PyObject *lifecycle;        /* the dictionary of ascend_rt._lifecycle */
 static PyObject *usual_home;       /* "usual_home" */
@@ -449,14 +450,15 @@ static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t c
         return and_release(ended, Py_NewRef(Py_None));
     }
     PyObject *const result = PyObject_CallMethod(self, "_end_wait", "ii", code, -1);
-    if (result == NULL && code > 0 && !PyErr_ExceptionMatches(PyExc_Exception)) {
+    if (result == NULL && code > 0 && !PyErr_ExceptionMatches(ascend_error)) {
         keep_failure((stream *)self);
     }
     return and_release(ended, result);
 }
 
 static PyObject *stream_launch(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
-    if (count < 1 || names != NULL || !is_direct(LAUNCH) || !has_pointer((handle *)self)) {
+    if (count < 1 || names != NULL || !PyCallable_Check(args[0]) || !is_direct(LAUNCH) ||
+        !has_pointer((handle *)self)) {
         return call_python(STREAM_LAUNCH, self, args, count, names);
     }
     void *const on = ((handle *)self)->pointer;
@@ -477,7 +479,9 @@ static PyObject *stream_launch(PyObject *self, arguments args, Py_ssize_t count,
         host_function_forget(call);
     } else if (is_captured) {
         set(&result, PyObject_CallMethod(((PyObject *)((stream *)self)->in_flight), "keep", "O", call));
-        host_function_forget(call);
+        if (result != NULL) { /* otherwise it stays pending: the graph will run it */
+            host_function_forget(call);
+        }
     } else {
         host_function_launched(call);
     }
@@ -534,21 +538,25 @@ static bool keep_or_capture(in_flight *self, bool is_captured, PyObject *first, 
 static PyObject *graph_launch(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     graph *const self = (graph *)object;
     if (count != 1 || names != NULL || !is_stream(args[0]) || !is_direct(EXECUTE) || !has_pointer(&self->handle) ||
-        !has_pointer((handle *)args[0])) {
+        !has_pointer((handle *)args[0]) || self->kept == NULL) {
         return call_python(GRAPH_LAUNCH, object, args, count, names);
     }
     void *const pointer = self->handle.pointer, *const on = ((handle *)args[0])->pointer;
-    const bool keeps = PyList_Size(self->kept) > 0;
+    PyObject *const kept = Py_NewRef(self->kept); /* another thread may close the graph, which gives the list up */
+    const bool keeps = PyList_Size(kept) > 0;
     bool is_captured = false;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
     is_captured = keeps && shared->captured_graph(on) != 0;
     code = FUNCTION(aclmdlRIExecuteAsync, EXECUTE)(pointer, on);
     Py_END_ALLOW_THREADS;
-    if (code != ACL_SUCCESS) {
-        return fail(code, "aclmdlRIExecuteAsync");
+    bool is_done = code == ACL_SUCCESS;
+    if (!is_done) {
+        fail(code, "aclmdlRIExecuteAsync");
+    } else if (keeps) {
+        is_done = keep_or_capture(((stream *)args[0])->in_flight, is_captured, kept, NULL);
     }
-    const bool is_done = !keeps || keep_or_capture(((stream *)args[0])->in_flight, is_captured, self->kept, NULL);
+    Py_DECREF(kept);
     return is_done ? Py_NewRef(Py_None) : NULL;
 }
 
@@ -588,6 +596,9 @@ static PyObject *buffer_init(PyObject *object, arguments args, Py_ssize_t count,
 
 /* Whether an object may be closed without Python: only the reset of its device may have destroyed it before. */
 static bool is_at_home(const handle *self) {
+    if (self->home == NULL) {
+        return false;
+    }
     PyObject *era = self->home == host ? NULL : PyTuple_GetItem(self->home, 0);
     PyObject *is_over = era != NULL ? PyObject_GetAttrString(era, "is_over") : Py_NewRef(Py_False);
     Py_XDECREF(is_over);
@@ -821,6 +832,7 @@ bool short_paths_add(PyObject *module, const ascend_rt_shared *parts) {
     };
     shared = parts;
     return find_functions() && (check = attribute_of("ascend_rt._driver", "check")) != NULL &&
+           (ascend_error = attribute_of("ascend_rt.errors", "AscendError")) != NULL &&
            (span_name = PyUnicode_InternFromString("_span")) != NULL &&
            (usual_home = PyUnicode_InternFromString("usual_home")) != NULL &&
            PyModule_AddFunctions(module, functions_of_module) == 0;

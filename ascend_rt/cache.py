@@ -7,9 +7,10 @@ streams that are bound to a model. No product has both.
 
 from __future__ import annotations
 
+from operator import index
 from typing import TYPE_CHECKING
 
-from ascend_rt._driver import call, check, ffi, lib
+from ascend_rt._driver import call, ffi, lib
 from ascend_rt._stream_argument import given_or_current
 from ascend_rt.memory import Buffer, on_device
 
@@ -51,10 +52,8 @@ def cmo_prefetch(buffer: Buffer, stream: Stream | None = None) -> None:
     b'needed next'
     """
     stream = given_or_current(stream)
-    code = lib.aclrtCmoAsync(on_device(buffer), buffer.nbytes, _PREFETCH, stream._handle)
-    if code:
-        check(code, "aclrtCmoAsync")
-    stream._in_flight.keep(buffer)
+    arguments = on_device(buffer), buffer.nbytes, _PREFETCH, stream._handle
+    stream._in_flight.submit("aclrtCmoAsync", *arguments, uses=(buffer,))
 
 
 def cmo(buffer: Buffer, operation: CmoType | int, stream: Stream | None = None, *, barrier: int | None = None) -> None:
@@ -90,11 +89,9 @@ def cmo(buffer: Buffer, operation: CmoType | int, stream: Stream | None = None, 
     >>> stream.synchronize()
     """
     pointer, stream = on_device(buffer), given_or_current(stream)
-    if barrier is None:
-        call("aclrtCmoAsync", pointer, buffer.nbytes, int(operation), stream._handle)
-    else:
-        call("aclrtCmoAsyncWithBarrier", pointer, buffer.nbytes, int(operation), barrier, stream._handle)
-    stream._in_flight.keep(buffer)
+    function, last = ("aclrtCmoAsync", ()) if barrier is None else ("aclrtCmoAsyncWithBarrier", (barrier,))
+    arguments = pointer, buffer.nbytes, index(operation), *last, stream._handle
+    stream._in_flight.submit(function, *arguments, uses=(buffer,))
 
 
 def cmo_barrier(barriers: Sequence[int], stream: Stream | None = None) -> None:

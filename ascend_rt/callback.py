@@ -49,12 +49,14 @@ _pending: set[_handles.Call] = _handles.pending
 
 def launch(stream: Any, function: Callable[..., object], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
     """Enqueue a Python function on a stream's handle and keep it alive until it has run, or as long as its graph."""
+    if not callable(function):
+        raise TypeError(f"a stream calls a function, not {type(function).__name__}")
     call = _handles.Call(address(stream), function, arguments, keywords)
     argument = pointer(call.address)
     captured = _captured.kept_with(stream)
     if captured is not None:
+        captured.append(call)  # before the call, in whose place the exception of a signal handler may come
         check(lib.aclrtLaunchHostFunc(stream, _ENTRY, argument), "aclrtLaunchHostFunc")
-        captured.append(call)
         return
     _pending.add(call)
     code = lib.aclrtLaunchHostFunc(stream, _ENTRY, argument)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _lifecycle, _waiting
@@ -139,7 +140,7 @@ class Event(Resource, EventHandle):
             Call ``aclrtCreateEventExWithFlag`` instead.
         """
         event = cls.__new__(cls)
-        event._create(None if flags is None else int(flags), ex)
+        event._create(None if flags is None else index(flags), ex)
         return event
 
     @classmethod
@@ -399,6 +400,8 @@ class Event(Resource, EventHandle):
         -----
         ``aclrtEventElapsedTime``; not blocking, needs no context. Resolution: 20 ns on 910B and 910C.
         """
+        if not isinstance(end, Event):
+            raise TypeError(f"a time elapses from an Event to an Event, not to {type(end).__name__}")
         if not (self._has_time and end._has_time):
             raise ValueError("elapsed_time needs two events created with timing=True")
         out = ffi.new(_FLOAT)

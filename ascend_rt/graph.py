@@ -145,10 +145,8 @@ class Graph(Resource, GraphHandle):
         ``aclmdlRIExecuteAsync``; enqueues only.
         """
         stream = given_or_current(stream)
-        code = lib.aclmdlRIExecuteAsync(self._handle, stream._handle)
-        if code:
-            check(code, "aclmdlRIExecuteAsync")
-        stream._in_flight.keep(self._kept)
+        # The list itself: another thread may close the graph meanwhile, which gives it up.
+        stream._in_flight.submit("aclmdlRIExecuteAsync", self._handle, stream._handle, uses=(self._kept,))
 
     # --- what is in it -----------------------------------------------------------------------------------------------
 

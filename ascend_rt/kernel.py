@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import call, check, ffi, lib
+from ascend_rt._driver import call, ffi, lib
 from ascend_rt._resource import Resource
 from ascend_rt._stream_argument import given_or_current
 from ascend_rt._timeout import microseconds
@@ -307,12 +307,8 @@ class Kernel:
         packed = self._pack(arguments)
         config, stream = _config(timeout, batch), given_or_current(stream)
         memory = ffi.from_buffer("char[]", packed)
-        code = lib.aclrtLaunchKernelWithHostArgs(
-            self._function, blocks, stream._handle, config[0], memory, len(packed), ffi.NULL, 0
-        )
-        if code:
-            check(code, "aclrtLaunchKernelWithHostArgs")
-        stream._in_flight.keep(self.binary, arguments)
+        task = self._function, blocks, stream._handle, config[0], memory, len(packed), ffi.NULL, 0
+        stream._in_flight.submit("aclrtLaunchKernelWithHostArgs", *task, uses=(self.binary, arguments))
 
     def __getitem__(self, shape: tuple[int, Stream | None] | int) -> Callable[..., None]:
         """``kernel[blocks, stream](…)`` launches the kernel, ``kernel[blocks](…)`` on the current stream."""

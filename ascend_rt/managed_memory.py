@@ -88,8 +88,8 @@ class ManagedBuffer(Buffer):
         ``aclrtMemManagedPrefetchAsync``; enqueues only. 910B. API reference 11-05.
         """
         stream = given_or_current(stream)
-        call("aclrtMemManagedPrefetchAsync", self._handle, self._nbytes, _location(location), 0, stream._handle)
-        stream._in_flight.keep(self)
+        arguments = self._handle, self._nbytes, _location(location), 0, stream._handle
+        stream._in_flight.submit("aclrtMemManagedPrefetchAsync", *arguments, uses=(self,))
 
     @property
     def is_read_mostly(self) -> bool:

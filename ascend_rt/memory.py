@@ -138,14 +138,17 @@ class Buffer(Resource, BufferHandle):
     def __init__(self, nbytes: int, *, policy: MemMallocPolicy | int = _HUGE_FIRST) -> None:
         _lifecycle.initialize()
         out, nbytes = ffi.new("void **"), check_size(nbytes)
-        allocate_memory("aclrtMalloc", out, nbytes, int(policy))
+        allocate_memory("aclrtMalloc", out, nbytes, index(policy))
         self._set(out[0], nbytes, home=home())
 
     def _set(self, pointer: Any, nbytes: int, parent: object = None, home: Home = HOST) -> None:
+        self._describe(nbytes, parent)
+        self._own(ffi.cast("char *", pointer), home)
+
+    def _describe(self, nbytes: int, parent: object) -> None:
         self._nbytes = nbytes
         self._parent = parent
         self._views = None
-        self._own(ffi.cast("char *", pointer), home)
 
     @classmethod
     def from_array(cls, array: HostMemory) -> Self:
@@ -267,8 +270,9 @@ class Buffer(Resource, BufferHandle):
     @staticmethod
     def _lend(address: int, nbytes: int, owner: object) -> Buffer:
         buffer = Buffer.__new__(Buffer)
-        buffer._set(ffi.cast("void *", address), nbytes, owner)
-        buffer._owned = False
+        buffer._describe(nbytes, owner)
+        # Never owned, not even for a moment: discarded then, it would free the memory.
+        buffer._borrow(ffi.cast("char *", address))
         return buffer
 
     @classmethod
@@ -342,6 +346,8 @@ class Buffer(Resource, BufferHandle):
             if self._views is None:
                 self._views = weakref.WeakSet()
             self._views.add(view)
+        if self.is_closed:  # by another thread, which has not seen the view
+            view.close()
 
     def _take_handle(self) -> Any | None:
         with _views_lock:

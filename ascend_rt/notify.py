@@ -175,10 +175,7 @@ class Notify(Resource):
         ``aclrtRecordNotify``; enqueues only, but waits while the stream's queue is full.
         """
         stream = given_or_current(stream)
-        code = lib.aclrtRecordNotify(self._handle, stream._handle)
-        if code:
-            check(code, "aclrtRecordNotify")
-        stream._in_flight.keep(self)
+        stream._in_flight.submit("aclrtRecordNotify", self._handle, stream._handle, uses=(self,))
 
     def wait(self, stream: Stream | None = None, timeout: float | None = None) -> None:
         """Let work enqueued on the stream from now on wait until the bit is set, and clear it.
@@ -205,10 +202,7 @@ class Notify(Resource):
         ``aclrtWaitAndResetNotify``; enqueues only, but waits while the stream's queue is full.
         """
         stream, limit = given_or_current(stream), _limit(timeout)
-        code = lib.aclrtWaitAndResetNotify(self._handle, stream._handle, limit)
-        if code:
-            check(code, "aclrtWaitAndResetNotify")
-        stream._in_flight.keep(self)
+        stream._in_flight.submit("aclrtWaitAndResetNotify", self._handle, stream._handle, limit, uses=(self,))
 
     @staticmethod
     def reset_all(notifies: Iterable[Notify]) -> None:
@@ -305,8 +299,7 @@ class CountingNotify(Resource):
             raise ValueError(f"an operation is one of {', '.join(_OPERATIONS)}, not {operation!r}")
         stream = given_or_current(stream)
         info = ffi.new("aclrtCntNotifyRecordInfo *", {"mode": _OPERATIONS[operation], "value": value})
-        call("aclrtCntNotifyRecord", self._handle, stream._handle, info)
-        stream._in_flight.keep(self)
+        stream._in_flight.submit("aclrtCntNotifyRecord", self._handle, stream._handle, info, uses=(self,))
 
     def wait(
         self,
@@ -345,14 +338,13 @@ class CountingNotify(Resource):
             raise ValueError(f"a condition is one of {', '.join(_CONDITIONS)}, not {condition!r}")
         stream = given_or_current(stream)
         fields = {"mode": _CONDITIONS[condition], "value": value, "timeout": _limit(timeout), "isClear": clear}
-        call("aclrtCntNotifyWaitWithTimeout", self._handle, stream._handle, ffi.new("aclrtCntNotifyWaitInfo *", fields))
-        stream._in_flight.keep(self)
+        info = ffi.new("aclrtCntNotifyWaitInfo *", fields)
+        stream._in_flight.submit("aclrtCntNotifyWaitWithTimeout", self._handle, stream._handle, info, uses=(self,))
 
     def reset(self, stream: Stream | None = None) -> None:
         """Set the counter to 0, in the order of the stream (``aclrtCntNotifyReset``; enqueues only)."""
         stream = given_or_current(stream)
-        call("aclrtCntNotifyReset", self._handle, stream._handle)
-        stream._in_flight.keep(self)
+        stream._in_flight.submit("aclrtCntNotifyReset", self._handle, stream._handle, uses=(self,))
 
     @property
     def id(self) -> int:

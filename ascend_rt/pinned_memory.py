@@ -173,9 +173,8 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
         memory.
         """
         if not self.is_closed:
-            self._span = None
             self._memory = self.base  # views, and what uses the buffer protocol, only refer to this object
-            self.__setstate__((1, (0,), self.dtype, False, b""))  # type: ignore[arg-type]
+            self.__setstate__((1, (0,), self.dtype, False, b""))
 
     @property
     def is_closed(self) -> bool:
@@ -192,6 +191,11 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
 
     def __repr__(self) -> str:
         return f"<ascend_rt.PinnedBuffer {self.handle:#x}, {self.nbytes} bytes>"
+
+    def __setstate__(self, state: Any) -> None:
+        """Take other memory in the place of the pinned one."""
+        self._span = None
+        super().__setstate__(state)
 
     def __array_finalize__(self, source: Any) -> None:
         """Make an ordinary array of a copy: only what refers to pinned memory is pinned."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ascend_rt._driver import call, ffi, lib
+from ascend_rt._driver import ffi, lib
 from ascend_rt._stream_argument import given_or_current
 from ascend_rt.memory import Buffer, on_device
 from ascend_rt.transfer import copy_async
@@ -151,8 +151,8 @@ class Generator:
         task.randomSeed = _value(self._seed)
         task.randomNum = _value(count.to_bytes(8, "little"))
         copy_async(self._counter, self.block.to_bytes(_COUNTER_BYTES, "little"), self._stream, snapshot=True)
-        call("aclrtRandomNumAsync", task, self._stream._handle, ffi.NULL)
-        self._stream._in_flight.keep(out, self._counter)
+        arguments = task, self._stream._handle, ffi.NULL
+        self._stream._in_flight.submit("aclrtRandomNumAsync", *arguments, uses=(out, self._counter))
         self.block = (self.block + -(-words // _WORDS_OF_BLOCK)) % (1 << 8 * _COUNTER_BYTES)
 
 

@@ -118,8 +118,8 @@ class Stream(Resource, StreamHandle):
         _lifecycle.close_deferred()
         context = current_handle()
         out = ffi.new("aclrtStream *")
-        priority = min(max(chosen.priority, 0), _LOWEST_PRIORITY)
-        call("aclrtCreateStreamWithConfig", out, priority, int(chosen.flags))
+        priority = min(max(index(chosen.priority), 0), _LOWEST_PRIORITY)
+        call("aclrtCreateStreamWithConfig", out, priority, index(chosen.flags))
         InFlight.forget(out[0])  # what is known of an older stream that had this handle
         created_in = home()
         self._prepare(out[0], context, created_in.era.device_id)
@@ -525,8 +525,11 @@ class Stream(Resource, StreamHandle):
         """
         if callback.is_inside() and not self.is_closed and self._owned:
             raise WrongState("a function in a stream cannot close streams: it would wait for its own end")
-        handle, failed = self._take_handle(), None
+        handle, failed, may_be_gone = self._take_handle(), None, False
         if handle is None:
+            failed, self._in_flight.untold = self._in_flight.untold, None
+            if failed is not None:
+                raise failed
             return
         try:
             if not usable():
@@ -538,10 +541,15 @@ class Stream(Resource, StreamHandle):
                 self._in_flight.drop_waited_for()
             ended, launched = self._in_flight.end_batch(), callback.launched(handle)
             failed = None if force else self._finish(handle)
+            may_be_gone = True
             self._destroy(handle, force)
-        except BaseException:
-            self._in_flight.keep_failure(failed)
-            self._open(handle)
+        except BaseException as error:
+            # A signal handler may raise in place of the code of the destruction. Then a new stream may have the handle.
+            if may_be_gone and not isinstance(error, AclError):
+                self._in_flight.untold = failed
+            else:
+                self._in_flight.keep_failure(failed)
+                self._open(handle)
             raise
         release(ended)
         self._in_flight.end_batch()  # which leaves nothing behind

@@ -143,13 +143,9 @@ def copy_async(dst: Operand, src: Operand, stream: Stream | None = None, *, snap
     is_accepted = from_device != to_device and nbytes <= capacity and not snapshot
     if is_accepted and not getattr(src if to_device else dst, "_is_pinned", False):
         _wait_if_pageable(stream, source if to_device else to)
-    code = lib.aclrtMemcpyAsync(to, capacity, source, nbytes, kind, stream._handle)
-    if code:
-        check(code, "aclrtMemcpyAsync")
-    if snapshot:
-        stream._in_flight.keep(dst)
-    else:
-        stream._in_flight.keep(to, source, dst, src)
+    uses = (dst,) if snapshot else (to, source, dst, src)
+    arguments = to, capacity, source, nbytes, kind, stream._handle
+    stream._in_flight.submit("aclrtMemcpyAsync", *arguments, uses=uses)
 
 
 def _wait_if_pageable(stream: Stream, *memory: Any) -> None:
@@ -233,8 +229,7 @@ def copy_2d_async(
     stream = given_or_current(stream)
     if isinstance(dst, Buffer) != isinstance(src, Buffer):
         _wait_if_pageable(stream, arguments[2] if isinstance(dst, Buffer) else arguments[0])
-    call("aclrtMemcpy2dAsync", *arguments, stream._handle)
-    stream._in_flight.keep(arguments, dst, src)
+    stream._in_flight.submit("aclrtMemcpy2dAsync", *arguments, stream._handle, uses=(arguments, dst, src))
 
 
 def _rows_of_both(
@@ -443,8 +438,8 @@ class CopyDescriptor:
         Descriptor and buffers are kept alive until that is done.
         """
         stream, kind = given_or_current(stream), lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
-        call("aclrtMemcpyAsyncWithDesc", self._memory._handle, kind, stream._handle)
-        stream._in_flight.keep(self, self._operands)
+        arguments = self._memory._handle, kind, stream._handle
+        stream._in_flight.submit("aclrtMemcpyAsyncWithDesc", *arguments, uses=(self, self._operands))
 
 
 def copy_indirect(
@@ -481,8 +476,8 @@ def copy_indirect(
     to, source = ffi.cast("void **", on_device(dst)), ffi.cast("void **", on_device(src))
     nbytes, dst_offset = check_size(nbytes), index(dst_offset)
     capacity, stream = dst_offset + nbytes, given_or_current(stream)
-    call("aclrtMemcpyAsyncWithOffset", to, capacity, dst_offset, source, nbytes, src_offset, kind, stream._handle)
-    stream._in_flight.keep(dst, src)
+    arguments = to, capacity, dst_offset, source, nbytes, src_offset, kind, stream._handle
+    stream._in_flight.submit("aclrtMemcpyAsyncWithOffset", *arguments, uses=(dst, src))
 
 
 def fill(dst: Buffer, value: int, *, itemsize: int = 1) -> None:
@@ -550,8 +545,7 @@ def fill_async(dst: Buffer, value: int, stream: Stream | None = None, *, itemsiz
     """
     arguments = _filling(dst, value, itemsize)
     stream = given_or_current(stream)
-    call(_FILLS[itemsize][1], *arguments, stream._handle)
-    stream._in_flight.keep(dst)
+    stream._in_flight.submit(_FILLS[itemsize][1], *arguments, stream._handle, uses=(dst,))
 
 
 def _filling(dst: Buffer, value: int, itemsize: int) -> tuple[Any, int, int, int]:
@@ -559,7 +553,7 @@ def _filling(dst: Buffer, value: int, itemsize: int) -> tuple[Any, int, int, int
     pointer = on_device(dst)
     if itemsize not in _FILLS:
         raise ValueError(f"an item has 1 or 4 bytes, not {itemsize}")
-    largest = (1 << 8 * itemsize) - 1
+    value, largest = index(value), (1 << 8 * itemsize) - 1
     if not 0 <= value <= largest:
         raise ValueError(f"the value must be 0 to {largest}, not {value}")
     count, rest = divmod(dst.nbytes, itemsize)

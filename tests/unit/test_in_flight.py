@@ -9,9 +9,24 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
-from ascend_rt import Buffer, Context, Device, Event, PinnedBuffer, Stream, _in_flight, fill_async, sim
+from ascend_rt import (
+    Buffer,
+    Context,
+    Device,
+    Event,
+    PinnedBuffer,
+    Stream,
+    _in_flight,
+    cmo_prefetch,
+    copy_2d_async,
+    copy_async,
+    copy_indirect,
+    fill_async,
+    sim,
+)
 from ascend_rt.errors import AclError, AclWarning, OutOfMemory, TaskFailed, Timeout
 from ascend_rt.testing import Latch
 
@@ -58,6 +73,66 @@ def test_an_interrupted_synchronization_drops_nothing(stream: Stream, after: Any
         assert alive(kept) == [kept]
     stream.synchronize()
     assert alive(kept) == []
+
+
+SUBMISSIONS = {
+    "aclrtMemcpyAsync": lambda to, stream: copy_async(to, PinnedBuffer(64)[:32], stream),
+    "aclrtMemcpy2dAsync": lambda to, stream: copy_2d_async(to, PinnedBuffer(64), stream, width=8, height=8),
+    "aclrtMemsetAsync": lambda to, stream: fill_async(to, 1, stream),
+    "aclrtMemcpyAsyncWithOffset": lambda to, stream: copy_indirect(to, to, 8, stream),
+    "aclrtCmoAsync": lambda to, stream: cmo_prefetch(to, stream),
+}
+
+
+@pytest.mark.parametrize(("function", "submit"), SUBMISSIONS.items(), ids=list(SUBMISSIONS))
+def test_an_interrupted_submission_keeps_what_the_task_uses(
+    function: str, submit: Callable[[Buffer, Stream], None], stream: Stream, after: Any
+) -> None:
+    addressed = Buffer(64)
+    memory = Buffer.from_array(np.full(8, addressed.handle, np.uint64))
+    kept = weakref.ref(memory)
+    with Latch(stream):
+        after(function, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            submit(memory, stream)
+        del memory
+        assert alive(kept) == [kept]
+    stream.synchronize()
+    assert alive(kept) == []
+
+
+def test_a_graph_that_is_closed_while_it_is_launched_keeps_what_the_execution_uses(stream: Stream, after: Any) -> None:
+    memory = Buffer(64)
+    kept = weakref.ref(memory)
+    with stream.capture() as graph:
+        fill_async(memory, 1, stream)
+    del memory
+    with Latch(stream):
+        after("aclmdlRIExecuteAsync", graph.close)
+        graph.launch(stream)
+        assert alive(kept) == [kept]
+    stream.synchronize()
+    assert alive(kept) == []
+
+
+def test_a_stream_whose_destruction_was_interrupted_is_not_destroyed_again(device: Device, after: Any) -> None:
+    stream = Stream()
+    after("aclrtDestroyStream", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        stream.close()
+    assert stream.is_closed  # a new stream may have the handle
+
+
+def test_a_view_of_a_buffer_that_is_closed_meanwhile_is_closed(device: Device, monkeypatch: Any) -> None:
+    buffer, lend = Buffer(64), Buffer._lend
+
+    def lend_and_close(*arguments: Any) -> Buffer:
+        view = lend(*arguments)
+        buffer.close()
+        return view
+
+    monkeypatch.setattr(Buffer, "_lend", staticmethod(lend_and_close))
+    assert buffer[:8].is_closed
 
 
 def test_a_complete_event_lets_go_of_what_was_submitted_before(stream: Stream, other: Stream) -> None:

@@ -63,6 +63,13 @@ def test_what_is_closed_or_discarded_is_no_leak(device: Device) -> None:
     before.close()
 
 
+def test_a_view_owns_nothing_and_is_no_leak(device: Device) -> None:
+    with Buffer(64) as memory:
+        with no_leaks():
+            view = memory[:8]
+        assert not view.is_closed
+
+
 def test_only_the_kinds_that_are_asked_for_count(device: Device) -> None:
     with no_leaks(Stream):
         event = Event()

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import ascend_rt
-from ascend_rt import Buffer, Context, Device, Event, PinnedBuffer, Stream, copy, copy_async, fill_async
-from ascend_rt.errors import AclError, ClosedError, OutOfMemory
+from ascend_rt import Buffer, Context, Device, Event, PinnedBuffer, Stream, copy, copy_async, fill_async, sim
+from ascend_rt.errors import AclError, ClosedError, OutOfMemory, TaskFailed
 from ascend_rt.testing import Latch
 
 PACKAGE = Path(ascend_rt.__file__).parent
@@ -288,6 +288,10 @@ def test_an_object_that_was_not_created_has_no_handle(stream: Stream) -> None:
     for use in (lambda: unborn.record(stream), lambda: unborn.is_done, lambda: stream.wait(unborn)):
         with pytest.raises(AttributeError, match="this event has no handle yet"):
             use()
+    silent = Stream.__new__(Stream)
+    for wait in (silent.synchronize, lambda: silent.is_done, silent.record, lambda: stream.wait(silent)):
+        with pytest.raises(AttributeError, match="this stream has no handle yet"):
+            wait()
 
 
 def test_what_a_stream_uses_is_kept_behind_a_short_path(stream: Stream, other: Stream) -> None:
@@ -299,3 +303,60 @@ def test_what_a_stream_uses_is_kept_behind_a_short_path(stream: Stream, other: S
         stream.synchronize()
         assert not stream._in_flight
         assert not other._in_flight
+
+
+def test_a_handle_is_found_without_python(device: Device) -> None:
+    # In Python another thread might close the object meanwhile: then both would destroy what they have found.
+    with Stream() as stream, Event(timing=True) as event:
+        assert called_in_python(lambda: event.record(stream)) == []
+    event = Event()
+    taken: list[Any] = []
+    assert called_in_python(lambda: taken.append(event._take_handle())) == []
+    event._open(taken[0])
+    event.close()
+
+
+@pytest.mark.parametrize("arguments", [(1,), (1, 2)])
+def test_what_is_no_function_is_refused_at_once(arguments: tuple[Any, ...], stream: Stream) -> None:
+    for keywords in ({}, {"a": 1}):
+        with pytest.raises(TypeError, match="not int"):
+            stream.launch_host_func(*arguments, **keywords)
+
+
+@pytest.mark.parametrize(("kind", "keywords"), [(Buffer, "nbytes policy"), (Stream, "flags"), (Stream, "priority")])
+def test_a_text_is_no_number(kind: Callable[..., object], keywords: str, device: Device) -> None:
+    *others, last = keywords.split()
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+        kind(**dict.fromkeys(others, 8), **{last: "0"})
+
+
+def test_the_time_to_what_is_no_event_is_a_type_error(event: Event) -> None:
+    with pytest.raises(TypeError, match="not to int"):
+        event.elapsed_time(3)  # type: ignore[arg-type]
+
+
+def test_a_copy_uses_the_memory_that_a_pinned_buffer_has_now(stream: Stream) -> None:
+    pinned, memory = PinnedBuffer.from_array(bytes(4)), Buffer(4)
+    copy_async(memory, pinned, stream)
+    pinned.__setstate__((1, (4,), pinned.dtype, False, b"here"))
+    copy_async(memory, pinned, stream)
+    stream.synchronize()
+    assert memory.to_numpy().tobytes() == b"here"
+
+
+@pytest.mark.simulator("only the simulator injects faults")
+def test_a_failure_in_whose_place_a_signal_handler_raises_is_told_later(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def handle(*_: object) -> None:
+        raise TimeoutError("of the handler")  # where Python would call it: as soon as it runs again
+
+    sim.fail_task(507015, stream)
+    with pytest.raises(TaskFailed):
+        stream.record().synchronize()
+    with monkeypatch.context() as patch:
+        patch.setattr(Stream, "_end_wait", handle)
+        with pytest.raises(TimeoutError, match="of the handler"):
+            stream.synchronize()
+    with pytest.raises(TaskFailed):
+        stream.synchronize()
