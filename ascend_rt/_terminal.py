@@ -6,6 +6,7 @@ rich knows the width of the terminal, and of ``NO_COLOR`` and ``FORCE_COLOR``.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -77,9 +78,11 @@ def _print_columns(head: Sequence[str], body: Sequence[Sequence[str]], total: Se
 
 
 class Progress:
-    """Shows how far a command is: bars on a terminal, else nothing but what went wrong."""
+    """Shows how far a command is: bars on a terminal, else a line on standard error for what has ended."""
 
     def __init__(self) -> None:
+        self.faults: list[str] = []  # that were printed
+        self._ended: set[str] = set()
         self._bars: dict[str, TaskID] = {}
         console = _console()
         if console is None:
@@ -101,9 +104,14 @@ class Progress:
 
     def show(self, what: str, done: int, total: int, fault: str = "") -> None:
         """Move the bar with that label, and print a fault, which stays."""
+        if fault:
+            self.faults.append(fault)
         if self._rich is None:
             if fault:
                 print(fault, flush=True)
+            if done == total and what not in self._ended:
+                self._ended.add(what)
+                print(f"{what}: {done} of {total}", file=sys.stderr, flush=True)
             return
         if fault:
             self._rich.console.print(fault, markup=False)

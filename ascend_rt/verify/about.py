@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 import sys
 from typing import Any
 
@@ -11,6 +11,7 @@ from ascend_rt._driver import ffi, lib, library, supports
 from ascend_rt._functions import FUNCTIONS
 from ascend_rt.errors import LibraryError
 from ascend_rt.verify.children import results
+from ascend_rt.verify.strict_json import dumps
 from ascend_rt.versions import cann_version, version
 
 
@@ -37,6 +38,7 @@ def about() -> dict[str, Any]:
 if __name__ == "__main__":
     with results() as out:
         try:
-            print(json.dumps(about()), file=out, flush=True)
+            print(dumps(about()), file=out, flush=True)
         except LibraryError as error:
             sys.exit(str(error))
+    os._exit(0)  # what has answered is not waited for: libraries can hang when their process exits

@@ -64,6 +64,7 @@ class Call:
 def _is_within(value: Any, expected: Any) -> bool:
     if isinstance(expected, list):
         low, high = expected
+        value = float(value) if isinstance(value, str) else value  # such as "nan"
         return (low is None or value >= low) and (high is None or value <= high)
     return expected is None or bool(value == expected)
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import signal
@@ -15,9 +14,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
+from ascend_rt.verify.strict_json import dumps, loads
+
 _SECONDS_TO_DIE = 10.0  # a process that is killed inside the driver may take long to end
-# A child finds modules where this process does: with -m it would look into the working directory first.
-_PROGRAM = "import runpy, sys; sys.path = {path}; runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"
+# A child finds modules where this process does: with -m it would look into the working directory first. It ends with
+# the thread that waits for it, which may be killed (prctl, PR_SET_PDEATHSIG).
+_PROGRAM = """
+import sys
+sys.path = {path}
+import ctypes, os, runpy, signal
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+if os.getppid() == {parent}:
+    runpy.run_module({module!r}, run_name='__main__', alter_sys=True)
+"""
 _EXCEPTION = re.compile(r"[\w.]*(Error|Exception)")  # of Python, in the last line that a child prints
 
 _running: set[subprocess.Popen[bytes]] = set()
@@ -56,10 +65,10 @@ def run(
     given : object, optional
         What it reads as JSON from its standard input.
     """
-    program = _PROGRAM.format(path=sys.path, module=f"ascend_rt.verify.{module}")
+    program = _PROGRAM.format(path=sys.path, parent=os.getpid(), module=f"ascend_rt.verify.{module}")
     # Files, because at the other end of a pipe may be a process that the library has begun, and that does not end.
     with tempfile.TemporaryFile() as rows, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        rows.write(json.dumps(given).encode())
+        rows.write(dumps(given).encode())
         rows.seek(0)
         child = subprocess.Popen(
             [sys.executable, "-c", program, *arguments],
@@ -125,7 +134,7 @@ def _parsed(output: str) -> Iterator[Any]:
     """Yield what was printed, up to a line that is not whole or not of the child's making."""
     for line in output.split("\n")[:-1]:
         try:
-            yield json.loads(line)
+            yield loads(line)
         except ValueError:
             return
 

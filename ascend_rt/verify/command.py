@@ -7,13 +7,13 @@ import argparse
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ascend_rt import _terminal
-from ascend_rt.verify import comparison, session
+from ascend_rt.verify import card_profile, comparison, session
 from ascend_rt.verify.cases import groups
-from ascend_rt.verify.report import Played, Report, load, write_json
+from ascend_rt.verify.report import Played, Report, load, read, write_json
 
 DEFAULT_OUTPUT = "ascend_rt-report.json"
 _NOT_SUPPORTED = 207000  # what products answer that do not have a function, and it is not worth a line
@@ -40,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time-limit", type=_seconds, default=60.0, metavar="S", help="of a group (default: 60)")
     parser.add_argument("--smoke", action="store_true", help="measure so few calls that the figures mean nothing")
     parser.add_argument("--compare", metavar="REPORT", help="show how the card of a report differs from the simulator")
-    parser.add_argument("--profile", metavar="FILE", help="with --compare: write what ASCEND_RT_SIM_PROFILE takes")
+    parser.add_argument(
+        "--profile", metavar="FILE", help="with --compare: write what ASCEND_RT_SIM_PROFILE takes; may be the REPORT"
+    )
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -89,7 +91,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         environment["ASCEND_RT_BACKEND"] = arguments.backend
     about = session.about(environment)
     plan = session.Plan(
-        devices=_devices(arguments.device, about),
+        devices=_devices(arguments.device, about, environment),
         allow_reset=arguments.allow_reset,
         seconds=arguments.time_limit,
         chosen=arguments.only,
@@ -100,26 +102,32 @@ def _verify(arguments: argparse.Namespace) -> int:
     report.save(arguments.output)  # now, because a place that cannot be written would cost the whole run
     _terminal.print_facts(_about(report))
     try:
-        with _terminal.Progress() as progress:
-            session.run(plan, report, progress.show)
+        is_as_known = _run(plan, report)
     except KeyboardInterrupt:
         print(f"\ninterrupted: {arguments.output} has what was done until then")
         return 128 + signal.SIGINT
-    finally:  # also if nobody reads the output any more
+    finally:  # also if nobody reads the output; and what is printed is not lost if this fails
         report.save(arguments.output)
+    print(f"\n{arguments.output} has all answers and figures, and names no host, path or user")
+    return 0 if is_as_known else 1
+
+
+def _run(plan: session.Plan, report: Report) -> bool:
+    """Play, measure, and print what came out; return whether all is as known."""
+    with _terminal.Progress() as progress:
+        session.run(plan, report, progress.show)
     surprises = list(_surprises(report))
     _print_sections(report)
-    _print_lines(surprises)
+    _print_lines(line for line in surprises if line not in progress.faults)
     _print_limits(report)
     _print_latencies(report)
-    print(f"\n{arguments.output} has all answers and figures, and names no host, path or user")
-    return 1 if surprises else 0
+    return not surprises
 
 
-def _devices(asked: tuple[int, ...] | None, about: dict[str, Any]) -> tuple[int, ...]:
+def _devices(asked: tuple[int, ...] | None, about: dict[str, Any], environment: Mapping[str, str]) -> tuple[int, ...]:
     count = about["devices"]
     if not count:
-        raise ValueError("the library sees no device")
+        raise ValueError(f"the library sees no device; it says: {session.refusal(environment) or 'nothing'}")
     if asked is None and about["backend"] == "sim":
         return tuple(range(min(2, count)))
     if asked is None:
@@ -244,11 +252,20 @@ def _compare(arguments: argparse.Namespace) -> int:
     _print_lines(lines)
     print(f"{len(lines)} differences to the simulator" if lines else "no difference to the simulator")
     if arguments.profile:
-        write_json(arguments.profile, {"profile": comparison.profile(report, simulated)})
-        without = comparison.codes(report, simulated)[1]
-        if without:
-            print(f"no rule of a profile gives the answers of {', '.join(without)}")
+        _write_profile(arguments, report, simulated)
     return 1 if lines else 0
+
+
+def _write_profile(arguments: argparse.Namespace, report: Report, simulated: Report) -> None:
+    """Write a file with the profile alone; into the report itself, beside what is in it."""
+    is_report = os.path.realpath(arguments.profile) == os.path.realpath(arguments.compare)
+    others = read(arguments.compare) if is_report else {}
+    profile, refusals = card_profile.accepted(card_profile.made_of(report, simulated), others)
+    write_json(arguments.profile, others | {"profile": profile})
+    _print_lines(f"not in the profile: {text}" for text in refusals)
+    without = card_profile.codes(report, simulated)[1]
+    if without:
+        print(f"no rule of a profile gives the answers of {', '.join(without)}")
 
 
 def _differences(report: Report, simulated: Report) -> Iterator[str]:

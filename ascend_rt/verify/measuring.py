@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
-import json
 import os
 import threading
 import time
@@ -21,6 +20,7 @@ from typing import Any, TypeVar
 from ascend_rt._driver import call, check, ffi, lib, supports
 from ascend_rt.errors import AclError
 from ascend_rt.verify.children import results
+from ascend_rt.verify.strict_json import dumps
 
 CASE_LIMIT_S = 60.0
 
@@ -159,12 +159,12 @@ def run(
     with results() as out, open(os.devnull, "w", encoding="utf-8") as nowhere:
         fault: AclError | None = None
         for number, name in enumerate(arguments.only):
-            print(json.dumps({"begin": name}), file=out, flush=True)
+            print(dumps({"begin": name}), file=out, flush=True)
             faulthandler.dump_traceback_later(CASE_LIMIT_S, exit=True, file=nowhere)
             if number == 0:
                 fault = _open_device()
             result = _outcome(cases[name], effort, fault)
-            print(json.dumps({"case": name, **result}), file=out, flush=True)
+            print(dumps({"case": name, **result}), file=out, flush=True)
         if fault is None:
             lib.aclrtResetDevice(0)  # whatever these answer, what was found stands
             lib.aclFinalize()

@@ -16,8 +16,9 @@ is a number, ``null``, ``"text:..."``, or
 - ``"@name+64"``: the address 64 bytes behind it.
 
 Standard output is a line per call, written as soon as it has returned: ``[code, values of the outputs that are
-numbers]``. Instead of a code there is ``"missing"`` if the library has no such function, and ``"unprepared"`` if an
-output is wanted that no earlier call has made. What the library itself prints goes to standard error.
+numbers]``; the texts ``"nan"``, ``"inf"`` and ``"-inf"`` stand for those numbers. Instead of a code there is
+``"missing"`` if the library has no such function, and ``"unprepared"`` if an output is wanted that no earlier call has
+made. What the library itself prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from typing import Any
 
 from ascend_rt._driver import ffi, lib, provide
 from ascend_rt.verify.children import results
+from ascend_rt.verify.strict_json import dumps, number
 
 kept: dict[str, Any] = {}
 SECOND = "thread:"
@@ -138,7 +140,7 @@ def call(function: str, *arguments: Any) -> list[Any]:
     code = target(*values)
     return [
         code if isinstance(code, int) else int(ffi.cast("uintptr_t", code)),
-        [out[0] for out in outs if isinstance(out[0], int | float)],
+        [number(out[0]) for out in outs if isinstance(out[0], int | float)],
     ]
 
 
@@ -146,7 +148,7 @@ def main() -> None:
     """Make the calls of standard input."""
     with results() as out:
         for row in json.load(sys.stdin):
-            print(json.dumps(call(*row)), file=out, flush=True)
+            print(dumps(call(*row)), file=out, flush=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
@@ -16,6 +15,7 @@ from typing import Any
 
 from ascend_rt import __version__
 from ascend_rt.verify.cases import RECORDED_ON, Call, Group, groups
+from ascend_rt.verify.strict_json import NOT_FINITE, dumps, loads
 
 _FORMAT = 1
 # Chips by their names, and the product that the simulator has for each; the first that fits.
@@ -132,10 +132,10 @@ def write_json(path: str | Path, content: dict[str, Any]) -> None:
     lines = []
     for name, value in content.items():
         if isinstance(value, dict) and value:
-            inner = ",\n".join(f"  {json.dumps(key)}: {json.dumps(each)}" for key, each in value.items())
-            lines.append(f" {json.dumps(name)}: {{\n{inner}\n }}")
+            inner = ",\n".join(f"  {dumps(key)}: {dumps(each)}" for key, each in value.items())
+            lines.append(f" {dumps(name)}: {{\n{inner}\n }}")
         else:
-            lines.append(f" {json.dumps(name)}: {json.dumps(value)}")
+            lines.append(f" {dumps(name)}: {dumps(value)}")
     text = "{\n" + ",\n".join(lines) + "\n}\n"
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():  # such as /dev/null, which must not be replaced
@@ -151,7 +151,7 @@ def write_json(path: str | Path, content: dict[str, Any]) -> None:
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+    return isinstance(value, str) and value.isprintable()  # in the lines that a comparison prints
 
 
 def _is_number(value: Any) -> bool:
@@ -161,7 +161,9 @@ def _is_number(value: Any) -> bool:
 def _is_answer(value: Any) -> bool:
     if not isinstance(value, list) or len(value) != 2 or not isinstance(value[1], list):
         return False
-    return isinstance(value[0], int | str) and all(isinstance(each, int | float) for each in value[1])
+    code, outputs = value
+    are_numbers = all(isinstance(each, int | float) or each in NOT_FINITE for each in outputs)
+    return are_numbers and (isinstance(code, int) or _is_text(code))
 
 
 # What the members of a report must be, to be compared: objects with these members, or any with ``str``; or as a
@@ -196,13 +198,15 @@ def _fits(value: Any, shape: Any) -> bool:
     if not isinstance(value, dict):
         return False
     return all(
-        all(_fits(each, inner) for each in value.values()) if name is str else _fits(value.get(name), inner)
+        all(_is_text(key) and _fits(each, inner) for key, each in value.items())
+        if name is str
+        else _fits(value.get(name), inner)
         for name, inner in shape.items()
     )
 
 
-def load(path: str | Path) -> Report:
-    """Read a report.
+def read(path: str | Path) -> dict[str, Any]:
+    """Return all that is in the file of a report.
 
     Raises
     ------
@@ -210,7 +214,7 @@ def load(path: str | Path) -> Report:
         The file is not a report, or one of a version that this package does not know.
     """
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is no report of 'ascend-rt verify': {error}") from None
     if not isinstance(content, dict) or "ascend_rt_report" not in content:
@@ -220,6 +224,12 @@ def load(path: str | Path) -> Report:
     wrong = [name for name, shape in _SHAPE.items() if not _fits(content.get(name), shape)]
     if wrong:
         raise ValueError(f"{path} is not as 'ascend-rt verify' writes it: see {', '.join(wrong)}")
+    return content
+
+
+def load(path: str | Path) -> Report:
+    """Read a report; raise as :func:`read`."""
+    content = read(path)
     members = {name: content[name] for name in _SHAPE}
     kept = ("state", "answers", "fingerprint", "detail")
     played = {name: Played(**{each: entry[each] for each in kept}) for name, entry in content["groups"].items()}

@@ -18,7 +18,9 @@ from ascend_rt.verify.report import Played, Report
 _MEASURES = ("limits", "latencies")
 SECTIONS = ("recordings", "facts", *_MEASURES)
 _SECONDS_OF_MEASURES = 300.0
-_MOST_IN_A_ROW = 8  # groups that end early, before the rest of the section is given up: something common is wrong
+_MOST_IN_A_ROW = (
+    8  # groups or cases that end early, before the rest of the section is given up: something common is wrong
+)
 _SECONDS_TO_LOAD = 120.0  # of a library on a cold disk, and of the search for it
 
 
@@ -58,6 +60,26 @@ def about(environment: Mapping[str, str]) -> dict[str, object]:
     ways = {"hung": "does not answer", "crashed": f"crashes ({outcome.detail})"}
     ended = ways.get(outcome.state, "ends the process")
     raise LibraryError(f"the library {ended} when it is asked for its versions and devices")
+
+
+def refusal(environment: Mapping[str, str]) -> str | None:
+    """Return why the library refuses every call, in its own words, if it does.
+
+    Raises
+    ------
+    LibraryError
+        It does not answer.
+    """
+    outcome = children.run("refusal", (), environment, _SECONDS_TO_LOAD)
+    if not outcome.lines:
+        raise LibraryError(f"the library does not answer: {outcome.errors.strip() or outcome.state}")
+    return None if outcome.lines[0] is None else str(outcome.lines[0])
+
+
+def simulator_environment() -> dict[str, str]:
+    """Return the environment of processes that use the simulator as it is without any variable."""
+    usual = {name: value for name, value in os.environ.items() if not name.startswith("ASCEND_RT_")}
+    return usual | {"ASCEND_RT_BACKEND": "sim"}
 
 
 def run(plan: Plan, report: Report, progress: Progress) -> None:
@@ -154,12 +176,17 @@ def measure(
 ) -> None:
     """Measure case by case; a process that ends early costs the case that it was in, and another goes on behind it."""
     cases = list(import_module(f"ascend_rt.verify.{section}").CASES)
-    total = len(cases)
+    total, in_a_row = len(cases), 0
     while cases:
+        if in_a_row >= _MOST_IN_A_ROW:
+            progress(section, total, total, f"{section}: given up, {in_a_row} cases in a row ended early")
+            return
         progress(section, total - len(cases), total, "")
         arguments = [*(["--smoke"] if smoke else []), "--only", *cases]
         outcome = children.run(section, arguments, environment, _SECONDS_OF_MEASURES)
-        found |= {line.pop("case"): line for line in outcome.lines if "case" in line}
+        new = {line.pop("case"): line for line in outcome.lines if "case" in line}
+        in_a_row = 1 if new else in_a_row + 1
+        found |= new
         cases = [case for case in cases if case not in found]
         if cases:
             case = cases.pop(0)

@@ -48,7 +48,8 @@ aclError aclsimFailCall(const char *function, uint64_t nth, aclError code);
 aclError aclsimFailTask(aclrtStream stream, uint64_t nth, aclError code);
 /* Tasks submitted from now on start by this time later than they could. */
 aclError aclsimDelayTasks(aclrtStream stream, uint64_t microseconds);
-/* Everything that needs the device fails with the code from now on, aclrtSetDevice included; aclrtResetDevice ends it. */
+/* Everything that needs the device fails with the code from now on, aclrtSetDevice included; aclrtResetDevice ends it,
+ * or aclrtResetDeviceForce if the device is not set. */
 aclError aclsimLoseDevice(int32_t deviceId, aclError code);
 /* What an operator that timed out, or a fault of an AI CPU, leaves behind: creating streams and allocating memory of the
  * device fail with the code from now on, devices answer ACL_ERROR_RT_DRV_INTERNAL_ERROR. What exists can still be used.

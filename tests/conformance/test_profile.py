@@ -353,6 +353,25 @@ def test_no_ending_waits_for_the_device(cost: str, ending: str, run: Callable[..
     assert run(script, **{cost: {"ns": HOURS}}) == [SYNC_TIMEOUT, OK]
 
 
+@pytest.mark.parametrize(
+    ("cost", "work"),
+    [
+        ("copy_host_to_device", "lib.aclrtMemcpy(device, size, host, 8, 1)"),
+        ("fill", "lib.aclrtMemset(device, size, 7, 8)"),
+    ],
+)
+def test_an_interrupt_ends_the_wait_of_a_call(cost: str, work: str, run: Callable[..., Any]) -> None:
+    script = f"""
+        asked = []
+        check = ffi.callback("int32_t()", lambda: len(asked.append(0) or asked) == 3)
+        assert lib.aclsimSetInterruptCheck(check) == 0
+        told([{work}, text(), len(asked)])
+    """
+    code, words, asked = run(script, **{cost: {"ns": HOURS}})
+    assert (code, asked) == (SYNC_TIMEOUT, 3)
+    assert words.endswith(": interrupted while this call waited for the device of the profile")
+
+
 def test_a_graph_takes_as_long_as_on_the_card(run: Callable[..., Any]) -> None:
     script = """
         fork, join = event(), event()

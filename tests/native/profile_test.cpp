@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <locale>
 #include <string>
 
 #include "check.h"
@@ -162,6 +163,21 @@ void a_file_that_cannot_be_read_is_explained() {
     }
 }
 
+void a_report_without_a_profile_can_get_one() {
+    const File file(R"({"ascend_rt_report": 1})");
+    CardProfile profile;
+    std::string text;
+    try {
+        read_profile(file.path(), nullptr, profile);
+    } catch (const ProfileError &error) {
+        text = error.text;
+    }
+    require_same("a report", text,
+                 "ASCEND_RT_SIM_PROFILE=" + file.path() +
+                     ": it is a report without a profile, which ascend-rt verify " + "--compare " + file.path() +
+                     " --profile " + file.path() + " adds to it");
+}
+
 void the_product_is_the_one_that_was_chosen() {
     CHECK(problem_of(report_of(R"("product": "910C")"), "910C").empty());
     CHECK(problem_of(report_of(""), "310P").empty());
@@ -212,6 +228,24 @@ void of_members_with_the_same_name_the_last_counts() {
     CHECK(profile.product.streams == 34);
 }
 
+class DecimalComma : public std::numpunct<char> {
+    char do_decimal_point() const override { return ','; }
+    char do_thousands_sep() const override { return '.'; }
+    std::string do_grouping() const override { return "\3"; }
+};
+
+void numbers_are_those_of_json_in_every_locale() {
+    const std::locale before = std::locale::global(std::locale(std::locale::classic(), new DecimalComma));
+    const File file(report_of(R"("limits": {"streams": 1234}, "costs": {"record": {"ns": 1234.75}})"));
+    CardProfile profile;
+    read_profile(file.path(), nullptr, profile);
+    const std::string problem = problem_of(report_of(R"("limits": {"streams": 70000})"));
+    std::locale::global(before);
+    CHECK(profile.product.streams == 1234);
+    CHECK(profile.duration({Cost::Record}).count() == 1235);
+    require_same("70000 streams", problem, "profile.limits.streams is 70000" + kStreams);
+}
+
 void an_empty_profile_changes_nothing() {
     const File file(report_of(""));
     CardProfile profile;
@@ -227,9 +261,11 @@ void an_empty_profile_changes_nothing() {
 int main() {
     a_wrong_file_is_explained();
     a_file_that_cannot_be_read_is_explained();
+    a_report_without_a_profile_can_get_one();
     the_product_is_the_one_that_was_chosen();
     a_profile_is_read();
     of_members_with_the_same_name_the_last_counts();
+    numbers_are_those_of_json_in_every_locale();
     an_empty_profile_changes_nothing();
     return 0;
 }

@@ -264,6 +264,13 @@ def test_a_device_that_went_down_before_it_was_set_is_reset_by_force(child) -> N
     assert child(script, ASCEND_RT_SIM_FAULTS="down:0=0") == [507901, 507007, 0, 0]
 
 
+def test_a_device_that_was_lost_before_it_was_set_is_reset_by_force(child) -> None:
+    script = (
+        "told([lib.aclrtSetDevice(0), lib.aclrtResetDevice(0), lib.aclrtResetDeviceForce(0), lib.aclrtSetDevice(0)])"
+    )
+    assert child(script, ASCEND_RT_SIM_FAULTS="lose:0=507010") == [507010, 507007, 0, 0]
+
+
 @pytest.mark.parametrize("call", ["stream.close", "context.close", "device.reset"])
 def test_the_first_end_of_a_stream_on_a_device_that_is_down_blocks(run, call: str) -> None:
     # The program is asked whether it interrupts the call while that blocks.

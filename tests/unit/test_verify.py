@@ -18,8 +18,9 @@ from typing import Any
 
 import pytest
 
-from ascend_rt.verify import comparison
+from ascend_rt.verify import card_profile, children, comparison
 from ascend_rt.verify.cases import Call, Group, groups
+from ascend_rt.verify.limits import CASES
 from ascend_rt.verify.report import Played, Report, load, product_of, write_json
 
 Verify = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -42,8 +43,10 @@ def verify(tmp_path: Path) -> Verify:
 
 @pytest.fixture
 def report(tmp_path: Path) -> Callable[[], Any]:
-    """Return a function that reads the report that was written."""
-    return lambda: json.loads((tmp_path / "ascend_rt-report.json").read_text(encoding="utf-8"))
+    """Return a function that reads the report that was written, which is JSON without extensions."""
+    return lambda: json.loads(
+        (tmp_path / "ascend_rt-report.json").read_text(encoding="utf-8"), parse_constant=pytest.fail
+    )
 
 
 # --- on the simulator ------------------------------------------------------------------------------------------------
@@ -74,6 +77,11 @@ def test_other_products_are_not_compared_with_the_recordings(verify: Verify, rep
     ended = verify("--only", "g40_event_create_arguments", ASCEND_RT_SIM_PRODUCT=product)
     assert ended.returncode == 0, ended.stdout
     assert report()["product"] == product
+
+
+def test_without_a_terminal_a_line_tells_of_each_section(verify: Verify) -> None:
+    ended = verify("--smoke", "--only", "g02_init,g10_device,fact_4.6,limits")
+    assert ended.stderr.splitlines() == ["recordings: 2 of 2", "facts: 1 of 1", f"limits: {len(CASES)} of {len(CASES)}"]
 
 
 def test_one_device_leaves_out_what_needs_two(verify: Verify, report: Any) -> None:
@@ -192,6 +200,8 @@ def test_a_wrong_command_line(verify: Verify, arguments: tuple[str, ...], text: 
         ('{"profile": {}}', "no report"),
         ('{"ascend_rt_report": 7}', "format 7"),
         ("[" * 100_000, "no report"),
+        ('{"ascend_rt_report": NaN}', "NaN is no number"),
+        ('{"ascend_rt_report": 1e999}', "1e999 is no number"),
         ('{"ascend_rt_report": 1}', "not as"),
         ('{"ascend_rt_report": 1, "groups": {"g02_init": {"stat": 1}}}', "not as"),
     ],
@@ -232,7 +242,9 @@ def test_a_member_of_a_wrong_type(name: str, value: Any, tmp_path: Path) -> None
         ("groups", "answers", [[0]]),
         ("groups", "answers", [[None, []]]),
         ("groups", "answers", [[0, ["x"]]]),
-        ("limits", "value", float("nan")),
+        ("groups", "answers", [["\033[2J", []]]),
+        ("groups", "detail", "\ud800"),
+        ("limits", "value", "nan"),
         ("latencies", "bytes", "64"),
         ("latencies", "device", {"p50": None}),
     ],
@@ -244,6 +256,12 @@ def test_a_wrong_type_further_down(name: str, member: str, value: Any, tmp_path:
     owner[member] = value
     with pytest.raises(ValueError, match=f"see {name}$"):
         load_of(content, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["\ud800", "\033[2J"])
+def test_a_name_that_cannot_be_printed(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"see limits$"):
+        load_of(WHOLE | {"limits": {name: {"value": 1}}}, tmp_path)
 
 
 def load_of(content: Any, directory: Path) -> Report:
@@ -269,7 +287,7 @@ def card(build: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., 
     """
     from ascend_rt.backends import sim
 
-    def make(missing: tuple[str, ...] = (), **bodies: str) -> Path:
+    def make(missing: tuple[str, ...] = (), **bodies: str) -> Path:  # by name, with parameters if they are used
         directory = tmp_path_factory.mktemp("card")
         content = sim.library_path().read_bytes()
         content = content.replace(b"libascendcl.so", BEHIND).replace(b"\0aclsim", b"\0bclsim")
@@ -277,8 +295,9 @@ def card(build: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., 
             content = content.replace(b"\0%s\0" % name.encode(), b"\0b%s\0" % name.encode()[1:])
         behind = directory / BEHIND.decode()
         behind.write_bytes(content)
-        head = "#include <fcntl.h>\n#include <signal.h>\n#include <stdint.h>\n#include <unistd.h>\n"
-        source = head + "".join(f"int32_t {name}() {{ {body} }}\n" for name, body in bodies.items())
+        head = "".join(f"#include <{name}.h>\n" for name in ("fcntl", "signal", "stdint", "stdio", "unistd"))
+        heads = {name: name if name.endswith(")") else f"{name}()" for name in bodies}
+        source = head + "".join(f"int32_t {heads[name]} {{ {body} }}\n" for name, body in bodies.items())
         flags = ("-Wl,--no-as-needed", str(behind), "-Wl,-rpath,$ORIGIN")
         return Path(build(directory / "libascendcl.so", *flags, source=source))
 
@@ -317,10 +336,27 @@ class TestDefects:
         line = "aclInit: g02_init [NULL path]: the card answers 507008, the simulator 0"
         assert line in compared.stdout.splitlines()
 
+    def test_numbers_that_json_does_not_have(self, verify: Verify, card: Callable[..., Path], report: Any) -> None:
+        name = "aclrtEventElapsedTime(float *ms, void *begin, void *end)"
+        where = {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": card(**{name: "*ms = -1 / 0.0; return 0;"})}
+        group = "events_CreateEventWithFlag_8"
+        ended = verify("--only", group, "--device", 0, **where)
+        assert f"{group}: aclrtEventElapsedTime [same event] answers 0 ['-inf'], 0 [0.0] is known" in ended.stdout
+        assert ["-inf"] in [outputs for _, outputs in report()["groups"][group]["answers"]]
+        compared = verify("--compare", "ascend_rt-report.json")
+        line = f"aclrtEventElapsedTime: {group} [same event]: the card answers 0 ['-inf'], the simulator 0 [0.0]"
+        assert line in compared.stdout.splitlines()
+
+    def test_a_library_that_hangs_at_exit_has_answered_before(self, card: Callable[..., Path]) -> None:
+        library = card(**{"__attribute__((destructor)) at_exit": "for (;;) pause();"})
+        environment = os.environ | {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": str(library)}
+        outcome = children.run("about", (), environment, 60)
+        assert (outcome.state, outcome.lines[0]["soc"]) == ("done", "Ascend910B1")
+
     def test_a_crash(self, on: Verify, report: Any) -> None:
         ended = on(aclrtCreateNotify="raise(SIGSEGV);")
         assert ended.returncode == 1
-        assert "g50_notify_arguments: crashed in aclrtCreateNotify (SIGSEGV)" in ended.stdout
+        assert ended.stdout.count("g50_notify_arguments: crashed in aclrtCreateNotify (SIGSEGV)") == 1
         assert report()["groups"]["fact_4.6"]["state"] == "done"
 
     def test_a_function_that_never_returns(self, on: Verify, report: Any) -> None:
@@ -333,7 +369,7 @@ class TestDefects:
         where = {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": card(aclrtQueryEventStatus="raise(SIGSEGV);")}
         ended = verify("--only", "latencies", "--smoke", "--device", 0, **where)
         assert ended.returncode == 1
-        assert "query: crashed SIGSEGV" in ended.stdout.splitlines()
+        assert ended.stdout.splitlines().count("query: crashed SIGSEGV") == 1
         assert [name for name, found in report()["latencies"].items() if "error" in found] == ["query"]
 
     def test_an_output_that_nobody_reads_keeps_the_report(
@@ -352,7 +388,7 @@ class TestDefects:
     def test_a_crash_by_a_signal_without_a_name(self, on: Verify) -> None:
         ended = on(aclrtCreateNotify="raise(SIGRTMIN + 3);")
         assert "g50_notify_arguments: crashed in aclrtCreateNotify (signal " in ended.stdout
-        assert ended.stderr == ""
+        assert "Traceback" not in ended.stderr
 
     def test_a_crash_at_the_end_of_every_process(self, on: Verify, report: Any) -> None:
         ended = on(**{"__attribute__((destructor)) at_exit": "raise(SIGSEGV);"})
@@ -383,6 +419,17 @@ class TestDefects:
             running.communicate(timeout=60)
         assert report()["groups"]["fact_4.6"]["state"] == "done"
 
+    def test_groups_end_when_the_command_is_killed(self, card: Callable[..., Path], tmp_path: Path) -> None:
+        fifo = tmp_path / "fifo"
+        os.mkfifo(fifo)
+        library = card(aclrtHostRegister=f'open("{fifo}", O_WRONLY); for (;;) pause();')
+        environment = os.environ | {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": str(library)}
+        command = [sys.executable, "-m", "ascend_rt", "verify", "--device", "0", "--only", "fact_4.6"]
+        running = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=-1, stderr=-1)
+        with running, fifo.open("rb") as hung:  # which waits until the call has begun
+            running.kill()
+            assert hung.read() == b""
+
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     def test_an_interrupt_ends_all_processes_and_keeps_the_report(
         self, card: Callable[..., Path], report: Any, tmp_path: Path, number: signal.Signals
@@ -397,7 +444,7 @@ class TestDefects:
                 running.send_signal(number)
                 assert hung.read() == b""  # the process that hung is gone
             output, errors = running.communicate(timeout=60)
-        assert (running.returncode, errors) == (130, "")
+        assert (running.returncode, errors) == (130, "recordings: 4 of 4\n")
         assert "interrupted: ascend_rt-report.json has what was done until then" in output
         assert not report()["complete"]
         assert report()["groups"]["g02_init"]["state"] == "done"
@@ -412,6 +459,21 @@ class TestDefects:
         assert states["crashed"] >= 8
         assert states["skipped"] > 100
         assert "the 8 groups before ended early" in ended.stdout
+
+    def test_measuring_is_given_up_too(self, verify: Verify, card: Callable[..., Path], report: Any) -> None:
+        where = {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": card(aclInit="raise(SIGSEGV);")}
+        ended = verify("--only", "limits", "--device", 0, **where)
+        assert ended.returncode == 1
+        assert "limits: given up, 8 cases in a row ended early" in ended.stdout.splitlines()
+        assert [found["error"]["state"] for found in report()["limits"].values()] == ["crashed"] * 8
+
+    def test_results_are_told_though_they_cannot_be_saved(self, on: Verify, tmp_path: Path) -> None:
+        (tmp_path / "there").mkdir()
+        moving = f'rename("{tmp_path}/there", "{tmp_path}/elsewhere"); return 507008;'
+        ended = on("--output", "there/it.json", aclInit=moving)
+        assert "g02_init: aclInit [NULL path] answers 507008, 0 is known" in ended.stdout
+        assert "No such file or directory" in ended.stderr
+        assert "Traceback" not in ended.stderr
 
     def test_a_missing_function(self, on: Verify, report: Any) -> None:
         ended = on(missing=("aclrtHostRegister",))
@@ -440,6 +502,12 @@ class TestDefects:
         (0, [[1, None]], [0, [0]], False),
         (0, [[None, 5]], [0, [6]], False),
         (0, [[1, 6], 2], [0, [6, 2]], True),
+        (0, ["nan"], [0, ["nan"]], True),
+        (0, [0], [0, ["nan"]], False),
+        (0, [[0, None]], [0, ["nan"]], False),
+        (0, [[0, None]], [0, ["inf"]], True),
+        (0, [[0, None]], [0, ["-inf"]], False),
+        (0, [None], [0, ["nan"]], True),
     ],
 )
 def test_what_agrees(code: Any, outputs: Any, answer: Any, agrees: bool) -> None:
@@ -530,6 +598,8 @@ RULES = [
     ([(207000, 0), (507899, 107000)], {"0": 207000}, []),  # behind a call that failed on one side, nothing counts
     ([("missing", 0), (507899, 107000)], {}, []),
     ([(None, 0)], {}, []),
+    ([(-1, 107000)], {}, ["aclrtX"]),
+    ([(2**31, 107000)], {}, ["aclrtX"]),
 ]
 
 
@@ -549,7 +619,7 @@ def test_rules_of_a_profile(monkeypatch: Any, answers: Any, rules: dict[str, int
         )
         for side in (0, 1)
     ]
-    assert comparison.codes(*sides) == ({"aclrtX": rules} if rules else {}, without)
+    assert card_profile.codes(*sides) == ({"aclrtX": rules} if rules else {}, without)
 
 
 CARD = {
@@ -563,6 +633,41 @@ CARD = {
         "costs": {"record": {"ns": 1500}},
     }
 }
+
+
+@pytest.fixture
+def of_card(verify: Verify, tmp_path: Path) -> None:
+    """Make a report of a simulated card that answers otherwise in one group."""
+    (tmp_path / "card.json").write_text(json.dumps(CARD), encoding="utf-8")
+    assert verify("--only", "fact_4.6", ASCEND_RT_SIM_PROFILE="card.json").returncode == 1
+
+
+@pytest.mark.usefixtures("of_card")
+def test_a_profile_in_the_report_itself(verify: Verify, report: Any) -> None:
+    before = report()
+    problem = verify("--only", "fact_4.6", ASCEND_RT_SIM_PROFILE="ascend_rt-report.json")
+    assert "ascend-rt verify --compare ascend_rt-report.json --profile ascend_rt-report.json adds" in problem.stderr
+    verify("--compare", "ascend_rt-report.json", "--profile", "./ascend_rt-report.json")
+    added = report()
+    assert added.pop("profile")["codes"] == CARD["profile"]["codes"]
+    assert added == before
+    again = verify("--only", "fact_4.6", "--output", "again.json", ASCEND_RT_SIM_PROFILE="ascend_rt-report.json")
+    assert "fact_4.6: aclrtHostRegister" in again.stdout
+    assert verify("--compare", "ascend_rt-report.json").returncode == 1
+
+
+@pytest.mark.usefixtures("of_card")
+def test_what_the_simulator_refuses_is_not_in_a_profile(verify: Verify, report: Any, tmp_path: Path) -> None:
+    content = report()
+    content["limits"] = {"streams": {"value": 0}, "cube_core_num": {"value": 20}}
+    content["latencies"] = {"record": {"device": {"p50": 1e15}}}
+    (tmp_path / "odd.json").write_text(json.dumps(content), encoding="utf-8")
+    compared = verify("--compare", "odd.json", "--profile", "made.json")
+    lines = compared.stdout.splitlines()
+    assert "not in the profile: limits.streams is 2; allowed is a whole number from 3 to 65536" in lines
+    assert "not in the profile: costs.record.ns is 1000000000000000; allowed is a number from 0 to 1e+12" in lines
+    made = json.loads((tmp_path / "made.json").read_text(encoding="utf-8"))["profile"]
+    assert (made["limits"], made["costs"]) == ({"cube_cores": 20}, {"record": {}})
 
 
 @pytest.mark.full

@@ -36,8 +36,10 @@ void release_device(Simulator &sim, Lock &lock, Device &device, bool force) REQU
 }
 
 void reset_device(Simulator &sim, Lock &lock, std::int32_t id, bool force) REQUIRES(engine_lock) {
-    if (Device &found = require_device(sim, id); force && found.down && found.set_count == 0) {
-        found.down.reset();  // it cannot be set before
+    Device &found = require_device(sim, id);
+    const bool is_useless = found.down || found.lost != ACL_SUCCESS;
+    if (force && is_useless && found.set_count == 0) {  // it cannot be set before
+        found.down.reset();
         found.lost = ACL_SUCCESS;
         return;
     }

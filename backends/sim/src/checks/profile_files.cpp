@@ -1,6 +1,8 @@
 // The files of a profile, named and laid out like those that msprof exports from a profile of a device: a trace for
 // chrome://tracing and Perfetto, and tables of tasks and operators.
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <initializer_list>
 #include <set>
@@ -15,10 +17,13 @@ namespace {
 
 constexpr int kHost = -1;  // the process of the trace that the calls are in
 
-// Like Python's time.perf_counter(), so that a program can put its own measurements beside.
+// Like Python's time.perf_counter(), so that a program can put its own measurements beside. Not as a floating-point
+// number, because the program's locale may have another decimal point.
 std::string microseconds(Time::duration time) {
+    const std::int64_t ns = std::chrono::nanoseconds(time).count();
     char text[40];
-    std::snprintf(text, sizeof text, "%.3f", std::chrono::duration<double, std::micro>(time).count());
+    std::snprintf(text, sizeof text, "%s%lld.%03d", ns < 0 ? "-" : "", static_cast<long long>(std::abs(ns) / 1000),
+                  static_cast<int>(std::abs(ns) % 1000));
     return text;
 }
 std::string microseconds(Time time) { return microseconds(time.time_since_epoch()); }

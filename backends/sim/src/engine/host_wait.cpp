@@ -106,4 +106,12 @@ void HostWait::write(Lock &lock) {
     }
 }
 
+void sleep_until(Core &core, Lock &lock, Time end, aclError code, const char *awaited) {
+    InterruptPoll poll(core, code, awaited);
+    std::condition_variable never;
+    HostWait wait(core, Outside::Clock, awaited, end, &poll);
+    while (wait.sleep(lock, never)) {
+    }
+}
+
 }  // namespace aclsim

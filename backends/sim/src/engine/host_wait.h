@@ -93,4 +93,7 @@ class HostWait {
     std::string text_;  // to be written
 };
 
+// Sleeps until then. If the program interrupts that, the call fails with the code; the text names what it waits for.
+void sleep_until(Core &core, Lock &lock, Time end, aclError code, const char *awaited) REQUIRES(engine_lock);
+
 }  // namespace aclsim

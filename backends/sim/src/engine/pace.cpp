@@ -1,7 +1,6 @@
 #include "engine/pace.h"
 
 #include <algorithm>
-#include <condition_variable>
 
 namespace aclsim {
 
@@ -25,14 +24,6 @@ Time Pace::stamp(Stream &stream) {
 
 Time Pace::end_of_call(std::chrono::nanoseconds duration) const {
     return std::max(newest_stamp_, clock_.now()) + duration;
-}
-
-void Pace::await_end(Lock &lock, Time end) {
-    std::condition_variable nobody;
-    while (end > clock_.now() + kDebt) {
-        clock_.wait_until(lock, nobody, end);
-    }
-    newest_stamp_ = std::max(newest_stamp_, end);
 }
 
 }  // namespace aclsim

@@ -26,18 +26,17 @@ class Pace {
     // The stream's head begins; once for each task.
     void begin(Stream &stream, const Task &head) REQUIRES(engine_lock);
     // Is the device still at work on what the stream has begun?
-    bool is_busy(const Stream &stream) const REQUIRES(engine_lock) {
-        return stream.pace.busy_until > clock_.now() + kDebt;
-    }
+    bool is_busy(const Stream &stream) const REQUIRES(engine_lock) { return is_awaited(stream.pace.busy_until); }
     void abort(Stream &stream) REQUIRES(engine_lock) {
         stream.pace.busy_until = std::min(stream.pace.busy_until, clock_.now());
     }
     // When the stream's head, a record, ends on the device. Who has seen that, on whichever way, begins nothing
     // earlier: else less time could lie between two events than the work between them takes.
     Time stamp(Stream &stream) REQUIRES(engine_lock);
-    // Work of a calling thread: when it begins now it ends then; and the rest of that time.
+    // Work of a calling thread: when it begins now it ends then; whether it waits for that; and that it has ended.
     Time end_of_call(std::chrono::nanoseconds duration) const REQUIRES(engine_lock);
-    void await_end(Lock &lock, Time end) REQUIRES(engine_lock);
+    bool is_awaited(Time end) const { return end > clock_.now() + kDebt; }
+    void note_end(Time end) REQUIRES(engine_lock) { newest_stamp_ = std::max(newest_stamp_, end); }
 
   private:
     // When the stream can go on with that task. If only the timer was late, for a task that was there already, that is

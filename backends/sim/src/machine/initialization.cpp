@@ -125,7 +125,7 @@ void apply_stack_sizes(Machine &machine, const Json &configuration) {
         if (size == nullptr) {
             continue;
         }
-        const double value = size->type == Json::Type::Number ? std::strtod(size->text.c_str(), nullptr) : -1;
+        const double value = size->type == Json::Type::Number ? number_of(*size) : -1;
         if (value < 0) {
             fail_unremembered(ACL_ERROR_FAILURE, "StackSize.%s is not a number of bytes", entry.key);
         }

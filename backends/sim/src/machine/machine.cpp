@@ -180,12 +180,8 @@ void require_not_down(Machine &machine, Lock &lock, Device &device) {
     }
     const auto block = std::exchange(*device.down, std::chrono::microseconds(0));
     if (block.count() > 0) {
-        constexpr const char *kAwaited = "a device that is down";
-        InterruptPoll poll(machine.core, ACL_ERROR_RT_SOCKET_CLOSE, kAwaited);
-        std::condition_variable never;
-        HostWait wait(machine.core, Outside::Clock, kAwaited, machine.core.clock().now() + block, &poll);
-        while (wait.sleep(lock, never)) {
-        }
+        const Time end = machine.core.clock().now() + block;
+        sleep_until(machine.core, lock, end, ACL_ERROR_RT_SOCKET_CLOSE, "a device that is down");
     }
     fail(ACL_ERROR_RT_SOCKET_CLOSE, "device %u is down: only aclrtResetDeviceForce ends its streams", device.user_id);
 }

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <locale>
+#include <sstream>
 
 #include "support/text.h"
 
@@ -240,6 +242,14 @@ const Json *Json::find(const std::string &name) const {
 }
 
 Json parse_json(const std::string &text, std::size_t depth) { return Reader(text, depth).read(); }
+
+double number_of(const Json &number) {
+    double value = 0;
+    std::istringstream text(number.text);
+    text.imbue(std::locale::classic());
+    text >> value;
+    return value;
+}
 
 std::string quoted(const std::string &text) {
     const bool keeps_high = is_utf8(text);

@@ -29,6 +29,9 @@ struct JsonError {
 // Objects and arrays may each be nested that deep. Throws JsonError.
 Json parse_json(const std::string &text, std::size_t depth);
 
+// What a number is, whatever the program's locale has as decimal point and between thousands.
+double number_of(const Json &number);
+
 // The text as JSON has it. Bytes from 0x80 on are of UTF-8, or become U+0080 to U+00FF.
 std::string quoted(const std::string &text);
 

@@ -5,9 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <locale>
 #include <memory>
-#include <sstream>
 #include <string_view>
 
 #include "support/json.h"
@@ -126,7 +124,10 @@ class Reader {
         const Json report = parse();
         const Json *profile = report.find("profile");
         if (profile == nullptr) {
-            refuse("it is no JSON object with a member \"profile\"");
+            refuse(report.find("ascend_rt_report") == nullptr
+                       ? "it is no JSON object with a member \"profile\""
+                       : "it is a report without a profile, which ascend-rt verify --compare " + path_ + " --profile " +
+                             path_ + " adds to it");
         }
         require(*profile, "profile", Json::Type::Object, "an object");
         const Json *format = profile->find("format");
@@ -198,12 +199,7 @@ class Reader {
     }
 
     double read_real(const Json &value, const std::string &member, double low, double high) const {
-        double number = -1;
-        if (value.type == Json::Type::Number) {
-            std::istringstream text(value.text);
-            text.imbue(std::locale::classic());  // the program's may have another decimal point
-            text >> number;
-        }
+        const double number = value.type == Json::Type::Number ? number_of(value) : -1;
         if (!(number >= low && number <= high)) {
             refuse(member, value, "a number from " + text_of(low) + " to " + text_of(high));
         }

@@ -78,7 +78,10 @@ void work_in_call(Memory &memory, Lock &lock, std::chrono::nanoseconds duration,
     const Time end = pace.is_on() ? pace.end_of_call(duration) : Time{};
     work_unlocked(memory, lock, move);
     if (pace.is_on()) {
-        pace.await_end(lock, end);
+        if (pace.is_awaited(end)) {
+            sleep_until(memory.core, lock, end, ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "the device of the profile");
+        }
+        pace.note_end(end);
     }
 }
 

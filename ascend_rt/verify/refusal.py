@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In a process of its own: say why the library in use refuses every call, as a line of JSON; null: it does not."""
+
+from __future__ import annotations
+
+from ascend_rt._driver import call, ffi
+from ascend_rt.errors import AclError
+from ascend_rt.verify.children import results
+from ascend_rt.verify.strict_json import dumps
+
+
+def refusal() -> str | None:
+    """Return the library's own words."""
+    try:
+        call("aclInit", ffi.NULL)
+    except AclError as error:
+        return error.message
+    return None
+
+
+if __name__ == "__main__":
+    with results() as out:
+        print(dumps(refusal()), file=out)
