@@ -258,7 +258,7 @@ bool AddressSpace::has_virtual() {
     for (std::uint64_t size = kLargestVirtual; !virtual_ && size >= kSmallestSlot; size /= 2) {
         virtual_begin_ = as_integer(reserve_addresses(size + kGiantPage));
         if (virtual_begin_ != 0) {
-            virtual_ = std::make_unique<Heap>(round_up(virtual_begin_, kGiantPage), size);
+            virtual_ = std::make_unique<Heap>(round_up(virtual_begin_, kGiantPage), size, kHugePage);
         }
     }
     return virtual_ != nullptr;
