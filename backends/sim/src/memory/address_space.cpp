@@ -60,6 +60,7 @@ AddressSpace::AddressSpace(Core &core, std::uint32_t devices, std::uint64_t devi
     }
     base_ = round_up(range_, kGiantPage);
     heaps_.reserve(devices + 1);
+    prefer_large_pages(reinterpret_cast<void *>(base_), stride_ * pinned_slots_);
     heaps_.emplace_back(base_, pinned_memory);
     for (std::uint32_t device = 0; device < devices; ++device) {
         const std::uintptr_t slot = base_ + stride_ * (pinned_slots_ + device);
