@@ -2,74 +2,73 @@
 """The CANN runtime of Ascend NPUs for Python, with a simulator for machines without one.
 
 Importing loads no library; the first call does. ``ascend_rt.use("sim")`` or ``ASCEND_RT_BACKEND`` chooses it.
-numpy is imported with the first use of what makes arrays.
+What a name needs is imported with its first use, numpy with that of what makes arrays.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from ascend_rt import _source_tree
 
+TYPE_CHECKING = False  # importing typing costs more than all that is here
 if TYPE_CHECKING:
-    from ascend_rt import enums, kernel, random, sim, testing  # noqa: F401  (see _LATER)
+    from ascend_rt import enums, kernel, random, sim, testing  # noqa: F401  (see _MODULES)
+    from ascend_rt._acl_finder import install_acl
+    from ascend_rt._driver import Library, ffi, lib, library, supports, use
+    from ascend_rt.allocator import Allocator, AllocatorStatistics, CachingAllocator
+    from ascend_rt.cache import cmo, cmo_barrier, cmo_prefetch
+    from ascend_rt.context import Context
+    from ascend_rt.device import Device, DeviceProperties, MemoryInfo, MemoryUsage
+    from ascend_rt.errors import (
+        AclError,
+        AclWarning,
+        AscendError,
+        CaptureError,
+        ClosedError,
+        DeviceLost,
+        FailedTask,
+        ForkedProcess,
+        InvalidArgument,
+        InvalidHandle,
+        LibraryError,
+        NoContext,
+        NotSupported,
+        OutOfMemory,
+        ResourceExhausted,
+        RuntimeClosed,
+        StreamAborted,
+        TaskFailed,
+        Timeout,
+        WrongState,
+    )
+    from ascend_rt.event import Event, EventOptions
+    from ascend_rt.failure_callback import Subscription, on_task_failed
+    from ascend_rt.graph import Graph, GraphTask
+    from ascend_rt.ipc_memory import ImportedBuffer, IpcMemory
     from ascend_rt.kernel import Binary, Kernel
+    from ascend_rt.managed_memory import ManagedBuffer
+    from ascend_rt.memory import Buffer, PointerAttributes, RegisteredMemory, pointer_attributes
+    from ascend_rt.memory_pool import MemoryPool, PoolBuffer, PoolStatistics
+    from ascend_rt.notify import CountingNotify, Notify
     from ascend_rt.pinned_memory import PinnedBuffer
+    from ascend_rt.stream import Stream, StreamOptions
+    from ascend_rt.transfer import (
+        CopyDescriptor,
+        copy,
+        copy_2d,
+        copy_2d_async,
+        copy_async,
+        copy_batch,
+        copy_batch_async,
+        copy_indirect,
+        fill,
+        fill_async,
+    )
+    from ascend_rt.versions import Version, version
+    from ascend_rt.virtual_memory import MappedBuffer, PhysicalMemory, VirtualMemory
 
 _source_tree.give_way_to_installed()
-
-from ascend_rt._acl_finder import install_acl  # noqa: E402  (from here on, only an installed package works)
-from ascend_rt._driver import Library, ffi, lib, library, supports, use  # noqa: E402
-from ascend_rt.allocator import Allocator, AllocatorStatistics, CachingAllocator  # noqa: E402
-from ascend_rt.cache import cmo, cmo_barrier, cmo_prefetch  # noqa: E402
-from ascend_rt.context import Context  # noqa: E402
-from ascend_rt.device import Device, DeviceProperties, MemoryInfo, MemoryUsage  # noqa: E402
-from ascend_rt.errors import (  # noqa: E402
-    AclError,
-    AclWarning,
-    AscendError,
-    CaptureError,
-    ClosedError,
-    DeviceLost,
-    FailedTask,
-    ForkedProcess,
-    InvalidArgument,
-    InvalidHandle,
-    LibraryError,
-    NoContext,
-    NotSupported,
-    OutOfMemory,
-    ResourceExhausted,
-    RuntimeClosed,
-    StreamAborted,
-    TaskFailed,
-    Timeout,
-    WrongState,
-)
-from ascend_rt.event import Event, EventOptions  # noqa: E402
-from ascend_rt.failure_callback import Subscription, on_task_failed  # noqa: E402
-from ascend_rt.graph import Graph, GraphTask  # noqa: E402
-from ascend_rt.ipc_memory import ImportedBuffer, IpcMemory  # noqa: E402
-from ascend_rt.managed_memory import ManagedBuffer  # noqa: E402
-from ascend_rt.memory import Buffer, PointerAttributes, RegisteredMemory, pointer_attributes  # noqa: E402
-from ascend_rt.memory_pool import MemoryPool, PoolBuffer, PoolStatistics  # noqa: E402
-from ascend_rt.notify import CountingNotify, Notify  # noqa: E402
-from ascend_rt.stream import Stream, StreamOptions  # noqa: E402
-from ascend_rt.transfer import (  # noqa: E402
-    CopyDescriptor,
-    copy,
-    copy_2d,
-    copy_2d_async,
-    copy_async,
-    copy_batch,
-    copy_batch_async,
-    copy_indirect,
-    fill,
-    fill_async,
-)
-from ascend_rt.versions import Version, version  # noqa: E402
-from ascend_rt.virtual_memory import MappedBuffer, PhysicalMemory, VirtualMemory  # noqa: E402
 
 __version__ = "0.1.0"
 
@@ -154,28 +153,51 @@ __all__ = [
 ]
 
 
-# What is imported when it is first used, and from which module: what most programs do not need, and what needs numpy,
-# whose import takes twice as long as all the rest.
-_LATER = {
-    "Binary": "kernel",
-    "Kernel": "kernel",
-    "PinnedBuffer": "pinned_memory",
-    "enums": "enums",
-    "kernel": "kernel",
-    "random": "random",
-    "sim": "sim",
-    "testing": "testing",
+# Every name is imported when it is first used, and only what it needs: a program that makes raw calls alone loads no
+# facade, and the import of numpy takes twice as long as all the rest. Names by module:
+_NAMES = {
+    "_acl_finder": "install_acl",
+    "_driver": "Library ffi lib library supports use",
+    "allocator": "Allocator AllocatorStatistics CachingAllocator",
+    "cache": "cmo cmo_barrier cmo_prefetch",
+    "context": "Context",
+    "device": "Device DeviceProperties MemoryInfo MemoryUsage",
+    "errors": (
+        "AclError AclWarning AscendError CaptureError ClosedError DeviceLost FailedTask ForkedProcess "
+        "InvalidArgument InvalidHandle LibraryError NoContext NotSupported OutOfMemory ResourceExhausted "
+        "RuntimeClosed StreamAborted TaskFailed Timeout WrongState"
+    ),
+    "event": "Event EventOptions",
+    "failure_callback": "Subscription on_task_failed",
+    "graph": "Graph GraphTask",
+    "ipc_memory": "ImportedBuffer IpcMemory",
+    "kernel": "Binary Kernel",
+    "managed_memory": "ManagedBuffer",
+    "memory": "Buffer PointerAttributes RegisteredMemory pointer_attributes",
+    "memory_pool": "MemoryPool PoolBuffer PoolStatistics",
+    "notify": "CountingNotify Notify",
+    "pinned_memory": "PinnedBuffer",
+    "stream": "Stream StreamOptions",
+    "transfer": (
+        "CopyDescriptor copy copy_2d copy_2d_async copy_async copy_batch copy_batch_async copy_indirect fill fill_async"
+    ),
+    "versions": "Version version",
+    "virtual_memory": "MappedBuffer PhysicalMemory VirtualMemory",
 }
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
+_MODULES = {*(module for module in _NAMES if not module.startswith("_")), "enums", "random", "sim", "testing"}
 
 if not TYPE_CHECKING:  # type checkers would take every name for known
 
     def __getattr__(name: str) -> object:
-        if name not in _LATER:
+        if name in _MODULES:
+            return import_module(f"{__name__}.{name}")
+        if name not in _MODULE_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        module = import_module(f"{__name__}.{_LATER[name]}")
-        globals()[name] = found = module if name == _LATER[name] else getattr(module, name)
+        found = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+        globals()[name] = found
         return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_MODULE_OF, *_MODULES})

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from importlib.machinery import ModuleSpec, PathFinder
-from importlib.util import module_from_spec
+
+TYPE_CHECKING = False  # importing typing costs more than the rest of this file, and so does what the search needs
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
 
 _SENTENCE = (
     "{place} is the source of ascend_rt, not the installed package: it has no compiled part, and {python} has no "
@@ -29,6 +30,9 @@ def give_way_to_installed() -> None:
             raise  # something that the compiled part needs
     else:
         return
+    import os
+    from importlib.util import module_from_spec
+
     spec = _installed()
     if spec is None or spec.loader is None:
         sentence = _SENTENCE.format(place=os.path.dirname(__file__), python=sys.executable)
@@ -43,6 +47,8 @@ def give_way_to_installed() -> None:
 
 def _installed() -> ModuleSpec | None:
     """Return the first package of this name on the path that has a compiled part."""
+    from importlib.machinery import PathFinder
+
     for entry in sys.path:
         spec = PathFinder.find_spec("ascend_rt", [entry])
         if spec is not None and PathFinder.find_spec("ascend_rt._aclrt", spec.submodule_search_locations):

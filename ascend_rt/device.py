@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
-from uuid import UUID
 
 from ascend_rt import _failures, _in_flight, _lifecycle, _timeout, _waiting, context
 from ascend_rt._driver import call, check, ffi, lib
 from ascend_rt.errors import AclError
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from ascend_rt.enums import DevAttr, DeviceFormFactor, HostDeviceConnectType
     from ascend_rt.stream import Stream
 
@@ -204,6 +205,8 @@ class Device:
     @property
     def uuid(self) -> UUID:
         """The unique number of the device (``aclrtDeviceGetUuid``); needs no context. 910B, 910C, 950."""
+        from uuid import UUID
+
         _lifecycle.initialize()
         out = ffi.new("aclrtUuid *")
         call("aclrtDeviceGetUuid", self._id, out)

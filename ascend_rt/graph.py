@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -188,6 +186,8 @@ class Graph(Resource, GraphHandle):
         verbose : bool, default False
             Include the parameters of the tasks.
         """
+        import tempfile
+
         flags = lib.ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE if verbose else lib.ACL_MDLRI_DEBUG_JSON_PRINT_SUMMARY
         with tempfile.TemporaryDirectory(prefix="ascend_rt-") as directory:
             path = os.path.join(directory, "graph.json")
@@ -200,6 +200,8 @@ class Graph(Resource, GraphHandle):
 
         The order between streams is shown as far as the library reports it; the simulator reports all of it.
         """
+        import json
+
         return _dot(json.loads(self.to_json()))
 
     # --- changing it -------------------------------------------------------------------------------------------------
@@ -336,6 +338,8 @@ def _parameters(change: KernelChange | ValueWrite | ValueWait) -> tuple[Any, tup
 
 
 def _dot(events: list[dict[str, Any]]) -> str:
+    import json
+
     nodes, edges = [], []
     last: dict[Any, str] = {}  # by stream
     for event in events:

@@ -8,7 +8,7 @@ import weakref
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 
-from ascend_rt import _dlpack, _lifecycle
+from ascend_rt import _lifecycle
 from ascend_rt._driver import address, call, check_address, ffi, lib
 from ascend_rt._handles import BufferHandle, install_short_paths
 from ascend_rt._in_flight import allocate_memory
@@ -295,6 +295,8 @@ class Buffer(Resource, BufferHandle):
         >>> Buffer.from_dlpack(theirs).handle == theirs.handle
         True
         """
+        from ascend_rt import _dlpack
+
         pointer, nbytes, owner = _dlpack.read(tensor)
         return cls.from_handle(pointer, nbytes, owner=owner)
 
@@ -305,10 +307,14 @@ class Buffer(Resource, BufferHandle):
         order the work with an event. The tensor keeps the buffer alive; closing the buffer takes the memory away from
         it.
         """
+        from ascend_rt import _dlpack
+
         return _dlpack.write(self, self.handle, self._nbytes, self.__dlpack_device__(), options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return ``(kDLExtDev, device number)``: what torch_npu uses for the NPU, and the simulator for its devices."""
+        from ascend_rt import _dlpack
+
         return _dlpack.DEVICE_TYPE, self.device.id
 
     @property

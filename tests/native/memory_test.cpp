@@ -1,12 +1,15 @@
-// The allocator of simulated memory against a plain list of what is live, and the parsing of visible devices.
+// The allocator of simulated memory against a plain list of what is live, what it is made of, and the parsing of
+// visible devices.
 #include <cstring>
 #include <map>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "api/simulator.h"
 #include "check.h"
 #include "memory/address_space.h"
+#include "memory/number_set.h"
 #include "support/config.h"
 
 using aclsim::AddressSpace;
@@ -39,6 +42,35 @@ void release(Heap &heap, const void *address) {
 
 constexpr std::uint64_t kMiB = 1ULL << 20;
 
+// Neighbours in the same word, in words side by side, and levels apart.
+void numbers_agree_with_a_set() {
+    for (const std::size_t limit : {1ULL, 63ULL, 64ULL, 65ULL, 4096ULL, 300000ULL, 1ULL << 33}) {
+        aclsim::NumberSet numbers(limit);
+        std::set<std::size_t> expected;
+        std::mt19937_64 random(7);
+        for (int step = 0; step < 4000; ++step) {
+            const std::size_t number = random() % (random() % 2 == 0 ? limit : std::min<std::size_t>(limit, 200));
+            if (random() % 2 == 0) {
+                numbers.insert(number);
+                expected.insert(number);
+            } else {
+                numbers.erase(number);
+                expected.erase(number);
+            }
+            const std::size_t at = random() % limit;
+            CHECK(numbers.contains(at) == (expected.count(at) == 1));
+            const auto above = expected.upper_bound(at);
+            CHECK(numbers.first_above(at) == (above == expected.end() ? limit : *above));
+            for (const std::size_t from : {at, limit}) {
+                const auto next = expected.lower_bound(from);
+                CHECK(numbers.last_below(from) == (next == expected.begin() ? 0 : *std::prev(next)));
+            }
+        }
+        numbers.clear();
+        CHECK(numbers.first_above(0) == limit && numbers.last_below(limit) == 0 && !numbers.contains(0));
+    }
+}
+
 // Random allocations and releases: blocks never overlap, what is live is found, and everything comes back.
 void heap_agrees_with_a_list() {
     Space space(2, 64 * kMiB);
@@ -57,6 +89,7 @@ void heap_agrees_with_a_list() {
             CHECK(next == live.begin() || std::prev(next)->first + std::prev(next)->second <= block);
             CHECK(space.locate(block).place == Place::Device && space.locate(block).device == 1);
             CHECK(heap.contains(block, size) && heap.contains(block + size - 1, 1));
+            CHECK(heap.find(block + size - 1)->address == reinterpret_cast<std::uintptr_t>(block));
             std::memset(block, 0xA5, size);
             live.emplace(block, size);
         } else if (!live.empty()) {
@@ -75,12 +108,33 @@ void heap_agrees_with_a_list() {
     CHECK(heap.allocate(heap.capacity()) != nullptr);  // nothing is fragmented: free neighbours were joined
 }
 
+// Of rooms of the same size the first one.
+void the_smallest_room_is_taken() {
+    Space space(1, 64 * kMiB);
+    Heap &heap = space.device(0);
+    std::vector<void *> rooms;
+    for (const std::uint64_t units : {3, 2, 2, 4}) {
+        rooms.push_back(heap.allocate(units * Heap::kUnit));
+        CHECK(heap.allocate(1) != nullptr);  // keeps it apart from the next one
+    }
+    for (const std::size_t room : {2, 0, 3, 1}) {
+        release(heap, rooms[room]);
+    }
+    for (const auto &[units, room] : {std::pair{2, 1}, {1, 2}, {3, 0}, {3, 3}}) {
+        CHECK(heap.allocate(units * Heap::kUnit) == rooms[room]);
+    }
+}
+
 void every_address_has_a_place() {
     Space space(3, 64 * kMiB);
     int on_stack = 0;
     CHECK(space.locate(&on_stack).place == Place::Unregistered);
     CHECK(space.locate(nullptr).place == Place::Unregistered);
     CHECK(space.locate(reinterpret_cast<void *>(~0ULL)).place == Place::Unregistered);
+    const std::uintptr_t end = space.device(0).base() + space.device(0).capacity();
+    for (const std::uintptr_t none : {space.device(0).base() - 1, end, ~std::uintptr_t{0}}) {
+        CHECK(!space.device(0).find(reinterpret_cast<void *>(none)));
+    }
     CHECK(space.is_live(&on_stack, sizeof on_stack) && !space.find(&on_stack));
     CHECK(space.locate(space.pinned().allocate(1)).place == Place::Pinned);
     for (std::uint32_t device = 0; device < 3; ++device) {
@@ -202,7 +256,9 @@ void visible_devices() {
 }  // namespace
 
 int main() {
+    numbers_agree_with_a_set();
     heap_agrees_with_a_list();
+    the_smallest_room_is_taken();
     every_address_has_a_place();
     large_pages_are_aligned();
     pages_are_shared_and_given_back();

@@ -60,6 +60,7 @@ AddressSpace::AddressSpace(Core &core, std::uint32_t devices, std::uint64_t devi
     }
     base_ = round_up(range_, kGiantPage);
     heaps_.reserve(devices + 1);
+    prefer_large_pages(reinterpret_cast<void *>(base_), stride_ * pinned_slots_);
     heaps_.emplace_back(base_, pinned_memory);
     for (std::uint32_t device = 0; device < devices; ++device) {
         const std::uintptr_t slot = base_ + stride_ * (pinned_slots_ + device);
@@ -258,7 +259,7 @@ bool AddressSpace::has_virtual() {
     for (std::uint64_t size = kLargestVirtual; !virtual_ && size >= kSmallestSlot; size /= 2) {
         virtual_begin_ = as_integer(reserve_addresses(size + kGiantPage));
         if (virtual_begin_ != 0) {
-            virtual_ = std::make_unique<Heap>(round_up(virtual_begin_, kGiantPage), size);
+            virtual_ = std::make_unique<Heap>(round_up(virtual_begin_, kGiantPage), size, kHugePage);
         }
     }
     return virtual_ != nullptr;

@@ -1,82 +1,117 @@
 #include "memory/heap.h"
 
 namespace aclsim {
-namespace {
-
-constexpr std::uint64_t kAlignment = 512;  // asked of the driver (memory_cmo_allocator.md section 1, size rule)
-
-}  // namespace
 
 void *Heap::allocate(std::uint64_t size, std::uint64_t page, std::uint16_t module) {
     if (size > own_room()) {
         return nullptr;
     }
-    const std::uint64_t alignment = page == kSmallPage ? kAlignment : page;
+    const std::uint64_t alignment = page == kSmallPage ? std::uint64_t{1} << unit_shift_ : page;
     size = round_up(size, alignment);
     if (size > own_room() || (card_ != nullptr && !card_->take(SharedCard::kBytes, size, capacity_))) {
         return nullptr;
     }
-    const std::optional<std::uintptr_t> address = take(size, alignment);
-    if (!address) {
+    const std::optional<std::size_t> first = take(size >> unit_shift_, alignment >> unit_shift_);
+    if (!first) {
         return_to_card(size);
         return nullptr;
     }
-    blocks_.emplace(*address, Block{*address, size, page, module, Owner::Application});
+    Span &span = spans_[*first];
+    span.state = State::Live;
+    span.owner = Owner::Application;
+    span.module = module;
+    span.page_shift = log2(page);
+    ++live_blocks_;
     free_bytes_ -= size;
     Usage &usage = usage_[module];
     usage.current += size;
     usage.peak = std::max(usage.peak, usage.current);
-    return reinterpret_cast<void *>(*address);
+    return reinterpret_cast<void *>(address_of(*first));
 }
 
-// The smallest free range that has room at an aligned address.
-std::optional<std::uintptr_t> Heap::take(std::uint64_t size, std::uint64_t alignment) {
-    for (auto found = by_size_.lower_bound({size, 0}); found != by_size_.end(); ++found) {
-        const auto [bytes, begin] = *found;
-        const std::uintptr_t address = round_up(begin, alignment);
-        const std::uint64_t before = address - begin;
-        if (before + size > bytes) {
+// Of the smallest free span that has room at a multiple of the step.
+std::optional<std::size_t> Heap::take(std::size_t size, std::size_t step) {
+    for (auto found = free_.lower_bound({size, 0}); found != free_.end(); ++found) {
+        const auto [room, begin] = *found;
+        const std::size_t first = round_up(begin, step);
+        const std::size_t before = first - begin;
+        if (before + size > room) {
             continue;
         }
-        change_free(free_.find(begin), address + size, bytes - before - size);
-        if (before > 0) {
-            add_free(begin, before);
-        }
-        return address;
+        auto node = free_.extract(found);
+        add_free(begin, before, node);
+        add_free(first + size, room - before - size, node);
+        starts_.insert(first);
+        return first;
     }
     return std::nullopt;
 }
 
+void Heap::add_free(std::size_t first, std::size_t size, FreeSpans::node_type &node) {
+    if (size == 0) {
+        return;
+    }
+    starts_.insert(first);
+    spans_[first].state = State::Free;
+    if (node.empty()) {
+        free_.emplace(size, first);
+    } else {
+        node.value() = {size, first};
+        free_.insert(std::move(node));
+    }
+}
+
 std::optional<Block> Heap::release(const void *address) {
-    const auto found = blocks_.find(reinterpret_cast<std::uintptr_t>(address));
-    if (found == blocks_.end()) {
+    const std::optional<Block> block = find(address);
+    if (!block || block->address != reinterpret_cast<std::uintptr_t>(address)) {
         return std::nullopt;
     }
-    const Block block = found->second;
-    blocks_.erase(found);
+    spans_[unit_of(address)].state = State::Returning;
+    --live_blocks_;
     ++returning_;
-    free_bytes_ += block.size;
-    return_to_card(block.size);
-    usage_[block.module].current -= block.size;
+    free_bytes_ += block->size;
+    return_to_card(block->size);
+    usage_[block->module].current -= block->size;
     return block;
 }
 
 void Heap::reuse(const Block &block) {
     if (is_reset_) {
         reuse_all();
-    } else {
-        --returning_;
-        add_free(block.address, block.size);
+        return;
     }
+    --returning_;
+    std::size_t first = (block.address - base_) >> unit_shift_;
+    std::size_t end = first + (block.size >> unit_shift_);
+    FreeSpans::node_type node;
+    if (end < units_ && spans_[end].state == State::Free) {
+        const std::size_t end_of_next = end_of(end);
+        node = free_.extract({end_of_next - end, end});
+        starts_.erase(end);
+        end = end_of_next;
+    }
+    const std::size_t previous = starts_.last_below(first);
+    if (first > 0 && spans_[previous].state == State::Free) {
+        node = free_.extract({first - previous, previous});
+        starts_.erase(first);
+        first = previous;
+    }
+    add_free(first, end - first, node);
+}
+
+Block Heap::block_at(std::size_t first) const {
+    const Span span = spans_[first];
+    return {address_of(first), (end_of(first) - first) << unit_shift_, std::uint64_t{1} << span.page_shift, span.module,
+            span.owner};
 }
 
 std::optional<Block> Heap::find(const void *address) const {
-    const auto wanted = reinterpret_cast<std::uintptr_t>(address);
-    const auto after = blocks_.upper_bound(wanted);
-    if (after == blocks_.begin() || wanted - std::prev(after)->first >= std::prev(after)->second.size) {
+    const std::size_t unit = unit_of(address);
+    if (unit >= units_) {
         return std::nullopt;
     }
-    return std::prev(after)->second;
+    const std::size_t first = starts_.last_below(unit + 1);
+    return spans_[first].state == State::Live ? std::optional<Block>(block_at(first)) : std::nullopt;
 }
 
 bool Heap::contains(const void *address, std::uint64_t size) const {
@@ -88,9 +123,10 @@ bool Heap::contains(const void *address, std::uint64_t size) const {
 void Heap::release_all() {
     ++returning_;
     is_reset_ = true;
-    blocks_.clear();
+    live_blocks_ = 0;
+    starts_.clear();
+    spans_.clear();
     free_.clear();
-    by_size_.clear();
     usage_.clear();
     return_to_card(capacity_ - free_bytes_);
     free_bytes_ = capacity_;
@@ -99,39 +135,7 @@ void Heap::release_all() {
 void Heap::reuse_all() {
     if (--returning_ == 0) {
         is_reset_ = false;
-        add_free(base_, capacity_);
-    }
-}
-
-void Heap::add_free(std::uintptr_t address, std::uint64_t size) {
-    const auto next = free_.lower_bound(address);
-    const bool joins_next = next != free_.end() && next->first == address + size;
-    if (joins_next) {
-        size += next->second;
-    }
-    const auto previous = next == free_.begin() ? free_.end() : std::prev(next);
-    if (previous != free_.end() && previous->first + previous->second == address) {
-        if (joins_next) {
-            change_free(next, 0, 0);
-        }
-        change_free(previous, previous->first, previous->second + size);
-    } else if (joins_next) {
-        change_free(next, address, size);
-    } else {
-        free_.emplace(address, size);
-        by_size_.emplace(size, address);
-    }
-}
-
-void Heap::change_free(FreeRange range, std::uintptr_t address, std::uint64_t size) {
-    auto by_size = by_size_.extract({range->second, range->first});
-    auto by_address = free_.extract(range);
-    if (size > 0) {
-        by_size.value() = {size, address};
-        by_address.key() = address;
-        by_address.mapped() = size;
-        by_size_.insert(std::move(by_size));
-        free_.insert(std::move(by_address));
+        free_.emplace(units_, 0);
     }
 }
 

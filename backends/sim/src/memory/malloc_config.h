@@ -28,7 +28,6 @@ inline void require_attributes(const aclrtMallocConfig *cfg) {
 // Of attributes that are there twice the last one counts.
 inline MallocConfig read_malloc_config(const aclrtMallocConfig *cfg,
                                        std::initializer_list<aclrtMallocAttrType> allowed) {
-    constexpr std::uint16_t kModules = 64;  // above that the runtime takes the application's
     MallocConfig wanted;
     for (std::size_t i = 0; cfg != nullptr && i < cfg->numAttrs; ++i) {
         const aclrtMallocAttribute &attribute = cfg->attrs[i];
@@ -38,7 +37,8 @@ inline MallocConfig read_malloc_config(const aclrtMallocConfig *cfg,
         }
         switch (attribute.attr) {
             case ACL_RT_MEM_ATTR_MODULE_ID:
-                wanted.module = attribute.value.moduleId < kModules ? attribute.value.moduleId : Heap::kApplication;
+                wanted.module =
+                    attribute.value.moduleId < Heap::kModules ? attribute.value.moduleId : Heap::kApplication;
                 break;
             case ACL_RT_MEM_ATTR_DEVICE_ID:
                 wanted.device = attribute.value.deviceId;

@@ -39,7 +39,7 @@ void *ManagedMemory::reserve(std::uint64_t size) {
     if (!has_looked_) {
         void *wish = reinterpret_cast<void *>(kWindowBegin);
         const bool is_free = memory_.space().reserve(kWindow, kHugePage, wish) != nullptr;
-        window_ = is_free ? std::make_unique<Heap>(kWindowBegin, kWindow) : nullptr;
+        window_ = is_free ? std::make_unique<Heap>(kWindowBegin, kWindow, kHugePage) : nullptr;
         has_looked_ = true;
     }
     return window_ ? window_->allocate(size, kHugePage) : memory_.space().reserve(size, kHugePage);

@@ -99,6 +99,15 @@ void *reserve_addresses(std::uint64_t size, void *wish) {
     return found;
 }
 
+void prefer_large_pages(void *address, std::uint64_t size) {
+#ifdef MADV_HUGEPAGE
+    madvise(address, size, MADV_HUGEPAGE);
+#else
+    (void)address;
+    (void)size;
+#endif
+}
+
 void discard_pages(void *address, std::uint64_t size) { madvise(address, size, MADV_DONTNEED); }
 
 void clear_addresses(void *address, std::uint64_t size) {

@@ -31,6 +31,8 @@ class PageFile {
 // Addresses without pages behind them, readable and writable. nullptr: the host has none left, or something else is at
 // the wished address.
 void *reserve_addresses(std::uint64_t size, void *wish = nullptr);
+// The host may put large pages there, even if little of each is used: copies are faster by a tenth.
+void prefer_large_pages(void *address, std::uint64_t size);
 // The pages go back to the host, the content is zero.
 void discard_pages(void *address, std::uint64_t size);
 // What the addresses showed is gone; they are as after reserve_addresses().

@@ -1,0 +1,95 @@
+// A sorted set of numbers, as bits.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "memory/sparse_array.h"
+
+namespace aclsim {
+
+// Of numbers below a limit. A bit of the first level is a number, a bit of the next level says that a word of this one
+// has any bit: the neighbour of a number, however far away, is found in as many steps as there are levels.
+class NumberSet {
+  public:
+    explicit NumberSet(std::size_t limit) : limit_(limit), words_(lay_out(limit)) {}
+
+    void insert(std::size_t number) {
+        for (std::size_t level = 0; level < levels_; ++level) {
+            std::uint64_t &word = words_[begins_[level] + number / kBits];
+            const bool was_empty = word == 0;
+            word |= bit(number);
+            if (!was_empty) {
+                return;
+            }
+            number /= kBits;
+        }
+    }
+    void erase(std::size_t number) {
+        for (std::size_t level = 0; level < levels_; ++level) {
+            std::uint64_t &word = words_[begins_[level] + number / kBits];
+            word &= ~bit(number);
+            if (word != 0) {
+                return;
+            }
+            number /= kBits;
+        }
+    }
+    bool contains(std::size_t number) const { return (words_[number / kBits] & bit(number)) != 0; }
+    // The largest one below a number that is at most the limit; 0: there is none.
+    std::size_t last_below(std::size_t number) const {
+        return neighbour(number, 0, highest, [](std::uint64_t bit) { return bit - 1; });
+    }
+    // The smallest one above a number; the limit: there is none.
+    std::size_t first_above(std::size_t number) const {
+        return neighbour(number, limit_, lowest, [](std::uint64_t bit) { return ~(bit - 1) - bit; });
+    }
+    void clear() { words_.clear(); }
+
+  private:
+    static constexpr std::size_t kBits = 64;
+    static constexpr std::size_t kMaxLevels = 11;  // 64 bits of a number, 6 in each
+
+    static std::uint64_t bit(std::size_t number) { return std::uint64_t{1} << number % kBits; }
+    static std::size_t lowest(std::uint64_t word) { return static_cast<std::size_t>(__builtin_ctzll(word)); }
+    static std::size_t highest(std::uint64_t word) {
+        return kBits - 1 - static_cast<std::size_t>(__builtin_clzll(word));
+    }
+
+    // Up until a word has bits beside the number's own, and down again.
+    template <class Nearest, class Beside>
+    std::size_t neighbour(std::size_t number, std::size_t none, Nearest nearest, Beside beside) const {
+        for (std::size_t level = 0; level < levels_; ++level) {
+            std::uint64_t word = words_[begins_[level] + number / kBits] & beside(bit(number));
+            number /= kBits;
+            if (word == 0) {
+                continue;
+            }
+            number = number * kBits + nearest(word);
+            while (level > 0) {
+                word = words_[begins_[--level] + number];
+                number = number * kBits + nearest(word);
+            }
+            return number;
+        }
+        return none;
+    }
+    // How many words all levels have. The last level has one, and each has one for the limit itself.
+    std::size_t lay_out(std::size_t limit) {
+        std::size_t words = 0;
+        do {
+            limit /= kBits;
+            begins_[levels_++] = words;
+            words += limit + 1;
+        } while (limit > 0);
+        return words;
+    }
+
+    std::size_t limit_;
+    std::size_t levels_ = 0;
+    std::array<std::size_t, kMaxLevels> begins_ = {};  // of each level, among the words
+    SparseArray<std::uint64_t> words_;
+};
+
+}  // namespace aclsim

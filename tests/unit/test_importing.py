@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What importing the package imports, and which names it has."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+import ascend_rt
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the process's map of libraries")
+def test_importing_the_package_opens_no_library(run) -> None:
+    result = run("-c", "import ascend_rt; print(*open('/proc/self/maps'))")
+    assert "_aclrt" in result.stdout
+    assert "libascendcl" not in result.stdout
+    assert "libacl_rt" not in result.stdout
+
+
+def test_everything_is_found_from_the_package(run) -> None:
+    script = """
+import sys
+import ascend_rt
+print(ascend_rt.sim.__name__, ascend_rt.enums.MemcpyKind.__name__, ascend_rt.testing.Latch.__name__)
+print(hasattr(ascend_rt, "nothing"), ascend_rt.errors.Timeout is ascend_rt.Timeout)
+from ascend_rt import *
+"""
+    result = run("-c", script, ASCEND_RT_BACKEND="sim")
+    assert result.stdout.splitlines() == ["ascend_rt.sim MemcpyKind Latch", "False True"], result.stderr
+
+
+def test_type_checkers_are_told_the_names_that_are_imported_later() -> None:
+    source = ast.parse(Path(ascend_rt.__file__).read_text(encoding="utf-8"))
+    told = {
+        (node.module.removeprefix("ascend_rt").lstrip("."), alias.name)
+        for node in ast.walk(source)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("ascend_rt")
+        for alias in node.names
+    }
+    found = {(module, name) for module, names in ascend_rt._NAMES.items() for name in names.split()}
+    assert found == {(module, name) for module, name in told if module}
+    assert {name for _, name in found} | {"__version__"} == set(ascend_rt.__all__)
+
+
+IMPORTED = """
+import sys
+before = set(sys.modules)
+import ascend_rt
+{use}
+print(*sorted(set(sys.modules) - before))
+"""
+
+
+def test_importing_the_package_imports_little_else(run) -> None:
+    result = run("-c", IMPORTED.format(use=""))
+    imported = set(result.stdout.split())
+    ours = {name for name in imported if name.startswith("ascend_rt")}
+    assert ours - {"ascend_rt._aclrt.lib"} == {"ascend_rt", "ascend_rt._aclrt", "ascend_rt._source_tree"}, result.stderr
+    assert not {"typing", "enum", "logging", "threading"} & imported
+
+
+def test_raw_calls_need_no_facade(run) -> None:
+    result = run("-c", IMPORTED.format(use="ascend_rt.lib.aclrtGetDeviceCount"), ASCEND_RT_BACKEND="sim")
+    imported = set(result.stdout.split())
+    assert "ascend_rt._driver" in imported, result.stderr
+    assert not {"ascend_rt.stream", "ascend_rt.memory", "ascend_rt.enums"} & imported
+
+
+def test_every_module_can_be_the_first_to_be_imported(run) -> None:
+    script = """
+import importlib, os, pkgutil
+import ascend_rt
+for module in pkgutil.iter_modules(ascend_rt.__path__, "ascend_rt."):
+    if module.name == "ascend_rt.__main__":  # which runs
+        continue
+    child = os.fork()
+    if child == 0:
+        importlib.import_module(module.name)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, module.name
+print("all")
+"""
+    result = run("-c", script)
+    assert result.stdout == "all\n", result.stderr
+
+
+def test_numpy_is_imported_with_the_first_name_that_needs_it(run) -> None:
+    script = """
+import sys
+import ascend_rt
+import ascend_rt.sim
+from ascend_rt import Buffer, Device, copy, copy_2d
+from ascend_rt.__main__ import main
+main(["info"])
+Device(0).set_current()
+copy(Buffer(8), b"contents")
+copy_2d(Buffer(8), b"contents", width=4, height=2)
+print("numpy" in sys.modules, {"Binary", "Kernel", "PinnedBuffer"} <= set(dir(ascend_rt)))
+print(isinstance(ascend_rt.PinnedBuffer(8), ascend_rt.PinnedBuffer), "numpy" in sys.modules)
+"""
+    result = run("-c", script, ASCEND_RT_BACKEND="sim")
+    assert result.stdout.splitlines()[-2:] == ["False True", "True True"], result.stderr
