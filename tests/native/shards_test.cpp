@@ -24,29 +24,33 @@ constexpr std::int32_t kBusyDevices = 8;
 
 // A stream and an event of a device, whose shard is known to the engine from then on.
 struct Pair {
-    explicit Pair(std::int32_t device, std::uint32_t flags = ACL_EVENT_SYNC) {
+    explicit Pair(std::int32_t owner, std::uint32_t flags = ACL_EVENT_SYNC) : device(owner) {
         CHECK_OK(aclrtSetDevice(device));
         CHECK_OK(aclrtCreateStream(&stream));
         CHECK_OK(aclrtCreateEventExWithFlag(&event, flags));
     }
     ~Pair() {
+        CHECK_OK(aclrtSetDevice(device));
         CHECK_OK(aclrtDestroyEvent(event));
         CHECK_OK(aclrtDestroyStreamForce(stream));
     }
     Pair(const Pair &) = delete;
     Pair &operator=(const Pair &) = delete;
 
+    const std::int32_t device;
     aclrtStream stream = nullptr;
     aclrtEvent event = nullptr;
 };
 
 void every_device_has_a_shard() {
     for (std::int32_t device = 0; device < kDevices; ++device) {
-        const Pair pair(device);
         const std::uint32_t shard = static_cast<std::uint32_t>(device) % Shards::kMost;
-        CHECK(Registry::shard_of(pair.stream) == shard);
-        CHECK(Registry::shard_of(pair.event) == shard);
-        CHECK_OK(aclrtResetDevice(device));
+        {
+            const Pair pair(device);
+            CHECK(Registry::shard_of(pair.stream) == shard);
+            CHECK(Registry::shard_of(pair.event) == shard);
+        }
+        CHECK_OK(aclrtResetDeviceForce(device));
     }
     const Pair again(3);  // a device keeps its shard
     CHECK(Registry::shard_of(again.stream) == 3);
@@ -201,7 +205,7 @@ void everything_at_once() {
     }
     std::vector<std::thread> threads;
     for (std::int32_t device = 0; device < kBusyDevices; ++device) {
-        threads.emplace_back([&crowd, device] { work(crowd, device, 2000); });
+        threads.emplace_back([&crowd, device] { work(crowd, device, 20000); });
     }
     std::thread disturber([&crowd] { disturb(crowd); });
     for (std::thread &thread : threads) {
@@ -210,7 +214,6 @@ void everything_at_once() {
     crowd.is_over = true;
     disturber.join();
     for (std::int32_t device = 0; device < kBusyDevices; ++device) {
-        CHECK_OK(aclrtSetDevice(device));
         crowd.pairs[static_cast<std::size_t>(device)].reset();
     }
 }
