@@ -535,11 +535,11 @@ static double work_of_threads(Work work, uint64_t loops, size_t threads, size_t 
     return taken;
 }
 
-#define WORK_OF(name, work, n)                                                                     \
+#define WORK_OF(name, work, n)                                                                        \
     static double name##_##n##_threads(uint64_t loops) { return work_of_threads(work, loops, n, n); } \
     static double name##_##n##_threads_1_device(uint64_t loops) { return work_of_threads(work, loops, n, 1); }
 
-#define THREADS_OF(n)                \
+#define THREADS_OF(n)                 \
     WORK_OF(task, do_random_tasks, n) \
     WORK_OF(cycle, do_record_wait_synchronize, n)
 
