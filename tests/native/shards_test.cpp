@@ -176,7 +176,7 @@ void capture_and_launch(aclrtStream stream) {
     CHECK_OK(aclmdlRIDestroy(graph));
 }
 
-// What takes all shards: it makes and destroys, aborts and resets, on a device of its own and on those of others.
+// What takes the whole lock: it makes and destroys, aborts and resets, on a device of its own and on those of others.
 void disturb(Crowd &crowd) {
     const std::int32_t own = kBusyDevices;
     while (!crowd.is_over) {

@@ -2,8 +2,8 @@
 //
 // Such a call comes with a question: is everything at rest that it will touch? If so, its body, which is the same in
 // any case, changes nothing but objects of that shard, counts of references included, and neither waits nor wakes nor
-// starts anybody. Everything else it may read, because who changes it has all shards. If not, the call takes all
-// shards, as others do.
+// starts anybody. Everything else it may read, because who changes it has the whole lock. If not, the call takes the
+// whole lock, as others do.
 #pragma once
 
 #include "api/entry.h"
@@ -11,7 +11,7 @@
 
 namespace aclsim {
 
-// at_rest(sim) is asked only if there are several shards. The handle, of a stream or an event, names the shard.
+// at_rest(sim) is asked only with several devices in use. The handle, of a stream or an event, names the shard.
 template <class AtRest, class Body>
 [[gnu::always_inline]] inline aclError shard_entry(Function function, void *handle, AtRest at_rest, Body body) {
     return checked_entry(function, [&] {

@@ -41,7 +41,7 @@ class Core {
     Core &operator=(const Core &) = delete;
 
     Lock acquire() ACQUIRE(engine_lock) { return Lock(shards_); }
-    // The shard of an object, or all of them; see Lock.
+    // The shard of an object, or the whole lock.
     Lock acquire_shard_of(void *handle) ACQUIRE(engine_lock) { return Lock(shards_, Registry::shard_of(handle)); }
     // For a device that is used for the first time: the number of its shard.
     std::uint32_t assign_shard() REQUIRES(engine_lock);
