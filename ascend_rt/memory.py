@@ -288,6 +288,12 @@ class Buffer(Resource, BufferHandle):
         ------
         BufferError
             The tensor is not on a device of this kind, not contiguous, or empty.
+        ValueError
+            It claims to be on such a device, and its memory is not a device's.
+
+        Notes
+        -----
+        The device is the one that the capsule names: ``__dlpack_device__`` is not called, and may be missing or fail.
 
         Examples
         --------
