@@ -106,15 +106,19 @@ class _Imported:
 
 
 def read(producer: Any) -> tuple[int, int, object]:
-    """Return address and size of a producer's device tensor, and what keeps it alive."""
-    kind, _ = producer.__dlpack_device__()
-    if kind != DEVICE_TYPE:
-        raise BufferError(f"the tensor is on a device of DLPack type {int(kind)}, not on an NPU ({DEVICE_TYPE})")
+    """Return address and size of a producer's device tensor, and what keeps it alive.
+
+    Which device it is on, the capsule tells. A producer need not know: torch's ``__dlpack_device__`` raises for tensors
+    of a back end that was renamed, as torch_npu's is.
+    """
     capsule = producer.__dlpack__()
     if not _is_valid(capsule, _NAME):
         raise BufferError("the producer gave no capsule of the name 'dltensor', or one that was taken already")
     taken = ctypes.cast(_pointer(capsule, _NAME), ctypes.POINTER(_DLManagedTensor))
     tensor = taken.contents.dl_tensor
+    kind = tensor.device.device_type
+    if kind != DEVICE_TYPE:
+        raise BufferError(f"the tensor is on a device of DLPack type {kind}, not on an NPU ({DEVICE_TYPE})")
     nbytes = _nbytes_of(tensor)
     _set_name(capsule, _USED_NAME)  # only now is it ours to delete
     return tensor.data + tensor.byte_offset, nbytes, _Imported(taken)

@@ -288,6 +288,12 @@ class Buffer(Resource, BufferHandle):
         ------
         BufferError
             The tensor is not on a device of this kind, not contiguous, or empty.
+        ValueError
+            It claims to be on such a device, and its memory is not a device's.
+
+        Notes
+        -----
+        The device is the one that the capsule names: ``__dlpack_device__`` is not called, and may be missing or fail.
 
         Examples
         --------
@@ -384,15 +390,15 @@ class RegisteredMemory(Resource):
     Parameters
     ----------
     array : object with the buffer protocol
-        Writable, C-contiguous, and of whole pages: its address and its size are multiples of 4 KiB. It is kept alive
-        until it is unregistered.
+        Writable and C-contiguous. It is kept alive until it is unregistered.
     mapped : bool, default False
-        Let kernels see the memory too, at :attr:`device_pointer` (``ACL_HOST_REG_MAPPED``).
+        Let kernels see the memory too, at :attr:`device_pointer` (``ACL_HOST_REG_MAPPED``). Then the array must be of
+        whole pages: its address and its size are multiples of 4 KiB.
 
     Raises
     ------
     AclError
-        It is not of whole pages (507899), or part of it is registered already (507910).
+        It is to be mapped and not of whole pages (507899), or part of it is registered already (507910).
     NotSupported
         The product does not register host memory.
 
@@ -404,8 +410,7 @@ class RegisteredMemory(Resource):
 
     Examples
     --------
-    >>> import mmap
-    >>> array = np.frombuffer(mmap.mmap(-1, 4096), np.uint8)  # begins at a page
+    >>> array = np.zeros(4096, np.uint8)
     >>> with RegisteredMemory(array):
     ...     copy_async(array, Buffer.from_array(b"hello"), stream)  # does not wait
     ...     stream.synchronize()

@@ -205,12 +205,10 @@ class VirtualMemory(Resource):
     Parameters
     ----------
     nbytes : int
-        How many; a multiple of 2 MiB.
+        How many. Memory is mapped by multiples of 2 MiB.
 
     Raises
     ------
-    InvalidArgument
-        The number is no such multiple.
     OutOfMemory
         The address space is exhausted.
 

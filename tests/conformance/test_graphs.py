@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.codes import GARBAGE, INTERNAL, INVALID_HANDLE, NO_CONTEXT, OK, RT_PARAM, UNSUPPORTED
+from support.codes import (
+    GARBAGE,
+    INTERNAL,
+    INVALID_HANDLE,
+    NO_CONTEXT,
+    OK,
+    OUT_OF_MEMORY,
+    PRODUCTS,
+    RT_PARAM,
+    UNSUPPORTED,
+)
 from support.graphs import GLOBAL, RELAXED, THREAD_LOCAL, Graph
 from support.kernels import CUBE, VECTOR, device_object
 
@@ -307,6 +317,82 @@ def test_modes_of_captures_and_threads_decide_who_may_use_memory(
     assert graph.end(origin) == OK
     assert graph.destroy() == OK
     assert answers == PERMITTED[mode, exchanged]
+
+
+def test_each_thread_exchanges_a_mode_of_its_own(lib: Any, ffi: Any, device: Any) -> None:
+    def exchange(mode: int) -> tuple[int, int]:
+        pointer = ffi.new("aclmdlRICaptureMode *", mode)
+        return lib.aclmdlRICaptureThreadExchangeMode(pointer), pointer[0]
+
+    def elsewhere() -> int:
+        assert lib.aclrtSetDevice(0) == OK
+        answers.append(exchange(THREAD_LOCAL))
+        return int(lib.aclrtResetDevice(0))
+
+    answers = [exchange(RELAXED), exchange(RELAXED)]
+    assert in_thread(elsewhere) == OK
+    answers += [exchange(mode) for mode in (THREAD_LOCAL, 3, 2**32 - 1, GLOBAL, GLOBAL)]
+    assert answers == [
+        (OK, GLOBAL),
+        (OK, RELAXED),
+        (OK, GLOBAL),  # of the other thread
+        (OK, RELAXED),
+        (RT_PARAM, 3),
+        (RT_PARAM, 2**32 - 1),
+        (OK, THREAD_LOCAL),
+        (OK, GLOBAL),
+    ]
+
+
+def default_stream(lib: Any, ffi: Any, _: Graph) -> Any:
+    out = ffi.new("aclrtStream *")
+    assert lib.aclrtCtxGetCurrentDefaultStream(out) == OK
+    return out[0]
+
+
+def after_its_capture(_: Any, __: Any, graph: Graph) -> Any:
+    origin = graph.stream()
+    graph.begin(origin)
+    assert graph.end(origin) == OK
+    return origin
+
+
+def after_a_refused_allocation(lib: Any, ffi: Any, graph: Graph) -> Any:
+    assert lib.aclrtMalloc(ffi.new("void **"), 1 << 50, 0) == OUT_OF_MEMORY
+    return graph.stream()
+
+
+NOT_CAPTURED: dict[str, Callable[[Any, Any, Graph], Any]] = {
+    "a new stream": lambda lib, ffi, graph: graph.stream(),
+    "the default stream": default_stream,
+    "after its capture": after_its_capture,
+    "after a refused allocation": after_a_refused_allocation,
+}
+
+
+@pytest.mark.parametrize("make", NOT_CAPTURED.values(), ids=NOT_CAPTURED.keys())
+def test_a_stream_that_is_not_captured_has_no_graph(
+    make: Callable[[Any, Any, Graph], Any], graph: Graph, lib: Any, ffi: Any
+) -> None:
+    """Packages ask before every allocation, and take a refusal for a failure."""
+    stream = make(lib, ffi, graph)
+    status = ffi.new("aclmdlRICaptureStatus *", 2)
+    model = ffi.new("aclmdlRI *", ffi.cast("aclmdlRI", GARBAGE))
+    assert lib.aclmdlRICaptureGetInfo(stream, status, model) == OK
+    assert (status[0], model[0]) == (0, ffi.NULL)
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_products_whose_streams_are_asked_for_their_capture(product: str, child: Callable[..., Any]) -> None:
+    script = """
+        lib.aclrtSetDevice(0)
+        stream, status = ffi.new("aclrtStream *"), ffi.new("aclmdlRICaptureStatus *", 2)
+        model = ffi.new("aclmdlRI *", ffi.cast("aclmdlRI", 7))
+        lib.aclrtCreateStream(stream)
+        told([lib.aclmdlRICaptureGetInfo(stream[0], status, model), status[0], int(ffi.cast("uintptr_t", model[0]))])
+        """
+    captures = product in ("910B", "910C", "310P", "950")
+    assert child(script, ASCEND_RT_SIM_PRODUCT=product) == ([OK, 0, 0] if captures else [UNSUPPORTED, 2, 7])
 
 
 @pytest.mark.parametrize(("mode", "code"), [(GLOBAL, WRONG_THREAD), (THREAD_LOCAL, WRONG_THREAD), (RELAXED, OK)])

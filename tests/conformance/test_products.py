@@ -223,6 +223,21 @@ def test_elapsed_time_of_what_is_not_over(product: str, calls: Callable[..., lis
     assert backwards > 1e9 if unchecked else -60_000 < backwards <= 0
 
 
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_devices_have_one_clock(product: str, calls: Callable[..., list[Any]]) -> None:
+    rows: list[list[Any]] = []
+    for device in (0, 1):
+        rows += [["aclrtSetDevice", device], ["aclrtCreateEventWithFlag", f"out:e{device}", 8]]
+        rows += [["aclrtRecordEvent", f"@e{device}", None], ["aclrtSynchronizeStream", None]]
+    rows += [["aclrtEventElapsedTime", "out", "@e0", "@e1"]]
+    rows += [["aclrtEventGetTimestamp", f"@e{device}", "out"] for device in (0, 1)]
+    answers = calls(rows, ASCEND_RT_SIM_PRODUCT=product)
+    assert {code for code, _ in answers} == {OK}
+    elapsed, first, second = (values[0] for _, values in answers[-3:])
+    assert elapsed * 1000 == pytest.approx(second - first, rel=1e-5, abs=1.01)  # stamps are whole microseconds
+    assert elapsed >= 0
+
+
 @pytest.mark.parametrize(("product", "waits_for_ever"), [("910B", True), ("950", False)])
 def test_reset_of_a_default_event(product: str, waits_for_ever: bool, calls: Callable[..., list[Any]]) -> None:
     rows = [

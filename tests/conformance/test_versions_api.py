@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.codes import INVALID_FILE, INVALID_PARAM, PARSE_FILE
+from support.codes import INVALID_FILE, INVALID_PARAM, PARSE_FILE, PRODUCTS
 
 from ascend_rt import library
 
@@ -248,13 +248,17 @@ def test_attributes_with_half_an_installation(
     assert (null, null_count, null_value) == (INVALID_PARAM,) * 3
 
 
-@pytest.mark.parametrize(("product", "expected"), [("910B", [INF_NAN, BF16, JIT_COMPILE]), ("310P", [JIT_COMPILE])])
+@pytest.mark.parametrize("product", PRODUCTS)
 def test_without_an_installation_all_features_of_the_product_are_there(
-    product: str, expected: list[int], installed: Any
+    product: str, installed: Any, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listed, names, *values, _, _, _ = installed(None, None, product)
+    monkeypatch.setenv("ASCEND_HOME_PATH", str(tmp_path_factory.mktemp("home")))  # features do not depend on it
+    expected = [INF_NAN, BF16, JIT_COMPILE] if product in ("910B", "910C", "950") else [JIT_COMPILE]
+    listed, names, *values, null, null_count, null_value = installed(None, None, product)
     assert (listed, names) == (0, expected)
+    assert values[:3] == [[0, int(attribute in expected)] for attribute in (INF_NAN, BF16, JIT_COMPILE)]
     assert values[3:] == [[INVALID_PARAM, -7]] * 2
+    assert (null, null_count, null_value) == (INVALID_PARAM,) * 3
 
 
 @pytest.mark.parametrize(

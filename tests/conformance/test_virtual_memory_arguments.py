@@ -16,6 +16,7 @@ from support.codes import (
     LINK_UNSUPPORTED,
     NO_CONTEXT,
     OK,
+    OUT_OF_MEMORY,
     PRODUCTS,
     RT_PARAM,
     UNSUPPORTED,
@@ -151,7 +152,16 @@ ARGUMENTS = [
     (["aclrtReserveMemAddress", None, 0, 0, None, 2], INVALID_PARAM),
     (["aclrtReserveMemAddress", "out", 0, 0, None, 0], INVALID_PARAM),
     (["aclrtReserveMemAddress", "out", HUGE, 0, None, 2], INVALID_PARAM),
-    (["aclrtReserveMemAddress", "out", HUGE + 4096, 0, None, 0], RT_PARAM),
+    (["aclrtReserveMemAddress", "out", HUGE + 4096, 0, None, 0], OK),
+    (["aclrtReserveMemAddress", "out:probe", 512, 0, None, 1], OK),  # how torch_npu asks for expandable segments
+    (["aclrtReleaseMemAddress", "@probe"], OK),
+    (["aclrtReserveMemAddress", "out:probe", HUGE + 1, 0, 21 * TIB, 1], OK),
+    (["aclrtReserveMemAddress", "out", HUGE, 0, 21 * TIB + HUGE, 1], OUT_OF_MEMORY),  # a page of the probe's
+    (["aclrtMapMem", 21 * TIB + HUGE, HUGE, 0, "@memory", 0], RT_PARAM),  # more than was asked for
+    (["aclrtMapMem", "@probe", HUGE, 0, "@memory", 0], OK),
+    (["aclrtUnmapMem", "@probe"], OK),
+    (["aclrtReserveMemAddress", "out", 2**64 - 1, 0, None, 1], OUT_OF_MEMORY),
+    (["aclrtReserveMemAddress", "out", 4 * TIB + 1, 0, 20 * TIB, 1], RT_PARAM),
     (["aclrtReserveMemAddress", "out", 128 * GIB + HUGE, 0, None, 0], RT_PARAM),
     (["aclrtReserveMemAddress", "out", 128 * GIB + HUGE, 0, None, 1], OK),
     (["aclrtReserveMemAddress", "out", HUGE, 1, None, 0], OK),  # the alignment is not looked at

@@ -374,11 +374,17 @@ def test_run_refuses_a_broken_installation_before_the_script_starts(run, build, 
     assert result.stdout == ""
 
 
-def test_run_reaches_processes_that_the_script_starts(run, tmp_path: Path) -> None:
+@on_linux
+def test_run_reaches_processes_that_the_script_starts(run, build, tmp_path: Path) -> None:
     script = tmp_path / "parent.py"
     child = "import ascend_rt; print(ascend_rt.library().backend)"
-    script.write_text(f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}], check=True)\n")
-    assert run("-m", "ascend_rt", "run", "--backend=sim", str(script)).stdout == "sim\n"
+    start = f"subprocess.run([sys.executable, '-c', {child!r}], check=True)"
+    script.write_text(f"import subprocess, sys\n{child}\nsys.stdout.flush()\n{start}\n")
+    build(tmp_path / "home" / "lib64" / "libascendcl.so", DEVICES=0)  # torch_npu wants the variable set
+    broken = {"ASCEND_HOME_PATH": tmp_path / "home", "ASCEND_RT_BACKEND": "auto"}
+    expect_message(run("-m", "ascend_rt", "run", str(script), **broken), 1, "no device")
+    result = run("-m", "ascend_rt", "run", "--backend=sim", str(script), **broken)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "sim\nsim\n", "")
 
 
 def test_run_of_a_module_and_of_a_script_that_is_missing(run, tmp_path: Path) -> None:

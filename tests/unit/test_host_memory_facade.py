@@ -252,11 +252,14 @@ class TestRegisteredMemory:
             RegisteredMemory(array[:PAGE]).close()
         RegisteredMemory(array).close()
 
-    def test_it_has_whole_pages(self, device: Device) -> None:
-        for part in (slice(64, 64 + PAGE), slice(0, PAGE - 1), slice(0, PAGE + 904)):
-            with pytest.raises(AclError, match="not whole pages") as refused:
-                RegisteredMemory(pages(2 * PAGE)[part])
-            assert refused.value.code == 507899
+    @pytest.mark.parametrize("part", [slice(64, 64 + PAGE), slice(0, PAGE - 1), slice(0, PAGE + 904)], ids=str)
+    def test_what_is_mapped_has_whole_pages(self, part: slice, device: Device) -> None:
+        array = pages(2 * PAGE)[part]
+        with pytest.raises(AclError, match="not whole pages") as refused:
+            RegisteredMemory(array, mapped=True)
+        assert refused.value.code == 507899
+        with RegisteredMemory(array) as registered:
+            assert registered.nbytes == array.nbytes
 
     @pytest.mark.parametrize(
         ("operand", "error"),
@@ -279,7 +282,7 @@ class TestRegisteredMemory:
     def test_a_failed_registration_holds_nothing(self, device: Device) -> None:
         memory = mmap.mmap(-1, 2 * PAGE)
         with pytest.raises(AclError):
-            RegisteredMemory(memoryview(memory)[1:])
+            RegisteredMemory(memoryview(memory)[1:], mapped=True)
         gc.collect()
         memory.close()
 

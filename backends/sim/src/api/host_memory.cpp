@@ -44,8 +44,8 @@ void require_size(std::uint64_t size) {
     }
 }
 
-// What is registered counts as pinned, and the device sees it at the same address. The driver takes whole pages, and is
-// asked last (hardware_seen.md section 4.6).
+// What is registered counts as pinned, and the device sees it at the same address. The driver maps whole pages, and is
+// asked last (hardware_seen.md section 4.6); to pin memory is no mapping (hardware_seen.md section 4.19).
 void register_host(Simulator &sim, void *pointer, std::uint64_t size, bool is_mapped) REQUIRES(engine_lock) {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
     if (size > UINTPTR_MAX - address) {
@@ -62,9 +62,9 @@ void register_host(Simulator &sim, void *pointer, std::uint64_t size, bool is_ma
         fail(ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "some of the %llu bytes at %p are registered already",
              static_cast<unsigned long long>(size), pointer);
     }
-    if (address % kSmallPage != 0 || size % kSmallPage != 0) {
+    if (is_mapped && (address % kSmallPage != 0 || size % kSmallPage != 0)) {
         fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR,
-             "%llu bytes at %p are not whole pages; address and size must be multiples of 4 KiB",
+             "%llu bytes at %p are not whole pages; for a mapping, address and size must be multiples of 4 KiB",
              static_cast<unsigned long long>(size), pointer);
     }
     if (size > config().product->pinned_bytes) {

@@ -67,8 +67,14 @@ PhysicalMemory::~PhysicalMemory() {
     }
 }
 
-void *VirtualMemory::reserve(std::uint64_t size, void *wish, const AddressRange &wishes) {
-    require_multiple(kHugePage, size, "the size");
+// The driver takes any size and gives out whole pages; mappings stay inside what was asked for (memory_cmo_allocator.md
+// section 4).
+void *VirtualMemory::reserve(std::uint64_t asked, void *wish, const AddressRange &wishes) {
+    const std::uint64_t size = round_up(asked, kHugePage);
+    if (size < asked) {
+        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes of addresses are not free",
+             static_cast<unsigned long long>(asked));
+    }
     // A single giant page fits into addresses that the caller leaves to the runtime.
     const std::uint64_t alignment =
         size > kGiantPage || (size == kGiantPage && wish == nullptr) ? kGiantPage : kHugePage;
@@ -86,7 +92,7 @@ void *VirtualMemory::reserve(std::uint64_t size, void *wish, const AddressRange 
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes of addresses are not free%s",
              static_cast<unsigned long long>(size), wish == nullptr ? "" : " there");
     }
-    reservations_[as_integer(address)] = {size};
+    reservations_[as_integer(address)] = {asked};
     return address;
 }
 

@@ -59,7 +59,7 @@ class VirtualMemory {
     explicit VirtualMemory(Memory &memory) : memory_(memory) {}
 
     // The wish is NULL or among the addresses that may be wished.
-    void *reserve(std::uint64_t size, void *wish, const AddressRange &wishes) REQUIRES(engine_lock);
+    void *reserve(std::uint64_t asked, void *wish, const AddressRange &wishes) REQUIRES(engine_lock);
     void release(void *address) REQUIRES(engine_lock);
     void map(void *address, std::uint64_t size, Ref<PhysicalMemory> memory, bool is_accessible) REQUIRES(engine_lock);
     // Maps what is behind the blocks that begin at the source, block by block.
