@@ -438,7 +438,9 @@ class TestDefects:
         os.mkfifo(fifo)
         library = card(aclrtHostRegister=f'open("{fifo}", O_WRONLY); for (;;) pause();')
         environment = os.environ | {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": str(library)}
-        command = [sys.executable, "-m", "ascend_rt", "verify", "--device", "0", "--only", FEW]
+        # What is ignored here, as SIGHUP is below nohup, would be ignored there.
+        command = ["env", f"--default-signal={number.name[3:]}", sys.executable, "-m", "ascend_rt", "verify"]
+        command += ["--device", "0", "--only", FEW]
         with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=-1, stderr=-1, text=True) as running:
             with fifo.open("rb") as hung:  # which waits until the call has begun
                 running.send_signal(number)
