@@ -58,7 +58,7 @@ nitpick_ignore_regex = [
     # Documented elsewhere; links there would need the network.
     (
         r"py:.*",
-        r"(abc|asyncio|collections|contextlib|ctypes|enum|math|np|numpy|os|types|typing|typing_extensions|uuid)\..*",
+        r"(abc|asyncio|collections|contextlib|ctypes|enum|math|np|numpy|os|types|typing|typing_extensions|uuid)\..*|UUID",
     ),
     # Aliases, variables and types for type checkers: the text beside them says what they are.
     (r"py:class", r"AbstractContextManager|Attempt|CaptureFailure|CaptureMode|HostMemory|Operand|Operation|Type"),
