@@ -23,7 +23,7 @@ class ManualClock final : public Clock {
             return false;
         }
         waiting_.push_back(&changed);
-        changed.wait(lock.native());
+        lock.sleep([&](auto &native) { changed.wait(native); });
         return now() < when;
     }
     // Engine lock held. The condition variables of threads that have gone on since are all alive in this test.
