@@ -18,9 +18,8 @@ from ascend_rt.verify.report import Played, Report
 _MEASURES = ("limits", "latencies")
 SECTIONS = ("recordings", "facts", *_MEASURES)
 _SECONDS_OF_MEASURES = 300.0
-_MOST_IN_A_ROW = (
-    8  # groups or cases that end early, before the rest of the section is given up: something common is wrong
-)
+# Groups or cases that end early, before the rest of the section is given up: something common is wrong.
+_MOST_IN_A_ROW = 8
 _SECONDS_TO_LOAD = 120.0  # of a library on a cold disk, and of the search for it
 
 
