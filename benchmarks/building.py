@@ -28,14 +28,14 @@ def compile_nothing(directory: Path) -> None:
     """Compile the libraries that do nothing, the loops over them in C, and a cffi module that calls them."""
     shared = ["-shared", "-fPIC"]
     linked = [f"-L{directory}", f"-Wl,-rpath,{directory}", "-lascendcl"]
-    compiled(SOURCES / "nothing.c", directory / ACL, HEADERS, [*shared, f"-Wl,-soname,{ACL}"])
-    compiled(SOURCES / "nothing_cuda.c", directory / CUDA, HEADERS, [*shared, f"-Wl,-soname,{CUDA}"])
-    compiled(SOURCES / "floor.c", directory / FLOOR, HEADERS, [*shared, *linked])
+    compiled([SOURCES / "nothing.c"], directory / ACL, HEADERS, [*shared, f"-Wl,-soname,{ACL}"])
+    compiled([SOURCES / "nothing_cuda.c"], directory / CUDA, HEADERS, [*shared, f"-Wl,-soname,{CUDA}"])
+    compiled([SOURCES / "floor.c"], directory / FLOOR, HEADERS, [*shared, *linked])
     ffi = FFI()
     ffi.cdef(DECLARED)
     ffi.set_source(API_MODULE, DECLARED)
     source = directory / f"{API_MODULE}.c"
     make_c_source(ffi, API_MODULE, DECLARED, str(source))
     include, suffix = Path(sysconfig.get_paths()["include"]), sysconfig.get_config_var("EXT_SUFFIX")
-    compiled(source, directory / f"{API_MODULE}{suffix}", include, [*shared, *linked])
-    compiled(SOURCES / "floor_python.c", directory / f"{FLOOR_MODULE}{suffix}", include, shared)
+    compiled([source], directory / f"{API_MODULE}{suffix}", include, [*shared, *linked])
+    compiled([SOURCES / "floor_python.c"], directory / f"{FLOOR_MODULE}{suffix}", include, shared)

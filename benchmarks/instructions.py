@@ -75,7 +75,7 @@ def count_all(directory: Path) -> dict[str, Counts]:
     use("sim")
     bench, mark = directory / "bench", directory / "libsampled.so"
     building.compile_bench(bench, library().paths, ())
-    building.compiled(HERE / "c" / "sampled.c", mark, building.HEADERS, ["-shared", "-fPIC"])
+    building.compiled([HERE / "c" / "sampled.c"], mark, building.HEADERS, ["-shared", "-fPIC"])
     compiler = building.output_of([*building.compiler(), "-dumpfullversion", "-dumpversion"]).strip()
     where = f"{platform.machine()}, cc {compiler}"
     python = f"{platform.python_implementation()} {'.'.join(platform.python_version_tuple()[:2])}"

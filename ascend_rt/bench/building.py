@@ -17,6 +17,7 @@ from ascend_rt import backends
 SOURCES = Path(__file__).resolve().parent / "c"
 HEADERS = Path(backends.__file__).parent
 
+_BENCH = ("bench.c", "crowds.c", "events.c", "floors.c", "graphs.c", "kernels.c", "memory.c")
 _VARIABLES = {".c": ("CC", "cc"), ".cpp": ("CXX", "c++")}
 _STANDARDS = {".c": "-std=gnu11", ".cpp": "-std=c++17"}
 
@@ -31,11 +32,11 @@ class MissingCompiler(BenchmarkError):
 
 def compile_program(source: str, program: Path) -> None:
     """Compile a program of the package that needs no library."""
-    compiled(SOURCES / source, program, HEADERS, ["-Wall", "-Wextra", "-pthread"])
+    compiled([SOURCES / source], program, HEADERS, ["-Wall", "-Wextra", "-pthread"])
 
 
 def compile_bench(program: Path, libraries: Sequence[str], missing: Iterable[str]) -> None:
-    """Compile bench.c and link it to the libraries under test.
+    """Compile bench.c and its parts, and link them to the libraries under test.
 
     The functions that they do not have get a body, so that the program links; it is not asked to call them.
     """
@@ -43,13 +44,13 @@ def compile_bench(program: Path, libraries: Sequence[str], missing: Iterable[str
     bodies.write_text("".join(f"int {name}(void) {{ return -1; }}\n" for name in missing), encoding="utf-8")
     where = [f"-Wl,-rpath,{Path(library).parent}" for library in libraries]
     linker = "-Wl,--allow-shlib-undefined"  # what the driver's libraries need is found when the program starts
-    options = ["-Wall", "-Wextra", str(bodies), linker, *libraries, *where, "-ldl", "-pthread"]
-    compiled(SOURCES / "bench.c", program, HEADERS, options)
+    options = ["-Wall", "-Wextra", linker, *libraries, *where, "-ldl", "-pthread"]
+    compiled([*(SOURCES / name for name in _BENCH), bodies], program, HEADERS, options)
 
 
 def compile_kernel(binary: Path) -> None:
     """Compile empty_kernel.c, which the simulator takes for a kernel binary."""
-    compiled(SOURCES / "empty_kernel.c", binary, HEADERS / "abi", ["-shared", "-fPIC"])
+    compiled([SOURCES / "empty_kernel.c"], binary, HEADERS / "abi", ["-shared", "-fPIC"])
 
 
 @cache
@@ -71,10 +72,11 @@ def compiler(source: str = ".c") -> list[str]:
     return command
 
 
-def compiled(source: Path, output: Path, headers: Path, options: Sequence[str]) -> None:
-    """Compile and link a file."""
-    standard = _STANDARDS[source.suffix]
-    output_of([*compiler(source.suffix), standard, "-O2", f"-I{headers}", "-o", str(output), str(source), *options])
+def compiled(sources: Sequence[Path], output: Path, headers: Path, options: Sequence[str]) -> None:
+    """Compile and link files of one language."""
+    suffix = sources[0].suffix
+    command = [*compiler(suffix), _STANDARDS[suffix], "-O2", f"-I{headers}", "-o", str(output)]
+    output_of([*command, *map(str, sources), *options])
 
 
 def output_of(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random tasks in many streams, and from many threads. */
+#define _GNU_SOURCE
+
+#include <pthread.h>
+
+#include "bench.h"
+
+/* One batch of random tasks: many enough that all of ten thousand streams get some. */
+#define RANDOM_TASKS 100000
+
+#define DEVICES ((size_t)8)
+#define STRETCH 64 /* tasks before the next device's turn */
+
+typedef struct { /* the streams of one device */
+    aclrtContext context;
+    size_t count;
+    aclrtStream *streams;
+    aclrtEvent *events;
+    char *memory; /* a byte per stream */
+} Crowd;
+
+static Crowd gather(size_t device, size_t count) {
+    Crowd crowd = {.count = count, .streams = calloc(count, sizeof(void *)), .events = calloc(count, sizeof(void *))};
+    void *memory = NULL;
+    require(crowd.streams != NULL && crowd.events != NULL, "calloc");
+    OK(aclrtSetDevice((int32_t)device));
+    OK(aclrtGetCurrentContext(&crowd.context));
+    OK(aclrtMalloc(&memory, count, ACL_MEM_MALLOC_HUGE_FIRST));
+    crowd.memory = memory;
+    for (size_t i = 0; i < count; ++i) {
+        OK(aclrtCreateStream(&crowd.streams[i]));
+        OK(aclrtCreateEventExWithFlag(&crowd.events[i], ACL_EVENT_SYNC));
+    }
+    return crowd;
+}
+
+static void dismiss(size_t device, const Crowd *crowd) {
+    OK(aclrtSetCurrentContext(crowd->context));
+    for (size_t i = 0; i < crowd->count; ++i) {
+        OK(aclrtDestroyEvent(crowd->events[i]));
+        OK(aclrtDestroyStream(crowd->streams[i]));
+    }
+    OK(aclrtFree(crowd->memory));
+    OK(aclrtResetDevice((int32_t)device));
+    free(crowd->events);
+    free(crowd->streams);
+}
+
+/* The other benchmarks expect it. */
+static void back_to_device_0(void) {
+    OK(aclrtSetDevice(0));
+    OK(aclrtResetDevice(0));
+}
+
+static aclError random_task(const Crowd *crowd, uint32_t *state) {
+    const size_t i = next_random(state) % crowd->count;
+    const size_t other = next_random(state) % crowd->count;
+    switch (next_random(state) % 3) {
+        case 0:
+            return aclrtRecordEvent(crowd->events[i], crowd->streams[i]);
+        case 1:
+            return aclrtStreamWaitEvent(crowd->streams[i], crowd->events[other]);
+        default:
+            return aclrtMemsetAsync(&crowd->memory[i], 1, 1, 1, crowd->streams[i]);
+    }
+}
+
+/* From the first submit until all tasks are done. */
+static double submit_and_synchronize(const Crowd *crowds, size_t count, uint64_t tasks) {
+    uint32_t state = 1;
+    aclError failed = ACL_SUCCESS;
+    const double begin = seconds();
+    for (uint64_t task = 0; task < tasks; ++task) {
+        const Crowd *const crowd = &crowds[task / STRETCH % count];
+        failed |= task % STRETCH == 0 ? aclrtSetCurrentContext(crowd->context) : ACL_SUCCESS;
+        failed |= random_task(crowd, &state);
+    }
+    for (size_t i = 0; i < count; ++i) {
+        failed |= aclrtSetCurrentContext(crowds[i].context) | aclrtSynchronizeDevice();
+    }
+    const double taken = seconds() - begin;
+    require(failed == ACL_SUCCESS, "random tasks");
+    return taken;
+}
+
+static double random_tasks(uint64_t loops, size_t streams) {
+    const size_t devices = streams < DEVICES ? streams : DEVICES;
+    Crowd crowds[DEVICES];
+    for (size_t device = 0; device < devices; ++device) {
+        crowds[device] = gather(device, streams / devices + (device < streams % devices));
+    }
+    const double taken = submit_and_synchronize(crowds, devices, loops * RANDOM_TASKS);
+    for (size_t device = devices; device-- > 0;) {
+        dismiss(device, &crowds[device]);
+    }
+    back_to_device_0();
+    return taken;
+}
+
+double task_1_stream(uint64_t loops) { return random_tasks(loops, 1); }
+
+double task_10_streams(uint64_t loops) { return random_tasks(loops, 10); }
+
+double task_100_streams(uint64_t loops) { return random_tasks(loops, 100); }
+
+double task_1000_streams(uint64_t loops) { return random_tasks(loops, 1000); }
+
+double task_10000_streams(uint64_t loops) { return random_tasks(loops, 10000); }
+
+#define STREAMS_OF_THREAD ((size_t)10)
+
+typedef void (*Work)(const Crowd *crowd, uint64_t times);
+
+typedef struct {
+    pthread_t thread;
+    pthread_barrier_t *start;
+    Crowd crowd;
+    Work work;
+    uint64_t times;
+} Submitter;
+
+static void do_random_tasks(const Crowd *crowd, uint64_t times) { submit_and_synchronize(crowd, 1, times); }
+
+/* record_wait_synchronize, from each stream to the next. */
+static void do_record_wait_synchronize(const Crowd *crowd, uint64_t times) {
+    aclError failed = ACL_SUCCESS;
+    for (uint64_t time = 0; time < times; ++time) {
+        const size_t i = time % crowd->count;
+        const aclrtStream next = crowd->streams[(i + 1) % crowd->count];
+        failed |= aclrtRecordEvent(crowd->events[i], crowd->streams[i]);
+        failed |= aclrtStreamWaitEvent(next, crowd->events[i]);
+        failed |= aclrtSynchronizeStream(next);
+    }
+    require(failed == ACL_SUCCESS, "record, wait, synchronize");
+}
+
+static void *submit_from_thread(void *argument) {
+    const Submitter *const mine = argument;
+    OK(aclrtSetCurrentContext(mine->crowd.context));
+    pthread_barrier_wait(mine->start);
+    mine->work(&mine->crowd, mine->times);
+    return NULL;
+}
+
+/* Each thread has streams of its own; from the start of all to the end of the last one. */
+static double work_of_threads(Work work, uint64_t loops, size_t threads, size_t devices) {
+    Submitter submitters[DEVICES];
+    pthread_barrier_t start;
+    require(pthread_barrier_init(&start, NULL, (unsigned)threads + 1) == 0, "pthread_barrier_init");
+    for (size_t i = 0; i < threads; ++i) {
+        submitters[i].start = &start;
+        submitters[i].crowd = gather(i % devices, STREAMS_OF_THREAD);
+        submitters[i].work = work;
+        submitters[i].times = loops * RANDOM_TASKS / threads;
+        require(pthread_create(&submitters[i].thread, NULL, submit_from_thread, &submitters[i]) == 0, "pthread_create");
+    }
+    pthread_barrier_wait(&start);
+    const double begin = seconds();
+    for (size_t i = 0; i < threads; ++i) {
+        require(pthread_join(submitters[i].thread, NULL) == 0, "pthread_join");
+    }
+    const double taken = seconds() - begin;
+    for (size_t i = threads; i-- > 0;) {
+        dismiss(i % devices, &submitters[i].crowd);
+    }
+    require(pthread_barrier_destroy(&start) == 0, "pthread_barrier_destroy");
+    back_to_device_0();
+    return taken;
+}
+
+#define WORK_OF(name, work, n)                                                                 \
+    double name##_##n##_threads(uint64_t loops) { return work_of_threads(work, loops, n, n); } \
+    double name##_##n##_threads_1_device(uint64_t loops) { return work_of_threads(work, loops, n, 1); }
+
+#define THREADS_OF(n)                 \
+    WORK_OF(task, do_random_tasks, n) \
+    WORK_OF(cycle, do_record_wait_synchronize, n)
+
+double task_1_thread(uint64_t loops) { return work_of_threads(do_random_tasks, loops, 1, 1); }
+
+double cycle_1_thread(uint64_t loops) { return work_of_threads(do_record_wait_synchronize, loops, 1, 1); }
+
+THREADS_OF(2)
+THREADS_OF(4)
+THREADS_OF(8)
