@@ -13,6 +13,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -36,6 +37,21 @@ if TYPE_CHECKING:
     from ascend_rt._choice import Choice
     from ascend_rt.backends.cann import Attempt
     from ascend_rt.errors import FailedTask
+
+
+def _require_main_interpreter() -> None:
+    """Refuse another one: the table is the process's, and callbacks from any thread enter the main interpreter."""
+    for name in ("_interpreters", "_xxsubinterpreters"):  # CPython 3.13 and newer; before
+        try:
+            interpreters: Any = import_module(name)
+        except ImportError:
+            continue
+        if interpreters.get_current() != interpreters.get_main():
+            raise ImportError("ascend_rt works in the main interpreter only, and this is a subinterpreter")
+        break
+
+
+_require_main_interpreter()
 
 ffi: Any = _aclrt.ffi
 _raw: Any = _aclrt.lib
