@@ -18,18 +18,18 @@ class ManualClock final : public Clock {
     Time now() const override {
         return kBegin + std::chrono::microseconds(++looks_) + std::chrono::milliseconds(advanced_ms_);
     }
-    bool wait_until(Lock &lock, std::condition_variable &changed, Time when) override {
+    bool wait_until(Lock &lock, std::condition_variable_any &changed, Time when) override {
         if (now() >= when) {
             return false;
         }
         waiting_.push_back(&changed);
-        lock.sleep([&](auto &native) { changed.wait(native); });
+        changed.wait(lock);
         return now() < when;
     }
     // Engine lock held. The condition variables of threads that have gone on since are all alive in this test.
     void advance(std::chrono::milliseconds by) {
         advanced_ms_ += by.count();
-        for (std::condition_variable *it : waiting_) {
+        for (std::condition_variable_any *it : waiting_) {
             it->notify_all();
         }
     }
@@ -37,7 +37,7 @@ class ManualClock final : public Clock {
   private:
     mutable std::atomic<std::int64_t> looks_{0};
     std::atomic<std::int64_t> advanced_ms_{0};
-    std::vector<std::condition_variable *> waiting_;
+    std::vector<std::condition_variable_any *> waiting_;
 };
 
 }  // namespace aclsim

@@ -7,11 +7,11 @@ class Observing {
   public:
     explicit Observing(aclsim::Observer &observer) : observer_(observer) {
         const aclsim::Lock lock = sim_.core.acquire();
-        sim_.core.observers().add(observer_);
+        sim_.core.add_observer(observer_);
     }
     ~Observing() {
         const aclsim::Lock lock = sim_.core.acquire();
-        sim_.core.observers().remove(observer_);
+        sim_.core.remove_observer(observer_);
     }
     Observing(const Observing &) = delete;
     Observing &operator=(const Observing &) = delete;

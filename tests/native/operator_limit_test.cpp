@@ -235,13 +235,21 @@ void await_all(Bench &bench) {
     }
 }
 
+void await_end(Bench &bench, const ContextStream &stream) {
+    for (bool has_ended = false; !has_ended; std::this_thread::yield()) {
+        const Lock lock = bench.core.acquire();
+        has_ended = stream.is_complete();
+    }
+}
+
 // A task runs on the device while a wait of another stream is stuck.
 void what_runs(Bench &bench, TaskKind kind, std::size_t device, bool has_limit) {
     ::Gate gate;
+    Ref<ContextStream> busy;
     {
         const Lock lock = bench.core.acquire();
         const Ref<ContextStream> stuck = bench.new_stream(0);
-        const Ref<ContextStream> busy = bench.new_stream(device);
+        busy = bench.new_stream(device);
         bench.submit_wait(*stuck, TaskKind::Wait);
         bench.core.submit(*busy, Running(bench.core.workers(), gate, kind));
     }
@@ -251,16 +259,16 @@ void what_runs(Bench &bench, TaskKind kind, std::size_t device, bool has_limit) 
         synchronization.outlasts(10 * kLimit);
         synchronization.outlasts(10 * kLimit);
         gate.gate.open();
+        await_end(bench, *busy);
+        synchronization.outlasts(kLimit / 8);  // it learns of the end, from which the limit counts
     }
     advance(bench, 2 * kLimit);
-    if (!has_limit) {  // from its end on, which may have been the last look
-        advance(bench, 2 * kLimit);
-    }
     CHECK_CODE(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, synchronization.answer());
     gate.gate.open();
     {
         const Lock lock = bench.core.acquire();
         bench.open();
+        busy = nullptr;
     }
     await_all(bench);
 }

@@ -49,8 +49,12 @@ class NoReports final : public StallReporter {
 
 class Group final : public StreamGroup {
   public:
+    Group() : StreamGroup(health_) {}
     void require_accepting(const Stream &) const override {}
     void stop(aclError) override {}
+
+  private:
+    DeviceHealth health_;
 };
 
 class Recorder final : public Observer {
@@ -81,7 +85,7 @@ struct Bench {
     Bench() {
         core.set_failure_handler(failures);
         core.set_stall_reporter(reports);
-        core.observers().add(recorder);
+        core.add_observer(recorder);
         for (std::uint32_t id = 0; id < 4; ++id) {
             streams.push_back(make_ref<Stream>(*group, id, /*priority_level=*/0, /*executes=*/true));
         }

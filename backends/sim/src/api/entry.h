@@ -4,7 +4,6 @@
 #include <atomic>
 #include <exception>
 #include <new>
-#include <optional>
 
 #include "api/simulator.h"
 #include "support/config.h"
@@ -69,10 +68,7 @@ class CallEnd {
 template <class Body>
 [[gnu::always_inline]] inline void ungated_call(Simulator &sim, Lock &lock, Body body) REQUIRES(engine_lock) {
     const CallEnd end(sim, lock);
-    std::optional<Core::Call> call;
-    if (sim.core.observers().any()) {
-        call.emplace(sim.core);
-    }
+    const Core::Call call(sim.core);
     body(sim, lock);
 }
 

@@ -285,7 +285,7 @@ void synchronize_ipc(Simulator &sim, Lock &lock, const Event &event, std::int32_
     }
     const std::string awaited = "record " + std::to_string(newest) + " of an IPC event, which another process makes";
     std::optional<HostWait> wait;
-    std::condition_variable never;
+    std::condition_variable_any never;
     while (!records->is_complete(newest)) {
         if (!wait) {
             wait.emplace(sim.core, Outside::OtherProcess, awaited.c_str(), deadline);

@@ -24,7 +24,7 @@ Simulator::Simulator() {
     SharedMemory::remove_unused();
     core.set_stall_reporter(stall);
     if (config().checks_memory) {
-        core.observers().add(memory_check);
+        core.add_observer(memory_check);
     }
     error = apply_faults(faults, memory, config().faults);
 }

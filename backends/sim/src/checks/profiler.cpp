@@ -32,7 +32,7 @@ bool Profiler::is_taking(std::uint32_t device) const {
 
 void Profiler::start(std::unique_ptr<Profile> profile) {
     if (profiles_.empty()) {
-        core_.observers().add(*this);
+        core_.add_observer(*this);
     }
     profiles_.push_back(std::move(profile));
 }
@@ -60,7 +60,7 @@ std::vector<std::unique_ptr<Profile>> Profiler::finalize() {
 
 void Profiler::detach_if_idle() {
     if (profiles_.empty()) {
-        core_.observers().remove(*this);
+        core_.remove_observer(*this);
         pending_.clear();
         calls_.clear();
     }

@@ -19,19 +19,19 @@ class Clock {
     virtual Time now() const = 0;
     // Until a notification, or until the time has come; false in the second case. As with every condition variable the
     // caller checks its condition again.
-    virtual bool wait_until(Lock &lock, std::condition_variable &changed, Time when) REQUIRES(engine_lock) = 0;
+    virtual bool wait_until(Lock &lock, std::condition_variable_any &changed, Time when) REQUIRES(engine_lock) = 0;
 };
 
 // The host's monotonic clock.
 class SteadyClock final : public Clock {
   public:
     Time now() const override { return std::chrono::steady_clock::now(); }
-    bool wait_until(Lock &lock, std::condition_variable &changed, Time when) override REQUIRES(engine_lock) {
+    bool wait_until(Lock &lock, std::condition_variable_any &changed, Time when) override REQUIRES(engine_lock) {
         if (when == kNever) {
-            lock.sleep([&](auto &native) { changed.wait(native); });
+            changed.wait(lock);
             return true;
         }
-        return lock.sleep([&](auto &native) { return changed.wait_until(native, when); }) == std::cv_status::no_timeout;
+        return changed.wait_until(lock, when) == std::cv_status::no_timeout;
     }
 };
 

@@ -11,8 +11,10 @@ namespace {
 constexpr int kHelpDepth = 64;  // how many streams a helper follows along causes before it gives up
 
 thread_local bool t_is_own = false;
+thread_local Causes t_causes;                 // which a helper looks at; kept for its memory
 thread_local bool t_does_chores = false;      // some of them call functions of the program, which call the library
 thread_local std::vector<Access> t_accesses;  // of the present call; only while there are observers
+thread_local std::vector<std::vector<Access>> t_outer_accesses;  // of the calls in which that was made
 
 }  // namespace
 
@@ -22,7 +24,24 @@ Core::Core(Clock &clock, Scheduler &scheduler)
       observers_(clock),
       timer_(*this),
       pace_(clock, config().profile.get()),
-      workers_(create_executor(config().workers, /*can_be_helped=*/true)) {}
+      workers_(create_executor(config().workers, /*can_be_helped=*/true)) {
+    note_who_interferes();
+}
+
+void Core::add_observer(Observer &observer) {
+    observers_.add(observer);
+    note_who_interferes();
+}
+
+void Core::remove_observer(Observer &observer) {
+    observers_.remove(observer);
+    note_who_interferes();
+}
+
+void Core::set_filter(TaskFilter *filter) {
+    filter_ = filter;
+    note_who_interferes();
+}
 
 std::uint32_t Core::assign_shard() {
     const std::uint32_t number = sharded_devices_++ % Shards::kMost;
@@ -68,6 +87,7 @@ bool Core::admit_slowly(Lock &lock, Stream &stream) {
 }
 
 void Core::submit_slowly(Stream &stream, std::unique_ptr<Task> task) {
+    note_change(stream);
     if (filter_ != nullptr) {
         task = filter_->filter(stream, std::move(task));
     }
@@ -77,6 +97,12 @@ void Core::submit_slowly(Stream &stream, std::unique_ptr<Task> task) {
         advance(stream);
     }
     pump();
+}
+
+void Core::submit_started(Stream &stream, std::unique_ptr<Task> task, Start start) {
+    note_change(stream);
+    stream.queue.push(std::move(task));
+    park(stream, start);
 }
 
 // What is kept for a model is queued when that executes it.
@@ -269,6 +295,7 @@ void Core::end_head(Stream &stream) {
 
 void Core::hold(bool on) {
     is_held_ = on;
+    note_who_interferes();
     if (on) {
         return;
     }
@@ -420,12 +447,16 @@ Stream *Core::find_helpable(Stream &stream, Time deadline, const WaitCheck *chec
         if (at->state != Stream::State::Blocked) {
             return nullptr;
         }
-        Causes causes;
+        Causes &causes = t_causes;
+        causes.list.clear();
         at->queue.front()->add_causes(causes);
         Stream *next = nullptr;
         for (const Cause &cause : causes.list) {
             auto *awaited = const_cast<Stream *>(cause.stream);
             if (awaited != nullptr && awaited->state == Stream::State::Ready && may_help(*awaited)) {
+                if (scheduler_.takes_first()) {
+                    return awaited;
+                }
                 ready.push_back(awaited);
             }
             next = next == nullptr ? awaited : next;
@@ -501,7 +532,7 @@ bool Core::await_chores(Lock &lock) {
     do_chores(lock);
     ++chore_waits_;
     while (may_wait && has_chores()) {
-        lock.sleep([this](auto &native) { chores_done_.wait(native); });
+        chores_done_.wait(lock);
         do_chores(lock);
     }
     --chore_waits_;
@@ -524,13 +555,15 @@ void Core::note_done_with_memory() {
     }
 }
 
-Core::Call::Call(Core &core) : core_(core), outer_(std::exchange(t_accesses, {})) {
-    core.observers_.tell(&Observer::call_began);
+void Core::Call::begin() {
+    t_outer_accesses.push_back(std::exchange(t_accesses, {}));
+    core_->observers_.tell(&Observer::call_began);
 }
 
-Core::Call::~Call() {
-    core_.observers_.tell(&Observer::call_ended);
-    t_accesses = std::move(outer_);
+void Core::Call::end() {
+    core_->observers_.tell(&Observer::call_ended);
+    t_accesses = std::move(t_outer_accesses.back());
+    t_outer_accesses.pop_back();
 }
 
 }  // namespace aclsim

@@ -42,7 +42,9 @@ class Core {
 
     Lock acquire() ACQUIRE(engine_lock) { return Lock(shards_); }
     // The shard of an object, or the whole lock.
-    Lock acquire_shard_of(void *handle) ACQUIRE(engine_lock) { return Lock(shards_, Registry::shard_of(handle)); }
+    Lock acquire_shard_of(void *handle) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
+        return shards_.count() > 1 ? Lock(shards_, Registry::shard_of(handle)) : Lock(shards_);
+    }
     // For a device that is used for the first time: the number of its shard.
     std::uint32_t assign_shard() REQUIRES(engine_lock);
 
@@ -51,12 +53,14 @@ class Core {
     // what the stream's group says, or when the stream was destroyed meanwhile.
     // true: it waited, and what the caller has looked at before may have changed.
     bool admit(Lock &lock, Stream &stream) REQUIRES(engine_lock) {
-        stream.group.require_accepting(stream);
+        if (!stream.group.accepts(stream)) {
+            stream.group.require_accepting(stream);
+        }
         return must_look_closely(stream) ? admit_slowly(lock, stream) : false;
     }
     // Starts or queues a task on a stream that has just admitted it. Never waits.
     template <class T>
-    void submit(Stream &stream, T task) REQUIRES(engine_lock);
+    [[gnu::always_inline]] inline void submit(Stream &stream, T task) REQUIRES(engine_lock);
     // Queues a task that a model makes, for the next pump(); the stream takes tasks from the model alone.
     void append(Stream &stream, std::unique_ptr<Task> task, const Origin &origin) REQUIRES(engine_lock);
     static Origin present_call() { return {thread_number(), current_function(), /*is_calling=*/true}; }
@@ -115,13 +119,15 @@ class Core {
     Clock &clock() { return clock_; }
     Scheduler &scheduler() { return scheduler_; }
     Registry &registry() { return registry_; }
-    Observers &observers() { return observers_; }
+    const Observers &observers() const { return observers_; }
     StreamOrder &stream_order() { return stream_order_; }
     Timer &timer() { return timer_; }
     Pace &pace() { return pace_; }
     Executor &workers() { return *workers_; }
     std::shared_ptr<Executor> create_executor(std::uint32_t threads, bool can_be_helped) REQUIRES(engine_lock);
-    void set_filter(TaskFilter *filter) REQUIRES(engine_lock) { filter_ = filter; }  // nullptr: none
+    void add_observer(Observer &observer) REQUIRES(engine_lock);
+    void remove_observer(Observer &observer) REQUIRES(engine_lock);
+    void set_filter(TaskFilter *filter) REQUIRES(engine_lock);  // nullptr: none
     void set_failure_handler(FailureHandler &handler) REQUIRES(engine_lock) { failure_handler_ = &handler; }
     InterruptCheck interrupt_check() const REQUIRES(engine_lock) { return interrupt_check_; }  // nullptr: none
     void set_interrupt_check(InterruptCheck check) REQUIRES(engine_lock) { interrupt_check_ = check; }
@@ -153,25 +159,33 @@ class Core {
 
     // Every call does its own work and nothing else: nobody watches, holds or delays tasks, and none has failed.
     bool is_undisturbed() const REQUIRES(engine_lock) {
-        return !is_watched() && !is_held_ && scheduler_.takes_first() && !stream_order_.is_noting() &&
-               !failure_handler_->is_pending();
+        return lets_tasks_start_ && !stream_order_.is_noting() && !failure_handler_->is_pending();
     }
 
   private:
     void note_change(const Stream &stream) REQUIRES(engine_lock) {
         shards_.note_change(Registry::shard_of(stream.handle()));
     }
+    void note_who_interferes() REQUIRES(engine_lock) {
+        const bool is_watched = observers_.any() || filter_ != nullptr || pace_.is_on();
+        lets_tasks_start_ = !is_watched && !is_held_ && scheduler_.takes_first();
+    }
     bool may_start(Stream &stream) REQUIRES(engine_lock) {
         return !is_held_ && (scheduler_.takes_first() || scheduler_.may_start(stream));
     }
     bool must_look_closely(const Stream &stream) const REQUIRES(engine_lock) {
-        return pace_.is_on() || stream.keeper != nullptr || stream.queue.size() >= config().product->queue_depth;
+        const bool is_full = stream.queue.size() > 0 && stream.queue.size() >= config().product->queue_depth;
+        return is_full || pace_.is_on() || stream.keeper != nullptr;
     }
     bool has_chores() const REQUIRES(engine_lock) { return has_deferred() || chores_at_work_ > 0; }
     bool admit_slowly(Lock &lock, Stream &stream) REQUIRES(engine_lock);
-    bool is_watched() const REQUIRES(engine_lock) { return observers_.any() || filter_ != nullptr || pace_.is_on(); }
     void enqueue(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);
+    template <class T>
+    [[gnu::noinline]] static std::unique_ptr<Task> kept(T &&task) {  // out of the way of tasks that end at once
+        return std::make_unique<T>(std::forward<T>(task));
+    }
     void submit_slowly(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);
+    void submit_started(Stream &stream, std::unique_ptr<Task> task, Start start) REQUIRES(engine_lock);
     void tell_submitted(const Stream &stream, const Task &task, const Origin &origin) REQUIRES(engine_lock);
     Stream &take(Choice choice, std::vector<Stream *> &candidates) REQUIRES(engine_lock);
     Start start_task(Stream &stream, Task &task) REQUIRES(engine_lock);
@@ -224,26 +238,38 @@ class Core {
     std::vector<Stream *> ended_ GUARDED_BY(engine_lock);  // whose head has run
     std::vector<Ref<Stream>> held_ GUARDED_BY(engine_lock);
     bool is_held_ GUARDED_BY(engine_lock) = false;
+    // Nobody watches, replaces, delays, orders or holds tasks: each starts as soon as it can.
+    bool lets_tasks_start_ GUARDED_BY(engine_lock) = false;
     std::unique_ptr<Chore> chores_ GUARDED_BY(engine_lock);  // a chain: what is deferred needs no memory of its own
     Chore *last_chore_ GUARDED_BY(engine_lock) = nullptr;
     std::size_t chores_at_work_ GUARDED_BY(engine_lock) = 0;  // threads that do some
     std::size_t chore_waits_ GUARDED_BY(engine_lock) = 0;
-    std::condition_variable chores_done_;
+    std::condition_variable_any chores_done_;
     std::vector<HostWait *> host_waits_ GUARDED_BY(engine_lock);
     std::uint32_t own_threads_ GUARDED_BY(engine_lock) = 0;
 };
 
-// While a call of the program runs. Calls nest: callbacks make them.
+// While a call of the program runs, for observers. Calls nest: callbacks make them.
 class Core::Call {
   public:
-    explicit Call(Core &core) REQUIRES(engine_lock);
-    ~Call() REQUIRES(engine_lock);
+    explicit Call(Core &core) REQUIRES(engine_lock) : core_(core.observers_.any() ? &core : nullptr) {
+        if (core_ != nullptr) {
+            begin();
+        }
+    }
+    ~Call() REQUIRES(engine_lock) {
+        if (core_ != nullptr) {
+            end();
+        }
+    }
     Call(const Call &) = delete;
     Call &operator=(const Call &) = delete;
 
   private:
-    Core &core_;
-    std::vector<Access> outer_;
+    void begin() REQUIRES(engine_lock);
+    void end() REQUIRES(engine_lock);
+
+    Core *const core_;
 };
 
 template <class T>
@@ -251,36 +277,39 @@ void Core::submit(Stream &stream, T task) {
     task.sequence = ++stream.submitted;
     task.submitter = thread_number();
     note_submission(stream.handle(), task.sequence);
-    note_change(stream);
-    if (is_watched() || stream.state != Stream::State::Idle || !stream.executes_tasks || !may_start(stream)) {
-        submit_slowly(stream, std::make_unique<T>(std::move(task)));
+    if (!lets_tasks_start_ || stream.state != Stream::State::Idle || !stream.executes_tasks) {
+        submit_slowly(stream, kept(std::move(task)));
         return;
     }
     const Start start = task.start(stream);
     if (start == Start::Done) {
         complete(stream, task);  // the fast path: nothing was allocated
     } else {
-        stream.queue.push(std::make_unique<T>(std::move(task)));
-        park(stream, start);
+        submit_started(stream, kept(std::move(task)), start);
     }
     pump();
 }
 
+// Looks more and more rarely: each look takes a cache line from whoever works.
 template <class Condition>
 bool Core::spin_until(Condition condition) const {
+    constexpr std::uint32_t kShare = 8;  // of the time so far until the next look
+    constexpr std::uint32_t kMost = 64;  // about a microsecond
     if (config().spin.count() == 0) {
         return condition();
     }
     const Time end = clock_.now() + config().spin;
-    do {
-        for (int i = 0; i < 32; ++i) {
-            if (condition()) {
-                return true;
-            }
+    for (std::uint32_t paused = 0; !condition();) {
+        const std::uint32_t pauses = std::min(1 + paused / kShare, kMost);
+        for (std::uint32_t i = 0; i < pauses; ++i) {
             pause_processor();
         }
-    } while (clock_.now() < end);
-    return false;
+        paused += pauses;
+        if (paused > kMost && clock_.now() >= end) {
+            return false;
+        }
+    }
+    return true;
 }
 
 }  // namespace aclsim

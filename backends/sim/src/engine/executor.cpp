@@ -48,7 +48,7 @@ void Executor::withdraw(SharedWork &work) {
     Lock lock = core_.acquire();
     shared_.erase(std::remove(shared_.begin(), shared_.end(), &work), shared_.end());
     while (work.joined_ > 0) {
-        lock.sleep([this](auto &native) { left_.wait(native); });
+        left_.wait(lock);
     }
 }
 
@@ -116,8 +116,8 @@ void Executor::serve() {
 
 void Executor::spin(Lock &lock) {
     lock.unlock();
-    // Not lock(): the thread that made a stream ready mostly serves it itself, and queueing for the lock behind it
-    // would only make its next unlock expensive.
+    // Not lock(): the thread that made a stream ready mostly serves it itself, and would have to share the lock for
+    // nothing.
     if (!core_.spin_until([&] { return ready_.size() > 0 && lock.try_lock(); })) {
         lock.lock();
     }
@@ -134,7 +134,7 @@ void Executor::idle(Lock &lock) {
     }
     ++sleeping_;
     while (wakeups_ == 0 && !stopped_) {
-        lock.sleep([this](auto &native) { work_.wait(native); });
+        work_.wait(lock);
     }
     wakeups_ -= wakeups_ > 0 ? 1 : 0;
     --sleeping_;

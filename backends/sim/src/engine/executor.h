@@ -61,7 +61,7 @@ class Executor : public std::enable_shared_from_this<Executor> {
     Core &core_;
     const std::uint32_t thread_limit_;
     ReadyQueue ready_;
-    std::condition_variable work_;
+    std::condition_variable_any work_;
     std::uint32_t threads_ GUARDED_BY(engine_lock) = 0;
     std::uint32_t sleeping_ GUARDED_BY(engine_lock) = 0;
     std::uint32_t wakeups_ GUARDED_BY(engine_lock) = 0;  // sleeping threads that have been notified
@@ -69,7 +69,7 @@ class Executor : public std::enable_shared_from_this<Executor> {
     std::uint32_t spinning_ GUARDED_BY(engine_lock) = 0;
     bool stopped_ GUARDED_BY(engine_lock) = false;
     std::vector<SharedWork *> shared_ GUARDED_BY(engine_lock);  // that threads may join
-    std::condition_variable left_;                              // a thread has left one
+    std::condition_variable_any left_;                          // a thread has left one
 };
 
 }  // namespace aclsim

@@ -57,14 +57,14 @@ HostWait::HostWait(Core &core, const Cause &cause, const char *awaited, Time dea
 
 HostWait::~HostWait() { core_.end_wait(*this); }
 
-bool HostWait::sleep(Lock &lock, std::condition_variable &changed, Time look_again) {
+bool HostWait::sleep(Lock &lock, std::condition_variable_any &changed, Time look_again) {
     is_asleep_ = true;
     const bool is_in_time = look_and_sleep(lock, changed, look_again);
     is_asleep_ = false;
     return is_in_time;
 }
 
-bool HostWait::look_and_sleep(Lock &lock, std::condition_variable &changed, Time look_again) {
+bool HostWait::look_and_sleep(Lock &lock, std::condition_variable_any &changed, Time look_again) {
     look();
     if (!text_.empty()) {
         write(lock);
@@ -108,7 +108,7 @@ void HostWait::write(Lock &lock) {
 
 void sleep_until(Core &core, Lock &lock, Time end, aclError code, const char *awaited) {
     InterruptPoll poll(core, code, awaited);
-    std::condition_variable never;
+    std::condition_variable_any never;
     HostWait wait(core, Outside::Clock, awaited, end, &poll);
     while (wait.sleep(lock, never)) {
     }

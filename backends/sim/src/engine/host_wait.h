@@ -55,7 +55,7 @@ class HostWait {
     HostWait &operator=(const HostWait &) = delete;
 
     // Sleeps until a change is notified, or it is time to look again; false: the deadline has passed.
-    bool sleep(Lock &lock, std::condition_variable &changed, Time look_again = kNever) REQUIRES(engine_lock);
+    bool sleep(Lock &lock, std::condition_variable_any &changed, Time look_again = kNever) REQUIRES(engine_lock);
     // The thread is to write the text to standard error, once per wait: without the lock, so that a slow reader holds
     // up no other thread. Called by the thread itself.
     void explain(const std::string &text) REQUIRES(engine_lock);
@@ -71,7 +71,7 @@ class HostWait {
   private:
     HostWait(Core &core, const Cause &cause, const char *awaited, Time deadline, WaitCheck *check)
         REQUIRES(engine_lock);
-    bool look_and_sleep(Lock &lock, std::condition_variable &changed, Time look_again) REQUIRES(engine_lock);
+    bool look_and_sleep(Lock &lock, std::condition_variable_any &changed, Time look_again) REQUIRES(engine_lock);
     void look() REQUIRES(engine_lock);
     void write(Lock &lock) REQUIRES(engine_lock);
 

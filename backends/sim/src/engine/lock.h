@@ -8,8 +8,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
-#include <thread>
 
 #include "support/thread_annotations.h"
 
@@ -27,18 +25,26 @@ inline void pause_processor() {
 #endif
 }
 
-// Who wants the whole lock takes the mutex, says so, and waits until the shards are free; who wants a shard takes that,
-// and gives it back if somebody has the whole. So each sees the other, and the whole lock costs little more with many
+// Who waits for a flag of the lock pauses longer each time, so that whoever has it can take it again without a fight
+// about the cache line; then lets other threads run; and in the end sleeps, because the one with the lock may have a
+// lower priority.
+class Backoff {
+  public:
+    void pause();
+
+  private:
+    int rounds_ = 0;
+};
+
+// Who wants the whole lock claims it, and waits until the shards are free; who wants a shard takes that, and gives it
+// back if somebody has claimed the whole. So each sees the other, and the whole lock costs little more with many
 // devices than with one.
 class Shards {
   public:
     static constexpr std::uint32_t kMost = 16;  // further devices share them
 
     // Another one. With the whole lock held.
-    void add() REQUIRES(engine_lock) {
-        claim();  // there may have been no other, and nobody to say so to
-        count_.fetch_add(1, std::memory_order_release);
-    }
+    void add() REQUIRES(engine_lock) { count_.fetch_add(1); }
     std::uint32_t count() const { return count_.load(std::memory_order_acquire); }
     // A step that may end or begin a deadlock; of something in that shard, which the caller has.
     void note_change(std::uint32_t shard) REQUIRES(engine_lock) { ++shards_[shard].changes; }
@@ -56,69 +62,50 @@ class Shards {
         std::atomic<bool> is_taken{false};
         std::uint64_t changes = 0;
     };
-    static constexpr int kSpins = 200;  // critical sections are short: a short spin mostly saves a sleep
 
-    void lock() NO_THREAD_SAFETY_ANALYSIS {
-        for (int i = 0; !mutex_.try_lock(); ++i) {
-            if (i == kSpins) {
-                mutex_.lock();
-                break;
-            }
-            pause_processor();
+    void lock() {
+        if (!claim()) {
+            lock_in_turn();
         }
-        claim_from_others();
     }
-    bool try_lock() NO_THREAD_SAFETY_ANALYSIS {
-        const bool is_locked = mutex_.try_lock();
-        if (is_locked) {
-            claim_from_others();
-        }
-        return is_locked;
-    }
-    void unlock() NO_THREAD_SAFETY_ANALYSIS {
-        yield_to_others();
-        mutex_.unlock();
-    }
-    // false: only the whole lock is to be had, because there is one shard, or because others are in the way.
-    bool try_lock_shard(std::uint32_t number) {
-        if (number >= count() || count() == 1) {
-            return false;
-        }
+    bool try_lock() { return !is_claimed_.load(std::memory_order_relaxed) && claim(); }
+    void unlock() { is_claimed_.store(false, std::memory_order_release); }
+    void lock_shard(std::uint32_t number) {
         std::atomic<bool> &is_taken = shards_[number].is_taken;
-        for (int i = 0; i < kSpins && !is_claimed_.load(std::memory_order_relaxed); ++i) {
-            if (!is_taken.exchange(true)) {
-                if (!is_claimed_) {
-                    return true;
-                }
-                unlock_shard(number);
+        for (Backoff backoff;; backoff.pause()) {
+            if (is_claimed_.load(std::memory_order_relaxed) || is_taken.exchange(true)) {
+                continue;
             }
-            pause_processor();
+            if (!is_claimed_) {
+                return;
+            }
+            unlock_shard(number);  // somebody has claimed the whole meanwhile
         }
-        return false;
     }
     void unlock_shard(std::uint32_t number) { shards_[number].is_taken.store(false, std::memory_order_release); }
 
-    // With the mutex: no shard is taken from here on.
-    void claim_from_others() {
-        if (count() > 1) {
-            claim();
+    bool claim() {
+        const bool is_first = !is_claimed_.exchange(true);
+        if (is_first && count() > 1) {
+            await_shards();
         }
+        return is_first;
     }
-    void claim() {
-        is_claimed_ = true;
+    [[gnu::noinline]] void lock_in_turn() {
+        Backoff backoff;
+        do {
+            backoff.pause();
+        } while (!try_lock());
+    }
+    void await_shards() {  // no shard is taken from here on
         for (std::uint32_t number = 0; number < count(); ++number) {
-            for (int i = 0; shards_[number].is_taken; ++i) {
-                i < kSpins ? pause_processor() : std::this_thread::yield();
+            Backoff backoff;
+            while (shards_[number].is_taken) {
+                backoff.pause();
             }
         }
     }
-    void yield_to_others() {
-        if (count() > 1) {
-            is_claimed_.store(false, std::memory_order_release);
-        }
-    }
 
-    std::mutex mutex_;
     std::atomic<std::uint32_t> count_{1};  // changed with the whole lock
     alignas(64) std::atomic<bool> is_claimed_{false};
     std::array<Shard, kMost> shards_;
@@ -128,10 +115,11 @@ class Shards {
 class SCOPED_CAPABILITY Lock {
   public:
     explicit Lock(Shards &shards) ACQUIRE(engine_lock) : shards_(shards) { lock(); }
-    // The shard of that number, or the whole.
+    // The shard of that number; the whole, if that is the number of none. For when there are several.
     Lock(Shards &shards, std::uint32_t shard) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS : shards_(shards),
                                                                                                shard_(shard) {
-        if (shards.try_lock_shard(shard)) {
+        if (shard < shards.count()) {
+            shards.lock_shard(shard);
             state_ = State::Shard;
         } else {
             lock();
@@ -164,23 +152,6 @@ class SCOPED_CAPABILITY Lock {
     void widen() REQUIRES(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
         unlock();
         lock();
-    }
-    // Calls wait(native), which sleeps on a condition variable, without the lock. Only who has the whole may sleep, or
-    // notify.
-    template <class Wait>
-    auto sleep(Wait wait) REQUIRES(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
-        shards_.yield_to_others();
-        std::unique_lock<std::mutex> native(shards_.mutex_, std::adopt_lock);
-        struct Back {
-            Shards &shards;
-            std::unique_lock<std::mutex> &native;
-            ~Back() {
-                native.release();
-                shards.claim_from_others();
-            }
-        };
-        const Back back{shards_, native};  // also when the thread is cancelled, which unwinds it
-        return wait(native);
     }
 
   private:

@@ -17,10 +17,19 @@ namespace aclsim {
 class Stream;
 class Waiters;
 
+// What of a device keeps streams from taking tasks.
+struct DeviceHealth {
+    aclError lost GUARDED_BY(engine_lock) = ACL_SUCCESS;  // what everything on it fails with: aclsimLoseDevice
+    bool aborting GUARDED_BY(engine_lock) = false;        // aclrtDeviceTaskAbort runs
+};
+
 // Streams that a failure stops together: a context.
 class StreamGroup : public Object {
   public:
-    // What every submission to one of its streams checks; throws a Failure.
+    explicit StreamGroup(const DeviceHealth &health) : health_(health) {}
+    // What every submission to one of its streams asks.
+    bool accepts(const Stream &stream) const REQUIRES(engine_lock);
+    // The reason why it does not, as a Failure.
     virtual void require_accepting(const Stream &stream) const REQUIRES(engine_lock) = 0;
     // A task failed in a group that stops on failures: nothing more of it is started, and every thread that waits for
     // one of its streams is woken.
@@ -28,6 +37,9 @@ class StreamGroup : public Object {
 
     bool stops_on_failure GUARDED_BY(engine_lock) = false;   // some stream of it is in STOP mode
     aclError failure GUARDED_BY(engine_lock) = ACL_SUCCESS;  // STOP mode: the first failure, and it stays
+
+  private:
+    const DeviceHealth &health_;
 };
 
 // Keeps the tasks of a stream for its own executions: a model.
@@ -91,7 +103,7 @@ class Stream : public Object {
     std::thread::id runner GUARDED_BY(engine_lock);          // the thread that runs the head
     std::thread::id destroyer GUARDED_BY(engine_lock);       // the thread that tears the stream down
     bool is_destroyed GUARDED_BY(engine_lock) = false;
-    std::condition_variable progress;  // `completed` reached `wake_at`, or the queue was dropped
+    std::condition_variable_any progress;  // `completed` reached `wake_at`, or the queue was dropped
     // The smallest sequence number that a sleeping thread waits for.
     std::uint64_t wake_at GUARDED_BY(engine_lock) = UINT64_MAX;
     TaskKeeper *keeper GUARDED_BY(engine_lock) = nullptr;  // the model that it is bound to
@@ -112,5 +124,9 @@ class Stream : public Object {
     Time expires_at_ GUARDED_BY(engine_lock) = kNever;
     Time polled_since_ GUARDED_BY(engine_lock) = kNever;
 };
+
+inline bool StreamGroup::accepts(const Stream &stream) const {
+    return !health_.aborting && health_.lost == ACL_SUCCESS && failure == ACL_SUCCESS && stream.aborting == 0;
+}
 
 }  // namespace aclsim

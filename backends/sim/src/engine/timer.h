@@ -45,7 +45,7 @@ class Timer {
     Appointments polled_ GUARDED_BY(engine_lock);  // by the time since when: first come, first served
     Time next_poll_ GUARDED_BY(engine_lock){};
     Time rests_until_ GUARDED_BY(engine_lock){};
-    std::condition_variable changed_;
+    std::condition_variable_any changed_;
     bool started_ GUARDED_BY(engine_lock) = false;
 };
 

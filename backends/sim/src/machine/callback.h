@@ -42,7 +42,7 @@ class Reports {
         Device *device GUARDED_BY(engine_lock) = nullptr;
         std::uint32_t streams GUARDED_BY(engine_lock) = 0;
         std::deque<Callback> queue GUARDED_BY(engine_lock);
-        std::condition_variable arrived;
+        std::condition_variable_any arrived;
     };
     void run(Lock &lock, const Callback &callback) REQUIRES(engine_lock);
 

@@ -68,7 +68,7 @@ inline ContextStream &user_stream(ContextStream &stream) REQUIRES(engine_lock) {
 class Context final : public StreamGroup {
   public:
     static constexpr Kind kKind = Kind::Context;
-    Context(Device &owner, bool primary) : device(owner), is_primary(primary) {}
+    Context(Device &owner, bool primary) : StreamGroup(owner), device(owner), is_primary(primary) {}
 
     void require_accepting(const Stream &stream) const override REQUIRES(engine_lock);
     void stop(aclError reason) override REQUIRES(engine_lock);

@@ -11,6 +11,7 @@
 
 #include "abi/acl.h"
 #include "engine/lock.h"
+#include "engine/stream.h"
 #include "machine/id_pool.h"
 #include "support/error.h"
 #include "support/ref.h"
@@ -20,7 +21,7 @@ namespace aclsim {
 class Context;
 class SharedCard;
 
-struct Device {
+struct Device : DeviceHealth {
     Device(std::uint32_t user, std::uint32_t physical);
     ~Device();
     // A number for a stream; false: the device gives out no more.
@@ -43,7 +44,6 @@ struct Device {
     IdPool notify_ids;
     std::array<std::uint32_t, 2> core_limits GUARDED_BY(engine_lock);  // cube, vector
     Ref<Context> primary GUARDED_BY(engine_lock);                      // while set_count > 0
-    aclError lost GUARDED_BY(engine_lock) = ACL_SUCCESS;  // what everything on it fails with: aclsimLoseDevice
     // What streams and memory of it fail with until a forced reset: aclsimPoisonDevice.
     aclError poisoned GUARDED_BY(engine_lock) = ACL_SUCCESS;
     // aclsimTakeDownDevice: how long the next call blocks that would destroy a stream, and fails.
@@ -52,8 +52,7 @@ struct Device {
     std::vector<Context *> contexts GUARDED_BY(engine_lock);  // all live ones, the primary included
     // Physical ids: the process need not see those whose memory it imports.
     std::set<std::uint32_t> accessible_peers GUARDED_BY(engine_lock);
-    bool aborting GUARDED_BY(engine_lock) = false;  // aclrtDeviceTaskAbort runs
-    bool has_group GUARDED_BY(engine_lock);         // a compute group was chosen, or need not be
+    bool has_group GUARDED_BY(engine_lock);  // a compute group was chosen, or need not be
 };
 
 // Each fails if the device is in the state that its name excludes.

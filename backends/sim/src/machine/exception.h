@@ -68,7 +68,7 @@ class Exceptions final : public FailureHandler {
     std::vector<aclrtExceptionInfoCallback> callbacks_ GUARDED_BY(engine_lock);
     std::deque<Report> pending_ GUARDED_BY(engine_lock);
     std::vector<const Report *> delivering_ GUARDED_BY(engine_lock);
-    std::condition_variable delivered_;
+    std::condition_variable_any delivered_;
     bool has_thread_ GUARDED_BY(engine_lock) = false;
 };
 

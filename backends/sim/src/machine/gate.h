@@ -36,7 +36,7 @@ class Gate {
 
     Core &core_;
     bool is_closed_ GUARDED_BY(engine_lock) = false;
-    std::condition_variable opened_;
+    std::condition_variable_any opened_;
 };
 
 }  // namespace aclsim

@@ -181,7 +181,7 @@ Allocators::Turn::Turn(Allocators &allocators, Lock &lock, aclrtAllocator object
         return use != allocators_.uses_.end() && use->second.is_in_turn;
     };
     while (is_in_turn()) {
-        lock.sleep([&](auto &native) { allocators_.turn_over_.wait(native); });
+        allocators_.turn_over_.wait(lock);
     }
     allocators_.forget_settled();
     Use &use = allocators_.uses_[object_];

@@ -77,7 +77,7 @@ class Allocators {
 
     std::map<aclrtStream, Registration> registrations_ GUARDED_BY(engine_lock);
     std::map<aclrtAllocator, Use> uses_ GUARDED_BY(engine_lock);  // by allocator: the operator that was served last
-    std::condition_variable turn_over_;
+    std::condition_variable_any turn_over_;
 };
 
 // Memory that a task works with: the device's, which goes back with the task, or a block of the application's

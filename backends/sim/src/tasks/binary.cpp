@@ -209,7 +209,7 @@ void Binary::load_on(Lock &lock, const Device &device) {
     const Ref<Binary> keep(this);
     while (!is_on(device)) {
         if (loading_.count(device.physical_id) != 0) {
-            lock.sleep([this](auto &native) { loaded_.wait(native); });
+            loaded_.wait(lock);
             continue;
         }
         const std::vector<unsigned char> &image = content_.object.image;

@@ -100,7 +100,7 @@ class Binary final : public Object {
     std::map<std::string, KernelDescription> cpu_descriptions_ GUARDED_BY(engine_lock);
     std::map<std::uint32_t, void *> images_ GUARDED_BY(engine_lock);  // by device, its number before visibility
     std::set<std::uint32_t> loading_ GUARDED_BY(engine_lock);         // devices that a thread copies the image to
-    std::condition_variable loaded_;
+    std::condition_variable_any loaded_;
 };
 
 }  // namespace aclsim

@@ -182,7 +182,7 @@ class Model : public Object, public TaskKeeper {
     std::uint32_t launches_ GUARDED_BY(engine_lock) = 0;  // that are queued, wait or execute
     std::shared_ptr<Run> run_ GUARDED_BY(engine_lock);    // the execution that is under way
     Waiters waiters_;                                     // streams with launches
-    std::condition_variable idle_;
+    std::condition_variable_any idle_;
 };
 
 template <class Function>
