@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels that PyTorch's dispatcher calls for tensors of the device. */
+#pragma once
+
+#include "operator.h"
+
+namespace ascend_rt {
+
+// Runs the operator's kernel for the CPU, as a task of the current stream, on the memory of the tensors.
+class RunOnCpu final : public c10::OperatorKernel {
+  public:
+    explicit RunOnCpu(c10::OperatorHandle handle) : op_(handle) {}
+    void operator()(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *stack);
+
+  private:
+    Operator op_;
+};
+
+// Calls the kernel that PyTorch has for another key: one made of other operators, or the CPU's of autograd.
+class CallKernelOf final : public c10::OperatorKernel {
+  public:
+    explicit CallKernelOf(c10::DispatchKey key) : key_(key) {}
+    void operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet, Stack *stack);
+
+  private:
+    c10::DispatchKey key_;
+};
+
+// torch_npu's own kernel, in whose place this one is. If it fails, the operator that failed before it is the cause.
+class Theirs final : public c10::OperatorKernel {
+  public:
+    explicit Theirs(c10::OperatorHandle handle)
+        : kernel_(handle.getComputedKernelForDispatchKey(c10::DispatchKey::PrivateUse1)) {}
+    void call(c10::Device device, Stack &stack) const;
+    void operator()(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *stack);
+
+  private:
+    c10::SafeKernelFunction kernel_;
+};
+
+// Fails, with the operator's name.
+void refuse(const c10::OperatorHandle &handle, c10::DispatchKeySet, Stack *stack);
+
+}  // namespace ascend_rt
