@@ -58,6 +58,8 @@ _OWN = {
     "aten::native_dropout": "dropout",
 }
 
+_OWN_AUTOGRAD = {"aten::scaled_dot_product_attention": "attention"}
+
 # Kinds whose kernels enqueue tasks.
 AS_TASKS = frozenset(("cpu", "copy"))
 
@@ -79,7 +81,7 @@ def kinds() -> list[tuple[str, str]]:
         if name in _OWN:
             kind = _OWN[name]
         elif name in _COMPOSED:
-            kind = "implicit" if implicit else "explicit"
+            kind = "composed"
         elif name in theirs and (on_cpu or explicit or implicit):
             kind = "cpu"
         elif on_cpu and not explicit and not implicit:
@@ -91,5 +93,6 @@ def kinds() -> list[tuple[str, str]]:
         if kind:
             found.append((kind, name))
         if name in with_autograd:
-            found.append(("refused_autograd" if kind == "refused" else "autograd", name))
+            autograd = _OWN_AUTOGRAD.get(name, "autograd")
+            found.append(("refused_autograd" if kind == "refused" else autograd, name))
     return found

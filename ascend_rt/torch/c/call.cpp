@@ -190,10 +190,6 @@ class Call {
 
 void RunOnCpu::operator()(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *stack) { Call(op_, stack).run(); }
 
-void CallKernelOf::operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet, Stack *stack) {
-    handle.callBoxedForDispatchKey(key_, *stack);
-}
-
 void Theirs::call(c10::Device device, Stack &stack) const {
     raise_failure(device.index());
     try {

@@ -16,14 +16,17 @@ class RunOnCpu final : public c10::OperatorKernel {
     Operator op_;
 };
 
-// Calls the kernel that PyTorch has for another key: one made of other operators, or the CPU's of autograd.
-class CallKernelOf final : public c10::OperatorKernel {
+// The kernel that PyTorch has for a tensor of the CPU at the other key: one that calls other operators.
+class SameAs final : public c10::OperatorKernel {
   public:
-    explicit CallKernelOf(c10::DispatchKey key) : key_(key) {}
-    void operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet, Stack *stack);
+    SameAs(const c10::OperatorHandle &handle, c10::DispatchKey key)
+        : kernel_(handle.getComputedKernelForDispatchKey(key)) {}
+    void operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet keys, Stack *stack) {
+        kernel_.callBoxed(handle, keys, stack);
+    }
 
   private:
-    c10::DispatchKey key_;
+    c10::SafeKernelFunction kernel_;
 };
 
 // torch_npu's own kernel, in whose place this one is. If it fails, the operator that failed before it is the cause.

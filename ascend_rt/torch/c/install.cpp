@@ -29,8 +29,8 @@ struct Kind {
 };
 
 template <DispatchKey key>
-KernelFunction kernel_of(const c10::OperatorHandle &) {
-    return KernelFunction::makeFromBoxedFunctor(std::make_unique<CallKernelOf>(key));
+KernelFunction same_as(const c10::OperatorHandle &handle) {
+    return KernelFunction::makeFromBoxedFunctor(std::make_unique<SameAs>(handle, key));
 }
 
 template <typename Functor>
@@ -46,11 +46,11 @@ KernelFunction plain(const c10::OperatorHandle &) {
 constexpr Kind kKinds[] = {
     {"cpu", DispatchKey::PrivateUse1, functor<RunOnCpu>},
     {"copy", DispatchKey::PrivateUse1, functor<Copy>},
-    {"implicit", DispatchKey::PrivateUse1, kernel_of<DispatchKey::CompositeImplicitAutograd>},
-    {"explicit", DispatchKey::PrivateUse1, kernel_of<DispatchKey::CompositeExplicitAutograd>},
-    {"autograd", DispatchKey::AutogradPrivateUse1, kernel_of<DispatchKey::AutogradCPU>},
+    {"composed", DispatchKey::PrivateUse1, same_as<DispatchKey::CPU>},
+    {"autograd", DispatchKey::AutogradPrivateUse1, same_as<DispatchKey::AutogradCPU>},
     {"refused", DispatchKey::PrivateUse1, plain<&refuse>},
     {"refused_autograd", DispatchKey::AutogradPrivateUse1, plain<&refuse>},
+    {"attention", DispatchKey::AutogradPrivateUse1, functor<Attention>},
     {"attention_choice", DispatchKey::PrivateUse1, plain<&choose_attention>},
     {"watched", DispatchKey::PrivateUse1, functor<Theirs>},
     {"dropout", DispatchKey::PrivateUse1, plain<&native_dropout>},
