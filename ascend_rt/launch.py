@@ -29,7 +29,8 @@ def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
     The library is chosen here, once. The choice reaches ascend_rt in the program by ``ASCEND_RT_BACKEND`` and
     ``ASCEND_RT_LIBRARY``, and C code and other packages, which load the library by its name, by the search path of the
     dynamic loader. ``import acl`` is decided when the program does it, by a finder that Python's ``site`` module
-    installs when it starts, there and in the processes that the program starts.
+    installs when it starts, there and in the processes that the program starts. On the simulator another such finder
+    lets :mod:`ascend_rt.torch` follow torch_npu.
     """
     chosen = _driver.choice()
     path, backend = chosen.paths[0], chosen.backend
@@ -43,6 +44,8 @@ def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
         environment["ASCEND_RT_LIBRARY"] = path
     if directory:
         environment[_LOADER_PATH] = _with_first(directory, os.environ.get(_LOADER_PATH, ""))
+    if backend == "sim":
+        environment["TASK_QUEUE_ENABLE"] = "0"  # of torch_npu; see ascend_rt.torch
     sys.stdout.flush()
     sys.stderr.flush()
     os.execve(sys.executable, [sys.executable, *arguments], environment)
