@@ -105,7 +105,6 @@ class Call {
         Stack stack = cpu_arguments();
         std::vector<IValue> results;
         std::vector<std::vector<at::Tensor>> outputs;
-        const bool goes_out = op_.out && are_defined(shapes);
         for (std::size_t i = 0; i < op_.returns.size(); ++i) {
             if (op_.returns[i] != kNew) {
                 results.push_back(arguments_[static_cast<std::size_t>(op_.returns[i])]);
@@ -118,30 +117,13 @@ class Call {
                 made.push_back(allocate(shape));
                 outputs.back().push_back(shape.is_defined ? aliases_.of(made.back()) : at::Tensor());
             }
-            if (goes_out) {
-                stack.emplace_back(outputs.back().at(0));
-            }
             results.push_back(shapes.is_list[i] ? IValue(made) : IValue(made.at(0)));
         }
-        if (goes_out) {
-            outputs.clear();
-        }
         submit(op_,
-               std::unique_ptr<Task>(new Task{op_, device_, goes_out ? *op_.out : op_.handle, std::move(stack),
-                                              std::move(outputs), random_state(), at::get_num_threads()}),
+               std::unique_ptr<Task>(new Task{op_, device_, std::move(stack), std::move(outputs), random_state(),
+                                              at::get_num_threads()}),
                device_);
         return results;
-    }
-
-    static bool are_defined(const Shapes &shapes) {
-        for (const auto &tensors : shapes.returns) {
-            for (const Shape &shape : tensors) {
-                if (!shape.is_defined) {
-                    return false;
-                }
-            }
-        }
-        return true;
     }
 
     // Waits for the stream and runs the operator on this thread: the sizes of its results are in the data.
