@@ -2,8 +2,7 @@
 """Write the functions of the companion libraries that answer with a refusal.
 
 ``generate_refusals.py OUTPUT HEADER... -- SOURCE...`` looks up which functions of the headers the sources define, a
-definition starting at the first column, and defines all others. They say what ``/* @refused: REASON */`` in the header
-says.
+definition starting at the first column, and defines all others. ``/* @refused CODE: REASON */`` in a header is how.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from backends.abi.declarations import Function
 
 _DEFINITION = re.compile(r"^[a-z][\w ]*[ *](\w+)\([^;{]*\)\s*\{", re.MULTILINE)
 _FOR_CPLUSPLUS = re.compile(r"^#ifdef __cplusplus$.*?^#endif$", re.MULTILINE | re.DOTALL)
-_REASON = re.compile(r"^/\* @refused: (.*) \*/$", re.MULTILINE)
+_REFUSED = re.compile(r"^/\* @refused (\w+): (.*) \*/$", re.MULTILINE)
 
 # Types of the ABI headers that the headers use.
 _TYPES = (
@@ -40,20 +39,20 @@ _HEAD = """\
 def refusals(header: Path, defined: set[str]) -> Iterator[str]:
     """Yield the definitions of what a header declares and no source defines."""
     text = header.read_text(encoding="utf-8")
-    match = _REASON.search(text)
+    match = _REFUSED.search(text)
     if match is None:
-        raise SystemExit(f"{header} does not say why its functions are refused")
+        raise SystemExit(f"{header} does not say how its functions are refused")
     for function in declarations.parse([(header.stem, _FOR_CPLUSPLUS.sub("", text))], _TYPES).functions:
         if function.name not in defined:
-            yield _refusal(function, match[1])
+            yield _refusal(function, *match.groups())
 
 
-def _refusal(function: Function, reason: str) -> str:
+def _refusal(function: Function, code: str, reason: str) -> str:
     names = [parameter.name for parameter in function.parameters]
     subject = [name for name in ("opType", "numInputs", "inputDesc") if name in names]
     about_operator = subject[:1] == ["opType"]
     helper = "refused_operator" if about_operator else "refused"
-    arguments = ", ".join([f'"{function.name}"', f'"{reason}"', *(subject if about_operator else [])])
+    arguments = ", ".join([f'"{function.name}"', code, f'"{reason}"', *(subject if about_operator else [])])
     call = f"companions::{helper}({arguments});"
     body = f"return {call}" if function.returns in ("aclError", "int32_t") else f"{call} return {{}};"
     if function.returns == "void":

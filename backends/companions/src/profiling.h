@@ -1,5 +1,5 @@
 /* What programs above the runtime bind of libprofapi.so: reports of their own to a profile. */
-/* @refused: the simulator's profiles take no reports of other libraries */
+/* @refused ACL_ERROR_API_NOT_SUPPORT: the simulator's profiles take no reports of other libraries */
 #pragma once
 
 #include "abi/acl.h"

@@ -3,7 +3,9 @@
 
 #include <new>
 #include <string>
+#include <utility>
 
+#include "abi/acl.h"
 #include "abi/aclsim_refusal.h"
 
 namespace companions {

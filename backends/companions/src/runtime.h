@@ -1,6 +1,6 @@
 /* What programs above the runtime bind of its inner library, libruntime.so: kernels by the address of a host function.
  */
-/* @refused: the simulator cannot run machine code of an NPU */
+/* @refused ACL_ERROR_API_NOT_SUPPORT: the simulator cannot run machine code of an NPU */
 #pragma once
 
 #include "abi/acl.h"

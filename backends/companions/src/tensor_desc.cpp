@@ -112,15 +112,25 @@ std::string name_of(aclDataType type) {
     return "type " + std::to_string(static_cast<int>(type));
 }
 
-}  // namespace
-
-std::string companions::describe(const aclTensorDesc *desc) {
-    const aclTensorDesc &found = descriptors().at(desc, "a tensor descriptor");
-    std::string text = name_of(found.type) + "[";
-    for (std::size_t i = 0; i < found.dims.size(); ++i) {
-        text += (i == 0 ? "" : ", ") + std::to_string(found.dims[i]);
+std::string text_of(const aclTensorDesc &desc) {
+    std::string text = name_of(desc.type) + "[";
+    for (std::size_t i = 0; i < desc.dims.size(); ++i) {
+        text += (i == 0 ? "" : ", ") + std::to_string(desc.dims[i]);
     }
     return text + "]";
+}
+
+}  // namespace
+
+std::string companions::describe(int count, const aclTensorDesc *const *descs) {
+    if (count > 0) {
+        require(descs, "the tensor descriptors");
+    }
+    std::string text;
+    for (int i = 0; i < count; ++i) {
+        text += (i == 0 ? "" : ", ") + text_of(descriptors().at(descs[i], "a tensor descriptor"));
+    }
+    return text;
 }
 
 aclTensorDesc *aclCreateTensorDesc(aclDataType dataType, int numDims, const int64_t *dims, aclFormat format) {

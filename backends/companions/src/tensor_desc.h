@@ -6,7 +6,7 @@
 
 namespace companions {
 
-// Data type, dimensions and format as a reader of an error needs them: "float[2, 3] ND".
-std::string describe(const aclTensorDesc *desc);
+// Data types and dimensions as a reader of an error needs them: "float[2, 3], int64[3]".
+std::string describe(int count, const aclTensorDesc *const *descs);
 
 }  // namespace companions

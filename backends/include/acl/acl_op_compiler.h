@@ -1,6 +1,6 @@
 /* Tensor descriptors, and single operators of the graph engine with their attributes and compile options. The functions
  * are in libacl_op_compiler.so; descriptors, attributes and options are objects of their own, operators are refused. */
-/* @refused: the simulator has no operators of CANN */
+/* @refused ACL_ERROR_API_NOT_SUPPORT: the simulator has no operators of CANN */
 #pragma once
 
 #include "../../abi/acl.h"
