@@ -14,10 +14,10 @@ from ascend_rt.backends import sim
 _STARTUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_startup")
 _LOADER_PATH = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
 
-# What PyTorch's adapter, torch_npu, is told on the simulator; a variable that the user has set stays.
+# What PyTorch's adapter, torch_npu, is told on the simulator.
 _FOR_TORCH = {
     # Calls run in the thread that makes them. With the adapter's own queue of calls, those behind a call that failed
-    # are done all the same, on data that nobody computed.
+    # are done all the same, on data that nobody computed: nothing to leave to the user.
     "TASK_QUEUE_ENABLE": "0",
 }
 
@@ -37,7 +37,8 @@ def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
     The library is chosen here, once. The choice reaches ascend_rt in the program by ``ASCEND_RT_BACKEND`` and
     ``ASCEND_RT_LIBRARY``, and C code and other packages, which load the library by its name, by the search path of the
     dynamic loader. ``import acl`` is decided when the program does it, by a finder that Python's ``site`` module
-    installs when it starts, there and in the processes that the program starts.
+    installs when it starts, there and in the processes that the program starts. On the simulator another such finder
+    lets :mod:`ascend_rt.torch` follow torch_npu.
     """
     chosen = _driver.choice()
     path, backend = chosen.paths[0], chosen.backend
@@ -50,7 +51,7 @@ def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
     if backend == "cann" and directory:
         environment["ASCEND_RT_LIBRARY"] = path
     if backend == "sim":
-        environment = _FOR_TORCH | environment
+        environment |= _FOR_TORCH
     if directory:
         environment[_LOADER_PATH] = _loader_path(backend, directory)
     sys.stdout.flush()

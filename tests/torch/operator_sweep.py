@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares operators on the simulated device with the CPU, for the samples of torch's own database of operators.
+
+Reads names of the database from standard input, one on each line, and writes a line of JSON for each: the name, and for
+each type what came of it: "run", or why not. Stops after an operator that has failed in its stream: the device is of no
+use then, as on hardware; who started this program starts it again for the rest.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+import warnings
+from typing import Any
+
+import torch
+
+import ascend_rt.torch  # noqa: F401
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils._pytree import tree_map
+
+TYPES = (torch.float32, torch.int64, torch.bool, torch.complex64, torch.float16, torch.bfloat16)
+SAMPLES = 4
+DATABASE = {f"{each.name}:{each.variant_test_name}".rstrip(":"): each for each in op_db}
+
+
+def on_device(tree: Any) -> Any:
+    def move(leaf: Any) -> Any:
+        if isinstance(leaf, torch.Tensor):
+            moved = leaf.detach().to("npu")
+            # As it is on the CPU, strides included.
+            if leaf.layout == torch.strided and leaf.dim() and moved.stride() != leaf.stride():
+                moved = torch.empty_strided(leaf.size(), leaf.stride(), dtype=leaf.dtype, device="npu").copy_(moved)
+            return moved.requires_grad_(leaf.requires_grad)
+        if isinstance(leaf, torch.device) or leaf == "cpu":
+            return torch.device("npu")
+        return leaf
+
+    return tree_map(move, tree)
+
+
+def tensors(tree: Any) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+    tree_map(lambda leaf: found.append(leaf) if isinstance(leaf, torch.Tensor) else None, tree)
+    return found
+
+
+def called(operator: Any, sample: Any, place: Any) -> Any:
+    try:
+        return operator(place(sample.input), *place(sample.args), **place(sample.kwargs))
+    except (NotImplementedError, RuntimeError, ValueError, IndexError, TypeError) as error:
+        return error
+
+
+def compare(entry: Any, kind: torch.dtype) -> str:
+    """Return "run", "untested", or what is different."""
+    if kind not in entry.dtypes:
+        return "untested"
+    differentiable = kind == torch.float32 and entry.supports_autograd
+    torch.manual_seed(0)
+    samples = list(itertools.islice(entry.sample_inputs("cpu", kind, requires_grad=differentiable), SAMPLES))
+    for sample in samples:
+        torch.manual_seed(0)
+        expected = called(entry.op, sample, lambda tree: tree)
+        results = called(entry.op, sample, on_device)
+        if isinstance(expected, Exception) or isinstance(results, Exception):
+            if isinstance(expected, Exception) and isinstance(results, Exception):
+                continue
+            return f"{type(results).__name__}: {results}".splitlines()[0][:200]
+        text = difference(tensors(expected), tensors(results), differentiable)
+        if text:
+            return text
+    return "run" if samples else "untested"
+
+
+RANDOM = (
+    "rand",
+    "dropout",
+    "normal",
+    "bernoulli",
+    "multinomial",
+    "uniform",
+    "exponential",
+    "geometric",
+    "cauchy",
+    "rrelu",
+    "empty",
+    "fractional_max_pool",
+)
+
+
+def difference(expected: list[torch.Tensor], results: list[torch.Tensor], differentiable: bool) -> str:
+    if len(expected) != len(results):
+        return f"{len(results)} results instead of {len(expected)}"
+    for a, b in zip(expected, results, strict=True):
+        if (a.dtype, a.shape) != (b.dtype, b.shape):
+            return f"{b.dtype} {tuple(b.shape)} instead of {a.dtype} {tuple(a.shape)}"
+        if a.layout != torch.strided:
+            continue
+        try:
+            torch.testing.assert_close(b.detach().cpu(), a.detach(), equal_nan=True)
+        except AssertionError as error:
+            return str(error).splitlines()[0][:200]
+    return ""
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    for line in sys.stdin:
+        entry = DATABASE[line.strip()]
+        found = {}
+        for kind in TYPES:
+            found[str(kind).removeprefix("torch.")] = text = compare(entry, kind)
+            try:
+                torch.npu.synchronize()
+            except RuntimeError as error:
+                found[str(kind).removeprefix("torch.")] = str(error).splitlines()[0][:200]
+                print(json.dumps([line.strip(), found]), flush=True)
+                return
+        print(json.dumps([line.strip(), found]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
