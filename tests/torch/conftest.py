@@ -22,7 +22,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     try:
         metadata.version("torch_npu")
     except metadata.PackageNotFoundError:
-        pytest.skip("PyTorch's adapter is not installed: pip install 'ascend_rt[torch]', with Python 3.11")
+        pytest.skip("PyTorch's adapter is not installed: pip install 'ascend_rt[torch]'")
     if item.config.getoption("--backend") != "sim":
         pytest.skip("the programs are for the simulator")
 

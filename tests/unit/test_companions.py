@@ -117,3 +117,22 @@ def test_the_vendors_library_does_not_get_to_see_them(run, build, tmp_path: Path
     start = ("-m", "ascend_rt", "run", "--backend", "cann", str(tmp_path / "script.py"))
     found = shown(run(*start, ASCEND_RT_LIBRARY=vendor, LD_LIBRARY_PATH=simulated))
     assert found == {"LD_LIBRARY_PATH": os.pathsep.join([str(vendor.parent), "/mine"]), "TASK_QUEUE_ENABLE": None}
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (
+            "import torch_npu",
+            ["ascend-rt run: PyTorch with its adapter for NPUs comes with: pip install 'ascend_rt[torch]'"],
+        ),
+        ("try:\n    import torch_npu\nexcept ImportError:\n    pass", []),
+        ("import importlib.util; assert importlib.util.find_spec('torch_npu') is None", []),
+    ],
+)
+def test_a_program_that_lacks_the_adapter_is_told_what_to_install(run, code: str, told: list[str]) -> None:
+    # Where it is installed, this hides it.
+    hide = "import sys; sys.path[:] = [path for path in sys.path if not path.endswith('site-packages')]\n"
+    result = run("-m", "ascend_rt", "run", "--backend", "sim", "-c", hide + code)
+    assert (result.returncode != 0) == bool(told), result.stderr
+    assert [line for line in result.stderr.splitlines() if line.startswith("ascend-rt")] == told
