@@ -7,10 +7,13 @@ process, and most of them never import torch_npu.
 
 from __future__ import annotations
 
+import atexit
 import sys
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+
+_MISSING = "ascend-rt run: PyTorch with its adapter for NPUs comes with: pip install 'ascend_rt[torch]'"
 
 TYPE_CHECKING = False  # importing typing costs more than the rest of this file
 if TYPE_CHECKING:
@@ -57,5 +60,14 @@ class _Loader(Loader):
 
 
 def install() -> None:
-    """Let ``import torch_npu`` give operators, too."""
+    """Let ``import torch_npu`` give operators, too, or say how to get it where it is missing."""
     sys.meta_path.insert(0, Finder())
+    atexit.register(_say_what_is_missing)
+
+
+def _say_what_is_missing() -> None:
+    # Only where the program ends by this error, behind its traceback: many ask whether there is a torch_npu, and go on
+    # without.
+    error = getattr(sys, "last_value", None)
+    if isinstance(error, ModuleNotFoundError) and error.name == "torch_npu":
+        print(_MISSING, file=sys.stderr)

@@ -9,9 +9,17 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from ascend_rt import _acl_finder, _driver
+from ascend_rt.backends import sim
 
 _STARTUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_startup")
 _LOADER_PATH = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
+
+# What PyTorch's adapter, torch_npu, is told on the simulator.
+_FOR_TORCH = {
+    # Calls run in the thread that makes them. With the adapter's own queue of calls, those behind a call that failed
+    # are done all the same, on data that nobody computed: nothing to leave to the user.
+    "TASK_QUEUE_ENABLE": "0",
+}
 
 
 def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
@@ -42,16 +50,23 @@ def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
     directory = os.path.dirname(path)
     if backend == "cann" and directory:
         environment["ASCEND_RT_LIBRARY"] = path
-    if directory:
-        environment[_LOADER_PATH] = _with_first(directory, os.environ.get(_LOADER_PATH, ""))
     if backend == "sim":
-        environment["TASK_QUEUE_ENABLE"] = "0"  # of torch_npu; see ascend_rt.torch
+        environment |= _FOR_TORCH
+    if directory:
+        environment[_LOADER_PATH] = _loader_path(backend, directory)
     sys.stdout.flush()
     sys.stderr.flush()
     os.execve(sys.executable, [sys.executable, *arguments], environment)
 
 
-def _with_first(directory: str, search_path: str) -> str:
-    """Return a search path that begins with a directory."""
-    others = [entry for entry in search_path.split(os.pathsep) if entry not in ("", directory)]
-    return os.pathsep.join([directory, *others])
+def _loader_path(backend: str, directory: str) -> str:
+    """Return a search path that begins with the directory of the chosen library.
+
+    The simulator's companions belong to it: they come with it, and another library does not get to see them, as it
+    would below a process that runs on the simulator.
+    """
+    companions = str(sim.companion_directory())
+    first = [directory, companions] if backend == "sim" else [directory]
+    known = ("", directory, companions)
+    others = [entry for entry in os.environ.get(_LOADER_PATH, "").split(os.pathsep) if entry not in known]
+    return os.pathsep.join([*first, *others])

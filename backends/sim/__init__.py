@@ -42,3 +42,20 @@ def library_directory() -> Path:
         The directory of `library_path`.
     """
     return library_path().parent
+
+
+def companion_directory() -> Path:
+    """Return the directory with the libraries of CANN that stand over the runtime.
+
+    They are apart from `library_directory`, so that only who asks for them finds them: programs that are linked with
+    them, as PyTorch's adapter is, and that ``ascend-rt run`` starts.
+
+    Returns
+    -------
+    Path
+        The directory with ``libacl_op_compiler.so`` and those beside it.
+    """
+    from importlib import resources  # knows the build directory of an editable install
+    from pathlib import Path
+
+    return Path(str(resources.files(__name__) / "companions" / "libacl_op_compiler.so")).parent
