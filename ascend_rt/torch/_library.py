@@ -7,6 +7,7 @@ torch's C++ interface differs from release to release, so the package cannot bri
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import hashlib
 import os
 import shlex
@@ -28,7 +29,7 @@ _SOURCES = Path(__file__).resolve().parent / "c"
 _HEADERS = Path(backends.__file__).resolve().parent
 _TORCH = Path(torch.__file__).resolve().parent
 _TORCH_NPU = Path(torch_npu.__file__).resolve().parent
-_OPTIONS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra")
+_OPTIONS = ("-std=c++20", "-O1", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra")
 # torch_npu's headers bring the vendor's acl.h, which declares the same as ours: no file sees both.
 _ADAPTER = "adapter.cpp"
 
@@ -44,7 +45,11 @@ def load() -> ctypes.CDLL:
     require_simulator()
     path = _directory() / f"operators-{_fingerprint()}.so"
     if not path.exists():
-        _build(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with (path.parent / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # of several processes that begin together one builds
+            if not path.exists():
+                _build(path)
     return ctypes.CDLL(str(path))
 
 
@@ -69,7 +74,7 @@ def _directory() -> Path:
 
 def _fingerprint() -> str:
     """Return what the compiled library depends on, in short."""
-    known = hashlib.sha256(f"{torch.__version__} {torch_npu.__version__} {_TORCH} {_compiler()}".encode())
+    known = hashlib.sha256(f"{torch.__version__} {torch_npu.__version__} {_TORCH} {_compiler()} {_OPTIONS}".encode())
     for source in sorted((*_SOURCES.iterdir(), _HEADERS / "abi" / "aclsim.h")):
         known.update(source.name.encode() + source.read_bytes())
     return known.hexdigest()[:16]
@@ -90,7 +95,6 @@ def _build(path: Path) -> None:
         f"ascend_rt.torch: compiling the operators for torch {torch.__version__}, once; this takes a minute",
         file=sys.stderr,
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as name:
         directory = Path(name)
         ours = directory / "ours.cpp"  # in one piece: most of the time goes into torch's headers

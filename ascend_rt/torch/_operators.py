@@ -47,7 +47,8 @@ KEPT = frozenset(
 
 # Operators that PyTorch makes of others: those come here by themselves, with the tensors of the device.
 _COMPOSED = frozenset(
-    f"aten::{name}" for name in ("_lazy_clone", "_to_copy", "contiguous", "empty_like", "new_empty_strided", "resize_as_")
+    f"aten::{name}"
+    for name in ("_lazy_clone", "_to_copy", "contiguous", "empty_like", "new_empty_strided", "resize_as_")
 )
 
 # Kernels of this package; the others are PyTorch's.
@@ -86,9 +87,7 @@ def kinds() -> list[tuple[str, str]]:
             kind = _OWN[name]
         elif name in _COMPOSED:
             kind = "composed"
-        elif name in theirs and (on_cpu or explicit or implicit):
-            kind = "cpu"
-        elif on_cpu and not explicit and not implicit:
+        elif (name in theirs and (on_cpu or explicit or implicit)) or (on_cpu and not explicit and not implicit):
             kind = "cpu"
         elif name in theirs:
             kind = "refused"

@@ -15,13 +15,13 @@ import warnings
 from typing import Any
 
 import torch
-
-import ascend_rt.torch  # noqa: F401
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_map
 
-TYPES = (torch.float32, torch.int64, torch.bool, torch.complex64, torch.float16, torch.bfloat16)
-SAMPLES = 4
+import ascend_rt.torch  # noqa: F401
+
+TYPES = (torch.float32, torch.bfloat16, torch.int64)
+SAMPLES = 3
 # Their results have no defined values.
 UNDEFINED = ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided")
 # Their samples are views into memory that is moved with them only on the CPU.
@@ -70,7 +70,9 @@ def compare(entry: Any, kind: torch.dtype) -> str:
             if isinstance(expected, Exception) and isinstance(results, Exception):
                 continue
             return f"{type(results).__name__}: {results}".splitlines()[0][:200]
-        is_random = entry.name in UNDEFINED or sets_seed(entry.op) or difference(tensors(expected), tensors(another)) != ""
+        is_random = (
+            entry.name in UNDEFINED or sets_seed(entry.op) or difference(tensors(expected), tensors(another)) != ""
+        )
         text = difference(tensors(expected), tensors(results), values=not is_random)
         if text:
             return text

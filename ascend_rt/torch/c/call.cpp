@@ -23,7 +23,8 @@ class Call {
     Call(Operator &op, Stack *stack, bool is_meta_right)
         : op_(op),
           asks_meta_(is_meta_right && !op.has_number && !op.is_view),
-          stack_(*stack), arguments_(torch::jit::last(*stack, op.schema.arguments().size())) {}
+          stack_(*stack),
+          arguments_(torch::jit::last(*stack, op.schema.arguments().size())) {}
 
     void run() {
         const c10::Device device = find_device();
@@ -123,8 +124,8 @@ class Call {
             results.push_back(shapes.is_list[i] ? IValue(made) : IValue(made.at(0)));
         }
         submit(op_,
-               std::unique_ptr<Task>(new Task{op_, device_, std::move(stack), std::move(outputs), random_state(),
-                                              at::get_num_threads()}),
+               std::unique_ptr<Task>(
+                   new Task{op_, device_, std::move(stack), std::move(outputs), random_state(), at::get_num_threads()}),
                device_);
         return results;
     }
@@ -178,7 +179,7 @@ class Call {
 
 }  // namespace
 
-void RunOnCpu::operator()(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *stack) { 
+void RunOnCpu::operator()(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *stack) {
     Call(op_, stack, is_meta_right_).run();
 }
 

@@ -9,7 +9,8 @@ namespace ascend_rt {
 // Runs the operator's kernel for the CPU, as a task of the current stream, on the memory of the tensors.
 class RunOnCpu final : public c10::OperatorKernel {
   public:
-    explicit RunOnCpu(c10::OperatorHandle handle, bool is_meta_right = true) : op_(handle), is_meta_right_(is_meta_right) {}
+    explicit RunOnCpu(c10::OperatorHandle handle, bool is_meta_right = true)
+        : op_(handle), is_meta_right_(is_meta_right) {}
     void operator()(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *stack);
 
   private:

@@ -67,8 +67,7 @@ void move_between_devices(const at::Tensor &to, const at::Tensor &from) {
 
 }  // namespace
 
-Copy::Copy(c10::OperatorHandle handle)
-    : theirs_(handle), on_device_(handle) {}
+Copy::Copy(c10::OperatorHandle handle) : theirs_(handle), on_device_(handle) {}
 
 void Copy::operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet keys, Stack *stack) {
     const at::Tensor to = torch::jit::peek(*stack, 0, 3).toTensor();

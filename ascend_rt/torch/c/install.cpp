@@ -64,8 +64,8 @@ void install(const std::string &kind, const std::string &name) {
             c10::Dispatcher &dispatcher = c10::Dispatcher::singleton();
             static auto *registered = new std::vector<c10::RegistrationHandleRAII>;  // for ever
             registered->push_back(dispatcher.registerImpl(
-                parsed, known.key, known.make(dispatcher.findSchemaOrThrow(parsed.name.c_str(),
-                                                                           parsed.overload_name.c_str())),
+                parsed, known.key,
+                known.make(dispatcher.findSchemaOrThrow(parsed.name.c_str(), parsed.overload_name.c_str())),
                 std::nullopt, nullptr, "ascend_rt.torch"));
             return;
         }

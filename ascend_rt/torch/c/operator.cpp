@@ -13,7 +13,7 @@ namespace ascend_rt {
 namespace {
 
 std::mutex mutex;
-std::string object;                 // of kernels without code
+std::string object;  // of kernels without code
 aclrtBinHandle binary = nullptr;
 
 std::vector<int> find_returns(const c10::FunctionSchema &schema) {

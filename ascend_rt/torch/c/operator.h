@@ -17,8 +17,8 @@ namespace ascend_rt {
 using c10::IValue;
 using torch::jit::Stack;
 
-constexpr int kNew = -1;        // a return that is a new tensor, or a list of them
-constexpr int kNotATensor = -2; // a return that is a number: the host has to wait for it
+constexpr int kNew = -1;         // a return that is a new tensor, or a list of them
+constexpr int kNotATensor = -2;  // a return that is a number: the host has to wait for it
 constexpr int kMostDevices = 64;
 
 struct Operator {
@@ -27,12 +27,12 @@ struct Operator {
     const c10::OperatorHandle handle;
     const std::string name;  // with the overload: aten::add.Tensor
     const c10::FunctionSchema &schema;
-    std::vector<int> returns;         // for each return: kNew, kNotATensor or the index of the argument that it is
-    std::vector<std::size_t> written; // arguments that are written
+    std::vector<int> returns;          // for each return: kNew, kNotATensor or the index of the argument that it is
+    std::vector<std::size_t> written;  // arguments that are written
     std::optional<std::size_t> generator;
-    bool has_number = false;     // among the returns
-    bool is_view = false;        // returns a view of an argument
-    bool takes_host_indices = false;  // indices may be tensors of the CPU
+    bool has_number = false;                 // among the returns
+    bool is_view = false;                    // returns a view of an argument
+    bool takes_host_indices = false;         // indices may be tensors of the CPU
     std::optional<c10::OperatorHandle> out;  // the overload that writes into given outputs, for kNew returns
     mutable std::atomic<bool> is_out_usable{true};
 

@@ -17,7 +17,7 @@ struct Shape {
 };
 
 struct Shapes {
-    bool is_known = false;  // false: they depend on the data, or nobody knows them before
+    bool is_known = false;                    // false: they depend on the data, or nobody knows them before
     std::vector<std::vector<Shape>> returns;  // of each return that is new; more than one, or none, of a list
     std::vector<bool> is_list;
     std::vector<std::pair<std::size_t, std::vector<std::int64_t>>> resized;  // arguments that get another size

@@ -6,8 +6,8 @@
 
 namespace ascend_rt {
 
-// aten::scaled_dot_product_attention takes the CPU's fused kernel where the CPU would; PyTorch's own choice asks for the
-// type of the device.
+// aten::scaled_dot_product_attention takes the CPU's fused kernel where the CPU would; PyTorch's own choice asks for
+// the type of the device.
 class Attention final : public c10::OperatorKernel {
   public:
     explicit Attention(c10::OperatorHandle handle) : composed_(handle, c10::DispatchKey::AutogradCPU) {}

@@ -20,8 +20,8 @@ c10::Storage StandIns::storage_of(const at::Tensor &tensor) {
 }
 
 at::Tensor StandIns::of(const at::Tensor &tensor) {
-    at::Tensor made = at::detail::make_tensor<c10::TensorImpl>(storage_of(tensor), c10::DispatchKeySet(key_),
-                                                               tensor.dtype());
+    at::Tensor made =
+        at::detail::make_tensor<c10::TensorImpl>(storage_of(tensor), c10::DispatchKeySet(key_), tensor.dtype());
     c10::TensorImpl *impl = made.unsafeGetTensorImpl();
     impl->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
     if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
