@@ -46,10 +46,14 @@ KEPT = frozenset(
 )
 
 # Operators that PyTorch makes of others: those come here by themselves, with the tensors of the device.
-_COMPOSED = frozenset(f"aten::{name}" for name in ("_lazy_clone", "_to_copy", "contiguous", "empty_like", "resize_as_"))
+_COMPOSED = frozenset(
+    f"aten::{name}" for name in ("_lazy_clone", "_to_copy", "contiguous", "empty_like", "new_empty_strided", "resize_as_")
+)
 
 # Kernels of this package; the others are PyTorch's.
 _OWN = {
+    "aten::_embedding_bag": "now",
+    "aten::_embedding_bag_forward_only": "now",
     "aten::_fused_sdp_choice": "attention_choice",
     "aten::_local_scalar_dense": "watched",
     "aten::copy_": "copy",
@@ -74,7 +78,9 @@ def kinds() -> list[tuple[str, str]]:
         if not name.startswith(("aten::", "npu::")) or name in KEPT:
             continue
         implicit = has_kernel(name, "CompositeImplicitAutograd")
-        explicit = has_kernel(name, "CompositeExplicitAutograd")
+        explicit = has_kernel(name, "CompositeExplicitAutograd") or has_kernel(
+            name, "CompositeExplicitAutogradNonFunctional"
+        )
         on_cpu = has_kernel(name, "CPU")
         if name in _OWN:
             kind = _OWN[name]

@@ -2,6 +2,7 @@
 #include "call.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 #include <c10/core/DeviceGuard.h>
 
@@ -19,8 +20,10 @@ c10::impl::VirtualGuardImpl devices() { return c10::impl::VirtualGuardImpl(c10::
 // One call of an operator.
 class Call {
   public:
-    Call(Operator &op, Stack *stack)
-        : op_(op), stack_(*stack), arguments_(torch::jit::last(*stack, op.schema.arguments().size())) {}
+    Call(Operator &op, Stack *stack, bool is_meta_right)
+        : op_(op),
+          asks_meta_(is_meta_right && !op.has_number && !op.is_view),
+          stack_(*stack), arguments_(torch::jit::last(*stack, op.schema.arguments().size())) {}
 
     void run() {
         const c10::Device device = find_device();
@@ -28,7 +31,7 @@ class Call {
         device_ = device.index();
         raise_failure(device_);
         std::shared_ptr<const Shapes> shapes;
-        if (!op_.has_number && !op_.is_view) {
+        if (asks_meta_) {
             shapes = shapes_of(op_, arguments_);
         }
         std::vector<IValue> results = shapes != nullptr && shapes->is_known ? enqueue(*shapes) : run_now();
@@ -105,7 +108,6 @@ class Call {
         Stack stack = cpu_arguments();
         std::vector<IValue> results;
         std::vector<std::vector<at::Tensor>> outputs;
-        const bool goes_out = op_.out && are_defined(shapes);
         for (std::size_t i = 0; i < op_.returns.size(); ++i) {
             if (op_.returns[i] != kNew) {
                 results.push_back(arguments_[static_cast<std::size_t>(op_.returns[i])]);
@@ -118,40 +120,35 @@ class Call {
                 made.push_back(allocate(shape));
                 outputs.back().push_back(shape.is_defined ? aliases_.of(made.back()) : at::Tensor());
             }
-            if (goes_out) {
-                stack.emplace_back(outputs.back().at(0));
-            }
             results.push_back(shapes.is_list[i] ? IValue(made) : IValue(made.at(0)));
         }
-        if (goes_out) {
-            outputs.clear();
-        }
         submit(op_,
-               std::unique_ptr<Task>(new Task{op_, device_, goes_out ? *op_.out : op_.handle, std::move(stack),
-                                              std::move(outputs), random_state(), at::get_num_threads()}),
+               std::unique_ptr<Task>(new Task{op_, device_, std::move(stack), std::move(outputs), random_state(),
+                                              at::get_num_threads()}),
                device_);
         return results;
-    }
-
-    static bool are_defined(const Shapes &shapes) {
-        for (const auto &tensors : shapes.returns) {
-            for (const Shape &shape : tensors) {
-                if (!shape.is_defined) {
-                    return false;
-                }
-            }
-        }
-        return true;
     }
 
     // Waits for the stream and runs the operator on this thread: the sizes of its results are in the data.
     std::vector<IValue> run_now() {
         wait();
         Stack stack = cpu_arguments();
+        for (std::size_t i = 0; i < stack.size(); ++i) {
+            if (op_.schema.arguments()[i].is_out() && stack[i].isTensor()) {
+                stack[i] = at::empty({0}, stack[i].toTensor().options());  // the operator gives it its size
+            }
+        }
+        const Stack given = stack;
         if (const std::optional<RandomState> random = random_state()) {
             stack[*op_.generator] = IValue(generator_of(*random));
         }
         call_on_cpu(op_.handle, stack);
+        for (std::size_t i = 0; i < given.size(); ++i) {
+            if (op_.schema.arguments()[i].is_out() && given[i].isTensor()) {
+                const at::Tensor &output = arguments_[i].toTensor();
+                output.resize_(given[i].toTensor().sizes()).copy_(given[i].toTensor());
+            }
+        }
         std::vector<IValue> results;
         for (std::size_t i = 0; i < op_.returns.size(); ++i) {
             if (op_.returns[i] >= 0) {
@@ -173,6 +170,7 @@ class Call {
     }
 
     at::Tensor moved(const at::Tensor &result) {
+        TORCH_CHECK_NOT_IMPLEMENTED(result.layout() == at::kStrided, op_.name, ": the result is not a dense tensor");
         const at::Tensor made = allocate({true, result.scalar_type(), result.sizes().vec(), result.strides().vec()});
         // In the order of the stream: the memory may be that of a tensor that earlier tasks use.
         made.copy_(result);
@@ -180,6 +178,7 @@ class Call {
     }
 
     Operator &op_;
+    const bool asks_meta_;
     Stack &stack_;
     const c10::ArrayRef<IValue> arguments_;
     StandIns aliases_ = StandIns::aliases();
@@ -188,7 +187,9 @@ class Call {
 
 }  // namespace
 
-void RunOnCpu::operator()(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *stack) { Call(op_, stack).run(); }
+void RunOnCpu::operator()(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *stack) { 
+    Call(op_, stack, is_meta_right_).run();
+}
 
 void Theirs::call(c10::Device device, Stack &stack) const {
     raise_failure(device.index());

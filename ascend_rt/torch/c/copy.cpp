@@ -2,6 +2,10 @@
 #include "copy.h"
 
 #include <ATen/ops/empty.h>
+#include <c10/core/DeviceGuard.h>
+
+#include "adapter.h"
+#include "failure.h"
 
 namespace ascend_rt {
 namespace {
@@ -24,10 +28,14 @@ void Copy::operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet key
     const at::Tensor to = torch::jit::peek(*stack, 0, 3).toTensor();
     const at::Tensor from = torch::jit::peek(*stack, 1, 3).toTensor();
     const bool is_within_device = to.device() == from.device();
-    if (is_within_device && (!has_bytes_of(to, from) || to.numel() == 0)) {
+    if (is_within_device && !has_bytes_of(to, from)) {
         return on_device_(handle, keys, stack);
     }
-    copy(to, from, torch::jit::peek(*stack, 2, 3).toBool());
+    if (is_within_device) {
+        move_within(to, from);
+    } else {
+        copy(to, from, torch::jit::peek(*stack, 2, 3).toBool());
+    }
     torch::jit::drop(*stack, 3);
     stack->emplace_back(to);
 }
@@ -35,6 +43,17 @@ void Copy::operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet key
 void Copy::move_bytes(const at::Tensor &to, const at::Tensor &from, bool non_blocking) const {
     Stack stack{to, from, non_blocking};
     theirs_.call(from.is_privateuseone() ? from.device() : to.device(), stack);
+}
+
+void Copy::move_within(const at::Tensor &to, const at::Tensor &from) {
+    const c10::DeviceGuard guard(to.device());
+    raise_failure(to.device().index());
+    const std::size_t size = to.nbytes();
+    if (size > 0 && !to.is_same(from)) {
+        require(aclrtMemcpyAsync(to.mutable_data_ptr(), size, from.const_data_ptr(), size, ACL_MEMCPY_DEVICE_TO_DEVICE,
+                                 current_stream(to.device().index())),
+                "aclrtMemcpyAsync", "aten::copy_");
+    }
 }
 
 // Between host and device, or two devices: both sides are brought into the same form first, on the side where they are.

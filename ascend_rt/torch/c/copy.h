@@ -6,7 +6,8 @@
 
 namespace ascend_rt {
 
-// Copies that move bytes as they are stay torch_npu's, and tasks of the runtime; the rest are operators.
+// Copies that move bytes as they are stay copies of the runtime: between host and device, or two devices, torch_npu's;
+// within a device its own would call operators of CANN by other ways. The rest are operators.
 class Copy final : public c10::OperatorKernel {
   public:
     explicit Copy(c10::OperatorHandle handle);
@@ -14,6 +15,7 @@ class Copy final : public c10::OperatorKernel {
 
   private:
     void move_bytes(const at::Tensor &to, const at::Tensor &from, bool non_blocking) const;
+    static void move_within(const at::Tensor &to, const at::Tensor &from);
     void copy(const at::Tensor &to, const at::Tensor &from, bool non_blocking);
 
     Theirs theirs_;

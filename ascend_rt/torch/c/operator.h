@@ -34,6 +34,7 @@ struct Operator {
     bool is_view = false;        // returns a view of an argument
     bool takes_host_indices = false;  // indices may be tensors of the CPU
     std::optional<c10::OperatorHandle> out;  // the overload that writes into given outputs, for kNew returns
+    mutable std::atomic<bool> is_out_usable{true};
 
     // The kernel that stands for the operator on a device of the simulator, by the operator's name.
     aclrtFuncHandle kernel(std::int8_t device);

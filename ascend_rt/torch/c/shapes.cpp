@@ -2,6 +2,7 @@
 #include "shapes.h"
 
 #include <ATen/Context.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -10,6 +11,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "task.h"
 #include "tensors.h"
 
 namespace ascend_rt {
@@ -120,6 +122,41 @@ void note_resized(const Operator &op, c10::ArrayRef<IValue> arguments, const Sta
     }
 }
 
+bool has_reduced(c10::ArrayRef<IValue> arguments) {
+    bool found = false;
+    for (const IValue &argument : arguments) {
+        replace_tensors(argument, [&](const at::Tensor &tensor) {
+            found |= at::isReducedFloatingType(tensor.scalar_type());
+            return tensor;
+        });
+    }
+    return found;
+}
+
+// With reduced precision the meta kernels give statistics the type that other devices give them. What the CPU does
+// depends on the types of all arguments: its kernel is asked, with zeros.
+void correct_types(const Operator &op, c10::ArrayRef<IValue> arguments, Shapes &shapes) {
+    if (op.returns.size() < 2 || op.generator || !has_reduced(arguments)) {
+        return;
+    }
+    Stack stack;
+    for (const IValue &argument : arguments) {
+        stack.push_back(replace_tensors(argument, [](const at::Tensor &tensor) {
+            return at::zeros(tensor.sizes(), at::TensorOptions(tensor.scalar_type()));
+        }));
+    }
+    try {
+        call_on_cpu(op.handle, stack);
+    } catch (const std::exception &) {
+        return;  // the operator itself says what is wrong
+    }
+    for (std::size_t i = 0; i < op.returns.size(); ++i) {
+        if (op.returns[i] == kNew && stack[i].isTensor() && stack[i].toTensor().defined()) {
+            shapes.returns[i].at(0).type = stack[i].toTensor().scalar_type();
+        }
+    }
+}
+
 Shapes ask(const Operator &op, c10::ArrayRef<IValue> arguments) {
     Shapes shapes;
     Stack stack = stand_ins(op, arguments);
@@ -144,6 +181,7 @@ Shapes ask(const Operator &op, c10::ArrayRef<IValue> arguments) {
         }
     }
     note_resized(op, arguments, given, shapes);
+    correct_types(op, arguments, shapes);
     shapes.is_known = true;
     return shapes;
 }

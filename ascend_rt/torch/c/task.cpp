@@ -86,23 +86,59 @@ void Task::run() const {
     if (at::get_num_threads() != threads) {
         at::set_num_threads(threads);  // OpenMP counts the threads of each calling thread
     }
+    if (can_write_outputs()) {
+        try {
+            called(*op.out, true);
+            return;
+        } catch (const std::exception &) {
+            // Some kernels use their output as scratch memory of another size. The operator itself decides.
+        }
+    }
+    put_results(called(op.handle, false));
+    if (can_write_outputs()) {
+        op.is_out_usable = false;
+    }
+}
+
+Stack Task::called(const c10::OperatorHandle &operation, bool with_outputs) const {
     Stack stack = arguments;
     if (random) {
         stack[*op.generator] = IValue(generator_of(*random));
     }
-    call_on_cpu(called, stack);
+    if (with_outputs) {
+        for (const auto &tensors : outputs) {
+            stack.emplace_back(tensors.at(0));
+        }
+    }
+    call_on_cpu(operation, stack);
+    return stack;
+}
+
+bool Task::can_write_outputs() const {
+    if (!op.out || !op.is_out_usable) {
+        return false;
+    }
+    for (const auto &tensors : outputs) {
+        if (!tensors.at(0).defined()) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void Task::put_results(const Stack &results) const {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         if (op.returns[i] != kNew) {
             continue;
         }
-        if (stack[i].isTensorList()) {
-            const std::vector<at::Tensor> results = stack[i].toTensorVector();
-            TORCH_CHECK(results.size() == outputs[i].size(), op.name, ": the CPU returns another number of tensors");
-            for (std::size_t j = 0; j < results.size(); ++j) {
-                put(op, results[j], outputs[i][j]);
-            }
-        } else {
-            put(op, stack[i].toTensor(), outputs[i].at(0));
+        if (!results[i].isTensorList()) {
+            put(op, results[i].toTensor(), outputs[i].at(0));
+            continue;
+        }
+        const std::vector<at::Tensor> tensors = results[i].toTensorVector();
+        TORCH_CHECK(tensors.size() == outputs[i].size(), op.name, ": the CPU returns another number of tensors");
+        for (std::size_t j = 0; j < tensors.size(); ++j) {
+            put(op, tensors[j], outputs[i][j]);
         }
     }
 }

@@ -12,17 +12,22 @@
 namespace ascend_rt {
 
 struct Task {
+  public:
     const Operator &op;
     const std::int8_t device;
-    const c10::OperatorHandle called;     // the operator, or its overload with outputs
-    const Stack arguments;                // on the CPU
-    const std::vector<std::vector<at::Tensor>> outputs;  // where results go that the call returns; on the CPU
+    const Stack arguments;                               // on the CPU
+    const std::vector<std::vector<at::Tensor>> outputs;  // of each return that is new; on the CPU
     const std::optional<RandomState> random;
     const int threads;  // that the program has set for its thread
     bool is_captured = false;
 
     // Several times if it is part of a graph.
     void run() const;
+
+  private:
+    Stack called(const c10::OperatorHandle &operation, bool with_outputs) const;
+    bool can_write_outputs() const;
+    void put_results(const Stack &results) const;
 };
 
 // Makes it a task of the device's current stream; with ASCEND_LAUNCH_BLOCKING=1 waits for it.
