@@ -59,3 +59,11 @@ def companion_directory() -> Path:
     from pathlib import Path
 
     return Path(str(resources.files(__name__) / "companions" / "libacl_op_compiler.so")).parent
+
+
+def load_companions() -> None:
+    """Load the libraries of `companion_directory`, for those that are linked with them and are loaded later."""
+    import ctypes
+
+    for path in sorted(companion_directory().glob("lib*.so")):
+        ctypes.CDLL(str(path))
