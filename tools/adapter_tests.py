@@ -46,10 +46,11 @@ def run(checkout: Path, name: str, left_out: Results) -> Results:
             return {"": f"failed: not done after {TIMEOUT:.0f} s"}
         if not report.exists():
             return {"": f"failed: the process ended with {done.returncode}: {_last_line(done.stdout + done.stderr)}"}
-        return {**left_out, **dict(_outcomes(report))}
+        return {**left_out, **dict(outcomes(report))}
 
 
-def _outcomes(report: Path) -> Iterator[tuple[str, str]]:
+def outcomes(report: Path) -> Iterator[tuple[str, str]]:
+    """Yield every test of a report with its result."""
     for case in ElementTree.parse(report).iter("testcase"):
         name = f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}"
         outcome = "passed"
