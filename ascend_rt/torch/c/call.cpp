@@ -131,7 +131,7 @@ class Call {
 
     // Waits for the stream and runs the operator on this thread: the sizes of its results are in the data.
     std::vector<IValue> run_now() {
-        wait();
+        wait_for_stream(device_);
         Stack stack = cpu_arguments();
         for (std::size_t i = 0; i < stack.size(); ++i) {
             if (op_.schema.arguments()[i].is_out() && stack[i].isTensor()) {
@@ -158,15 +158,6 @@ class Call {
             }
         }
         return results;
-    }
-
-    void wait() const {
-        try {
-            synchronize(device_);
-        } catch (const std::exception &) {
-            raise_failure(device_);
-            throw;
-        }
     }
 
     at::Tensor moved(const at::Tensor &result) {

@@ -6,8 +6,8 @@
 
 namespace ascend_rt {
 
-// Copies that move bytes as they are stay copies of the runtime: between host and device, or two devices, torch_npu's;
-// within a device its own would call operators of CANN by other ways. The rest are operators.
+// Copies that move bytes as they are stay copies of the runtime. Those between host and device are torch_npu's; between
+// devices, and within one, it would call operators of CANN by other ways. The rest are operators.
 class Copy final : public c10::OperatorKernel {
   public:
     explicit Copy(c10::OperatorHandle handle);
@@ -15,7 +15,6 @@ class Copy final : public c10::OperatorKernel {
 
   private:
     void move_bytes(const at::Tensor &to, const at::Tensor &from, bool non_blocking) const;
-    static void move_within(const at::Tensor &to, const at::Tensor &from);
     void copy(const at::Tensor &to, const at::Tensor &from, bool non_blocking);
 
     Theirs theirs_;

@@ -59,6 +59,10 @@ aclmdlRI captured_graph(aclrtStream stream, const std::string &name) {
     return status == ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE ? graph : nullptr;
 }
 
+std::string described(const at::Tensor &tensor) {
+    return tensor.defined() ? c10::str(tensor.scalar_type(), tensor.sizes()) : "nothing";
+}
+
 // A result takes the place of an output; its type and size are what the meta kernel has said, or it is an error.
 void put(const Operator &op, const at::Tensor &result, const at::Tensor &output) {
     if (!result.defined() && !output.defined()) {
@@ -66,7 +70,8 @@ void put(const Operator &op, const at::Tensor &result, const at::Tensor &output)
     }
     TORCH_CHECK(result.defined() && output.defined() && result.sizes() == output.sizes() &&
                     result.scalar_type() == output.scalar_type(),
-                op.name, ": the result on the CPU is not what the operator's meta kernel has announced");
+                op.name, ": the CPU's result is ", described(result), ", but its meta kernel has announced ",
+                described(output));
     Stack copy{output, result, false};
     static const c10::OperatorHandle copied = c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
     call_on_cpu(copied, copy);
@@ -107,7 +112,9 @@ Stack Task::called(const c10::OperatorHandle &operation, bool with_outputs) cons
     }
     if (with_outputs) {
         for (const auto &tensors : outputs) {
-            stack.emplace_back(tensors.at(0));
+            // Another object for the same memory: a kernel that fails to resize it leaves it with another size.
+            stack.emplace_back(at::Tensor(
+                tensors.at(0).unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true)));
         }
     }
     call_on_cpu(operation, stack);
@@ -155,7 +162,16 @@ void submit(Operator &op, std::unique_ptr<Task> task, std::int8_t device) {
             "aclrtLaunchKernelWithHostArgs", op.name);
     task.release();  // NOLINT: run_task() deletes it, or the graph
     if (is_blocking()) {
+        wait_for_stream(device);
+    }
+}
+
+void wait_for_stream(std::int8_t device) {
+    try {
         synchronize(device);
+    } catch (const std::exception &) {
+        raise_failure(device);
+        throw;
     }
 }
 

@@ -33,6 +33,9 @@ struct Task {
 // Makes it a task of the device's current stream; with ASCEND_LAUNCH_BLOCKING=1 waits for it.
 void submit(Operator &op, std::unique_ptr<Task> task, std::int8_t device);
 
+// Waits for the device's current stream; an operator that has failed in it is what this raises.
+void wait_for_stream(std::int8_t device);
+
 // Calls an operator with tensors of the CPU on this thread, whatever modes the thread is in.
 void call_on_cpu(const c10::OperatorHandle &called, Stack &stack);
 
