@@ -55,8 +55,12 @@ def companion_directory() -> Path:
     Path
         The directory with ``libacl_op_compiler.so`` and those beside it.
     """
-    from importlib import resources  # knows the build directory of an editable install
     from pathlib import Path
+
+    beside = Path(__file__).parent / "companions"
+    if beside.is_dir():
+        return beside
+    from importlib import resources  # knows the build directory of an editable install
 
     return Path(str(resources.files(__name__) / "companions" / "libacl_op_compiler.so")).parent
 
