@@ -41,6 +41,11 @@ KEPT = frozenset(
         "get_npu_format",
         "get_storage_size",
         "npu_change_data_ptr",
+        "npu_format_cast",
+        "npu_format_cast_",
+        "npu_format_cast_.acl_format",
+        "npu_reshape",
+        "npu_reshape.out",
         "unsafe_empty_with_format",
     )
 )

@@ -55,7 +55,19 @@ def companion_directory() -> Path:
     Path
         The directory with ``libacl_op_compiler.so`` and those beside it.
     """
-    from importlib import resources  # knows the build directory of an editable install
     from pathlib import Path
 
+    beside = Path(__file__).parent / "companions"
+    if beside.is_dir():
+        return beside
+    from importlib import resources  # knows the build directory of an editable install
+
     return Path(str(resources.files(__name__) / "companions" / "libacl_op_compiler.so")).parent
+
+
+def load_companions() -> None:
+    """Load the libraries of `companion_directory`, for those that are linked with them and are loaded later."""
+    import ctypes
+
+    for path in sorted(companion_directory().glob("lib*.so")):
+        ctypes.CDLL(str(path))

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +44,14 @@ def test_without_operators(program: Program, name: str) -> None:
 
 def test_segments_that_grow(program: Program) -> None:
     assert program("memory.py", PYTORCH_NPU_ALLOC_CONF="expandable_segments:True") == "memory"
+
+
+def test_without_run() -> None:
+    code = "import ascend_rt.torch, torch; print((torch.ones(2, device='npu') + 1).cpu().tolist())"
+    environment = {**os.environ, "LD_LIBRARY_PATH": ""}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[2.0, 2.0]"
 
 
 @pytest.mark.parametrize(("way", "code"), [("return", 0), ("exit", 3), ("raise", 1)])
