@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch operators for torch_npu on the simulator.
 
-Importing this package, after torch and torch_npu or instead of them, lets every operator that torch_npu would hand to a
-library of CANN run PyTorch's kernel for the CPU, on the memory of the simulated device, as a task of the current stream.
+Importing this package, after torch and torch_npu or instead of them, lets every operator that torch_npu would hand to
+a library of CANN run PyTorch's kernel for the CPU, on the memory of the simulated device, as a task of the current
+stream.
 ``ascend-rt run --backend sim`` imports it when the program imports torch_npu.
 """
 

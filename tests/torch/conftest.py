@@ -46,7 +46,7 @@ def program() -> Callable[..., Any]:
 
     def run(name: str, *arguments: str, code: int = 0, **environment: str) -> Any:
         command = [sys.executable, "-m", "ascend_rt", "run", "--backend", "sim", str(PROGRAMS / name), *arguments]
-        # Threads of OpenMP wait for each other in a loop: on a machine with other work that takes all the time there is.
+        # Threads of OpenMP wait for each other in a loop, which takes all the time of a machine that has other work.
         env = {"OMP_NUM_THREADS": "1", **os.environ, **environment}
         done = subprocess.run(command, capture_output=True, text=True, timeout=170, env=env, check=False)
         assert done.returncode == code, done.stdout + done.stderr

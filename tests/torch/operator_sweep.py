@@ -3,7 +3,8 @@
 
 Reads names of the database from standard input, one on each line, and writes a line of JSON for each: the name, and for
 each type what came of it: "run", or why not. Stops after an operator that has failed in its stream: the device is of no
-use then, as on hardware; who started this program starts it again for the rest.
+use then, as on hardware; who started this program starts it again for the rest. With ``--names`` it prints the names of
+the database, with ``--refused`` the operators without a kernel for the CPU.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_map
 
-import ascend_rt.torch  # noqa: F401
+from ascend_rt.torch import _operators
 
 TYPES = (torch.float32, torch.bfloat16, torch.int64)
 SAMPLES = 3
@@ -53,7 +54,7 @@ def tensors(tree: Any) -> list[torch.Tensor]:
 def called(operator: Any, sample: Any, place: Any) -> Any:
     try:
         return operator(place(sample.input), *place(sample.args), **place(sample.kwargs))
-    except (NotImplementedError, RuntimeError, ValueError, IndexError, TypeError) as error:
+    except (AssertionError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
         return error
 
 
@@ -63,6 +64,7 @@ def compare(entry: Any, kind: torch.dtype) -> str:
         return "untested"
     torch.manual_seed(0)
     samples = list(itertools.islice(entry.sample_inputs("cpu", kind, requires_grad=False), SAMPLES))
+    compared = 0
     for sample in samples:
         expected, another = (seeded(seed, entry.op, sample) for seed in (0, 1))
         results = called(entry.op, sample, on_device)
@@ -76,7 +78,8 @@ def compare(entry: Any, kind: torch.dtype) -> str:
         text = difference(tensors(expected), tensors(results), values=not is_random)
         if text:
             return text
-    return "run" if samples else "untested"
+        compared += 1
+    return "run" if compared else "untested"
 
 
 def sets_seed(operator: Any) -> bool:
@@ -111,6 +114,12 @@ def difference(expected: list[torch.Tensor], results: list[torch.Tensor], *, val
 
 
 def main() -> None:
+    if sys.argv[1:] == ["--names"]:
+        print(*DATABASE, sep="\n")
+        return
+    if sys.argv[1:] == ["--refused"]:
+        print(*(name for kind, name in _operators.kinds() if kind == "refused"), sep="\n")
+        return
     warnings.simplefilter("ignore")
     for line in sys.stdin:
         entry = DATABASE[line.strip()]
