@@ -29,12 +29,18 @@ _RUN = (sys.executable, "-m", "ascend_rt", "run", "--backend", "sim", str(SWEEP)
 
 def names() -> list[str]:
     """Return the entries of torch's database."""
-    return subprocess.run([*_RUN, "--names"], capture_output=True, text=True, check=True).stdout.split()
+    return _printed("--names")
 
 
 def refused() -> list[str]:
     """Return the operators that no kernel of the CPU can stand for."""
-    return subprocess.run([*_RUN, "--refused"], capture_output=True, text=True, check=True).stdout.split()
+    return _printed("--refused")
+
+
+def _printed(option: str) -> list[str]:
+    printed = subprocess.run([*_RUN, option], capture_output=True, text=True, check=True).stdout
+    found: list[str] = json.loads(printed.splitlines()[-1])  # torch_npu prints as well
+    return found
 
 
 def sweep(waiting: list[str]) -> Iterator[tuple[str, dict[str, str]]]:

@@ -115,10 +115,10 @@ def difference(expected: list[torch.Tensor], results: list[torch.Tensor], *, val
 
 def main() -> None:
     if sys.argv[1:] == ["--names"]:
-        print(*DATABASE, sep="\n")
+        print(json.dumps(list(DATABASE)))
         return
     if sys.argv[1:] == ["--refused"]:
-        print(*(name for kind, name in _operators.kinds() if kind == "refused"), sep="\n")
+        print(json.dumps([name for kind, name in _operators.kinds() if kind == "refused"]))
         return
     warnings.simplefilter("ignore")
     for line in sys.stdin:
