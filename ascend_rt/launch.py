@@ -8,18 +8,11 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from ascend_rt import _acl_finder, _driver
+from ascend_rt import _acl_finder, _driver, _torch_environment
 from ascend_rt.backends import sim
 
 _STARTUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_startup")
 _LOADER_PATH = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
-
-# What PyTorch's adapter, torch_npu, is told on the simulator.
-_FOR_TORCH = {
-    # Calls run in the thread that makes them. With the adapter's own queue of calls, those behind a call that failed
-    # are done all the same, on data that nobody computed: nothing to leave to the user.
-    "TASK_QUEUE_ENABLE": "0",
-}
 
 
 def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
@@ -51,7 +44,7 @@ def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
     if backend == "cann" and directory:
         environment["ASCEND_RT_LIBRARY"] = path
     if backend == "sim":
-        environment |= _FOR_TORCH
+        environment = _torch_environment.added_to(environment)
     if directory:
         environment[_LOADER_PATH] = _loader_path(backend, directory)
     sys.stdout.flush()

@@ -65,6 +65,20 @@ def companion_directory() -> Path:
     return Path(str(resources.files(__name__) / "companions" / "libacl_op_compiler.so")).parent
 
 
+def companion_home() -> Path:
+    """Return the directory that stands for an installation of CANN, for programs that want one.
+
+    Returns
+    -------
+    Path
+        What ``ASCEND_HOME_PATH`` is to name; the simulator itself takes it for none.
+    """
+    from importlib import resources
+    from pathlib import Path
+
+    return Path(str(resources.files(__name__) / "companions" / "home" / "simulated")).parent
+
+
 def load_companions() -> None:
     """Load the libraries of `companion_directory`, for those that are linked with them and are loaded later."""
     import ctypes

@@ -110,6 +110,24 @@ def test_run_puts_them_on_the_path_behind_the_simulator(run, tmp_path: Path) -> 
     assert found == {"LD_LIBRARY_PATH": os.pathsep.join([*directories, "/mine"]), "TASK_QUEUE_ENABLE": "0"}
 
 
+HOME = """
+import os, ascend_rt
+print(os.environ.get("ASCEND_HOME_PATH"), os.path.isdir(os.environ.get("ASCEND_OPP_PATH", "")), ascend_rt.version())
+"""
+
+
+def test_run_names_a_home_that_the_simulator_takes_for_none(run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.delenv("ASCEND_HOME_PATH", raising=False)
+    (tmp_path / "script.py").write_text(HOME, encoding="utf-8")
+    script = str(tmp_path / "script.py")
+    plain, below = run(script, ASCEND_RT_BACKEND="sim"), run("-m", "ascend_rt", "run", "--backend", "sim", script)
+    assert (plain.returncode, below.returncode) == (0, 0), plain.stderr + below.stderr
+    versions = plain.stdout.removeprefix("None False ")
+    assert below.stdout == f"{sim.companion_home()} True {versions}"
+    mine = run("-m", "ascend_rt", "run", "--backend", "sim", script, ASCEND_HOME_PATH=tmp_path)
+    assert mine.stdout.startswith(f"{tmp_path} False ")
+
+
 def test_the_vendors_library_does_not_get_to_see_them(run, build, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SHOW, encoding="utf-8")
     vendor = build(tmp_path / "home" / "lib64" / "libascendcl.so", "-Wl,-soname,libascendcl.so")
