@@ -8,7 +8,8 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from ascend_rt import _acl_finder, _driver
+from ascend_rt import _acl_finder, _driver, _torch_environment
+from ascend_rt.backends import sim
 
 _STARTUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_startup")
 _LOADER_PATH = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
@@ -29,7 +30,8 @@ def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
     The library is chosen here, once. The choice reaches ascend_rt in the program by ``ASCEND_RT_BACKEND`` and
     ``ASCEND_RT_LIBRARY``, and C code and other packages, which load the library by its name, by the search path of the
     dynamic loader. ``import acl`` is decided when the program does it, by a finder that Python's ``site`` module
-    installs when it starts, there and in the processes that the program starts.
+    installs when it starts, there and in the processes that the program starts. On the simulator another such finder
+    lets :mod:`ascend_rt.torch` follow torch_npu.
     """
     chosen = _driver.choice()
     path, backend = chosen.paths[0], chosen.backend
@@ -41,14 +43,23 @@ def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
     directory = os.path.dirname(path)
     if backend == "cann" and directory:
         environment["ASCEND_RT_LIBRARY"] = path
+    if backend == "sim":
+        environment = _torch_environment.added_to(environment)
     if directory:
-        environment[_LOADER_PATH] = _with_first(directory, os.environ.get(_LOADER_PATH, ""))
+        environment[_LOADER_PATH] = _loader_path(backend, directory)
     sys.stdout.flush()
     sys.stderr.flush()
     os.execve(sys.executable, [sys.executable, *arguments], environment)
 
 
-def _with_first(directory: str, search_path: str) -> str:
-    """Return a search path that begins with a directory."""
-    others = [entry for entry in search_path.split(os.pathsep) if entry not in ("", directory)]
-    return os.pathsep.join([directory, *others])
+def _loader_path(backend: str, directory: str) -> str:
+    """Return a search path that begins with the directory of the chosen library.
+
+    The simulator's companions belong to it: they come with it, and another library does not get to see them, as it
+    would below a process that runs on the simulator.
+    """
+    companions = str(sim.companion_directory())
+    first = [directory, companions] if backend == "sim" else [directory]
+    known = ("", directory, companions)
+    others = [entry for entry in os.environ.get(_LOADER_PATH, "").split(os.pathsep) if entry not in known]
+    return os.pathsep.join([*first, *others])

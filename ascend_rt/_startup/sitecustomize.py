@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Python executes at its start below ``ascend-rt run``, which puts this directory on ``PYTHONPATH``.
 
-It makes ``import acl`` work in the script and in the processes that the script starts, and leaves no other trace: the
-module path is what it would be, and another ``sitecustomize`` is executed as well.
+It makes ``import acl`` work in the script and in the processes that the script starts, and ``import torch_npu`` on the
+simulator, and leaves no other trace: the module path is what it would be, and another ``sitecustomize`` is executed as
+well.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from types import ModuleType
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def _install_finder() -> None:
+def _finder(name: str) -> ModuleType:
     # Under its name in the package, without importing the package, which takes longer than Python's start.
-    loader = SourceFileLoader("ascend_rt._acl_finder", os.path.join(_HERE, os.pardir, "_acl_finder.py"))
+    loader = SourceFileLoader(f"ascend_rt.{name}", os.path.join(_HERE, os.pardir, f"{name}.py"))
     finder = sys.modules[loader.name] = ModuleType(loader.name)
     loader.exec_module(finder)
-    finder.install_acl(os.environ["ASCEND_RT_PYACL"])
+    return finder
 
 
 def _execute_the_next() -> None:
@@ -37,5 +38,7 @@ def _execute_the_next() -> None:
 
 sys.path[:] = [entry for entry in sys.path if entry != _HERE]
 if os.environ.get("ASCEND_RT_PYACL") in ("auto", "ours"):
-    _install_finder()
+    _finder("_acl_finder").install_acl(os.environ["ASCEND_RT_PYACL"])
+if os.environ.get("ASCEND_RT_BACKEND") == "sim":
+    _finder("_torch_finder").install()
 _execute_the_next()

@@ -42,3 +42,46 @@ def library_directory() -> Path:
         The directory of `library_path`.
     """
     return library_path().parent
+
+
+def companion_directory() -> Path:
+    """Return the directory with the libraries of CANN that stand over the runtime.
+
+    They are apart from `library_directory`, so that only who asks for them finds them: programs that are linked with
+    them, as PyTorch's adapter is, and that ``ascend-rt run`` starts.
+
+    Returns
+    -------
+    Path
+        The directory with ``libacl_op_compiler.so`` and those beside it.
+    """
+    from pathlib import Path
+
+    beside = Path(__file__).parent / "companions"
+    if beside.is_dir():
+        return beside
+    from importlib import resources  # knows the build directory of an editable install
+
+    return Path(str(resources.files(__name__) / "companions" / "libacl_op_compiler.so")).parent
+
+
+def companion_home() -> Path:
+    """Return the directory that stands for an installation of CANN, for programs that want one.
+
+    Returns
+    -------
+    Path
+        What ``ASCEND_HOME_PATH`` is to name; the simulator itself takes it for none.
+    """
+    from importlib import resources
+    from pathlib import Path
+
+    return Path(str(resources.files(__name__) / "companions" / "home" / "simulated")).parent
+
+
+def load_companions() -> None:
+    """Load the libraries of `companion_directory`, for those that are linked with them and are loaded later."""
+    import ctypes
+
+    for path in sorted(companion_directory().glob("lib*.so")):
+        ctypes.CDLL(str(path))

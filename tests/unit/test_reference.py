@@ -16,6 +16,7 @@ import pytest
 import ascend_rt
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "reference"
+ONLY_WITH_TORCH = "torch"  # has no names: importing it changes PyTorch
 DIRECTIVE = re.compile(r"^\.\. (currentmodule|automodule|auto\w+|py:data):: (\S+)", re.MULTILINE)
 
 
@@ -28,7 +29,9 @@ def canonical(name: str) -> str:
 
 def public() -> Iterator[str]:
     """Return the names in ``__all__`` of the package and of its public modules."""
-    modules = [each.name for each in iter_modules(ascend_rt.__path__) if not each.name.startswith("_")]
+    modules = [
+        each.name for each in iter_modules(ascend_rt.__path__) if not each.name.startswith(("_", ONLY_WITH_TORCH))
+    ]
     for module in (ascend_rt, *(import_module(f"ascend_rt.{name}") for name in modules)):
         for name in getattr(module, "__all__", ()):
             yield canonical(f"{module.__name__}.{name}")

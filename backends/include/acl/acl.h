@@ -3,3 +3,4 @@
 #pragma once
 
 #include "../../abi/acl.h"
+#include "acl_op_compiler.h"

@@ -2,6 +2,7 @@
 // concern the calling thread alone.
 #include "support/error.h"
 
+#include "abi/aclsim_refusal.h"
 #include "api/entry.h"
 
 using namespace aclsim;
@@ -29,3 +30,12 @@ aclError aclrtPeekAtLastError(aclrtLastErrLevel level) {
 }
 
 aclError aclrtGetLastError(aclrtLastErrLevel level) { return thread_error(Function::aclrtGetLastError, level, true); }
+
+aclError aclsimRefuse(const char *function, aclError code, const char *text) {
+    const CurrentCall call(function == nullptr ? "a library above the runtime" : function);
+    try {
+        fail_unremembered(code, "%s", text == nullptr ? "" : text);
+    } catch (const Failure &failure) {
+        return failure.code;
+    }
+}

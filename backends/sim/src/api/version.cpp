@@ -75,14 +75,22 @@ std::string read_value(const std::string &path, const char *key) {
     return "";
 }
 
+// What ASCEND_HOME_PATH names; empty if it is not set, or names the directory that PyTorch's adapter is given in place
+// of an installation.
+std::string installation() {
+    const char *home = std::getenv("ASCEND_HOME_PATH");
+    const std::string path = home == nullptr ? "" : home;
+    return std::ifstream(path + "/simulated") ? "" : path;
+}
+
 std::string directory_of(const std::string &package) {
     for (const SystemPackage &system : kSystemPackages) {
         if (package == system.name) {
             return read_value(kInstallInfo, system.key);
         }
     }
-    const char *home = std::getenv("ASCEND_HOME_PATH");
-    return home == nullptr ? "" : std::string(home) + "/share/info";
+    const std::string home = installation();
+    return home.empty() ? "" : home + "/share/info";
 }
 
 std::string with_other_dashes(std::string name) {
@@ -92,11 +100,7 @@ std::string with_other_dashes(std::string name) {
 }
 
 // The release that is simulated; empty if an installation is asked.
-std::string simulated_release() {
-    const char *home = std::getenv("ASCEND_HOME_PATH");
-    const bool has_home = home != nullptr && *home != '\0';
-    return config().cann_release.value_or(has_home ? "" : kNewestRelease);
-}
+std::string simulated_release() { return config().cann_release.value_or(installation().empty() ? kNewestRelease : ""); }
 
 bool is_simulated_package(const std::string &package) {
     const auto is_it = [&](const char *name) { return package == name || with_other_dashes(package) == name; };

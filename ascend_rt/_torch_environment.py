@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What PyTorch's adapter, torch_npu, is told by the environment on the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ascend_rt.backends import sim
+
+# Calls run in the thread that makes them. With the adapter's own queue of calls, those behind a call that failed are
+# done all the same, on data that nobody computed: nothing to leave to the user.
+_FIXED = {"TASK_QUEUE_ENABLE": "0"}
+
+
+def added_to(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment with the adapter's variables.
+
+    Parameters
+    ----------
+    environment : mapping of str to str
+        What there is; an installation of CANN that it names stays.
+    """
+    home = sim.companion_home()
+    # Without the first, the adapter reads the names of all files below the working directory when it is imported, in
+    # search of an installation's version. With it, it wants the second.
+    installation = {"ASCEND_HOME_PATH": str(home), "ASCEND_OPP_PATH": str(home / "opp")}
+    return {**({} if environment.get("ASCEND_HOME_PATH") else installation), **environment, **_FIXED}

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``import torch_npu`` on the simulator: :mod:`ascend_rt.torch` follows it, which runs its operators.
+
+This file imports nothing of the package: ``ascend-rt run --backend sim`` executes it at the start of every Python
+process, and most of them never import torch_npu.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+_MISSING = "ascend-rt run: PyTorch with its adapter for NPUs comes with: pip install 'ascend_rt[torch]'"
+
+TYPE_CHECKING = False  # importing typing costs more than the rest of this file
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.abc import Loader
+    from typing import Any
+else:
+    Loader = object
+
+
+class Finder:
+    """Finds ``torch_npu`` where the other finders do; stands before them in ``sys.meta_path``."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return how to load torch_npu and what follows it, or None to leave a module to the other finders."""
+        if name != "torch_npu":
+            return None
+        others = (finder for finder in sys.meta_path if not isinstance(finder, Finder))
+        found = (finder.find_spec(name, path, target) for finder in others)
+        spec = next((each for each in found if each is not None), None)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader)
+        return spec
+
+
+class _Loader(Loader):
+    """Does what the module's own loader does, and imports ascend_rt.torch after that."""
+
+    def __init__(self, own: Any) -> None:
+        self._own = own
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        module: ModuleType | None = self._own.create_module(spec)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._own.exec_module(module)
+        import_module("ascend_rt.torch")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own, name)
+
+
+def install() -> None:
+    """Let ``import torch_npu`` give operators, too, or say how to get it where it is missing."""
+    sys.meta_path.insert(0, Finder())
+    atexit.register(_say_what_is_missing)
+
+
+def _say_what_is_missing() -> None:
+    # Only where the program ends by this error, behind its traceback: many ask whether there is a torch_npu, and go on
+    # without.
+    error = getattr(sys, "last_value", None)
+    if isinstance(error, ModuleNotFoundError) and error.name == "torch_npu":
+        print(_MISSING, file=sys.stderr)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An operator fails when its turn in the stream comes; who waits for the stream gets to know which one it was.
+
+torch_npu raises an error with the runtime's code alone. The operators themselves, and copies to the host, add the cause
+where they are implemented; here it is added to what only waits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch_npu
+
+_TEXT_BYTES = 1 << 16
+
+
+def watch(library: ctypes.CDLL) -> None:
+    """Let every function that waits say which operator has failed."""
+
+    def first_failure() -> str:
+        text = ctypes.create_string_buffer(_TEXT_BYTES)
+        library.ascend_rt_torch_failure(text, ctypes.c_size_t(_TEXT_BYTES))
+        return text.value.decode(errors="replace")
+
+    waiting = (
+        (torch_npu.npu, "synchronize"),
+        (torch.npu, "synchronize"),
+        (torch.accelerator, "synchronize"),
+        (torch_npu.npu.Stream, "synchronize"),
+        (torch_npu.npu.Event, "synchronize"),
+    )
+    for owner, name in waiting:
+        setattr(owner, name, _with_cause(getattr(owner, name), first_failure))
+
+
+def _with_cause(function: Callable[..., Any], first_failure: Callable[[], str]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def waits(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            return function(*arguments, **keywords)
+        except RuntimeError as error:
+            cause = first_failure()
+            if not cause or cause in str(error):
+                raise
+            raise RuntimeError(f"{cause}\n{error}") from error
+
+    return waits

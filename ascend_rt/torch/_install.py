@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Putting the kernels in the place of torch_npu's."""
+
+from __future__ import annotations
+
+import ctypes
+
+from ascend_rt._device_object import device_object
+from ascend_rt.errors import LibraryError
+from ascend_rt.torch import _failures, _library, _operators
+
+_TEXT_BYTES = 1 << 16
+
+
+def install() -> None:
+    """Register a kernel for every operator in the table."""
+    library = _library.load()
+    kinds = _operators.kinds()
+    table = "\n".join(f"{kind} {name}" for kind, name in kinds)
+    kernels = device_object([name for kind, name in kinds if kind in _operators.AS_TASKS])
+    text = ctypes.create_string_buffer(_TEXT_BYTES)
+    install = library.ascend_rt_torch_install
+    install.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)
+    if install(table.encode(), kernels, len(kernels), text, _TEXT_BYTES):
+        raise LibraryError(f"torch does not take the kernels: {text.value.decode(errors='replace')}")
+    _failures.watch(library)

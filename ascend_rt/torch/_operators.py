@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which kernel stands for each operator on a device of the simulator."""
+
+from __future__ import annotations
+
+import torch
+
+# torch_npu's own: they allocate, look at tensors as the host sees them, or make views, and call no operator of CANN.
+KEPT = frozenset(
+    f"aten::{name}"
+    for name in (
+        "_copy_from_and_resize",
+        "_pin_memory",
+        "_reshape_alias",
+        "as_strided",
+        "as_strided_",
+        "empty.memory_format",
+        "empty_strided",
+        "is_pinned",
+        "is_set_to",
+        "record_stream",
+        "resize_",
+        "set_",
+        "set_.source_Storage",
+        "set_.source_Storage_storage_offset",
+        "set_.source_Tensor",
+        "squeeze",
+        "squeeze.dim",
+        "unfold",
+        "unsqueeze",
+        "view",
+        "view_as_complex",
+        "view_as_real",
+    )
+) | frozenset(
+    f"npu::{name}"
+    for name in (
+        "empty_with_format",
+        "empty_with_format.names",
+        "empty_with_swapped_memory",
+        "get_npu_format",
+        "get_storage_size",
+        "npu_change_data_ptr",
+        "npu_format_cast",
+        "npu_format_cast_",
+        "npu_format_cast_.acl_format",
+        "npu_reshape",
+        "npu_reshape.out",
+        "unsafe_empty_with_format",
+    )
+)
+
+# Operators that PyTorch makes of others: those come here by themselves, with the tensors of the device.
+_COMPOSED = frozenset(
+    f"aten::{name}"
+    for name in ("_lazy_clone", "_to_copy", "contiguous", "empty_like", "new_empty_strided", "resize_as_")
+)
+
+# Kernels of this package; the others are PyTorch's.
+_OWN = {
+    "aten::_embedding_bag": "now",
+    "aten::_embedding_bag_forward_only": "now",
+    "aten::_fused_sdp_choice": "attention_choice",
+    "aten::_local_scalar_dense": "watched",
+    "aten::copy_": "copy",
+    "aten::native_dropout": "dropout",
+}
+
+_OWN_AUTOGRAD = {"aten::scaled_dot_product_attention": "attention"}
+
+# Kinds whose kernels enqueue tasks.
+AS_TASKS = frozenset(("cpu", "copy"))
+
+
+def kinds() -> list[tuple[str, str]]:
+    """Return the kind of kernel, and the name, of every operator that gets one."""
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    theirs = set(torch._C._dispatch_get_registrations_for_dispatch_key("PrivateUse1"))
+    with_autograd = set(torch._C._dispatch_get_registrations_for_dispatch_key("AutogradPrivateUse1"))
+    found = []
+    # torch_npu registers kernels for some names that it never declares.
+    declared = {f"{schema.name}.{schema.overload_name}".rstrip(".") for schema in torch._C._jit_get_all_schemas()}
+    for name in sorted(declared.intersection(torch._C._dispatch_get_all_op_names())):
+        if not name.startswith(("aten::", "npu::")) or name in KEPT:
+            continue
+        implicit = has_kernel(name, "CompositeImplicitAutograd")
+        explicit = has_kernel(name, "CompositeExplicitAutograd") or has_kernel(
+            name, "CompositeExplicitAutogradNonFunctional"
+        )
+        on_cpu = has_kernel(name, "CPU")
+        if name in _OWN:
+            kind = _OWN[name]
+        elif name in _COMPOSED:
+            kind = "composed"
+        elif (name in theirs and (on_cpu or explicit or implicit)) or (on_cpu and not explicit and not implicit):
+            kind = "cpu"
+        elif name in theirs:
+            kind = "refused"
+        else:
+            kind = ""
+        if kind:
+            found.append((kind, name))
+        if name in with_autograd:
+            autograd = _OWN_AUTOGRAD.get(name, "autograd")
+            found.append(("refused_autograd" if kind == "refused" else autograd, name))
+    return found

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "call.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
+#include <c10/core/DeviceGuard.h>
+
+#include "failure.h"
+#include "random.h"
+#include "shapes.h"
+#include "task.h"
+#include "tensors.h"
+
+namespace ascend_rt {
+namespace {
+
+c10::impl::VirtualGuardImpl devices() { return c10::impl::VirtualGuardImpl(c10::DeviceType::PrivateUse1); }
+
+// One call of an operator.
+class Call {
+  public:
+    Call(Operator &op, Stack *stack, bool is_meta_right)
+        : op_(op),
+          asks_meta_(is_meta_right && !op.has_number && !op.is_view),
+          stack_(*stack),
+          arguments_(torch::jit::last(*stack, op.schema.arguments().size())) {}
+
+    void run() {
+        const c10::Device device = find_device();
+        const c10::DeviceGuard guard(device);
+        device_ = device.index();
+        raise_failure(device_);
+        std::shared_ptr<const Shapes> shapes;
+        if (asks_meta_) {
+            shapes = shapes_of(op_, arguments_);
+        }
+        std::vector<IValue> results = shapes != nullptr && shapes->is_known ? enqueue(*shapes) : run_now();
+        torch::jit::drop(stack_, arguments_.size());
+        for (IValue &result : results) {
+            stack_.push_back(std::move(result));
+        }
+    }
+
+  private:
+    void look_at(const at::Tensor &tensor, std::optional<c10::Device> &found) const {
+        if (tensor.is_privateuseone()) {
+            TORCH_CHECK(!found || *found == tensor.device(), op_.name,
+                        ": Expected all tensors to be on the same device, but found at least two devices, ", *found,
+                        " and ", tensor.device(), "!");
+            found = tensor.device();
+        } else {
+            TORCH_CHECK(tensor.is_cpu() && (tensor.dim() == 0 || op_.takes_host_indices), op_.name,
+                        ": Expected all tensors to be on the same device, but found one on npu and one on ",
+                        tensor.device(), "!");
+        }
+    }
+
+    c10::Device find_device() const {
+        std::optional<c10::Device> found;
+        for (const IValue &argument : arguments_) {
+            if (argument.isDevice() && argument.toDevice().has_index()) {
+                found = argument.toDevice();
+            }
+            replace_tensors(argument, [&](const at::Tensor &tensor) {
+                look_at(tensor, found);
+                return tensor;
+            });
+        }
+        return found ? *found : devices().getDevice();
+    }
+
+    // The arguments with tensors of the CPU in the memory of those of the device. A tensor that is on the CPU is
+    // copied: the program may write to it before the task runs.
+    Stack cpu_arguments() {
+        Stack stack;
+        for (const IValue &argument : arguments_) {
+            if (argument.isDevice()) {
+                stack.emplace_back(c10::Device(c10::DeviceType::CPU));
+            } else {
+                stack.push_back(replace_tensors(argument, [&](const at::Tensor &tensor) {
+                    return tensor.is_cpu() ? tensor.clone() : aliases_.of(tensor);
+                }));
+            }
+        }
+        return stack;
+    }
+
+    std::optional<RandomState> random_state() const {
+        if (!op_.generator) {
+            return std::nullopt;
+        }
+        return advance(arguments_[*op_.generator].toOptional<at::Generator>(), device_);
+    }
+
+    at::Tensor allocate(const Shape &shape) const {
+        if (!shape.is_defined) {
+            return {};
+        }
+        return at::empty_strided(shape.sizes, shape.strides,
+                                 at::TensorOptions(shape.type).device(c10::DeviceType::PrivateUse1, device_));
+    }
+
+    // Allocates the outputs, and lets the stream fill them.
+    std::vector<IValue> enqueue(const Shapes &shapes) {
+        for (const auto &[argument, sizes] : shapes.resized) {
+            arguments_[argument].toTensor().resize_(sizes);
+        }
+        Stack stack = cpu_arguments();
+        std::vector<IValue> results;
+        std::vector<std::vector<at::Tensor>> outputs;
+        for (std::size_t i = 0; i < op_.returns.size(); ++i) {
+            if (op_.returns[i] != kNew) {
+                results.push_back(arguments_[static_cast<std::size_t>(op_.returns[i])]);
+                outputs.emplace_back();
+                continue;
+            }
+            std::vector<at::Tensor> made;
+            outputs.emplace_back();
+            for (const Shape &shape : shapes.returns[i]) {
+                made.push_back(allocate(shape));
+                outputs.back().push_back(shape.is_defined ? aliases_.of(made.back()) : at::Tensor());
+            }
+            results.push_back(shapes.is_list[i] ? IValue(made) : IValue(made.at(0)));
+        }
+        submit(op_,
+               std::unique_ptr<Task>(
+                   new Task{op_, device_, std::move(stack), std::move(outputs), random_state(), at::get_num_threads()}),
+               device_);
+        return results;
+    }
+
+    // Waits for the stream and runs the operator on this thread: the sizes of its results are in the data.
+    std::vector<IValue> run_now() {
+        wait_for_stream(device_);
+        Stack stack = cpu_arguments();
+        for (std::size_t i = 0; i < stack.size(); ++i) {
+            if (op_.schema.arguments()[i].is_out() && stack[i].isTensor()) {
+                stack[i] = at::empty({0}, stack[i].toTensor().options());  // the operator gives it its size
+            }
+        }
+        const Stack given = stack;
+        if (const std::optional<RandomState> random = random_state()) {
+            stack[*op_.generator] = IValue(generator_of(*random));
+        }
+        call_on_cpu(op_.handle, stack);
+        for (std::size_t i = 0; i < given.size(); ++i) {
+            if (op_.schema.arguments()[i].is_out() && given[i].isTensor()) {
+                const at::Tensor &output = arguments_[i].toTensor();
+                output.resize_(given[i].toTensor().sizes()).copy_(given[i].toTensor());
+            }
+        }
+        std::vector<IValue> results;
+        for (std::size_t i = 0; i < op_.returns.size(); ++i) {
+            if (op_.returns[i] >= 0) {
+                results.push_back(arguments_[static_cast<std::size_t>(op_.returns[i])]);
+            } else {
+                results.push_back(replace_tensors(stack[i], [&](const at::Tensor &result) { return moved(result); }));
+            }
+        }
+        return results;
+    }
+
+    at::Tensor moved(const at::Tensor &result) {
+        TORCH_CHECK_NOT_IMPLEMENTED(result.layout() == at::kStrided, op_.name, ": the result is not a dense tensor");
+        const at::Tensor made = allocate({true, result.scalar_type(), result.sizes().vec(), result.strides().vec()});
+        // In the order of the stream: the memory may be that of a tensor that earlier tasks use.
+        made.copy_(result);
+        return made;
+    }
+
+    Operator &op_;
+    const bool asks_meta_;
+    Stack &stack_;
+    const c10::ArrayRef<IValue> arguments_;
+    StandIns aliases_ = StandIns::aliases();
+    c10::DeviceIndex device_ = 0;
+};
+
+}  // namespace
+
+void RunOnCpu::operator()(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *stack) {
+    Call(op_, stack, is_meta_right_).run();
+}
+
+void Theirs::call(c10::Device device, Stack &stack) const {
+    raise_failure(device.index());
+    try {
+        kernel_.callBoxed(kernel_.opHandle(), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), &stack);
+    } catch (const std::exception &) {
+        raise_failure(device.index());
+        throw;
+    }
+}
+
+void Theirs::operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet, Stack *stack) {
+    const std::size_t count = handle.schema().arguments().size();
+    call(torch::jit::peek(*stack, 0, count).toTensor().device(), *stack);
+}
+
+void refuse(const c10::OperatorHandle &handle, c10::DispatchKeySet, Stack *) {
+    TORCH_CHECK_NOT_IMPLEMENTED(false, full_name(handle.operator_name()),
+                                " has no counterpart on the CPU, so it does not run on the simulator");
+}
+
+}  // namespace ascend_rt

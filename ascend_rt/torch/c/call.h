@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels that PyTorch's dispatcher calls for tensors of the device. */
+#pragma once
+
+#include "operator.h"
+
+namespace ascend_rt {
+
+// Runs the operator's kernel for the CPU, as a task of the current stream, on the memory of the tensors.
+class RunOnCpu final : public c10::OperatorKernel {
+  public:
+    explicit RunOnCpu(c10::OperatorHandle handle, bool is_meta_right = true)
+        : op_(handle), is_meta_right_(is_meta_right) {}
+    void operator()(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *stack);
+
+  private:
+    Operator op_;
+    bool is_meta_right_;  // false: it announces outputs that the CPU does not give
+};
+
+// The same, for operators whose meta kernel is for other devices: the host waits for the stream.
+class RunNow final : public c10::OperatorKernel {
+  public:
+    explicit RunNow(c10::OperatorHandle handle) : runs_(handle, false) {}
+    void operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet keys, Stack *stack) {
+        runs_(handle, keys, stack);
+    }
+
+  private:
+    RunOnCpu runs_;
+};
+
+// The kernel that PyTorch has for a tensor of the CPU at the other key: one that calls other operators.
+class SameAs final : public c10::OperatorKernel {
+  public:
+    SameAs(const c10::OperatorHandle &handle, c10::DispatchKey key)
+        : kernel_(handle.getComputedKernelForDispatchKey(key)) {}
+    void operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet keys, Stack *stack) {
+        kernel_.callBoxed(handle, keys, stack);
+    }
+
+  private:
+    c10::SafeKernelFunction kernel_;
+};
+
+// torch_npu's own kernel, in whose place this one is. If it fails, the operator that failed before it is the cause.
+class Theirs final : public c10::OperatorKernel {
+  public:
+    explicit Theirs(c10::OperatorHandle handle)
+        : kernel_(handle.getComputedKernelForDispatchKey(c10::DispatchKey::PrivateUse1)) {}
+    void call(c10::Device device, Stack &stack) const;
+    void operator()(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *stack);
+
+  private:
+    c10::SafeKernelFunction kernel_;
+};
+
+// Fails, with the operator's name.
+void refuse(const c10::OperatorHandle &handle, c10::DispatchKeySet, Stack *stack);
+
+}  // namespace ascend_rt

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What Python calls: puts these kernels in the place of torch_npu's. */
+#include <c10/util/Exception.h>
+
+#include <sstream>
+
+#include "call.h"
+#include "copy.h"
+#include "failure.h"
+#include "special.h"
+
+namespace ascend_rt {
+namespace {
+
+using c10::DispatchKey;
+using c10::KernelFunction;
+using BoxedFunction = void(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *);
+
+// PyTorch warns of kernels that take another's place, which is the purpose here.
+class Silence final : public c10::WarningHandler {
+  public:
+    void process(const c10::Warning &) override {}
+};
+
+struct Kind {
+    const char *name;
+    DispatchKey key;
+    KernelFunction (*make)(const c10::OperatorHandle &);
+};
+
+template <DispatchKey key>
+KernelFunction same_as(const c10::OperatorHandle &handle) {
+    return KernelFunction::makeFromBoxedFunctor(std::make_unique<SameAs>(handle, key));
+}
+
+template <typename Functor>
+KernelFunction functor(const c10::OperatorHandle &handle) {
+    return KernelFunction::makeFromBoxedFunctor(std::make_unique<Functor>(handle));
+}
+
+template <BoxedFunction *function>
+KernelFunction plain(const c10::OperatorHandle &) {
+    return KernelFunction::makeFromBoxedFunction<function>();
+}
+
+constexpr Kind kKinds[] = {
+    {"cpu", DispatchKey::PrivateUse1, functor<RunOnCpu>},
+    {"now", DispatchKey::PrivateUse1, functor<RunNow>},
+    {"copy", DispatchKey::PrivateUse1, functor<Copy>},
+    {"composed", DispatchKey::PrivateUse1, same_as<DispatchKey::CPU>},
+    {"autograd", DispatchKey::AutogradPrivateUse1, same_as<DispatchKey::AutogradCPU>},
+    {"refused", DispatchKey::PrivateUse1, plain<&refuse>},
+    {"refused_autograd", DispatchKey::AutogradPrivateUse1, plain<&refuse>},
+    {"attention", DispatchKey::AutogradPrivateUse1, functor<Attention>},
+    {"attention_choice", DispatchKey::PrivateUse1, plain<&choose_attention>},
+    {"watched", DispatchKey::PrivateUse1, functor<Theirs>},
+    {"dropout", DispatchKey::PrivateUse1, plain<&native_dropout>},
+};
+
+void install(const std::string &kind, const std::string &name) {
+    for (const Kind &known : kKinds) {
+        if (kind == known.name) {
+            const c10::OperatorName parsed = parse_name(name);
+            c10::Dispatcher &dispatcher = c10::Dispatcher::singleton();
+            static auto *registered = new std::vector<c10::RegistrationHandleRAII>;  // for ever
+            registered->push_back(dispatcher.registerImpl(
+                parsed, known.key,
+                known.make(dispatcher.findSchemaOrThrow(parsed.name.c_str(), parsed.overload_name.c_str())),
+                std::nullopt, nullptr, "ascend_rt.torch"));
+            return;
+        }
+    }
+    TORCH_CHECK(false, "there is no kind of kernel ", kind);
+}
+
+}  // namespace
+}  // namespace ascend_rt
+
+// The table has a line for each operator: the kind of its kernel, and its name. Returns 0, or writes what went wrong.
+extern "C" __attribute__((visibility("default"))) int ascend_rt_torch_install(const char *table, const char *kernels,
+                                                                              std::size_t kernels_size, char *text,
+                                                                              std::size_t text_size) {
+    try {
+        ascend_rt::Silence silence;
+        const c10::WarningUtils::WarningHandlerGuard silenced(&silence);
+        ascend_rt::set_kernels(kernels, kernels_size);
+        std::istringstream lines(table);
+        for (std::string kind, name; lines >> kind >> name;) {
+            ascend_rt::install(kind, name);
+        }
+        return 0;
+    } catch (const std::exception &error) {
+        std::snprintf(text, text_size, "%s", error.what());
+        return 1;
+    }
+}
+
+// Writes the first failure of an operator in a stream, or nothing.
+extern "C" __attribute__((visibility("default"))) void ascend_rt_torch_failure(char *text, std::size_t text_size) {
+    std::snprintf(text, text_size, "%s", ascend_rt::first_failure().c_str());
+}

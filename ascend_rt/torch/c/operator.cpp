@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator.h"
+
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "abi/acl.h"
+#include "abi/aclsim.h"
+#include "task.h"
+
+namespace ascend_rt {
+namespace {
+
+std::mutex mutex;
+std::string object;  // of kernels without code
+aclrtBinHandle binary = nullptr;
+
+std::vector<int> find_returns(const c10::FunctionSchema &schema) {
+    std::vector<int> found;
+    for (const c10::Argument &result : schema.returns()) {
+        const c10::AliasInfo *alias = result.alias_info();
+        int source = kNew;
+        if (alias != nullptr && alias->isWrite()) {
+            for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
+                const c10::AliasInfo *other = schema.arguments()[i].alias_info();
+                if (other != nullptr && other->beforeSets() == alias->beforeSets()) {
+                    source = static_cast<int>(i);
+                }
+            }
+        }
+        const c10::TypeKind kind = result.type()->kind();
+        if (source == kNew && kind != c10::TypeKind::TensorType && kind != c10::TypeKind::ListType) {
+            source = kNotATensor;
+        }
+        if (source == kNew && kind == c10::TypeKind::ListType &&
+            result.type()->containedType(0)->kind() != c10::TypeKind::TensorType) {
+            source = kNotATensor;
+        }
+        found.push_back(source);
+    }
+    return found;
+}
+
+// Whether a schema takes what the other takes, and after that outputs, one for each of its returns.
+bool writes_returns_of(const c10::FunctionSchema &out, const c10::FunctionSchema &schema) {
+    const auto &given = schema.arguments();
+    const auto &taken = out.arguments();
+    if (taken.size() != given.size() + schema.returns().size()) {
+        return false;
+    }
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+        if (i >= given.size()) {
+            if (!taken[i].is_out() || *taken[i].type() != *schema.returns()[i - given.size()].type()) {
+                return false;
+            }
+        } else if (taken[i].name() != given[i].name() || *taken[i].type() != *given[i].type()) {
+            return false;
+        }
+    }
+    return true;
+}
+
+const std::multimap<std::string, c10::OperatorHandle> &overloads() {
+    static const auto *found = [] {
+        auto *all = new std::multimap<std::string, c10::OperatorHandle>;
+        c10::Dispatcher &dispatcher = c10::Dispatcher::singleton();
+        for (const c10::OperatorName &name : dispatcher.getAllOpNames()) {
+            if (const auto handle = dispatcher.findSchema(name)) {
+                all->emplace(name.name, *handle);
+            }
+        }
+        return all;
+    }();
+    return *found;
+}
+
+std::optional<c10::OperatorHandle> find_out(const c10::FunctionSchema &schema) {
+    const auto [first, last] = overloads().equal_range(schema.name());
+    for (auto it = first; it != last; ++it) {
+        // What only calls the operator itself and copies saves nothing.
+        if (writes_returns_of(it->second.schema(), schema) &&
+            it->second.hasKernelForDispatchKey(c10::DispatchKey::CPU)) {
+            return it->second;
+        }
+    }
+    return std::nullopt;
+}
+
+aclrtFuncHandle load(const std::string &name) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (binary == nullptr) {
+        aclrtBinaryLoadOption lazy{ACL_RT_BINARY_LOAD_OPT_LAZY_LOAD, {1}};
+        const aclrtBinaryLoadOptions options{&lazy, 1};
+        require(aclrtBinaryLoadFromData(object.data(), object.size(), &options, &binary), "aclrtBinaryLoadFromData",
+                name);
+    }
+    aclrtFuncHandle kernel = nullptr;
+    require(aclrtBinaryGetFunction(binary, name.c_str(), &kernel), "aclrtBinaryGetFunction", name);
+    static auto *registered = new std::set<std::string>;
+    if (registered->insert(name).second) {
+        const aclsimKernel stand_in{run_task, nullptr, nullptr, 0};
+        require(aclsimRegisterKernel(name.c_str(), &stand_in), "aclsimRegisterKernel", name);
+    }
+    return kernel;
+}
+
+}  // namespace
+
+Operator::Operator(c10::OperatorHandle given)
+    : handle(given), name(full_name(given.operator_name())), schema(given.schema()), returns(find_returns(schema)) {
+    for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
+        const c10::Argument &argument = schema.arguments()[i];
+        if (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) {
+            written.push_back(i);
+        }
+        const c10::TypePtr type = argument.type()->kind() == c10::TypeKind::OptionalType
+                                      ? argument.type()->containedType(0)
+                                      : argument.type();
+        if (type->kind() == c10::TypeKind::GeneratorType) {
+            generator = i;
+        }
+        takes_host_indices |= argument.name() == "indices" && type->kind() == c10::TypeKind::ListType;
+    }
+    bool only_new = !returns.empty();
+    for (std::size_t i = 0; i < returns.size(); ++i) {
+        has_number |= returns[i] == kNotATensor;
+        only_new &= returns[i] == kNew && schema.returns()[i].type()->kind() == c10::TypeKind::TensorType;
+        const c10::AliasInfo *alias = schema.returns()[i].alias_info();
+        is_view |= alias != nullptr && !alias->isWrite();
+    }
+    if (only_new) {
+        out = find_out(schema);
+    }
+}
+
+aclrtFuncHandle Operator::kernel(std::int8_t device) {
+    std::atomic<aclrtFuncHandle> &slot = kernels_.at(static_cast<std::size_t>(device));
+    aclrtFuncHandle found = slot.load(std::memory_order_acquire);
+    if (found == nullptr) {
+        found = load(name);
+        slot.store(found, std::memory_order_release);
+    }
+    return found;
+}
+
+void set_kernels(const char *given, std::size_t size) { object.assign(given, size); }
+
+std::string full_name(const c10::OperatorName &name) {
+    return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
+}
+
+c10::OperatorName parse_name(const std::string &name) {
+    const std::size_t dot = name.find('.');
+    return dot == std::string::npos ? c10::OperatorName(name, "")
+                                    : c10::OperatorName(name.substr(0, dot), name.substr(dot + 1));
+}
+
+void require(aclError code, const char *function, const std::string &operation) {
+    if (code != ACL_SUCCESS) {
+        const char *text = aclGetRecentErrMsg();
+        TORCH_CHECK(false, operation, ": ", function, " failed with ", code, ": ", text != nullptr ? text : "");
+    }
+}
+
+}  // namespace ascend_rt

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An operator of PyTorch: what its schema decides, once for all calls. */
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <array>
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "abi/acl.h"
+
+namespace ascend_rt {
+
+using c10::IValue;
+using torch::jit::Stack;
+
+constexpr int kNew = -1;         // a return that is a new tensor, or a list of them
+constexpr int kNotATensor = -2;  // a return that is a number: the host has to wait for it
+constexpr int kMostDevices = 64;
+
+struct Operator {
+    explicit Operator(c10::OperatorHandle handle);
+
+    const c10::OperatorHandle handle;
+    const std::string name;  // with the overload: aten::add.Tensor
+    const c10::FunctionSchema &schema;
+    std::vector<int> returns;          // for each return: kNew, kNotATensor or the index of the argument that it is
+    std::vector<std::size_t> written;  // arguments that are written
+    std::optional<std::size_t> generator;
+    bool has_number = false;                 // among the returns
+    bool is_view = false;                    // returns a view of an argument
+    bool takes_host_indices = false;         // indices may be tensors of the CPU
+    std::optional<c10::OperatorHandle> out;  // the overload that writes into given outputs, for kNew returns
+    mutable std::atomic<bool> is_out_usable{true};
+
+    // The kernel that stands for the operator on a device of the simulator, by the operator's name.
+    aclrtFuncHandle kernel(std::int8_t device);
+
+  private:
+    std::array<std::atomic<aclrtFuncHandle>, kMostDevices> kernels_{};
+};
+
+// The binary with a kernel for each operator.
+void set_kernels(const char *object, std::size_t size);
+
+std::string full_name(const c10::OperatorName &name);
+c10::OperatorName parse_name(const std::string &name);
+
+// Raises an error with the text of the runtime unless the code is 0.
+void require(aclError code, const char *function, const std::string &operation);
+
+}  // namespace ascend_rt

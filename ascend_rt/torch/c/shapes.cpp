@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shapes.h"
+
+#include <ATen/Context.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/DefaultDtype.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "task.h"
+#include "tensors.h"
+
+namespace ascend_rt {
+namespace {
+
+constexpr std::size_t kMostRemembered = 1 << 15;
+
+// Everything that the shapes of the outputs can depend on.
+class Key {
+  public:
+    // false: an argument has a type that is not compared; its shapes are not remembered.
+    bool add(const IValue &value) {
+        if (value.isTensor()) {
+            add_tensor(value.toTensor());
+        } else if (value.isInt()) {
+            put('i', value.toInt());
+        } else if (value.isDouble()) {
+            put('d', value.toDouble());
+        } else if (value.isBool()) {
+            put('b', value.toBool());
+        } else if (value.isNone()) {
+            put('n', 0);
+        } else if (value.isIntList()) {
+            add_numbers(value.toIntVector());
+        } else if (value.isString()) {
+            put('s', value.toStringRef().size());
+            text_ += value.toStringRef();
+        } else if (value.isDevice()) {
+            put('D', value.toDevice());
+        } else if (value.isGenerator()) {
+            put('g', 0);
+        } else if (value.isComplexDouble()) {
+            put('c', value.toComplexDouble());
+        } else if (value.isTensorList() || value.isList()) {
+            return add_list(value);
+        } else {
+            return false;
+        }
+        return true;
+    }
+    template <typename T>
+    void put(char tag, T item) {
+        text_ += tag;
+        text_.append(reinterpret_cast<const char *>(&item), sizeof item);
+    }
+    std::string &&text() { return std::move(text_); }
+
+  private:
+    void add_tensor(const at::Tensor &tensor) {
+        if (!tensor.defined()) {
+            return put('u', 0);
+        }
+        const c10::TensorImpl *impl = tensor.unsafeGetTensorImpl();
+        const int flags = impl->is_wrapped_number() | tensor.is_conj() << 1 | tensor.is_neg() << 2;
+        put('t', static_cast<std::uint32_t>(tensor.scalar_type()) << 16 |
+                     static_cast<std::uint32_t>(tensor.device().type()) << 8 | static_cast<std::uint32_t>(flags));
+        add_numbers(tensor.sizes());
+        add_numbers(tensor.strides());
+    }
+    void add_numbers(c10::IntArrayRef numbers) {
+        put('l', numbers.size());
+        text_.append(reinterpret_cast<const char *>(numbers.data()), numbers.size() * sizeof(std::int64_t));
+    }
+    bool add_list(const IValue &value) {
+        const auto items = value.toListRef();
+        put('L', items.size());
+        for (const IValue &item : items) {
+            if (!add(item)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    std::string text_;
+};
+
+Shape shape_of(const at::Tensor &tensor) {
+    if (!tensor.defined()) {
+        return {false, at::kFloat, {}, {}};
+    }
+    return {true, tensor.scalar_type(), tensor.sizes().vec(), tensor.strides().vec()};
+}
+
+Stack stand_ins(const Operator &op, c10::ArrayRef<IValue> arguments) {
+    StandIns shapes = StandIns::shapes();
+    Stack stack;
+    for (const IValue &argument : arguments) {
+        if (argument.isDevice()) {
+            stack.emplace_back(c10::Device(c10::DeviceType::Meta));
+        } else if (argument.isGenerator()) {
+            stack.emplace_back();  // it has no part in the shapes
+        } else {
+            stack.push_back(replace_tensors(argument, [&](const at::Tensor &tensor) {
+                return tensor.is_cpu() && tensor.dim() == 0 && !op.takes_host_indices ? tensor : shapes.of(tensor);
+            }));
+        }
+    }
+    return stack;
+}
+
+void note_resized(const Operator &op, c10::ArrayRef<IValue> arguments, const Stack &given, Shapes &shapes) {
+    for (const std::size_t i : op.written) {
+        if (arguments[i].isTensor() && arguments[i].toTensor().defined() &&
+            given[i].toTensor().sizes() != arguments[i].toTensor().sizes()) {
+            shapes.resized.emplace_back(i, given[i].toTensor().sizes().vec());
+        }
+    }
+}
+
+bool has_reduced(c10::ArrayRef<IValue> arguments) {
+    bool found = false;
+    for (const IValue &argument : arguments) {
+        replace_tensors(argument, [&](const at::Tensor &tensor) {
+            found |= at::isReducedFloatingType(tensor.scalar_type());
+            return tensor;
+        });
+    }
+    return found;
+}
+
+// With reduced precision the meta kernels give statistics the type that other devices give them. What the CPU does
+// depends on the types of all arguments: its kernel is asked, with zeros.
+void correct_types(const Operator &op, c10::ArrayRef<IValue> arguments, Shapes &shapes) {
+    if (op.returns.size() < 2 || op.generator || !has_reduced(arguments)) {
+        return;
+    }
+    Stack stack;
+    for (const IValue &argument : arguments) {
+        stack.push_back(replace_tensors(argument, [](const at::Tensor &tensor) {
+            return at::zeros(tensor.sizes(), at::TensorOptions(tensor.scalar_type()));
+        }));
+    }
+    try {
+        call_on_cpu(op.handle, stack);
+    } catch (const std::exception &) {
+        return;  // the operator itself says what is wrong
+    }
+    for (std::size_t i = 0; i < op.returns.size(); ++i) {
+        if (op.returns[i] == kNew && stack[i].isTensor() && stack[i].toTensor().defined()) {
+            shapes.returns[i].at(0).type = stack[i].toTensor().scalar_type();
+        }
+    }
+}
+
+Shapes ask(const Operator &op, c10::ArrayRef<IValue> arguments) {
+    Shapes shapes;
+    Stack stack = stand_ins(op, arguments);
+    const Stack given = stack;
+    try {
+        op.handle.callBoxed(stack);
+    } catch (const std::exception &) {
+        return shapes;  // the operator itself, which is asked next, knows whether its arguments are wrong
+    }
+    for (std::size_t i = 0; i < op.returns.size(); ++i) {
+        shapes.returns.emplace_back();
+        shapes.is_list.push_back(stack[i].isTensorList());
+        if (op.returns[i] != kNew) {
+            continue;
+        }
+        if (stack[i].isTensorList()) {
+            for (const at::Tensor &tensor : stack[i].toTensorVector()) {
+                shapes.returns.back().push_back(shape_of(tensor));
+            }
+        } else {
+            shapes.returns.back().push_back(shape_of(stack[i].toTensor()));
+        }
+    }
+    note_resized(op, arguments, given, shapes);
+    correct_types(op, arguments, shapes);
+    shapes.is_known = true;
+    return shapes;
+}
+
+}  // namespace
+
+std::shared_ptr<const Shapes> shapes_of(const Operator &op, c10::ArrayRef<IValue> arguments) {
+    static std::mutex mutex;
+    static auto *remembered = new std::unordered_map<std::string, std::shared_ptr<const Shapes>>;
+    Key key;
+    key.put('o', &op);
+    key.put('f', at::get_default_dtype().id());
+    bool is_comparable = true;
+    for (const IValue &argument : arguments) {
+        is_comparable = is_comparable && key.add(argument);
+    }
+    if (!is_comparable) {
+        return std::make_shared<Shapes>(ask(op, arguments));
+    }
+    std::string text = key.text();
+    {
+        const std::lock_guard<std::mutex> lock(mutex);
+        const auto found = remembered->find(text);
+        if (found != remembered->end()) {
+            return found->second;
+        }
+    }
+    auto shapes = std::make_shared<const Shapes>(ask(op, arguments));
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (remembered->size() >= kMostRemembered) {
+        remembered->clear();
+    }
+    remembered->emplace(std::move(text), shapes);
+    return shapes;
+}
+
+}  // namespace ascend_rt

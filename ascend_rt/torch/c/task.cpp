@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "task.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/record_function.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+
+#include "failure.h"
+#include "random.h"
+
+namespace ascend_rt {
+namespace {
+
+// What the tasks of graphs need, until the graph is destroyed.
+class Graphs {
+  public:
+    void keep(aclmdlRI graph, std::unique_ptr<Task> task, const std::string &name) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        auto &tasks = tasks_[graph];
+        if (tasks.empty()) {
+            require(aclmdlRIDestroyRegisterCallback(graph, forget, graph), "aclmdlRIDestroyRegisterCallback", name);
+        }
+        tasks.push_back(std::move(task));
+    }
+    static Graphs &all() {
+        static auto *graphs = new Graphs;
+        return *graphs;
+    }
+
+  private:
+    static void forget(void *graph) {
+        Graphs &graphs = all();
+        const std::lock_guard<std::mutex> lock(graphs.mutex_);
+        graphs.tasks_.erase(graph);
+    }
+
+    std::mutex mutex_;
+    std::unordered_map<aclmdlRI, std::vector<std::unique_ptr<Task>>> tasks_;
+};
+
+bool is_blocking() {
+    static const bool answer = [] {
+        const char *given = std::getenv("ASCEND_LAUNCH_BLOCKING");
+        return given != nullptr && std::strcmp(given, "1") == 0;
+    }();
+    return answer;
+}
+
+aclmdlRI captured_graph(aclrtStream stream, const std::string &name) {
+    aclmdlRICaptureStatus status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
+    aclmdlRI graph = nullptr;
+    require(aclmdlRICaptureGetInfo(stream, &status, &graph), "aclmdlRICaptureGetInfo", name);
+    return status == ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE ? graph : nullptr;
+}
+
+std::string described(const at::Tensor &tensor) {
+    return tensor.defined() ? c10::str(tensor.scalar_type(), tensor.sizes()) : "nothing";
+}
+
+// A result takes the place of an output; its type and size are what the meta kernel has said, or it is an error.
+void put(const Operator &op, const at::Tensor &result, const at::Tensor &output) {
+    if (!result.defined() && !output.defined()) {
+        return;
+    }
+    TORCH_CHECK(result.defined() && output.defined() && result.sizes() == output.sizes() &&
+                    result.scalar_type() == output.scalar_type(),
+                op.name, ": the CPU's result is ", described(result), ", but its meta kernel has announced ",
+                described(output));
+    Stack copy{output, result, false};
+    static const c10::OperatorHandle copied = c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
+    call_on_cpu(copied, copy);
+}
+
+}  // namespace
+
+void call_on_cpu(const c10::OperatorHandle &called, Stack &stack) {
+    const c10::impl::ForceDispatchKeyGuard below_autograd(
+        c10::DispatchKeySet(c10::DispatchKey::BackendSelect),
+        c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset);
+    called.callBoxed(stack);
+}
+
+void Task::run() const {
+    const at::RecordFunctionGuard unrecorded(false);  // the host's profile has the operator where it was submitted
+    if (at::get_num_threads() != threads) {
+        at::set_num_threads(threads);  // OpenMP counts the threads of each calling thread
+    }
+    if (can_write_outputs()) {
+        try {
+            called(*op.out, true);
+            return;
+        } catch (const std::exception &) {
+            // Some kernels use their output as scratch memory of another size. The operator itself decides.
+        }
+    }
+    put_results(called(op.handle, false));
+    if (can_write_outputs()) {
+        op.is_out_usable = false;
+    }
+}
+
+Stack Task::called(const c10::OperatorHandle &operation, bool with_outputs) const {
+    Stack stack = arguments;
+    if (random) {
+        stack[*op.generator] = IValue(generator_of(*random));
+    }
+    if (with_outputs) {
+        for (const auto &tensors : outputs) {
+            // Another object for the same memory: a kernel that fails to resize it leaves it with another size.
+            stack.emplace_back(at::Tensor(
+                tensors.at(0).unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true)));
+        }
+    }
+    call_on_cpu(operation, stack);
+    return stack;
+}
+
+bool Task::can_write_outputs() const {
+    if (!op.out || !op.is_out_usable) {
+        return false;
+    }
+    for (const auto &tensors : outputs) {
+        if (!tensors.at(0).defined()) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void Task::put_results(const Stack &results) const {
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        if (op.returns[i] != kNew) {
+            continue;
+        }
+        if (!results[i].isTensorList()) {
+            put(op, results[i].toTensor(), outputs[i].at(0));
+            continue;
+        }
+        const std::vector<at::Tensor> tensors = results[i].toTensorVector();
+        TORCH_CHECK(tensors.size() == outputs[i].size(), op.name, ": the CPU returns another number of tensors");
+        for (std::size_t j = 0; j < tensors.size(); ++j) {
+            put(op, tensors[j], outputs[i][j]);
+        }
+    }
+}
+
+void submit(Operator &op, std::unique_ptr<Task> task, std::int8_t device) {
+    const aclrtStream stream = current_stream(device);
+    const aclrtFuncHandle kernel = op.kernel(device);
+    Task *argument = task.get();
+    if (const aclmdlRI graph = captured_graph(stream, op.name)) {
+        task->is_captured = true;
+        Graphs::all().keep(graph, std::move(task), op.name);
+    }
+    require(aclrtLaunchKernelWithHostArgs(kernel, 1, stream, nullptr, &argument, sizeof argument, nullptr, 0),
+            "aclrtLaunchKernelWithHostArgs", op.name);
+    task.release();  // NOLINT: run_task() deletes it, or the graph
+    if (is_blocking()) {
+        wait_for_stream(device);
+    }
+}
+
+void wait_for_stream(std::int8_t device) {
+    try {
+        synchronize(device);
+    } catch (const std::exception &) {
+        raise_failure(device);
+        throw;
+    }
+}
+
+aclError run_task(const aclsimKernelBlock *block, void *) {
+    Task *task = nullptr;
+    std::memcpy(&task, block->arguments, sizeof task);
+    const std::unique_ptr<Task> owned(task->is_captured ? nullptr : task);
+    std::string text;
+    try {
+        task->run();
+        return ACL_SUCCESS;
+    } catch (const c10::Error &error) {
+        text = error.what_without_backtrace();
+    } catch (const std::exception &error) {
+        text = error.what();
+    }
+    text = task->op.name + " failed on npu:" + std::to_string(task->device) + ": " + text;
+    note_failure(task->device, text);
+    std::strncpy(block->text, text.c_str(), block->textSize - 1);
+    return ACL_ERROR_RT_AICORE_EXCEPTION;
+}
+
+}  // namespace ascend_rt

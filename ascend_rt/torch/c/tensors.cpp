@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tensors.h"
+
+namespace ascend_rt {
+
+c10::Storage StandIns::storage_of(const at::Tensor &tensor) {
+    const c10::StorageImpl *original = tensor.storage().unsafeGetStorageImpl();
+    for (const auto &[known, storage] : storages_) {
+        if (known == original) {
+            return storage;
+        }
+    }
+    const bool is_alias = key_ == c10::DispatchKey::CPU;
+    const c10::Device device(is_alias ? c10::DeviceType::CPU : c10::DeviceType::Meta);
+    void *data = is_alias ? const_cast<void *>(original->data()) : nullptr;
+    c10::Storage storage(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), original->nbytes(),
+                                                               c10::DataPtr(data, device), nullptr, false));
+    storages_.emplace_back(original, storage);
+    return storage;
+}
+
+at::Tensor StandIns::of(const at::Tensor &tensor) {
+    at::Tensor made =
+        at::detail::make_tensor<c10::TensorImpl>(storage_of(tensor), c10::DispatchKeySet(key_), tensor.dtype());
+    c10::TensorImpl *impl = made.unsafeGetTensorImpl();
+    impl->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
+    if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
+        impl->set_wrapped_number(true);
+    }
+    impl->_set_conj(tensor.is_conj());
+    impl->_set_neg(tensor.is_neg());
+    return made;
+}
+
+}  // namespace ascend_rt

@@ -1,0 +1,40 @@
+// How functions above the runtime fail: code and text go the way of the runtime's own.
+#pragma once
+
+#include <new>
+#include <string>
+#include <utility>
+
+#include "abi/acl.h"
+#include "abi/aclsim_refusal.h"
+
+namespace companions {
+
+struct Refusal {
+    aclError code;
+    std::string text;
+};
+
+[[noreturn]] inline void refuse(aclError code, std::string text) { throw Refusal{code, std::move(text)}; }
+
+// ACL_ERROR_INVALID_PARAM for a NULL argument.
+inline void require(const void *argument, const char *name) {
+    if (argument == nullptr) {
+        refuse(ACL_ERROR_INVALID_PARAM, std::string(name) + " is NULL");
+    }
+}
+
+// Runs the body of an entry point and turns what it throws into the return code.
+template <class Body>
+aclError checked(const char *function, Body body) {
+    try {
+        body();
+        return ACL_SUCCESS;
+    } catch (const Refusal &refusal) {
+        return aclsimRefuse(function, refusal.code, refusal.text.c_str());
+    } catch (const std::bad_alloc &) {
+        return aclsimRefuse(function, ACL_ERROR_BAD_ALLOC, "host out of RAM");
+    }
+}
+
+}  // namespace companions

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs with PyTorch's adapter, each in a process of its own that ``ascend-rt run`` starts on the simulator."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if not _is_installed():
+        pytest.skip("PyTorch's adapter is not installed: pip install 'ascend_rt[torch]'")
+    if item.config.getoption("--backend") != "sim":
+        pytest.skip("the programs are for the simulator")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Compile the operators before the first test, whose time limit is for the test."""
+    if any(item.path.is_relative_to(PROGRAMS.parent) for item in session.items) and _is_installed():
+        command = [sys.executable, "-m", "ascend_rt", "run", "--backend", "sim", "-c", "import torch_npu"]
+        subprocess.run(command, capture_output=True, check=True)
+
+
+def _is_installed() -> bool:
+    try:
+        metadata.version("torch_npu")
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+@pytest.fixture
+def program() -> Callable[..., Any]:
+    """Return a function that runs a program of the directory and returns the JSON that it prints as its answer."""
+
+    def run(name: str, *arguments: str, code: int = 0, **environment: str) -> Any:
+        command = [sys.executable, "-m", "ascend_rt", "run", "--backend", "sim", str(PROGRAMS / name), *arguments]
+        # Threads of OpenMP wait for each other in a loop, which takes all the time of a machine that has other work.
+        env = {"OMP_NUM_THREADS": "1", **os.environ, **environment}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=170, env=env, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        [answer] = re.findall("^answer: (.*)$", done.stdout, re.MULTILINE)
+        return json.loads(answer)
+
+    return run

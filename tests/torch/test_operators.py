@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of PyTorch on the simulated device, against the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Program = Callable[..., Any]
+
+
+@pytest.mark.parametrize("name", ["operators", "order", "inference", "refusals", "graph_operators"])
+def test_program(program: Program, name: str) -> None:
+    assert program(f"{name}.py") == name
+
+
+def test_one_after_the_other(program: Program) -> None:
+    assert program("operators.py", ASCEND_LAUNCH_BLOCKING="1") == "operators"
+
+
+@pytest.mark.parametrize(
+    ("model", "optimizer"), [("mlp", "adam"), ("cnn", "sgd"), ("cnn", "adam"), ("transformer", "adamw")]
+)
+def test_training_has_the_losses_of_the_cpu(program: Program, model: str, optimizer: str) -> None:
+    on_cpu, on_device = program("training.py", model, optimizer)
+    assert on_cpu[-1] < on_cpu[0]
+    assert on_device == pytest.approx(on_cpu, rel=1e-6, abs=0)
+
+
+@pytest.mark.parametrize("who", ["synchronize", "stream", "copy", "item", "size", "operator"])
+def test_a_failure_reaches_who_waits(program: Program, who: str) -> None:
+    assert program("failing.py", who) == "failing"
+
+
+def test_a_failure_reaches_the_caller_that_waits_for_each(program: Program) -> None:
+    assert program("failing.py", "call", ASCEND_LAUNCH_BLOCKING="1") == "failing"
+
+
+@pytest.mark.parametrize(("way", "code"), [("return", 0), ("exit", 3), ("raise", 1)])
+def test_the_end_with_operators_in_a_stream(program: Program, way: str, code: int) -> None:
+    assert program("ending_operators.py", way, code=code) == "ending"

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guide's table of PyTorch's operators is what was recorded."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+TOOL = Path(__file__).resolve().parents[2] / "tools" / "torch_operators.py"
+
+
+def test_the_table_is_fresh() -> None:
+    assert subprocess.run([sys.executable, TOOL, "table", "--check"], check=False).returncode == 0
