@@ -29,7 +29,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Compile the operators before the first test, whose time limit is for the test."""
     if any(item.path.is_relative_to(PROGRAMS.parent) for item in session.items) and _is_installed():
         command = [sys.executable, "-m", "ascend_rt", "run", "--backend", "sim", "-c", "import torch_npu"]
-        subprocess.run(command, capture_output=True, check=True)
+        subprocess.run(command, capture_output=True, check=False)  # if it fails, so does every test, and says why
 
 
 def _is_installed() -> bool:
