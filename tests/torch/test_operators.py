@@ -11,7 +11,7 @@ import pytest
 Program = Callable[..., Any]
 
 
-@pytest.mark.parametrize("name", ["operators", "order", "inference", "refusals", "graph_operators"])
+@pytest.mark.parametrize("name", ["operators", "order", "inference", "refusals", "graph_operators", "features"])
 def test_program(program: Program, name: str) -> None:
     assert program(f"{name}.py") == name
 
