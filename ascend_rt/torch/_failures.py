@@ -27,8 +27,7 @@ def watch(library: ctypes.CDLL) -> None:
         return text.value.decode(errors="replace")
 
     waiting = (
-        (torch_npu.npu, "synchronize"),
-        (torch.npu, "synchronize"),
+        (torch_npu.npu, "synchronize"),  # which is torch.npu
         (torch.accelerator, "synchronize"),
         (torch_npu.npu.Stream, "synchronize"),
         (torch_npu.npu.Event, "synchronize"),

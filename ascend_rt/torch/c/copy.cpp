@@ -104,13 +104,12 @@ void Copy::copy(const at::Tensor &to, const at::Tensor &from, bool non_blocking)
         plain.copy_(sent);
         sent = plain;
     }
-    // The temporary memory of the host must last until the copy is done.
-    const bool may_return_before = non_blocking && sent.is_same(from) && !to.is_cpu();
+    // The copy is waited for: temporary memory of the host must last until it is done.
     if (to.is_contiguous() && !to.is_conj() && !to.is_neg()) {
-        return move_bytes(to, sent, may_return_before);
+        return move_bytes(to, sent, /*non_blocking=*/false);
     }
     const at::Tensor received = room_like(to, to.scalar_type(), to.device());
-    move_bytes(received, sent, may_return_before);
+    move_bytes(received, sent, /*non_blocking=*/false);
     to.copy_(received);
 }
 
