@@ -9,7 +9,7 @@ using namespace aclsim;
 
 namespace {
 
-constexpr std::size_t kDescriptorAlignment = 64;
+constexpr std::size_t kCmoDescriptorAlignment = 64;
 
 bool is_type(aclrtCmoType type) { return type >= ACL_RT_CMO_TYPE_PREFETCH && type <= ACL_RT_CMO_TYPE_FLUSH; }
 
@@ -19,7 +19,7 @@ bool is_type(aclrtCmoType type) { return type >= ACL_RT_CMO_TYPE_PREFETCH && typ
 
 CacheRange range_of(const void *address, std::size_t size) { return {address, static_cast<std::uint32_t>(size)}; }
 
-void require_bound(const ContextStream &stream) REQUIRES(engine_lock) {
+void require_bound_to_model(const ContextStream &stream) REQUIRES(engine_lock) {
     if (stream.keeper == nullptr) {
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not bound to a model; see aclmdlRIBindStream", stream.id);
     }
@@ -29,13 +29,13 @@ void require_bound(const ContextStream &stream) REQUIRES(engine_lock) {
 }
 
 // The runtime checks neither; the hardware needs both.
-void require_descriptor(Simulator &sim, const void *descriptor, AccessMode mode) REQUIRES(engine_lock) {
+void require_cmo_descriptor(Simulator &sim, const void *descriptor, AccessMode mode) REQUIRES(engine_lock) {
     const std::size_t size = CmoDescriptor::of_product().size;
     const bool is_device = sim.memory.space().locate(descriptor).place == Place::Device;
     if (!is_device || !sim.memory.space().is_live(descriptor, size) ||
-        reinterpret_cast<std::uintptr_t>(descriptor) % kDescriptorAlignment != 0) {
+        reinterpret_cast<std::uintptr_t>(descriptor) % kCmoDescriptorAlignment != 0) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "cmoDesc %p is not %zu bytes of live device memory, aligned to %zu%s",
-             descriptor, size, kDescriptorAlignment, explain_address(sim.memory, descriptor).c_str());
+             descriptor, size, kCmoDescriptorAlignment, explain_address(sim.memory, descriptor).c_str());
     }
     note_use(sim.memory, descriptor, size, mode, "cmoDesc");
 }
@@ -70,9 +70,7 @@ CmoBarriers::Operations operations_of(const CmoBarriers &barriers, const aclrtBa
 aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream stream) {
     return entry(Function::aclrtCmoAsync, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(src, "src");
-        if (size == 0) {
-            fail_unremembered(ACL_ERROR_INVALID_PARAM, "size is 0");
-        }
+        require_size(size);
         require_supported();
         if (!is_type(cmoType)) {
             refuse_type(cmoType);
@@ -101,7 +99,7 @@ aclError aclrtCmoAsyncWithBarrier(void *src, size_t size, aclrtCmoType cmoType, 
             refuse_type(cmoType);
         }
         ContextStream &on = require_own_stream(sim, stream);
-        require_bound(on);
+        require_bound_to_model(on);
         note_use(sim.memory, src, size, AccessMode::Read, "src");
         sim.core.admit(lock, on);
         if (cmoType == ACL_RT_CMO_TYPE_INVALID) {
@@ -129,7 +127,7 @@ aclError aclrtCmoWaitBarrier(aclrtBarrierTaskInfo *taskInfo, aclrtStream stream,
         }
         require_supported();
         ContextStream &on = require_own_stream(sim, stream);
-        require_bound(on);
+        require_bound_to_model(on);
         auto operations = operations_of(model_of(on)->barriers, *taskInfo);
         sim.core.admit(lock, on);
         sim.core.submit(on, CmoBarrierTask(sim.core, model_of(on)->barriers, std::move(operations)));
@@ -153,7 +151,7 @@ aclError aclrtCmoSetDesc(void *cmoDesc, void *src, size_t size) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "cmoDesc or src is NULL, or size is 0");
         }
         require_working_context(sim);
-        require_descriptor(sim, cmoDesc, AccessMode::Write);
+        require_cmo_descriptor(sim, cmoDesc, AccessMode::Write);
         note_use(sim.memory, src, size, AccessMode::None, "src");
         CmoDescriptor::of_product().write(cmoDesc, range_of(src, size));
     });
@@ -173,8 +171,8 @@ aclError aclrtCmoAsyncWithDesc(void *cmoDesc, aclrtCmoType cmoType, aclrtStream 
                  static_cast<int>(cmoType));
         }
         ContextStream &on = require_own_stream(sim, stream);
-        require_bound(on);
-        require_descriptor(sim, cmoDesc, AccessMode::ReadWrite);  // the call completes what the task reads
+        require_bound_to_model(on);
+        require_cmo_descriptor(sim, cmoDesc, AccessMode::ReadWrite);  // the call completes what the task reads
         sim.core.admit(lock, on);
         CmoDescriptor::of_product().write_head(cmoDesc, cmoType);
         sim.core.submit(on, DescribedCmoTask(sim.memory, cmoType, cmoDesc));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kNone = SIZE_MAX;      // *failIndex when no single item failed
 constexpr std::size_t kLongestBatch = 4096;  // of the synchronous form
-constexpr std::size_t kNoLimit = SIZE_MAX;
+constexpr std::size_t kAnyLength = SIZE_MAX;
 
 // The arguments of one call. attributes[k] describes the items from first_items[k] on.
 struct Batch {
@@ -163,7 +163,7 @@ aclError copy_batch(Function function, const Batch &batch, std::size_t *failInde
 
 // Item by item: those before a failing one are queued already.
 aclError copy_batch_async(Function function, const Batch &batch, std::size_t *failIndex, aclrtStream stream) {
-    return batch_entry(function, batch, kNoLimit, failIndex, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+    return batch_entry(function, batch, kAnyLength, failIndex, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require_own_stream(sim, stream);
         for_each_item(sim, batch, *failIndex,
                       [&](const Transfer &item, aclrtMemcpyKind direction) REQUIRES(engine_lock) {

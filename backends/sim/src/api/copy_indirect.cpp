@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kLargestCopy = 4ULL << 30;
 constexpr std::size_t kLargestOffset = 0xFFFFFFFFFFFF;
-constexpr std::uintptr_t kDescriptorAlignment = 64;
+constexpr std::uintptr_t kCopyDescriptorAlignment = 64;
 
 void check_kind(aclrtMemcpyKind kind) {
     if (kind < ACL_MEMCPY_HOST_TO_HOST || kind > ACL_MEMCPY_INTER_DEVICE_TO_DEVICE) {
@@ -27,8 +27,8 @@ void require_described_kind(aclrtMemcpyKind kind) {
 }
 
 // Descriptors of 32 bytes are aligned to 64 too.
-void require_descriptor(Simulator &sim, const void *descriptor, AccessMode mode) REQUIRES(engine_lock) {
-    if (reinterpret_cast<std::uintptr_t>(descriptor) % kDescriptorAlignment != 0 ||
+void require_copy_descriptor(Simulator &sim, const void *descriptor, AccessMode mode) REQUIRES(engine_lock) {
+    if (reinterpret_cast<std::uintptr_t>(descriptor) % kCopyDescriptorAlignment != 0 ||
         !is_live_on_device(sim.memory, descriptor, CopyDescriptor::size())) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not %zu bytes of live device memory, aligned to 64%s", descriptor,
              CopyDescriptor::size(), explain_address(sim.memory, descriptor).c_str());
@@ -81,7 +81,7 @@ aclError aclrtSetMemcpyDesc(void *desc, aclrtMemcpyKind kind, void *srcAddr, voi
         if (count > kLargestCopy) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%zu bytes are more than 4 GiB", count);
         }
-        require_descriptor(sim, desc, AccessMode::Write);
+        require_copy_descriptor(sim, desc, AccessMode::Write);
         AddressSpace &memory = sim.memory.space();
         if (!is_live_on_device(sim.memory, srcAddr, count) || !is_live_on_device(sim.memory, dstAddr, count) ||
             memory.locate(srcAddr).device != memory.locate(dstAddr).device) {
@@ -102,7 +102,7 @@ aclError aclrtMemcpyAsyncWithDesc(void *desc, aclrtMemcpyKind kind, aclrtStream 
         check_kind(kind);
         require_described_kind(kind);
         ContextStream &on = require_stream(sim, stream);
-        require_descriptor(sim, desc, AccessMode::Read);
+        require_copy_descriptor(sim, desc, AccessMode::Read);
         require_own(sim, on);
         sim.core.admit(lock, on);
         sim.core.submit(on, DescribedCopyTask(sim.memory, desc));

@@ -37,19 +37,19 @@ std::int32_t user_of_physical(Simulator &sim, std::int32_t id) {
     fail(ACL_ERROR_RT_INVALID_DEVICEID, "no visible device has id %d", id);
 }
 
-constexpr Trait kNothing{};
+constexpr Trait kNoTrait{};
 
 // One row per attribute. What the SIMT attributes and those of the super pod answer is made up: no source has values.
-struct Attribute {
+struct DeviceAttribute {
     aclrtDevAttr attribute;
     Trait needs;  // ACL_ERROR_RT_FEATURE_NOT_SUPPORT on products without it
     std::int64_t (*value)(const Device &, const Product &);
 };
-constexpr Attribute kAttributes[] = {
-    {ACL_DEV_ATTR_AICPU_CORE_NUM, kNothing, [](auto &, auto &it) -> std::int64_t { return it.aicpu_cores; }},
-    {ACL_DEV_ATTR_AICORE_CORE_NUM, kNothing, [](auto &, auto &it) -> std::int64_t { return it.cube_cores; }},
-    {ACL_DEV_ATTR_CUBE_CORE_NUM, kNothing, [](auto &, auto &it) -> std::int64_t { return it.cube_cores; }},
-    {ACL_DEV_ATTR_VECTOR_CORE_NUM, kNothing, [](auto &, auto &it) -> std::int64_t { return it.vector_cores; }},
+constexpr DeviceAttribute kDeviceAttributes[] = {
+    {ACL_DEV_ATTR_AICPU_CORE_NUM, kNoTrait, [](auto &, auto &it) -> std::int64_t { return it.aicpu_cores; }},
+    {ACL_DEV_ATTR_AICORE_CORE_NUM, kNoTrait, [](auto &, auto &it) -> std::int64_t { return it.cube_cores; }},
+    {ACL_DEV_ATTR_CUBE_CORE_NUM, kNoTrait, [](auto &, auto &it) -> std::int64_t { return it.cube_cores; }},
+    {ACL_DEV_ATTR_VECTOR_CORE_NUM, kNoTrait, [](auto &, auto &it) -> std::int64_t { return it.vector_cores; }},
     {ACL_DEV_ATTR_WARP_SIZE, kHasSimt, [](auto &, auto &) -> std::int64_t { return 32; }},
     {ACL_DEV_ATTR_MAX_THREAD_PER_VECTOR_CORE, kHasSimt, [](auto &, auto &) -> std::int64_t { return 2048; }},
     {ACL_DEV_ATTR_UBUF_PER_VECTOR_CORE, kHasSimt, [](auto &, auto &) -> std::int64_t { return 256 * 1024; }},
@@ -61,29 +61,29 @@ constexpr Attribute kAttributes[] = {
     {ACL_DEV_ATTR_MAX_BLOCK_DIM_X, kHasSimt, [](auto &, auto &) -> std::int64_t { return 2048; }},
     {ACL_DEV_ATTR_MAX_BLOCK_DIM_Y, kHasSimt, [](auto &, auto &) -> std::int64_t { return 2048; }},
     {ACL_DEV_ATTR_MAX_BLOCK_DIM_Z, kHasSimt, [](auto &, auto &) -> std::int64_t { return 2048; }},
-    {ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE, kNothing,
+    {ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE, kNoTrait,
      [](auto &, auto &it) { return static_cast<std::int64_t>(it.memory_bytes); }},
-    {ACL_DEV_ATTR_L2_CACHE_SIZE, kNothing, [](auto &, auto &it) { return static_cast<std::int64_t>(it.l2_bytes); }},
-    {ACL_DEV_ATTR_SMP_ID, kNothing, [](auto &, auto &) -> std::int64_t { return 0; }},
-    {ACL_DEV_ATTR_PHY_CHIP_ID, kNothing, [](auto &it, auto &) -> std::int64_t { return it.physical_id; }},
+    {ACL_DEV_ATTR_L2_CACHE_SIZE, kNoTrait, [](auto &, auto &it) { return static_cast<std::int64_t>(it.l2_bytes); }},
+    {ACL_DEV_ATTR_SMP_ID, kNoTrait, [](auto &, auto &) -> std::int64_t { return 0; }},
+    {ACL_DEV_ATTR_PHY_CHIP_ID, kNoTrait, [](auto &it, auto &) -> std::int64_t { return it.physical_id; }},
     {ACL_DEV_ATTR_SUPER_POD_DEVICE_ID, kHasSuperPod, [](auto &it, auto &) -> std::int64_t { return it.physical_id; }},
     {ACL_DEV_ATTR_SUPER_POD_SERVER_ID, kHasSuperPod, [](auto &, auto &) -> std::int64_t { return 0; }},
     {ACL_DEV_ATTR_SUPER_POD_ID, kHasSuperPod, [](auto &, auto &) -> std::int64_t { return 0; }},
-    {ACL_DEV_ATTR_CUST_OP_PRIVILEGE, kNothing, [](auto &, auto &) -> std::int64_t { return 0; }},
-    {ACL_DEV_ATTR_MAINBOARD_ID, kNothing, [](auto &, auto &) -> std::int64_t { return 0; }},
-    {ACL_DEV_ATTR_HD_CONNECT_TYPE, kNothing, [](auto &, auto &it) -> std::int64_t { return it.host_link; }},
-    {ACL_DEV_ATTR_DEVICE_FORM_FACTOR, kNothing, [](auto &, auto &it) -> std::int64_t { return it.form_factor; }},
-    {ACL_DEV_ATTR_IS_VIRTUAL, kNothing, [](auto &, auto &) -> std::int64_t { return 0; }},
-    {ACL_DEV_ATTR_NPU_ARCH, kNothing, [](auto &, auto &it) -> std::int64_t { return it.npu_arch; }},
+    {ACL_DEV_ATTR_CUST_OP_PRIVILEGE, kNoTrait, [](auto &, auto &) -> std::int64_t { return 0; }},
+    {ACL_DEV_ATTR_MAINBOARD_ID, kNoTrait, [](auto &, auto &) -> std::int64_t { return 0; }},
+    {ACL_DEV_ATTR_HD_CONNECT_TYPE, kNoTrait, [](auto &, auto &it) -> std::int64_t { return it.host_link; }},
+    {ACL_DEV_ATTR_DEVICE_FORM_FACTOR, kNoTrait, [](auto &, auto &it) -> std::int64_t { return it.form_factor; }},
+    {ACL_DEV_ATTR_IS_VIRTUAL, kNoTrait, [](auto &, auto &) -> std::int64_t { return 0; }},
+    {ACL_DEV_ATTR_NPU_ARCH, kNoTrait, [](auto &, auto &it) -> std::int64_t { return it.npu_arch; }},
 };
 
 std::int64_t attribute_of(const Device &device, aclrtDevAttr attribute) {
     const Product &product = *config().product;
-    for (const Attribute &row : kAttributes) {
+    for (const DeviceAttribute &row : kDeviceAttributes) {
         if (row.attribute != attribute) {
             continue;
         }
-        if (row.needs != kNothing && !product.has(row.needs)) {
+        if (row.needs != kNoTrait && !product.has(row.needs)) {
             fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no device attribute %d", product.name,
                               static_cast<int>(attribute));
         }

@@ -13,13 +13,13 @@ enum class Use : std::uint8_t {
     Kernel,
 };
 
-struct Rule {
+struct UseOfFunction {
     Function function;
     Use use;
 };
 
 // All functions that take a stream.
-constexpr Rule kRules[] = {
+constexpr UseOfFunction kUses[] = {
     {Function::aclrtMemcpyAsync, Use::Task},
     {Function::aclrtMemcpyAsyncWithCondition, Use::Task},
     {Function::aclrtMemcpyAsyncWithDesc, Use::Task},
@@ -128,9 +128,9 @@ constexpr Rule kRules[] = {
 };
 
 Use use_of(Function function) {
-    const auto *found =
-        std::find_if(std::begin(kRules), std::end(kRules), [&](const Rule &rule) { return rule.function == function; });
-    return found == std::end(kRules) ? Use::Refused : found->use;
+    const auto *found = std::find_if(std::begin(kUses), std::end(kUses),
+                                     [&](const UseOfFunction &rule) { return rule.function == function; });
+    return found == std::end(kUses) ? Use::Refused : found->use;
 }
 
 }  // namespace

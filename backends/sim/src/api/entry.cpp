@@ -11,7 +11,7 @@ std::atomic<bool> g_is_forked_child{false};
 
 // In a process forked after the simulator was started there are no threads and the lock may be held by nobody. From
 // loading on: a child must not touch the lock even if the parent was inside its first call.
-[[maybe_unused]] const int g_registered = pthread_atfork(nullptr, nullptr, [] {
+[[maybe_unused]] const int g_notices_forks = pthread_atfork(nullptr, nullptr, [] {
     g_is_forked_child.store(Simulator::was_started(), std::memory_order_relaxed);
     g_looks_at_environment.store(true, std::memory_order_relaxed);
 });

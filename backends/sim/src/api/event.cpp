@@ -17,7 +17,6 @@ constexpr std::uint32_t kDefaultEvent = 0xE;  // aclrtCreateEvent: 0x2 | 0x4 | 0
 constexpr std::uint32_t kOldFlags = 0x3F;     // of aclrtCreateEventWithFlag
 constexpr std::uint32_t kNewFlags = 0x4F;     // of aclrtCreateEventExWithFlag
 constexpr std::uint32_t kAloneFlags = ACL_EVENT_DEVICE_USE_ONLY | ACL_EVENT_EXTERNAL | ACL_EVENT_IPC;
-constexpr std::uint32_t kUseGlobalTimeout = 0xFFFFFFFF;  // aclrtStreamWaitEventWithFlag
 
 // Of flags that aclrtCreateEventWithFlag or aclrtCreateEventExWithFlag, which knows these, refuses.
 const char *cure_for_flags(std::uint32_t flag, std::uint32_t known) {
@@ -79,7 +78,7 @@ void note_queried(Simulator &sim, const Event &event) REQUIRES(engine_lock) {
 
 // A bad handle is found before what the kind of the event forbids, a missing context after it. nullptr: the default
 // stream.
-ContextStream *require_named_stream(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
+ContextStream *find_named_stream(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     return stream == nullptr ? nullptr : &require_handle<ContextStream>(sim, stream, "stream");
 }
 
@@ -164,7 +163,7 @@ aclError record(Function function, aclrtEvent event, aclrtStream stream, std::ui
         require(event, "event");
         require_supported(function);
         Event &found = require_event(sim, event);
-        ContextStream *const named = require_named_stream(sim, stream);
+        ContextStream *const named = find_named_stream(sim, stream);
         refuse_device_only(found);
         if (flag == ACL_EVENT_RECORD_EXTERNAL) {
             exchange_external(sim, lock, found, named, ExternalEvent::Use::Record);
@@ -221,7 +220,7 @@ void join_capture(Lock &lock, ContextStream &stream, Event &event, std::uint32_t
 }
 
 void wait(Simulator &sim, Lock &lock, aclrtStream stream, Event &event, std::uint32_t timeout_s) REQUIRES(engine_lock) {
-    ContextStream *const named = require_named_stream(sim, stream);
+    ContextStream *const named = find_named_stream(sim, stream);
     refuse_device_only(event);
     if (!event.can_be_waited_for()) {
         refuse_kind("an unsynchronized");
@@ -258,7 +257,7 @@ aclError wait_entry(Function function, aclrtStream stream, aclrtEvent event, Bod
 
 // One that waits for an event, or asks.
 template <class Body>
-aclError completion_entry(Function function, aclrtEvent event, Body body) {
+aclError event_completion_entry(Function function, aclrtEvent event, Body body) {
     const auto at_rest = [&](Simulator &sim) REQUIRES(engine_lock) {
         const Event *const found = event_at_rest(sim, event);
         return found != nullptr && found->is_complete();
@@ -296,7 +295,7 @@ void synchronize_ipc(Simulator &sim, Lock &lock, const Event &event, std::int32_
     }
 }
 
-void synchronize(Simulator &sim, Lock &lock, aclrtEvent event, std::int32_t timeout_ms) REQUIRES(engine_lock) {
+void synchronize_event(Simulator &sim, Lock &lock, aclrtEvent event, std::int32_t timeout_ms) REQUIRES(engine_lock) {
     Event &found = require_uncaptured(require_event(sim, event));
     if (found.is_external()) {
         refuse_kind("an external");
@@ -342,7 +341,7 @@ void require_record(const Event &event) REQUIRES(engine_lock) {
 
 void require_time(const Event &event) REQUIRES(engine_lock) {
     if (!event.is_complete()) {
-        fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "an event's record is not complete; synchronize it first");
+        fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "an event's record is not complete; synchronize_event it first");
     }
 }
 
@@ -377,7 +376,7 @@ aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
     return entry(Function::aclrtResetEvent, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         Event &found = require_event(sim, event);
-        ContextStream *const named = require_named_stream(sim, stream);
+        ContextStream *const named = find_named_stream(sim, stream);
         refuse_device_only(found);
         if (!found.can_be_waited_for() || found.is_ipc() || found.mode == Event::Mode::New) {
             refuse_kind("an unsynchronized, IPC or Ex");
@@ -397,7 +396,7 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
 }
 
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
-    return completion_entry(Function::aclrtQueryEvent, event, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return event_completion_entry(Function::aclrtQueryEvent, event, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(status, "status");
         const Event &found = require_uncaptured(require_event(sim, event));
@@ -414,22 +413,23 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
 }
 
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status) {
-    return completion_entry(Function::aclrtQueryEventStatus, event, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
-        require(event, "event");
-        require(status, "status");
-        Event &found = require_uncaptured(require_event(sim, event));
-        if (found.is_external()) {
-            refuse_kind("an external");
-        }
-        require_healthy_record(found);
-        if (found.is_complete()) {
-            found.see_complete();
-            note_queried(sim, found);
-        }
-        // Never recorded: complete in the new mode, not in the old (section 0.2).
-        const bool complete = found.was_recorded() ? found.is_complete() : found.mode == Event::Mode::New;
-        *status = complete ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
-    });
+    return event_completion_entry(
+        Function::aclrtQueryEventStatus, event, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+            require(event, "event");
+            require(status, "status");
+            Event &found = require_uncaptured(require_event(sim, event));
+            if (found.is_external()) {
+                refuse_kind("an external");
+            }
+            require_healthy_record(found);
+            if (found.is_complete()) {
+                found.see_complete();
+                note_queried(sim, found);
+            }
+            // Never recorded: complete in the new mode, not in the old (section 0.2).
+            const bool complete = found.was_recorded() ? found.is_complete() : found.mode == Event::Mode::New;
+            *status = complete ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+        });
 }
 
 aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status) {
@@ -449,13 +449,13 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
 }
 
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
-    return completion_entry(Function::aclrtSynchronizeEvent, event,
-                            [&](Simulator &sim, Lock &lock)
-                                REQUIRES(engine_lock) { synchronize(sim, lock, event, -1); });
+    return event_completion_entry(Function::aclrtSynchronizeEvent, event,
+                                  [&](Simulator &sim, Lock &lock)
+                                      REQUIRES(engine_lock) { synchronize_event(sim, lock, event, -1); });
 }
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
-    return completion_entry(
+    return event_completion_entry(
         Function::aclrtSynchronizeEventWithTimeout, event, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
             if (timeout < -1) {
                 fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is below -1", timeout);
@@ -464,7 +464,7 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
             if (timeout == 0) {
                 fail(ACL_ERROR_RT_PARAM_INVALID, "timeout 0 ms would never wait; use aclrtQueryEventStatus");
             }
-            synchronize(sim, lock, event, timeout);
+            synchronize_event(sim, lock, event, timeout);
         });
 }
 
@@ -499,11 +499,11 @@ aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint
             require_supported();
             Event &found = require_event(sim, event);
             if (flag == ACL_EVENT_WAIT_EXTERNAL) {
-                ContextStream *const named = require_named_stream(sim, stream);
+                ContextStream *const named = find_named_stream(sim, stream);
                 exchange_external(sim, lock, found, named, ExternalEvent::Use::Wait);
                 return;
             }
-            wait(sim, lock, stream, found, timeout == kUseGlobalTimeout ? sim.op_wait_timeout_s : timeout);
+            wait(sim, lock, stream, found, timeout == Simulator::kUseOpWaitTimeout ? sim.op_wait_timeout_s : timeout);
         });
 }
 

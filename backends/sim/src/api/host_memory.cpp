@@ -38,12 +38,6 @@ void free_host(Simulator &sim, void *pointer) REQUIRES(engine_lock) {
     sim.memory.space().free_pinned(pointer);
 }
 
-void require_size(std::uint64_t size) {
-    if (size == 0) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "size is 0");
-    }
-}
-
 // What is registered counts as pinned, and the device sees it at the same address. The driver maps whole pages, and is
 // asked last (hardware_seen.md section 4.6); to pin memory is no mapping (hardware_seen.md section 4.19).
 void register_host(Simulator &sim, void *pointer, std::uint64_t size, bool is_mapped) REQUIRES(engine_lock) {

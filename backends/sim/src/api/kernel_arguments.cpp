@@ -37,7 +37,7 @@ class ThreadList {
     pid_t process_ = 0;
 };
 
-void require_size(std::size_t size, const char *name) {
+void require_argument_size(std::size_t size, const char *name) {
     if (size == 0) {
         fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s is 0", name);
     }
@@ -86,7 +86,7 @@ aclError aclrtKernelArgsInitByUserMem(aclrtFuncHandle funcHandle, aclrtArgsHandl
         require(funcHandle, "funcHandle");
         require(argsHandle, "argsHandle");
         require(userHostMem, "userHostMem");
-        require_size(actualArgsSize, "actualArgsSize");
+        require_argument_size(actualArgsSize, "actualArgsSize");
         const KernelFunction &function = require_function(sim, funcHandle);
         sim.kernels.list_at(argsHandle).begin_in(function, userHostMem, actualArgsSize);
     });
@@ -98,7 +98,7 @@ aclError aclrtKernelArgsAppend(aclrtArgsHandle argsHandle, void *param, size_t p
         require(argsHandle, "argsHandle");
         require(param, "param");
         require(paramHandle, "paramHandle");
-        require_size(paramSize, "paramSize");
+        require_argument_size(paramSize, "paramSize");
         *paramHandle = require_list(sim, argsHandle).append(param, paramSize);
     });
 }
@@ -117,7 +117,7 @@ aclError aclrtKernelArgsGetPlaceHolderBuffer(aclrtArgsHandle argsHandle, aclrtPa
         require(argsHandle, "argsHandle");
         require(paramHandle, "paramHandle");
         require(bufferAddr, "bufferAddr");
-        require_size(dataSize, "dataSize");
+        require_argument_size(dataSize, "dataSize");
         *bufferAddr = require_list(sim, argsHandle).place_holder_buffer(paramHandle, dataSize);
     });
 }
@@ -128,7 +128,7 @@ aclError aclrtKernelArgsParaUpdate(aclrtArgsHandle argsHandle, aclrtParamHandle 
         require(argsHandle, "argsHandle");
         require(paramHandle, "paramHandle");
         require(param, "param");
-        require_size(paramSize, "paramSize");
+        require_argument_size(paramSize, "paramSize");
         require_list(sim, argsHandle).update(paramHandle, param, paramSize);
     });
 }

@@ -10,7 +10,6 @@ using namespace aclsim;
 
 namespace {
 
-constexpr std::size_t kLabels = 65535;
 constexpr std::int32_t kHighestCondition = ACL_RT_LESS_OR_EQUAL;
 constexpr std::int32_t kHighestCompareType = ACL_RT_SWITCH_INT64;
 
@@ -20,7 +19,7 @@ Label &require_label(Simulator &sim, aclrtLabel label) REQUIRES(engine_lock) {
 }
 
 // The model of a stream that is bound to one.
-Model &require_bound(const Stream &stream) REQUIRES(engine_lock) {
+Model &require_model_of(const Stream &stream) REQUIRES(engine_lock) {
     Model *model = model_of(stream);
     if (model == nullptr) {
         fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is not bound to a model", stream.id);
@@ -98,7 +97,7 @@ aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream) {
         if (&found.context != &on.context) {
             fail(ACL_ERROR_RT_LABEL_CONTEXT, "the label belongs to another context than the calling thread's");
         }
-        Model &model = require_bound(on);
+        Model &model = require_model_of(on);
         if (!found.is_in_list || found.stream) {
             fail(ACL_ERROR_RT_INTERNAL_ERROR, "the label is %s", found.stream ? "set already" : "in no list yet");
         }
@@ -113,7 +112,7 @@ aclError aclrtSwitchLabelByIndex(void *ptr, uint32_t, aclrtLabelList labelList, 
         require(stream, "stream");
         const Ref<LabelList> list(require_handle<LabelList>(sim, labelList, "list of labels"));
         ContextStream &on = require_own_stream(sim, stream);
-        Model &model = require_bound(on);
+        Model &model = require_model_of(on);
         require_operand(sim, ptr, sizeof(std::uint32_t), "ptr");
         sim.core.admit(lock, on);
         sim.core.submit(on, JumpTask(sim.core, model, ptr, list));
@@ -137,7 +136,7 @@ aclError aclrtSwitchStream(void *leftValue, aclrtCondition cond, void *rightValu
         }
         const Stream &other = require_handle<Stream>(sim, trueStream, "stream");
         ContextStream &on = require_own_stream(sim, stream);
-        Model &model = require_bound(on);
+        Model &model = require_model_of(on);
         if (other.keeper != on.keeper) {
             fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is not bound to the model of stream %u", other.id, on.id);
         }

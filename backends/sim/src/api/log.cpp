@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kLongestText = 1024;
 constexpr const char *kLevels[] = {"DEBUG", "INFO", "WARNING", "ERROR"};
-constexpr int kNothing = 4;  // the level above all
+constexpr int kSilent = 4;  // the level above all
 
 bool is_printing() {
     const char *value = std::getenv("ASCEND_SLOG_PRINT_TO_STDOUT");
@@ -22,7 +22,7 @@ bool is_printing() {
 
 int lowest_level() {
     const char *value = std::getenv("ASCEND_GLOBAL_LOG_LEVEL");
-    const bool is_level = value != nullptr && value[0] >= '0' && value[0] <= '0' + kNothing && value[1] == '\0';
+    const bool is_level = value != nullptr && value[0] >= '0' && value[0] <= '0' + kSilent && value[1] == '\0';
     return is_level ? value[0] - '0' : static_cast<int>(ACL_ERROR);
 }
 

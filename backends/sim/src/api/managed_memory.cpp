@@ -12,9 +12,7 @@ namespace {
 
 void require_range(const void *pointer, std::uint64_t size) {
     require(pointer, "ptr");
-    if (size == 0) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "size is 0");
-    }
+    require_size(size);
 }
 
 void require_managed(Simulator &sim, const void *pointer, std::uint64_t size) REQUIRES(engine_lock) {
@@ -35,7 +33,7 @@ void require_location(Simulator &sim, const aclrtMemManagedLocation &location) {
     }
 }
 
-void require_attribute(aclrtMemManagedRangeAttribute attribute, std::size_t size) {
+void require_range_attribute(aclrtMemManagedRangeAttribute attribute, std::size_t size) {
     const bool is_list = attribute == ACL_MEM_RANGE_ATTRIBUTE_ACCESSED_BY;
     if (attribute < ACL_MEM_RANGE_ATTRIBUTE_READ_MOSTLY ||
         attribute > ACL_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID) {
@@ -57,12 +55,6 @@ void get_attribute(Simulator &sim, aclrtMemManagedRangeAttribute attribute, cons
     const std::set<std::int32_t> ids = sim.memory.managed_memory.accessed_by(pointer, size);
     std::fill_n(values, room, ManagedMemory::kNoLocation);
     std::copy_n(ids.begin(), std::min(room, ids.size()), values);
-}
-
-void require_no_flags(std::uint64_t flags) {
-    if (flags != 0) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags must be 0");
-    }
 }
 
 // The indices of the ranges at which the locations begin: the first is 0, and they rise.
@@ -126,7 +118,7 @@ aclError aclrtMemManagedGetAttr(aclrtMemManagedRangeAttribute attribute, const v
         require_range(ptr, size);
         require(data, "data");
         require_supported();
-        require_attribute(attribute, dataSize);
+        require_range_attribute(attribute, dataSize);
         require_managed(sim, ptr, size);
         get_attribute(sim, attribute, ptr, size, data, dataSize);
     });
@@ -144,7 +136,7 @@ aclError aclrtMemManagedGetAttrs(aclrtMemManagedRangeAttribute *attributes, size
         }
         require_supported();
         for (std::size_t i = 0; i < numAttributes; ++i) {
-            require_attribute(attributes[i], dataSizes[i]);
+            require_range_attribute(attributes[i], dataSizes[i]);
             if (data[i] == nullptr) {
                 fail(ACL_ERROR_RT_PARAM_INVALID, "data[%zu] is NULL", i);
             }

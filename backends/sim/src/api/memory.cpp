@@ -38,9 +38,7 @@ const Policy &policy_of(std::uint32_t number) {
 }
 
 std::size_t padded(std::size_t size, std::size_t padding) {
-    if (size == 0) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "size is 0");
-    }
+    require_size(size);
     if (size > SIZE_MAX - kUnit - padding) {
         fail_unremembered(ACL_ERROR_INVALID_PARAM, "size %zu wraps around when it is padded", size);
     }
@@ -119,46 +117,42 @@ void free_memory(Simulator &sim, void *pointer) REQUIRES(engine_lock) {
 
 void require_pair(const void *pointer, std::size_t size) {
     require(pointer, "devPtr");
-    if (size == 0) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "size is 0");
-    }
+    require_size(size);
 }
 
 // --- questions -------------------------------------------------------------------------------------------------------
 
-enum class Kind : std::uint8_t { Ddr, Hbm, Any };
-
 // What an aclrtMemAttr asks for.
-struct Attribute {
-    Kind kind;
+struct AllocationKind {
+    MemoryKind kind;
     bool is_p2p;
     std::uint64_t page;
 };
-constexpr Attribute kAttributes[] = {
-    {Kind::Ddr, false, kSmallPage},  // ACL_DDR_MEM: all pages
-    {Kind::Hbm, false, kSmallPage},  // ACL_HBM_MEM
-    {Kind::Ddr, false, kHugePage},   // ACL_DDR_MEM_HUGE
-    {Kind::Ddr, false, kSmallPage},  // ACL_DDR_MEM_NORMAL
-    {Kind::Hbm, false, kHugePage},   // ACL_HBM_MEM_HUGE
-    {Kind::Hbm, false, kSmallPage},  // ACL_HBM_MEM_NORMAL
-    {Kind::Ddr, true, kHugePage},    // ACL_DDR_MEM_P2P_HUGE
-    {Kind::Ddr, true, kSmallPage},   // ACL_DDR_MEM_P2P_NORMAL
-    {Kind::Hbm, true, kHugePage},    // ACL_HBM_MEM_P2P_HUGE
-    {Kind::Hbm, true, kSmallPage},   // ACL_HBM_MEM_P2P_NORMAL
-    {Kind::Hbm, false, kGiantPage},  // ACL_HBM_MEM_HUGE1G
-    {Kind::Hbm, true, kGiantPage},   // ACL_HBM_MEM_P2P_HUGE1G
-    {Kind::Any, false, kSmallPage},  // ACL_MEM_NORMAL
-    {Kind::Any, false, kHugePage},   // ACL_MEM_HUGE
-    {Kind::Any, false, kGiantPage},  // ACL_MEM_HUGE1G
-    {Kind::Any, true, kSmallPage},   // ACL_MEM_P2P_NORMAL
-    {Kind::Any, true, kHugePage},    // ACL_MEM_P2P_HUGE
-    {Kind::Any, true, kGiantPage},   // ACL_MEM_P2P_HUGE1G
+constexpr AllocationKind kAllocationKinds[] = {
+    {MemoryKind::Ddr, false, kSmallPage},  // ACL_DDR_MEM: all pages
+    {MemoryKind::Hbm, false, kSmallPage},  // ACL_HBM_MEM
+    {MemoryKind::Ddr, false, kHugePage},   // ACL_DDR_MEM_HUGE
+    {MemoryKind::Ddr, false, kSmallPage},  // ACL_DDR_MEM_NORMAL
+    {MemoryKind::Hbm, false, kHugePage},   // ACL_HBM_MEM_HUGE
+    {MemoryKind::Hbm, false, kSmallPage},  // ACL_HBM_MEM_NORMAL
+    {MemoryKind::Ddr, true, kHugePage},    // ACL_DDR_MEM_P2P_HUGE
+    {MemoryKind::Ddr, true, kSmallPage},   // ACL_DDR_MEM_P2P_NORMAL
+    {MemoryKind::Hbm, true, kHugePage},    // ACL_HBM_MEM_P2P_HUGE
+    {MemoryKind::Hbm, true, kSmallPage},   // ACL_HBM_MEM_P2P_NORMAL
+    {MemoryKind::Hbm, false, kGiantPage},  // ACL_HBM_MEM_HUGE1G
+    {MemoryKind::Hbm, true, kGiantPage},   // ACL_HBM_MEM_P2P_HUGE1G
+    {MemoryKind::Any, false, kSmallPage},  // ACL_MEM_NORMAL
+    {MemoryKind::Any, false, kHugePage},   // ACL_MEM_HUGE
+    {MemoryKind::Any, false, kGiantPage},  // ACL_MEM_HUGE1G
+    {MemoryKind::Any, true, kSmallPage},   // ACL_MEM_P2P_NORMAL
+    {MemoryKind::Any, true, kHugePage},    // ACL_MEM_P2P_HUGE
+    {MemoryKind::Any, true, kGiantPage},   // ACL_MEM_P2P_HUGE1G
 };
 
 // Parts without HBM answer for their DDR; what the chip lacks has size 0.
-bool is_there(const Attribute &attribute) {
+bool is_there(const AllocationKind &attribute) {
     const Product &product = *config().product;
-    return (attribute.kind != Kind::Ddr || product.has(kHasDdr)) && !(attribute.is_p2p && product.has(kLacksP2p));
+    return (attribute.kind != MemoryKind::Ddr || product.has(kHasDdr)) && !(attribute.is_p2p && product.has(kLacksP2p));
 }
 
 std::string module_name(std::uint16_t module) {
@@ -266,7 +260,7 @@ aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total) {
             fail(ACL_ERROR_RT_INVALID_MEMORY_TYPE, "there is no memory attribute %d", static_cast<int>(attr));
         }
         const Heap &heap = sim.memory.space().device(require_current_device(sim).physical_id);
-        const Attribute &wanted = kAttributes[attr];
+        const AllocationKind &wanted = kAllocationKinds[attr];
         if (wanted.page == kGiantPage && !config().product->has_huge1g_pages) {
             fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no 1 GiB pages", config().product->name);
         }
@@ -332,9 +326,7 @@ aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attribut
 aclError aclrtMemP2PMap(void *devPtr, size_t size, int32_t dstDevId, uint64_t flags) {
     return entry(Function::aclrtMemP2PMap, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_pair(devPtr, size);
-        if (flags != 0) {
-            fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags must be 0");
-        }
+        require_no_flags(flags);
         require_supported();
         const Device &peer = require_device(sim, dstDevId);
         const Device &device = require_current_device(sim);

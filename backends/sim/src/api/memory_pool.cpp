@@ -15,27 +15,27 @@ constexpr std::uint64_t round_down(std::uint64_t bytes) {
     return bytes / MemoryPool::kGranularity * MemoryPool::kGranularity;
 }
 
-enum class Access : std::uint8_t { Flag, Threshold, Mark, ReadOnly };
-struct AttributeRule {
+enum class AttributeUse : std::uint8_t { Flag, Threshold, Mark, ReadOnly };
+struct PoolAttribute {
     aclrtMemPoolAttr attribute;
-    Access access;
+    AttributeUse access;
     std::size_t bytes;  // of the caller's value
 };
-constexpr AttributeRule kAttributes[] = {
-    {ACL_RT_MEM_POOL_REUSE_FOLLOW_EVENT_DEPENDENCIES, Access::Flag, 4},
-    {ACL_RT_MEM_POOL_REUSE_ALLOW_OPPORTUNISTIC, Access::Flag, 4},
-    {ACL_RT_MEM_POOL_REUSE_ALLOW_INTERNAL_DEPENDENCIES, Access::Flag, 4},
-    {ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD, Access::Threshold, 8},
-    {ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT, Access::ReadOnly, 8},
-    {ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH, Access::Mark, 8},
-    {ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT, Access::ReadOnly, 8},
-    {ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH, Access::Mark, 8},
+constexpr PoolAttribute kPoolAttributes[] = {
+    {ACL_RT_MEM_POOL_REUSE_FOLLOW_EVENT_DEPENDENCIES, AttributeUse::Flag, 4},
+    {ACL_RT_MEM_POOL_REUSE_ALLOW_OPPORTUNISTIC, AttributeUse::Flag, 4},
+    {ACL_RT_MEM_POOL_REUSE_ALLOW_INTERNAL_DEPENDENCIES, AttributeUse::Flag, 4},
+    {ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD, AttributeUse::Threshold, 8},
+    {ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT, AttributeUse::ReadOnly, 8},
+    {ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH, AttributeUse::Mark, 8},
+    {ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT, AttributeUse::ReadOnly, 8},
+    {ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH, AttributeUse::Mark, 8},
 };
 
-const AttributeRule &require_attribute(aclrtMemPoolAttr attribute) {
-    const auto is_it = [&](const AttributeRule &rule) { return rule.attribute == attribute; };
-    const auto found = std::find_if(std::begin(kAttributes), std::end(kAttributes), is_it);
-    if (found == std::end(kAttributes)) {
+const PoolAttribute &require_pool_attribute(aclrtMemPoolAttr attribute) {
+    const auto is_it = [&](const PoolAttribute &rule) { return rule.attribute == attribute; };
+    const auto found = std::find_if(std::begin(kPoolAttributes), std::end(kPoolAttributes), is_it);
+    if (found == std::end(kPoolAttributes)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "there is no pool attribute %d", static_cast<int>(attribute));
     }
     return *found;
@@ -94,27 +94,27 @@ std::uint64_t pool_size(const Heap &heap, std::uint64_t asked) {
     return size;
 }
 
-void set_attribute(MemoryPool &pool, const AttributeRule &rule, std::uint64_t value) REQUIRES(engine_lock) {
+void set_attribute(MemoryPool &pool, const PoolAttribute &rule, std::uint64_t value) REQUIRES(engine_lock) {
     std::uint64_t &attribute = pool.attribute(rule.attribute);
     switch (rule.access) {
-        case Access::Flag:
+        case AttributeUse::Flag:
             attribute = value != 0 ? 1 : 0;
             break;
-        case Access::Threshold:
+        case AttributeUse::Threshold:
             if (value > pool.size) {
                 fail(ACL_ERROR_RT_INTERNAL_ERROR, "a threshold of %llu bytes is larger than the pool, which has %llu",
                      static_cast<unsigned long long>(value), static_cast<unsigned long long>(pool.size));
             }
             attribute = value;
             break;
-        case Access::Mark:
+        case AttributeUse::Mark:
             if (value != 0) {
                 fail(ACL_ERROR_RT_INTERNAL_ERROR, "a high mark can be reset with 0, not set to %llu",
                      static_cast<unsigned long long>(value));
             }
             attribute = rule.attribute == ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH ? pool.used() : pool.reserved();
             break;
-        case Access::ReadOnly:
+        case AttributeUse::ReadOnly:
             fail(ACL_ERROR_RT_PARAM_INVALID, "pool attribute %d can only be read", static_cast<int>(rule.attribute));
     }
 }
@@ -146,7 +146,7 @@ aclError aclrtMemPoolDestroy(const aclrtMemPool memPool) {
 aclError aclrtMemPoolSetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *value) {
     return entry(Function::aclrtMemPoolSetAttr, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         MemoryPool &pool = require_attributed(sim, memPool, value);
-        const AttributeRule &rule = require_attribute(attr);
+        const PoolAttribute &rule = require_pool_attribute(attr);
         std::uint64_t number = 0;
         std::memcpy(&number, value, rule.bytes);
         set_attribute(pool, rule, number);
@@ -156,7 +156,7 @@ aclError aclrtMemPoolSetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *
 aclError aclrtMemPoolGetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *value) {
     return entry(Function::aclrtMemPoolGetAttr, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         MemoryPool &pool = require_attributed(sim, memPool, value);
-        const AttributeRule &rule = require_attribute(attr);
+        const PoolAttribute &rule = require_pool_attribute(attr);
         std::memcpy(value, &pool.attribute(attr), rule.bytes);
     });
 }

@@ -9,7 +9,6 @@ using namespace aclsim;
 
 namespace {
 
-constexpr std::uint32_t kUseGlobalTimeout = 0xFFFFFFFF;
 constexpr std::uint64_t kHighestImportFlag = 3;
 
 Notify &require_notify(Simulator &sim, aclrtNotify notify) REQUIRES(engine_lock) {
@@ -19,7 +18,7 @@ Notify &require_notify(Simulator &sim, aclrtNotify notify) REQUIRES(engine_lock)
 
 // A wait of the "untimed form" is untimed, or on some products takes the process-wide limit (section 5).
 std::uint32_t timeout_of(const Simulator &sim, std::uint32_t timeout) {
-    if (timeout != kUseGlobalTimeout) {
+    if (timeout != Simulator::kUseOpWaitTimeout) {
         return timeout;
     }
     return config().product->has(kNotifyWaitsTakeGlobalLimit) ? sim.op_wait_timeout_s : 0;

@@ -152,9 +152,7 @@ aclError aclrtMemImportFromShareableHandleV2(void *shareableHandle, aclrtMemShar
     return entry(Function::aclrtMemImportFromShareableHandleV2, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(shareableHandle, "shareableHandle");
         require(handle, "handle");
-        if (flags != 0) {
-            fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags must be 0");
-        }
+        require_no_flags(flags);
         require_share_type(shareType);
         *handle = import_memory(sim, read_number(shareableHandle), require_current_device(sim));
     });

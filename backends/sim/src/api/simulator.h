@@ -46,6 +46,7 @@ struct Simulator {
 
     std::string error;                    // what is wrong with ASCEND_RT_SIM_FAULTS: every call fails with this text
     std::uint32_t op_wait_timeout_s = 0;  // aclrtSetOpWaitTimeout: 0 is none
+    static constexpr std::uint32_t kUseOpWaitTimeout = 0xFFFFFFFF;  // as the timeout of a wait
     std::uint64_t op_execute_timeout_us = 0;  // aclrtSetOpExecuteTimeOut: the last call wins; 0 is the longest
 
   private:

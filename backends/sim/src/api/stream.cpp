@@ -59,7 +59,7 @@ aclError destroy(Function function, aclrtStream stream, bool force) {
     });
 }
 
-void synchronize(Simulator &sim, Lock &lock, aclrtStream stream, std::int32_t timeout_ms) REQUIRES(engine_lock) {
+void synchronize_stream(Simulator &sim, Lock &lock, aclrtStream stream, std::int32_t timeout_ms) REQUIRES(engine_lock) {
     const Ref<ContextStream> found(require_stream(sim, stream));
     if (found->is_always_complete()) {
         return;
@@ -85,7 +85,7 @@ void synchronize(Simulator &sim, Lock &lock, aclrtStream stream, std::int32_t ti
 
 // An entry point that waits for a stream, or asks. A synchronization returns memory of pools, which belong to no shard.
 template <class Body>
-aclError completion_entry(Function function, aclrtStream stream, Body body) {
+aclError stream_completion_entry(Function function, aclrtStream stream, Body body) {
     const auto at_rest = [&](Simulator &sim) REQUIRES(engine_lock) {
         return stream_at_rest(sim, stream) != nullptr && sim.memory.pools.empty();
     };
@@ -207,9 +207,9 @@ aclError aclrtDestroyStreamForce(aclrtStream stream) {
 }
 
 aclError aclrtSynchronizeStream(aclrtStream stream) {
-    return completion_entry(Function::aclrtSynchronizeStream, stream,
-                            [&](Simulator &sim, Lock &lock)
-                                REQUIRES(engine_lock) { synchronize(sim, lock, stream, -1); });
+    return stream_completion_entry(Function::aclrtSynchronizeStream, stream,
+                                   [&](Simulator &sim, Lock &lock)
+                                       REQUIRES(engine_lock) { synchronize_stream(sim, lock, stream, -1); });
 }
 
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
@@ -220,22 +220,23 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) 
         if (timeout == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "timeout 0 ms would never wait; use aclrtStreamQuery");
         }
-        synchronize(sim, lock, stream, timeout);
+        synchronize_stream(sim, lock, stream, timeout);
     };
-    return completion_entry(Function::aclrtSynchronizeStreamWithTimeout, stream, body);
+    return stream_completion_entry(Function::aclrtSynchronizeStreamWithTimeout, stream, body);
 }
 
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
-    return completion_entry(Function::aclrtStreamQuery, stream, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
-        require(status, "status");
-        const ContextStream &found = require_stream(sim, stream);
-        require_context(sim);
-        require_healthy(found.context);
-        *status = found.is_complete() ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
-        if (found.is_complete() && !found.is_always_complete() && sim.core.observers().any()) {
-            sim.core.observers().tell(&Observer::host_learned, thread_number(), found.newest(), Learned::Queried);
-        }
-    });
+    return stream_completion_entry(
+        Function::aclrtStreamQuery, stream, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+            require(status, "status");
+            const ContextStream &found = require_stream(sim, stream);
+            require_context(sim);
+            require_healthy(found.context);
+            *status = found.is_complete() ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
+            if (found.is_complete() && !found.is_always_complete() && sim.core.observers().any()) {
+                sim.core.observers().tell(&Observer::host_learned, thread_number(), found.newest(), Learned::Queried);
+            }
+        });
 }
 
 aclError aclrtStreamGetId(aclrtStream stream, int32_t *streamId) {

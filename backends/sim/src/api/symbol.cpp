@@ -9,7 +9,7 @@ using namespace aclsim;
 namespace {
 
 // A part of a variable, and the memory of the caller on the other side.
-struct Access {
+struct SymbolCopy {
     const void *symbol;
     std::size_t count;
     std::size_t offset;
@@ -17,7 +17,7 @@ struct Access {
     aclrtMemcpyKind direction;  // the one that the function is for
 };
 
-void require_direction(const Access &access) {
+void require_direction(const SymbolCopy &access) {
     if (access.kind != access.direction && access.kind != ACL_MEMCPY_DEFAULT) {
         fail_unremembered(ACL_ERROR_INVALID_PARAM, "copy kind %d does not fit the function",
                           static_cast<int>(access.kind));
@@ -25,7 +25,7 @@ void require_direction(const Access &access) {
 }
 
 // Where the part is on the current device.
-unsigned char *require_part(Simulator &sim, const Access &access) REQUIRES(engine_lock) {
+unsigned char *require_part(Simulator &sim, const SymbolCopy &access) REQUIRES(engine_lock) {
     const std::uint64_t size = sim.memory.symbols.size_of(access.symbol);
     const Device &device = require_current_device(sim);
     if (access.count > SIZE_MAX - access.offset) {
@@ -40,7 +40,7 @@ unsigned char *require_part(Simulator &sim, const Access &access) REQUIRES(engin
 
 // Checks, and does the copy in its own way: without a stream, or in the order of one.
 template <class Copy>
-aclError copy_from(Function function, void *dst, std::size_t limit, const Access &access, Copy copy) {
+aclError copy_from(Function function, void *dst, std::size_t limit, const SymbolCopy &access, Copy copy) {
     return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (access.count == 0) {
             return;
@@ -58,7 +58,7 @@ aclError copy_from(Function function, void *dst, std::size_t limit, const Access
 }
 
 template <class Copy>
-aclError copy_to(Function function, const void *src, const Access &access, Copy copy) {
+aclError copy_to(Function function, const void *src, const SymbolCopy &access, Copy copy) {
     return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (access.count == 0) {
             return;
@@ -127,9 +127,7 @@ aclError aclsimRegisterSymbol(const void *symbol, const void *content, size_t si
     return entry(Function::aclsimRegisterSymbol, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(symbol, "symbol");
         require(content, "content");
-        if (size == 0) {
-            fail_unremembered(ACL_ERROR_INVALID_PARAM, "size is 0");
-        }
+        require_size(size);
         if (size > config().product->memory_bytes) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu bytes are more than a device has", size);
         }

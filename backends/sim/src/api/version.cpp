@@ -46,13 +46,13 @@ struct Stage {
 };
 constexpr Stage kStages[] = {{"alpha", -300}, {"beta", -200}, {"rc", -100}};
 
-struct Attribute {
+struct CannAttribute {
     aclCannAttr id;
     const char *name;             // in swFeatureList.json
     const char *const *products;  // that have it; nullptr: all
 };
 constexpr const char *kNewerProducts[] = {"910B", "910C", "950", nullptr};
-constexpr Attribute kAttributes[] = {
+constexpr CannAttribute kCannAttributes[] = {
     {ACL_CANN_ATTR_INF_NAN, "INF_NAN", kNewerProducts},
     {ACL_CANN_ATTR_BF16, "BF16", kNewerProducts},
     {ACL_CANN_ATTR_JIT_COMPILE, "JIT_COMPILE", nullptr},
@@ -289,13 +289,13 @@ Json read_feature_list(const std::string &path) {
     }
 }
 
-bool is_new_enough(const Json &features, const Attribute &attribute, const MajorMinor &runtime) {
+bool is_new_enough(const Json &features, const CannAttribute &attribute, const MajorMinor &runtime) {
     const Json *feature = features.find(attribute.name);
     const Json *needed = feature == nullptr ? nullptr : feature->find("runtimeVersion");
     return needed == nullptr || runtime >= require_major_minor(needed->text);
 }
 
-bool product_has(const Attribute &attribute) {
+bool product_has(const CannAttribute &attribute) {
     for (const char *const *name = attribute.products; name != nullptr; ++name) {
         if (*name == nullptr) {
             return false;
@@ -308,7 +308,7 @@ bool product_has(const Attribute &attribute) {
 }
 
 struct AttributeList {
-    std::array<aclCannAttr, std::size(kAttributes)> ids;
+    std::array<aclCannAttr, std::size(kCannAttributes)> ids;
     std::size_t count = 0;
 };
 
@@ -323,7 +323,7 @@ AttributeList read_attributes() {
     const Json features = is_simulated ? Json() : read_feature_list(path);
     const MajorMinor runtime = is_simulated ? MajorMinor() : require_major_minor(read_value(runtime_path, kVersionKey));
     AttributeList list{};
-    for (const Attribute &attribute : kAttributes) {
+    for (const CannAttribute &attribute : kCannAttributes) {
         if (is_new_enough(features, attribute, runtime) && product_has(attribute)) {
             list.ids[list.count++] = attribute.id;
         }
@@ -399,8 +399,8 @@ aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t *value) {
     return ungated_entry(Function::aclGetCannAttribute, [&](Simulator &, Lock &) {
         require(value, "value");
         const AttributeList &list = attributes();
-        const auto is_it = [&](const Attribute &attribute) { return attribute.id == cannAttr; };
-        if (std::none_of(std::begin(kAttributes), std::end(kAttributes), is_it)) {
+        const auto is_it = [&](const CannAttribute &attribute) { return attribute.id == cannAttr; };
+        if (std::none_of(std::begin(kCannAttributes), std::end(kCannAttributes), is_it)) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no attribute %d", static_cast<int>(cannAttr));
         }
         const auto end = list.ids.begin() + static_cast<std::ptrdiff_t>(list.count);

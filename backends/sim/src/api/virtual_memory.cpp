@@ -16,41 +16,39 @@ constexpr std::uint64_t kLargestOfSmallPages = 128ULL << 30;  // of one reservat
 constexpr AddressRange kWishes{16ULL << 40, 24ULL << 40};
 constexpr AddressRange kNoUcWishes{40ULL << 40, 224ULL << 40};
 
-enum class Kind : std::uint8_t { Any, Ddr, Hbm };
-
 constexpr char kWithP2p[] = " 910B 910C 310P 910 950 ";
 constexpr char kWithHuge1g[] = " 910B 910C 950 ";
 
 // What can be allocated, on which products (nullptr: all), and as what aclrtMemGetAllocationPropertiesFromHandle
 // reports it. Small pages of a device are served as huge ones.
-struct Attribute {
+struct PhysicalKind {
     aclrtMemAttr attribute;
-    Kind kind;
+    MemoryKind kind;
     std::uint64_t page;
     aclrtMemAttr on_device;
     aclrtMemAttr on_host;
     const char *products;
 };
-constexpr Attribute kAttributes[] = {
-    {ACL_DDR_MEM_HUGE, Kind::Ddr, kHugePage, ACL_HBM_MEM_HUGE, ACL_MEM_HUGE, nullptr},
-    {ACL_DDR_MEM_NORMAL, Kind::Ddr, kHugePage, ACL_HBM_MEM_NORMAL, ACL_MEM_NORMAL, nullptr},
-    {ACL_DDR_MEM_P2P_HUGE, Kind::Ddr, kHugePage, ACL_MEM_P2P_HUGE, ACL_MEM_P2P_HUGE, kWithP2p},
-    {ACL_DDR_MEM_P2P_NORMAL, Kind::Ddr, kHugePage, ACL_MEM_P2P_NORMAL, ACL_DDR_MEM_P2P_NORMAL, kWithP2p},
-    {ACL_HBM_MEM_HUGE, Kind::Hbm, kHugePage, ACL_HBM_MEM_HUGE, ACL_MEM_HUGE, nullptr},
-    {ACL_HBM_MEM_NORMAL, Kind::Hbm, kHugePage, ACL_HBM_MEM_NORMAL, ACL_MEM_NORMAL, nullptr},
-    {ACL_HBM_MEM_HUGE1G, Kind::Hbm, kGiantPage, ACL_HBM_MEM_HUGE1G, ACL_MEM_HUGE1G, kWithHuge1g},
-    {ACL_MEM_NORMAL, Kind::Any, kHugePage, ACL_HBM_MEM_NORMAL, ACL_MEM_NORMAL, nullptr},
-    {ACL_MEM_HUGE, Kind::Any, kHugePage, ACL_HBM_MEM_HUGE, ACL_MEM_HUGE, nullptr},
-    {ACL_MEM_HUGE1G, Kind::Any, kGiantPage, ACL_HBM_MEM_HUGE1G, ACL_MEM_HUGE1G, " 910B 910C "},
-    {ACL_MEM_P2P_NORMAL, Kind::Any, kHugePage, ACL_MEM_P2P_NORMAL, ACL_DDR_MEM_P2P_NORMAL, kWithP2p},
-    {ACL_MEM_P2P_HUGE, Kind::Any, kHugePage, ACL_MEM_P2P_HUGE, ACL_MEM_P2P_HUGE, kWithP2p},
-    {ACL_MEM_P2P_HUGE1G, Kind::Any, kGiantPage, ACL_MEM_P2P_HUGE1G, ACL_MEM_P2P_HUGE1G, " 910C "},
+constexpr PhysicalKind kPhysicalKinds[] = {
+    {ACL_DDR_MEM_HUGE, MemoryKind::Ddr, kHugePage, ACL_HBM_MEM_HUGE, ACL_MEM_HUGE, nullptr},
+    {ACL_DDR_MEM_NORMAL, MemoryKind::Ddr, kHugePage, ACL_HBM_MEM_NORMAL, ACL_MEM_NORMAL, nullptr},
+    {ACL_DDR_MEM_P2P_HUGE, MemoryKind::Ddr, kHugePage, ACL_MEM_P2P_HUGE, ACL_MEM_P2P_HUGE, kWithP2p},
+    {ACL_DDR_MEM_P2P_NORMAL, MemoryKind::Ddr, kHugePage, ACL_MEM_P2P_NORMAL, ACL_DDR_MEM_P2P_NORMAL, kWithP2p},
+    {ACL_HBM_MEM_HUGE, MemoryKind::Hbm, kHugePage, ACL_HBM_MEM_HUGE, ACL_MEM_HUGE, nullptr},
+    {ACL_HBM_MEM_NORMAL, MemoryKind::Hbm, kHugePage, ACL_HBM_MEM_NORMAL, ACL_MEM_NORMAL, nullptr},
+    {ACL_HBM_MEM_HUGE1G, MemoryKind::Hbm, kGiantPage, ACL_HBM_MEM_HUGE1G, ACL_MEM_HUGE1G, kWithHuge1g},
+    {ACL_MEM_NORMAL, MemoryKind::Any, kHugePage, ACL_HBM_MEM_NORMAL, ACL_MEM_NORMAL, nullptr},
+    {ACL_MEM_HUGE, MemoryKind::Any, kHugePage, ACL_HBM_MEM_HUGE, ACL_MEM_HUGE, nullptr},
+    {ACL_MEM_HUGE1G, MemoryKind::Any, kGiantPage, ACL_HBM_MEM_HUGE1G, ACL_MEM_HUGE1G, " 910B 910C "},
+    {ACL_MEM_P2P_NORMAL, MemoryKind::Any, kHugePage, ACL_MEM_P2P_NORMAL, ACL_DDR_MEM_P2P_NORMAL, kWithP2p},
+    {ACL_MEM_P2P_HUGE, MemoryKind::Any, kHugePage, ACL_MEM_P2P_HUGE, ACL_MEM_P2P_HUGE, kWithP2p},
+    {ACL_MEM_P2P_HUGE1G, MemoryKind::Any, kGiantPage, ACL_MEM_P2P_HUGE1G, ACL_MEM_P2P_HUGE1G, " 910C "},
 };
 
 bool is_on_device(const aclrtPhysicalMemProp &prop) { return prop.location.type == ACL_MEM_LOCATION_TYPE_DEVICE; }
 
-const Attribute *find_attribute(aclrtMemAttr attribute) {
-    for (const Attribute &row : kAttributes) {
+const PhysicalKind *find_physical_kind(aclrtMemAttr attribute) {
+    for (const PhysicalKind &row : kPhysicalKinds) {
         if (row.attribute == attribute) {
             return &row;
         }
@@ -58,9 +56,9 @@ const Attribute *find_attribute(aclrtMemAttr attribute) {
     return nullptr;
 }
 
-const Attribute &require_attribute(const aclrtPhysicalMemProp &prop) {
-    const Attribute *found = find_attribute(prop.memAttr);
-    if (found == nullptr || (is_on_device(prop) && found->kind == Kind::Ddr)) {
+const PhysicalKind &require_physical_kind(const aclrtPhysicalMemProp &prop) {
+    const PhysicalKind *found = find_physical_kind(prop.memAttr);
+    if (found == nullptr || (is_on_device(prop) && found->kind == MemoryKind::Ddr)) {
         fail_unremembered(ACL_ERROR_INVALID_PARAM, "memory attribute %d cannot be allocated there",
                           static_cast<int>(prop.memAttr));
     }
@@ -68,24 +66,12 @@ const Attribute &require_attribute(const aclrtPhysicalMemProp &prop) {
 }
 
 // 1 GiB pages are a device's (section 4, aclrtMallocPhysical).
-void require_available(const Attribute &attribute, const aclrtPhysicalMemProp &prop) {
+void require_available(const PhysicalKind &attribute, const aclrtPhysicalMemProp &prop) {
     const std::string product = " " + std::string(config().product->name) + " ";
     const bool is_there = attribute.products == nullptr || std::strstr(attribute.products, product.c_str()) != nullptr;
     if (!is_there || (attribute.page == kGiantPage && !is_on_device(prop))) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no memory of attribute %d there",
                           config().product->name, static_cast<int>(attribute.attribute));
-    }
-}
-
-void require_size(std::uint64_t size) {
-    if (size == 0) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "size is 0");
-    }
-}
-
-void require_no_flags(std::uint64_t flags) {
-    if (flags != 0) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags must be 0");
     }
 }
 
@@ -135,7 +121,7 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrt
                 ACL_ERROR_INVALID_PARAM, "handle type %d, allocation type %d or location type %d is not available",
                 static_cast<int>(prop->handleType), static_cast<int>(prop->allocationType), static_cast<int>(type));
         }
-        const Attribute &attribute = require_attribute(*prop);
+        const PhysicalKind &attribute = require_physical_kind(*prop);
         if (is_on_device(*prop)) {
             require_not_lost(require_device(sim, prop->location.id));
         } else if (type == ACL_MEM_LOCATION_TYPE_HOST_NUMA) {
@@ -244,7 +230,7 @@ aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop, aclrtMemGr
     return entry(Function::aclrtMemGetAllocationGranularity, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(prop, "prop");
         require(granularity, "granularity");
-        const Attribute &attribute = require_attribute(*prop);
+        const PhysicalKind &attribute = require_physical_kind(*prop);
         if (is_on_device(*prop)) {
             require_device(sim, prop->location.id);
         }
@@ -277,7 +263,7 @@ aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle, acl
                      require(prop, "prop");
                      const PhysicalMemory &memory = require_memory(sim, handle);
                      *prop = memory.properties();
-                     const Attribute *found = find_attribute(prop->memAttr);
+                     const PhysicalKind *found = find_physical_kind(prop->memAttr);
                      prop->memAttr = is_on_device(*prop) ? found->on_device : found->on_host;
                  });
 }

@@ -18,7 +18,7 @@ namespace {
 constexpr int kHost = -1;  // the process of the trace that the calls are in
 
 // Like Python's time.perf_counter(), so that a program can put its own measurements beside. Not as a floating-point
-// number, because the program's locale may have another decimal point.
+// digits, because the program's locale may have another decimal point.
 std::string microseconds(Time::duration time) {
     const std::int64_t ns = std::chrono::nanoseconds(time).count();
     char text[40];
@@ -64,14 +64,14 @@ std::string csv_row(std::initializer_list<std::string> cells) {
     return row + '\n';
 }
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-std::string model_id(const TaskLabel &it) { return it.model == TaskLabel::kNoModel ? "N/A" : number(it.model); }
+std::string digits(std::uint64_t value) { return std::to_string(value); }
+std::string model_id(const TaskLabel &it) { return it.model == TaskLabel::kNoModel ? "N/A" : digits(it.model); }
 
 std::string task_table(const Profile &profile) {
     std::string text = csv_row({"Device_id", "kernel_name", "kernel_type", "stream_id", "task_id", "task_time(us)",
                                 "task_start(us)", "task_stop(us)"});
     for (const auto &it : profile.tasks) {
-        text += csv_row({number(it.device), name_of(it), name_of(it.kind), number(it.stream), number(it.task),
+        text += csv_row({digits(it.device), name_of(it), name_of(it.kind), digits(it.stream), digits(it.task),
                          microseconds(it.ended - it.started), microseconds(it.started), microseconds(it.ended)});
     }
     return text;
@@ -86,7 +86,7 @@ std::string operator_table(const Profile &profile) {
         if (label.name.empty() && label.op_info.empty()) {
             continue;
         }
-        text += csv_row({number(it.device), model_id(label), number(it.task), number(it.stream), name_of(it),
+        text += csv_row({digits(it.device), model_id(label), digits(it.task), digits(it.stream), name_of(it),
                          name_of(it.kind), microseconds(it.started), microseconds(it.ended - it.started),
                          microseconds(it.started - it.submitted), shown(label.op_info), label.extend_info});
     }
@@ -95,19 +95,19 @@ std::string operator_table(const Profile &profile) {
 
 std::string trace_name(const char *what, int process, std::uint64_t thread, const std::string &name) {
     return "{\"name\":\"" + std::string(what) + "\",\"ph\":\"M\",\"pid\":" + std::to_string(process) +
-           ",\"tid\":" + number(thread) + ",\"args\":{\"name\":" + quoted(name) + "}}";
+           ",\"tid\":" + digits(thread) + ",\"args\":{\"name\":" + quoted(name) + "}}";
 }
 
 std::string trace_event(const std::string &name, int process, std::uint64_t thread, Time from, Time to,
                         const std::string &arguments) {
     return "{\"name\":" + quoted(name) + ",\"ph\":\"X\",\"pid\":" + std::to_string(process) +
-           ",\"tid\":" + number(thread) + ",\"ts\":" + microseconds(from) + ",\"dur\":" + microseconds(to - from) +
+           ",\"tid\":" + digits(thread) + ",\"ts\":" + microseconds(from) + ",\"dur\":" + microseconds(to - from) +
            ",\"args\":{" + arguments + "}}";
 }
 
 std::string arguments_of(const Profile::TaskEntry &it) {
     const TaskLabel &label = it.label;
-    std::string text = "\"Task Id\":" + number(it.task) + ",\"Task Type\":" + quoted(name_of(it.kind)) +
+    std::string text = "\"Task Id\":" + digits(it.task) + ",\"Task Type\":" + quoted(name_of(it.kind)) +
                        ",\"Model Id\":" + quoted(model_id(label));
     if (!label.op_info.empty()) {
         text += ",\"Op Info\":" + quoted(shown(label.op_info));
@@ -122,12 +122,12 @@ std::string trace(const Profile &profile) {
     std::vector<std::string> events;
     std::set<std::pair<int, std::uint64_t>> streams;
     for (const std::uint32_t device : profile.devices) {
-        events.push_back(trace_name("process_name", static_cast<int>(device), 0, "device " + number(device)));
+        events.push_back(trace_name("process_name", static_cast<int>(device), 0, "device " + digits(device)));
     }
     for (const auto &it : profile.tasks) {
         const int device = static_cast<int>(it.device);
         if (streams.emplace(device, it.stream).second) {
-            events.push_back(trace_name("thread_name", device, it.stream, "stream " + number(it.stream)));
+            events.push_back(trace_name("thread_name", device, it.stream, "stream " + digits(it.stream)));
         }
         events.push_back(trace_event(name_of(it), device, it.stream, it.started, it.ended, arguments_of(it)));
     }

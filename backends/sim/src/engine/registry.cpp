@@ -6,12 +6,12 @@
 namespace aclsim {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x5a;
+constexpr std::uint64_t kHandleMagic = 0x5a;
 constexpr std::uint32_t kLastSlot = (1U << Registry::kSlotBits) - 1;
 constexpr std::uint32_t kLastGeneration = (1U << Registry::kGenerationBits) - 1;
 
 std::uint64_t encode(Kind kind, std::uint32_t shard, std::uint32_t generation, std::uint32_t slot) {
-    return kMagic << Registry::kMagicShift | static_cast<std::uint64_t>(kind) << Registry::kKindShift |
+    return kHandleMagic << Registry::kMagicShift | static_cast<std::uint64_t>(kind) << Registry::kKindShift |
            static_cast<std::uint64_t>(shard) << Registry::kShardShift |
            static_cast<std::uint64_t>(generation) << Registry::kGenerationShift |
            static_cast<std::uint64_t>(slot) << Registry::kSlotShift;

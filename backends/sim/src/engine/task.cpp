@@ -8,8 +8,8 @@
 namespace aclsim {
 namespace {
 
-struct Block {
-    Block *next;
+struct FreeMemory {
+    FreeMemory *next;
 };
 
 constexpr std::size_t kStep = 32;
@@ -18,7 +18,7 @@ constexpr std::size_t kLargest = 256;
 constexpr std::size_t kKept = 4096;
 
 struct Returned {
-    Block *first = nullptr;
+    FreeMemory *first = nullptr;
     std::size_t count = 0;
 };
 Returned g_returned[kLargest / kStep + 1] GUARDED_BY(engine_lock);  // by size
@@ -107,7 +107,7 @@ void Task::operator delete(void *block, std::size_t size) {
         return;
     }
     ++returned->count;
-    returned->first = new (block) Block{returned->first};
+    returned->first = new (block) FreeMemory{returned->first};
 }
 
 }  // namespace aclsim

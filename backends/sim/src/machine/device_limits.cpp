@@ -4,16 +4,15 @@
 #include <cstddef>
 
 #include "support/config.h"
+#include "support/units.h"
 
 namespace aclsim {
 namespace {
 
-constexpr std::uint64_t kKiB = 1024;
-constexpr std::uint64_t kMiB = 1024 * kKiB;
 constexpr std::uint64_t kStackUnit = 16 * kKiB;
 constexpr std::uint64_t kDefaultStack = 32 * kKiB;
 
-struct Rule {
+struct LimitRule {
     std::uint64_t initial;
     std::uint64_t smallest;
     std::uint64_t largest;
@@ -22,26 +21,29 @@ struct Rule {
 };
 
 // In the order of aclrtDeviceLimit. The largest stack of the scalar cores depends on the product.
-constexpr Rule kRules[] = {
+constexpr LimitRule kLimitRules[] = {
     {1152, 0, UINT32_MAX, 128, true},         {1024, 0, UINT32_MAX, 128, true},
     {kDefaultStack, 0, 0, 1, false},          {32 * kKiB, 1 * kKiB, 64 * kMiB, 8, false},
     {2 * kMiB, 1 * kMiB, 64 * kMiB, 1, true},
 };
-constexpr std::size_t kLimits = sizeof kRules / sizeof kRules[0];
+constexpr std::size_t kLimitCount = sizeof kLimitRules / sizeof kLimitRules[0];
 
-std::atomic<std::uint64_t> g_limits[kLimits] = {
-    {kRules[0].initial}, {kRules[1].initial}, {kRules[2].initial}, {kRules[3].initial}, {kRules[4].initial}};
+std::atomic<std::uint64_t> g_limits[kLimitCount] = {{kLimitRules[0].initial},
+                                                    {kLimitRules[1].initial},
+                                                    {kLimitRules[2].initial},
+                                                    {kLimitRules[3].initial},
+                                                    {kLimitRules[4].initial}};
 
 std::size_t index_of(aclrtDeviceLimit limit) { return static_cast<std::size_t>(limit); }
 
 }  // namespace
 
 bool has_device_limit(aclrtDeviceLimit limit) {
-    return !kRules[index_of(limit)].is_simt || config().product->has(kHasSimt);
+    return !kLimitRules[index_of(limit)].is_simt || config().product->has(kHasSimt);
 }
 
 bool is_device_limit_valid(aclrtDeviceLimit limit, std::uint64_t value) {
-    const Rule &rule = kRules[index_of(limit)];
+    const LimitRule &rule = kLimitRules[index_of(limit)];
     const std::uint64_t largest =
         limit == ACL_RT_DEV_LIMIT_SIMD_STACK_SIZE ? config().product->largest_stack : rule.largest;
     return value >= rule.smallest && value <= largest && value % rule.multiple == 0;

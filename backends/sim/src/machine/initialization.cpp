@@ -16,7 +16,7 @@ namespace {
 
 using Guard = std::lock_guard<std::recursive_mutex>;
 
-constexpr std::int64_t kLargestFile = 10 * 1024 * 1024;
+constexpr std::int64_t kLargestConfiguration = 10 * 1024 * 1024;
 constexpr std::size_t kDeepestNesting = 10;
 
 struct LimitKey {
@@ -46,7 +46,7 @@ std::string read_file(const char *path) {
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
         fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s does not exist or is not a regular file", path);
     }
-    if (status.st_size > kLargestFile) {
+    if (status.st_size > kLargestConfiguration) {
         fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s is larger than 10 MB", path);
     }
     std::ifstream file(path, std::ios::binary);

@@ -45,7 +45,7 @@ class DiscardChore final : public Chore {
     Then then_;
 };
 
-constexpr auto kNothing = [] {};
+constexpr auto kNoNotice = [] {};
 
 }  // namespace
 
@@ -160,11 +160,11 @@ void AddressSpace::discard_then(Discard discard, Then then) {
 }
 
 void AddressSpace::drop_file(std::shared_ptr<PageFile> file) {
-    discard_then([file = std::move(file)] {}, kNothing);
+    discard_then([file = std::move(file)] {}, kNoNotice);
 }
 
 void AddressSpace::discard(std::shared_ptr<PageFile> file, std::uint64_t offset, std::uint64_t size) {
-    discard_then([=] { file->discard(offset, size); }, kNothing);
+    discard_then([=] { file->discard(offset, size); }, kNoNotice);
 }
 
 bool AddressSpace::is_device_block(const void *address, Owner owner) const {

@@ -54,9 +54,9 @@ void call_unlocked(Lock &lock, Callback callback) REQUIRES(engine_lock) {
 
 // A block of an allocator while an operator is being submitted. The operator's task still works with it afterwards:
 // allocators hand memory out in the order of their stream.
-class Block {
+class BorrowedBlock {
   public:
-    Block(Memory &memory, Lock &lock, const Allocator &allocator, std::size_t bytes)
+    BorrowedBlock(Memory &memory, Lock &lock, const Allocator &allocator, std::size_t bytes)
         : memory_(memory), lock_(lock), allocator_(allocator) {
         call_unlocked(lock_, [&] {
             block_ = allocator_.allocate(allocator_.object, bytes);
@@ -68,12 +68,12 @@ class Block {
                  bytes);
         }
     }
-    ~Block() {
+    ~BorrowedBlock() {
         memory_.core.note_done_with_memory();  // if the operator was not submitted: the callback may free the memory
         call_unlocked(lock_, [&] { allocator_.release(allocator_.object, block_); });
     }
-    Block(const Block &) = delete;
-    Block &operator=(const Block &) = delete;
+    BorrowedBlock(const BorrowedBlock &) = delete;
+    BorrowedBlock &operator=(const BorrowedBlock &) = delete;
     void *address() const { return address_; }
 
   private:
@@ -102,7 +102,7 @@ void submit_on_block(Memory &memory, Lock &lock, ContextStream &stream, const Al
     constexpr const char *kMeanwhile = "its allocator was at work";
     Allocators::Turn turn(memory.allocators, lock, allocator.object, *user);
     require_still(memory, keep, *user, kMeanwhile);
-    const Block block(memory, lock, allocator, bytes);
+    const BorrowedBlock block(memory, lock, allocator, bytes);
     require_still(memory, keep, *user, kMeanwhile);
     if (!is_live_on(memory, device_of(stream), block.address(), bytes)) {
         fail(ACL_ERROR_RT_PARAM_INVALID,

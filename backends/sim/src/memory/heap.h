@@ -22,6 +22,8 @@
 namespace aclsim {
 
 constexpr std::uint64_t kSmallPage = 4096;
+enum class MemoryKind : std::uint8_t { Ddr, Hbm, Any };  // what an aclrtMemAttr asks for
+
 constexpr std::uint64_t kHugePage = 2ULL << 20;
 constexpr std::uint64_t kGiantPage = 1ULL << 30;
 

@@ -6,7 +6,7 @@
 namespace aclsim {
 namespace {
 
-constexpr unsigned char kMagic[] = {0x7F, 'E', 'L', 'F'};
+constexpr unsigned char kElfMagic[] = {0x7F, 'E', 'L', 'F'};
 constexpr unsigned char kClass64 = 2;
 constexpr unsigned char kLittleEndian = 1;
 
@@ -41,7 +41,7 @@ constexpr std::uint16_t kFirstReserved = 0xFF00;  // section numbers that name n
 }  // namespace
 
 bool Elf::has_magic(const unsigned char *data, std::size_t size) {
-    return size >= sizeof kMagic && std::memcmp(data, kMagic, sizeof kMagic) == 0;
+    return size >= sizeof kElfMagic && std::memcmp(data, kElfMagic, sizeof kElfMagic) == 0;
 }
 
 std::uint16_t Elf::host_machine() {

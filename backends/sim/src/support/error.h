@@ -4,6 +4,7 @@
 // into the return value. Failures are not on any hot path: a "not ready" status is an answer, not a failure.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -30,6 +31,18 @@ struct Failure {
 inline void require(const void *argument, const char *name) {
     if (argument == nullptr) {
         fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s is NULL", name);
+    }
+}
+
+// The same for sizes of 0, and for flags where none are known.
+inline void require_size(std::uint64_t size) {
+    if (size == 0) {
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "size is 0");
+    }
+}
+inline void require_no_flags(std::uint64_t flags) {
+    if (flags != 0) {
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags must be 0");
     }
 }
 

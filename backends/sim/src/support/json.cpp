@@ -27,9 +27,9 @@ void append_utf8(std::string &text, std::uint32_t code) {
     }
 }
 
-class Reader {
+class JsonReader {
   public:
-    Reader(const std::string &text, std::size_t depth) : text_(text), depth_(depth) {}
+    JsonReader(const std::string &text, std::size_t depth) : text_(text), depth_(depth) {}
 
     Json read() {
         Json value = read_value();
@@ -241,7 +241,7 @@ const Json *Json::find(const std::string &name) const {
     return found == members.rend() ? nullptr : &found->second;
 }
 
-Json parse_json(const std::string &text, std::size_t depth) { return Reader(text, depth).read(); }
+Json parse_json(const std::string &text, std::size_t depth) { return JsonReader(text, depth).read(); }
 
 double number_of(const Json &number) {
     double value = 0;

@@ -4,13 +4,11 @@
 #include <cstring>
 
 #include "abi/acl.h"
+#include "support/units.h"
 
 namespace aclsim {
 namespace {
 
-constexpr std::uint64_t kGiB = 1ULL << 30;
-constexpr std::uint64_t kMiB = 1ULL << 20;
-constexpr std::uint32_t kKiB = 1U << 10;
 constexpr std::uint64_t kPinned = 200 * kGiB;
 
 // Streams, events, queue depths and tick lengths: events_streams_sync.md sections 1 to 3; what devices were seen to

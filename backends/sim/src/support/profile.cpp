@@ -9,14 +9,14 @@
 #include <string_view>
 
 #include "support/json.h"
+#include "support/units.h"
 
 namespace aclsim {
 namespace {
 
-constexpr std::size_t kLargestFile = 64ULL << 20;
+constexpr std::size_t kLargestProfile = 64ULL << 20;
 constexpr std::size_t kFirstRead = 1 << 16;
 constexpr std::size_t kDepth = 64;
-constexpr std::uint64_t kGiB = 1ULL << 30;
 constexpr std::uint64_t kPage = 2ULL << 20;  // memory is given out in whole pages
 constexpr const char *kDefaultProduct = "910B";
 
@@ -34,7 +34,7 @@ void set(Product &product, std::uint64_t value) {
 
 // The memory comes before what is free of it. A stream takes a few tasks at least, because one call of a capture makes
 // up to three.
-constexpr Limit kLimits[] = {
+constexpr Limit kProfileLimits[] = {
     {"memory_bytes", kGiB, 1024 * kGiB, [](Product &it, std::uint64_t value) { it.memory_bytes = value; }},
     {"free_memory_bytes", kPage, 1024 * kGiB,
      [](Product &it, std::uint64_t value) { it.used_bytes = it.memory_bytes - value / kPage * kPage; }},
@@ -94,7 +94,7 @@ bool parse_whole(const std::string &text, std::uint64_t &value) {
     return is_whole;
 }
 
-std::string text_of(double value) {
+std::string number_text(double value) {
     char text[32];
     std::snprintf(text, sizeof text, "%g", value);
     return text;
@@ -116,9 +116,9 @@ std::string written(const Json &value) {
     }
 }
 
-class Reader {
+class ProfileReader {
   public:
-    Reader(const std::string &path, CardProfile &profile) : path_(path), profile_(profile) {}
+    ProfileReader(const std::string &path, CardProfile &profile) : path_(path), profile_(profile) {}
 
     void read(const Product *product) {
         const Json report = parse();
@@ -168,12 +168,12 @@ class Reader {
         do {
             text.resize(std::max(kFirstRead, 2 * size));
             size += file ? std::fread(&text[size], 1, text.size() - size, file.get()) : 0;
-        } while (size == text.size() && size <= kLargestFile);
+        } while (size == text.size() && size <= kLargestProfile);
         if (!file || std::ferror(file.get()) != 0) {
             refuse(std::string("the file cannot be read: ") + std::strerror(errno));
         }
-        if (size > kLargestFile) {
-            refuse("the file is longer than " + std::to_string(kLargestFile >> 20) + " MiB");
+        if (size > kLargestProfile) {
+            refuse("the file is longer than " + std::to_string(kLargestProfile >> 20) + " MiB");
         }
         text.resize(size);
         return text;
@@ -201,7 +201,7 @@ class Reader {
     double read_real(const Json &value, const std::string &member, double low, double high) const {
         const double number = value.type == Json::Type::Number ? number_of(value) : -1;
         if (!(number >= low && number <= high)) {
-            refuse(member, value, "a number from " + text_of(low) + " to " + text_of(high));
+            refuse(member, value, "a number from " + number_text(low) + " to " + number_text(high));
         }
         return number;
     }
@@ -249,11 +249,11 @@ class Reader {
     void read_limits(const Json &limits) {
         require(limits, "profile.limits", Json::Type::Object, "an object");
         for (const auto &[name, value] : limits.members) {
-            if (find_row(kLimits, name) == nullptr) {
-                refuse_unknown("profile.limits", name, names_of(kLimits));
+            if (find_row(kProfileLimits, name) == nullptr) {
+                refuse_unknown("profile.limits", name, names_of(kProfileLimits));
             }
         }
-        for (const Limit &limit : kLimits) {
+        for (const Limit &limit : kProfileLimits) {
             if (const Json *value = limits.find(limit.name)) {
                 const std::string member = std::string("profile.limits.") + limit.name;
                 const bool is_part = limit.name == std::string_view("free_memory_bytes");
@@ -329,7 +329,7 @@ std::chrono::nanoseconds CardProfile::duration(const Work &work) const {
 
 void read_profile(const std::string &path, const Product *product, CardProfile &profile) {
     profile.path = path;
-    Reader(path, profile).read(product);
+    ProfileReader(path, profile).read(product);
 }
 
 }  // namespace aclsim

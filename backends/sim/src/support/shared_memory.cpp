@@ -54,7 +54,7 @@ void close_in_child() {
     after_fork();
 }
 
-[[maybe_unused]] const int g_registered = pthread_atfork(before_fork, after_fork, close_in_child);
+[[maybe_unused]] const int g_follows_forks = pthread_atfork(before_fork, after_fork, close_in_child);
 
 // Another process that removes what nobody uses may find a new file before its creator has locked it.
 constexpr int kAttempts = 10;
@@ -62,7 +62,7 @@ constexpr int kAttempts = 10;
 // The process's number, which makes names easy to attribute, and what tells its pieces apart.
 constexpr int kRandomBits = 40;
 
-std::uint64_t new_number() {
+std::uint64_t number_of_new_file() {
     static std::random_device random;
     const std::uint64_t bits = static_cast<std::uint64_t>(random()) << 32 | random();
     return static_cast<std::uint64_t>(getpid()) << kRandomBits | (bits & ((1ULL << kRandomBits) - 1));
@@ -194,7 +194,7 @@ std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
     const std::lock_guard<std::mutex> guard(files().mutex);
     std::shared_ptr<SharedMemory> piece;
     for (int attempt = 0; attempt < kAttempts && piece == nullptr; ++attempt) {
-        const std::string name = name_of(new_number());
+        const std::string name = name_of(number_of_new_file());
         const int file = open_file(name, O_CREAT | O_EXCL);
         if (file < 0) {
             break;
@@ -209,7 +209,7 @@ std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
 
 // The file gets the key's name when it is complete, permissions and pages included, so that nobody finds half of one.
 void SharedMemory::publish(const std::string &name, std::size_t size) {
-    const std::string draft = name_of(new_number());
+    const std::string draft = name_of(number_of_new_file());
     const int file = open_file(draft, O_CREAT | O_EXCL);
     if (file < 0) {
         return;

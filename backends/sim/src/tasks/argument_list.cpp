@@ -11,7 +11,7 @@ constexpr std::size_t kPointer = 8;
 // A handle of a parameter: the list's number, and the parameter's from 1 on.
 constexpr unsigned kParameterBits = 8;
 
-std::uint64_t new_number() REQUIRES(engine_lock) {
+std::uint64_t number_of_new_list() REQUIRES(engine_lock) {
     static std::uint64_t last GUARDED_BY(engine_lock) = 0;
     return ++last;
 }
@@ -31,7 +31,7 @@ void ArgumentList::reset(const KernelFunction &function) {
     used_ = 0;
     alignment_ = function.is_cpu() ? 1 : kPointer;
     phase_ = Phase::Open;
-    number_ = new_number();
+    number_ = number_of_new_list();
     parameters_.clear();
 }
 

@@ -13,8 +13,7 @@ namespace aclsim {
 namespace {
 
 constexpr std::size_t kMagicBytes = 4;
-constexpr std::size_t kCopiedAtOnce = 4096;  // what takes longer to copy is copied without the engine's lock
-constexpr std::size_t kLookedAt = 1024;      // of a binary for AI CPUs, to see whether there is anything
+constexpr std::size_t kLookedAt = 1024;  // of a binary for AI CPUs, to see whether there is anything
 
 // A library is closed without the lock: its destructors are the program's code.
 class CloseChore final : public Chore {

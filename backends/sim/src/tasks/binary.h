@@ -21,6 +21,8 @@
 
 namespace aclsim {
 
+constexpr std::size_t kCopiedAtOnce = 4096;  // what takes longer to copy is copied without the engine's lock
+
 class Binary;
 class Kernels;
 class Memory;

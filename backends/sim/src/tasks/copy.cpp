@@ -14,7 +14,7 @@ namespace {
 // The runtime splits copies between host and device into tasks of this size (memory_cmo_allocator.md section 3,
 // aclrtMemcpyAsync). The pieces of one copy stay on one thread, which fills the memory's bandwidth: two threads were
 // measured to be no faster.
-constexpr std::size_t kPiece = 64ULL << 20;
+constexpr std::size_t kCopyPiece = 64ULL << 20;
 
 // What the headers give no name: a capture denies a copy that would wait for its stream.
 constexpr aclError kBlocksAsync = 107041;
@@ -133,12 +133,12 @@ bool Transfer::move(const Interruption &interruption) const {
     auto *to = static_cast<unsigned char *>(destination);
     const auto *from = static_cast<const unsigned char *>(source);
     for (std::size_t row = 0; row < height; ++row) {
-        for (std::size_t at = 0; at < width; at += kPiece) {
+        for (std::size_t at = 0; at < width; at += kCopyPiece) {
             if (interruption.is_requested()) {
                 return false;
             }
             std::memmove(to + row * destination_pitch + at, from + row * source_pitch + at,
-                         std::min(kPiece, width - at));
+                         std::min(kCopyPiece, width - at));
         }
     }
     return true;
@@ -147,11 +147,11 @@ bool Transfer::move(const Interruption &interruption) const {
 bool Pattern::write(const Interruption &interruption) const {
     auto *to = static_cast<unsigned char *>(destination);
     const std::size_t size = unit * count;
-    for (std::size_t at = 0; at < size; at += kPiece) {
+    for (std::size_t at = 0; at < size; at += kCopyPiece) {
         if (interruption.is_requested()) {
             return false;
         }
-        const std::size_t bytes = std::min(kPiece, size - at);
+        const std::size_t bytes = std::min(kCopyPiece, size - at);
         if (unit == 1) {
             std::memset(to + at, static_cast<int>(value & 0xFF), bytes);
         } else {

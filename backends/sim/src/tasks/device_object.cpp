@@ -20,7 +20,7 @@ enum Record : std::uint16_t { kKernelType = 1, kRatio = 3, kParameters = 16, kPa
 constexpr std::size_t kRecordHeader = 4;
 
 // What a record of kKernelType says, by its number.
-constexpr aclrtKernelType kTypes[] = {
+constexpr aclrtKernelType kKernelTypes[] = {
     ACL_KERNEL_TYPE_AICORE, ACL_KERNEL_TYPE_AICORE, ACL_KERNEL_TYPE_CUBE, ACL_KERNEL_TYPE_VECTOR,
     ACL_KERNEL_TYPE_MIX,    ACL_KERNEL_TYPE_MIX,    ACL_KERNEL_TYPE_CUBE, ACL_KERNEL_TYPE_VECTOR,
 };
@@ -45,8 +45,8 @@ void read_record(KernelDescription &kernel, std::uint16_t type, const unsigned c
     KernelParameter parameter{};
     switch (type) {
         case kKernelType:
-            if (take(payload, length, 0, number) && number < std::size(kTypes)) {
-                kernel.type = kTypes[number];
+            if (take(payload, length, 0, number) && number < std::size(kKernelTypes)) {
+                kernel.type = kKernelTypes[number];
             }
             break;
         case kRatio:
@@ -80,9 +80,9 @@ bool ends_with(const std::string &text, const char *end) {
 }
 
 // Lays the loaded sections out one after the other.
-class Layout {
+class ElfLayout {
   public:
-    explicit Layout(const Elf &file) {
+    explicit ElfLayout(const Elf &file) {
         for (const Elf::Section &section : file.sections()) {
             offsets_.push_back(add(section));
         }
@@ -147,7 +147,7 @@ void read_metadata(const Elf &file, KernelDescription &kernel, const std::string
 
 DeviceObject read_device_object(const Elf &file, std::uint32_t magic) {
     DeviceObject object;
-    Layout layout(file);
+    ElfLayout layout(file);
     std::map<std::string, std::size_t> numbers;  // of kernels, by name
     for (const Elf::Symbol &symbol : file.symbols(Elf::Table::Linker)) {
         const std::string name(symbol.name);

@@ -11,7 +11,7 @@
 namespace aclsim {
 namespace {
 
-struct Place {
+struct GraphPosition {
     std::uint32_t stream;
     std::size_t index;
 };
@@ -21,7 +21,7 @@ class Writer {
     Writer(Model &model, bool is_verbose) REQUIRES(engine_lock) : model_(model), is_verbose_(is_verbose) {
         for_each_task([&](const Stream &stream, std::size_t index, const Task &task) {
             if (const Signal *edge = edge_begun_by(task)) {
-                begins_.insert_or_assign(edge, Place{stream.id, index});
+                begins_.insert_or_assign(edge, GraphPosition{stream.id, index});
             }
         });
     }
@@ -84,7 +84,7 @@ class Writer {
 
     Model &model_;
     const bool is_verbose_;
-    std::map<const Signal *, Place> begins_;
+    std::map<const Signal *, GraphPosition> begins_;
 };
 
 }  // namespace

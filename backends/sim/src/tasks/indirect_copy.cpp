@@ -9,14 +9,14 @@ namespace aclsim {
 namespace {
 
 // The beginning of a descriptor; the rest is zero. No document gives the layout of the hardware.
-struct Layout {
+struct DescriptorLayout {
     std::uint64_t source;
     std::uint64_t destination;
     std::uint32_t length;  // truncated: 4 GiB become 0 (aclrtSetMemcpyDesc)
 };
 
 void *pointer(std::uint64_t address) { return reinterpret_cast<void *>(static_cast<std::uintptr_t>(address)); }
-std::uint64_t number(const void *address) { return reinterpret_cast<std::uintptr_t>(address); }
+std::uint64_t number_of(const void *address) { return reinterpret_cast<std::uintptr_t>(address); }
 
 }  // namespace
 
@@ -59,7 +59,7 @@ bool IndirectCopyTask::is_found(const Stream &stream, const void *address, Acces
 std::size_t CopyDescriptor::size() { return config().product->has(kHasLongDescriptors) ? 64 : 32; }
 
 void CopyDescriptor::write(void *descriptor, const void *source, const void *destination, std::size_t length) {
-    const Layout written{number(source), number(destination), static_cast<std::uint32_t>(length)};
+    const DescriptorLayout written{number_of(source), number_of(destination), static_cast<std::uint32_t>(length)};
     std::memset(descriptor, 0, size());
     std::memcpy(descriptor, &written, sizeof written);
 }
@@ -68,7 +68,7 @@ bool DescribedCopyTask::read(const Stream &stream) {
     if (!is_readable(stream, descriptor_, CopyDescriptor::size(), "desc")) {
         return false;
     }
-    Layout found;
+    DescriptorLayout found;
     std::memcpy(&found, descriptor_, sizeof found);
     transfer_ = Transfer::plain(pointer(found.destination), pointer(found.source), found.length);
     return true;

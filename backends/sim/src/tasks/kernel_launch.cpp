@@ -17,9 +17,6 @@
 namespace aclsim {
 namespace {
 
-// What takes longer to copy is copied without the engine's lock.
-constexpr std::size_t kCopiedAtOnce = 4096;
-
 // The attributes that have one byte, which is 0 or 1.
 bool is_switch(aclrtLaunchKernelAttrId id) {
     return id == ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE || id == ACL_RT_LAUNCH_KERNEL_ATTR_BLOCK_TASK_PREFETCH ||

@@ -10,8 +10,6 @@
 namespace aclsim {
 namespace {
 
-constexpr std::size_t kLabels = 65535;  // per process
-
 template <class T>
 T load(const void *address) {
     T value{};

@@ -18,6 +18,8 @@ namespace aclsim {
 
 class Model;
 
+constexpr std::size_t kLabels = 65535;  // per process
+
 struct Label final : public Object {
     static constexpr Kind kKind = Kind::Label;
     explicit Label(const Context &owner) : context(owner) {}

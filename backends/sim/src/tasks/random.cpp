@@ -12,7 +12,7 @@
 namespace aclsim {
 namespace {
 
-constexpr std::uint64_t kPiece = 1 << 20;  // elements, between two looks at an abort
+constexpr std::uint64_t kDrawnAtOnce = 1 << 20;  // elements, between two looks at an abort
 constexpr int kRounds = 10;
 constexpr double kTruncation = 2;  // standard deviations
 constexpr double kRootOfTwoPi = 2.50662827463100050242;
@@ -90,7 +90,7 @@ template <class T, class Make>
 bool write(void *result, std::uint64_t count, const Interruption &interruption, Make make) {
     auto *to = static_cast<T *>(result);
     for (std::uint64_t i = 0; i < count; ++i) {
-        if (i % kPiece == 0 && interruption.is_requested()) {
+        if (i % kDrawnAtOnce == 0 && interruption.is_requested()) {
             return false;
         }
         to[i] = make();
@@ -167,7 +167,7 @@ struct RandomType {
     std::size_t size;
     bool (*write)(Draw &draw);
 };
-constexpr RandomType kTypes[] = {
+constexpr RandomType kRandomTypes[] = {
     {ACL_FLOAT, 4, [](Draw &draw) { return draw.write_reals<Plain<float>>(); }},
     {ACL_FLOAT16, 2, [](Draw &draw) { return draw.write_reals<Half>(); }},
     {ACL_BF16, 2, [](Draw &draw) { return draw.write_reals<Bfloat16>(); }},
@@ -177,10 +177,10 @@ constexpr RandomType kTypes[] = {
     {ACL_UINT64, 8, [](Draw &draw) { return draw.write_integers<std::uint64_t>(); }},
 };
 
-const RandomType *find_type(aclDataType type) {
-    const auto *found = std::find_if(std::begin(kTypes), std::end(kTypes),
+const RandomType *find_random_type(aclDataType type) {
+    const auto *found = std::find_if(std::begin(kRandomTypes), std::end(kRandomTypes),
                                      [type](const RandomType &candidate) { return candidate.type == type; });
-    return found == std::end(kTypes) ? nullptr : found;
+    return found == std::end(kRandomTypes) ? nullptr : found;
 }
 
 }  // namespace
@@ -200,7 +200,7 @@ PhiloxBlock philox(PhiloxBlock counter, std::uint64_t key) {
 }
 
 std::size_t random_element_size(aclDataType type) {
-    const RandomType *found = find_type(type);
+    const RandomType *found = find_random_type(type);
     return found == nullptr ? 0 : found->size;
 }
 
@@ -306,7 +306,7 @@ bool RandomTask::is_there(const Stream &stream, const Access &access) const {
 bool RandomTask::perform(const Interruption &interruption) const {
     Draw draw{
         info_.randomNumFuncParaInfo.funcType, written_, count_, parameters_, Words(counter_, seed_), interruption};
-    return find_type(info_.dataType)->write(draw);
+    return find_random_type(info_.dataType)->write(draw);
 }
 
 }  // namespace aclsim
