@@ -190,15 +190,17 @@ class Core {
     Stream &take(Choice choice, std::vector<Stream *> &candidates) REQUIRES(engine_lock);
     Start start_task(Stream &stream, Task &task) REQUIRES(engine_lock);
     void complete(Stream &stream, Task &task) REQUIRES(engine_lock) {
-        note_change(stream);
         timer_.disarm(stream);
         // What an abort dropped behind a running task is done with that task.
-        const std::uint64_t done = std::max(task.sequence, stream.dropped.load(std::memory_order_relaxed));
+        complete_up_to(std::max(task.sequence, stream.dropped.load(std::memory_order_relaxed)), stream, task);
+        observers_.tell(&Observer::ended, stream, task);
+    }
+    void complete_up_to(std::uint64_t done, Stream &stream, Task &task) REQUIRES(engine_lock) {
+        note_change(stream);
         stream.completed.store(done, std::memory_order_release);
         if (task.result != ACL_SUCCESS || task.was_cut_short) {
             note_failure(stream, task);
         }
-        observers_.tell(&Observer::ended, stream, task);
         if (done >= stream.wake_at) {
             stream.wake_at = UINT64_MAX;  // a thread that is woken too early sets it again
             stream.progress.notify_all();
@@ -283,7 +285,7 @@ void Core::submit(Stream &stream, T task) {
     }
     const Start start = task.start(stream);
     if (start == Start::Done) {
-        complete(stream, task);  // the fast path: nothing was allocated
+        complete_up_to(task.sequence, stream, task);  // the fast path: nothing was allocated, and nobody is told
     } else {
         submit_started(stream, kept(std::move(task)), start);
     }

@@ -44,13 +44,13 @@ class ContextStream final : public Stream {
     bool is_complete() const REQUIRES(engine_lock) { return is_always_complete() || is_done(submitted); }
 
     Context &context;
+    Ref<Diversion> diversion GUARDED_BY(engine_lock);  // while its tasks go elsewhere
     const std::uint32_t flags;
     bool stops_on_failure GUARDED_BY(engine_lock) = false;
     std::uint32_t overflow_switch GUARDED_BY(engine_lock) = 0;
     std::uint32_t custom_tag GUARDED_BY(engine_lock) = 0xFFFFFFFF;            // until set (section 3 [obs])
     std::array<std::int64_t, 2> core_limits GUARDED_BY(engine_lock){-1, -1};  // cube, vector; -1: the device's limit
     std::uint32_t wants_op_info GUARDED_BY(engine_lock) = 0;  // ACL_STREAM_ATTR_CACHE_OP_INFO, for captures from here
-    Ref<Diversion> diversion GUARDED_BY(engine_lock);         // while its tasks go elsewhere
     bool is_hidden GUARDED_BY(engine_lock) = false;           // a graph's own, which no callback is told of
     ContextStream *stands_for GUARDED_BY(engine_lock) = nullptr;  // the stream whose tasks it takes, while it does
 

@@ -11,12 +11,12 @@
 
 namespace aclsim {
 
-void Signal::take_id() {
+void Signal::take_new_id() {
     std::uint32_t id = 0;
-    if (!id_ && !device_.event_ids.acquire(id)) {
+    if (!device_.event_ids.acquire(id)) {
         fail_without_id();
     }
-    id_ = id_.value_or(id);
+    id_ = id;
 }
 
 void Signal::fail_without_id() const {

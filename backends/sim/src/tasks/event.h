@@ -31,7 +31,11 @@ class Signal final : public RefCounted {
             fail_without_id();
         }
     }
-    void take_id() REQUIRES(engine_lock);  // the same, and takes one if it has none
+    void take_id() REQUIRES(engine_lock) {  // the same, and takes one if it has none
+        if (!id_) {
+            take_new_id();
+        }
+    }
     void give_back_id() REQUIRES(engine_lock) {
         if (id_) {
             device_.event_ids.release(*id_);
@@ -48,6 +52,7 @@ class Signal final : public RefCounted {
     Waiters waiters;
 
   private:
+    void take_new_id() REQUIRES(engine_lock);
     [[noreturn]] void fail_without_id() const REQUIRES(engine_lock);
 
     Device &device_;
@@ -70,12 +75,8 @@ class Event final : public Object {
     bool is_device_only() const { return flags == ACL_EVENT_DEVICE_USE_ONLY; }  // K6
     bool is_ipc() const { return flags == ACL_EVENT_IPC; }                      // K7
     bool is_default() const { return mode == Mode::Old && (flags & kOldSync) != 0 && (flags & ACL_EVENT_SYNC) == 0; }
-    bool has_fixed_signal() const {  // K2, K5
-        return mode == Mode::Old && ((flags & ACL_EVENT_SYNC) != 0 || is_external());
-    }
-    bool can_be_waited_for() const {  // all but K4
-        return (flags & (ACL_EVENT_SYNC | kOldSync)) != 0 || is_external() || is_ipc();
-    }
+    bool has_fixed_signal() const { return has_fixed_signal_; }    // K2, K5
+    bool can_be_waited_for() const { return can_be_waited_for_; }  // all but K4
     bool takes_time() const { return (flags & ACL_EVENT_TIME_LINE) != 0; }
 
     // --- host side; the caller has checked that the kind allows it -------------------------------------------------
@@ -112,17 +113,21 @@ class Event final : public Object {
 
     Device &device;
     const Mode mode;
-    const std::uint32_t flags;
-    static constexpr std::uint32_t kOldSync = 0x4;  // undocumented: the sync bit of default events
     // The first flag that a record or a wait used sticks to the event: DEFAULT or EXTERNAL (section 2).
     std::int8_t record_flag GUARDED_BY(engine_lock) = -1;
     std::int8_t wait_flag GUARDED_BY(engine_lock) = -1;
+    const std::uint32_t flags;
+    static constexpr std::uint32_t kOldSync = 0x4;              // undocumented: the sync bit of default events
     std::shared_ptr<IpcRecords> ipc;                            // K7
     CapturedEvent *captured GUARDED_BY(engine_lock) = nullptr;  // while the capture lasts that has recorded it
 
   private:
     friend class RecordTask;
     friend class WaitTask;
+    // Each record asks.
+    const bool has_fixed_signal_ = mode == Mode::Old && ((flags & ACL_EVENT_SYNC) != 0 || is_external());
+    const bool can_be_waited_for_ = (flags & (ACL_EVENT_SYNC | kOldSync)) != 0 || is_external() || is_ipc();
+
     void note_record(Stream &stream) REQUIRES(engine_lock);
     // Is there an id behind the signal of each record? K4 needs none where the hardware schedules.
     bool needs_id() const { return can_be_waited_for() || !config().product->is_stars; }
@@ -149,18 +154,18 @@ class Event final : public Object {
     }
     void replace_signal() REQUIRES(engine_lock);
 
-    Ref<Signal> signal_ GUARDED_BY(engine_lock);
-    // Number of the newest record: completions of older ones are ignored.
-    std::uint64_t records_ GUARDED_BY(engine_lock) = 0;
     bool recorded_ GUARDED_BY(engine_lock) = false;  // state other than INIT
     bool complete_ GUARDED_BY(engine_lock) = false;  // state RECORDED
     bool seen_ GUARDED_BY(engine_lock) = false;
     bool was_reset_ GUARDED_BY(engine_lock) = false;  // since the newest record
     std::uint32_t outstanding_waits_ GUARDED_BY(engine_lock) = 0;
+    aclError abort_reason_ GUARDED_BY(engine_lock) = ACL_SUCCESS;
+    Ref<Signal> signal_ GUARDED_BY(engine_lock);
+    // Number of the newest record: completions of older ones are ignored.
+    std::uint64_t records_ GUARDED_BY(engine_lock) = 0;
     std::uint64_t ticks_ GUARDED_BY(engine_lock) = 0;
     Ref<Stream> record_stream_ GUARDED_BY(engine_lock);
     std::uint64_t record_sequence_ GUARDED_BY(engine_lock) = 0;
-    aclError abort_reason_ GUARDED_BY(engine_lock) = ACL_SUCCESS;
 };
 
 Ref<Event> create_event(Core &core, Device &device, Event::Mode mode, std::uint32_t flags) REQUIRES(engine_lock);
