@@ -159,6 +159,7 @@ BENCHMARKS = (
     *(_many(f"task_{n}_stream{'s' * (n > 1)}", _RANDOM) for n in STREAMS),
     *_in_threads("task", _RANDOM),
     *_in_threads("cycle", _CYCLE),
+    *(_many(f"private_{n}", "work of threads that share nothing") for n in ("1_thread", "2_threads")),
     Benchmark(
         "stream_hand_over",
         "a copy of 64 bytes and a record on one busy stream, a wait for it on the other, in turn",

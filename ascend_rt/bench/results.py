@@ -152,6 +152,13 @@ GOALS = (
     Goal("record and wait, in C", _c("submit_pairs_1000"), None, "<=", 200e-9, "s"),
     Goal("hand-over of busy streams / spin round trip", _c("stream_hand_over"), _c("spin_round_trip"), "<=", 2.0),
     Goal("random task, 10,000 streams / 10 streams", _c("task_10000_streams"), _c("task_10_streams"), "<=", 1.3),
+    Goal(
+        "throughput of the machine, work that shares nothing, 2 threads / 1 thread",
+        _c("private_1_thread"),
+        _c("private_2_threads"),
+        ">=",
+        1.8,
+    ),
     *(
         Goal(f"throughput, {what}, 2 threads, {devices} / 1 thread", _c(f"{name}_1_thread"), _c(two), ">=", limit)
         for name, what in (("cycle", "record, wait, synchronize"), ("task", "random tasks"))

@@ -72,6 +72,8 @@ static const Benchmark benchmarks[] = {
     {"cycle_2_threads_1_device", cycle_2_threads_1_device, "aclsimHold"},
     {"cycle_4_threads_1_device", cycle_4_threads_1_device, "aclsimHold"},
     {"cycle_8_threads_1_device", cycle_8_threads_1_device, "aclsimHold"},
+    {"private_1_thread", private_1_thread, NULL},
+    {"private_2_threads", private_2_threads, NULL},
     {"stream_hand_over", stream_hand_over, "aclsimHold"},
 };
 

@@ -132,6 +132,8 @@ double task_2_threads_1_device(uint64_t loops);
 double task_4_threads_1_device(uint64_t loops);
 double task_8_threads_1_device(uint64_t loops);
 double cycle_1_thread(uint64_t loops);
+double private_1_thread(uint64_t loops);
+double private_2_threads(uint64_t loops);
 double cycle_2_threads(uint64_t loops);
 double cycle_4_threads(uint64_t loops);
 double cycle_8_threads(uint64_t loops);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "bench.h"
 
@@ -135,6 +136,17 @@ static void do_record_wait_synchronize(const Crowd *crowd, uint64_t times) {
     require(failed == ACL_SUCCESS, "record, wait, synchronize");
 }
 
+/* What shares nothing, and takes about as long: more of it at a time is what the machine can do at best. */
+static void do_private_work(const Crowd *crowd, uint64_t times) {
+    _Atomic uint32_t flag = 0;
+    uint32_t state = 1;
+    (void)crowd;
+    for (uint64_t step = 0; step < 10 * times; ++step) {
+        atomic_exchange(&flag, next_random(&state));
+    }
+    require(atomic_load(&flag) == state, "private work");
+}
+
 static void *submit_from_thread(void *argument) {
     const Submitter *const mine = argument;
     OK(aclrtSetCurrentContext(mine->crowd.context));
@@ -180,6 +192,10 @@ static double work_of_threads(Work work, uint64_t loops, size_t threads, size_t 
 double task_1_thread(uint64_t loops) { return work_of_threads(do_random_tasks, loops, 1, 1); }
 
 double cycle_1_thread(uint64_t loops) { return work_of_threads(do_record_wait_synchronize, loops, 1, 1); }
+
+double private_1_thread(uint64_t loops) { return work_of_threads(do_private_work, loops, 1, 1); }
+
+double private_2_threads(uint64_t loops) { return work_of_threads(do_private_work, loops, 2, 2); }
 
 THREADS_OF(2)
 THREADS_OF(4)
