@@ -124,25 +124,17 @@ class InFlight(_handles.InFlight):
         if ended is not None and self._is_idle():
             release(ended)
 
-    def outlive(self) -> None:
-        """Keep the objects alive although the Python object of a borrowed stream is discarded: its tasks go on."""
+    def outlive(self, event: Event | None) -> None:
+        """Keep the objects alive although the Python object of a borrowed stream is discarded: its tasks go on.
+
+        Parameters
+        ----------
+        event : Event or None
+            Recorded behind the tasks, if that was possible: threads without a context can ask it too.
+        """
         if self:
-            _unfinished[self] = self._record()
+            _unfinished[self] = event
         _drop_unfinished()
-
-    def _record(self) -> Event | None:
-        """Record an event, which threads without a context can ask too; None if there is none."""
-        from ascend_rt.event import Event  # which uses this module
-
-        if lib.ascend_rt_captured_graph(self._handle):
-            return None
-        try:
-            event = Event()
-            event._before = self.end_batch()
-            check(lib.aclrtRecordEvent(event._handle, self._handle), "aclrtRecordEvent")
-        except AclError:
-            return None
-        return event
 
     def keep_failure(self, failure: AclError | None = None) -> None:
         """Keep what nobody was told: of a synchronization whose code the exception of a signal handler has replaced."""

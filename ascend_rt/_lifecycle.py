@@ -22,11 +22,12 @@ import atexit
 import threading
 import warnings
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakValueDictionary
 
-from ascend_rt import _failures
+from ascend_rt import _failures, _in_flight
 from ascend_rt._driver import (
     call,
     call_within,
@@ -82,6 +83,10 @@ _initialized = False
 _is_initialiser = False
 _eras: dict[int, Era] = {}
 _deferred: deque[Stream | Context] = deque()
+_first_at_exit: list[Callable[[float], bool]] = []
+
+explicit_contexts: WeakValueDictionary[int, Context] = WeakValueDictionary()
+"""Those that were created and not discarded, by their handles."""
 
 usual_home: Home | None = None
 """What :func:`find_usual_home` has found; None whenever something changes."""
@@ -249,22 +254,29 @@ def close_deferred() -> None:
 # --- the end of the interpreter --------------------------------------------------------------------------------------
 
 
+def call_first_at_exit(function: Callable[[float], bool]) -> None:
+    """Have a function called at the exit, while callbacks still work.
+
+    It is given the seconds that it has, and returns whether it was done in time.
+    """
+    _first_at_exit.append(function)
+
+
 def close_gate() -> int:
     """Let no further callback enter Python; return how many are still inside after `_WORK_MS`."""
     return lib.ascend_rt_close_gate(_WORK_MS)
 
 
 def _give_back() -> None:
-    from ascend_rt import failure_callback
-
     if not usable():
         return
     end_of_work = monotonic() + _WORK_MS / 1000
     finalizer = _finalizer()
     problems = []
     try:
-        if not failure_callback.end(_WORK_MS / 1000):
-            problems.append("a function of on_task_failed does not return")
+        for function in _first_at_exit:
+            if not function(_WORK_MS / 1000):
+                problems.append("a function of on_task_failed does not return")
         still_inside = close_gate()
         refuse_calls()
         if still_inside:
@@ -275,8 +287,6 @@ def _give_back() -> None:
         shutdown()
     log.debug("the runtime was given back%s", "".join(f"; but {problem}" for problem in problems))
     if problems:
-        from ascend_rt import _in_flight
-
         _in_flight.keep_for_ever()
         message = f"not everything was given back at the end of the interpreter: {'; '.join(problems)}"
         warnings.warn(message, AclWarning, stacklevel=1)
@@ -290,11 +300,9 @@ def _finalizer() -> str | None:
 
 def _close_runtime(end_of_work: float, finalizer: str | None) -> Iterator[str]:
     """Give back all that we have open; yield what could not be given back."""
-    from ascend_rt.context import open_contexts
-
     is_idle = True
     try:
-        for handle, device_id in open_contexts():
+        for handle, device_id in _open_contexts():
             is_there = _is_accepted("aclrtSetCurrentContext", handle)
             if is_there and not _is_done_by(end_of_work):
                 is_idle = False
@@ -312,6 +320,12 @@ def _close_runtime(end_of_work: float, finalizer: str | None) -> Iterator[str]:
             yield from _undo(finalizer)
     except TimeoutError as error:
         yield str(error)
+
+
+def _open_contexts() -> list[tuple[int, int]]:
+    references = explicit_contexts.valuerefs()  # in one step: other threads may add some
+    contexts = [(reference.key, reference()) for reference in references]
+    return [(handle, it._home.era.device_id) for handle, it in contexts if it is not None and not it.is_closed]
 
 
 def _open_devices() -> list[tuple[int, int]]:

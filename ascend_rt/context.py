@@ -6,7 +6,6 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -33,7 +32,6 @@ class _Entered(threading.local):
 
 
 _entered = _Entered()
-_explicit: weakref.WeakValueDictionary[int, Context] = weakref.WeakValueDictionary()
 
 
 class Context(Resource):
@@ -82,7 +80,7 @@ class Context(Resource):
         call("aclrtCreateContext", out, device_id)
         _failures.untold_of_context.pop(address(out[0]), None)  # of an older context that had this handle
         self._own(out[0], Home(_lifecycle.count_context(device_id)))
-        _explicit[address(out[0])] = self
+        _lifecycle.explicit_contexts[address(out[0])] = self
         restore(previous)  # the C function has made the new one current
 
     @classmethod
@@ -182,19 +180,13 @@ def home(device_id: int | None = None) -> Home:
     usual = _lifecycle.usual_home or _lifecycle.find_usual_home()
     if usual is not None and device_id in (None, usual.era.device_id):
         return usual
-    handle = current_handle_or_none() if _explicit else None
-    owner = None if handle is None else _explicit.get(address(handle))
+    handle = current_handle_or_none() if _lifecycle.explicit_contexts else None
+    owner = None if handle is None else _lifecycle.explicit_contexts.get(address(handle))
     if owner is not None and device_id in (None, owner._home.era.device_id):
         return Home(owner._home.era, owner)
     if device_id is not None:
         return Home(_lifecycle.era_of(device_id))
     return Home(_lifecycle.only_era() or _lifecycle.era_of(current_device_id()))
-
-
-def open_contexts() -> list[tuple[int, int]]:
-    """Return handle and device of each explicit context that is open."""
-    contexts = [(reference.key, reference()) for reference in _explicit.valuerefs()]  # other threads may add some
-    return [(handle, it._home.era.device_id) for handle, it in contexts if it is not None and not it.is_closed]
 
 
 def current_device_id() -> int:

@@ -159,6 +159,9 @@ def end(timeout: float) -> bool:
     return listener is None or listener.end(timeout)
 
 
+_lifecycle.call_first_at_exit(end)
+
+
 class _Listener:
     """The thread that tells, and whom: from the first subscription until nobody is subscribed."""
 

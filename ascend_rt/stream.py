@@ -535,7 +535,7 @@ class Stream(Resource, StreamHandle):
             if not usable():
                 return
             if not self._owned:
-                self._in_flight.outlive()
+                self._let_tasks_go_on()
                 return
             if force:
                 self._in_flight.drop_waited_for()
@@ -593,7 +593,7 @@ class Stream(Resource, StreamHandle):
             return
         try:
             if not self._owned:
-                self._in_flight.outlive()
+                self._let_tasks_go_on()
             elif not self._close_if_done():
                 message = f"{self!r} was discarded; it is destroyed when its work is done. Close it, or use with"
                 _lifecycle.defer(self)
@@ -601,8 +601,13 @@ class Stream(Resource, StreamHandle):
         except RuntimeClosed:  # after the test, by the exit in another thread
             return
         except BaseException:  # of a signal handler, or a warning that is an error; the work goes on
-            self._in_flight.outlive()
+            self._let_tasks_go_on()
             raise
+
+    def _let_tasks_go_on(self) -> None:
+        """Keep what the tasks use although this object is discarded."""
+        in_flight = self._in_flight
+        in_flight.outlive(_recorded_behind(in_flight) if in_flight else None)
 
     def _close_if_done(self) -> bool:
         """Close a stream that was discarded, unless it has work left; what goes wrong becomes a warning."""
@@ -611,7 +616,7 @@ class Stream(Resource, StreamHandle):
                 return False
             self.close()
         except AclError as error:
-            self._in_flight.outlive()
+            self._let_tasks_go_on()
             warnings.warn(f"while a stream was discarded: {error}", AclWarning, stacklevel=3, source=self)
         return True
 
@@ -640,6 +645,20 @@ class Stream(Resource, StreamHandle):
 
 
 _STATES = {_COMPLETE: ", idle", _PENDING: ", busy"}
+
+
+def _recorded_behind(in_flight: InFlight) -> Event | None:
+    """Record an event behind what is submitted, for what it uses; None if that is impossible."""
+    handle = in_flight._handle
+    if lib.ascend_rt_captured_graph(handle):
+        return None
+    try:
+        event = Event()
+        event._before = in_flight.end_batch()
+        check(lib.aclrtRecordEvent(event._handle, handle), "aclrtRecordEvent")
+    except AclError:
+        return None
+    return event
 
 
 def _default_handle() -> int:
