@@ -134,7 +134,7 @@ BENCHMARKS = (
     Benchmark("copy_async_4KiB", _COPY, LAYERS, PEERS),
     Benchmark("copy_async_1MiB", _COPY, LAYERS, PEERS),
     Benchmark("copy_async_64MiB", _COPY, peers=PEERS),
-    Benchmark("memcpy_64MiB", "memcpy; ffi.memmove; numpy.copyto"),
+    *(Benchmark(f"memcpy_{size}", "memcpy; ffi.memmove; numpy.copyto") for size in ("1MiB", "64MiB")),
     Benchmark("malloc_free_4KiB", _MALLOC, LAYERS),
     Benchmark("malloc_free_4MiB", _MALLOC, LAYERS),
     Benchmark("pool_malloc_free_4MiB", "aclrtMemPoolMallocAsync; aclrtMemPoolFreeAsync"),

@@ -383,9 +383,9 @@ def copy_async(size: int) -> Iterator[Timed]:
 
 
 @contextmanager
-def memcpy_64MiB() -> Iterator[Timed]:
-    source, copy = (ffi.new("char[]", b"\1" * (64 * MIB)) for _ in range(2))  # both written: their pages are there
-    yield timing.loop0(partial(ffi.memmove, copy, source, 64 * MIB))
+def memcpy(size: int) -> Iterator[Timed]:
+    source, copy = (ffi.new("char[]", b"\1" * size) for _ in range(2))  # both written: their pages are there
+    yield timing.loop0(partial(ffi.memmove, copy, source, size))
 
 
 @contextmanager
@@ -461,7 +461,8 @@ BENCHMARKS: dict[str, timing.Benchmark] = {
     "copy_async_4KiB": partial(copy_async, 4 * KIB),
     "copy_async_1MiB": partial(copy_async, MIB),
     "copy_async_64MiB": partial(copy_async, 64 * MIB),
-    "memcpy_64MiB": memcpy_64MiB,
+    "memcpy_1MiB": partial(memcpy, MIB),
+    "memcpy_64MiB": partial(memcpy, 64 * MIB),
     "malloc_free_4KiB": partial(malloc_free, 4 * KIB),
     "malloc_free_4MiB": partial(malloc_free, 4 * MIB),
     "pool_malloc_free_4MiB": partial(pool_malloc_free, 4 * MIB),

@@ -167,7 +167,16 @@ GOALS = (
             ("1 device", f"{name}_2_threads_1_device", 0.9),
         )
     ),
-    Goal("bandwidth, async copy / memcpy, 64 MiB, in C", _c("memcpy_64MiB"), _c("copy_async_64MiB"), ">=", 0.95),
+    *(
+        Goal(
+            f"bandwidth, async copy / memcpy, {size[:-3]} MiB, in C",
+            _c(f"memcpy_{size}"),
+            _c(f"copy_async_{size}"),
+            ">=",
+            0.95,
+        )
+        for size in ("1MiB", "64MiB")
+    ),
     Goal("pool allocation / malloc, 4 MiB, in C", _c("pool_malloc_free_4MiB"), _c("malloc_free_4MiB"), "<", 1.0),
     Goal(
         "malloc among 1,000,000 allocations / alone", _c("malloc_free_among_1000000"), _c("malloc_free_4KiB"), "<=", 4.0

@@ -46,6 +46,7 @@ static const Benchmark benchmarks[] = {
     {"copy_async_4KiB", copy_async_4KiB, NULL},
     {"copy_async_1MiB", copy_async_1MiB, NULL},
     {"copy_async_64MiB", copy_async_64MiB, NULL},
+    {"memcpy_1MiB", memcpy_1MiB, NULL},
     {"memcpy_64MiB", memcpy_64MiB, NULL},
     {"malloc_free_4KiB", malloc_free_4KiB, NULL},
     {"malloc_free_4MiB", malloc_free_4MiB, NULL},

@@ -107,6 +107,7 @@ double replay_tasks_1000(uint64_t loops);
 double copy_async_4KiB(uint64_t loops);
 double copy_async_1MiB(uint64_t loops);
 double copy_async_64MiB(uint64_t loops);
+double memcpy_1MiB(uint64_t loops);
 double memcpy_64MiB(uint64_t loops);
 double malloc_free_4KiB(uint64_t loops);
 double malloc_free_4MiB(uint64_t loops);

@@ -15,13 +15,15 @@ double copy_async_1MiB(uint64_t loops) { RETURN_TIME_OF(loops, copy_and_synchron
 
 double copy_async_64MiB(uint64_t loops) { RETURN_TIME_OF(loops, copy_and_synchronize(LARGEST)); }
 
-static aclError plain_copy(void) {
-    memcpy(the.copy, the.memory, LARGEST);
+static aclError plain_copy(size_t size) {
+    memcpy(the.copy, the.memory, size);
     __asm__ volatile("" ::: "memory"); /* the compiler must not see that nobody reads the copy */
     return ACL_SUCCESS;
 }
 
-double memcpy_64MiB(uint64_t loops) { RETURN_TIME_OF(loops, plain_copy()); }
+double memcpy_1MiB(uint64_t loops) { RETURN_TIME_OF(loops, plain_copy(1 * MIB)); }
+
+double memcpy_64MiB(uint64_t loops) { RETURN_TIME_OF(loops, plain_copy(LARGEST)); }
 
 static aclError malloc_and_free(size_t size) {
     void *memory = NULL;
