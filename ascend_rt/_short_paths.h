@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Short paths of hot methods. Every method is written in Python, where it is complete and documented. A short path
+ * stands in front of it (install_short_paths): it makes the call through the table of ascend_rt._aclrt, without the
+ * GIL, if there is nothing to do but the call, and leaves everything else to the method in Python: other arguments,
+ * closed objects, functions that the library lacks or that somebody has replaced, loading, fork and exit.
+ *
+ * Each kind of object has a file of its own; _short_paths.c puts them in front of the methods. */
+#pragma once
+
+#include "_handles.h"
+
+extern const ascend_rt_shared *shared; /* the table of ascend_rt._aclrt */
+
+extern PyTypeObject *plain_event;  /* ascend_rt.Event */
+extern PyTypeObject *plain_stream; /* ascend_rt.Stream */
+
+/* Functions of the table. */
+
+enum {
+    CREATE,
+    DESTROY,
+    RECORD,
+    WAIT,
+    QUERY_EVENT,
+    QUERY_STREAM,
+    SYNCHRONIZE_EVENT,
+    SYNCHRONIZE_STREAM,
+    EXECUTE,
+    COPY,
+    LAUNCH,
+    MALLOC,
+    FREE,
+    FUNCTIONS,
+};
+
+typedef struct function {
+    const char *name;
+    const ascend_rt_slot *slot;
+} function;
+
+extern function functions[FUNCTIONS];
+
+#define FUNCTION(name, place) (*(__typeof__(name) **)functions[place].slot->pointer)
+
+/* Whether a function may be called past Python. */
+static inline bool is_direct(int place) { return atomic_load(&shared->is_direct) && functions[place].slot->present; }
+
+/* Raises the exception for a code. */
+PyObject *fail(int code, const char *function);
+
+static inline bool is_event(PyObject *object) {
+    return Py_TYPE(object) == plain_event || PyType_IsSubtype(Py_TYPE(object), event_type);
+}
+
+static inline bool is_stream(PyObject *object) {
+    return Py_TYPE(object) == plain_stream || PyType_IsSubtype(Py_TYPE(object), stream_type);
+}
+
+/* Paths. */
+
+typedef struct short_path {
+    const char *name;
+    const char *parameters; /* as inspect.signature() reads them; NULL: a property */
+    PyCFunction call;
+    getter get;
+    PyObject *in_python;
+} short_path;
+
+#define METHOD(name) (PyCFunction)(void (*)(void)) name
+
+/* Those of a class, which has the fields that they use. */
+typedef struct short_paths {
+    PyTypeObject **type;
+    short_path *paths;
+    size_t count;
+    bool (*connect)(PyObject *class); /* finds what they need of modules that need this one; NULL: nothing */
+} short_paths;
+
+extern const short_paths event_paths, stream_paths, in_flight_paths, graph_paths, buffer_paths;
+
+typedef PyObject *const *arguments;
+
+PyObject *tuple_of(arguments args, Py_ssize_t count);
+
+/* Without self it is a function. */
+PyObject *call_python(const short_path *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names);
+PyObject *get_in_python(const short_path *path, PyObject *self);
+
+/* Returns the short path of a function. */
+PyObject *short_function(short_path *path, PyObject *function);
+
+/* Adds what the short path of copies needs. */
+bool copies_add(PyObject *module);
+
+/* What several paths do. */
+
+/* Whether nothing has to be asked about failures of a work. */
+static inline bool has_no_failure(PyObject *object) {
+    const work *found = (const work *)object;
+    return is_none(object) || (!found->must_ask && found->seen == atomic_load(shared->failed_tasks));
+}
+
+/* Closes an object by a function that takes its handle; if that fails, it stays open. */
+PyObject *destroy(handle *self, int place);
+
+bool can_record(PyObject *event, PyObject *stream);
+/* Returns whether the event is recorded; otherwise with an exception. */
+bool record(event *self, stream *on);
+
+/* Keeps what a task uses, with the graph if the stream is being captured; the second may be NULL. */
+bool keep_or_capture(in_flight *self, bool is_captured, PyObject *first, PyObject *second);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The short paths of device memory. */
+#include "_short_paths.h"
+
+static PyTypeObject *plain_buffer; /* ascend_rt.Buffer */
+static PyObject *lifecycle;        /* the dictionary of ascend_rt._lifecycle */
+static PyObject *usual_home;       /* "usual_home" */
+static PyObject *home_of_new;      /* ascend_rt.context.home */
+static PyObject *allocate_again;   /* ascend_rt._in_flight.allocate_again */
+
+enum { INIT, CLOSE, PATHS };
+
+static short_path paths[PATHS];
+
+static PyObject *home_of_buffer(void) {
+    PyObject *usual = PyDict_GetItemWithError(lifecycle, usual_home);
+    return is_none(usual) ? PyObject_CallFunctionObjArgs(home_of_new, NULL) : Py_NewRef(usual);
+}
+
+static PyObject *buffer_init(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    buffer *const self = (buffer *)object;
+    const bool is_plain = count == 1 && names == NULL && PyLong_CheckExact(args[0]) && self->handle.state == NEW;
+    const size_t nbytes = is_plain ? PyLong_AsSize_t(args[0]) : 0;
+    if (!is_plain || !is_direct(MALLOC) || PyErr_Occurred() != NULL) {
+        PyErr_Clear(); /* the method in Python will raise it again */
+        return call_python(&paths[INIT], object, args, count, names);
+    }
+    void *pointer = NULL;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtMalloc, MALLOC)(&pointer, nbytes, ACL_MEM_MALLOC_HUGE_FIRST);
+    Py_END_ALLOW_THREADS;
+    if (code != ACL_SUCCESS) { /* which may be tried again */
+        PyObject *address =
+            PyObject_CallFunction(allocate_again, "isOi", code, "aclrtMalloc", args[0], ACL_MEM_MALLOC_HUGE_FIRST);
+        pointer = address != NULL ? PyLong_AsVoidPtr(address) : NULL;
+        Py_XDECREF(address);
+    }
+    PyObject *const home = pointer != NULL ? home_of_buffer() : NULL;
+    if (home == NULL) {
+        return NULL;
+    }
+    set(&self->nbytes, Py_NewRef(args[0]));
+    return handle_own(object, pointer, home) ? Py_NewRef(Py_None) : NULL;
+}
+
+/* Whether an object may be closed without Python: only the reset of its device may have destroyed it before. */
+static bool is_at_home(const handle *self) {
+    if (self->home == NULL) {
+        return false;
+    }
+    PyObject *era = self->home == host ? NULL : PyTuple_GetItem(self->home, 0);
+    PyObject *is_over = era != NULL ? PyObject_GetAttrString(era, "is_over") : Py_NewRef(Py_False);
+    Py_XDECREF(is_over);
+    return is_over == Py_False;
+}
+
+static PyObject *buffer_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    buffer *const self = (buffer *)object;
+    if (count != 0 || names != NULL || Py_TYPE(object) != plain_buffer || !is_direct(FREE) || !self->handle.is_known ||
+        !self->handle.is_owned || !is_none(self->views) || !is_at_home(&self->handle)) {
+        return call_python(&paths[CLOSE], object, args, count, names);
+    }
+    return destroy(&self->handle, FREE);
+}
+
+static short_path paths[PATHS] = {
+    [INIT] = {"__init__", "($self, nbytes, *, policy=0)", METHOD(buffer_init), NULL, NULL},
+    [CLOSE] = {"close", "($self)", METHOD(buffer_close), NULL, NULL},
+};
+
+static bool connect(PyObject *class) {
+    plain_buffer = (PyTypeObject *)Py_NewRef(class);
+    return (lifecycle = attribute_of("ascend_rt._lifecycle", "__dict__")) != NULL &&
+           (usual_home = PyUnicode_InternFromString("usual_home")) != NULL &&
+           (home_of_new = attribute_of("ascend_rt.context", "home")) != NULL &&
+           (allocate_again = attribute_of("ascend_rt._in_flight", "allocate_again")) != NULL;
+}
+
+const short_paths buffer_paths = {&buffer_type, paths, PATHS, connect};

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The short path of copies. */
+#include "_short_paths.h"
+
+static PyTypeObject *plain_pinned; /* ascend_rt.PinnedBuffer */
+static PyObject *span_name;        /* "_span" */
+
+static short_path path;
+
+typedef struct span {
+    void *address;
+    size_t nbytes;
+    bool is_on_device;
+} span;
+
+/* Whether memory of the host may be written to, which only numpy knows. */
+static bool is_writable(PyObject *array) {
+    PyObject *flags = PyObject_GetAttrString(array, "flags");
+    PyObject *writable = flags != NULL ? PyObject_GetAttrString(flags, "writeable") : NULL;
+    Py_XDECREF(flags);
+    Py_XDECREF(writable);
+    return writable == Py_True;
+}
+
+/* Finds where an operand is, if it is a buffer or a whole pinned one. */
+static bool find_span(PyObject *operand, bool is_written, span *found) {
+    PyObject *address = NULL, *nbytes = NULL, *place = NULL;
+    found->is_on_device = Py_TYPE(operand) != plain_pinned;
+    if (!found->is_on_device) {
+        place = PyObject_GetAttr(operand, span_name);
+        if (place != NULL && place != Py_None && (!is_written || is_writable(operand))) {
+            address = PyTuple_GetItem(place, 0);
+            nbytes = PyTuple_GetItem(place, 1);
+            found->address = address != NULL ? PyLong_AsVoidPtr(address) : NULL;
+        }
+    } else if (PyObject_TypeCheck(operand, buffer_type) && has_pointer((handle *)operand)) {
+        found->address = ((handle *)operand)->pointer;
+        nbytes = ((buffer *)operand)->nbytes;
+    }
+    found->nbytes = nbytes != NULL ? PyLong_AsSize_t(nbytes) : 0;
+    Py_XDECREF(place);
+    const bool is_found = nbytes != NULL && PyErr_Occurred() == NULL;
+    PyErr_Clear(); /* the function in Python will raise it again */
+    return is_found;
+}
+
+static PyObject *copy_async(PyObject *module, arguments args, Py_ssize_t count, PyObject *names) {
+    (void)module;
+    span to, from;
+    if (count != 3 || names != NULL || !is_stream(args[2]) || !is_direct(COPY) || !has_pointer((handle *)args[2]) ||
+        !find_span(args[0], true, &to) || !find_span(args[1], false, &from) ||
+        (!to.is_on_device && !from.is_on_device)) {
+        return call_python(&path, NULL, args, count, names);
+    }
+    static const aclrtMemcpyKind kinds[2][2] = {
+        /* from, to the device */
+        {ACL_MEMCPY_HOST_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE},
+        {ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_DEVICE_TO_DEVICE},
+    };
+    const aclrtMemcpyKind kind = kinds[from.is_on_device][to.is_on_device];
+    void *const on = ((handle *)args[2])->pointer;
+    bool is_captured = false;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    is_captured = shared->captured_graph(on) != 0;
+    code = FUNCTION(aclrtMemcpyAsync, COPY)(to.address, to.nbytes, from.address, from.nbytes, kind, on);
+    Py_END_ALLOW_THREADS;
+    if (code != ACL_SUCCESS) {
+        return fail(code, "aclrtMemcpyAsync");
+    }
+    const bool is_done = keep_or_capture(((stream *)args[2])->in_flight, is_captured, args[0], args[1]);
+    return is_done ? Py_NewRef(Py_None) : NULL;
+}
+
+static short_path path = {
+    "copy_async", "(dst, src, stream=None, *, snapshot=False)", METHOD(copy_async), NULL, NULL,
+};
+
+static PyObject *short_copy_async(PyObject *module, PyObject *function) {
+    (void)module;
+    return short_function(&path, function);
+}
+
+static PyObject *pinned(PyObject *module, PyObject *class) {
+    (void)module;
+    plain_pinned = (PyTypeObject *)Py_NewRef(class);
+    return Py_NewRef(class);
+}
+
+bool copies_add(PyObject *module) {
+    static PyMethodDef functions_of_module[] = {
+        {"short_copy_async", short_copy_async, METH_O, "Return the short path of copy_async()."},
+        {"pinned", pinned, METH_O, "Know a class of pinned memory, whose objects tell their _span; return the class."},
+        {0},
+    };
+    return (span_name = PyUnicode_InternFromString("_span")) != NULL &&
+           PyModule_AddFunctions(module, functions_of_module) == 0;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The short paths of events. */
+#include "_short_paths.h"
+
+PyTypeObject *plain_event;
+
+enum { INIT, CLOSE, RECORD_ON, IS_DONE, SYNCHRONIZE, PATHS };
+
+static short_path paths[PATHS];
+
+static PyObject *event_init(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    handle *self = (handle *)object;
+    if (count != 0 || names != NULL || !is_direct(CREATE) || self->state != NEW) {
+        return call_python(&paths[INIT], object, args, count, names);
+    }
+    void *created = NULL;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtCreateEventExWithFlag, CREATE)(&created, ACL_EVENT_SYNC);
+    Py_END_ALLOW_THREADS;
+    if (code != ACL_SUCCESS) {
+        return fail(code, "aclrtCreateEventExWithFlag");
+    }
+    return handle_own(object, created, Py_NewRef(host)) ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject *event_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    handle *const self = (handle *)object;
+    if (count != 0 || names != NULL || !is_direct(DESTROY) || !self->is_known || !self->is_owned) {
+        return call_python(&paths[CLOSE], object, args, count, names);
+    }
+    return destroy(self, DESTROY);
+}
+
+bool can_record(PyObject *event, PyObject *stream) {
+    return is_direct(RECORD) && has_pointer((handle *)event) && has_pointer((handle *)stream);
+}
+
+bool record(event *self, stream *on) {
+    in_flight *const recording = on->in_flight;
+    PyObject *const ended = in_flight_end(recording);
+    if (ended == NULL && recording->is_used && PyErr_Occurred() != NULL) {
+        return false;
+    }
+    void *const event = self->handle.pointer, *const stream = on->handle.pointer;
+    PyObject *const recorder = ended != NULL ? ended : (PyObject *)recording;
+    bool is_captured = false;
+    aclError code;
+    Py_CLEAR(self->before); /* from here on it may be this record that another thread waits for */
+    if (self->recorder != recorder) {
+        set(&self->recorder, Py_NewRef(recorder));
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    /* In a capture, the record is one of the graph, and tells nothing of what was submitted before. */
+    is_captured = ended != NULL && shared->captured_graph(stream) != 0;
+    code = FUNCTION(aclrtRecordEvent, RECORD)(event, stream);
+    Py_END_ALLOW_THREADS;
+    /* If another thread has begun a record meanwhile, nobody knows which one is newer. */
+    const bool tells = code == ACL_SUCCESS && !is_captured && self->recorder == recorder;
+    set(&self->before, tells ? Py_XNewRef(ended) : NULL);
+    Py_XDECREF(ended);
+    if (code != ACL_SUCCESS) {
+        fail(code, "aclrtRecordEvent");
+        return false;
+    }
+    if (self->work != recording->work) {
+        set(&self->work, Py_XNewRef(recording->work));
+    }
+    return true;
+}
+
+static PyObject *event_record(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    if (count != 1 || names != NULL || !is_stream(args[0]) || !can_record(self, args[0])) {
+        return call_python(&paths[RECORD_ON], self, args, count, names);
+    }
+    return record((event *)self, (stream *)args[0]) ? Py_NewRef(Py_None) : NULL;
+}
+
+/* What the completion of an event tells; takes what was to be released when it was asked for, or NULL. */
+static PyObject *complete(event *self, PyObject *before, const char *function, PyObject *result) {
+    if (before == NULL && has_no_failure(self->work)) {
+        return Py_NewRef(result);
+    }
+    PyObject *released = before != NULL ? before : Py_None;
+    PyObject *told = PyObject_CallMethod((PyObject *)self, "_after_completion", "Os", released, function);
+    Py_XDECREF(before);
+    Py_XDECREF(told);
+    return told != NULL ? Py_NewRef(result) : NULL;
+}
+
+static PyObject *event_is_done(PyObject *object, void *unused) {
+    (void)unused;
+    event *self = (event *)object;
+    if (!is_direct(QUERY_EVENT) || !has_pointer(&self->handle)) {
+        return get_in_python(&paths[IS_DONE], object);
+    }
+    void *const pointer = self->handle.pointer;
+    PyObject *before = is_none(self->before) ? NULL : Py_NewRef(self->before);
+    aclrtEventRecordedStatus status;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtQueryEventStatus, QUERY_EVENT)(pointer, &status);
+    Py_END_ALLOW_THREADS;
+    if (code == ACL_SUCCESS && status == ACL_EVENT_RECORDED_STATUS_COMPLETE) {
+        return complete(self, before, "aclrtQueryEventStatus", Py_True);
+    }
+    Py_XDECREF(before);
+    return code == ACL_SUCCESS ? Py_NewRef(Py_False) : fail(code, "aclrtQueryEventStatus");
+}
+
+static PyObject *event_synchronize(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    event *self = (event *)object;
+    if (count != 0 || names != NULL || !is_direct(SYNCHRONIZE_EVENT) || !has_pointer(&self->handle)) {
+        return call_python(&paths[SYNCHRONIZE], object, args, count, names);
+    }
+    void *const pointer = self->handle.pointer;
+    PyObject *before = is_none(self->before) ? NULL : Py_NewRef(self->before);
+    int code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = shared->synchronize_event(pointer, -1);
+    Py_END_ALLOW_THREADS;
+    if (code != ACL_SUCCESS) {
+        PyObject *result = PyObject_CallMethod(object, "_end_wait", "ii", code, -1);
+        if (result == NULL) {
+            Py_XDECREF(before);
+            return NULL;
+        }
+        Py_DECREF(result);
+    }
+    return complete(self, before, "aclrtSynchronizeEvent", Py_None);
+}
+
+#define PARAMETERS "($self, options=None, /, *, timing=False, manual_reset=False, ipc=False)"
+
+static short_path paths[PATHS] = {
+    [INIT] = {"__init__", PARAMETERS, METHOD(event_init), NULL, NULL},
+    [CLOSE] = {"close", "($self)", METHOD(event_close), NULL, NULL},
+    [RECORD_ON] = {"record", "($self, stream=None)", METHOD(event_record), NULL, NULL},
+    [IS_DONE] = {"is_done", NULL, NULL, event_is_done, NULL},
+    [SYNCHRONIZE] = {"synchronize", "($self, timeout=None)", METHOD(event_synchronize), NULL, NULL},
+};
+
+static bool connect(PyObject *class) {
+    plain_event = (PyTypeObject *)Py_NewRef(class);
+    return true;
+}
+
+const short_paths event_paths = {&event_type, paths, PATHS, connect};

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The short paths of streams. */
+#include "_host_functions.h"
+#include "_short_paths.h"
+
+PyTypeObject *plain_stream;
+
+static PyObject *ascend_error; /* ascend_rt.errors.AscendError */
+static PyObject *release;      /* ascend_rt._in_flight.release */
+static PyObject *untold;       /* ascend_rt._failures.untold */
+
+enum { RECORD_EVENT, WAIT_FOR, IS_DONE, SYNCHRONIZE, LAUNCH_FUNCTION, PATHS };
+
+static short_path paths[PATHS];
+
+/* The method in Python calls the event's own, which a derived class may have replaced. */
+static PyObject *stream_record(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    if (count != 1 || names != NULL || Py_TYPE(args[0]) != plain_event || !can_record(args[0], self)) {
+        return call_python(&paths[RECORD_EVENT], self, args, count, names);
+    }
+    return record((event *)args[0], (stream *)self) ? Py_NewRef(args[0]) : NULL;
+}
+
+/* Keeps the batch that the record has ended for which a stream waits. A wait in a capture tells nothing. */
+static bool keep_waited_for(in_flight *self, PyObject *before, uint64_t failures) {
+    if (((work *)self->work)->must_ask) { /* then nobody knows in time whether a wait has failed */
+        return true;
+    }
+    PyObject *number = PyLong_FromUnsignedLongLong(failures);
+    PyObject *objects = number != NULL ? PyTuple_Pack(2, before, number) : NULL;
+    const bool is_kept = objects != NULL && in_flight_add(self, objects);
+    Py_XDECREF(objects);
+    Py_XDECREF(number);
+    return is_kept;
+}
+
+static PyObject *wait_for_event(stream *self, event *other) {
+    void *const stream = self->handle.pointer, *const event = other->handle.pointer;
+    PyObject *const before = is_none(other->before) ? NULL : Py_NewRef(other->before);
+    const uint64_t failures = atomic_load(shared->failed_tasks);
+    bool is_captured = false;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    is_captured = before != NULL && shared->captured_graph(stream) != 0;
+    code = FUNCTION(aclrtStreamWaitEvent, WAIT)(stream, event);
+    Py_END_ALLOW_THREADS;
+    bool is_done = code == ACL_SUCCESS;
+    if (!is_done) {
+        fail(code, "aclrtStreamWaitEvent");
+    } else if (before != NULL && !is_captured && before == other->before && !other->is_shared) {
+        is_done = keep_waited_for(self->in_flight, before, failures);
+    }
+    Py_XDECREF(before);
+    return is_done ? Py_NewRef(Py_None) : NULL;
+}
+
+/* An event is created, recorded, waited for and destroyed at once: the wait that is pending keeps what it needs. */
+static PyObject *wait_for_stream(stream *self, stream *other) {
+    void *const waiting = self->handle.pointer, *const recording = other->handle.pointer;
+    PyObject *const before = in_flight_end(other->in_flight);
+    const uint64_t failures = atomic_load(shared->failed_tasks);
+    bool is_captured = false;
+    const char *failed = functions[CREATE].name;
+    void *event = NULL;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    is_captured = before != NULL && (shared->captured_graph(waiting) != 0 || shared->captured_graph(recording) != 0);
+    code = FUNCTION(aclrtCreateEventExWithFlag, CREATE)(&event, ACL_EVENT_SYNC);
+    if (code == ACL_SUCCESS) {
+        failed = functions[RECORD].name;
+        code = FUNCTION(aclrtRecordEvent, RECORD)(event, recording);
+        if (code == ACL_SUCCESS) {
+            failed = functions[WAIT].name;
+            code = FUNCTION(aclrtStreamWaitEvent, WAIT)(waiting, event);
+        }
+        const aclError destroyed = FUNCTION(aclrtDestroyEvent, DESTROY)(event);
+        if (code == ACL_SUCCESS) {
+            failed = functions[DESTROY].name;
+            code = destroyed;
+        }
+    }
+    Py_END_ALLOW_THREADS;
+    bool is_done = code == ACL_SUCCESS && PyErr_Occurred() == NULL;
+    if (code != ACL_SUCCESS) {
+        fail(code, failed);
+    } else if (before != NULL && !is_captured) {
+        is_done = keep_waited_for(self->in_flight, before, failures);
+    }
+    Py_XDECREF(before);
+    return is_done ? Py_NewRef(Py_None) : NULL;
+}
+
+static bool can_wait_for_stream(PyObject *self, PyObject *other) {
+    return is_stream(other) && is_direct(CREATE) && is_direct(RECORD) && is_direct(WAIT) && is_direct(DESTROY) &&
+           has_pointer((handle *)self) && has_pointer((handle *)other) && !is_open_told();
+}
+
+static PyObject *stream_wait(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    const bool is_plain = count == 1 && names == NULL;
+    if (is_plain && is_event(args[0]) && is_direct(WAIT) && has_pointer((handle *)self) &&
+        has_pointer((handle *)args[0])) {
+        return wait_for_event((stream *)self, (event *)args[0]);
+    }
+    if (is_plain && can_wait_for_stream(self, args[0])) {
+        return wait_for_stream((stream *)self, (stream *)args[0]);
+    }
+    return call_python(&paths[WAIT_FOR], self, args, count, names);
+}
+
+/* Releases what is done; takes the batch and the result, either of which may be NULL. */
+static PyObject *and_release(PyObject *ended, PyObject *result) {
+    if (ended != NULL && result != NULL) {
+        PyObject *released = PyObject_CallFunctionObjArgs(release, ended, NULL);
+        if (released == NULL) {
+            Py_CLEAR(result);
+        }
+        Py_XDECREF(released);
+    }
+    Py_XDECREF(ended);
+    return result;
+}
+
+static PyObject *stream_is_done(PyObject *self, void *unused) {
+    (void)unused;
+    if (!is_direct(QUERY_STREAM) || !has_pointer((handle *)self)) {
+        return get_in_python(&paths[IS_DONE], self);
+    }
+    in_flight *const found = ((stream *)self)->in_flight;
+    void *const pointer = ((handle *)self)->pointer;
+    PyObject *const ended = in_flight_end(found);
+    aclrtStreamStatus status;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtStreamQuery, QUERY_STREAM)(pointer, &status);
+    Py_END_ALLOW_THREADS;
+    if (code != ACL_SUCCESS || status != ACL_STREAM_STATUS_COMPLETE) {
+        Py_XDECREF(ended);
+        return code == ACL_SUCCESS ? Py_NewRef(Py_False) : fail(code, "aclrtStreamQuery");
+    }
+    PyObject *const result = and_release(ended, Py_NewRef(Py_True));
+    if (result == NULL || has_no_failure(found->work)) {
+        return result;
+    }
+    PyObject *const told = PyObject_CallMethod(self, "check", NULL);
+    Py_DECREF(result);
+    Py_XDECREF(told);
+    return told != NULL ? Py_NewRef(Py_True) : NULL;
+}
+
+/* Keeps a report that the exception of a signal handler has replaced before anybody could raise it. */
+static void keep_failure(stream *self) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *result = PyObject_CallMethod((PyObject *)self->in_flight, "keep_failure", NULL);
+    if (result == NULL) {
+        PyErr_WriteUnraisable((PyObject *)self);
+    }
+    Py_XDECREF(result);
+    PyErr_Restore(type, value, traceback);
+}
+
+static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    if (count != 0 || names != NULL || !is_direct(SYNCHRONIZE_STREAM) || !has_pointer((handle *)self)) {
+        return call_python(&paths[SYNCHRONIZE], self, args, count, names);
+    }
+    void *const pointer = ((handle *)self)->pointer;
+    PyObject *const ended = in_flight_end(((stream *)self)->in_flight);
+    int code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = shared->synchronize_stream(pointer, -1);
+    Py_END_ALLOW_THREADS;
+    if (code == ACL_SUCCESS && PyDict_Size(untold) == 0) {
+        return and_release(ended, Py_NewRef(Py_None));
+    }
+    PyObject *const result = PyObject_CallMethod(self, "_end_wait", "ii", code, -1);
+    if (result == NULL && code > 0 && !PyErr_ExceptionMatches(ascend_error)) {
+        keep_failure((stream *)self);
+    }
+    return and_release(ended, result);
+}
+
+static PyObject *stream_launch(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    if (count < 1 || names != NULL || !PyCallable_Check(args[0]) || !is_direct(LAUNCH) ||
+        !has_pointer((handle *)self)) {
+        return call_python(&paths[LAUNCH_FUNCTION], self, args, count, names);
+    }
+    void *const on = ((handle *)self)->pointer;
+    PyObject *passed = tuple_of(args + 1, count - 1);
+    PyObject *call = passed != NULL ? host_function_call((uintptr_t)on, args[0], passed, NULL) : NULL;
+    if (call == NULL || !host_function_keep(call)) {
+        Py_XDECREF(call);
+        return NULL;
+    }
+    bool is_captured = false;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    is_captured = shared->captured_graph(on) != 0;
+    code = FUNCTION(aclrtLaunchHostFunc, LAUNCH)(on, host_function_run, call);
+    Py_END_ALLOW_THREADS;
+    PyObject *result = code == ACL_SUCCESS ? Py_NewRef(Py_None) : fail(code, "aclrtLaunchHostFunc");
+    if (code != ACL_SUCCESS) {
+        host_function_forget(call);
+    } else if (is_captured) {
+        set(&result, PyObject_CallMethod(((PyObject *)((stream *)self)->in_flight), "keep", "O", call));
+        if (result != NULL) { /* otherwise it stays pending: the graph will run it */
+            host_function_forget(call);
+        }
+    } else {
+        host_function_launched(call);
+    }
+    Py_DECREF(call);
+    return result;
+}
+
+#define LAUNCH_PARAMETERS "($self, function, /, *arguments, **keywords)"
+
+static short_path paths[PATHS] = {
+    [RECORD_EVENT] = {"record", "($self, event=None)", METHOD(stream_record), NULL, NULL},
+    [WAIT_FOR] = {"wait", "($self, other, timeout=None)", METHOD(stream_wait), NULL, NULL},
+    [IS_DONE] = {"is_done", NULL, NULL, stream_is_done, NULL},
+    [SYNCHRONIZE] = {"synchronize", "($self, timeout=None)", METHOD(stream_synchronize), NULL, NULL},
+    [LAUNCH_FUNCTION] = {"launch_host_func", LAUNCH_PARAMETERS, METHOD(stream_launch), NULL, NULL},
+};
+
+static bool connect(PyObject *class) {
+    plain_stream = (PyTypeObject *)Py_NewRef(class);
+    return (ascend_error = attribute_of("ascend_rt.errors", "AscendError")) != NULL &&
+           (release = attribute_of("ascend_rt._in_flight", "release")) != NULL &&
+           (untold = attribute_of("ascend_rt._failures", "untold")) != NULL;
+}
+
+const short_paths stream_paths = {&stream_type, paths, PATHS, connect};
