@@ -20,9 +20,8 @@ c10::impl::VirtualGuardImpl devices() { return c10::impl::VirtualGuardImpl(c10::
 // One call of an operator.
 class Call {
   public:
-    Call(Operator &op, Stack *stack, bool is_meta_right)
+    Call(Operator &op, Stack *stack)
         : op_(op),
-          asks_meta_(is_meta_right && !op.has_number && !op.is_view),
           stack_(*stack),
           arguments_(torch::jit::last(*stack, op.schema.arguments().size())) {}
 
@@ -32,7 +31,7 @@ class Call {
         device_ = device.index();
         raise_failure(device_);
         std::shared_ptr<const Shapes> shapes;
-        if (asks_meta_) {
+        if (!op_.has_number) {
             shapes = shapes_of(op_, arguments_);
         }
         std::vector<IValue> results = shapes != nullptr && shapes->is_known ? enqueue(*shapes) : run_now();
@@ -170,7 +169,6 @@ class Call {
     }
 
     Operator &op_;
-    const bool asks_meta_;
     Stack &stack_;
     const c10::ArrayRef<IValue> arguments_;
     StandIns aliases_ = StandIns::aliases();
@@ -180,7 +178,7 @@ class Call {
 }  // namespace
 
 void RunOnCpu::operator()(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *stack) {
-    Call(op_, stack, is_meta_right_).run();
+    Call(op_, stack).run();
 }
 
 void Theirs::call(c10::Device device, Stack &stack) const {
