@@ -124,6 +124,7 @@ Operator::Operator(c10::OperatorHandle given, bool meta)
         if (type->kind() == c10::TypeKind::GeneratorType) {
             generator = i;
         }
+        has_given_outputs |= argument.is_out();
         takes_host_indices |= argument.name() == "indices" && type->kind() == c10::TypeKind::ListType;
     }
     bool only_new = !returns.empty();

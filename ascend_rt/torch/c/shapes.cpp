@@ -114,13 +114,18 @@ Stack stand_ins(const Operator &op, c10::ArrayRef<IValue> arguments) {
     return stack;
 }
 
-void note_resized(const Operator &op, c10::ArrayRef<IValue> arguments, const Stack &given, Shapes &shapes) {
+// false: the meta kernel resizes what is written in place. Some do where the operator would refuse.
+bool note_resized(const Operator &op, c10::ArrayRef<IValue> arguments, const Stack &given, Shapes &shapes) {
     for (const std::size_t i : op.written) {
         if (arguments[i].isTensor() && arguments[i].toTensor().defined() &&
             given[i].toTensor().sizes() != arguments[i].toTensor().sizes()) {
+            if (!op.schema.arguments()[i].is_out()) {
+                return false;
+            }
             shapes.resized.emplace_back(i, given[i].toTensor().sizes().vec());
         }
     }
+    return true;
 }
 
 bool has_reduced(c10::ArrayRef<IValue> arguments) {
@@ -182,8 +187,7 @@ Shapes announced(const Operator &op, c10::ArrayRef<IValue> arguments, Stack stac
             shapes.returns.back().push_back(shape_of(stack[i].toTensor()));
         }
     }
-    note_resized(op, arguments, given, shapes);
-    shapes.is_known = true;
+    shapes.is_known = note_resized(op, arguments, given, shapes);
     return shapes;
 }
 
@@ -198,9 +202,16 @@ Shapes ask(const Operator &op, c10::ArrayRef<IValue> arguments) {
     }
     Shapes shapes = announced(op, arguments, stand_ins(op, arguments),
                               [](const c10::OperatorHandle &handle, Stack &stack) { handle.callBoxed(stack); });
+    if (!shapes.is_known) {
+        return shapes;
+    }
+    // Not all meta kernels look at the types of given outputs, which would be an error of the task then.
+    if (op.has_given_outputs) {
+        return ask_cpu(op, arguments);
+    }
     // With reduced precision the meta kernels give statistics the type that other devices give them; on the CPU it
     // depends on the types of all arguments.
-    if (shapes.is_known && op.returns.size() > 1 && has_reduced(arguments)) {
+    if (op.returns.size() > 1 && has_reduced(arguments)) {
         Shapes of_cpu = ask_cpu(op, arguments);
         return of_cpu.is_known ? of_cpu : shapes;
     }
