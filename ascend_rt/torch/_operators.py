@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import torch
 
+from ascend_rt.torch import formulas
+
 # torch_npu's own: they allocate, look at tensors as the host sees them, or make views, and call no operator of CANN.
 KEPT = frozenset(
     f"aten::{name}"
@@ -84,6 +86,9 @@ _SIZED_BY_CPU = frozenset(
 # A view that only the CPU can make: its result would be a copy.
 _VIEWS = frozenset(("aten::_nested_view_from_buffer",))
 
+# What PyTorch has for all devices calls a kernel that only some have.
+_ON_CPU = frozenset(("aten::conj_physical_",))
+
 _OWN_AUTOGRAD = {"aten::scaled_dot_product_attention": "attention"}
 
 # Kinds whose kernels enqueue tasks.
@@ -106,6 +111,9 @@ def kinds() -> list[tuple[str, str]]:
             name, "CompositeExplicitAutogradNonFunctional"
         )
         on_cpu = has_kernel(name, "CPU")
+        if name in formulas.TABLE:
+            found.append(("formula", name))
+            continue
         if name in _VIEWS:
             kind = "refused"
         elif name in _OWN:
@@ -114,7 +122,11 @@ def kinds() -> list[tuple[str, str]]:
             kind = "cpu_sized"
         elif name in _COMPOSED:
             kind = "composed"
-        elif (name in theirs and (on_cpu or explicit or implicit)) or (on_cpu and not explicit and not implicit):
+        elif (
+            name in _ON_CPU
+            or (name in theirs and (on_cpu or explicit or implicit))
+            or (on_cpu and not explicit and not implicit)
+        ):
             kind = "cpu"
         elif name in theirs:
             kind = "refused"
