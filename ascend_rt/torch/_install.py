@@ -4,18 +4,22 @@
 from __future__ import annotations
 
 import ctypes
+import warnings
+
+import torch
 
 from ascend_rt._device_object import device_object
 from ascend_rt.errors import LibraryError
-from ascend_rt.torch import _failures, _library, _operators
+from ascend_rt.torch import _failures, _library, _operators, formulas
 
 _TEXT_BYTES = 1 << 16
+_REGISTERED = torch.library.Library("npu", "IMPL")  # the registrations last as long as this
 
 
 def install() -> None:
     """Register a kernel for every operator in the table."""
     library = _library.load()
-    kinds = _operators.kinds()
+    kinds = [each for each in _operators.kinds() if each[0] != "formula"]
     table = "\n".join(f"{kind} {name}" for kind, name in kinds)
     kernels = device_object([name for kind, name in kinds if kind in _operators.AS_TASKS])
     text = ctypes.create_string_buffer(_TEXT_BYTES)
@@ -23,4 +27,13 @@ def install() -> None:
     install.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)
     if install(table.encode(), kernels, len(kernels), text, _TEXT_BYTES):
         raise LibraryError(f"torch does not take the kernels: {text.value.decode(errors='replace')}")
+    _install_formulas()
     _failures.watch(library)
+
+
+def _install_formulas() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they take the place of torch_npu's, which is the purpose here
+        for name, function in formulas.TABLE.items():
+            for key in ("PrivateUse1", "AutogradPrivateUse1"):
+                _REGISTERED.impl(name.removeprefix("npu::"), function, key, allow_override=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import torch
 
+from ascend_rt.torch import formulas
+
 # torch_npu's own: they allocate, look at tensors as the host sees them, or make views, and call no operator of CANN.
 KEPT = frozenset(
     f"aten::{name}"
@@ -58,18 +60,39 @@ _COMPOSED = frozenset(
 
 # Kernels of this package; the others are PyTorch's.
 _OWN = {
-    "aten::_embedding_bag": "now",
-    "aten::_embedding_bag_forward_only": "now",
     "aten::_fused_sdp_choice": "attention_choice",
     "aten::_local_scalar_dense": "watched",
     "aten::copy_": "copy",
     "aten::native_dropout": "dropout",
 }
 
+# Their meta kernels announce what other devices return, for instance statistics in evaluation.
+_SIZED_BY_CPU = frozenset(
+    f"aten::{name}"
+    for name in (
+        "_batch_norm_no_update",
+        "_batch_norm_with_update",
+        "_embedding_bag",
+        "_embedding_bag_forward_only",
+        "_native_batch_norm_legit",
+        "_native_batch_norm_legit.out",
+        "_native_batch_norm_legit.no_stats",
+        "_native_batch_norm_legit.no_stats_out",
+        "native_batch_norm",
+        "native_batch_norm.out",
+    )
+)
+
+# A view that only the CPU can make: its result would be a copy.
+_VIEWS = frozenset(("aten::_nested_view_from_buffer",))
+
+# What PyTorch has for all devices calls a kernel that only some have.
+_ON_CPU = frozenset(("aten::conj_physical_",))
+
 _OWN_AUTOGRAD = {"aten::scaled_dot_product_attention": "attention"}
 
 # Kinds whose kernels enqueue tasks.
-AS_TASKS = frozenset(("cpu", "copy"))
+AS_TASKS = frozenset(("cpu", "cpu_sized", "copy"))
 
 
 def kinds() -> list[tuple[str, str]]:
@@ -88,11 +111,22 @@ def kinds() -> list[tuple[str, str]]:
             name, "CompositeExplicitAutogradNonFunctional"
         )
         on_cpu = has_kernel(name, "CPU")
-        if name in _OWN:
+        if name in formulas.TABLE:
+            found.append(("formula", name))
+            continue
+        if name in _VIEWS:
+            kind = "refused"
+        elif name in _OWN:
             kind = _OWN[name]
+        elif name in _SIZED_BY_CPU:
+            kind = "cpu_sized"
         elif name in _COMPOSED:
             kind = "composed"
-        elif (name in theirs and (on_cpu or explicit or implicit)) or (on_cpu and not explicit and not implicit):
+        elif (
+            name in _ON_CPU
+            or (name in theirs and (on_cpu or explicit or implicit))
+            or (on_cpu and not explicit and not implicit)
+        ):
             kind = "cpu"
         elif name in theirs:
             kind = "refused"

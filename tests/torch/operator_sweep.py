@@ -4,7 +4,8 @@
 Reads names of the database from standard input, one on each line, and writes a line of JSON for each: the name, and for
 each type what came of it: "run", or why not. Stops after an operator that has failed in its stream: the device is of no
 use then, as on hardware; who started this program starts it again for the rest. With ``--names`` it prints the names of
-the database, with ``--refused`` the operators without a kernel for the CPU.
+the database, with ``--refused`` the operators without a kernel for the CPU, with ``--formula`` torch_npu's own that
+have a formula.
 """
 
 from __future__ import annotations
@@ -117,8 +118,8 @@ def main() -> None:
     if sys.argv[1:] == ["--names"]:
         print(json.dumps(list(DATABASE)))
         return
-    if sys.argv[1:] == ["--refused"]:
-        print(json.dumps([name for kind, name in _operators.kinds() if kind == "refused"]))
+    if sys.argv[1:] in (["--refused"], ["--formula"]):
+        print(json.dumps([name for kind, name in _operators.kinds() if f"--{kind}" == sys.argv[1]]))
         return
     warnings.simplefilter("ignore")
     for line in sys.stdin:

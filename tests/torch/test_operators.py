@@ -11,7 +11,9 @@ import pytest
 Program = Callable[..., Any]
 
 
-@pytest.mark.parametrize("name", ["operators", "order", "inference", "refusals", "graph_operators", "features"])
+@pytest.mark.parametrize(
+    "name", ["operators", "order", "inference", "refusals", "graph_operators", "features", "formulas", "arguments"]
+)
 def test_program(program: Program, name: str) -> None:
     assert program(f"{name}.py") == name
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "call.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
@@ -20,11 +21,8 @@ c10::impl::VirtualGuardImpl devices() { return c10::impl::VirtualGuardImpl(c10::
 // One call of an operator.
 class Call {
   public:
-    Call(Operator &op, Stack *stack, bool is_meta_right)
-        : op_(op),
-          asks_meta_(is_meta_right && !op.has_number && !op.is_view),
-          stack_(*stack),
-          arguments_(torch::jit::last(*stack, op.schema.arguments().size())) {}
+    Call(Operator &op, Stack *stack)
+        : op_(op), stack_(*stack), arguments_(torch::jit::last(*stack, op.schema.arguments().size())) {}
 
     void run() {
         const c10::Device device = find_device();
@@ -32,7 +30,7 @@ class Call {
         device_ = device.index();
         raise_failure(device_);
         std::shared_ptr<const Shapes> shapes;
-        if (asks_meta_) {
+        if (!op_.has_number) {
             shapes = shapes_of(op_, arguments_);
         }
         std::vector<IValue> results = shapes != nullptr && shapes->is_known ? enqueue(*shapes) : run_now();
@@ -107,6 +105,9 @@ class Call {
             arguments_[argument].toTensor().resize_(sizes);
         }
         Stack stack = cpu_arguments();
+        if (writes_overlap(stack)) {
+            return run_now();
+        }
         std::vector<IValue> results;
         std::vector<std::vector<at::Tensor>> outputs;
         for (std::size_t i = 0; i < op_.returns.size(); ++i) {
@@ -130,13 +131,35 @@ class Call {
         return results;
     }
 
+    // Whether elements that are written share memory with others. Most operators refuse that, but not their meta
+    // kernels: the call has to wait for the answer.
+    bool writes_overlap(const Stack &stack) const {
+        for (const std::size_t i : op_.written) {
+            if (!stack[i].isTensor() || !stack[i].toTensor().defined()) {
+                continue;
+            }
+            const at::Tensor &output = stack[i].toTensor();
+            if (at::has_internal_overlap(output) == at::MemOverlap::Yes) {
+                return true;
+            }
+            for (const IValue &other : stack) {
+                if (other.isTensor() && other.toTensor().defined() && !other.toTensor().is_same(output) &&
+                    at::get_overlap_status(output, other.toTensor()) == at::MemOverlapStatus::Partial) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
     // Waits for the stream and runs the operator on this thread: the sizes of its results are in the data.
     std::vector<IValue> run_now() {
         wait_for_stream(device_);
         Stack stack = cpu_arguments();
         for (std::size_t i = 0; i < stack.size(); ++i) {
-            if (op_.schema.arguments()[i].is_out() && stack[i].isTensor()) {
-                stack[i] = at::empty({0}, stack[i].toTensor().options());  // the operator gives it its size
+            if (op_.schema.arguments()[i].is_out() && stack[i].isTensor() && !is_input(stack, i)) {
+                const at::Tensor &output = stack[i].toTensor();  // which cannot be resized: its memory is the device's
+                stack[i] = at::empty_strided(output.sizes(), output.strides(), output.options());
             }
         }
         const Stack given = stack;
@@ -144,11 +167,16 @@ class Call {
             stack[*op_.generator] = IValue(generator_of(*random));
         }
         call_on_cpu(op_.handle, stack);
-        for (std::size_t i = 0; i < given.size(); ++i) {
-            if (op_.schema.arguments()[i].is_out() && given[i].isTensor()) {
-                const at::Tensor &output = arguments_[i].toTensor();
+        for (const std::size_t i : op_.written) {
+            if (!given[i].isTensor() || !given[i].toTensor().defined()) {
+                continue;
+            }
+            const at::Tensor &output = arguments_[i].toTensor();
+            if (op_.schema.arguments()[i].is_out()) {
                 output.resize_(given[i].toTensor().sizes()).copy_(given[i].toTensor());
             }
+            TORCH_CHECK(output.sizes() == given[i].toTensor().sizes(), op_.name, ": the size of ",
+                        op_.schema.arguments()[i].name(), " cannot be changed");
         }
         std::vector<IValue> results;
         for (std::size_t i = 0; i < op_.returns.size(); ++i) {
@@ -161,6 +189,17 @@ class Call {
         return results;
     }
 
+    // Whether an output shares its memory with another argument.
+    static bool is_input(const Stack &stack, std::size_t output) {
+        for (std::size_t i = 0; i < stack.size(); ++i) {
+            if (i != output && stack[i].isTensor() && stack[i].toTensor().defined() &&
+                stack[i].toTensor().storage().is_alias_of(stack[output].toTensor().storage())) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     at::Tensor moved(const at::Tensor &result) {
         TORCH_CHECK_NOT_IMPLEMENTED(result.layout() == at::kStrided, op_.name, ": the result is not a dense tensor");
         const at::Tensor made = allocate({true, result.scalar_type(), result.sizes().vec(), result.strides().vec()});
@@ -170,7 +209,6 @@ class Call {
     }
 
     Operator &op_;
-    const bool asks_meta_;
     Stack &stack_;
     const c10::ArrayRef<IValue> arguments_;
     StandIns aliases_ = StandIns::aliases();
@@ -179,9 +217,7 @@ class Call {
 
 }  // namespace
 
-void RunOnCpu::operator()(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *stack) {
-    Call(op_, stack, is_meta_right_).run();
-}
+void RunOnCpu::operator()(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *stack) { Call(op_, stack).run(); }
 
 void Theirs::call(c10::Device device, Stack &stack) const {
     raise_failure(device.index());

@@ -9,19 +9,17 @@ namespace ascend_rt {
 // Runs the operator's kernel for the CPU, as a task of the current stream, on the memory of the tensors.
 class RunOnCpu final : public c10::OperatorKernel {
   public:
-    explicit RunOnCpu(c10::OperatorHandle handle, bool is_meta_right = true)
-        : op_(handle), is_meta_right_(is_meta_right) {}
+    explicit RunOnCpu(c10::OperatorHandle handle, bool is_meta_right = true) : op_(handle, is_meta_right) {}
     void operator()(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *stack);
 
   private:
     Operator op_;
-    bool is_meta_right_;  // false: it announces outputs that the CPU does not give
 };
 
-// The same, for operators whose meta kernel is for other devices: the host waits for the stream.
-class RunNow final : public c10::OperatorKernel {
+// The same, for operators whose meta kernel is for other devices: the kernel for the CPU tells the sizes as well.
+class RunSizedByCpu final : public c10::OperatorKernel {
   public:
-    explicit RunNow(c10::OperatorHandle handle) : runs_(handle, false) {}
+    explicit RunSizedByCpu(c10::OperatorHandle handle) : runs_(handle, false) {}
     void operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet keys, Stack *stack) {
         runs_(handle, keys, stack);
     }

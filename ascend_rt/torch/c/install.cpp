@@ -45,7 +45,7 @@ KernelFunction plain(const c10::OperatorHandle &) {
 
 constexpr Kind kKinds[] = {
     {"cpu", DispatchKey::PrivateUse1, functor<RunOnCpu>},
-    {"now", DispatchKey::PrivateUse1, functor<RunNow>},
+    {"cpu_sized", DispatchKey::PrivateUse1, functor<RunSizedByCpu>},
     {"copy", DispatchKey::PrivateUse1, functor<Copy>},
     {"composed", DispatchKey::PrivateUse1, same_as<DispatchKey::CPU>},
     {"autograd", DispatchKey::AutogradPrivateUse1, same_as<DispatchKey::AutogradCPU>},

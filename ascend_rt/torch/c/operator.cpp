@@ -107,8 +107,12 @@ aclrtFuncHandle load(const std::string &name) {
 
 }  // namespace
 
-Operator::Operator(c10::OperatorHandle given)
-    : handle(given), name(full_name(given.operator_name())), schema(given.schema()), returns(find_returns(schema)) {
+Operator::Operator(c10::OperatorHandle given, bool meta)
+    : handle(given),
+      name(full_name(given.operator_name())),
+      schema(given.schema()),
+      returns(find_returns(schema)),
+      is_meta_right(meta) {
     for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
         const c10::Argument &argument = schema.arguments()[i];
         if (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) {
@@ -120,14 +124,13 @@ Operator::Operator(c10::OperatorHandle given)
         if (type->kind() == c10::TypeKind::GeneratorType) {
             generator = i;
         }
+        has_given_outputs |= argument.is_out();
         takes_host_indices |= argument.name() == "indices" && type->kind() == c10::TypeKind::ListType;
     }
     bool only_new = !returns.empty();
     for (std::size_t i = 0; i < returns.size(); ++i) {
         has_number |= returns[i] == kNotATensor;
         only_new &= returns[i] == kNew && schema.returns()[i].type()->kind() == c10::TypeKind::TensorType;
-        const c10::AliasInfo *alias = schema.returns()[i].alias_info();
-        is_view |= alias != nullptr && !alias->isWrite();
     }
     if (only_new) {
         out = find_out(schema);

@@ -22,7 +22,7 @@ constexpr int kNotATensor = -2;  // a return that is a number: the host has to w
 constexpr int kMostDevices = 64;
 
 struct Operator {
-    explicit Operator(c10::OperatorHandle handle);
+    explicit Operator(c10::OperatorHandle handle, bool is_meta_right = true);
 
     const c10::OperatorHandle handle;
     const std::string name;  // with the overload: aten::add.Tensor
@@ -30,8 +30,9 @@ struct Operator {
     std::vector<int> returns;          // for each return: kNew, kNotATensor or the index of the argument that it is
     std::vector<std::size_t> written;  // arguments that are written
     std::optional<std::size_t> generator;
+    const bool is_meta_right;                // false: it announces outputs that the CPU does not give
     bool has_number = false;                 // among the returns
-    bool is_view = false;                    // returns a view of an argument
+    bool has_given_outputs = false;          // the caller brings the tensors for the results
     bool takes_host_indices = false;         // indices may be tensors of the CPU
     std::optional<c10::OperatorHandle> out;  // the overload that writes into given outputs, for kNew returns
     mutable std::atomic<bool> is_out_usable{true};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shapes.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/empty_strided.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -113,13 +114,18 @@ Stack stand_ins(const Operator &op, c10::ArrayRef<IValue> arguments) {
     return stack;
 }
 
-void note_resized(const Operator &op, c10::ArrayRef<IValue> arguments, const Stack &given, Shapes &shapes) {
+// false: the meta kernel resizes what is written in place. Some do where the operator would refuse.
+bool note_resized(const Operator &op, c10::ArrayRef<IValue> arguments, const Stack &given, Shapes &shapes) {
     for (const std::size_t i : op.written) {
         if (arguments[i].isTensor() && arguments[i].toTensor().defined() &&
             given[i].toTensor().sizes() != arguments[i].toTensor().sizes()) {
+            if (!op.schema.arguments()[i].is_out()) {
+                return false;
+            }
             shapes.resized.emplace_back(i, given[i].toTensor().sizes().vec());
         }
     }
+    return true;
 }
 
 bool has_reduced(c10::ArrayRef<IValue> arguments) {
@@ -133,38 +139,39 @@ bool has_reduced(c10::ArrayRef<IValue> arguments) {
     return found;
 }
 
-// With reduced precision the meta kernels give statistics the type that other devices give them. What the CPU does
-// depends on the types of all arguments: its kernel is asked, with zeros.
-void correct_types(const Operator &op, c10::ArrayRef<IValue> arguments, Shapes &shapes) {
-    if (op.returns.size() < 2 || op.generator || !has_reduced(arguments)) {
-        return;
-    }
+// Tensors of the CPU that look like those of the device, and have zeros in them.
+Stack zeros_like(const Operator &op, c10::ArrayRef<IValue> arguments) {
     Stack stack;
     for (const IValue &argument : arguments) {
+        if (argument.isDevice()) {
+            stack.emplace_back(c10::Device(c10::DeviceType::CPU));
+            continue;
+        }
         stack.push_back(replace_tensors(argument, [](const at::Tensor &tensor) {
-            return at::zeros(tensor.sizes(), at::TensorOptions(tensor.scalar_type()));
+            at::Tensor zeros =
+                at::empty_strided(tensor.sizes(), tensor.strides(), at::TensorOptions(tensor.scalar_type()));
+            std::memset(zeros.storage().mutable_data(), 0, zeros.storage().nbytes());
+            if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
+                zeros.unsafeGetTensorImpl()->set_wrapped_number(true);
+            }
+            return zeros;
         }));
     }
-    try {
-        call_on_cpu(op.handle, stack);
-    } catch (const std::exception &) {
-        return;  // the operator itself says what is wrong
+    if (op.generator) {
+        stack[*op.generator] = IValue(at::make_generator<at::CPUGeneratorImpl>(0));
     }
-    for (std::size_t i = 0; i < op.returns.size(); ++i) {
-        if (op.returns[i] == kNew && stack[i].isTensor() && stack[i].toTensor().defined()) {
-            shapes.returns[i].at(0).type = stack[i].toTensor().scalar_type();
-        }
-    }
+    return stack;
 }
 
-Shapes ask(const Operator &op, c10::ArrayRef<IValue> arguments) {
+// What a call returns; is_known is false if it fails: the operator itself knows whether its arguments are wrong.
+template <typename Function>
+Shapes announced(const Operator &op, c10::ArrayRef<IValue> arguments, Stack stack, Function &&call) {
     Shapes shapes;
-    Stack stack = stand_ins(op, arguments);
     const Stack given = stack;
     try {
-        op.handle.callBoxed(stack);
+        call(op.handle, stack);
     } catch (const std::exception &) {
-        return shapes;  // the operator itself, which is asked next, knows whether its arguments are wrong
+        return shapes;
     }
     for (std::size_t i = 0; i < op.returns.size(); ++i) {
         shapes.returns.emplace_back();
@@ -180,9 +187,34 @@ Shapes ask(const Operator &op, c10::ArrayRef<IValue> arguments) {
             shapes.returns.back().push_back(shape_of(stack[i].toTensor()));
         }
     }
-    note_resized(op, arguments, given, shapes);
-    correct_types(op, arguments, shapes);
-    shapes.is_known = true;
+    shapes.is_known = note_resized(op, arguments, given, shapes);
+    return shapes;
+}
+
+// Of the kernel for the CPU, with zeros: sizes must not depend on the data.
+Shapes ask_cpu(const Operator &op, c10::ArrayRef<IValue> arguments) {
+    return announced(op, arguments, zeros_like(op, arguments), call_on_cpu);
+}
+
+Shapes ask(const Operator &op, c10::ArrayRef<IValue> arguments) {
+    if (!op.is_meta_right) {
+        return ask_cpu(op, arguments);
+    }
+    Shapes shapes = announced(op, arguments, stand_ins(op, arguments),
+                              [](const c10::OperatorHandle &handle, Stack &stack) { handle.callBoxed(stack); });
+    if (!shapes.is_known) {
+        return shapes;
+    }
+    // Not all meta kernels look at the types of given outputs, which would be an error of the task then.
+    if (op.has_given_outputs) {
+        return ask_cpu(op, arguments);
+    }
+    // With reduced precision the meta kernels give statistics the type that other devices give them; on the CPU it
+    // depends on the types of all arguments.
+    if (op.returns.size() > 1 && has_reduced(arguments)) {
+        Shapes of_cpu = ask_cpu(op, arguments);
+        return of_cpu.is_known ? of_cpu : shapes;
+    }
     return shapes;
 }
 

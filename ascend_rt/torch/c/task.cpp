@@ -2,6 +2,7 @@
 #include "task.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/core/DimVector.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -77,6 +78,29 @@ void put(const Operator &op, const at::Tensor &result, const at::Tensor &output)
     call_on_cpu(copied, copy);
 }
 
+// Whether a call left the tensors that it writes with their sizes. They are aliases: what a kernel does to an alias's
+// size does not reach the tensor of the device, whose content would be left undefined.
+class SizesOfWritten {
+  public:
+    SizesOfWritten(const Operator &op, const Stack &arguments) : op_(op) {
+        for (const std::size_t i : op.written) {
+            if (arguments[i].isTensor() && arguments[i].toTensor().defined()) {
+                before_.emplace_back(arguments[i].toTensor(), arguments[i].toTensor().sizes());
+            }
+        }
+    }
+    void check() const {
+        for (const auto &[tensor, sizes] : before_) {
+            TORCH_CHECK(tensor.sizes() == c10::IntArrayRef(sizes), op_.name, ": the CPU gives an output the size ",
+                        tensor.sizes(), ", but its meta kernel has announced ", c10::IntArrayRef(sizes));
+        }
+    }
+
+  private:
+    const Operator &op_;
+    c10::SmallVector<std::pair<at::Tensor, at::DimVector>, 2> before_;
+};
+
 }  // namespace
 
 void call_on_cpu(const c10::OperatorHandle &called, Stack &stack) {
@@ -117,7 +141,12 @@ Stack Task::called(const c10::OperatorHandle &operation, bool with_outputs) cons
                 tensors.at(0).unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true)));
         }
     }
+    const SizesOfWritten written(op, stack);
     call_on_cpu(operation, stack);
+    written.check();
+    for (std::size_t i = 0; with_outputs && i < outputs.size(); ++i) {
+        TORCH_CHECK(stack[i].toTensor().sizes() == outputs[i].at(0).sizes(), op.name, ": another size than announced");
+    }
     return stack;
 }
 

@@ -20,6 +20,11 @@ c10::Storage StandIns::storage_of(const at::Tensor &tensor) {
 }
 
 at::Tensor StandIns::of(const at::Tensor &tensor) {
+    for (const auto &[known, made] : tensors_) {
+        if (known == tensor.unsafeGetTensorImpl()) {
+            return made;
+        }
+    }
     at::Tensor made =
         at::detail::make_tensor<c10::TensorImpl>(storage_of(tensor), c10::DispatchKeySet(key_), tensor.dtype());
     c10::TensorImpl *impl = made.unsafeGetTensorImpl();
@@ -29,6 +34,7 @@ at::Tensor StandIns::of(const at::Tensor &tensor) {
     }
     impl->_set_conj(tensor.is_conj());
     impl->_set_neg(tensor.is_neg());
+    tensors_.emplace_back(tensor.unsafeGetTensorImpl(), made);
     return made;
 }
 

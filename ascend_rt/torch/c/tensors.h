@@ -36,7 +36,7 @@ c10::IValue replace_tensors(const c10::IValue &value, Function &&replaced) {
 }
 
 // Tensors of another device with the sizes, strides, offsets and types of given ones. Those that share a storage
-// share one here too, so that operators find overlaps.
+// share one here too, so that operators find overlaps, and one that is given twice has one stand-in.
 class StandIns {
   public:
     // On the CPU: the same memory, which the simulator's devices share with the host. Nothing keeps the memory: the
@@ -53,6 +53,7 @@ class StandIns {
 
     c10::DispatchKey key_;
     std::vector<std::pair<const c10::StorageImpl *, c10::Storage>> storages_;
+    std::vector<std::pair<const c10::TensorImpl *, at::Tensor>> tensors_;
 };
 
 }  // namespace ascend_rt

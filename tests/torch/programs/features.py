@@ -7,6 +7,8 @@ import json
 
 import torch
 import torch_npu
+from torch.nn.functional import linear_cross_entropy
+from torch.nn.modules.linear_cross_entropy_options import LinearCrossEntropyOptions
 from torch.profiler import ProfilerActivity, profile, record_function
 
 
@@ -39,7 +41,21 @@ def profile_ranges() -> None:
     assert {"multiply", "aten::mm"} <= {each.key for each in profiled.key_averages()}
 
 
+def linear_cross_entropy_in_bfloat16() -> None:
+    """torch chooses the type of its sums by the device's name; with the CPU's choice, the results are the CPU's."""
+    x, weight = torch.randn(8, 16, dtype=torch.bfloat16), torch.randn(32, 16, dtype=torch.bfloat16)
+    target = torch.randint(32, (8,))
+    options = LinearCrossEntropyOptions(acc_policy="accurate", chunking_method="aspect_ratio", acc_dtype=torch.float32)
+    for reduction in ("none", "mean"):
+        on_cpu, on_device = (
+            linear_cross_entropy(x.to(d), weight.to(d), target.to(d), reduction=reduction, options=options).cpu()
+            for d in ("cpu", "npu")
+        )
+        assert torch.equal(on_cpu, on_device), (on_cpu, on_device)
+
+
 torch.manual_seed(0)
+linear_cross_entropy_in_bfloat16()
 compile_with_the_backend_eager()
 autocast()
 profile_ranges()

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of matrices, and convolutions."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ascend_rt.torch.formulas._table import FLOATS, check, formula, refuse_given
+
+
+@formula("npu_linear", *FLOATS)
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    return F.linear(input, weight, bias)
+
+
+@formula("npu_bmmV2", *FLOATS)
+def bmm(input: Tensor, mat2: Tensor, output_sizes: list[int]) -> Tensor:
+    check(not output_sizes, "output_sizes is not supported on the simulator")
+    return input.matmul(mat2)
+
+
+@formula("npu_transpose_batchmatmul", *FLOATS)
+def transpose_batchmatmul(
+    input: Tensor,
+    weight: Tensor,
+    *,
+    bias: Tensor | None = None,
+    scale: Tensor | None = None,
+    perm_x1: list[int] | None = None,
+    perm_x2: list[int] | None = None,
+    perm_y: list[int] | None = None,
+    batch_split_factor: int | None = 1,
+) -> Tensor:
+    refuse_given(bias=bias, scale=scale)
+    check(input.dim() == 3 and weight.dim() == 3, "the tensors must have 3 dimensions")
+    check(perm_x1 in (None, [], [0, 1, 2], [1, 0, 2]), "perm_x1 must be [0, 1, 2] or [1, 0, 2]")
+    check(perm_x2 in (None, [], [0, 1, 2], [0, 2, 1]), "perm_x2 must be [0, 1, 2] or [0, 2, 1]")
+    check(perm_y in (None, [], [1, 0, 2]), "perm_y must be [1, 0, 2]")
+    y = input.permute(perm_x1 or [0, 1, 2]).bmm(weight.permute(perm_x2 or [0, 1, 2])).permute(1, 0, 2)
+    parts = batch_split_factor or 1
+    rows, columns = y.size(0), y.size(1) * y.size(2)
+    if parts == 1:
+        return y.contiguous()
+    check(parts > 0 and y.size(1) % parts == 0, f"{y.size(1)} products cannot be split in {parts}")
+    return y.reshape(rows, parts, columns // parts).transpose(0, 1).contiguous()
+
+
+@formula("npu_convolution", *FLOATS)
+def convolution(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    groups: int,
+) -> Tensor:
+    spatial = weight.dim() - 2
+    check(spatial in (2, 3) and input.dim() == weight.dim(), "there are convolutions over 2 or 3 dimensions")
+    return torch.convolution(input, weight, bias, stride, padding, dilation, False, [0] * spatial, groups)
+
+
+formula("npu_conv2d", *FLOATS)(convolution)
+formula("npu_conv3d", *FLOATS)(convolution)
+
+
+@formula("npu_convolution_transpose", *FLOATS)
+def convolution_transpose(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    padding: list[int],
+    output_padding: list[int],
+    stride: list[int],
+    dilation: list[int],
+    groups: int,
+) -> Tensor:
+    spatial = weight.dim() - 2
+    check(spatial in (2, 3) and input.dim() == weight.dim(), "there are convolutions over 2 or 3 dimensions")
+    return torch.convolution(input, weight, bias, stride, padding, dilation, True, output_padding, groups)
+
+
+formula("npu_conv_transpose2d", *FLOATS)(convolution_transpose)
+
+
+@formula("npu_grouped_matmul")
+def grouped_matmul(
+    x: list[Tensor],
+    weight: list[Tensor],
+    *,
+    bias: list[Tensor] | None = None,
+    group_list: Tensor | None = None,
+    split_item: int | None = 0,
+    group_type: int | None = None,
+    group_list_type: int | None = 0,
+    act_type: int | None = 0,
+    **others: object,
+) -> list[Tensor]:
+    """Each tensor with the weight of its group; or one tensor whose rows the list of groups divides."""
+    for name, value in others.items():
+        check(value is None or value == [], f"{name} is not supported on the simulator")
+    check(not act_type, "act_type is not supported on the simulator")
+    check(all(each.dtype in FLOATS for each in (*x, *weight)), "types other than those of numbers are not supported")
+    biases = list(bias) if bias else [None] * _groups(weight)
+    weights = list(weight) if len(weight) > 1 or weight[0].dim() == 2 else list(weight[0].unbind())
+    if split_item in (0, None) and group_list is None:
+        check(len(x) == len(weights) == len(biases), "x and weight have not the same number of tensors")
+        return [F.linear(a, b.t(), c) for a, b, c in zip(x, weights, biases, strict=True)]
+    check(split_item == 3 and len(x) == 1 and group_type == 0, "this combination of groups is not supported")
+    check(group_list is not None and group_list_type in (0, 1), "group_list must be given, as ends or as sizes")
+    assert group_list is not None
+    counts = group_list.tolist()
+    sizes = counts if group_list_type == 1 else [b - a for a, b in zip([0, *counts], counts, strict=False)]
+    check(len(sizes) == len(weights) and sum(sizes) <= len(x[0]), "group_list does not fit the tensors")
+    if len(biases) == 1 and bias:
+        biases = list(bias[0].unbind())
+    rows = x[0][: sum(sizes)].split(sizes)
+    parts = [F.linear(a, b.t(), c) for a, b, c in zip(rows, weights, biases, strict=True)]
+    rest = x[0].new_zeros(len(x[0]) - sum(sizes), weights[0].size(1))
+    return [torch.cat([*parts, rest])]
+
+
+def _groups(weight: list[Tensor]) -> int:
+    return len(weight) if len(weight) > 1 or weight[0].dim() == 2 else len(weight[0])
