@@ -59,7 +59,7 @@ struct StreamPace {
     bool is_late = false;     // the stream goes on later than the device, but only because the timer was late
 };
 
-class Stream : public Object {
+class alignas(64) Stream : public Object {
   public:
     static constexpr Kind kKind = Kind::Stream;
 
