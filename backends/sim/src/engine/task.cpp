@@ -1,38 +1,9 @@
 #include "engine/task.h"
 
-#include <new>
-#include <utility>
-
+#include "engine/block_store.h"
 #include "engine/stream.h"
 
 namespace aclsim {
-namespace {
-
-struct FreeMemory {
-    FreeMemory *next;
-};
-
-constexpr std::size_t kStep = 32;
-constexpr std::size_t kLargest = 256;
-// The rest goes back to the general allocator, so that a queue that was long once does not keep its memory.
-constexpr std::size_t kKept = 4096;
-
-struct Returned {
-    FreeMemory *first = nullptr;
-    std::size_t count = 0;
-};
-Returned g_returned[kLargest / kStep + 1] GUARDED_BY(engine_lock);  // by size
-
-constexpr std::size_t size_class(std::size_t size) { return (size + kStep - 1) / kStep; }
-
-// The address sanitizer should see every use of a freed task.
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool kRecycles = false;
-#else
-constexpr bool kRecycles = true;
-#endif
-
-}  // namespace
 
 const char *name_of(TaskKind kind) {
     switch (kind) {
@@ -88,26 +59,8 @@ const char *name_of(TaskKind kind) {
 
 std::vector<Ref<Stream>> Task::parts() const { return {}; }
 
-void *Task::operator new(std::size_t size) {
-    if (!kRecycles || size > kLargest) {
-        return ::operator new(size);
-    }
-    Returned &returned = g_returned[size_class(size)];
-    if (returned.first == nullptr) {
-        return ::operator new(size_class(size) * kStep);
-    }
-    --returned.count;
-    return std::exchange(returned.first, returned.first->next);
-}
+void *Task::operator new(std::size_t size) { return task_memory.take(size); }
 
-void Task::operator delete(void *block, std::size_t size) {
-    Returned *const returned = size > kLargest ? nullptr : &g_returned[size_class(size)];
-    if (!kRecycles || returned == nullptr || returned->count == kKept) {
-        ::operator delete(block);
-        return;
-    }
-    ++returned->count;
-    returned->first = new (block) FreeMemory{returned->first};
-}
+void Task::operator delete(void *block, std::size_t size) { task_memory.give_back(block, size); }
 
 }  // namespace aclsim

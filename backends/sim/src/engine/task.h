@@ -76,8 +76,6 @@ class Task {
     Task(Task &&) = default;  // from the submitter's stack to the queue
     Task &operator=(Task &&) = delete;
     virtual ~Task() = default;
-    // Tasks come and go with the engine lock held, often on different threads: a list of returned blocks under that
-    // lock is much cheaper than the general allocator.
     static void *operator new(std::size_t size) REQUIRES(engine_lock);
     static void operator delete(void *block, std::size_t size) REQUIRES(engine_lock);
 

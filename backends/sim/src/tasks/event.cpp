@@ -219,6 +219,7 @@ bool Event::is_at_rest() const {
         return Registry::shard_of(stream.handle()) == Registry::shard_of(handle());
     };
     return ipc == nullptr && captured == nullptr && !is_external() && signal_->waiters.empty() &&
+           signal_->references() == 1 &&  // else a record needs another one, and memory for it
            (!record_stream_ || has_shard(*record_stream_));
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "engine/block_store.h"
 #include "engine/pending.h"
 #include "engine/registry.h"
 #include "engine/task.h"
@@ -23,6 +24,8 @@ class Core;
 // for life, the other kinds take a new one for each record, which is why an earlier wait keeps its own record.
 class Signal final : public RefCounted {
   public:
+    static void *operator new(std::size_t size) { return take_object(size); }
+    static void operator delete(void *block, std::size_t size) { give_back_object(block, size); }
     explicit Signal(Device &device) : device_(device) {}
     ~Signal() override { give_back_id(); }
     // Fails with ACL_ERROR_RT_NO_EVENT_RESOURCE if it has no id and the device has none left.
@@ -63,6 +66,8 @@ class Signal final : public RefCounted {
 
 class Event final : public Object {
   public:
+    static void *operator new(std::size_t size) { return take_object(size); }
+    static void operator delete(void *block, std::size_t size) { give_back_object(block, size); }
     static constexpr Kind kKind = Kind::Event;
 
     // old mode: aclrtCreateEvent, aclrtCreateEventWithFlag; new mode: aclrtCreateEventExWithFlag.
