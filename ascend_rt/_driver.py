@@ -279,8 +279,9 @@ def check(code: int, function: str) -> None:
 def failure(code: int, function: str, task: FailedTask | None = None, message: str | None = None) -> AclError:
     """Return the exception for a failed call, with the runtime's text for it: by default that of this thread."""
     error = error_for(code, function, recent_message() if message is None else message, task)
-    if on_failure is not None:
-        on_failure(error)
+    hook = on_failure  # another thread may end a capture
+    if hook is not None:
+        hook(error)
     return error
 
 
