@@ -19,6 +19,7 @@ import sysconfig
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 if sys.version_info < (3, 10):  # noqa: UP036  (such a Python gets as far as here)
     sys.exit(f"ascend_rt needs Python 3.10 or newer; this is {sys.version.split()[0]} ({sys.executable})")
@@ -27,7 +28,7 @@ import mesonpy
 
 OLDEST_PYTHON = "cp310"  # also requires-python in pyproject.toml, and limited_api in ascend_rt/meson.build
 
-Settings = Mapping[str, object]
+Settings = Mapping[str, Any]
 
 build_sdist = mesonpy.build_sdist
 get_requires_for_build_sdist = mesonpy.get_requires_for_build_sdist
