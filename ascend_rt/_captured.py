@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from threading import RLock
 from typing import Any, NamedTuple
 
 from ascend_rt import _call_site, _driver
@@ -34,25 +33,20 @@ class Captured:
         self.failures: list[CaptureFailure] = []
 
 
-_lock = RLock()  # a finalizer may get here inside
 _active: dict[int, Captured] = {}  # captures that the facade has begun, by the handle of the graph
 kept: dict[int, list[object]] = {}  # what other graphs use, by their handles
 
 
 def begin(graph: int) -> Captured:
     """Watch a capture that the facade has begun."""
-    with _lock:
-        captured = _active[graph] = Captured()
-        _driver.on_failure = _note_failure
+    captured = _active[graph] = Captured()
+    _driver.on_failure = _note_failure  # for ever: another thread may begin a capture while this one ends
     return captured
 
 
 def end(graph: int) -> None:
     """Watch it no longer."""
-    with _lock:
-        _active.pop(graph, None)
-        if not _active:
-            _driver.on_failure = None
+    _active.pop(graph, None)
 
 
 def kept_with(stream: Any) -> list[object] | None:
@@ -85,6 +79,8 @@ def ascend_rt_python_graph_destroyed(graph: Any) -> None:
 
 
 def _note_failure(error: AclError) -> None:
+    if not _active:
+        return
     failure = CaptureFailure(error, _call_site.place() or "a thread of the runtime")
     for captured in list(_active.values()):
         captured.failures.append(failure)

@@ -262,7 +262,7 @@ def provide(name: str) -> None:
 
 
 on_failure: Callable[[AclError], object] | None = None
-"""Called with the error of every failed call, before it is raised; captures set it."""
+"""Called with the error of every failed call, before it is raised; the first capture sets it."""
 
 
 def usable() -> bool:
@@ -279,9 +279,8 @@ def check(code: int, function: str) -> None:
 def failure(code: int, function: str, task: FailedTask | None = None, message: str | None = None) -> AclError:
     """Return the exception for a failed call, with the runtime's text for it: by default that of this thread."""
     error = error_for(code, function, recent_message() if message is None else message, task)
-    hook = on_failure  # another thread may end a capture
-    if hook is not None:
-        hook(error)
+    if on_failure is not None:
+        on_failure(error)
     return error
 
 
