@@ -40,15 +40,13 @@ kept: dict[int, list[object]] = {}  # what other graphs use, by their handles
 def begin(graph: int) -> Captured:
     """Watch a capture that the facade has begun."""
     captured = _active[graph] = Captured()
-    _driver.on_failure = _note_failure
+    _driver.on_failure = _note_failure  # for ever: another thread may begin a capture while this one ends
     return captured
 
 
 def end(graph: int) -> None:
     """Watch it no longer."""
     _active.pop(graph, None)
-    if not _active:
-        _driver.on_failure = None
 
 
 def kept_with(stream: Any) -> list[object] | None:
@@ -81,6 +79,8 @@ def ascend_rt_python_graph_destroyed(graph: Any) -> None:
 
 
 def _note_failure(error: AclError) -> None:
+    if not _active:
+        return
     failure = CaptureFailure(error, _call_site.place() or "a thread of the runtime")
-    for captured in tuple(_active.values()):
+    for captured in list(_active.values()):
         captured.failures.append(failure)

@@ -262,7 +262,7 @@ def provide(name: str) -> None:
 
 
 on_failure: Callable[[AclError], object] | None = None
-"""Called with the error of every failed call, before it is raised; captures set it."""
+"""Called with the error of every failed call, before it is raised; the first capture sets it."""
 
 
 def usable() -> bool:

@@ -16,6 +16,7 @@ static PyObject *pointer_type; /* void * */
 static PyObject *closed_error; /* ascend_rt.errors.ClosedError */
 static PyObject *used;         /* a set: what is in flight and keeps anything */
 static PyObject *on_open;      /* called with each object that owns a handle; NULL: nothing */
+static MUTEX(on_open_mutex);
 
 PyObject *attribute_of(const char *module, const char *name) {
     PyObject *home = PyImport_ImportModule(module);
@@ -37,29 +38,45 @@ static PyObject *view_of(void *pointer) {
 }
 
 bool handle_find_pointer(handle *self) {
-    PyObject *address = self->view != NULL ? PyObject_CallFunctionObjArgs(cast, number_type, self->view, NULL) : NULL;
+    PyObject *view = get_field(self, &self->view);
+    PyObject *address = view != NULL ? PyObject_CallFunctionObjArgs(cast, number_type, view, NULL) : NULL;
     PyObject *number = address != NULL ? PyNumber_Long(address) : NULL;
-    if (number != NULL) {
+    BEGIN_LOCKED(self);
+    if (number != NULL && self->state == OPEN && self->view == view && !self->is_known) {
         self->pointer = PyLong_AsVoidPtr(number);
-        self->is_known = true;
+        STORE(self->is_known, true);
     }
+    END_LOCKED();
     Py_XDECREF(number);
     Py_XDECREF(address);
+    Py_XDECREF(view);
     PyErr_Clear(); /* the method in Python will raise it again */
-    return self->is_known;
+    return LOAD(self->is_known);
 }
 
-static PyObject *handle_get(PyObject *object, void *unused) {
-    (void)unused;
-    handle *self = (handle *)object;
-    if (self->state == OPEN) {
-        if (self->view == NULL) {
-            self->view = view_of(self->pointer);
+/* A new reference to the view of an open object; NULL if it is not open, or with an exception. */
+static PyObject *find_view(handle *self) {
+    PyObject *view = NULL;
+    bool is_open = false;
+    BEGIN_LOCKED(self);
+    is_open = self->state == OPEN;
+    view = is_open ? Py_XNewRef(self->view) : NULL;
+    END_LOCKED();
+    if (is_open && view == NULL && (view = view_of(self->pointer)) != NULL) {
+        BEGIN_LOCKED(self);
+        if (self->state == OPEN && self->view == NULL) {
+            STORE(self->view, Py_NewRef(view));
         }
-        return Py_XNewRef(self->view);
+        END_LOCKED();
     }
+    return view;
+}
+
+/* Raises what is wrong with an object that is not open. */
+static PyObject *refuse(PyObject *object) {
+    const enum state state = LOAD(((handle *)object)->state);
     PyObject *what = PyObject_GetAttrString(object, "_what");
-    if (what != NULL && self->state == CLOSED) {
+    if (what != NULL && state != NEW) {
         PyErr_Format(closed_error, "this %U is closed", what);
     } else if (what != NULL) {
         PyErr_Format(PyExc_AttributeError, "this %U has no handle yet", what);
@@ -68,37 +85,78 @@ static PyObject *handle_get(PyObject *object, void *unused) {
     return NULL;
 }
 
-static PyObject *handle_is_closed(PyObject *self, void *unused) {
+static PyObject *handle_get(PyObject *object, void *unused) {
     (void)unused;
-    return PyBool_FromLong(((handle *)self)->state == CLOSED);
+    PyObject *view = find_view((handle *)object);
+    return view != NULL || PyErr_Occurred() != NULL ? view : refuse(object);
 }
 
+static PyObject *handle_is_closed(PyObject *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(LOAD(((handle *)self)->state) == CLOSED);
+}
+
+/* The view is a new reference, which it takes, or NULL: then the pointer is known. */
+static void open_with(handle *self, void *pointer, PyObject *view) {
+    PyObject *before;
+    BEGIN_LOCKED(self);
+    before = exchange(&self->view, view);
+    if (view == NULL) {
+        self->pointer = pointer;
+    }
+    STORE(self->is_known, view == NULL);
+    STORE(self->state, OPEN);
+    END_LOCKED();
+    Py_XDECREF(before);
+}
+
+bool handle_shut(handle *self) {
+    PyObject *view = NULL;
+    bool is_first = false;
+    BEGIN_LOCKED(self);
+    is_first = self->state == OPEN;
+    if (is_first) {
+        STORE(self->state, CLOSED);
+        STORE(self->is_known, false);
+        view = exchange(&self->view, NULL);
+    }
+    END_LOCKED();
+    Py_XDECREF(view);
+    return is_first;
+}
+
+void handle_reopen(handle *self) { open_with(self, self->pointer, NULL); }
+
 static PyObject *handle_open(PyObject *object, PyObject *view) {
-    handle *self = (handle *)object;
-    self->is_known = false;
-    self->state = OPEN;
-    set(&self->view, Py_NewRef(view));
+    open_with((handle *)object, NULL, Py_NewRef(view));
     Py_RETURN_NONE;
 }
 
 static PyObject *handle_take(PyObject *object, PyObject *unused) {
     (void)unused;
     handle *self = (handle *)object;
-    if (self->state == CLOSED) {
-        Py_RETURN_NONE;
+    PyObject *view = find_view(self);
+    if (view == NULL && PyErr_Occurred() == NULL && LOAD(self->state) == NEW) {
+        return refuse(object);
     }
-    PyObject *view = handle_get(object, NULL);
-    if (view != NULL) {
-        self->state = CLOSED;
-        self->is_known = false;
-        Py_CLEAR(self->view);
+    if (view != NULL ? !handle_shut(self) : PyErr_Occurred() == NULL) { /* it is closed already */
+        set(&view, Py_NewRef(Py_None));
     }
     return view;
 }
 
+bool is_open_told(void) { return LOAD(on_open) != NULL; }
+
 static bool tell_of_open(PyObject *self) {
-    PyObject *told = on_open != NULL ? PyObject_CallFunctionObjArgs(on_open, self, NULL) : Py_NewRef(Py_None);
+    if (!is_open_told()) {
+        return true;
+    }
+    LOCK(on_open_mutex);
+    PyObject *hook = on_open != NULL ? Py_NewRef(on_open) : NULL;
+    UNLOCK(on_open_mutex);
+    PyObject *told = hook != NULL ? PyObject_CallFunctionObjArgs(hook, self, NULL) : Py_NewRef(Py_None);
     Py_XDECREF(told);
+    Py_XDECREF(hook);
     return told != NULL;
 }
 
@@ -108,28 +166,22 @@ static PyObject *handle_take_over(PyObject *object, PyObject *const *args, Py_ss
         return NULL;
     }
     handle *self = (handle *)object;
-    self->is_owned = true;
-    self->is_known = false;
-    self->state = OPEN;
-    set(&self->home, Py_NewRef(count == 2 ? args[1] : host));
-    set(&self->view, Py_NewRef(args[0]));
+    STORE(self->is_owned, true);
+    set_field(self, &self->home, Py_NewRef(count == 2 ? args[1] : host));
+    open_with(self, NULL, Py_NewRef(args[0]));
     return tell_of_open(object) ? Py_NewRef(Py_None) : NULL;
 }
 
 bool handle_own(PyObject *object, void *pointer, PyObject *home) {
     handle *self = (handle *)object;
-    self->pointer = pointer;
-    self->is_known = true;
-    self->is_owned = true;
-    self->state = OPEN;
-    set(&self->home, home);
+    STORE(self->is_owned, true);
+    set_field(self, &self->home, home);
+    open_with(self, pointer, NULL);
     return tell_of_open(object);
 }
 
-bool is_open_told(void) { return on_open != NULL; }
-
 static void handle_finalize(PyObject *object) {
-    if (((handle *)object)->state != OPEN) {
+    if (LOAD(((handle *)object)->state) != OPEN) {
         return;
     }
     PyObject *type, *value, *traceback;
@@ -230,7 +282,7 @@ static int stream_set_in_flight(PyObject *self, PyObject *value, void *unused) {
         PyErr_SetString(PyExc_TypeError, "what is in flight has a type of its own");
         return -1;
     }
-    set((PyObject **)&((stream *)self)->in_flight, Py_NewRef(value));
+    set_field(self, (PyObject **)&((stream *)self)->in_flight, Py_NewRef(value));
     return 0;
 }
 
@@ -319,42 +371,76 @@ static PyObject *in_flight_new(PyTypeObject *type, PyObject *args, PyObject *key
 }
 
 bool in_flight_add(in_flight *self, PyObject *objects) {
-    if (PyList_Append(self->open->objects, objects) != 0) {
+    LOCK(self->mutex);
+    bool is_added = PyList_Append(self->open->objects, objects) == 0;
+    if (is_added && !self->is_used) {
+        STORE(self->is_used, true);
+        is_added = PySet_Add(used, (PyObject *)self) == 0;
+    }
+    UNLOCK(self->mutex);
+    return is_added;
+}
+
+bool in_flight_has_last(in_flight *self, const PyObject *first, const PyObject *second) {
+    LOCK(self->mutex);
+    PyObject *const objects = self->open->objects;
+    const Py_ssize_t count = PyList_Size(objects);
+    PyObject *const last = count > 0 ? PyList_GetItem(objects, count - 1) : NULL;
+    const bool is_same = last != NULL && PyTuple_Size(last) == (second != NULL ? 2 : 1) &&
+                         PyTuple_GetItem(last, 0) == first && (second == NULL || PyTuple_GetItem(last, 1) == second);
+    UNLOCK(self->mutex);
+    return is_same;
+}
+
+/* Whether a batch, or one before it, keeps anything. Python releases batches without the mutex. */
+static bool keeps_anything(batch *ended) {
+    bool keeps = false;
+    if (!is_none((PyObject *)ended)) {
+        BEGIN_LOCKED(ended);
+        keeps = PyList_Size(ended->objects) > 0 || !is_none(ended->previous);
+        END_LOCKED();
+    }
+    return keeps;
+}
+
+/* Puts a new batch in the place of the open one, unless that is empty; returns whether that worked. */
+static bool begin_batch(in_flight *self) {
+    if (PyList_Size(self->open->objects) == 0) {
+        return true;
+    }
+    batch *new = (batch *)batch_new(batch_type, NULL, NULL);
+    if (new == NULL) {
         return false;
     }
-    if (!self->is_used) {
-        self->is_used = true;
-        return PySet_Add(used, (PyObject *)self) == 0;
+    if (PyList_Size(self->open->objects) > 0) { /* no garbage collection has ended it */
+        new->previous = (PyObject *)self->open;
+        self->open = new;
+    } else {
+        Py_DECREF(new);
     }
     return true;
 }
 
 PyObject *in_flight_end(in_flight *self) {
-    if (!self->is_used) {
+    PyObject *ended = NULL, *unneeded = NULL;
+    if (!LOAD(self->is_used)) {
         return NULL;
     }
-    if (PyList_Size(self->open->objects) > 0) {
-        batch *new = (batch *)batch_new(batch_type, NULL, NULL);
-        if (new == NULL) {
-            return NULL;
-        }
-        if (PyList_Size(self->open->objects) > 0) { /* nobody was faster */
-            new->previous = (PyObject *)self->open;
-            self->open = new;
+    LOCK(self->mutex);
+    if (begin_batch(self)) {
+        if (keeps_anything((batch *)self->open->previous)) {
+            ended = Py_NewRef(self->open->previous);
         } else {
-            Py_DECREF(new);
+            STORE(self->is_used, PyList_Size(self->open->objects) > 0);
+            if (!self->is_used) {
+                PySet_Discard(used, (PyObject *)self);
+            }
+            unneeded = exchange(&self->open->previous, NULL);
         }
     }
-    batch *const ended = (batch *)self->open->previous;
-    if (!is_none((PyObject *)ended) && (PyList_Size(ended->objects) > 0 || !is_none(ended->previous))) {
-        return Py_NewRef((PyObject *)ended);
-    }
-    self->is_used = PyList_Size(self->open->objects) > 0;
-    if (!self->is_used) {
-        PySet_Discard(used, (PyObject *)self);
-    }
-    Py_CLEAR(self->open->previous);
-    return NULL;
+    UNLOCK(self->mutex);
+    Py_XDECREF(unneeded);
+    return ended;
 }
 
 static PyObject *in_flight_end_batch(PyObject *self, PyObject *unused) {
@@ -369,7 +455,10 @@ static PyObject *in_flight_append(PyObject *self, PyObject *objects) {
 
 static PyObject *in_flight_get_open(PyObject *self, void *unused) {
     (void)unused;
-    return Py_NewRef((PyObject *)((in_flight *)self)->open);
+    LOCK(((in_flight *)self)->mutex);
+    PyObject *open = Py_NewRef((PyObject *)((in_flight *)self)->open);
+    UNLOCK(((in_flight *)self)->mutex);
+    return open;
 }
 
 static PyMethodDef in_flight_methods[] = {
@@ -508,9 +597,10 @@ static bool add_all(PyObject *module) {
 
 static PyObject *set_on_open(PyObject *module, PyObject *hook) {
     (void)module;
-    PyObject *before = on_open != NULL ? on_open : Py_NewRef(Py_None);
-    on_open = hook != Py_None ? Py_NewRef(hook) : NULL;
-    return before;
+    LOCK(on_open_mutex);
+    PyObject *before = exchange(&on_open, hook != Py_None ? Py_NewRef(hook) : NULL);
+    UNLOCK(on_open_mutex);
+    return before != NULL ? before : Py_NewRef(Py_None);
 }
 
 PyMODINIT_FUNC PyInit__handles(void) {
@@ -526,7 +616,7 @@ PyMODINIT_FUNC PyInit__handles(void) {
         .m_size = -1,
         .m_methods = functions,
     };
-    PyObject *self = PyModule_Create(&definition);
+    PyObject *self = without_gil(PyModule_Create(&definition));
     if (self != NULL && !add_all(self)) {
         Py_CLEAR(self);
     }

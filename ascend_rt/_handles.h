@@ -2,10 +2,8 @@
 /* The base types of ascend_rt._handles: what is in them, for the short paths of their methods. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "_aclrt_support.h"
+#include "_free_threading.h"
 
 enum state { NEW, OPEN, CLOSED };
 
@@ -13,7 +11,7 @@ typedef struct handle {
     PyObject ob_base;
     PyObject *weak_references;
     PyObject *view; /* of cffi, made when it is asked for; what an object that has no pointer keeps is there too */
-    PyObject *home;
+    PyObject *home; /* set once */
     PyObject *hash; /* what it was when it was first asked for */
     void *pointer;  /* the same as the view */
     bool is_known;  /* whether the pointer is, of an open object */
@@ -42,14 +40,15 @@ typedef struct in_flight {
     PyObject ob_base;
     PyObject *weak_references;
     PyObject *work;
-    batch *open;
+    batch *open; /* the mutex guards it, and its list */
     uint64_t stream;
-    char is_used; /* whether anything is kept */
+    bool is_used; /* whether anything is kept: changed with the mutex */
+    MUTEX(mutex);
 } in_flight;
 
 typedef struct stream {
     handle handle;
-    in_flight *in_flight;
+    in_flight *in_flight; /* set once */
 } stream;
 
 typedef struct graph {
@@ -59,7 +58,7 @@ typedef struct graph {
 
 typedef struct buffer {
     handle handle;
-    PyObject *nbytes;
+    PyObject *nbytes; /* set once */
     PyObject *parent; /* what must live as long as the memory is used */
     PyObject *views;  /* made by the first slice */
 } buffer;
@@ -79,11 +78,11 @@ extern PyObject *host; /* ascend_rt._lifecycle.HOST, the home of what no reset o
 
 static inline bool is_none(const PyObject *object) { return object == NULL || object == Py_None; }
 
-/* Sets an attribute; takes the reference. */
-static inline void set(PyObject **attribute, PyObject *value) {
-    PyObject *before = *attribute;
-    *attribute = value;
-    Py_XDECREF(before); /* which may run anything */
+/* Sets a variable; takes the reference. */
+static inline void set(PyObject **variable, PyObject *value) {
+    PyObject *before = *variable;
+    *variable = value;
+    Py_XDECREF(before);
 }
 
 /* Finds the pointer of an open object; without an exception. */
@@ -91,8 +90,13 @@ bool handle_find_pointer(handle *self);
 
 /* Whether the object is open, and its pointer known. */
 static inline bool has_pointer(handle *self) {
-    return self->is_known || (self->state == OPEN && handle_find_pointer(self));
+    return LOAD(self->is_known) || (LOAD(self->state) == OPEN && handle_find_pointer(self));
 }
+
+/* Makes an open object a closed one; whether it was open, and nobody was faster. */
+bool handle_shut(handle *self);
+/* Opens it again, because its handle, which was known, could not be destroyed. */
+void handle_reopen(handle *self);
 
 /* Makes a new object own a handle; takes the home. */
 bool handle_own(PyObject *self, void *pointer, PyObject *home);
@@ -101,6 +105,9 @@ bool is_open_told(void);
 
 /* Adds what a task uses that was submitted: a tuple. */
 bool in_flight_add(in_flight *self, PyObject *objects);
+/* Whether the task that was submitted last uses the same: its batch keeps that as long as this task needs it. The
+ * second may be NULL. */
+bool in_flight_has_last(in_flight *self, const PyObject *first, const PyObject *second);
 /* Ends the open batch, and returns the newest that has ended; NULL if nothing is kept, or with an exception. */
 PyObject *in_flight_end(in_flight *self);
 

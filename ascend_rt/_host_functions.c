@@ -104,7 +104,7 @@ void host_function_forget(PyObject *self) {
     }
 }
 
-void host_function_launched(PyObject *self) { ((call *)self)->is_launched = true; }
+void host_function_launched(PyObject *self) { STORE(((call *)self)->is_launched, true); }
 
 static PyObject *call_new(PyTypeObject *type, PyObject *args, PyObject *unused) {
     (void)type;

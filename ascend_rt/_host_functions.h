@@ -2,10 +2,8 @@
 /* Calls of Python functions in a stream; see callback.py. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "_aclrt_support.h"
+#include "_free_threading.h"
 
 /* Adds the type of calls, and what is known of them, to ascend_rt._handles; returns whether that worked. */
 bool host_functions_add(PyObject *module, const ascend_rt_shared *parts);

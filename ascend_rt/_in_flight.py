@@ -13,6 +13,7 @@ so what is added late to a batch was submitted before the record too.
 
 from __future__ import annotations
 
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -31,6 +32,7 @@ _STREAM_COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
 _STREAM_IS_GONE = -lib.ACL_ERROR_RT_INVALID_HANDLE
 
 
+_lock = RLock()  # a finalizer may get here inside
 _of_stream: WeakValueDictionary[int, InFlight] = WeakValueDictionary()
 _used: set[InFlight] = _handles.used  # keep anything: a garbage collection may find all objects of a stream at once
 _unfinished: dict[InFlight, Event | None] = {}  # of borrowed streams whose Python objects were discarded
@@ -59,7 +61,8 @@ class InFlight(_handles.InFlight):
         found = _of_stream.get(stream)
         if found is None:
             new = cls(handle, device, context)
-            found = _of_stream.setdefault(stream or -id(new), new)  # NULL is another stream in each context
+            with _lock:
+                found = _of_stream.setdefault(stream or -id(new), new)  # NULL is another stream in each context
         return found
 
     @staticmethod
@@ -174,7 +177,7 @@ def release(batch: Batch | None) -> None:
 
 def drop_done() -> bool:
     """Release what the streams that have no work left have used; does not wait. False: there was nothing."""
-    streams = (*_of_streams(), *tuple(_unfinished))
+    streams = (*_of_streams(), *_unfinished)
     before = sum(map(len, streams))
     for in_flight in streams:
         in_flight.drop_done()
@@ -204,7 +207,7 @@ def keep_for_ever() -> None:
     """Never free what pending tasks use, not even while the interpreter is finalized: devices may execute them."""
     import ctypes
 
-    for used in (*_of_streams(), *tuple(_unfinished), _captured.kept):
+    for used in (*_of_streams(), *_unfinished, _captured.kept):
         if used:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(used))
 

@@ -138,7 +138,7 @@ def find_usual_home() -> Home | None:
 
 def only_era() -> Era | None:
     """Return the era of the device if only one has any: most programs use one device and need no further call."""
-    eras = tuple(_eras.values())
+    eras = list(_eras.values())  # one step, as a tuple is not
     return eras[0] if len(eras) == 1 else None
 
 

@@ -159,25 +159,15 @@ static pyacl_function functions[] = {
 /* Callbacks in streams that have not run yet: number -> (function, user data, stream). The runtime gets the number, so
  * one that it runs although its stream was aborted finds nothing, rather than what is gone. */
 static PyObject *callbacks;
-static uint64_t last_callback;
+static atomic_uint_fast64_t last_callback;
 
 uint64_t pyacl_last_callback(void) { return last_callback; }
-
-/* Takes a callback out; NULL if it is not there any more. */
-static PyObject *pop_callback(PyObject *number) {
-    PyObject *callback = PyDict_GetItemWithError(callbacks, number);
-    if (callback != NULL) {
-        Py_INCREF(callback);
-        PyDict_DelItem(callbacks, number);
-    }
-    return callback;
-}
 
 static void run_callback(void *user_data) {
     visit visit = begin();
     if (visit.is_in) {
         PyObject *number = PyLong_FromVoidPtr(user_data);
-        PyObject *callback = number != NULL ? pop_callback(number) : NULL;
+        PyObject *callback = number != NULL ? pop_item(callbacks, number) : NULL;
         if (callback != NULL) {
             call_back(&visit, PyTuple_GetItem(callback, 0), PyTuple_GetItem(callback, 1));
         }
@@ -194,7 +184,7 @@ PyObject *pyacl_launch_callback(PyObject *function, PyObject *user_data, uint64_
     if (!pyacl_is_ready(&functions[LAUNCH_CALLBACK])) {
         return NULL;
     }
-    PyObject *number = PyLong_FromUnsignedLongLong(++last_callback);
+    PyObject *number = PyLong_FromUnsignedLongLong(atomic_fetch_add(&last_callback, 1) + 1);
     PyObject *callback = pyacl_pack(3, Py_NewRef(function), Py_NewRef(user_data), PyLong_FromUnsignedLongLong(stream));
     PyObject *result = NULL;
     if (number != NULL && callback != NULL && PyDict_SetItem(callbacks, number, callback) == 0) {
@@ -204,7 +194,7 @@ PyObject *pyacl_launch_callback(PyObject *function, PyObject *user_data, uint64_
             code = PYACL_FUNCTION(aclrtLaunchCallback, &functions[LAUNCH_CALLBACK])(
                 run_callback, argument, (aclrtCallbackBlockType)block_type, (aclrtStream)(uintptr_t)stream));
         if (code != ACL_SUCCESS) {
-            Py_XDECREF(pop_callback(number));
+            Py_XDECREF(pop_item(callbacks, number));
         }
         result = pyacl_result("launch_callback", PyLong_FromLong(code));
     }
@@ -218,12 +208,14 @@ static PyObject *numbers_of(uint64_t stream, uint64_t last) {
     PyObject *numbers = PyList_New(0);
     PyObject *number = NULL, *callback = NULL;
     Py_ssize_t position = 0;
+    BEGIN_LOCKED(callbacks);
     while (numbers != NULL && PyDict_Next(callbacks, &position, &number, &callback)) {
         if (PyLong_AsUnsignedLongLong(number) <= last &&
             PyLong_AsUnsignedLongLong(PyTuple_GetItem(callback, 2)) == stream && PyList_Append(numbers, number) != 0) {
             Py_CLEAR(numbers);
         }
     }
+    END_LOCKED();
     return numbers;
 }
 
@@ -236,22 +228,34 @@ void pyacl_drop_callbacks(aclError code, uint64_t stream, uint64_t last) {
         PyErr_Clear(); /* no memory: they stay */
     }
     for (Py_ssize_t i = 0; numbers != NULL && i < PyList_Size(numbers); ++i) {
-        Py_XDECREF(pop_callback(PyList_GetItem(numbers, i))); /* some may have run while others were dropped */
+        Py_XDECREF(pop_item(callbacks, PyList_GetItem(numbers, i))); /* some may have run while others were dropped */
     }
     Py_XDECREF(numbers);
 }
 
 /* The one exception callback of the process, or NULL. */
 static PyObject *exception_callback;
+static MUTEX(exception_mutex);
+
+static PyObject *replace_exception_callback(PyObject *function) {
+    LOCK(exception_mutex);
+    PyObject *before = exchange(&exception_callback, function);
+    UNLOCK(exception_mutex);
+    return before;
+}
 
 static void run_exception_callback(aclrtExceptionInfo *info) {
     visit visit = begin();
-    if (visit.is_in && exception_callback != NULL) {
-        PyObject *function = Py_NewRef(exception_callback); /* it may be replaced meanwhile */
-        PyObject *address = PyLong_FromVoidPtr(info);
-        call_back(&visit, function, address);
+    if (visit.is_in) {
+        LOCK(exception_mutex);
+        PyObject *function = Py_XNewRef(exception_callback); /* it may be replaced meanwhile */
+        UNLOCK(exception_mutex);
+        PyObject *address = function != NULL ? PyLong_FromVoidPtr(info) : NULL;
+        if (function != NULL) {
+            call_back(&visit, function, address);
+        }
         Py_XDECREF(address);
-        Py_DECREF(function);
+        Py_XDECREF(function);
     }
     end(&visit);
 }
@@ -264,15 +268,13 @@ PyObject *pyacl_set_exception_info_callback(PyObject *function) {
     if (!pyacl_is_ready(&functions[SET_EXCEPTION_CALLBACK])) {
         return NULL;
     }
-    PyObject *before = exception_callback;
-    exception_callback = is_set ? Py_NewRef(function) : NULL; /* before the call: a task may fail during it */
+    /* Before the call: a task may fail during it. */
+    PyObject *before = replace_exception_callback(is_set ? Py_NewRef(function) : NULL);
     aclError code;
     PYACL_WITHOUT_GIL(code = PYACL_FUNCTION(aclrtSetExceptionInfoCallback, &functions[SET_EXCEPTION_CALLBACK])(
                           is_set ? run_exception_callback : NULL));
     if (code != ACL_SUCCESS) {
-        PyObject *refused = exception_callback;
-        exception_callback = before;
-        before = refused;
+        before = replace_exception_callback(before);
     }
     Py_XDECREF(before);
     return pyacl_result("set_exception_info_callback", PyLong_FromLong(code));
@@ -364,7 +366,7 @@ PyMODINIT_FUNC PyInit__pyacl(void) {
         .m_doc = "The functions of pyACL, over the table of functions of ascend_rt._aclrt.",
         .m_size = -1,
     };
-    PyObject *self = is_main_interpreter() && connect() ? PyModule_Create(&definition) : NULL;
+    PyObject *self = is_main_interpreter() && connect() ? without_gil(PyModule_Create(&definition)) : NULL;
     bool is_complete = self != NULL;
     for (const pyacl_module *module = pyacl_modules; module->name != NULL && is_complete; ++module) {
         const bool is_top = module->name[0] == '\0';

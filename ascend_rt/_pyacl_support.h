@@ -3,10 +3,8 @@
  */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "_aclrt_support.h"
+#include "_free_threading.h"
 
 /* A C function, and where the table of ascend_rt._aclrt has it. */
 typedef struct pyacl_function {

@@ -64,17 +64,16 @@ PyObject *get_in_python(const short_path *path, PyObject *self) {
 PyObject *destroy(handle *self, int place) {
     void *const pointer = self->pointer;
     aclError code;
-    self->state = CLOSED; /* for other threads */
-    self->is_known = false;
-    Py_CLEAR(self->view);
+    if (!handle_shut(self)) {
+        Py_RETURN_NONE; /* another thread has closed it */
+    }
     Py_BEGIN_ALLOW_THREADS;
     code = (*(aclError(**)(void *))functions[place].slot->pointer)(pointer);
     Py_END_ALLOW_THREADS;
     if (code == ACL_SUCCESS) {
         Py_RETURN_NONE;
     }
-    self->state = OPEN;
-    self->is_known = true;
+    handle_reopen(self);
     return fail(code, functions[place].name);
 }
 

@@ -94,10 +94,24 @@ bool copies_add(PyObject *module);
 
 /* What several paths do. */
 
-/* Whether nothing has to be asked about failures of a work. */
-static inline bool has_no_failure(PyObject *object) {
-    const work *found = (const work *)object;
-    return is_none(object) || (!found->must_ask && found->seen == atomic_load(shared->failed_tasks));
+/* Whether nothing has to be asked about failures of a work, which is a field of an object. */
+static inline bool has_no_failure(void *owner, PyObject *const *field) {
+    bool has_none = false;
+    (void)owner;
+    BEGIN_LOCKED(owner);
+    const work *found = (const work *)*field;
+    has_none = is_none(*field) || (!LOAD(found->must_ask) && LOAD(found->seen) == atomic_load(shared->failed_tasks));
+    END_LOCKED();
+    return has_none;
+}
+
+/* What the completion of the newest record of an event releases, a new reference; NULL if that is nothing. */
+static inline PyObject *batch_before(event *self) {
+    PyObject *before = get_field(self, &self->before);
+    if (before == Py_None) {
+        Py_CLEAR(before);
+    }
+    return before;
 }
 
 /* Closes an object by a function that takes its handle; if that fails, it stays open. */

@@ -13,13 +13,16 @@ enum { INIT, CLOSE, PATHS };
 static short_path paths[PATHS];
 
 static PyObject *home_of_buffer(void) {
-    PyObject *usual = PyDict_GetItemWithError(lifecycle, usual_home);
-    return is_none(usual) ? PyObject_CallFunctionObjArgs(home_of_new, NULL) : Py_NewRef(usual);
+    PyObject *usual = get_item(lifecycle, usual_home);
+    if (is_none(usual)) {
+        set(&usual, PyObject_CallFunctionObjArgs(home_of_new, NULL));
+    }
+    return usual;
 }
 
 static PyObject *buffer_init(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     buffer *const self = (buffer *)object;
-    const bool is_plain = count == 1 && names == NULL && PyLong_CheckExact(args[0]) && self->handle.state == NEW;
+    const bool is_plain = count == 1 && names == NULL && PyLong_CheckExact(args[0]) && LOAD(self->handle.state) == NEW;
     const size_t nbytes = is_plain ? PyLong_AsSize_t(args[0]) : 0;
     if (!is_plain || !is_direct(MALLOC) || PyErr_Occurred() != NULL) {
         PyErr_Clear(); /* the method in Python will raise it again */
@@ -40,7 +43,7 @@ static PyObject *buffer_init(PyObject *object, arguments args, Py_ssize_t count,
     if (home == NULL) {
         return NULL;
     }
-    set(&self->nbytes, Py_NewRef(args[0]));
+    set_field(self, &self->nbytes, Py_NewRef(args[0]));
     return handle_own(object, pointer, home) ? Py_NewRef(Py_None) : NULL;
 }
 
@@ -57,8 +60,9 @@ static bool is_at_home(const handle *self) {
 
 static PyObject *buffer_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     buffer *const self = (buffer *)object;
-    if (count != 0 || names != NULL || Py_TYPE(object) != plain_buffer || !is_direct(FREE) || !self->handle.is_known ||
-        !self->handle.is_owned || !is_none(self->views) || !is_at_home(&self->handle)) {
+    if (count != 0 || names != NULL || Py_TYPE(object) != plain_buffer || !is_direct(FREE) ||
+        !LOAD(self->handle.is_known) || !LOAD(self->handle.is_owned) || !is_none(LOAD(self->views)) ||
+        !is_at_home(&self->handle)) {
         return call_python(&paths[CLOSE], object, args, count, names);
     }
     return destroy(&self->handle, FREE);

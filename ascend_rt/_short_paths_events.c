@@ -10,7 +10,7 @@ static short_path paths[PATHS];
 
 static PyObject *event_init(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     handle *self = (handle *)object;
-    if (count != 0 || names != NULL || !is_direct(CREATE) || self->state != NEW) {
+    if (count != 0 || names != NULL || !is_direct(CREATE) || LOAD(self->state) != NEW) {
         return call_python(&paths[INIT], object, args, count, names);
     }
     void *created = NULL;
@@ -26,7 +26,7 @@ static PyObject *event_init(PyObject *object, arguments args, Py_ssize_t count, 
 
 static PyObject *event_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     handle *const self = (handle *)object;
-    if (count != 0 || names != NULL || !is_direct(DESTROY) || !self->is_known || !self->is_owned) {
+    if (count != 0 || names != NULL || !is_direct(DESTROY) || !LOAD(self->is_known) || !LOAD(self->is_owned)) {
         return call_python(&paths[CLOSE], object, args, count, names);
     }
     return destroy(self, DESTROY);
@@ -34,6 +34,28 @@ static PyObject *event_close(PyObject *object, arguments args, Py_ssize_t count,
 
 bool can_record(PyObject *event, PyObject *stream) {
     return is_direct(RECORD) && has_pointer((handle *)event) && has_pointer((handle *)stream);
+}
+
+/* From here on it may be this record that another thread waits for. */
+static void begin_record(event *self, PyObject *recorder) {
+    PyObject *before = NULL, *last = NULL;
+    BEGIN_LOCKED(self);
+    before = exchange(&self->before, NULL);
+    if (self->recorder != recorder) {
+        last = exchange(&self->recorder, Py_NewRef(recorder));
+    }
+    END_LOCKED();
+    Py_XDECREF(before);
+    Py_XDECREF(last);
+}
+
+/* If another thread has begun a record meanwhile, nobody knows which one is newer. */
+static void end_record(event *self, PyObject *recorder, PyObject *ended) {
+    PyObject *before = NULL;
+    BEGIN_LOCKED(self);
+    before = exchange(&self->before, self->recorder == recorder ? Py_XNewRef(ended) : NULL);
+    END_LOCKED();
+    Py_XDECREF(before);
 }
 
 bool record(event *self, stream *on) {
@@ -46,25 +68,20 @@ bool record(event *self, stream *on) {
     PyObject *const recorder = ended != NULL ? ended : (PyObject *)recording;
     bool is_captured = false;
     aclError code;
-    Py_CLEAR(self->before); /* from here on it may be this record that another thread waits for */
-    if (self->recorder != recorder) {
-        set(&self->recorder, Py_NewRef(recorder));
-    }
+    begin_record(self, recorder);
     Py_BEGIN_ALLOW_THREADS;
     /* In a capture, the record is one of the graph, and tells nothing of what was submitted before. */
     is_captured = ended != NULL && shared->captured_graph(stream) != 0;
     code = FUNCTION(aclrtRecordEvent, RECORD)(event, stream);
     Py_END_ALLOW_THREADS;
-    /* If another thread has begun a record meanwhile, nobody knows which one is newer. */
-    const bool tells = code == ACL_SUCCESS && !is_captured && self->recorder == recorder;
-    set(&self->before, tells ? Py_XNewRef(ended) : NULL);
+    end_record(self, recorder, code == ACL_SUCCESS && !is_captured ? ended : NULL);
     Py_XDECREF(ended);
     if (code != ACL_SUCCESS) {
         fail(code, "aclrtRecordEvent");
         return false;
     }
-    if (self->work != recording->work) {
-        set(&self->work, Py_XNewRef(recording->work));
+    if (LOAD(self->work) != LOAD(recording->work)) {
+        set_field(self, &self->work, get_field(recording, &recording->work));
     }
     return true;
 }
@@ -78,7 +95,7 @@ static PyObject *event_record(PyObject *self, arguments args, Py_ssize_t count, 
 
 /* What the completion of an event tells; takes what was to be released when it was asked for, or NULL. */
 static PyObject *complete(event *self, PyObject *before, const char *function, PyObject *result) {
-    if (before == NULL && has_no_failure(self->work)) {
+    if (before == NULL && has_no_failure(self, &self->work)) {
         return Py_NewRef(result);
     }
     PyObject *released = before != NULL ? before : Py_None;
@@ -95,7 +112,7 @@ static PyObject *event_is_done(PyObject *object, void *unused) {
         return get_in_python(&paths[IS_DONE], object);
     }
     void *const pointer = self->handle.pointer;
-    PyObject *before = is_none(self->before) ? NULL : Py_NewRef(self->before);
+    PyObject *before = batch_before(self);
     aclrtEventRecordedStatus status;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
@@ -114,7 +131,7 @@ static PyObject *event_synchronize(PyObject *object, arguments args, Py_ssize_t 
         return call_python(&paths[SYNCHRONIZE], object, args, count, names);
     }
     void *const pointer = self->handle.pointer;
-    PyObject *before = is_none(self->before) ? NULL : Py_NewRef(self->before);
+    PyObject *before = batch_before(self);
     int code;
     Py_BEGIN_ALLOW_THREADS;
     code = shared->synchronize_event(pointer, -1);

@@ -9,11 +9,12 @@ static short_path paths[PATHS];
 static PyObject *graph_launch(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     graph *const self = (graph *)object;
     if (count != 1 || names != NULL || !is_stream(args[0]) || !is_direct(EXECUTE) || !has_pointer(&self->handle) ||
-        !has_pointer((handle *)args[0]) || self->kept == NULL) {
+        !has_pointer((handle *)args[0]) || LOAD(self->kept) == NULL) {
         return call_python(&paths[LAUNCH_ON], object, args, count, names);
     }
     void *const pointer = self->handle.pointer, *const on = ((handle *)args[0])->pointer;
-    PyObject *const kept = Py_NewRef(self->kept); /* another thread may close the graph, which gives the list up */
+    PyObject *const kept =
+        get_field(self, &self->kept); /* another thread may close the graph, which gives the list up */
     const bool keeps = PyList_Size(kept) > 0;
     bool is_captured = false;
     aclError code;

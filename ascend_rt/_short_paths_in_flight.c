@@ -23,17 +23,8 @@ static PyObject *in_flight_keep(PyObject *self, arguments args, Py_ssize_t count
     return is_kept ? Py_NewRef(Py_None) : NULL;
 }
 
-/* Whether the task that was submitted last uses the same: its batch keeps that as long as this task needs it. */
-static bool is_kept_already(const in_flight *self, const PyObject *first, const PyObject *second) {
-    PyObject *const objects = self->open->objects;
-    const Py_ssize_t count = PyList_Size(objects);
-    PyObject *const last = count > 0 ? PyList_GetItem(objects, count - 1) : NULL;
-    return last != NULL && PyTuple_Size(last) == (second != NULL ? 2 : 1) && PyTuple_GetItem(last, 0) == first &&
-           (second == NULL || PyTuple_GetItem(last, 1) == second);
-}
-
 bool keep_or_capture(in_flight *self, bool is_captured, PyObject *first, PyObject *second) {
-    if (!is_captured && is_kept_already(self, first, second)) {
+    if (!is_captured && in_flight_has_last(self, first, second)) {
         return true;
     }
     PyObject *objects = PyTuple_Pack(second != NULL ? 2 : 1, first, second);

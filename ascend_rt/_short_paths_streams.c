@@ -21,9 +21,17 @@ static PyObject *stream_record(PyObject *self, arguments args, Py_ssize_t count,
     return record((event *)args[0], (stream *)self) ? Py_NewRef(args[0]) : NULL;
 }
 
+static bool must_ask(in_flight *self) {
+    bool must_ask = false;
+    BEGIN_LOCKED(self);
+    must_ask = LOAD(((work *)self->work)->must_ask);
+    END_LOCKED();
+    return must_ask;
+}
+
 /* Keeps the batch that the record has ended for which a stream waits. A wait in a capture tells nothing. */
 static bool keep_waited_for(in_flight *self, PyObject *before, uint64_t failures) {
-    if (((work *)self->work)->must_ask) { /* then nobody knows in time whether a wait has failed */
+    if (must_ask(self)) { /* then nobody knows in time whether a wait has failed */
         return true;
     }
     PyObject *number = PyLong_FromUnsignedLongLong(failures);
@@ -36,7 +44,7 @@ static bool keep_waited_for(in_flight *self, PyObject *before, uint64_t failures
 
 static PyObject *wait_for_event(stream *self, event *other) {
     void *const stream = self->handle.pointer, *const event = other->handle.pointer;
-    PyObject *const before = is_none(other->before) ? NULL : Py_NewRef(other->before);
+    PyObject *const before = batch_before(other);
     const uint64_t failures = atomic_load(shared->failed_tasks);
     bool is_captured = false;
     aclError code;
@@ -47,7 +55,7 @@ static PyObject *wait_for_event(stream *self, event *other) {
     bool is_done = code == ACL_SUCCESS;
     if (!is_done) {
         fail(code, "aclrtStreamWaitEvent");
-    } else if (before != NULL && !is_captured && before == other->before && !other->is_shared) {
+    } else if (before != NULL && !is_captured && before == LOAD(other->before) && !LOAD(other->is_shared)) {
         is_done = keep_waited_for(self->in_flight, before, failures);
     }
     Py_XDECREF(before);
@@ -138,7 +146,7 @@ static PyObject *stream_is_done(PyObject *self, void *unused) {
         return code == ACL_SUCCESS ? Py_NewRef(Py_False) : fail(code, "aclrtStreamQuery");
     }
     PyObject *const result = and_release(ended, Py_NewRef(Py_True));
-    if (result == NULL || has_no_failure(found->work)) {
+    if (result == NULL || has_no_failure(found, &found->work)) {
         return result;
     }
     PyObject *const told = PyObject_CallMethod(self, "check", NULL);

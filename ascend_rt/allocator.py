@@ -412,7 +412,7 @@ class CachingAllocator(Allocator):
         return buffer
 
     def _forget(self, buffer: CachedBuffer) -> None:
-        """Account for a buffer that is about to be closed."""
+        """Account for a buffer that is closed."""
         era, nbytes = buffer._home.era, buffer._nbytes
         with self._lock:
             self._reserved -= nbytes
@@ -491,10 +491,10 @@ class CachedBuffer(Buffer):
         super().__init__(nbytes)
 
     def _take_handle(self) -> Any | None:
-        allocator = self._allocator()
-        if allocator is not None and not self.is_closed:
+        handle, allocator = super()._take_handle(), self._allocator()
+        if handle is not None and allocator is not None:  # and not of two threads that close it both
             allocator._forget(self)
-        return super()._take_handle()
+        return handle
 
 
 _SMALL = 512

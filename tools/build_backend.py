@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The build back end: meson-python, with what it cannot be told by configuration.
 
-- A wheel is tagged for the oldest Python that it runs on, whatever Python builds it.
+- A wheel is tagged for the oldest Python that it runs on, whatever Python builds it; one that is built by a Python
+  without the GIL, for that Python.
 - The commands of the build requirements are found also where their environment is not activated.
 - An editable install can be imported after pip has deleted the isolated environment that it was built in.
 - An older Python is refused with a sentence, not by the first build requirement that lacks a version for it.
@@ -14,9 +15,11 @@ import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 if sys.version_info < (3, 10):  # noqa: UP036  (such a Python gets as far as here)
     sys.exit(f"ascend_rt needs Python 3.10 or newer; this is {sys.version.split()[0]} ({sys.executable})")
@@ -25,7 +28,7 @@ import mesonpy
 
 OLDEST_PYTHON = "cp310"  # also requires-python in pyproject.toml, and limited_api in ascend_rt/meson.build
 
-Settings = Mapping[str, object]
+Settings = Mapping[str, Any]
 
 build_sdist = mesonpy.build_sdist
 get_requires_for_build_sdist = mesonpy.get_requires_for_build_sdist
@@ -40,10 +43,10 @@ def get_requires_for_build_editable(config_settings: Settings | None = None) -> 
 def build_wheel(
     wheel_directory: str, config_settings: Settings | None = None, metadata_directory: str | None = None
 ) -> str:
-    """Build a wheel; its extension module keeps to the limited API, so one wheel serves all versions of Python."""
+    """Build a wheel; its extension modules keep to the limited API, so one wheel serves all versions of Python."""
     _find_commands()
-    name = mesonpy.build_wheel(wheel_directory, config_settings, metadata_directory)
-    if "-abi3-" not in name:  # not CPython
+    name = mesonpy.build_wheel(wheel_directory, _settings(config_settings), metadata_directory)
+    if "-abi3-" not in name:  # not CPython, or without the GIL
         return str(name)
     command = [sys.executable, "-m", "wheel", "tags", "--remove", "--python-tag", OLDEST_PYTHON, name]
     told = subprocess.run(command, cwd=wheel_directory, check=True, stdout=subprocess.PIPE, text=True)
@@ -66,7 +69,17 @@ def build_editable(
     script.write_text(f'#!/bin/sh\n[ -x {quoted} ] || exit 0\nexec {quoted} "$@"\n', encoding="utf-8")
     script.chmod(0o755)
     os.environ["NINJA"] = str(script)
-    return str(mesonpy.build_editable(wheel_directory, config_settings, metadata_directory))
+    return str(mesonpy.build_editable(wheel_directory, _settings(config_settings), metadata_directory))
+
+
+def _settings(asked: Settings | None) -> Settings:
+    """Return the settings of the caller, without the limited API where Python has none: without the GIL."""
+    settings = dict(asked or {})
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        others = settings.get("setup-args", [])
+        others = [others] if isinstance(others, str) else others
+        settings["setup-args"] = ["-Dpython.allow_limited_api=false", *others]
+    return settings
 
 
 def _find_commands() -> None:

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -29,11 +30,12 @@ def _digest(text: str) -> str:
 
 @pytest.fixture
 def backend(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
-    """Return the back end, over a meson-python that builds a small wheel and remembers what it found."""
+    """Return the back end, over a meson-python that builds a small wheel and remembers what it got and found."""
     pytest.importorskip("wheel")
     meson_python = ModuleType("mesonpy")
 
     def build(directory: str, settings: object, metadata_directory: object) -> str:
+        meson_python.settings = settings
         meson_python.found = {name: os.environ.get(name, "") for name in ("NINJA", "PATH")}
         name = f"ascend_rt-{__version__}-cp313-abi3-linux_x86_64.whl"
         info = f"ascend_rt-{__version__}.dist-info"
@@ -90,6 +92,28 @@ def test_the_commands_are_found_without_activation(
 ) -> None:
     getattr(backend, build)(str(tmp_path))
     assert sys.modules["mesonpy"].found["PATH"].split(os.pathsep)[0] == str(commands)
+
+
+@pytest.mark.parametrize("build", ["build_wheel", "build_editable"])
+@pytest.mark.parametrize("given", [{}, {"setup-args": "-Dstrict=true"}, {"setup-args": ["-Dstrict=true", "-Dx=y"]}])
+def test_the_limited_api_is_for_pythons_with_the_gil(
+    backend: ModuleType,
+    commands: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    build: str,
+    given: dict[str, str | list[str]],
+) -> None:
+    def arguments_for(has_no_gil: int) -> list[str]:
+        """Return what meson is started with, as meson-python reads it: a text or a list of texts."""
+        monkeypatch.setattr(sysconfig, "get_config_var", {"Py_GIL_DISABLED": has_no_gil}.get)
+        getattr(backend, build)(str(tmp_path), given)
+        arguments = sys.modules["mesonpy"].settings.get("setup-args", [])
+        return [arguments] if isinstance(arguments, str) else arguments
+
+    with_gil = arguments_for(0)
+    assert "-Dpython.allow_limited_api=false" not in with_gil
+    assert arguments_for(1) == ["-Dpython.allow_limited_api=false", *with_gil]
 
 
 def test_an_editable_install_outlives_the_environment_of_its_build(
