@@ -41,27 +41,25 @@ class Call {
     }
 
   private:
-    void look_at(const at::Tensor &tensor, std::optional<c10::Device> &found) const {
-        if (tensor.is_privateuseone()) {
-            TORCH_CHECK(!found || *found == tensor.device(), op_.name,
-                        ": Expected all tensors to be on the same device, but found at least two devices, ", *found,
-                        " and ", tensor.device(), "!");
+    // A number may be a tensor of the CPU, and so may indices; all others are on one device.
+    void look_at(const at::Tensor &tensor, bool may_be_on_cpu, std::optional<c10::Device> &found) const {
+        if (tensor.is_privateuseone() && !found) {
             found = tensor.device();
-        } else {
-            TORCH_CHECK(tensor.is_cpu() && (tensor.dim() == 0 || op_.takes_host_indices), op_.name,
-                        ": Expected all tensors to be on the same device, but found one on npu and one on ",
-                        tensor.device(), "!");
         }
+        const bool is_there = tensor.is_cpu() ? tensor.dim() == 0 || may_be_on_cpu : tensor.device() == found;
+        TORCH_CHECK(is_there, op_.name, ": Expected all tensors to be on the same device, but found at least two ",
+                    "devices, ", found ? *found : devices().getDevice(), " and ", tensor.device(), "!");
     }
 
     c10::Device find_device() const {
         std::optional<c10::Device> found;
-        for (const IValue &argument : arguments_) {
+        for (std::size_t i = 0; i < arguments_.size(); ++i) {
+            const IValue &argument = arguments_[i];
             if (argument.isDevice() && argument.toDevice().has_index()) {
                 found = argument.toDevice();
             }
             replace_tensors(argument, [&](const at::Tensor &tensor) {
-                look_at(tensor, found);
+                look_at(tensor, op_.indices == i, found);
                 return tensor;
             });
         }

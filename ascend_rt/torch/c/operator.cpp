@@ -125,7 +125,9 @@ Operator::Operator(c10::OperatorHandle given, bool meta)
             generator = i;
         }
         has_given_outputs |= argument.is_out();
-        takes_host_indices |= argument.name() == "indices" && type->kind() == c10::TypeKind::ListType;
+        if (argument.name() == "indices" && type->kind() == c10::TypeKind::ListType) {
+            indices = i;
+        }
     }
     bool only_new = !returns.empty();
     for (std::size_t i = 0; i < returns.size(); ++i) {

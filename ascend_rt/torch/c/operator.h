@@ -33,7 +33,7 @@ struct Operator {
     const bool is_meta_right;                // false: it announces outputs that the CPU does not give
     bool has_number = false;                 // among the returns
     bool has_given_outputs = false;          // the caller brings the tensors for the results
-    bool takes_host_indices = false;         // indices may be tensors of the CPU
+    std::optional<std::size_t> indices;      // the list of them: they may be tensors of the CPU
     std::optional<c10::OperatorHandle> out;  // the overload that writes into given outputs, for kNew returns
     mutable std::atomic<bool> is_out_usable{true};
 

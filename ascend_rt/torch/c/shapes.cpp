@@ -107,7 +107,7 @@ Stack stand_ins(const Operator &op, c10::ArrayRef<IValue> arguments) {
             stack.emplace_back();  // it has no part in the shapes
         } else {
             stack.push_back(replace_tensors(argument, [&](const at::Tensor &tensor) {
-                return tensor.is_cpu() && tensor.dim() == 0 && !op.takes_host_indices ? tensor : shapes.of(tensor);
+                return tensor.is_cpu() && tensor.dim() == 0 && !op.indices ? tensor : shapes.of(tensor);
             }));
         }
     }
