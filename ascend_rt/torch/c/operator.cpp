@@ -134,7 +134,8 @@ Operator::Operator(c10::OperatorHandle given, bool meta)
         has_number |= returns[i] == kNotATensor;
         only_new &= returns[i] == kNew && schema.returns()[i].type()->kind() == c10::TypeKind::TensorType;
     }
-    if (only_new) {
+    // Batch normalization's overload for given outputs is wrong, on the CPU too, for inputs that are not contiguous.
+    if (only_new && is_meta_right) {
         out = find_out(schema);
     }
 }
