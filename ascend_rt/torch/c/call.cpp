@@ -75,11 +75,20 @@ class Call {
                 stack.emplace_back(c10::Device(c10::DeviceType::CPU));
             } else {
                 stack.push_back(replace_tensors(argument, [&](const at::Tensor &tensor) {
-                    return tensor.is_cpu() ? tensor.clone() : aliases_.of(tensor);
+                    return tensor.is_cpu() ? copied(tensor) : aliases_.of(tensor);
                 }));
             }
         }
         return stack;
+    }
+
+    // A number that the program has written stays one: it does not decide the type of the result.
+    static at::Tensor copied(const at::Tensor &tensor) {
+        at::Tensor copy = tensor.clone();
+        if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
+            copy.unsafeGetTensorImpl()->set_wrapped_number(true);
+        }
+        return copy;
     }
 
     std::optional<RandomState> random_state() const {

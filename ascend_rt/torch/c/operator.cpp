@@ -117,6 +117,7 @@ Operator::Operator(c10::OperatorHandle given, bool meta)
         const c10::Argument &argument = schema.arguments()[i];
         if (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) {
             written.push_back(i);
+            writes_tensor |= argument.type()->kind() == c10::TypeKind::TensorType;
         }
         const c10::TypePtr type = argument.type()->kind() == c10::TypeKind::OptionalType
                                       ? argument.type()->containedType(0)
@@ -124,7 +125,6 @@ Operator::Operator(c10::OperatorHandle given, bool meta)
         if (type->kind() == c10::TypeKind::GeneratorType) {
             generator = i;
         }
-        has_given_outputs |= argument.is_out();
         if (argument.name() == "indices" && type->kind() == c10::TypeKind::ListType) {
             indices = i;
         }

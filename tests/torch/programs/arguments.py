@@ -73,6 +73,22 @@ def scatter_by_a_larger_mask(place):
     )
 
 
+def logit_of_integers_in_place(place):
+    return torch.ones(3, dtype=torch.int8, device=place).logit_()
+
+
+def divide_integers_in_place(place):
+    x = torch.tensor([7, 8, 9], device=place)
+    return x.floor_divide_(torch.tensor([2, 3, 4], device=place))
+
+
+def degrees_of_integers(place):
+    return torch.rad2deg(torch.arange(-128, 128, dtype=torch.int8, device=place))
+
+
+same(logit_of_integers_in_place)
+same(divide_integers_in_place)
+same(degrees_of_integers)
 same(batch_norm_of_a_transposed)
 same(group_norm_of_a_transposed)
 same(scatter_by_a_larger_mask)
