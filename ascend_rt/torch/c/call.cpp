@@ -106,10 +106,21 @@ class Call {
                                  at::TensorOptions(shape.type).device(c10::DeviceType::PrivateUse1, device_));
     }
 
+    // If there is no memory, the tensor stays what it is: resize_ leaves it with the new sizes and the old memory.
+    static void resize(const at::Tensor &tensor, c10::IntArrayRef sizes) {
+        const at::DimVector old_sizes(tensor.sizes()), old_strides(tensor.strides());
+        try {
+            tensor.resize_(sizes);
+        } catch (...) {
+            tensor.unsafeGetTensorImpl()->set_sizes_and_strides(old_sizes, old_strides);
+            throw;
+        }
+    }
+
     // Allocates the outputs, and lets the stream fill them.
     std::vector<IValue> enqueue(const Shapes &shapes) {
         for (const auto &[argument, sizes] : shapes.resized) {
-            arguments_[argument].toTensor().resize_(sizes);
+            resize(arguments_[argument].toTensor(), sizes);
         }
         Stack stack = cpu_arguments();
         if (writes_overlap(stack)) {
@@ -180,7 +191,8 @@ class Call {
             }
             const at::Tensor &output = arguments_[i].toTensor();
             if (op_.schema.arguments()[i].is_out()) {
-                output.resize_(given[i].toTensor().sizes()).copy_(given[i].toTensor());
+                resize(output, given[i].toTensor().sizes());
+                output.copy_(given[i].toTensor());
             }
             TORCH_CHECK(output.sizes() == given[i].toTensor().sizes(), op_.name, ": the size of ",
                         op_.schema.arguments()[i].name(), " cannot be changed");
