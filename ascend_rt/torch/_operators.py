@@ -66,7 +66,8 @@ _OWN = {
     "aten::native_dropout": "dropout",
 }
 
-# Their meta kernels announce what other devices return, for instance statistics in evaluation.
+# Their meta kernels announce what other devices return, for instance statistics in evaluation, or do not see wrong
+# arguments, which are errors of the call.
 _SIZED_BY_CPU = frozenset(
     f"aten::{name}"
     for name in (
@@ -78,8 +79,10 @@ _SIZED_BY_CPU = frozenset(
         "_native_batch_norm_legit.out",
         "_native_batch_norm_legit.no_stats",
         "_native_batch_norm_legit.no_stats_out",
+        "masked_scatter_",
         "native_batch_norm",
         "native_batch_norm.out",
+        "native_group_norm",
     )
 )
 

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,13 @@ Program = Callable[..., Any]
 )
 def test_program(program: Program, name: str) -> None:
     assert program(f"{name}.py") == name
+
+
+def test_without_memory_left(program: Program, tmp_path: Path) -> None:
+    profile = tmp_path / "profile.json"
+    limits = {"memory_bytes": 1 << 30, "free_memory_bytes": 3 << 28}
+    profile.write_text(json.dumps({"profile": {"format": 1, "limits": limits}}))
+    assert program("exhausted.py", ASCEND_RT_SIM_PROFILE=str(profile)) == "exhausted"
 
 
 def test_one_after_the_other(program: Program) -> None:

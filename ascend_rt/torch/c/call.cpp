@@ -41,27 +41,25 @@ class Call {
     }
 
   private:
-    void look_at(const at::Tensor &tensor, std::optional<c10::Device> &found) const {
-        if (tensor.is_privateuseone()) {
-            TORCH_CHECK(!found || *found == tensor.device(), op_.name,
-                        ": Expected all tensors to be on the same device, but found at least two devices, ", *found,
-                        " and ", tensor.device(), "!");
+    // A number may be a tensor of the CPU, and so may indices; all others are on one device.
+    void look_at(const at::Tensor &tensor, bool may_be_on_cpu, std::optional<c10::Device> &found) const {
+        if (tensor.is_privateuseone() && !found) {
             found = tensor.device();
-        } else {
-            TORCH_CHECK(tensor.is_cpu() && (tensor.dim() == 0 || op_.takes_host_indices), op_.name,
-                        ": Expected all tensors to be on the same device, but found one on npu and one on ",
-                        tensor.device(), "!");
         }
+        const bool is_there = tensor.is_cpu() ? tensor.dim() == 0 || may_be_on_cpu : tensor.device() == found;
+        TORCH_CHECK(is_there, op_.name, ": Expected all tensors to be on the same device, but found at least two ",
+                    "devices, ", found ? *found : devices().getDevice(), " and ", tensor.device(), "!");
     }
 
     c10::Device find_device() const {
         std::optional<c10::Device> found;
-        for (const IValue &argument : arguments_) {
+        for (std::size_t i = 0; i < arguments_.size(); ++i) {
+            const IValue &argument = arguments_[i];
             if (argument.isDevice() && argument.toDevice().has_index()) {
                 found = argument.toDevice();
             }
             replace_tensors(argument, [&](const at::Tensor &tensor) {
-                look_at(tensor, found);
+                look_at(tensor, op_.indices == i, found);
                 return tensor;
             });
         }
@@ -77,11 +75,20 @@ class Call {
                 stack.emplace_back(c10::Device(c10::DeviceType::CPU));
             } else {
                 stack.push_back(replace_tensors(argument, [&](const at::Tensor &tensor) {
-                    return tensor.is_cpu() ? tensor.clone() : aliases_.of(tensor);
+                    return tensor.is_cpu() ? copied(tensor) : aliases_.of(tensor);
                 }));
             }
         }
         return stack;
+    }
+
+    // A number that the program has written stays one: it does not decide the type of the result.
+    static at::Tensor copied(const at::Tensor &tensor) {
+        at::Tensor copy = tensor.clone();
+        if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
+            copy.unsafeGetTensorImpl()->set_wrapped_number(true);
+        }
+        return copy;
     }
 
     std::optional<RandomState> random_state() const {
@@ -99,10 +106,21 @@ class Call {
                                  at::TensorOptions(shape.type).device(c10::DeviceType::PrivateUse1, device_));
     }
 
+    // If there is no memory, the tensor stays what it is: resize_ leaves it with the new sizes and the old memory.
+    static void resize(const at::Tensor &tensor, c10::IntArrayRef sizes) {
+        const at::DimVector old_sizes(tensor.sizes()), old_strides(tensor.strides());
+        try {
+            tensor.resize_(sizes);
+        } catch (...) {
+            tensor.unsafeGetTensorImpl()->set_sizes_and_strides(old_sizes, old_strides);
+            throw;
+        }
+    }
+
     // Allocates the outputs, and lets the stream fill them.
     std::vector<IValue> enqueue(const Shapes &shapes) {
         for (const auto &[argument, sizes] : shapes.resized) {
-            arguments_[argument].toTensor().resize_(sizes);
+            resize(arguments_[argument].toTensor(), sizes);
         }
         Stack stack = cpu_arguments();
         if (writes_overlap(stack)) {
@@ -173,7 +191,8 @@ class Call {
             }
             const at::Tensor &output = arguments_[i].toTensor();
             if (op_.schema.arguments()[i].is_out()) {
-                output.resize_(given[i].toTensor().sizes()).copy_(given[i].toTensor());
+                resize(output, given[i].toTensor().sizes());
+                output.copy_(given[i].toTensor());
             }
             TORCH_CHECK(output.sizes() == given[i].toTensor().sizes(), op_.name, ": the size of ",
                         op_.schema.arguments()[i].name(), " cannot be changed");

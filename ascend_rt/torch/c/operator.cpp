@@ -117,6 +117,7 @@ Operator::Operator(c10::OperatorHandle given, bool meta)
         const c10::Argument &argument = schema.arguments()[i];
         if (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) {
             written.push_back(i);
+            writes_tensor |= argument.type()->kind() == c10::TypeKind::TensorType;
         }
         const c10::TypePtr type = argument.type()->kind() == c10::TypeKind::OptionalType
                                       ? argument.type()->containedType(0)
@@ -124,15 +125,17 @@ Operator::Operator(c10::OperatorHandle given, bool meta)
         if (type->kind() == c10::TypeKind::GeneratorType) {
             generator = i;
         }
-        has_given_outputs |= argument.is_out();
-        takes_host_indices |= argument.name() == "indices" && type->kind() == c10::TypeKind::ListType;
+        if (argument.name() == "indices" && type->kind() == c10::TypeKind::ListType) {
+            indices = i;
+        }
     }
     bool only_new = !returns.empty();
     for (std::size_t i = 0; i < returns.size(); ++i) {
         has_number |= returns[i] == kNotATensor;
         only_new &= returns[i] == kNew && schema.returns()[i].type()->kind() == c10::TypeKind::TensorType;
     }
-    if (only_new) {
+    // Batch normalization's overload for given outputs is wrong, on the CPU too, for inputs that are not contiguous.
+    if (only_new && is_meta_right) {
         out = find_out(schema);
     }
 }

@@ -32,8 +32,8 @@ struct Operator {
     std::optional<std::size_t> generator;
     const bool is_meta_right;                // false: it announces outputs that the CPU does not give
     bool has_number = false;                 // among the returns
-    bool has_given_outputs = false;          // the caller brings the tensors for the results
-    bool takes_host_indices = false;         // indices may be tensors of the CPU
+    bool writes_tensor = false;              // one that is given, as the place of a result or to be changed
+    std::optional<std::size_t> indices;      // the list of them: they may be tensors of the CPU
     std::optional<c10::OperatorHandle> out;  // the overload that writes into given outputs, for kNew returns
     mutable std::atomic<bool> is_out_usable{true};
 

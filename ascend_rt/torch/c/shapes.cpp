@@ -3,7 +3,8 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
-#include <ATen/ops/empty_strided.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/ops/full.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -107,7 +108,7 @@ Stack stand_ins(const Operator &op, c10::ArrayRef<IValue> arguments) {
             stack.emplace_back();  // it has no part in the shapes
         } else {
             stack.push_back(replace_tensors(argument, [&](const at::Tensor &tensor) {
-                return tensor.is_cpu() && tensor.dim() == 0 && !op.takes_host_indices ? tensor : shapes.of(tensor);
+                return tensor.is_cpu() && tensor.dim() == 0 && !op.indices ? tensor : shapes.of(tensor);
             }));
         }
     }
@@ -139,22 +140,23 @@ bool has_reduced(c10::ArrayRef<IValue> arguments) {
     return found;
 }
 
-// Tensors of the CPU that look like those of the device, and have zeros in them.
-Stack zeros_like(const Operator &op, c10::ArrayRef<IValue> arguments) {
+// Tensors of the CPU that look like those of the device, full of a number.
+Stack filled_like(const Operator &op, c10::ArrayRef<IValue> arguments, std::int64_t number) {
     Stack stack;
     for (const IValue &argument : arguments) {
         if (argument.isDevice()) {
             stack.emplace_back(c10::Device(c10::DeviceType::CPU));
             continue;
         }
-        stack.push_back(replace_tensors(argument, [](const at::Tensor &tensor) {
-            at::Tensor zeros =
-                at::empty_strided(tensor.sizes(), tensor.strides(), at::TensorOptions(tensor.scalar_type()));
-            std::memset(zeros.storage().mutable_data(), 0, zeros.storage().nbytes());
+        stack.push_back(replace_tensors(argument, [&](const at::Tensor &tensor) {
+            const auto room = static_cast<std::int64_t>(
+                at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), /*itemsize=*/1));
+            at::Tensor filled = at::full({room}, number, at::TensorOptions(tensor.scalar_type()));
+            filled = filled.as_strided(tensor.sizes(), tensor.strides());
             if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
-                zeros.unsafeGetTensorImpl()->set_wrapped_number(true);
+                filled.unsafeGetTensorImpl()->set_wrapped_number(true);
             }
-            return zeros;
+            return filled;
         }));
     }
     if (op.generator) {
@@ -191,9 +193,10 @@ Shapes announced(const Operator &op, c10::ArrayRef<IValue> arguments, Stack stac
     return shapes;
 }
 
-// Of the kernel for the CPU, with zeros: sizes must not depend on the data.
+// Of the kernel for the CPU; sizes must not depend on the data. Zeros are right as indices, but cannot be divided by.
 Shapes ask_cpu(const Operator &op, c10::ArrayRef<IValue> arguments) {
-    return announced(op, arguments, zeros_like(op, arguments), call_on_cpu);
+    Shapes shapes = announced(op, arguments, filled_like(op, arguments, 0), call_on_cpu);
+    return shapes.is_known ? shapes : announced(op, arguments, filled_like(op, arguments, 1), call_on_cpu);
 }
 
 Shapes ask(const Operator &op, c10::ArrayRef<IValue> arguments) {
@@ -205,8 +208,8 @@ Shapes ask(const Operator &op, c10::ArrayRef<IValue> arguments) {
     if (!shapes.is_known) {
         return shapes;
     }
-    // Not all meta kernels look at the types of given outputs, which would be an error of the task then.
-    if (op.has_given_outputs) {
+    // Not all meta kernels look at the types of what is written, which would be an error of the task then.
+    if (op.writes_tensor) {
         return ask_cpu(op, arguments);
     }
     // With reduced precision the meta kernels give statistics the type that other devices give them; on the CPU it

@@ -7,6 +7,7 @@
 #include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -45,6 +46,28 @@ class Graphs {
     std::unordered_map<aclmdlRI, std::vector<std::unique_ptr<Task>>> tasks_;
 };
 
+// Tasks that have run. Those who submit the next ones delete them: memory that another thread has to free costs that
+// thread, and the next allocation, more than the rest of a small operator.
+class Finished {
+  public:
+    void add(Task *task) {
+        task->next = last_.load(std::memory_order_relaxed);
+        while (!last_.compare_exchange_weak(task->next, task, std::memory_order_release, std::memory_order_relaxed)) {
+        }
+    }
+    void clear() {
+        for (Task *task = last_.exchange(nullptr, std::memory_order_acquire); task != nullptr;) {
+            const std::unique_ptr<Task> owned(task);
+            task = task->next;
+        }
+    }
+
+  private:
+    std::atomic<Task *> last_{nullptr};
+};
+
+Finished finished;
+
 bool is_blocking() {
     static const bool answer = [] {
         const char *given = std::getenv("ASCEND_LAUNCH_BLOCKING");
@@ -58,6 +81,12 @@ aclmdlRI captured_graph(aclrtStream stream, const std::string &name) {
     aclmdlRI graph = nullptr;
     require(aclmdlRICaptureGetInfo(stream, &status, &graph), "aclmdlRICaptureGetInfo", name);
     return status == ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE ? graph : nullptr;
+}
+
+void put_aside(Task *task) {
+    if (!task->is_captured) {
+        finished.add(task);
+    }
 }
 
 std::string described(const at::Tensor &tensor) {
@@ -111,7 +140,11 @@ void call_on_cpu(const c10::OperatorHandle &called, Stack &stack) {
 }
 
 void Task::run() const {
-    const at::RecordFunctionGuard unrecorded(false);  // the host's profile has the operator where it was submitted
+    // The host's profile has the operator where it was submitted. The guard costs as much as a small operator.
+    std::optional<at::RecordFunctionGuard> unrecorded;
+    if (at::hasCallbacks()) {
+        unrecorded.emplace(false);
+    }
     if (at::get_num_threads() != threads) {
         at::set_num_threads(threads);  // OpenMP counts the threads of each calling thread
     }
@@ -180,6 +213,7 @@ void Task::put_results(const Stack &results) const {
 }
 
 void submit(Operator &op, std::unique_ptr<Task> task, std::int8_t device) {
+    finished.clear();
     const aclrtStream stream = current_stream(device);
     const aclrtFuncHandle kernel = op.kernel(device);
     Task *argument = task.get();
@@ -189,7 +223,7 @@ void submit(Operator &op, std::unique_ptr<Task> task, std::int8_t device) {
     }
     require(aclrtLaunchKernelWithHostArgs(kernel, 1, stream, nullptr, &argument, sizeof argument, nullptr, 0),
             "aclrtLaunchKernelWithHostArgs", op.name);
-    task.release();  // NOLINT: run_task() deletes it, or the graph
+    task.release();  // NOLINT: it is deleted after it has run, or with the graph
     if (is_blocking()) {
         wait_for_stream(device);
     }
@@ -207,10 +241,10 @@ void wait_for_stream(std::int8_t device) {
 aclError run_task(const aclsimKernelBlock *block, void *) {
     Task *task = nullptr;
     std::memcpy(&task, block->arguments, sizeof task);
-    const std::unique_ptr<Task> owned(task->is_captured ? nullptr : task);
     std::string text;
     try {
         task->run();
+        put_aside(task);
         return ACL_SUCCESS;
     } catch (const c10::Error &error) {
         text = error.what_without_backtrace();
@@ -219,6 +253,7 @@ aclError run_task(const aclsimKernelBlock *block, void *) {
     }
     text = task->op.name + " failed on npu:" + std::to_string(task->device) + ": " + text;
     note_failure(task->device, text);
+    put_aside(task);
     std::strncpy(block->text, text.c_str(), block->textSize - 1);
     return ACL_ERROR_RT_AICORE_EXCEPTION;
 }

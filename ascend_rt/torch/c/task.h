@@ -20,6 +20,7 @@ struct Task {
     const std::optional<RandomState> random;
     const int threads;  // that the program has set for its thread
     bool is_captured = false;
+    Task *next = nullptr;  // of those that have run
 
     // Several times if it is part of a graph.
     void run() const;

@@ -56,6 +56,44 @@ def embedding_bag(place):
 same(embedding_bag)
 
 
+def batch_norm_of_a_transposed(place):
+    x = torch.arange(24.0, device=place).reshape(4, 2, 3).transpose(0, 2)
+    ones, zeros = torch.ones(2, device=place), torch.zeros(2, device=place)
+    return torch.native_batch_norm(x, ones, zeros, None, None, True, 0.1, 1e-5)
+
+
+def group_norm_of_a_transposed(place):
+    x = torch.arange(24.0, device=place).reshape(4, 2, 3).transpose(0, 2)
+    return torch.native_group_norm(x, None, None, 3, 2, 4, 1, 1e-5)
+
+
+def scatter_by_a_larger_mask(place):
+    return torch.zeros(3, device=place).masked_scatter_(
+        torch.ones(3, 3, dtype=torch.bool, device=place), torch.ones(9, device=place)
+    )
+
+
+def logit_of_integers_in_place(place):
+    return torch.ones(3, dtype=torch.int8, device=place).logit_()
+
+
+def divide_integers_in_place(place):
+    x = torch.tensor([7, 8, 9], device=place)
+    return x.floor_divide_(torch.tensor([2, 3, 4], device=place))
+
+
+def degrees_of_integers(place):
+    return torch.rad2deg(torch.arange(-128, 128, dtype=torch.int8, device=place))
+
+
+same(logit_of_integers_in_place)
+same(divide_integers_in_place)
+same(degrees_of_integers)
+same(batch_norm_of_a_transposed)
+same(group_norm_of_a_transposed)
+same(scatter_by_a_larger_mask)
+
+
 def matrix(place):
     return torch.arange(12.0, device=place).reshape(3, 4)
 
