@@ -15,7 +15,10 @@
 #include "api/simulator.h"
 #include "check.h"
 #include "latch.h"
+#include "tasks/event.h"
 
+using aclsim::ContextStream;
+using aclsim::Event;
 using aclsim::Lock;
 using aclsim::Registry;
 using aclsim::Shards;
@@ -114,6 +117,19 @@ void calls_at_rest_do_not_wait_for_another_device() {
         CHECK(returns(all));
     }
     CHECK(all.get());
+}
+
+// Else threads of two devices would slow each other down, though they meet in no lock.
+void objects_share_no_cache_line() {
+    constexpr std::uintptr_t kLine = 64;
+    const Pair pairs[] = {Pair(0), Pair(1)};
+    const Lock lock = Simulator::get().core.acquire();
+    const Registry &registry = Simulator::get().core.registry();
+    for (const Pair &pair : pairs) {
+        CHECK(reinterpret_cast<std::uintptr_t>(registry.find<ContextStream>(pair.stream)) % kLine == 0);
+        CHECK(reinterpret_cast<std::uintptr_t>(registry.find<Event>(pair.event)) % kLine == 0);
+    }
+    CHECK(sizeof(ContextStream) % kLine == 0 && sizeof(Event) % kLine == 0);
 }
 
 void a_handle_of_no_shard_is_refused() {
@@ -241,6 +257,7 @@ int main() {
     every_device_has_a_shard();  // before this process has threads
     const Watchdog watchdog("shards_test", std::chrono::seconds(200));
     calls_at_rest_do_not_wait_for_another_device();
+    objects_share_no_cache_line();
     a_handle_of_no_shard_is_refused();
     a_record_wakes_a_stream_of_another_device();
     an_event_may_be_recorded_on_several_devices();
