@@ -90,7 +90,7 @@ _SIZED_BY_CPU = frozenset(
 _VIEWS = frozenset(("aten::_nested_view_from_buffer",))
 
 # What PyTorch has for all devices calls a kernel that only some have.
-_ON_CPU = frozenset(("aten::conj_physical_",))
+_ON_CPU = frozenset(("aten::conj_physical_", "aten::mode.values"))
 
 _OWN_AUTOGRAD = {"aten::scaled_dot_product_attention": "attention"}
 

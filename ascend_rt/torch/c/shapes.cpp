@@ -140,10 +140,18 @@ bool has_reduced(c10::ArrayRef<IValue> arguments) {
     return found;
 }
 
+// Pivots count from 1, as in LAPACK, and kernels use them without a check.
+bool are_pivots(const c10::Argument &argument) {
+    const std::string &name = argument.name();
+    return name.size() >= 6 && name.compare(name.size() - 6, 6, "pivots") == 0;
+}
+
 // Tensors of the CPU that look like those of the device, full of a number.
-Stack filled_like(const Operator &op, c10::ArrayRef<IValue> arguments, std::int64_t number) {
+Stack filled_like(const Operator &op, c10::ArrayRef<IValue> arguments, std::int64_t given) {
     Stack stack;
-    for (const IValue &argument : arguments) {
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const IValue &argument = arguments[i];
+        const std::int64_t number = are_pivots(op.schema.arguments()[i]) ? 1 : given;
         if (argument.isDevice()) {
             stack.emplace_back(c10::Device(c10::DeviceType::CPU));
             continue;

@@ -42,6 +42,15 @@ def dtype_cast_(input: Tensor, src: Tensor) -> Tensor:
     return input.copy_(src)
 
 
+_SAME_BYTES = (0, 2, 30)  # formats NCHW, ND and NCDHW
+
+
+@formula("_npu_format_cast")
+def format_cast(input: Tensor, acl_format: int) -> Tensor:
+    check(acl_format in _SAME_BYTES, f"the format {acl_format} orders memory as NPUs do, which is not supported")
+    return input.clone(memory_format=torch.contiguous_format)
+
+
 @formula("npu_transpose")
 def transpose(input: Tensor, perm: list[int], require_contiguous: bool = True) -> Tensor:
     return input.permute(perm).clone(memory_format=torch.contiguous_format)

@@ -86,6 +86,27 @@ def degrees_of_integers(place):
     return torch.rad2deg(torch.arange(-128, 128, dtype=torch.int8, device=place))
 
 
+def unpack_into(place):
+    factors = torch.eye(40).repeat(8, 1, 1) + torch.arange(40.0)
+    pivots = torch.full((8, 40), 40, dtype=torch.int32)
+    out = [torch.empty(0, device=place) for _ in range(3)]
+    return torch.lu_unpack(factors.to(place), pivots.to(place), out=tuple(out))
+
+
+def solve_into(place):
+    factors, pivots = torch.linalg.lu_factor(torch.eye(40) + torch.arange(40.0))
+    b, out = torch.ones(40, 2, device=place), torch.empty(0, device=place)
+    return torch.linalg.lu_solve(factors.to(place), pivots.to(place), b, out=out)
+
+
+def mode_into(place):
+    out = torch.empty(0, device=place), torch.empty(0, dtype=torch.int64, device=place)
+    return torch.mode(torch.tensor([1.0, 2, 2], device=place), out=out)
+
+
+same(unpack_into)
+same(solve_into)
+same(mode_into)
 same(logit_of_integers_in_place)
 same(divide_integers_in_place)
 same(degrees_of_integers)

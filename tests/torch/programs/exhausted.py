@@ -17,7 +17,8 @@ def exhaust():
         kept.append(torch.full((size,), 3.0, device="npu"))
 
 
-pytest.raises(torch.OutOfMemoryError, exhaust)
+with pytest.raises(torch.OutOfMemoryError):
+    exhaust()
 assert torch.npu.get_device_properties(0).total_memory == 1 << 30
 
 out = torch.empty(0, device="npu")

@@ -124,6 +124,7 @@ def shapes():
     for kind in (torch.float16, torch.bfloat16, torch.int32, torch.float64):
         cast = torch_npu.npu_dtype_cast(npu(x), kind)
         assert torch.equal(cast.cpu(), torch.from_numpy(x).to(kind))
+    same(torch_npu.npu_format_cast(npu(x[None]), 2), x[None])
     expected = x.copy()
     expected[[1, 0], [2, 3]] = 7
     places = np.array([[1, 2], [0, 3]])
@@ -310,6 +311,7 @@ def half_and_refusals():
     for function, arguments, text in (
         (torch_npu.npu_swiglu, (x[:, :7].npu(),), "npu::npu_swiglu.*no two halves"),
         (torch_npu.npu_swiglu, (x.long().npu(),), "npu::npu_swiglu.*torch.int64"),
+        (torch_npu.npu_format_cast, (x.npu(), 29), "npu::_npu_format_cast.*29"),
         (torch_npu.npu_rms_norm, (x.npu(), x.npu()[:, :3]), "npu::npu_rms_norm.*gamma"),
         (torch_npu.npu_bmmV2, (x.npu(), x.npu(), [1]), "npu::npu_bmmV2.*output_sizes"),
     ):
