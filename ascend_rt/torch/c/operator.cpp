@@ -129,6 +129,7 @@ Operator::Operator(c10::OperatorHandle given, bool meta)
             indices = i;
         }
     }
+    find_operands();
     bool only_new = !returns.empty();
     for (std::size_t i = 0; i < returns.size(); ++i) {
         has_number |= returns[i] == kNotATensor;
@@ -137,6 +138,24 @@ Operator::Operator(c10::OperatorHandle given, bool meta)
     // Batch normalization's overload for given outputs is wrong, on the CPU too, for inputs that are not contiguous.
     if (only_new && is_meta_right) {
         out = find_out(schema);
+    }
+}
+
+// Where only tensors that are there are changed, numbers decide no size: a program may pass another one each time, as
+// the step of an optimizer is.
+void Operator::find_operands() {
+    bool makes_nothing = true;
+    for (const int source : returns) {
+        makes_nothing &= source >= 0;
+    }
+    for (const c10::Argument &argument : schema.arguments()) {
+        makes_nothing &= !argument.is_out();
+    }
+    for (const c10::Argument &argument : schema.arguments()) {
+        const c10::TypePtr type = argument.type();
+        const c10::TypeKind kind =
+            type->kind() == c10::TypeKind::ListType ? type->containedType(0)->kind() : type->kind();
+        is_operand.push_back(makes_nothing && kind == c10::TypeKind::NumberType);
     }
 }
 

@@ -29,6 +29,7 @@ struct Operator {
     const c10::FunctionSchema &schema;
     std::vector<int> returns;          // for each return: kNew, kNotATensor or the index of the argument that it is
     std::vector<std::size_t> written;  // arguments that are written
+    std::vector<bool> is_operand;      // of each argument: a number that has no part in the sizes of results
     std::optional<std::size_t> generator;
     const bool is_meta_right;                // false: it announces outputs that the CPU does not give
     bool has_number = false;                 // among the returns
@@ -41,6 +42,8 @@ struct Operator {
     aclrtFuncHandle kernel(std::int8_t device);
 
   private:
+    void find_operands();
+
     std::array<std::atomic<aclrtFuncHandle>, kMostDevices> kernels_{};
 };
 

@@ -24,14 +24,15 @@ constexpr std::size_t kMostRemembered = 1 << 15;
 // Everything that the shapes of the outputs can depend on.
 class Key {
   public:
-    // false: an argument has a type that is not compared; its shapes are not remembered.
-    bool add(const IValue &value) {
+    // Only the type of a number counts for an operand. false: an argument has a type that is not compared; its shapes
+    // are not remembered.
+    bool add(const IValue &value, bool is_operand) {
         if (value.isTensor()) {
             add_tensor(value.toTensor());
         } else if (value.isInt()) {
-            put('i', value.toInt());
+            put('i', is_operand ? 0 : value.toInt());
         } else if (value.isDouble()) {
-            put('d', value.toDouble());
+            put('d', is_operand ? 0.0 : value.toDouble());
         } else if (value.isBool()) {
             put('b', value.toBool());
         } else if (value.isNone()) {
@@ -46,9 +47,9 @@ class Key {
         } else if (value.isGenerator()) {
             put('g', 0);
         } else if (value.isComplexDouble()) {
-            put('c', value.toComplexDouble());
+            put('c', is_operand ? c10::complex<double>() : value.toComplexDouble());
         } else if (value.isTensorList() || value.isList()) {
-            return add_list(value);
+            return add_list(value, is_operand);
         } else {
             return false;
         }
@@ -77,11 +78,11 @@ class Key {
         put('l', numbers.size());
         text_.append(reinterpret_cast<const char *>(numbers.data()), numbers.size() * sizeof(std::int64_t));
     }
-    bool add_list(const IValue &value) {
+    bool add_list(const IValue &value, bool is_operand) {
         const auto items = value.toListRef();
         put('L', items.size());
         for (const IValue &item : items) {
-            if (!add(item)) {
+            if (!add(item, is_operand)) {
                 return false;
             }
         }
@@ -238,8 +239,8 @@ std::shared_ptr<const Shapes> shapes_of(const Operator &op, c10::ArrayRef<IValue
     key.put('o', &op);
     key.put('f', at::get_default_dtype().id());
     bool is_comparable = true;
-    for (const IValue &argument : arguments) {
-        is_comparable = is_comparable && key.add(argument);
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        is_comparable = is_comparable && key.add(arguments[i], op.is_operand[i]);
     }
     if (!is_comparable) {
         return std::make_shared<Shapes>(ask(op, arguments));

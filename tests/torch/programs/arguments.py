@@ -181,7 +181,21 @@ def without_dimensions(place):
     return x.sort(dim=0).values, x.softmax(0), x.max(0).values, x.clone().add_(x), x.expand(3).cumsum(0)
 
 
+def other_numbers_in_place(place):
+    x, y = torch.zeros(3, device=place), torch.tensor([1.0, 2.0, 4.0], device=place)
+    for step in (1, 2, 0.5):
+        x.add_(step).addcdiv_(y, y, value=-step)
+        torch._foreach_addcmul_([x], [y], [y], [step])
+    return x.clone(), torch.arange(0, step * 10, step, device=place)
+
+
+def a_number_of_another_type_in_place(place):
+    return torch.zeros(3, dtype=torch.int64, device=place).add_(1).add_(2).add_(0.5)
+
+
 for each in (
+    other_numbers_in_place,
+    a_number_of_another_type_in_place,
     sort_into_other_types,
     add_into_itself,
     add_into_wrong_type,
