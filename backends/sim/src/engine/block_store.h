@@ -10,7 +10,7 @@ namespace aclsim {
 
 class BlockStore {
   public:
-    // Of all blocks; the general allocator takes ten times as long for more than its own.
+    // All blocks have that alignment. A new one with more than the general allocator's own takes ten times as long.
     explicit constexpr BlockStore(std::size_t alignment) : alignment_(alignment) {}
     void *take(std::size_t size) REQUIRES(engine_lock);
     void give_back(void *block, std::size_t size) REQUIRES(engine_lock);
