@@ -14,7 +14,18 @@ Program = Callable[..., Any]
 
 
 @pytest.mark.parametrize(
-    "name", ["operators", "order", "inference", "refusals", "graph_operators", "features", "formulas", "arguments"]
+    "name",
+    [
+        "operators",
+        "order",
+        "inference",
+        "refusals",
+        "graph_operators",
+        "features",
+        "formulas",
+        "arguments",
+        "gradients",
+    ],
 )
 def test_program(program: Program, name: str) -> None:
     assert program(f"{name}.py") == name
