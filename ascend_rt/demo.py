@@ -127,7 +127,7 @@ class _Slot:
 
     def fill(self, source: io.RawIOBase, offset: int) -> int:
         self.offset = offset
-        self.nbytes = source.readinto(memoryview(self.sent)) or 0  # type: ignore[arg-type]
+        self.nbytes = source.readinto(memoryview(self.sent)) or 0
         return self.nbytes
 
     def send(self, line: _Pipeline) -> None:

@@ -192,6 +192,14 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
     def __repr__(self) -> str:
         return f"<ascend_rt.PinnedBuffer {self.handle:#x}, {self.nbytes} bytes>"
 
+    def __buffer__(self, flags: int, /) -> memoryview:
+        """Export a view, whose shape stays when this object is closed; from Python 3.12 on.
+
+        Older Pythons do not ask. They have older releases of numpy, which keep what they have exported; numpy 2.5 frees
+        shape and format when the array gets others.
+        """
+        return self.view(np.ndarray).data
+
     def __setstate__(self, state: Any) -> None:
         """Take other memory in the place of the pinned one."""
         self._span = None

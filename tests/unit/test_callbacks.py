@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import sysconfig
 import threading
 import traceback
 import weakref
@@ -171,6 +172,9 @@ def test_a_thread_of_the_runtime_that_ends_lets_go_what_is_local_to_it(device: A
         assert let_go.acquire(timeout=30)
 
 
+@pytest.mark.skipif(
+    bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="without the GIL, the thread that made an object frees it"
+)
 def test_a_failed_function_lets_its_arguments_go_at_once(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     class Thing:
         pass
