@@ -30,6 +30,8 @@ else:
 
     ItemT = TypeVar("ItemT", bound=np.generic)  # with a default only from Python 3.13 on
 
+_FORMAT = 4  # PyBUF_FORMAT
+
 
 class PageableArray(np.ndarray[Any, np.dtype[Any]]):
     """An ordinary array that was made of a pinned one, such as a copy."""
@@ -198,7 +200,13 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
         Older Pythons do not ask. They have older releases of numpy, which keep what they have exported; numpy 2.5 frees
         shape and format when the array gets others.
         """
-        return self.view(np.ndarray).data
+        array = self.view(np.ndarray)
+        try:
+            return array.data
+        except ValueError:  # of a type without a format, for instance a time: only its bytes can be had
+            if flags & _FORMAT or not array.flags.c_contiguous:
+                raise
+            return array.reshape(-1).view(np.uint8).data
 
     def __setstate__(self, state: Any) -> None:
         """Take other memory in the place of the pinned one."""
