@@ -83,7 +83,7 @@ _initialized = False
 _is_initialiser = False
 _eras: dict[int, Era] = {}
 _deferred: deque[Stream | Context] = deque()
-_first_at_exit: list[Callable[[float], bool]] = []
+_first_at_exit: list[tuple[Callable[[float], bool], str]] = []
 
 explicit_contexts: WeakValueDictionary[int, Context] = WeakValueDictionary()
 """Those that were created and not discarded, by their handles."""
@@ -254,12 +254,12 @@ def close_deferred() -> None:
 # --- the end of the interpreter --------------------------------------------------------------------------------------
 
 
-def call_first_at_exit(function: Callable[[float], bool]) -> None:
+def call_first_at_exit(function: Callable[[float], bool], problem: str) -> None:
     """Have a function called at the exit, while callbacks still work.
 
-    It is given the seconds that it has, and returns whether it was done in time.
+    It is given the seconds that it has, and returns whether it was done in time; the problem is what to say if not.
     """
-    _first_at_exit.append(function)
+    _first_at_exit.append((function, problem))
 
 
 def close_gate() -> int:
@@ -274,9 +274,7 @@ def _give_back() -> None:
     finalizer = _finalizer()
     problems = []
     try:
-        for function in _first_at_exit:
-            if not function(_WORK_MS / 1000):
-                problems.append("a function of on_task_failed does not return")
+        problems += [problem for function, problem in _first_at_exit if not function(_WORK_MS / 1000)]
         still_inside = close_gate()
         refuse_calls()
         if still_inside:

@@ -159,7 +159,7 @@ def end(timeout: float) -> bool:
     return listener is None or listener.end(timeout)
 
 
-_lifecycle.call_first_at_exit(end)
+_lifecycle.call_first_at_exit(end, "a function of on_task_failed does not return")
 
 
 class _Listener:

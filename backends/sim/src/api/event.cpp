@@ -341,7 +341,7 @@ void require_record(const Event &event) REQUIRES(engine_lock) {
 
 void require_time(const Event &event) REQUIRES(engine_lock) {
     if (!event.is_complete()) {
-        fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "an event's record is not complete; synchronize_event it first");
+        fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "an event's record is not complete; synchronize it first");
     }
 }
 

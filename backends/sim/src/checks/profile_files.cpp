@@ -18,7 +18,7 @@ namespace {
 constexpr int kHost = -1;  // the process of the trace that the calls are in
 
 // Like Python's time.perf_counter(), so that a program can put its own measurements beside. Not as a floating-point
-// digits, because the program's locale may have another decimal point.
+// number, because the program's locale may have another decimal point.
 std::string microseconds(Time::duration time) {
     const std::int64_t ns = std::chrono::nanoseconds(time).count();
     char text[40];

@@ -102,7 +102,7 @@ class alignas(64) Stream : public Object {
     friend class ReadyQueue;
     friend class Timer;
     friend class Waiters;
-    bool is_timed_ GUARDED_BY(engine_lock) = false;  // unless both are kNever, or one was
+    bool is_timed_ GUARDED_BY(engine_lock) = false;  // the timer has set its times, below
 
   public:
     const std::uint32_t priority;

@@ -22,10 +22,10 @@
 namespace aclsim {
 
 constexpr std::uint64_t kSmallPage = 4096;
-enum class MemoryKind : std::uint8_t { Ddr, Hbm, Any };  // what an aclrtMemAttr asks for
-
 constexpr std::uint64_t kHugePage = 2ULL << 20;
 constexpr std::uint64_t kGiantPage = 1ULL << 30;
+
+enum class MemoryKind : std::uint8_t { Ddr, Hbm, Any };  // what an aclrtMemAttr asks for
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) { return (value + step - 1) / step * step; }
 
