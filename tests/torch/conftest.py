@@ -20,7 +20,7 @@ PROGRAMS = Path(__file__).resolve().parent / "programs"
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if not _is_installed():
-        pytest.skip("PyTorch's adapter is not installed: pip install 'ascend_rt[torch]'")
+        pytest.skip("PyTorch's adapter is not installed: pip install 'ascend_rt[torch-test]'")
     if item.config.getoption("--backend") != "sim":
         pytest.skip("the programs are for the simulator")
 
