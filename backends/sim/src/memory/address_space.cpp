@@ -15,6 +15,10 @@ namespace {
 constexpr std::uint64_t kSmallestSlot = 64ULL << 30;
 constexpr std::uint64_t kLargestVirtual = 4ULL << 40;
 
+// Pinned memory begins at another offset than that of devices: addresses that differ in high bits alone compete for the
+// same places in a processor's first cache, and a copy between them takes an eighth longer.
+constexpr std::uint64_t kPinnedOffset = kHugePage;
+
 std::uint64_t slot_size(std::uint64_t device_memory) {
     std::uint64_t size = kSmallestSlot;
     while (size < device_memory) {
@@ -50,7 +54,9 @@ constexpr auto kNoNotice = [] {};
 }  // namespace
 
 AddressSpace::AddressSpace(Core &core, std::uint32_t devices, std::uint64_t device_memory, std::uint64_t pinned_memory)
-    : core_(core), stride_(slot_size(device_memory)), pinned_slots_(round_up(pinned_memory, stride_) / stride_) {
+    : core_(core),
+      stride_(slot_size(device_memory)),
+      pinned_slots_(round_up(kPinnedOffset + pinned_memory, stride_) / stride_) {
     range_size_ = stride_ * (pinned_slots_ + devices) + kGiantPage;
     range_ = as_integer(reserve_addresses(range_size_));
     if (range_ == 0) {
@@ -61,7 +67,7 @@ AddressSpace::AddressSpace(Core &core, std::uint32_t devices, std::uint64_t devi
     base_ = round_up(range_, kGiantPage);
     heaps_.reserve(devices + 1);
     prefer_large_pages(reinterpret_cast<void *>(base_), stride_ * pinned_slots_);
-    heaps_.emplace_back(base_, pinned_memory);
+    heaps_.emplace_back(base_ + kPinnedOffset, pinned_memory);
     for (std::uint32_t device = 0; device < devices; ++device) {
         const std::uintptr_t slot = base_ + stride_ * (pinned_slots_ + device);
         files_.push_back(PageFile::create(device_memory));
