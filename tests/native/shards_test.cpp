@@ -29,6 +29,8 @@ namespace {
 constexpr std::int32_t kManyDevices = 20;  // more than there are shards
 constexpr std::int32_t kBusyDevices = 7;   // of eight
 
+constexpr std::size_t kBytes = 4096;  // as much as a call moves itself
+
 // A stream and an event of a device, whose shard is known to the engine from then on.
 struct Pair {
     explicit Pair(std::int32_t owner, std::uint32_t flags = ACL_EVENT_SYNC) : device(owner) {
@@ -47,6 +49,17 @@ struct Pair {
     const std::int32_t device;
     aclrtStream stream = nullptr;
     aclrtEvent event = nullptr;
+};
+
+// And memory of that device.
+struct Kit : Pair {
+    explicit Kit(std::int32_t owner) : Pair(owner) {
+        CHECK_OK(aclrtMalloc(&memory, 2 * kBytes, ACL_MEM_MALLOC_HUGE_FIRST));
+    }
+    ~Kit() { CHECK_OK(aclrtFree(memory)); }
+    void *upper_half() const { return static_cast<char *>(memory) + kBytes; }
+
+    void *memory = nullptr;
 };
 
 void check_shards() {
@@ -73,30 +86,34 @@ void every_device_has_a_shard() {
     CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
-using Calls = std::vector<std::function<aclError(const Pair &)>>;
+using Calls = std::vector<std::function<aclError(const Kit &)>>;
 
 // Everything that is on the hot path of a program.
 Calls calls_at_rest() {
     static thread_local aclrtStreamStatus stream_status;
     static thread_local aclrtEventRecordedStatus event_status;
     return {
-        [](const Pair &it) { return aclrtRecordEvent(it.event, it.stream); },
-        [](const Pair &it) { return aclrtRecordEventWithFlag(it.event, it.stream, ACL_EVENT_RECORD_DEFAULT); },
-        [](const Pair &it) { return aclrtStreamWaitEvent(it.stream, it.event); },
-        [](const Pair &it) { return aclrtStreamWaitEventWithTimeout(it.stream, it.event, 0); },
-        [](const Pair &it) { return aclrtStreamWaitEventWithFlag(it.stream, it.event, 0, ACL_EVENT_WAIT_DEFAULT); },
-        [](const Pair &it) { return aclrtQueryEventStatus(it.event, &event_status); },
-        [](const Pair &it) { return aclrtSynchronizeEvent(it.event); },
-        [](const Pair &it) { return aclrtSynchronizeEventWithTimeout(it.event, 1000); },
-        [](const Pair &it) { return aclrtStreamQuery(it.stream, &stream_status); },
-        [](const Pair &it) { return aclrtSynchronizeStream(it.stream); },
-        [](const Pair &it) { return aclrtSynchronizeStreamWithTimeout(it.stream, 1000); },
+        [](const Kit &it) { return aclrtRecordEvent(it.event, it.stream); },
+        [](const Kit &it) { return aclrtRecordEventWithFlag(it.event, it.stream, ACL_EVENT_RECORD_DEFAULT); },
+        [](const Kit &it) { return aclrtStreamWaitEvent(it.stream, it.event); },
+        [](const Kit &it) { return aclrtStreamWaitEventWithTimeout(it.stream, it.event, 0); },
+        [](const Kit &it) { return aclrtStreamWaitEventWithFlag(it.stream, it.event, 0, ACL_EVENT_WAIT_DEFAULT); },
+        [](const Kit &it) { return aclrtQueryEventStatus(it.event, &event_status); },
+        [](const Kit &it) { return aclrtSynchronizeEvent(it.event); },
+        [](const Kit &it) { return aclrtSynchronizeEventWithTimeout(it.event, 1000); },
+        [](const Kit &it) { return aclrtStreamQuery(it.stream, &stream_status); },
+        [](const Kit &it) { return aclrtSynchronizeStream(it.stream); },
+        [](const Kit &it) { return aclrtSynchronizeStreamWithTimeout(it.stream, 1000); },
+        [](const Kit &it) { return aclrtMemsetAsync(it.memory, kBytes, 1, kBytes, it.stream); },
+        [](const Kit &it) {
+            return aclrtMemcpyAsync(it.upper_half(), kBytes, it.memory, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, it.stream);
+        },
     };
 }
 
 void calls_at_rest_do_not_wait_for_another_device() {
     const Pair other(0);
-    const Pair own(1);
+    const Kit own(1);
     const auto calls = calls_at_rest();
     Latch set;
     Latch ready;
@@ -117,6 +134,19 @@ void calls_at_rest_do_not_wait_for_another_device() {
         CHECK(returns(all));
     }
     CHECK(all.get());
+}
+
+// What is larger needs a worker, and so the whole lock.
+void what_a_call_moves_itself_is_there_when_it_returns() {
+    const Kit pair(1);
+    const auto *bytes = static_cast<const unsigned char *>(pair.upper_half());
+    aclrtStreamStatus status = ACL_STREAM_STATUS_NOT_READY;
+    CHECK_OK(aclrtMemsetAsync(pair.memory, kBytes, 7, kBytes, pair.stream));
+    CHECK_OK(
+        aclrtMemcpyAsync(pair.upper_half(), kBytes, pair.memory, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, pair.stream));
+    CHECK(bytes[0] == 7 && bytes[kBytes - 1] == 7);
+    CHECK_OK(aclrtStreamQuery(pair.stream, &status));
+    CHECK(status == ACL_STREAM_STATUS_COMPLETE);
 }
 
 // Else threads of two devices would slow each other down, though they meet in no lock.
@@ -184,7 +214,7 @@ struct Crowd {
 // The hot path of a device, and waits for events of others.
 void work(Crowd &crowd, std::int32_t device, int rounds) {
     CHECK_OK(aclrtSetDevice(device));
-    const Pair own(device);
+    const Kit own(device);
     std::mt19937 random(static_cast<unsigned>(device));
     const auto calls = calls_at_rest();
     for (int round = 0; round < rounds; ++round) {
@@ -257,6 +287,7 @@ int main() {
     every_device_has_a_shard();  // before this process has threads
     const Watchdog watchdog("shards_test", std::chrono::seconds(200));
     calls_at_rest_do_not_wait_for_another_device();
+    what_a_call_moves_itself_is_there_when_it_returns();
     objects_share_no_cache_line();
     a_handle_of_no_shard_is_refused();
     a_record_wakes_a_stream_of_another_device();

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "api/entry.h"
+#include "api/shard_entry.h"
 
 using namespace aclsim;
 
@@ -54,7 +54,14 @@ void copy_buffered(Simulator &sim, Lock &lock, aclrtStream stream, const Transfe
 
 aclError copy_async(Function function, void *dst, std::size_t destMax, const void *src, std::size_t count,
                     aclrtMemcpyKind kind, aclrtStream stream) {
-    return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+    const auto at_rest = [&](Simulator &sim) REQUIRES(engine_lock) {
+        const auto is_taskable = [&](const void *address) REQUIRES(engine_lock) {
+            return sim.memory.is_on_device(address) || sim.memory.is_pinned(address);
+        };
+        return is_instant(count) && kind != ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE &&
+               stream_at_rest(sim, stream) != nullptr && is_taskable(dst) && is_taskable(src);
+    };
+    return shard_entry(function, stream, at_rest, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (count == 0) {
             return;
         }

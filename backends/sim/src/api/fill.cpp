@@ -1,7 +1,7 @@
 // Fills (memory_cmo_allocator.md section 3). Each function keeps the order of checks given there.
 #include <cstdint>
 
-#include "api/entry.h"
+#include "api/shard_entry.h"
 #include "tasks/copy.h"
 
 using namespace aclsim;
@@ -63,18 +63,22 @@ aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count)
 }
 
 aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream) {
-    return entry(Function::aclrtMemsetAsync, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-        if (count == 0) {
-            return;
-        }
-        require(devPtr, "devPtr");
-        if (stream != nullptr) {
-            require_handle<Stream>(sim, stream, "stream");
-        }
-        require_fits(count, maxCount);
-        ContextStream &on = require_own_stream(sim, stream);
-        fill_in_stream(sim, lock, on, {devPtr, static_cast<std::uint32_t>(value), 1, count});
-    });
+    const auto at_rest = [&](Simulator &sim) REQUIRES(engine_lock) {
+        return is_instant(count) && stream_at_rest(sim, stream) != nullptr && sim.memory.is_on_device(devPtr);
+    };
+    return shard_entry(Function::aclrtMemsetAsync, stream, at_rest,
+                       [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+                           if (count == 0) {
+                               return;
+                           }
+                           require(devPtr, "devPtr");
+                           if (stream != nullptr) {
+                               require_handle<Stream>(sim, stream, "stream");
+                           }
+                           require_fits(count, maxCount);
+                           ContextStream &on = require_own_stream(sim, stream);
+                           fill_in_stream(sim, lock, on, {devPtr, static_cast<std::uint32_t>(value), 1, count});
+                       });
 }
 
 aclError aclrtMemsetD32(void *ptr, size_t memSize, uint32_t value, size_t N) {

@@ -284,7 +284,7 @@ void Core::submit(Stream &stream, T task) {
         return;
     }
     const Start start = task.start(stream);
-    if (start == Start::Done) {
+    if (start == Start::Done || (start == Start::Run && task.run_at_once())) {
         complete_up_to(task.sequence, stream, task);  // the fast path: nothing was allocated, and nobody is told
     } else {
         submit_started(stream, kept(std::move(task)), start);

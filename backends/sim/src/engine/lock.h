@@ -1,4 +1,5 @@
-// The engine's lock: it guards all state of the simulator, and is never held while user code or data movement runs.
+// The engine's lock: it guards all state of the simulator, and is never held while user code runs or many bytes are
+// moved.
 //
 // It has parts, the shards: one for each device in use. Nearly every call has the whole lock, and so everything for
 // itself. A call that needs no more than one device, and finds that at rest, has its shard alone: such calls of
@@ -73,7 +74,8 @@ class Shards {
     void lock_shard(std::uint32_t number) {
         std::atomic<bool> &is_taken = shards_[number].is_taken;
         for (Backoff backoff;; backoff.pause()) {
-            if (is_claimed_.load(std::memory_order_relaxed) || is_taken.exchange(true)) {
+            if (is_claimed_.load(std::memory_order_relaxed) || is_taken.load(std::memory_order_relaxed) ||
+                is_taken.exchange(true)) {
                 continue;
             }
             if (!is_claimed_) {

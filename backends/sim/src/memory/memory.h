@@ -22,6 +22,13 @@ class Memory final : public Resident {
   public:
     explicit Memory(Machine &machine_of_all);
     AddressSpace &space() REQUIRES(engine_lock);  // reserved at the first use
+    // Reserves nothing.
+    bool is_on_device(const void *address) const REQUIRES(engine_lock) {
+        return space_ && space_->locate(address).place == Place::Device;
+    }
+    bool is_pinned(const void *address) const REQUIRES(engine_lock) {
+        return space_ && space_->locate(address).place == Place::Pinned;
+    }
     // What the operators of a context report overflows in; made at the first call, and freed with the context.
     static constexpr std::size_t kOverflowStatusSize = 64;
     void *overflow_status(Context &context) REQUIRES(engine_lock);

@@ -64,33 +64,41 @@ inline Work work_of(aclrtMemcpyKind direction, const Transfer &transfer) {
 }
 inline Work work_of(const Pattern &pattern) { return {Cost::Fill, pattern.unit * pattern.count}; }
 
-// What a worker does with memory. An abort ends it between two pieces.
+// Is it done in a tenth of a microsecond? A worker would need longer to hear of it.
+constexpr bool is_instant(std::size_t bytes) { return bytes <= 4 << 10; }
+
+// What a worker does with memory, or the submitter if it is instant. An abort ends it between two pieces.
 class DataTask : public Task {
   public:
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         interruption_ = {stream, sequence};
         return Start::Run;
     }
+    bool run_at_once() final REQUIRES(engine_lock) { return is_instant(bytes_) && perform({}); }
     void run() final { was_cut_short = !perform(interruption_); }
+    bool is_brief() const final { return bytes_ <= kBriefBytes; }
     Executor *executor() final { return workers_; }
 
   protected:
-    static constexpr std::size_t kBriefBytes = 4 << 20;
-    explicit DataTask(Executor &workers) : workers_(&workers) {}
+    static constexpr std::size_t kUnknown = SIZE_MAX;
+    // How long it takes depends on how many bytes are moved.
+    DataTask(Executor &workers, std::size_t bytes) : workers_(&workers), bytes_(bytes) {}
     virtual bool perform(const Interruption &interruption) const = 0;
 
   private:
+    static constexpr std::size_t kBriefBytes = 4 << 20;
+
     Executor *workers_;
+    const std::size_t bytes_;
     Interruption interruption_;
 };
 
 class CopyTask : public DataTask {
   public:
     CopyTask(Executor &workers, const Transfer &transfer, aclrtMemcpyKind direction)
-        : DataTask(workers), transfer_(transfer), direction_(direction) {}
+        : DataTask(workers, transfer.width * transfer.height), transfer_(transfer), direction_(direction) {}
     TaskKind kind() const final { return TaskKind::Copy; }
     Work work() const final { return work_of(direction_, transfer_); }
-    bool is_brief() const final { return transfer_.width * transfer_.height <= kBriefBytes; }
 
   protected:
     bool perform(const Interruption &interruption) const override { return transfer_.move(interruption); }
@@ -113,10 +121,10 @@ class BufferedCopyTask final : public CopyTask {
 
 class FillTask final : public DataTask {
   public:
-    FillTask(Executor &workers, const Pattern &pattern) : DataTask(workers), pattern_(pattern) {}
+    FillTask(Executor &workers, const Pattern &pattern)
+        : DataTask(workers, pattern.unit * pattern.count), pattern_(pattern) {}
     TaskKind kind() const override { return TaskKind::Fill; }
     Work work() const override { return work_of(pattern_); }
-    bool is_brief() const override { return pattern_.unit * pattern_.count <= kBriefBytes; }
 
   protected:
     bool perform(const Interruption &interruption) const override { return pattern_.write(interruption); }
