@@ -11,6 +11,7 @@ import ctypes
 import json
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from itertools import repeat
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any
 
 from building import ACL, API_MODULE, CUDA, DECLARED, FLOOR, FLOOR_MODULE
 
+from ascend_rt.bench.quiet import PATIENCE, Watch
 from ascend_rt.bench.timing import Timed, loop0, loop1, loop2
 
 Timings = dict[str, Timed]  # by id
@@ -242,9 +244,10 @@ def main(directory: Path, values: int, sample_ms: float, ids: list[str]) -> Iter
         timed = {layer: found[name] for layer, found in timings.items() if name in found}
         loops = {layer: calibrated(run, sample_ms / 1000) for layer, run in timed.items()}
         seconds: dict[str, list[float]] = {layer: [] for layer in timed}
+        watch = Watch(PATIENCE * len(timed) if sample_ms else 0)
         for _ in range(values):  # in turns, because others use the machine too
             for layer, run in timed.items():
-                seconds[layer].append(run(loops[layer]) / loops[layer])
+                seconds[layer].append(watch.sample(partial(run, loops[layer])) / loops[layer])
         for layer in timed:
             yield {"layer": layer, "id": name, "loops": loops[layer], "seconds": seconds[layer]}
 

@@ -63,6 +63,7 @@ _RANDOM = (
     "on a random stream one of: aclrtRecordEvent; aclrtStreamWaitEvent for a random event; aclrtMemsetAsync of a byte"
 )
 _CYCLE = "aclrtRecordEvent on stream A; aclrtStreamWaitEvent on stream B; aclrtSynchronizeStream of B"
+_OF_THREADS = 20_000
 STREAMS = (1, 10, 100, 1000, 10000)
 THREADS = (1, 2, 4, 8)
 PAIRS = (1, 10, 100, 1000)
@@ -79,13 +80,13 @@ def _launch(name: str, function: str, layers: tuple[str, ...] = ("c", "raw"), pr
     return Benchmark(name, calls, layers=layers, simulator_only=layers, product=product, launches=True)
 
 
-def _many(name: str, calls: str) -> Benchmark:
-    return Benchmark(name, calls, layers=("c",), simulator_only=("c",), batch=100_000)
+def _many(name: str, calls: str, batch: int) -> Benchmark:
+    return Benchmark(name, calls, layers=("c",), simulator_only=("c",), batch=batch)
 
 
 def _in_threads(name: str, calls: str) -> tuple[Benchmark, ...]:
-    own = (_many(f"{name}_{n}_thread{'s' * (n > 1)}", calls) for n in THREADS)
-    shared = (_many(f"{name}_{n}_threads_1_device", calls) for n in THREADS[1:])
+    own = (_many(f"{name}_{n}_thread{'s' * (n > 1)}", calls, _OF_THREADS) for n in THREADS)
+    shared = (_many(f"{name}_{n}_threads_1_device", calls, _OF_THREADS) for n in THREADS[1:])
     return (*own, *shared)
 
 
@@ -156,10 +157,10 @@ BENCHMARKS = (
         simulator_only=("raw",),
     ),
     Benchmark("spin_round_trip", "two threads bounce one atomic number", layers=("c",)),
-    *(_many(f"task_{n}_stream{'s' * (n > 1)}", _RANDOM) for n in STREAMS),
+    *(_many(f"task_{n}_stream{'s' * (n > 1)}", _RANDOM, 100_000) for n in STREAMS),
     *_in_threads("task", _RANDOM),
     *_in_threads("cycle", _CYCLE),
-    *(_many(f"private_{n}", "work of threads that share nothing") for n in ("1_thread", "2_threads")),
+    *(_many(f"private_{n}", "work of threads that share nothing", _OF_THREADS) for n in ("1_thread", "2_threads")),
     Benchmark(
         "stream_hand_over",
         "a copy of 64 bytes and a record on one busy stream, a wait for it on the other, in turn",

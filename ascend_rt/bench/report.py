@@ -72,16 +72,29 @@ def sections(results: Results) -> Iterator[Section]:
     yield Section(
         "Method",
         items=(
-            "A sample is a loop of about 10 ms, its value the time per iteration; loop counts are calibrated.",
-            "Three rounds of 20 values, each round in a fresh process; in a round layers and peers take turns.",
+            "A sample is a loop of about 5 ms, its value the time per iteration; loop counts are calibrated.",
+            "Three rounds of 25 values, each round in a fresh process; in a round layers and peers take turns.",
+            "A sample is taken again when a probe before or after it tells that others used the core, for up to two "
+            "seconds per benchmark and round.",
             "Python is timed by pyperf. C and C++ are compiled with -O2 on the machine and timed in the same way.",
             "A latency is the time of one call; percentiles are nearest ranks of up to 10,000 calls.",
         ),
     )
     yield Section("Machine", table=(["", ""], [list(pair) for pair in results.machine.items()]))
-    yield Section("Noise", "What makes these figures vary:" if results.warnings else "", items=tuple(results.warnings))
+    noise = tuple(results.warnings) + _disturbances(results)
+    yield Section("Noise", "What makes these figures vary:" if noise else "", items=noise)
     skipped = tuple(f"{what}: {reason}" for what, reason in results.skipped.items())
     yield Section("Not measured", items=skipped)
+
+
+def _disturbances(results: Results) -> tuple[str, ...]:
+    values = sum(len(results.values(who, name)) for who, name in results.runs if who in ("c", "threads_cpp"))
+    if not results.disturbed + results.left_out:
+        return ()
+    return (
+        f"of {values + results.left_out} samples in C and C++ {results.left_out} were disturbed by others and do not "
+        f"count, {results.disturbed} were and do, because it was never quiet",
+    )
 
 
 def is_shown(section: Section) -> bool:

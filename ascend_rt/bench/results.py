@@ -7,7 +7,7 @@ import json
 import math
 import operator
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ PEER_RATIOS = (("pocl", "c"), ("pocl", "facade"), ("threads_cpp", "c"), ("thread
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
+_ENOUGH = 0.2  # of the samples, for a median
 Statistic = Callable[[str, str], float | None]
 
 
@@ -47,6 +48,10 @@ class Results:
         What makes them vary.
     skipped : dict
         Why a layer or peer, or one of its benchmarks, was left out.
+    disturbed : int
+        How many samples in C and C++ were taken while others used the processors, because it was never quiet.
+    left_out : int
+        How many such samples do not count, because there were enough of quiet moments.
     """
 
     backend: str
@@ -56,9 +61,19 @@ class Results:
     machine: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
+    disturbed: int = 0
+    left_out: int = 0
 
-    def add(self, layer: str, name: str, loops: int, values: list[float]) -> None:
-        """Add the values that one process measured, in four digits: the noise is larger."""
+    def add(self, layer: str, name: str, loops: int, values: list[float], disturbed: Sequence[float] = ()) -> None:
+        """Add the values that one process measured, in four digits: the noise is larger.
+
+        Values of disturbed samples count only if there are hardly any others.
+        """
+        if len(values) < _ENOUGH * (len(values) + len(disturbed)):
+            values = [*values, *disturbed]
+            self.disturbed += len(disturbed)
+        else:
+            self.left_out += len(disturbed)
         values = [float(f"{value:.4g}") for value in values]
         metadata = {"name": f"{layer}/{name}", "loops": loops, "unit": "second"}
         run = pyperf.Run(values, metadata=metadata, collect_metadata=False)  # which would name the host
@@ -292,7 +307,7 @@ def read(path: Path) -> Results:
     return results
 
 
-_KEPT = ("backend", "machine", "warnings", "skipped", "latencies")
+_KEPT = ("backend", "machine", "warnings", "skipped", "latencies", "disturbed", "left_out")
 
 
 def _summary(results: Results) -> dict[str, Any]:

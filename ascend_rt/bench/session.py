@@ -19,6 +19,7 @@ from ascend_rt._functions import FUNCTIONS
 from ascend_rt.bench import building, machine, pocl
 from ascend_rt.bench.building import BenchmarkError, MissingCompiler, lines_of
 from ascend_rt.bench.ids import BENCHMARKS, BY_ID, LAYERS, PEERS, by_product, ids_of
+from ascend_rt.bench.quiet import PATIENCE
 from ascend_rt.bench.results import Results
 from ascend_rt.verify import session as verify
 
@@ -27,7 +28,8 @@ _COMPILED = {"c": "bench.c", "threads_cpp": "threads.cpp"}
 
 # Told of a section, how much of it is done, how much there is, and what went wrong with what was done last.
 Progress = Callable[[str, int, int, str], None]
-Measured = Iterator[tuple[str, int, list[float]]]  # id, loops, seconds per iteration
+# An id, loops, and seconds per iteration: of samples, and of those that were disturbed.
+_Measured = tuple[str, int, list[float], list[float]]
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Plan:
     rounds: int
     values: int
     sample_ms: float
+    patience: float = PATIENCE
     is_smoke: bool = False
 
     def pyperf_options(self) -> list[str]:
@@ -46,8 +49,8 @@ class Plan:
         return ["--processes=1", f"--values={self.values}", f"--min-time={self.sample_ms / 1000}"]
 
 
-FULL = Plan(rounds=3, values=20, sample_ms=10)
-SMOKE = Plan(rounds=1, values=1, sample_ms=0, is_smoke=True)
+FULL = Plan(rounds=3, values=25, sample_ms=5)
+SMOKE = Plan(rounds=1, values=1, sample_ms=0, patience=0, is_smoke=True)
 
 
 def measure(plan: Plan, results: Results, ids: Sequence[str], latencies: bool, progress: Progress) -> None:
@@ -89,8 +92,8 @@ class _Session:
         with ThreadPoolExecutor(max_workers=2 if self._plan.is_smoke else 1) as executor:
             for _ in range(self._plan.rounds):
                 for who, measured in zip(_CONTESTANTS, executor.map(self._round, _CONTESTANTS), strict=True):
-                    for name, loops, values in measured:
-                        self._results.add(who, name, loops, values)
+                    for name, loops, values, disturbed in measured:
+                        self._results.add(who, name, loops, values, disturbed)
 
     # --- what can be measured ---
 
@@ -138,8 +141,8 @@ class _Session:
 
     # --- one round ---
 
-    def _round(self, who: str) -> list[tuple[str, int, list[float]]]:
-        measured: list[tuple[str, int, list[float]]] = []
+    def _round(self, who: str) -> list[_Measured]:
+        measured: list[_Measured] = []
         for product, names in by_product(self._ids[who]).items():
             environment = {"ASCEND_RT_BACKEND": self._results.backend}
             if product:
@@ -147,9 +150,7 @@ class _Session:
             measured += self._attempt(who, names, environment)
         return measured
 
-    def _attempt(
-        self, who: str, names: Sequence[str], environment: dict[str, str]
-    ) -> list[tuple[str, int, list[float]]]:
+    def _attempt(self, who: str, names: Sequence[str], environment: dict[str, str]) -> list[_Measured]:
         """Measure; if that fails then one by one, so that what fails costs nothing but itself."""
         run = self._compiled if who in _COMPILED else self._python
         try:
@@ -161,17 +162,18 @@ class _Session:
             self._ids[who].remove(names[0])
             return []
 
-    def _compiled(self, who: str, names: Sequence[str], environment: dict[str, str]) -> Measured:
-        options = [f"-n{self._plan.values}", f"-t{self._plan.sample_ms}"]
+    def _compiled(self, who: str, names: Sequence[str], environment: dict[str, str]) -> Iterator[_Measured]:
+        options = [f"-n{self._plan.values}", f"-t{self._plan.sample_ms}", f"-p{self._plan.patience}"]
         for line in map(json.loads, lines_of([*self._commands[who], *options, *names], environment)):
             self._step()
             if "skipped" in line:
                 self._skip(who, line["skipped"], [line["id"]])
             else:
                 loops = line["loops"] * BY_ID[line["id"]].batch
-                yield line["id"], loops, [seconds / loops for seconds in line["seconds"]]
+                values, disturbed = ([taken / loops for taken in line[key]] for key in ("seconds", "disturbed"))
+                yield line["id"], loops, values, disturbed
 
-    def _python(self, who: str, names: Sequence[str], environment: dict[str, str]) -> Measured:
+    def _python(self, who: str, names: Sequence[str], environment: dict[str, str]) -> Iterator[_Measured]:
         output = self._directory / f"{who}.json"
         output.unlink(missing_ok=True)
         options = ["--quiet", "--copy-env", f"--output={output}", *self._plan.pyperf_options()]
@@ -180,7 +182,7 @@ class _Session:
             if line.partition(":")[0] in names:
                 self._step()
         for benchmark in pyperf.BenchmarkSuite.load(str(output)).get_benchmarks():
-            yield benchmark.get_name(), benchmark.get_loops(), list(benchmark.get_values())
+            yield benchmark.get_name(), benchmark.get_loops(), list(benchmark.get_values()), []
 
     def _step(self) -> None:
         self._done += 1

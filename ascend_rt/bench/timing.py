@@ -18,6 +18,7 @@ from typing import Any
 import pyperf
 
 from ascend_rt.bench.ids import BY_ID, ids_of
+from ascend_rt.bench.quiet import PATIENCE, Watch
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -66,10 +67,12 @@ def main(layer: str, benchmarks: dict[str, Benchmark]) -> None:
     """
     runner = pyperf.Runner(program_args=("-m", f"{__package__}.{layer}"), add_cmdline_args=_pass_ids_on)
     runner.argparser.add_argument("--ids", nargs="+", choices=ids_of(layer), metavar="ID", help="only these benchmarks")
-    wanted: Iterable[str] = runner.parse_args().ids or ids_of(layer)
+    options = runner.parse_args()
+    wanted: Iterable[str] = options.ids or ids_of(layer)
+    patience = 0.0 if options.debug_single_value else PATIENCE
     with ExitStack() as resources:
         for name in wanted:
-            opener = _opener(benchmarks[name], resources)
+            opener = _opener(benchmarks[name], resources, patience)
             runner.bench_time_func(name, _run, opener, inner_loops=BY_ID[name].batch)
 
 
@@ -78,10 +81,11 @@ def _pass_ids_on(command: list[str], arguments: argparse.Namespace) -> None:
         command += ["--ids", *arguments.ids]
 
 
-def _opener(benchmark: Benchmark, resources: ExitStack) -> Callable[[], Timed]:
+def _opener(benchmark: Benchmark, resources: ExitStack, patience: float) -> Callable[[], tuple[Timed, Watch]]:
     # Entered by the worker process that times the benchmark, not by the others.
-    return cache(lambda: resources.enter_context(benchmark()))
+    return cache(lambda: (resources.enter_context(benchmark()), Watch(patience)))
 
 
-def _run(loops: int, opened: Callable[[], Timed]) -> float:
-    return opened()(loops)
+def _run(loops: int, opened: Callable[[], tuple[Timed, Watch]]) -> float:
+    timed, watch = opened()
+    return watch.sample(lambda: timed(loops))

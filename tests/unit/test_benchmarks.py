@@ -246,6 +246,21 @@ def test_a_file_gives_back_what_was_written(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("calm", "disturbed", "counted"), [([1.0] * 2, [9.0] * 8, [1.0] * 2), ([1.0], [9.0] * 8, [1.0, *[9.0] * 8])]
+)
+def test_disturbed_samples_count_where_there_are_hardly_any_others(
+    calm: list[float], disturbed: list[float], counted: list[float]
+) -> None:
+    found = results.Results("sim")
+    found.add("c", "event_record", 1000, calm, disturbed)
+
+    assert found.values("c", "event_record") == counted
+    assert (found.disturbed, found.left_out) == ((8, 0) if 9.0 in counted else (0, 8))
+    (noise,) = (section for section in report.sections(found) if section.heading == "Noise")
+    assert noise.items[0].startswith(f"of {len(calm) + 8} samples in C and C++ {found.left_out} were disturbed")
+
+
 def test_a_file_does_not_name_the_host(tmp_path: Path) -> None:
     results.write(measured(event_record=[1e-8]), tmp_path / "results.json")
 

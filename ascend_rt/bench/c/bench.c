@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 struct Fixture the;
+double slowest_probe;
 
 static const Benchmark benchmarks[] = {
     {"event_create_destroy", event_create_destroy, NULL},
@@ -123,10 +124,10 @@ static bool is_there(const Benchmark *benchmark) {
 }
 
 int main(int argc, char **argv) {
-    Plan plan = {.samples = 20, .target = 0.010};
+    Plan plan = USUAL_PLAN;
     const char *kernel = NULL;
     bool has_memory = true;
-    for (int option = getopt(argc, argv, "n:t:l:k:m"); option != -1; option = getopt(argc, argv, "n:t:l:k:m")) {
+    for (int option = getopt(argc, argv, OPTIONS "k:m"); option != -1; option = getopt(argc, argv, OPTIONS "k:m")) {
         if (option == 'k') {
             kernel = optarg;
         } else if (option == 'm') {

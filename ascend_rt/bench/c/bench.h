@@ -3,6 +3,7 @@
 #ifndef ASCEND_RT_BENCH_BENCH_H
 #define ASCEND_RT_BENCH_BENCH_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "abi/acl.h"
@@ -42,6 +43,10 @@ static inline void require(bool is_so, const char *what) {
 }
 
 #define OK(call) require((call) == ACL_SUCCESS, #call)
+
+/* Keeps a thread on a processor of its own, as far as there are enough: new threads share one for some milliseconds, as
+ * long as a sample, until the scheduler moves one of them. */
+void pin(pthread_t thread, size_t number);
 
 static inline uint32_t next_random(uint32_t *state) { /* xorshift, G. Marsaglia 2003 */
     *state ^= *state << 13;

@@ -2,7 +2,6 @@
 /* Random tasks in many streams, and from many threads. */
 #define _GNU_SOURCE
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "bench.h"
@@ -111,6 +110,9 @@ double task_10000_streams(uint64_t loops) { return random_tasks(loops, 10000); }
 
 #define STREAMS_OF_THREAD ((size_t)10)
 
+/* One batch of what threads do: short, because all of them need a quiet moment at the same time. */
+#define WORK_OF_THREADS 20000
+
 typedef void (*Work)(const Crowd *crowd, uint64_t times);
 
 typedef struct {
@@ -119,7 +121,7 @@ typedef struct {
     Crowd crowd;
     Work work;
     uint64_t times;
-    double begin, end;
+    double begin, end, probed;
 } Submitter;
 
 static void do_random_tasks(const Crowd *crowd, uint64_t times) { submit_and_synchronize(crowd, 1, times); }
@@ -155,6 +157,7 @@ static void *submit_from_thread(void *argument) {
     mine->begin = seconds();
     mine->work(&mine->crowd, mine->times);
     mine->end = seconds();
+    mine->probed = probe();
     return NULL;
 }
 
@@ -167,14 +170,16 @@ static double work_of_threads(Work work, uint64_t loops, size_t threads, size_t 
         submitters[i].start = &start;
         submitters[i].crowd = gather(i % devices, STREAMS_OF_THREAD);
         submitters[i].work = work;
-        submitters[i].times = loops * RANDOM_TASKS / threads;
+        submitters[i].times = loops * WORK_OF_THREADS / threads;
         require(pthread_create(&submitters[i].thread, NULL, submit_from_thread, &submitters[i]) == 0, "pthread_create");
+        pin(submitters[i].thread, i);
     }
     double begin = 0.0, end = 0.0; /* as the threads saw them: this one may wait for a processor */
     for (size_t i = 0; i < threads; ++i) {
         require(pthread_join(submitters[i].thread, NULL) == 0, "pthread_join");
         begin = i == 0 || submitters[i].begin < begin ? submitters[i].begin : begin;
         end = submitters[i].end > end ? submitters[i].end : end;
+        slowest_probe = submitters[i].probed > slowest_probe ? submitters[i].probed : slowest_probe;
     }
     for (size_t i = threads; i-- > 0;) {
         dismiss(i % devices, &submitters[i].crowd);

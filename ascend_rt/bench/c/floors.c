@@ -2,12 +2,28 @@
 /* What nothing can be faster than, and the hand-over of streams, which is compared with it. */
 #define _GNU_SOURCE
 
-#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "bench.h"
 
 double call_floor(uint64_t loops) { RETURN_TIME_OF(loops, the.no_op(NULL, NULL)); }
+
+void pin(pthread_t thread, size_t number) {
+    static cpu_set_t allowed; /* before any thread was pinned */
+    cpu_set_t one;
+    if (CPU_COUNT(&allowed) == 0) {
+        require(sched_getaffinity(0, sizeof allowed, &allowed) == 0, "sched_getaffinity");
+    }
+    size_t skipped = number % (size_t)CPU_COUNT(&allowed);
+    int processor = 0;
+    while (!CPU_ISSET(processor, &allowed) || skipped-- > 0) {
+        ++processor;
+    }
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    require(pthread_setaffinity_np(thread, sizeof one, &one) == 0, "pthread_setaffinity_np");
+}
 
 /* Two threads and one number: the thread whose turn it is adds one. */
 static _Atomic uint64_t turn;
@@ -22,29 +38,35 @@ static void wait_for_turn(uint64_t mine) {
     }
 }
 
-static void *send_back(void *argument) {
-    const uint64_t loops = *(const uint64_t *)argument;
-    for (uint64_t loop = 0; loop < loops; ++loop) {
-        wait_for_turn(2 * loop + 2);
-        atomic_store_explicit(&turn, 2 * loop + 3, memory_order_release);
+typedef struct {
+    pthread_t thread;
+    uint64_t first, rounds;
+    double begin, end;
+} Player;
+
+static void *play(void *argument) {
+    Player *const player = argument;
+    for (uint64_t round = 0; round < player->rounds; ++round) {
+        wait_for_turn(2 * round + player->first);
+        atomic_store_explicit(&turn, 2 * round + player->first + 1, memory_order_release);
+        player->begin = round == 0 ? seconds() : player->begin;
     }
+    player->end = seconds();
     return NULL;
 }
 
 double spin_round_trip(uint64_t loops) {
-    pthread_t other;
-    uint64_t rounds = loops + 1; /* the first one waits for the thread to start */
-    double begin = 0.0;
+    const uint64_t rounds = loops + 1; /* the first one waits for the other thread to start */
+    Player players[2] = {{.first = 0, .rounds = rounds}, {.first = 1, .rounds = rounds}};
     atomic_store(&turn, 0);
-    require(pthread_create(&other, NULL, send_back, &rounds) == 0, "pthread_create");
-    for (uint64_t round = 0; round < rounds; ++round) {
-        atomic_store_explicit(&turn, 2 * round + 2, memory_order_release);
-        wait_for_turn(2 * round + 3);
-        begin = round == 0 ? seconds() : begin;
+    for (size_t i = 0; i < 2; ++i) {
+        require(pthread_create(&players[i].thread, NULL, play, &players[i]) == 0, "pthread_create");
+        pin(players[i].thread, i);
     }
-    const double taken = seconds() - begin;
-    require(pthread_join(other, NULL) == 0, "pthread_join");
-    return taken;
+    for (size_t i = 0; i < 2; ++i) {
+        require(pthread_join(players[i].thread, NULL) == 0, "pthread_join");
+    }
+    return players[1].end - players[1].begin;
 }
 
 static void hand_over(aclrtStream from, aclrtStream to, aclrtEvent event, size_t offset) {

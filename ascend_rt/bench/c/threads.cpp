@@ -146,9 +146,11 @@ const Benchmark benchmarks[] = {
 
 }  // namespace
 
+double slowest_probe;
+
 int main(int argc, char **argv) {
-    Plan plan = {20, 0.010, 0};
-    for (int option = getopt(argc, argv, "n:t:l:"); option != -1; option = getopt(argc, argv, "n:t:l:")) {
+    Plan plan = USUAL_PLAN;
+    for (int option = getopt(argc, argv, OPTIONS); option != -1; option = getopt(argc, argv, OPTIONS)) {
         if (!take_option(&plan, option, optarg)) {
             return EXIT_FAILURE;
         }

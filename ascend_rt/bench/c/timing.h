@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the programs in C and C++ share: PROGRAM [-n SAMPLES] [-t MILLISECONDS] [-l LOOPS] ID...
+/* What the programs in C and C++ share: PROGRAM [-n SAMPLES] [-t MILLISECONDS] [-l LOOPS] [-p SECONDS] ID...
  *
  * A benchmark takes a number of loops and returns the seconds they took, without what it prepares. The number is
- * doubled until a sample takes the given time, unless it is given. Each benchmark prints one line of JSON. */
+ * doubled until a sample takes the given time, unless it is given. Samples are taken in quiet moments (quiet.py says
+ * why), and again if they were not, as long as the patience lasts that -p gives; 0 takes them as they come. Each
+ * benchmark prints one line of JSON, with the samples that were disturbed all the same by themselves. */
 #ifndef ASCEND_RT_BENCH_TIMING_H
 #define ASCEND_RT_BENCH_TIMING_H
 
@@ -20,9 +22,16 @@ typedef struct {
 
 typedef struct {
     long samples;
-    double target;  /* seconds of a sample */
-    uint64_t loops; /* of a sample; 0: as many as take that long */
+    double target;   /* seconds of a sample */
+    uint64_t loops;  /* of a sample; 0: as many as take that long */
+    double patience; /* seconds to spend on waiting for quiet moments */
 } Plan;
+
+#define USUAL_PLAN {20, 0.010, 0, 0.0}
+#define OPTIONS "n:t:l:p:"
+
+/* The slowest probe of the threads that a benchmark has made; each program defines it. */
+extern double slowest_probe;
 
 static inline double seconds(void) {
     struct timespec now;
@@ -42,6 +51,9 @@ static inline int take_option(Plan *plan, int option, const char *value) {
         case 'l':
             plan->loops = strtoull(value, NULL, 10);
             return 1;
+        case 'p':
+            plan->patience = strtod(value, NULL);
+            return 1;
         default:
             return 0;
     }
@@ -55,19 +67,110 @@ static inline uint64_t calibrate(const Benchmark *benchmark, double target) {
     return loops;
 }
 
+/* How long a fixed piece of work takes, in seconds: independent multiplications, which share the core with others. Not
+ * inlined, because copies of a loop differ in speed. */
+__attribute__((noinline, unused)) static double probe(void) {
+    double fastest = 1.0;
+    for (int attempt = 0; attempt < 3; ++attempt) { /* a timer may interrupt one of them */
+        uint64_t a = 1, b = 2, c = 3, d = 4;
+        const double begin = seconds();
+        for (uint64_t i = 0; i < 8000; ++i) {
+            a = a * 3 + i;
+            b = b * 5 + i;
+            c ^= i + a;
+            d += i ^ b;
+            __asm__ volatile("" : : "r"(a), "r"(b), "r"(c), "r"(d));
+        }
+        const double taken = seconds() - begin;
+        fastest = taken < fastest ? taken : fastest;
+    }
+    return fastest;
+}
+
+typedef struct {
+    double deadline; /* until when to wait for quiet moments; 0: samples are taken as they come */
+    double fastest;  /* probe */
+} Watch;
+
+static inline int is_quiet(Watch *watch) {
+    const double now = probe();
+    const double slowest = slowest_probe > now ? slowest_probe : now;
+    watch->fastest = now < watch->fastest ? now : watch->fastest;
+    slowest_probe = 0.0;
+    return slowest <= 1.15 * watch->fastest; /* a disturbed one is seen at 1.5 and more */
+}
+
+/* From now on. What a quiet moment is must be known first. */
+static inline void begin_watch(Watch *watch, double patience) {
+    if (watch->deadline == 0.0) {
+        for (const double end = seconds() + 0.3; seconds() < end;) {
+            is_quiet(watch);
+        }
+    }
+    watch->deadline = seconds() + patience;
+}
+
+static inline void wait_for_quiet(Watch *watch) {
+    const struct timespec a_millisecond = {0, 1000000};
+    while (!is_quiet(watch) && seconds() < watch->deadline) {
+        nanosleep(&a_millisecond, NULL);
+    }
+}
+
+/* Tells whether the sample is of a quiet moment, as far as anybody cares. */
+static inline int sample(const Benchmark *benchmark, uint64_t loops, Watch *watch, double *taken) {
+    if (watch->deadline == 0.0) {
+        *taken = benchmark->run(loops);
+        return 1;
+    }
+    for (;;) {
+        wait_for_quiet(watch);
+        *taken = benchmark->run(loops);
+        const int was_quiet = is_quiet(watch);
+        if (was_quiet || seconds() > watch->deadline) {
+            return was_quiet;
+        }
+    }
+}
+
+static inline void print_list(const char *name, const double *values, long count) {
+    printf(", \"%s\": [", name);
+    for (long i = 0; i < count; ++i) {
+        printf("%s%.9f", i == 0 ? "" : ", ", values[i]);
+    }
+    printf("]");
+}
+
 /* Does nothing: callgrind writes down its counts whenever it has been called. */
 __attribute__((noinline, unused)) static void sampled(void) { __asm__ volatile("" ::: "memory"); }
 
 static inline void measure(const Benchmark *benchmark, const Plan *plan) {
+    static Watch watch = {0.0, 1.0};
     const uint64_t loops = plan->loops != 0 ? plan->loops : calibrate(benchmark, plan->target);
-    printf("{\"id\": \"%s\", \"loops\": %" PRIu64 ", \"seconds\": [", benchmark->id, loops);
-    for (long sample = 0; sample < plan->samples; ++sample) {
-        const double taken = benchmark->run(loops);
-        sampled();
-        printf("%s%.9f", sample == 0 ? "" : ", ", taken);
+    double *const quiet = (double *)calloc((size_t)plan->samples, sizeof(double));
+    double *const disturbed = (double *)calloc((size_t)plan->samples, sizeof(double));
+    long in_quiet = 0;
+    long in_disturbed = 0;
+    if (quiet == NULL || disturbed == NULL) {
+        perror("calloc");
+        exit(EXIT_FAILURE);
     }
-    printf("]}\n");
+    if (plan->patience > 0.0) {
+        begin_watch(&watch, plan->patience);
+    }
+    for (long i = 0; i < plan->samples; ++i) {
+        double taken = 0.0;
+        const int was_quiet = sample(benchmark, loops, &watch, &taken);
+        sampled();
+        *(was_quiet ? &quiet[in_quiet++] : &disturbed[in_disturbed++]) = taken;
+    }
+    printf("{\"id\": \"%s\", \"loops\": %" PRIu64, benchmark->id, loops);
+    print_list("seconds", quiet, in_quiet);
+    print_list("disturbed", disturbed, in_disturbed);
+    printf("}\n");
     fflush(stdout);
+    free(disturbed);
+    free(quiet);
 }
 
 static inline const Benchmark *find(const Benchmark *benchmarks, size_t count, const char *id) {
