@@ -5,6 +5,7 @@
 static PyTypeObject *plain_buffer; /* ascend_rt.Buffer */
 static PyObject *lifecycle;        /* the dictionary of ascend_rt._lifecycle */
 static PyObject *usual_home;       /* "usual_home" */
+static PyObject *is_over_name;     /* "is_over" */
 static PyObject *home_of_new;      /* ascend_rt.context.home */
 static PyObject *allocate_again;   /* ascend_rt._in_flight.allocate_again */
 
@@ -53,7 +54,7 @@ static bool is_at_home(const handle *self) {
         return false;
     }
     PyObject *era = self->home == host ? NULL : PyTuple_GetItem(self->home, 0);
-    PyObject *is_over = era != NULL ? PyObject_GetAttrString(era, "is_over") : Py_NewRef(Py_False);
+    PyObject *is_over = era != NULL ? PyObject_GetAttr(era, is_over_name) : Py_NewRef(Py_False);
     Py_XDECREF(is_over);
     return is_over == Py_False;
 }
@@ -77,6 +78,7 @@ static bool connect(PyObject *class) {
     plain_buffer = (PyTypeObject *)Py_NewRef(class);
     return (lifecycle = attribute_of("ascend_rt._lifecycle", "__dict__")) != NULL &&
            (usual_home = PyUnicode_InternFromString("usual_home")) != NULL &&
+           (is_over_name = PyUnicode_InternFromString("is_over")) != NULL &&
            (home_of_new = attribute_of("ascend_rt.context", "home")) != NULL &&
            (allocate_again = attribute_of("ascend_rt._in_flight", "allocate_again")) != NULL;
 }

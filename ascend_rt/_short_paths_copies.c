@@ -4,6 +4,8 @@
 
 static PyTypeObject *plain_pinned; /* ascend_rt.PinnedBuffer */
 static PyObject *span_name;        /* "_span" */
+static PyObject *flags_name;       /* "flags" */
+static PyObject *writeable_name;   /* "writeable" */
 
 static short_path path;
 
@@ -15,8 +17,8 @@ typedef struct span {
 
 /* Whether memory of the host may be written to, which only numpy knows. */
 static bool is_writable(PyObject *array) {
-    PyObject *flags = PyObject_GetAttrString(array, "flags");
-    PyObject *writable = flags != NULL ? PyObject_GetAttrString(flags, "writeable") : NULL;
+    PyObject *flags = PyObject_GetAttr(array, flags_name);
+    PyObject *writable = flags != NULL ? PyObject_GetAttr(flags, writeable_name) : NULL;
     Py_XDECREF(flags);
     Py_XDECREF(writable);
     return writable == Py_True;
@@ -39,9 +41,11 @@ static bool find_span(PyObject *operand, bool is_written, span *found) {
     }
     found->nbytes = nbytes != NULL ? PyLong_AsSize_t(nbytes) : 0;
     Py_XDECREF(place);
-    const bool is_found = nbytes != NULL && PyErr_Occurred() == NULL;
+    if (PyErr_Occurred() == NULL) {
+        return nbytes != NULL;
+    }
     PyErr_Clear(); /* the function in Python will raise it again */
-    return is_found;
+    return false;
 }
 
 static PyObject *copy_async(PyObject *module, arguments args, Py_ssize_t count, PyObject *names) {
@@ -94,5 +98,7 @@ bool copies_add(PyObject *module) {
         {0},
     };
     return (span_name = PyUnicode_InternFromString("_span")) != NULL &&
+           (flags_name = PyUnicode_InternFromString("flags")) != NULL &&
+           (writeable_name = PyUnicode_InternFromString("writeable")) != NULL &&
            PyModule_AddFunctions(module, functions_of_module) == 0;
 }
