@@ -138,15 +138,29 @@ void calls_at_rest_do_not_wait_for_another_device() {
 
 // What is larger needs a worker, and so the whole lock.
 void what_a_call_moves_itself_is_there_when_it_returns() {
-    const Kit pair(1);
-    const auto *bytes = static_cast<const unsigned char *>(pair.upper_half());
+    const Kit kit(1);
+    const auto *bytes = static_cast<const unsigned char *>(kit.upper_half());
     aclrtStreamStatus status = ACL_STREAM_STATUS_NOT_READY;
-    CHECK_OK(aclrtMemsetAsync(pair.memory, kBytes, 7, kBytes, pair.stream));
-    CHECK_OK(
-        aclrtMemcpyAsync(pair.upper_half(), kBytes, pair.memory, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, pair.stream));
+    CHECK_OK(aclrtMemsetAsync(kit.memory, kBytes, 7, kBytes, kit.stream));
+    CHECK_OK(aclrtMemcpyAsync(kit.upper_half(), kBytes, kit.memory, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, kit.stream));
     CHECK(bytes[0] == 7 && bytes[kBytes - 1] == 7);
-    CHECK_OK(aclrtStreamQuery(pair.stream, &status));
+    CHECK_OK(aclrtStreamQuery(kit.stream, &status));
     CHECK(status == ACL_STREAM_STATUS_COMPLETE);
+}
+
+void what_waits_is_moved_by_the_call_that_releases_it() {
+    const Kit kit(1);
+    const Pair other(1);
+    const auto *bytes = static_cast<const unsigned char *>(kit.upper_half());
+    aclrtEvent gate = nullptr;
+    CHECK_OK(aclrtCreateEventWithFlag(&gate, ACL_EVENT_SYNC));  // can be waited for before it is recorded
+    CHECK_OK(aclrtStreamWaitEvent(kit.stream, gate));
+    CHECK_OK(aclrtMemsetAsync(kit.memory, kBytes, 9, kBytes, kit.stream));
+    CHECK_OK(aclrtMemcpyAsync(kit.upper_half(), kBytes, kit.memory, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, kit.stream));
+    CHECK(bytes[kBytes - 1] != 9);
+    CHECK_OK(aclrtRecordEvent(gate, other.stream));
+    CHECK(bytes[0] == 9 && bytes[kBytes - 1] == 9);
+    CHECK_OK(aclrtDestroyEvent(gate));
 }
 
 // Else threads of two devices would slow each other down, though they meet in no lock.
@@ -288,6 +302,7 @@ int main() {
     const Watchdog watchdog("shards_test", std::chrono::seconds(200));
     calls_at_rest_do_not_wait_for_another_device();
     what_a_call_moves_itself_is_there_when_it_returns();
+    what_waits_is_moved_by_the_call_that_releases_it();
     objects_share_no_cache_line();
     a_handle_of_no_shard_is_refused();
     a_record_wakes_a_stream_of_another_device();

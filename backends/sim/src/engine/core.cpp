@@ -234,7 +234,8 @@ void Core::advance(Stream &stream) {
             return;
         }
         const Start start = start_task(stream, *head);
-        if (start != Start::Done) {
+        const bool is_done = start == Start::Done || (start == Start::Run && lets_tasks_start_ && head->run_at_once());
+        if (!is_done) {
             park(stream, start);
             return;
         }

@@ -57,6 +57,7 @@ class Replay final : public Task {
         result = kept_->result;
         return start;
     }
+    bool run_at_once() override REQUIRES(engine_lock) { return kept_->run_at_once(); }
     void run() override { kept_->run(); }
     void finish() override REQUIRES(engine_lock) {
         kept_->finish();
