@@ -178,7 +178,7 @@ def _parser() -> argparse.ArgumentParser:
         help="measure what calls cost in C, through cffi, the facade and pyACL",
         description="Measure what the same calls cost in C, through cffi, the facade and pyACL, on device 0 of the "
         "library, what PoCL and threads take for the same, and the latencies of single calls on host and device. "
-        "The layer of C needs a compiler. It takes about ten minutes.",
+        "The layer of C needs a compiler. It takes a quarter of an hour, twice that on a busy machine.",
     )
     bench_command.add_arguments(bench)
     bench.set_defaults(run=_bench)
