@@ -136,6 +136,18 @@ void calls_at_rest_do_not_wait_for_another_device() {
     CHECK(all.get());
 }
 
+// While there is one, the order of streams is noted for it, with the whole lock.
+void a_pool_that_is_gone_leaves_no_trace() {
+    aclrtMemPoolProps properties{};
+    properties.allocType = ACL_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+    aclrtMemPool pool = nullptr;
+    CHECK_OK(aclrtSetDevice(0));
+    CHECK_OK(aclrtMemPoolCreate(&pool, &properties));
+    CHECK_OK(aclrtMemPoolDestroy(pool));
+    calls_at_rest_do_not_wait_for_another_device();
+}
+
 // What is larger needs a worker, and so the whole lock.
 void what_a_call_moves_itself_is_there_when_it_returns() {
     const Kit kit(1);
@@ -301,6 +313,7 @@ int main() {
     every_device_has_a_shard();  // before this process has threads
     const Watchdog watchdog("shards_test", std::chrono::seconds(200));
     calls_at_rest_do_not_wait_for_another_device();
+    a_pool_that_is_gone_leaves_no_trace();
     what_a_call_moves_itself_is_there_when_it_returns();
     what_waits_is_moved_by_the_call_that_releases_it();
     objects_share_no_cache_line();

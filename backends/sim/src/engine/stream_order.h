@@ -14,10 +14,14 @@ namespace aclsim {
 
 class Stream;
 
-// Guarded by the engine's lock. Memory pools ask; until the first one does, nothing is noted.
+// Guarded by the engine's lock. Memory pools ask; without one nothing is noted.
 class StreamOrder {
   public:
     void start() REQUIRES(engine_lock) { is_noting_ = true; }
+    void stop() REQUIRES(engine_lock) {
+        is_noting_ = false;
+        links_.clear();
+    }
     bool is_noting() const REQUIRES(engine_lock) { return is_noting_; }
     void add(const Stream &waiting, const Point &recorded) REQUIRES(engine_lock);
     bool has(const Stream &waiting, const Point &recorded) const REQUIRES(engine_lock);

@@ -39,7 +39,7 @@ class Memory final : public Resident {
 
     void context_closed(Context &context) override REQUIRES(engine_lock);
     void device_closed(Device &device) override REQUIRES(engine_lock);
-    void device_synchronized(Device &device) override REQUIRES(engine_lock) { pools.trim(device); }
+    void device_synchronized(Device &device) override REQUIRES(engine_lock) { pools.trim(*this, device); }
 
     Core &core;
     Machine &machine;

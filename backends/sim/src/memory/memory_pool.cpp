@@ -390,7 +390,7 @@ void MemoryPools::destroy(Memory &memory, MemoryPool &pool) {
     }
     pool.abandon();
     memory.core.registry().remove(pool);
-    trim(device);
+    trim(memory, device);
 }
 
 Ref<MemoryPool> MemoryPools::pool_of(const void *address) const {
@@ -400,7 +400,19 @@ Ref<MemoryPool> MemoryPools::pool_of(const void *address) const {
     return found == pools_.end() ? nullptr : *found;
 }
 
-void MemoryPools::trim(const Device &device) {
+template <class Predicate>
+void MemoryPools::drop(Core &core, Predicate is_gone) {
+    const auto gone = std::remove_if(pools_.begin(), pools_.end(), is_gone);
+    if (gone == pools_.end()) {
+        return;  // a synchronization that has no more than a shard comes here, too, and must change nothing
+    }
+    pools_.erase(gone, pools_.end());
+    if (pools_.empty()) {
+        core.stream_order().stop();
+    }
+}
+
+void MemoryPools::trim(Memory &memory, const Device &device) {
     for (const auto &pool : pools_) {
         if (&pool->device == &device) {
             pool->trim(pool->is_abandoned() ? 0 : pool->attribute(ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD));
@@ -408,7 +420,7 @@ void MemoryPools::trim(const Device &device) {
     }
     const auto is_gone = [](const auto &pool)
                              REQUIRES(engine_lock) { return pool->is_abandoned() && pool->reserved() == 0; };
-    pools_.erase(std::remove_if(pools_.begin(), pools_.end(), is_gone), pools_.end());
+    drop(memory.core, is_gone);
 }
 
 void MemoryPools::close(Memory &memory, const Device &device) {
@@ -420,8 +432,7 @@ void MemoryPools::close(Memory &memory, const Device &device) {
             pool->forget();
         }
     }
-    const auto is_closed = [&](const auto &pool) { return &pool->device == &device; };
-    pools_.erase(std::remove_if(pools_.begin(), pools_.end(), is_closed), pools_.end());
+    drop(memory.core, [&](const auto &pool) { return &pool->device == &device; });
 }
 
 // --- in the order of streams -----------------------------------------------------------------------------------------

@@ -130,11 +130,14 @@ class MemoryPools {
     Ref<MemoryPool> pool_of(const void *address) const REQUIRES(engine_lock);
     // A stream of the device was synchronized: releases what the pools hold above their thresholds.
     bool empty() const REQUIRES(engine_lock) { return pools_.empty(); }
-    void trim(const Device &device) REQUIRES(engine_lock);
+    void trim(Memory &memory, const Device &device) REQUIRES(engine_lock);
     // The device is reset: its pools are gone, with all their memory.
     void close(Memory &memory, const Device &device) REQUIRES(engine_lock);
 
   private:
+    template <class Predicate>
+    void drop(Core &core, Predicate is_gone) REQUIRES(engine_lock);
+
     // Those that are destroyed stay while they hold memory.
     std::vector<Ref<MemoryPool>> pools_ GUARDED_BY(engine_lock);
     std::uint64_t numbers_ GUARDED_BY(engine_lock) = 0;
