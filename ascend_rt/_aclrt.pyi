@@ -1051,6 +1051,8 @@ class Lib:
         """aclError aclsimClearFaults(void)."""
     def aclsimRunOperator(self, stream: Any, workspaceBytes: int, /) -> int:
         """aclError aclsimRunOperator(aclrtStream stream, size_t workspaceBytes)."""
+    def aclsimSleep(self, stream: Any, cycles: int, /) -> int:
+        """aclError aclsimSleep(aclrtStream stream, uint64_t cycles)."""
     def aclsimRegisterSymbol(self, symbol: Any, content: Any, size: int, /) -> int:
         """aclError aclsimRegisterSymbol(const void *symbol, const void *content, size_t size)."""
     def aclsimUnregisterSymbol(self, symbol: Any, /) -> int:

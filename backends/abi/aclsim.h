@@ -78,6 +78,11 @@ aclError aclsimClearFaults(void);
  *   ACL_ERROR_RT_PARAM_INVALID        the block's address is not live memory of the stream's device of that size */
 aclError aclsimRunOperator(aclrtStream stream, size_t workspaceBytes);
 
+/* A task that takes that many cycles of the device and does nothing else, as the operator aclnnSleep. They are
+ * those of the clock that stamps events: 50 MHz on 910B and 910C, 48 MHz on 310B, 1 GHz on the others. An abort, or a reset
+ * with force, ends it at once. A NULL stream is the default stream. */
+aclError aclsimSleep(aclrtStream stream, uint64_t cycles);
+
 /* Does what a program with a variable in device memory does when it is loaded: from now on the symbol, an address of the
  * host, stands for a variable of that size in the symbol functions. Each device gets its own, with the content copied
  * from here, at its first use and again after a reset. ACL_ERROR_RT_INVALID_SYMBOL: it is registered already, or not. */

@@ -46,6 +46,7 @@ enum class TaskKind : std::uint8_t {
     Update,
     Operator,
     Kernel,
+    Sleep,
     Attach,
     Detach,
     Free,
