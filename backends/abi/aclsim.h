@@ -107,6 +107,8 @@ typedef struct aclsimKernelBlock {
     dim3 threads; /* of a SIMT launch; else 1, 1, 1 */
     char *text;   /* where the function may write what went wrong, for the message of the failure; "" at first */
     size_t textSize;
+    uint64_t *bytes; /* where the function may write how many bytes the block moves, for the cost of the kernel in
+                      * ASCEND_RT_SIM_PROFILE; 0 at first. NULL: there is no such cost */
 } aclsimKernelBlock;
 
 /* Does the work of a block; several threads call it at the same time. Anything but 0 is the code that the task fails
