@@ -1061,6 +1061,8 @@ class Lib:
         """aclError aclsimRegisterKernel(const char *name, const aclsimKernel *kernel)."""
     def aclsimUnregisterKernel(self, name: Any, /) -> int:
         """aclError aclsimUnregisterKernel(const char *name)."""
+    def aclsimReleaseWithGraph(self, graph: Any, release: Any, userData: Any, /) -> int:
+        """aclError aclsimReleaseWithGraph(aclmdlRI graph, aclsimReleaseFunction release, void *userData)."""
     def aclsimIsLive(self, address: Any, size: int, /) -> int:
         """int32_t aclsimIsLive(const void *address, size_t size)."""
     def aclsimRegisterKernelSymbol(self, symbol: Any, binary: Any, kernelName: Any, /) -> int:

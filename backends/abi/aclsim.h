@@ -132,6 +132,11 @@ aclError aclsimRegisterKernel(const char *name, const aclsimKernel *kernel);
 /* Launches that were made go on. ACL_ERROR_RT_INVALID_DEVICE_FUNCTION: no function is registered under the name. */
 aclError aclsimUnregisterKernel(const char *name);
 
+/* Lets a function of the program release what the tasks of a captured graph need. It is called once, when the graph has
+ * been destroyed and nothing executes it any more; the callbacks of aclmdlRIDestroyRegisterCallback come before that.
+ * Not at the end of the process. ACL_ERROR_RT_PARAM_INVALID: it is no captured graph. */
+aclError aclsimReleaseWithGraph(aclmdlRI graph, aclsimReleaseFunction release, void *userData);
+
 /* 1 if the runtime allocated the memory, and it is live over the whole range; also in kernels. */
 int32_t aclsimIsLive(const void *address, size_t size);
 
