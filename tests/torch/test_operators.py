@@ -27,6 +27,7 @@ NOT_ON_THE_DEVICE = ("sparse.mm:reduce", "sparse.sampled_addmm", "tensor_split",
         "features",
         "formulas",
         "arguments",
+        "peak_memory",
     ],
 )
 def test_program(program: Program, name: str) -> None:
