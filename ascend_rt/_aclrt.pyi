@@ -1051,6 +1051,8 @@ class Lib:
         """aclError aclsimClearFaults(void)."""
     def aclsimRunOperator(self, stream: Any, workspaceBytes: int, /) -> int:
         """aclError aclsimRunOperator(aclrtStream stream, size_t workspaceBytes)."""
+    def aclsimSleep(self, stream: Any, cycles: int, /) -> int:
+        """aclError aclsimSleep(aclrtStream stream, uint64_t cycles)."""
     def aclsimRegisterSymbol(self, symbol: Any, content: Any, size: int, /) -> int:
         """aclError aclsimRegisterSymbol(const void *symbol, const void *content, size_t size)."""
     def aclsimUnregisterSymbol(self, symbol: Any, /) -> int:
@@ -1059,6 +1061,8 @@ class Lib:
         """aclError aclsimRegisterKernel(const char *name, const aclsimKernel *kernel)."""
     def aclsimUnregisterKernel(self, name: Any, /) -> int:
         """aclError aclsimUnregisterKernel(const char *name)."""
+    def aclsimReleaseWithGraph(self, graph: Any, release: Any, userData: Any, /) -> int:
+        """aclError aclsimReleaseWithGraph(aclmdlRI graph, aclsimReleaseFunction release, void *userData)."""
     def aclsimIsLive(self, address: Any, size: int, /) -> int:
         """int32_t aclsimIsLive(const void *address, size_t size)."""
     def aclsimRegisterKernelSymbol(self, symbol: Any, binary: Any, kernelName: Any, /) -> int:

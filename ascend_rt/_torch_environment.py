@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from ascend_rt.backends import sim
@@ -10,6 +11,9 @@ from ascend_rt.backends import sim
 # Calls run in the thread that makes them. With the adapter's own queue of calls, those behind a call that failed are
 # done all the same, on data that nobody computed: nothing to leave to the user.
 _FIXED = {"TASK_QUEUE_ENABLE": "0"}
+
+# Extensions for the adapter, which a program may build when it runs, are linked with -lascendcl.
+_LINKERS_PATH = "LIBRARY_PATH"
 
 
 def added_to(environment: Mapping[str, str]) -> dict[str, str]:
@@ -24,4 +28,7 @@ def added_to(environment: Mapping[str, str]) -> dict[str, str]:
     # Without the first, the adapter reads the names of all files below the working directory when it is imported, in
     # search of an installation's version. With it, it wants the second.
     installation = {"ASCEND_HOME_PATH": str(home), "ASCEND_OPP_PATH": str(home / "opp")}
-    return {**({} if environment.get("ASCEND_HOME_PATH") else installation), **environment, **_FIXED}
+    directory = str(sim.library_directory())
+    others = [each for each in environment.get(_LINKERS_PATH, "").split(os.pathsep) if each not in ("", directory)]
+    linking = {_LINKERS_PATH: os.pathsep.join([directory, *others])}
+    return {**({} if environment.get("ASCEND_HOME_PATH") else installation), **environment, **linking, **_FIXED}

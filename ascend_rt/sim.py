@@ -47,6 +47,7 @@ __all__ = [
     "poison_device",
     "register_symbol",
     "run_operator",
+    "sleep",
     "take_down_device",
     "unregister_symbol",
 ]
@@ -363,6 +364,32 @@ def run_operator(stream: Stream | None, nbytes: int) -> None:
     if nbytes < 0:
         raise ValueError(f"a size cannot be negative: {nbytes}")
     call("aclsimRunOperator", _handle(stream), nbytes)
+
+
+def sleep(stream: Stream | None, cycles: int) -> None:
+    """Keep a stream busy for that many cycles of the simulated device (``aclsimSleep``).
+
+    The calling thread does not wait, and no thread is busy meanwhile. An abort, or a forced end of
+    the stream, ends the task at once.
+
+    Parameters
+    ----------
+    stream : Stream or None
+        Which one; None is the default stream.
+    cycles : int
+        Of the clock that stamps events: 50,000 are a millisecond on 910B.
+
+    Examples
+    --------
+    >>> from ascend_rt import sim
+    >>> sim.sleep(stream, 1 << 40)  # six hours
+    >>> stream.is_done
+    False
+    >>> stream.abort()
+    """
+    if cycles < 0:
+        raise ValueError(f"a number of cycles cannot be negative: {cycles}")
+    call("aclsimSleep", _handle(stream), cycles)
 
 
 def register_symbol(symbol: int, content: HostMemory) -> None:

@@ -6,7 +6,7 @@
 of its own below ``ascend-rt run --backend sim``. Every result that is not the recorded one is told, and is a failure.
 ``--record`` writes the results down instead; a reason that stands there is kept while the result is the same.
 
-It needs ``pip install "ascend_rt[torch,test]" expecttest``.
+It needs ``pip install "ascend_rt[torch,test]" expecttest ninja``, and a C++ compiler for extensions that tests build.
 """
 
 from __future__ import annotations
@@ -38,9 +38,11 @@ def run(checkout: Path, name: str, left_out: Results) -> Results:
         options += [f"--junitxml={report}", f"--timeout={TEST_TIMEOUT}"]
         options += [f"--deselect={name}::{test}" for test in left_out]
         command = [sys.executable, "-m", "ascend_rt", "run", "--backend", "sim", "-m", "pytest", *options, str(path)]
+        programs = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])  # ninja is one
+        environment = {**os.environ, "PATH": programs}
         try:
             done = subprocess.run(
-                command, cwd=path.parent, capture_output=True, text=True, timeout=TIMEOUT, check=False
+                command, cwd=path.parent, capture_output=True, text=True, timeout=TIMEOUT, check=False, env=environment
             )
         except subprocess.TimeoutExpired:
             return {"": f"failed: not done after {TIMEOUT:.0f} s"}

@@ -19,20 +19,21 @@ _TEXT_BYTES = 1 << 16
 
 
 def watch(library: ctypes.CDLL) -> None:
-    """Let every function that waits say which operator has failed."""
+    """Let every function that waits, or submits what is no operator, say which operator has failed."""
 
     def first_failure() -> str:
         text = ctypes.create_string_buffer(_TEXT_BYTES)
         library.ascend_rt_torch_failure(text, ctypes.c_size_t(_TEXT_BYTES))
         return text.value.decode(errors="replace")
 
-    waiting = (
+    watched = (
         (torch_npu.npu, "synchronize"),  # which is torch.npu
         (torch.accelerator, "synchronize"),
         (torch_npu.npu.Stream, "synchronize"),
         (torch_npu.npu.Event, "synchronize"),
+        (torch_npu._C, "_npu_sleep"),
     )
-    for owner, name in waiting:
+    for owner, name in watched:
         setattr(owner, name, _with_cause(getattr(owner, name), first_failure))
 
 

@@ -10,7 +10,7 @@ import torch
 
 from ascend_rt._device_object import device_object
 from ascend_rt.errors import LibraryError
-from ascend_rt.torch import _failures, _library, _operators, formulas
+from ascend_rt.torch import _failures, _library, _operators, _sleep, formulas
 
 _TEXT_BYTES = 1 << 16
 _REGISTERED = torch.library.Library("npu", "IMPL")  # the registrations last as long as this
@@ -28,6 +28,7 @@ def install() -> None:
     if install(table.encode(), kernels, len(kernels), text, _TEXT_BYTES):
         raise LibraryError(f"torch does not take the kernels: {text.value.decode(errors='replace')}")
     _install_formulas()
+    _sleep.install()
     _failures.watch(library)
 
 

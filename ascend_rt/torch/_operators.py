@@ -67,7 +67,7 @@ _OWN = {
 }
 
 # Their meta kernels announce what other devices return, for instance statistics in evaluation, or do not see wrong
-# arguments, which are errors of the call.
+# arguments, which are errors of the call; or there is none.
 _SIZED_BY_CPU = frozenset(
     f"aten::{name}"
     for name in (
@@ -75,10 +75,17 @@ _SIZED_BY_CPU = frozenset(
         "_batch_norm_with_update",
         "_embedding_bag",
         "_embedding_bag_forward_only",
+        "_histogramdd_bin_edges",
+        "_histogramdd_from_bin_cts",
+        "_histogramdd_from_bin_tensors",
+        "_logcumsumexp",
         "_native_batch_norm_legit",
         "_native_batch_norm_legit.out",
         "_native_batch_norm_legit.no_stats",
         "_native_batch_norm_legit.no_stats_out",
+        "geqrf",
+        "histogram.bin_ct",
+        "histogram.bins_tensor",
         "masked_scatter_",
         "native_batch_norm",
         "native_batch_norm.out",

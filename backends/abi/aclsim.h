@@ -78,6 +78,11 @@ aclError aclsimClearFaults(void);
  *   ACL_ERROR_RT_PARAM_INVALID        the block's address is not live memory of the stream's device of that size */
 aclError aclsimRunOperator(aclrtStream stream, size_t workspaceBytes);
 
+/* A task that takes that many cycles of the device and does nothing else, as the operator aclnnSleep. They are
+ * those of the clock that stamps events: 50 MHz on 910B and 910C, 48 MHz on 310B, 1 GHz on the others. An abort, or a reset
+ * with force, ends it at once. A NULL stream is the default stream. */
+aclError aclsimSleep(aclrtStream stream, uint64_t cycles);
+
 /* Does what a program with a variable in device memory does when it is loaded: from now on the symbol, an address of the
  * host, stands for a variable of that size in the symbol functions. Each device gets its own, with the content copied
  * from here, at its first use and again after a reset. ACL_ERROR_RT_INVALID_SYMBOL: it is registered already, or not. */
@@ -102,6 +107,8 @@ typedef struct aclsimKernelBlock {
     dim3 threads; /* of a SIMT launch; else 1, 1, 1 */
     char *text;   /* where the function may write what went wrong, for the message of the failure; "" at first */
     size_t textSize;
+    uint64_t *bytes; /* where the function may write how many bytes the block moves, for the cost of the kernel in
+                      * ASCEND_RT_SIM_PROFILE; 0 at first. NULL: there is no such cost */
 } aclsimKernelBlock;
 
 /* Does the work of a block; several threads call it at the same time. Anything but 0 is the code that the task fails
@@ -124,6 +131,11 @@ typedef struct aclsimKernel {
 aclError aclsimRegisterKernel(const char *name, const aclsimKernel *kernel);
 /* Launches that were made go on. ACL_ERROR_RT_INVALID_DEVICE_FUNCTION: no function is registered under the name. */
 aclError aclsimUnregisterKernel(const char *name);
+
+/* Lets a function of the program release what the tasks of a captured graph need. It is called once, when the graph has
+ * been destroyed and nothing executes it any more; the callbacks of aclmdlRIDestroyRegisterCallback come before that.
+ * Not at the end of the process. ACL_ERROR_RT_PARAM_INVALID: it is no captured graph. */
+aclError aclsimReleaseWithGraph(aclmdlRI graph, aclsimReleaseFunction release, void *userData);
 
 /* 1 if the runtime allocated the memory, and it is live over the whole range; also in kernels. */
 int32_t aclsimIsLive(const void *address, size_t size);

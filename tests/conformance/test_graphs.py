@@ -149,6 +149,26 @@ def test_a_graph_that_is_destroyed_ends_what_it_executes(graph: Graph, stream: A
     assert told == ["graph"]
 
 
+def test_what_tasks_need_is_released_when_nothing_executes_the_graph(
+    graph: Graph, stream: Any, lib: Any, ffi: Any
+) -> None:
+    executed, released = threading.Event(), threading.Event()
+    release = ffi.callback("aclsimReleaseFunction", lambda _: released.set())
+    origin = graph.stream()
+    graph.begin(origin)
+    graph.call(origin, executed.set)
+    assert graph.end(origin) == OK
+    assert lib.aclsimReleaseWithGraph(graph.handle, release, ffi.NULL) == OK
+    with Latch(stream):
+        assert graph.launch(stream) == OK
+        assert graph.destroy() == OK
+        assert not released.is_set()
+    assert released.wait(60)
+    assert executed.is_set()
+    assert lib.aclsimReleaseWithGraph(graph.handle, release, ffi.NULL) == INVALID_HANDLE
+    assert lib.aclsimReleaseWithGraph(ffi.NULL, release, ffi.NULL) == RT_PARAM
+
+
 def test_a_branch_that_is_longer_than_a_queue_goes_on_in_another_hidden_stream(
     graph: Graph, stream: Any, lib: Any, cell: Any
 ) -> None:

@@ -267,6 +267,66 @@ def test_a_host_function_takes_as_long_as_on_the_card(run: Callable[..., Any]) -
     assert run(script, **{"host_function": {"ns": 3e6}}) >= 3 - TICK
 
 
+KERNELS = """
+    from ascend_rt import Binary, Stream, sim
+    @ffi.callback("aclsimKernelFunction")
+    def moves(block, _):
+        block.bytes[0] = 500 * 1000
+        return 0
+    entry = ffi.new("aclsimKernel *", {"function": moves})
+    names = "usual", "known"
+    for name in names:
+        assert lib.aclsimRegisterKernel(name.encode(), entry) == 0
+    binary = Binary(sim.device_object(*names))
+    def launch(name, stream):
+        return binary[name].launch(Stream.from_handle(int(ffi.cast("uintptr_t", stream))), 2) or 0
+"""
+
+
+# Two blocks, which move a megabyte together.
+def test_a_kernel_takes_as_long_as_on_the_card(run: Callable[..., Any]) -> None:
+    script = (
+        KERNELS
+        + """
+    told([lasts(lambda stream: launch(name, stream)) for name in names])
+    """
+    )
+    costs = {"kernel": {"ns": 1e6, "bytes_per_us": 1000}, "kernels": {"known": {"ns": 3e6}}}
+    usual, known = run(script, **costs)
+    assert usual >= 2 - TICK
+    assert known >= 3 - TICK
+
+
+def test_a_kernel_of_a_graph_takes_as_long_each_time(run: Callable[..., Any]) -> None:
+    script = (
+        KERNELS
+        + """
+    graph = ffi.new("aclmdlRI *")
+    assert lib.aclmdlRICaptureBegin(first, 0) == 0
+    launch("usual", first)
+    assert lib.aclmdlRICaptureEnd(first, graph) == 0
+    told([lasts(lambda stream: lib.aclmdlRIExecuteAsync(graph[0], stream)) for _ in range(2)])
+    """
+    )
+    for lasted in run(script, kernel={"ns": 1e6, "bytes_per_us": 1000}):
+        assert lasted >= 2 - TICK
+
+
+# The kernel has run, and the device would be at work on its bytes.
+def test_an_abort_ends_a_kernel_of_the_card(run: Callable[..., Any]) -> None:
+    script = (
+        KERNELS
+        + """
+    launch("usual", first)
+    waited = lib.aclrtSynchronizeStreamWithTimeout(first, 30)
+    assert lib.aclrtStreamAbort(first) == 0
+    told([waited, lib.aclrtSynchronizeStream(first)])
+    """
+    )
+    assert run(script, kernel={"ns": HOURS}) == [SYNC_TIMEOUT, OK]
+    assert run(script, kernel={"bytes_per_us": 1}, kernels={"usual": {"ns": HOURS}}) == [SYNC_TIMEOUT, OK]
+
+
 def test_short_costs_add_up(run: Callable[..., Any]) -> None:
     script = """
         events = [event() for _ in range(501)]

@@ -118,7 +118,7 @@ const Row kRows[] = {
     {report_of(R"("costs": null)"), "profile.costs is null; allowed is an object"},
     {report_of(R"("costs": {"copy": {"ns": 1}})"),
      R"(profile.costs has an unknown member "copy"; allowed are record, wait, copy_host_to_device, )"
-     "copy_device_to_host, copy_device_to_device, fill, host_function"},
+     "copy_device_to_host, copy_device_to_device, fill, host_function, kernel, kernels"},
     {report_of(R"("costs": {"record": 1500})"), "profile.costs.record is 1500; allowed is an object"},
     {report_of(R"("costs": {"record": {"bytes_per_us": 1}})"),
      R"(profile.costs.record has an unknown member "bytes_per_us"; allowed are ns)"},
@@ -129,6 +129,13 @@ const Row kRows[] = {
     {report_of(R"("costs": {"fill": {"ns": "1"}})"), R"(profile.costs.fill.ns is "1")" + kCost},
     {report_of(R"("costs": {"fill": {"bytes_per_us": 0}})"), "profile.costs.fill.bytes_per_us is 0" + kRate},
     {report_of(R"("costs": {"fill": {"bytes_per_us": 1e999}})"), "profile.costs.fill.bytes_per_us is 1e999" + kRate},
+    {report_of(R"("costs": {"kernel": {"us": 1}})"),
+     R"(profile.costs.kernel has an unknown member "us"; allowed are ns, bytes_per_us)"},
+    {report_of(R"("costs": {"kernels": []})"), "profile.costs.kernels is an array; allowed is an object"},
+    {report_of(R"("costs": {"kernels": {"ns": 1}})"), "profile.costs.kernels.ns is 1; allowed is an object"},
+    {report_of(R"("costs": {"kernels": {"add": {"ns": -1}}})"), "profile.costs.kernels.add.ns is -1" + kCost},
+    {report_of(R"("costs": {"kernels": {"add": {"blocks": 1}}})"),
+     R"(profile.costs.kernels.add has an unknown member "blocks"; allowed are ns, bytes_per_us)"},
 };
 
 void require_same(const std::string &report, const std::string &found, const std::string &expected) {
@@ -190,7 +197,8 @@ void a_profile_is_read() {
         R"("product": "910C", "soc_name": "Ascend910_9392", "cann_version": "8.5.0",
         "limits": {"free_memory_bytes": 20000000000, "memory_bytes": 30000000000, "streams": 34, "l2_bytes": 0},
         "codes": {"aclrtMalloc": {"207001": 207018}, "aclrtFree": {"0": 207000}},
-        "costs": {"fill": {"ns": 100.5, "bytes_per_us": 2000}, "record": {"ns": 7}})"));
+        "costs": {"fill": {"ns": 100.5, "bytes_per_us": 2000}, "record": {"ns": 7},
+                  "kernel": {"ns": 10, "bytes_per_us": 1000}, "kernels": {"add": {"bytes_per_us": 100}, "empty": {}}})"));
     CardProfile profile;
     read_profile(file.path(), nullptr, profile);
     const Product &product = profile.product;
@@ -215,6 +223,11 @@ void a_profile_is_read() {
     CHECK(profile.duration({Cost::Record}).count() == 7);
     CHECK(profile.duration({Cost::Wait}).count() == 0);
     CHECK(profile.duration({}).count() == 0);
+    const std::string add = "add", empty = "empty", other = "mul";
+    CHECK(profile.duration({Cost::Kernel, 500, &add}).count() == 5000);  // what its name says is all that counts
+    CHECK(profile.duration({Cost::Kernel, 500, &empty}).count() == 0);
+    CHECK(profile.duration({Cost::Kernel, 500, &other}).count() == 510);
+    CHECK(profile.duration({Cost::Kernel, UINT64_MAX, &add}) == std::chrono::hours(278));  // a kernel may say anything
 }
 
 // Limits from several objects need not fit together: less could be the total than what is in use.

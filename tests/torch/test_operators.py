@@ -12,6 +12,9 @@ import pytest
 
 Program = Callable[..., Any]
 
+# Entries of torch's database that the device refuses with or without a graph.
+NOT_ON_THE_DEVICE = ("sparse.mm:reduce", "sparse.sampled_addmm", "tensor_split", "to")
+
 
 @pytest.mark.parametrize(
     "name",
@@ -24,10 +27,28 @@ Program = Callable[..., Any]
         "features",
         "formulas",
         "arguments",
+        "peak_memory",
     ],
 )
 def test_program(program: Program, name: str) -> None:
     assert program(f"{name}.py") == name
+
+
+def test_formulas_in_graphs(program: Program) -> None:
+    # How much work there is, is in the data.
+    assert program("formulas.py", "captured") == ["npu_grouped_matmul", "npu_incre_flash_attention"]
+
+
+@pytest.mark.parametrize("every", [13, pytest.param(3, marks=pytest.mark.full)])
+def test_operators_in_graphs(program: Program, every: int) -> None:
+    pytest.importorskip("expecttest", reason="torch's database of operators needs it: the extra torch-test has it")
+    for name, reason in program("../graph_sweep.py", str(every)).items():
+        assert "cannot be captured, because the host has to wait for it" in reason or name in NOT_ON_THE_DEVICE, reason
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 60), pytest.param(1000, 1500, marks=pytest.mark.full)])
+def test_random_programs(program: Program, first: int, count: int) -> None:
+    assert program("random_programs.py", str(first), str(count)) == "random_programs"
 
 
 def test_gradients(program: Program) -> None:
@@ -40,6 +61,15 @@ def test_without_memory_left(program: Program, tmp_path: Path) -> None:
     limits = {"memory_bytes": 1 << 30, "free_memory_bytes": 3 << 28}
     profile.write_text(json.dumps({"profile": {"format": 1, "limits": limits}}))
     assert program("exhausted.py", ASCEND_RT_SIM_PROFILE=str(profile)) == "exhausted"
+
+
+def test_operators_cost_what_a_profile_says(program: Program, tmp_path: Path) -> None:
+    profile = tmp_path / "profile.json"
+    costs = {"kernel": {"ns": 1e6, "bytes_per_us": 1000}, "kernels": {"aten::neg": {"ns": 5e6}}}
+    profile.write_text(json.dumps({"profile": {"format": 1, "costs": costs}}))
+    found = program("operator_costs.py", ASCEND_RT_SIM_PROFILE=str(profile))
+    least = 4, 2, 5, 4  # milliseconds
+    assert all(lasted >= wanted - 1e-3 for lasted, wanted in zip(found, least, strict=True)), found
 
 
 def test_one_after_the_other(program: Program) -> None:

@@ -128,6 +128,14 @@ def test_run_names_a_home_that_the_simulator_takes_for_none(run, tmp_path: Path,
     assert mine.stdout.startswith(f"{tmp_path} False ")
 
 
+def test_run_lets_the_linker_find_the_simulator(run, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("import os; print(os.environ['LIBRARY_PATH'])", encoding="utf-8")
+    start = ("-m", "ascend_rt", "run", "--backend", "sim", str(tmp_path / "script.py"))
+    own = str(sim.library_directory())
+    for given in ("/mine", os.pathsep.join(["/mine", own, ""])):
+        assert run(*start, LIBRARY_PATH=given).stdout == os.pathsep.join([own, "/mine\n"])
+
+
 def test_the_vendors_library_does_not_get_to_see_them(run, build, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SHOW, encoding="utf-8")
     vendor = build(tmp_path / "home" / "lib64" / "libascendcl.so", "-Wl,-soname,libascendcl.so")

@@ -172,7 +172,7 @@ class Call {
 
     // Waits for the stream and runs the operator on this thread: the sizes of its results are in the data.
     std::vector<IValue> run_now() {
-        wait_for_stream(device_);
+        wait_for_stream(device_, op_.name);
         Stack stack = cpu_arguments();
         for (std::size_t i = 0; i < stack.size(); ++i) {
             if (op_.schema.arguments()[i].is_out() && stack[i].isTensor() && !is_input(stack, i)) {
@@ -242,8 +242,8 @@ void Theirs::call(c10::Device device, Stack &stack) const {
     raise_failure(device.index());
     try {
         kernel_.callBoxed(kernel_.opHandle(), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), &stack);
-    } catch (const std::exception &) {
-        raise_failure(device.index());
+    } catch (const std::exception &error) {
+        raise_cause(device.index(), full_name(kernel_.opHandle().operator_name()), error);
         throw;
     }
 }

@@ -144,7 +144,6 @@ Operator::Operator(c10::OperatorHandle given, bool meta)
 // Where only tensors that are there are changed, numbers decide no size: a program may pass another one each time, as
 // the step of an optimizer is.
 void Operator::find_operands() {
-    bool makes_nothing = true;
     for (const int source : returns) {
         makes_nothing &= source >= 0;
     }

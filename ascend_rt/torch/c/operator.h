@@ -33,6 +33,7 @@ struct Operator {
     std::optional<std::size_t> generator;
     const bool is_meta_right;                // false: it announces outputs that the CPU does not give
     bool has_number = false;                 // among the returns
+    bool makes_nothing = true;               // all that it writes is there, with its size
     bool writes_tensor = false;              // one that is given, as the place of a result or to be changed
     std::optional<std::size_t> indices;      // the list of them: they may be tensors of the CPU
     std::optional<c10::OperatorHandle> out;  // the overload that writes into given outputs, for kNew returns

@@ -4,12 +4,18 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
+#include <map>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <unordered_map>
 
@@ -20,6 +26,7 @@ namespace ascend_rt {
 namespace {
 
 constexpr std::size_t kMostRemembered = 1 << 15;
+constexpr std::size_t kLarge = 1 << 20;  // bytes
 
 // Everything that the shapes of the outputs can depend on.
 class Key {
@@ -116,12 +123,30 @@ Stack stand_ins(const Operator &op, c10::ArrayRef<IValue> arguments) {
     return stack;
 }
 
-// false: the meta kernel resizes what is written in place. Some do where the operator would refuse.
+template <typename Function>
+void for_each_tensor(c10::ArrayRef<IValue> arguments, Function &&function) {
+    for (const IValue &argument : arguments) {
+        replace_tensors(argument, [&](const at::Tensor &tensor) {
+            function(tensor);
+            return tensor;
+        });
+    }
+}
+
+// Whether another argument has the same memory.
+bool is_shared(c10::ArrayRef<IValue> arguments, std::size_t output) {
+    const at::Tensor &written = arguments[output].toTensor();
+    int uses = 0;
+    for_each_tensor(arguments, [&](const at::Tensor &tensor) { uses += tensor.is_alias_of(written); });
+    return uses > 1;
+}
+
+// false: the meta kernel resizes what is written in place, or read as well. Some do where the operator would refuse.
 bool note_resized(const Operator &op, c10::ArrayRef<IValue> arguments, const Stack &given, Shapes &shapes) {
     for (const std::size_t i : op.written) {
         if (arguments[i].isTensor() && arguments[i].toTensor().defined() &&
             given[i].toTensor().sizes() != arguments[i].toTensor().sizes()) {
-            if (!op.schema.arguments()[i].is_out()) {
+            if (!op.schema.arguments()[i].is_out() || is_shared(arguments, i)) {
                 return false;
             }
             shapes.resized.emplace_back(i, given[i].toTensor().sizes().vec());
@@ -132,12 +157,8 @@ bool note_resized(const Operator &op, c10::ArrayRef<IValue> arguments, const Sta
 
 bool has_reduced(c10::ArrayRef<IValue> arguments) {
     bool found = false;
-    for (const IValue &argument : arguments) {
-        replace_tensors(argument, [&](const at::Tensor &tensor) {
-            found |= at::isReducedFloatingType(tensor.scalar_type());
-            return tensor;
-        });
-    }
+    for_each_tensor(arguments,
+                    [&](const at::Tensor &tensor) { found |= at::isReducedFloatingType(tensor.scalar_type()); });
     return found;
 }
 
@@ -147,8 +168,32 @@ bool are_pivots(const c10::Argument &argument) {
     return name.size() >= 6 && name.compare(name.size() - 6, 6, "pivots") == 0;
 }
 
-// Tensors of the CPU that look like those of the device, full of a number.
-Stack filled_like(const Operator &op, c10::ArrayRef<IValue> arguments, std::int64_t given) {
+// Memory of zeros. What is only read of it takes none of the host's: one page is there for all.
+at::Tensor zeros(std::int64_t count, at::ScalarType type) {
+    const std::size_t bytes = static_cast<std::size_t>(count) * c10::elementSize(type);
+    void *memory = bytes < kLarge ? MAP_FAILED
+                                  : mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        return at::zeros({count}, at::TensorOptions(type));
+    }
+    return at::from_blob(memory, {count}, [bytes](void *mapped) { munmap(mapped, bytes); }, at::TensorOptions(type));
+}
+
+at::Tensor filled(const at::Tensor &like, c10::IntArrayRef sizes, c10::IntArrayRef strides, std::int64_t number) {
+    const auto room = static_cast<std::int64_t>(at::detail::computeStorageNbytes(sizes, strides, /*itemsize=*/1));
+    at::Tensor made =
+        number == 0 ? zeros(room, like.scalar_type()) : at::full({room}, number, at::TensorOptions(like.scalar_type()));
+    made = made.as_strided(sizes, strides);
+    if (like.unsafeGetTensorImpl()->is_wrapped_number()) {
+        made.unsafeGetTensorImpl()->set_wrapped_number(true);
+    }
+    return made;
+}
+
+// Tensors of the CPU that stand for those of the device, made from each and the number that it is to be full of.
+template <typename Function>
+Stack filled_like(const Operator &op, c10::ArrayRef<IValue> arguments, std::int64_t given, Function &&make) {
     Stack stack;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const IValue &argument = arguments[i];
@@ -157,22 +202,51 @@ Stack filled_like(const Operator &op, c10::ArrayRef<IValue> arguments, std::int6
             stack.emplace_back(c10::Device(c10::DeviceType::CPU));
             continue;
         }
-        stack.push_back(replace_tensors(argument, [&](const at::Tensor &tensor) {
-            const auto room = static_cast<std::int64_t>(
-                at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), /*itemsize=*/1));
-            at::Tensor filled = at::full({room}, number, at::TensorOptions(tensor.scalar_type()));
-            filled = filled.as_strided(tensor.sizes(), tensor.strides());
-            if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
-                filled.unsafeGetTensorImpl()->set_wrapped_number(true);
-            }
-            return filled;
-        }));
+        stack.push_back(replace_tensors(argument, [&](const at::Tensor &tensor) { return make(tensor, number); }));
     }
     if (op.generator) {
         stack[*op.generator] = IValue(at::make_generator<at::CPUGeneratorImpl>(0));
     }
     return stack;
 }
+
+// Smaller sizes in the place of large ones: equal ones stay equal, and the order stays.
+class Smaller {
+  public:
+    explicit Smaller(c10::ArrayRef<IValue> arguments) {
+        for_each_tensor(arguments, [&](const at::Tensor &tensor) {
+            for (const std::int64_t size : tensor.sizes()) {
+                sizes_.emplace(size, size);
+            }
+        });
+        std::int64_t next = 0;
+        for (auto &[size, smaller] : sizes_) {
+            smaller = size <= kFew ? size : std::max(next, kFew + 1);
+            next = smaller + 1;
+        }
+    }
+    // With the same order of the dimensions in memory.
+    at::Tensor filled_like(const at::Tensor &tensor, std::int64_t number) const {
+        std::vector<std::int64_t> sizes, strides(static_cast<std::size_t>(tensor.dim())), order(strides.size());
+        for (const std::int64_t size : tensor.sizes()) {
+            sizes.push_back(sizes_.at(size));
+        }
+        std::iota(order.rbegin(), order.rend(), 0);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](auto a, auto b) { return tensor.stride(a) < tensor.stride(b); });
+        std::int64_t stride = 1;
+        for (const std::int64_t dimension : order) {
+            const auto i = static_cast<std::size_t>(dimension);
+            strides[i] = tensor.stride(dimension) == 0 ? 0 : stride;
+            stride *= strides[i] == 0 ? 1 : std::max<std::int64_t>(sizes[i], 1);
+        }
+        return filled(tensor, sizes, strides, number);
+    }
+
+  private:
+    static constexpr std::int64_t kFew = 8;
+    std::map<std::int64_t, std::int64_t> sizes_;
+};
 
 // What a call returns; is_known is false if it fails: the operator itself knows whether its arguments are wrong.
 template <typename Function>
@@ -204,8 +278,33 @@ Shapes announced(const Operator &op, c10::ArrayRef<IValue> arguments, Stack stac
 
 // Of the kernel for the CPU; sizes must not depend on the data. Zeros are right as indices, but cannot be divided by.
 Shapes ask_cpu(const Operator &op, c10::ArrayRef<IValue> arguments) {
-    Shapes shapes = announced(op, arguments, filled_like(op, arguments, 0), call_on_cpu);
-    return shapes.is_known ? shapes : announced(op, arguments, filled_like(op, arguments, 1), call_on_cpu);
+    const auto make = [](const at::Tensor &tensor, std::int64_t number) {
+        return filled(tensor, tensor.sizes(), tensor.strides(), number);
+    };
+    Shapes shapes = announced(op, arguments, filled_like(op, arguments, 0, make), call_on_cpu);
+    return shapes.is_known ? shapes : announced(op, arguments, filled_like(op, arguments, 1, make), call_on_cpu);
+}
+
+bool are_large(c10::ArrayRef<IValue> arguments) {
+    std::size_t bytes = 0;
+    for_each_tensor(arguments, [&](const at::Tensor &tensor) { bytes += tensor.nbytes(); });
+    return bytes >= kLarge;
+}
+
+// Whether the kernel for the CPU takes smaller tensors in the place of these, and leaves the sizes of all.
+bool takes_smaller(const Operator &op, c10::ArrayRef<IValue> arguments) {
+    const Smaller smaller(arguments);
+    Stack stack = filled_like(op, arguments, 1, [&](const at::Tensor &tensor, std::int64_t number) {
+        return smaller.filled_like(tensor, number);
+    });
+    std::vector<std::pair<at::Tensor, std::vector<std::int64_t>>> before;
+    for_each_tensor(stack, [&](const at::Tensor &tensor) { before.emplace_back(tensor, tensor.sizes().vec()); });
+    try {
+        call_on_cpu(op.handle, stack);
+    } catch (const std::exception &) {
+        return false;
+    }
+    return std::all_of(before.begin(), before.end(), [](const auto &it) { return it.first.sizes() == it.second; });
 }
 
 Shapes ask(const Operator &op, c10::ArrayRef<IValue> arguments) {
@@ -214,12 +313,14 @@ Shapes ask(const Operator &op, c10::ArrayRef<IValue> arguments) {
     }
     Shapes shapes = announced(op, arguments, stand_ins(op, arguments),
                               [](const c10::OperatorHandle &handle, Stack &stack) { handle.callBoxed(stack); });
+    // Without a meta kernel: those that only change what is there have no sizes to tell.
     if (!shapes.is_known) {
-        return shapes;
+        return op.makes_nothing ? ask_cpu(op, arguments) : shapes;
     }
     // Not all meta kernels look at the types of what is written, which would be an error of the task then.
     if (op.writes_tensor) {
-        return ask_cpu(op, arguments);
+        const bool needs_little = op.makes_nothing && are_large(arguments) && takes_smaller(op, arguments);
+        return needs_little ? shapes : ask_cpu(op, arguments);
     }
     // With reduced precision the meta kernels give statistics the type that other devices give them; on the CPU it
     // depends on the types of all arguments.

@@ -7,44 +7,24 @@
 #include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
-#include <unordered_map>
 
 #include "failure.h"
 #include "random.h"
+#include "tensors.h"
 
 namespace ascend_rt {
 namespace {
 
-// What the tasks of graphs need, until the graph is destroyed.
-class Graphs {
-  public:
-    void keep(aclmdlRI graph, std::unique_ptr<Task> task, const std::string &name) {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        auto &tasks = tasks_[graph];
-        if (tasks.empty()) {
-            require(aclmdlRIDestroyRegisterCallback(graph, forget, graph), "aclmdlRIDestroyRegisterCallback", name);
-        }
-        tasks.push_back(std::move(task));
-    }
-    static Graphs &all() {
-        static auto *graphs = new Graphs;
-        return *graphs;
-    }
-
-  private:
-    static void forget(void *graph) {
-        Graphs &graphs = all();
-        const std::lock_guard<std::mutex> lock(graphs.mutex_);
-        graphs.tasks_.erase(graph);
-    }
-
-    std::mutex mutex_;
-    std::unordered_map<aclmdlRI, std::vector<std::unique_ptr<Task>>> tasks_;
-};
+// A task of a graph is needed until the graph is destroyed, and its executions are over.
+void keep(aclmdlRI graph, std::unique_ptr<Task> task) {
+    const auto destroy = [](void *kept) { delete static_cast<Task *>(kept); };
+    require(aclsimReleaseWithGraph(graph, destroy, task.get()), "aclsimReleaseWithGraph", task->op.name);
+    task.release();  // NOLINT: the graph has it
+}
 
 // Tasks that have run. Those who submit the next ones delete them: memory that another thread has to free costs that
 // thread, and the next allocation, more than the rest of a small operator.
@@ -162,6 +142,22 @@ void Task::run() const {
     }
 }
 
+std::uint64_t Task::bytes() const {
+    std::uint64_t sum = 0;
+    const auto add = [&](const at::Tensor &tensor) {
+        // Of an expanded tensor no more than there is.
+        sum += tensor.defined() ? std::min(tensor.nbytes(), tensor.storage().nbytes()) : 0;
+        return tensor;
+    };
+    for (const IValue &argument : arguments) {
+        replace_tensors(argument, add);
+    }
+    for (const auto &tensors : outputs) {
+        std::for_each(tensors.begin(), tensors.end(), add);
+    }
+    return sum;
+}
+
 Stack Task::called(const c10::OperatorHandle &operation, bool with_outputs) const {
     Stack stack = arguments;
     if (random) {
@@ -217,30 +213,42 @@ void submit(Operator &op, std::unique_ptr<Task> task, std::int8_t device) {
     const aclrtStream stream = current_stream(device);
     const aclrtFuncHandle kernel = op.kernel(device);
     Task *argument = task.get();
-    if (const aclmdlRI graph = captured_graph(stream, op.name)) {
+    const aclmdlRI graph = captured_graph(stream, op.name);
+    if (graph != nullptr) {
         task->is_captured = true;
-        Graphs::all().keep(graph, std::move(task), op.name);
+        keep(graph, std::move(task));
     }
     require(aclrtLaunchKernelWithHostArgs(kernel, 1, stream, nullptr, &argument, sizeof argument, nullptr, 0),
             "aclrtLaunchKernelWithHostArgs", op.name);
     task.release();  // NOLINT: it is deleted after it has run, or with the graph
-    if (is_blocking()) {
-        wait_for_stream(device);
+    if (is_blocking() && graph == nullptr) {
+        wait_for_stream(device, op.name);
     }
 }
 
-void wait_for_stream(std::int8_t device) {
+void wait_for_stream(std::int8_t device, const std::string &name) {
     try {
         synchronize(device);
-    } catch (const std::exception &) {
-        raise_failure(device);
+    } catch (const std::exception &error) {
+        raise_cause(device, name, error);
         throw;
     }
+}
+
+void raise_cause(std::int8_t device, const std::string &name, const std::exception &error) {
+    raise_failure(device);
+    const auto *of_torch = dynamic_cast<const c10::Error *>(&error);
+    TORCH_CHECK(captured_graph(current_stream(device), name) == nullptr, name,
+                " cannot be captured, because the host has to wait for it\n",
+                of_torch != nullptr ? of_torch->what_without_backtrace() : error.what());
 }
 
 aclError run_task(const aclsimKernelBlock *block, void *) {
     Task *task = nullptr;
     std::memcpy(&task, block->arguments, sizeof task);
+    if (block->bytes != nullptr) {
+        *block->bytes = task->bytes();
+    }
     std::string text;
     try {
         task->run();

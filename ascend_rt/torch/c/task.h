@@ -24,6 +24,8 @@ struct Task {
 
     // Several times if it is part of a graph.
     void run() const;
+    // Of the tensors that it gets and gives.
+    std::uint64_t bytes() const;
 
   private:
     Stack called(const c10::OperatorHandle &operation, bool with_outputs) const;
@@ -34,8 +36,12 @@ struct Task {
 // Makes it a task of the device's current stream; with ASCEND_LAUNCH_BLOCKING=1 waits for it.
 void submit(Operator &op, std::unique_ptr<Task> task, std::int8_t device);
 
-// Waits for the device's current stream; an operator that has failed in it is what this raises.
-void wait_for_stream(std::int8_t device);
+// Waits for the device's current stream, because that operator needs it; one that has failed in the stream is what this
+// raises. A capture does not allow it.
+void wait_for_stream(std::int8_t device, const std::string &name);
+
+// Raises what is the cause of an error of that operator, if it is a failure before or a capture; in a handler.
+void raise_cause(std::int8_t device, const std::string &name, const std::exception &error);
 
 // Calls an operator with tensors of the CPU on this thread, whatever modes the thread is in.
 void call_on_cpu(const c10::OperatorHandle &called, Stack &stack);

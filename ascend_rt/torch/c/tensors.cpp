@@ -13,8 +13,10 @@ c10::Storage StandIns::storage_of(const at::Tensor &tensor) {
     const bool is_alias = key_ == c10::DispatchKey::CPU;
     const c10::Device device(is_alias ? c10::DeviceType::CPU : c10::DeviceType::Meta);
     void *data = is_alias ? const_cast<void *>(original->data()) : nullptr;
+    // Without memory it can grow, as an output does that is given with another size.
+    c10::Allocator *allocator = is_alias ? nullptr : c10::GetAllocator(device.type());
     c10::Storage storage(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), original->nbytes(),
-                                                               c10::DataPtr(data, device), nullptr, false));
+                                                               c10::DataPtr(data, device), allocator, !is_alias));
     storages_.emplace_back(original, storage);
     return storage;
 }

@@ -53,6 +53,7 @@ constexpr UseOfFunction kUses[] = {
     {Function::aclrtProfTrace, Use::Task},
     {Function::aclprofMarkEx, Use::Task},
     {Function::aclprofGetStepTimestamp, Use::Task},
+    {Function::aclsimSleep, Use::Task},
 
     {Function::aclrtLaunchKernel, Use::Kernel},
     {Function::aclrtLaunchKernelV2, Use::Kernel},

@@ -68,6 +68,18 @@ aclError aclmdlRIDestroyUnregisterCallback(aclmdlRI modelRI, aclrtCallback func)
     });
 }
 
+aclError aclsimReleaseWithGraph(aclmdlRI graph, aclsimReleaseFunction release, void *userData) {
+    return entry(Function::aclsimReleaseWithGraph, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        require_pointer(graph, "graph");
+        require_pointer(reinterpret_cast<const void *>(release), "release");
+        Model &model = require_registering_model(sim, graph);
+        if (model.as_graph() == nullptr) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "model %u is no captured graph", model.id);
+        }
+        model.as_graph()->releases.push_back({release, userData});
+    });
+}
+
 aclError aclmdlRIGetStreams(aclmdlRI modelRI, aclrtStream *streams, uint32_t *numStreams) {
     return entry(Function::aclmdlRIGetStreams, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_pointer(modelRI, "modelRI");

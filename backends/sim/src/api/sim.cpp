@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "api/entry.h"
+#include "tasks/sleep.h"
 
 using namespace aclsim;
 
@@ -52,6 +53,14 @@ aclError aclsimDelayTasks(aclrtStream stream, uint64_t microseconds) {
     return entry(Function::aclsimDelayTasks, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         const auto delay = std::chrono::microseconds(std::min<uint64_t>(microseconds, INT64_MAX));
         sim.faults.delay_tasks(filter_of(sim, stream), delay);
+    });
+}
+
+aclError aclsimSleep(aclrtStream stream, uint64_t cycles) {
+    return entry(Function::aclsimSleep, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+        ContextStream &on = require_own_stream(sim, stream);
+        sim.core.admit(lock, on);
+        sim.core.submit(on, SleepTask(sim.core, cycles));
     });
 }
 

@@ -286,8 +286,11 @@ void Core::end_heads() {
 }
 
 void Core::end_head(Stream &stream) {
-    if (pace_.is_on() && await_pace(stream, Stream::State::Running)) {
-        return;
+    if (pace_.is_on()) {
+        pace_.end(stream, *stream.queue.front());
+        if (await_pace(stream, Stream::State::Running)) {
+            return;
+        }
     }
     stream.queue.front()->finish();
     complete(stream, *stream.queue.pop());

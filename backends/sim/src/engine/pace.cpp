@@ -13,7 +13,14 @@ Time Pace::next(const Stream &stream, std::uint64_t sequence) const {
 void Pace::begin(Stream &stream, const Task &head) {
     if (stream.pace.begun != head.sequence) {
         stream.pace.begun = head.sequence;
-        stream.pace.busy_until = next(stream, head.sequence) + duration(head.work());
+        stream.pace.begun_at = next(stream, head.sequence);
+        stream.pace.busy_until = stream.pace.begun_at + duration(head.work());
+    }
+}
+
+void Pace::end(Stream &stream, const Task &head) {
+    if (head.sequence > stream.dropped.load(std::memory_order_relaxed)) {
+        stream.pace.busy_until = stream.pace.begun_at + duration(head.work());
     }
 }
 

@@ -25,6 +25,8 @@ class Pace {
     std::chrono::nanoseconds duration(const Work &work) const { return profile_->duration(work); }
     // The stream's head begins; once for each task.
     void begin(Stream &stream, const Task &head) REQUIRES(engine_lock);
+    // The stream's head has run, and only now tells how much it has moved.
+    void end(Stream &stream, const Task &head) REQUIRES(engine_lock);
     // Is the device still at work on what the stream has begun?
     bool is_busy(const Stream &stream) const REQUIRES(engine_lock) { return is_awaited(stream.pace.busy_until); }
     void abort(Stream &stream) REQUIRES(engine_lock) {

@@ -53,6 +53,7 @@ class TaskKeeper {
 // The stream's work on the device that a profile describes; see Pace.
 struct StreamPace {
     Time busy_until{};        // of what the stream has begun
+    Time begun_at{};          // the newest task in that, on the device
     std::uint64_t begun = 0;  // sequence number of the newest task in that
     bool is_awaited = false;  // the timer will tell when the device is done, so that the head starts, or ends
     std::uint64_t known = 0;  // sequence number of the newest task when the timer was set

@@ -48,6 +48,8 @@ const char *name_of(TaskKind kind) {
             return "OPERATOR";
         case TaskKind::Kernel:
             return "KERNEL";
+        case TaskKind::Sleep:
+            return "SLEEP";
         case TaskKind::Random:
             return "RANDOM";
         case TaskKind::Update:

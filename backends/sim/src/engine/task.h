@@ -46,6 +46,7 @@ enum class TaskKind : std::uint8_t {
     Update,
     Operator,
     Kernel,
+    Sleep,
     Attach,
     Detach,
     Free,
@@ -80,7 +81,8 @@ class Task {
     static void operator delete(void *block, std::size_t size) REQUIRES(engine_lock);
 
     virtual TaskKind kind() const = 0;
-    // What a profile has a cost for. That of a record or a wait is known before start(), of others afterwards.
+    // What a profile has a cost for. That of a record or a wait is known before start(), of others afterwards; how much
+    // a kernel moves, after run().
     virtual Work work() const { return {}; }
 
     // Engine lock held. Called again each time the stream is woken, until it does not answer Blocked.

@@ -63,9 +63,11 @@ constexpr CostName kCosts[] = {
     {"copy_device_to_device", Cost::CopyDeviceToDevice, true},
     {"fill", Cost::Fill, true},
     {"host_function", Cost::HostFunction, false},
+    {"kernel", Cost::Kernel, true},
 };
-constexpr double kLongest_ns = 1e12;  // a thousand seconds
-constexpr double kFastest = 1e9;      // bytes per microsecond: a petabyte per second
+constexpr double kLongest_ns = 1e12;       // a thousand seconds
+constexpr double kMost_ns = 278 * 3600e9;  // with the bytes, which a kernel may tell as it likes
+constexpr double kFastest = 1e9;           // bytes per microsecond: a petabyte per second
 
 // The row of that name; nullptr: there is none.
 template <class Row, std::size_t N>
@@ -287,23 +289,37 @@ class ProfileReader {
     void read_costs(const Json &costs) {
         require(costs, "profile.costs", Json::Type::Object, "an object");
         for (const auto &[name, cost] : costs.members) {
+            if (name == "kernels") {
+                read_kernels(cost);
+                continue;
+            }
             const CostName *row = find_row(kCosts, name);
             if (row == nullptr) {
-                refuse_unknown("profile.costs", name, names_of(kCosts));
+                refuse_unknown("profile.costs", name, names_of(kCosts) + ", kernels");
             }
-            const std::string member = "profile.costs." + name;
-            require(cost, member, Json::Type::Object, "an object");
-            CardProfile::Rate &rate = profile_.costs[static_cast<std::size_t>(row->cost)];
-            for (const auto &[part, value] : cost.members) {
-                if (part == "ns") {
-                    rate.ns = read_real(value, member + ".ns", 0, kLongest_ns);
-                } else if (part == "bytes_per_us" && row->has_bytes) {
-                    rate.ns_per_byte = 1000 / read_real(value, member + ".bytes_per_us", 1, kFastest);
-                } else {
-                    refuse_unknown(member, part, row->has_bytes ? "ns, bytes_per_us" : "ns");
-                }
-                profile_.has_costs = true;
+            read_rate(cost, "profile.costs." + name, row->has_bytes,
+                      profile_.costs[static_cast<std::size_t>(row->cost)]);
+        }
+    }
+
+    void read_kernels(const Json &kernels) {
+        require(kernels, "profile.costs.kernels", Json::Type::Object, "an object");
+        for (const auto &[name, cost] : kernels.members) {
+            read_rate(cost, "profile.costs.kernels." + name.substr(0, 80), /*has_bytes=*/true, profile_.kernels[name]);
+        }
+    }
+
+    void read_rate(const Json &cost, const std::string &member, bool has_bytes, CardProfile::Rate &rate) {
+        require(cost, member, Json::Type::Object, "an object");
+        for (const auto &[part, value] : cost.members) {
+            if (part == "ns") {
+                rate.ns = read_real(value, member + ".ns", 0, kLongest_ns);
+            } else if (part == "bytes_per_us" && has_bytes) {
+                rate.ns_per_byte = 1000 / read_real(value, member + ".bytes_per_us", 1, kFastest);
+            } else {
+                refuse_unknown(member, part, has_bytes ? "ns, bytes_per_us" : "ns");
             }
+            profile_.has_costs = true;
         }
     }
 
@@ -322,9 +338,20 @@ aclError CardProfile::answer(Function function, aclError simulated) const {
     return found == of_function->second.end() ? simulated : found->second;
 }
 
+const CardProfile::Rate &CardProfile::rate_of(const Work &work) const {
+    if (work.kernel != nullptr) {
+        const auto found = kernels.find(*work.kernel);
+        if (found != kernels.end()) {
+            return found->second;
+        }
+    }
+    return costs[static_cast<std::size_t>(work.cost)];
+}
+
 std::chrono::nanoseconds CardProfile::duration(const Work &work) const {
-    const Rate &rate = costs[static_cast<std::size_t>(work.cost)];
-    return std::chrono::nanoseconds(std::llround(rate.ns + rate.ns_per_byte * static_cast<double>(work.bytes)));
+    const Rate &rate = rate_of(work);
+    return std::chrono::nanoseconds(
+        std::llround(std::min(rate.ns + rate.ns_per_byte * static_cast<double>(work.bytes), kMost_ns)));
 }
 
 void read_profile(const std::string &path, const Product *product, CardProfile &profile) {

@@ -24,12 +24,14 @@ enum class Cost : std::uint8_t {
     CopyDeviceToDevice,
     Fill,
     HostFunction,
+    Kernel,
     Count
 };
 
 struct Work {
     Cost cost = Cost::None;
     std::uint64_t bytes = 0;
+    const std::string *kernel = nullptr;  // its name
 };
 
 struct CardProfile {
@@ -46,6 +48,7 @@ struct CardProfile {
     std::map<Function, std::map<aclError, aclError>> codes;
     bool refuses_functions = false;
     std::array<Rate, static_cast<std::size_t>(Cost::Count)> costs{};
+    std::map<std::string, Rate> kernels;  // by name: in place of what kernels cost
     bool has_costs = false;
 
     CardProfile() = default;
@@ -55,6 +58,9 @@ struct CardProfile {
     // The card's code in place of the simulator's; the same if the profile has no other.
     aclError answer(Function function, aclError simulated) const;
     std::chrono::nanoseconds duration(const Work &work) const;
+
+  private:
+    const Rate &rate_of(const Work &work) const;
 };
 
 // What is wrong with a profile: the file, the member, and what is allowed.

@@ -32,6 +32,20 @@ class StreamsLeave final : public Chore {
     std::vector<Ref<ContextStream>> streams_;
 };
 
+// The program's functions must not be called with the lock held.
+class Releases final : public Chore {
+  public:
+    explicit Releases(std::vector<Graph::Release> releases) : releases_(std::move(releases)) {}
+    void work() noexcept override {
+        for (const Graph::Release &release : releases_) {
+            release.function(release.data);
+        }
+    }
+
+  private:
+    const std::vector<Graph::Release> releases_;
+};
+
 // The runtime's own task at the end of a graph, where the driver has no software queues (graphs_kernels.md section B6
 // [obs]).
 class GraphEndTask final : public Task {
@@ -66,6 +80,9 @@ Graph::~Graph() {
         }
     }
     unbind_all();
+    if (!releases.empty()) {
+        core_.defer(std::make_unique<Releases>(std::move(releases)));
+    }
     if (!hidden.empty()) {
         core_.defer(std::make_unique<StreamsLeave>(machine_, std::move(hidden)));
     }

@@ -19,6 +19,11 @@ class TaskGroup;
 // Guarded by the engine's lock.
 class Graph final : public Model {
   public:
+    // What the program wants to be called with the graph's end: aclsimReleaseWithGraph.
+    struct Release {
+        aclsimReleaseFunction function;
+        void *data;
+    };
     enum class Status : std::uint8_t {
         New,        // a sub graph that nobody has captured yet
         Capturing,  // `capture` fills it
@@ -56,6 +61,7 @@ class Graph final : public Model {
     std::vector<Ref<Condition>> conditions GUARDED_BY(engine_lock);
     std::vector<Ref<TaskGroup>> groups GUARDED_BY(engine_lock);
     ExternalEvents external_events GUARDED_BY(engine_lock);
+    std::vector<Release> releases GUARDED_BY(engine_lock);  // when nothing executes it any more
 
   protected:
     std::unique_ptr<LaunchBinding> bind_launch(Stream &stream) override REQUIRES(engine_lock) {

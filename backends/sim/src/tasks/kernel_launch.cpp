@@ -37,8 +37,12 @@ Time deadline_of(Clock &clock, std::uint64_t limit_us) {
 // The blocks of a running launch, which several threads take one after the other.
 class Blocks final : public SharedWork {
   public:
-    Blocks(Clock &clock, const KernelLaunch &launch, const Workspace &workspace, const Interruption &interruption)
-        : launch_(launch), interruption_(interruption), clock_(clock), deadline_(deadline_of(clock, launch.limit_us)) {
+    Blocks(Core &core, const KernelLaunch &launch, const Workspace &workspace, const Interruption &interruption)
+        : launch_(launch),
+          interruption_(interruption),
+          clock_(core.clock()),
+          has_cost_(core.pace().is_on()),
+          deadline_(deadline_of(clock_, launch.limit_us)) {
         block_.name = launch.function->description.name.c_str();
         block_.arguments = launch.arguments.address();
         block_.argumentsSize = launch.arguments.size();
@@ -69,6 +73,7 @@ class Blocks final : public SharedWork {
     }
     const std::optional<BlockFailure> &failure() const { return failure_; }  // the first one; when all have left
     bool was_cut_short() const { return was_cut_short_.load(std::memory_order_relaxed); }
+    std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
   private:
     void run(aclsimKernelBlock &block) {
@@ -76,8 +81,11 @@ class Blocks final : public SharedWork {
         *text = '\0';
         block.text = text;
         block.textSize = sizeof text;
+        std::uint64_t bytes = 0;
+        block.bytes = has_cost_ ? &bytes : nullptr;
         try {
             const aclError code = launch_.code->run(block);
+            bytes_.fetch_add(bytes, std::memory_order_relaxed);
             if (code != ACL_SUCCESS) {
                 text[sizeof text - 1] = '\0';
                 note(block, code, std::string("reported an error") + (*text == '\0' ? "" : ": ") + text);
@@ -111,10 +119,12 @@ class Blocks final : public SharedWork {
     aclsimKernelBlock block_{};
     const Interruption interruption_;
     Clock &clock_;
+    const bool has_cost_;
     const Time deadline_;
     std::atomic<std::uint64_t> next_{0};
     std::atomic<bool> has_failed_{false};
     std::atomic<bool> was_cut_short_{false};
+    std::atomic<std::uint64_t> bytes_{0};
     std::mutex mutex_;
     std::optional<BlockFailure> failure_;
 };
@@ -216,7 +226,9 @@ KernelTask::KernelTask(Memory &memory, Ref<KernelLaunch> launch, Workspace works
     : memory_(memory), launch_(std::move(launch)), workspace_(std::move(workspace)) {}
 
 Start KernelTask::start(Stream &stream) {
-    if (launch_->code->is_empty() || launch_->blocks == 0) {
+    bytes_ = 0;
+    const bool does_nothing = launch_->code->is_empty() || launch_->blocks == 0;
+    if (does_nothing && !memory_.core.pace().is_on()) {
         return Start::Done;
     }
     const KernelArguments &arguments = launch_->arguments;
@@ -233,13 +245,14 @@ Start KernelTask::start(Stream &stream) {
 }
 
 void KernelTask::run() {
-    Blocks blocks(memory_.core.clock(), *running_, workspace_, interruption_);
+    Blocks blocks(memory_.core, *running_, workspace_, interruption_);
     if (running_->blocks > 1) {
         memory_.core.workers().share(blocks, running_->blocks - 1);
     } else {
         blocks.work();
     }
     was_cut_short = blocks.was_cut_short();
+    bytes_ = blocks.bytes();
     if (blocks.failure()) {
         result = blocks.failure()->code;
         failure_ = blocks.failure()->text;

@@ -76,6 +76,7 @@ class KernelTask final : public Task {
   public:
     KernelTask(Memory &memory, Ref<KernelLaunch> launch, Workspace workspace);
     TaskKind kind() const override { return TaskKind::Kernel; }
+    Work work() const override { return {Cost::Kernel, bytes_, &launch_->function->description.name}; }
     Start start(Stream &stream) override REQUIRES(engine_lock);
     void run() override;
     Executor *executor() override;
@@ -98,7 +99,8 @@ class KernelTask final : public Task {
     Ref<KernelLaunch> running_;
     Workspace workspace_;
     Interruption interruption_;
-    std::string failure_;  // in words
+    std::string failure_;      // in words
+    std::uint64_t bytes_ = 0;  // that the last run has moved
 };
 
 // Chips of the older generations keep 16 bits of the number of blocks, and check nothing

@@ -1,0 +1,30 @@
+// Tasks that only take time: what an operator does that counts the device's cycles.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "engine/task.h"
+
+namespace aclsim {
+
+class Core;
+
+// The cycles are those of the clock that stamps events. The timer ends it: no thread is busy meanwhile.
+class SleepTask final : public Task {
+  public:
+    SleepTask(Core &core, std::uint64_t cycles);
+    TaskKind kind() const override { return TaskKind::Sleep; }
+    Start start(Stream &stream) override REQUIRES(engine_lock);
+    void rewind() override REQUIRES(engine_lock) { is_over_ = false; }
+    bool expire() override REQUIRES(engine_lock) { return is_over_ = true; }
+    void add_causes(Causes &causes) const override REQUIRES(engine_lock);
+    std::string awaited() const override REQUIRES(engine_lock);
+
+  private:
+    Core &core_;
+    const std::uint64_t cycles_;
+    bool is_over_ = false;
+};
+
+}  // namespace aclsim
