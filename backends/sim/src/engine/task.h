@@ -87,8 +87,8 @@ class Task {
 
     // Engine lock held. Called again each time the stream is woken, until it does not answer Blocked.
     virtual Start start(Stream &stream) REQUIRES(engine_lock) = 0;
-    // After Start::Run, instead of run(), where nobody watches: false, unless the work takes less time than its hand-over
-    // to a thread would, and is done.
+    // After Start::Run, instead of run(), where nobody watches: false, unless the work takes less time than its
+    // hand-over to a thread would, and is done.
     virtual bool run_at_once() REQUIRES(engine_lock) { return false; }
     // Engine lock not held; only after Start::Run.
     virtual void run() EXCLUDES(engine_lock) {}
