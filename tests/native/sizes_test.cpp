@@ -200,5 +200,6 @@ int main() {
     CHECK_OK(aclrtSynchronizeStream(things.stream));
     CHECK_OK(aclrtResetDeviceForce(0));
     CHECK_OK(aclFinalize());
+    g_things = nullptr;
     return 0;
 }
