@@ -52,8 +52,8 @@ def instructions(command: Sequence[str], directory: Path) -> list[int]:
     """Run a program under callgrind and return the instructions of each part between two marks."""
     directory.mkdir(parents=True)
     callgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={directory}/out", f"--dump-after={MARK}"]
-    # Addresses and hashes have a part in what is executed.
-    environment = {"ASCEND_RT_BACKEND": "sim", "PYTHONHASHSEED": "0"}
+    # Addresses and hashes have a part in what is executed, and so do other processes that share the card.
+    environment = {"ASCEND_RT_BACKEND": "sim", "ASCEND_RT_SIM_CARDS": "separate", "PYTHONHASHSEED": "0"}
     building.output_of(["setarch", "-R", *callgrind, *command], environment)
     dumps = sorted(directory.glob("out.*"), key=lambda path: int(path.suffix[1:]))
     totals = [re.search(r"^totals: (\d+)", path.read_text(encoding="utf-8"), re.MULTILINE) for path in dumps]
