@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "concurrent.h"
+#include "latch.h"
 #include "observe.h"
 
 using aclsim::Lock;
@@ -277,6 +278,49 @@ void a_destroyed_handle_is_never_another_object() {
     }
 }
 
+class EndOf final : public Observer {
+  public:
+    explicit EndOf(std::uint64_t sequence) : sequence_(sequence) {}
+    void ended(Time, const Stream &, const Task &task) override {
+        if (task.sequence == sequence_) {
+            over.open();
+        }
+    }
+    Latch over;
+
+  private:
+    const std::uint64_t sequence_;
+};
+
+std::uint32_t own_threads() {
+    aclsim::Core &core = Simulator::get().core;
+    const Lock lock = core.acquire();
+    return core.own_threads();
+}
+
+// The thread that ends a task takes the next one of the stream, and calls no other for it.
+void tasks_of_one_stream_need_one_thread() {
+    constexpr std::uint64_t kTasks = 50;
+    constexpr std::size_t kSize = 4 << 20;  // long enough for another thread to start
+    aclrtStream stream = new_stream();
+    void *memory = nullptr;
+    CHECK_OK(aclrtMalloc(&memory, kSize, ACL_MEM_MALLOC_HUGE_FIRST));
+    const std::uint32_t before = own_threads();
+    EndOf last(kTasks);
+    {
+        const Observing observing(last);
+        CHECK(aclsimHold(1) == 0);
+        for (std::uint64_t i = 0; i < kTasks; ++i) {
+            CHECK_OK(aclrtMemsetAsync(memory, kSize, 1, kSize, stream));
+        }
+        CHECK(aclsimHold(0) == 0);
+        CHECK(last.over.opens());  // not by a synchronization, which would help
+    }
+    CHECK(own_threads() == before + 1);
+    CHECK_OK(aclrtFree(memory));
+    CHECK_OK(aclrtDestroyStream(stream));
+}
+
 // A chain of waits through all streams, queued while nothing may start: releasing it must not recurse.
 void a_long_chain_is_released_without_recursion() {
     constexpr int kStreams = 1000;
@@ -306,6 +350,7 @@ void a_long_chain_is_released_without_recursion() {
 
 int main() {
     CHECK_OK(aclrtSetDevice(0));
+    tasks_of_one_stream_need_one_thread();  // first: other tests start threads
     observers_see_every_step_and_edge();
     a_wait_is_told_with_the_record_that_it_is_for();
     models_are_told_with_their_orders();

@@ -263,7 +263,7 @@ void Core::look_at_runnable() {
     }
 }
 
-void Core::run_head(Lock &lock, Stream &stream) {
+void Core::run_head(Lock &lock, Stream &stream, Executor::Server &server) {
     const Ref<Stream> keep(stream);
     const Ref<StreamGroup> keep_group(stream.group);
     stream.state = Stream::State::Running;
@@ -273,6 +273,7 @@ void Core::run_head(Lock &lock, Stream &stream) {
     lock.unlock();
     head.run();
     lock.lock();
+    server.look(head.executor());
     stream.runner = {};
     ended_.push_back(&stream);
     end_heads();
@@ -392,6 +393,7 @@ bool Core::drop_tasks(Lock &lock, Stream &stream, aclError reason, Time deadline
 
 Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline, WaitCheck *check) {
     const std::uint64_t aborts = stream->aborts;
+    Executor::Server server;
     std::optional<HostWait> wait;  // while the thread really waits
     while (!stream->is_done(sequence)) {
         if (stream->aborts != aborts || stream->aborting > 0) {
@@ -405,12 +407,14 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
             return Waited::Stopped;
         }
         if (has_deferred()) {
+            server.leave();
             do_chores(lock);
-        } else if (!help(lock, *stream, wait, deadline, check) &&
+        } else if (!help(lock, *stream, server, wait, deadline, check) &&
                    !watch(lock, *stream, sequence, wait, deadline, check) && !stream->is_done(sequence)) {
             return Waited::TimedOut;
         }
     }
+    server.leave();
     wait.reset();
     stream->synchronized = std::max(stream->synchronized, sequence);
     if (observers_.any()) {
@@ -424,14 +428,16 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
 }
 
 // Runs one task that the stream directly or indirectly waits for, if there is one that no thread has taken yet.
-bool Core::help(Lock &lock, Stream &stream, std::optional<HostWait> &wait, Time deadline, const WaitCheck *check) {
+bool Core::help(Lock &lock, Stream &stream, Executor::Server &server, std::optional<HostWait> &wait, Time deadline,
+                const WaitCheck *check) {
     Stream *helped = is_held_ ? nullptr : find_helpable(stream, deadline, check);
     if (helped == nullptr) {
+        server.leave();
         return false;
     }
     wait.reset();  // a thread that works does not wait
-    helped->queue.front()->executor()->remove(*helped);
-    run_head(lock, *helped);
+    server.take(*helped);
+    run_head(lock, *helped, server);
     return true;
 }
 

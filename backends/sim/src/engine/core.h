@@ -75,7 +75,7 @@ class Core {
         }
     }
     // Runs the head of a stream, which is in no ready queue, on the calling thread, without the lock.
-    void run_head(Lock &lock, Stream &stream) REQUIRES(engine_lock);
+    void run_head(Lock &lock, Stream &stream, Executor::Server &server) REQUIRES(engine_lock);
     // Drops what is queued. Threads that wait for the stream fail with the reason.
     void drop_queue(Stream &stream, aclError reason) REQUIRES(engine_lock);
     // Waits for the task that runs; the stream takes no tasks meanwhile. false when the deadline has passed. A task
@@ -214,8 +214,8 @@ class Core {
     void look_at_runnable() REQUIRES(engine_lock);
     void end_heads() REQUIRES(engine_lock);
     void end_head(Stream &stream) REQUIRES(engine_lock);
-    bool help(Lock &lock, Stream &stream, std::optional<HostWait> &wait, Time deadline, const WaitCheck *check)
-        REQUIRES(engine_lock);
+    bool help(Lock &lock, Stream &stream, Executor::Server &server, std::optional<HostWait> &wait, Time deadline,
+              const WaitCheck *check) REQUIRES(engine_lock);
     Stream *find_helpable(Stream &stream, Time deadline, const WaitCheck *check) REQUIRES(engine_lock);
     bool watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::optional<HostWait> &wait, Time deadline,
                WaitCheck *check) REQUIRES(engine_lock);

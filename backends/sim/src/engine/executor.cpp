@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "engine/core.h"
 
@@ -11,10 +12,34 @@ namespace aclsim {
 void Executor::enqueue(Stream &stream) {
     stream.state = Stream::State::Ready;
     ready_.push(stream);
-    if (ready_.size() <= spinning_) {
-        return;  // the spinning thread sees it
+    call_if_needed();
+}
+
+void Executor::call_if_needed() {
+    if (ready_.size() > spinning_ + looking_) {
+        call_thread();
     }
-    call_thread();
+}
+
+void Executor::Server::take(Stream &stream) {
+    stream.queue.front()->executor()->remove(stream);
+    if (looks_at_ != nullptr) {
+        --std::exchange(looks_at_, nullptr)->looking_;
+    }
+}
+
+void Executor::Server::look(Executor *executor) {
+    looks_at_ = executor;
+    if (executor != nullptr) {
+        ++executor->looking_;
+    }
+}
+
+void Executor::Server::leave() {
+    if (Executor *const left = std::exchange(looks_at_, nullptr)) {
+        --left->looking_;
+        left->call_if_needed();
+    }
 }
 
 void Executor::call_thread() {
@@ -96,19 +121,20 @@ Stream &Executor::next() const {
 void Executor::serve() {
     Lock lock = core_.acquire();
     core_.begin_own_thread();
+    Server server;
     while (!stopped_) {
-        if (!shared_.empty()) {
-            join(lock);
-            continue;
+        if (shared_.empty() && ready_.size() > 0 && !core_.is_held()) {
+            Stream &stream = next();
+            server.take(stream);
+            core_.run_head(lock, stream, server);
+        } else {
+            server.leave();
+            shared_.empty() ? idle(lock) : join(lock);
         }
-        if (ready_.size() == 0 || core_.is_held()) {
-            idle(lock);
-            continue;
+        if (core_.has_deferred()) {
+            server.leave();
+            core_.do_chores(lock);
         }
-        Stream &stream = next();
-        ready_.remove(stream);
-        core_.run_head(lock, stream);
-        core_.do_chores(lock);
     }
     core_.end_own_thread();
     --threads_;

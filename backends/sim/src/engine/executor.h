@@ -36,6 +36,27 @@ class Executor : public std::enable_shared_from_this<Executor> {
     // All with the engine lock held.
     void enqueue(Stream &stream) REQUIRES(engine_lock);
     void remove(Stream &stream) REQUIRES(engine_lock) { ready_.remove(stream); }
+
+    // A thread that runs one task after another, with the lock held but for the tasks. When one has ended, a stream
+    // that this makes ready is the thread's own next one: to wake another thread for it would take longer than most
+    // tasks, and end in both of them wanting it.
+    class Server {
+      public:
+        Server() = default;
+        ~Server() REQUIRES(engine_lock) { leave(); }
+        Server(const Server &) = delete;
+        Server &operator=(const Server &) = delete;
+        // Removes a stream from where it is ready, because the thread runs its head.
+        void take(Stream &stream) REQUIRES(engine_lock);
+        // Its task for that executor, if there is one, is about to end: the thread takes the next one, or leaves.
+        void look(Executor *executor) REQUIRES(engine_lock);
+        // It does something else: another thread takes what is ready.
+        void leave() REQUIRES(engine_lock);
+
+      private:
+        Executor *looks_at_ GUARDED_BY(engine_lock) = nullptr;
+    };
+
     void wake() REQUIRES(engine_lock);  // streams may start again
     void stop() REQUIRES(engine_lock);  // threads end when they are done with what they run
     // Does the work on the calling thread, which runs a task, and on up to that many idle threads besides. Returns when
@@ -53,8 +74,9 @@ class Executor : public std::enable_shared_from_this<Executor> {
     // Without the lock, until a stream is ready or it was long enough. Not analysed: it takes the lock on a condition.
     void spin(Lock &lock) REQUIRES(engine_lock) NO_THREAD_SAFETY_ANALYSIS;
     void idle(Lock &lock) REQUIRES(engine_lock);
-    bool start_thread() REQUIRES(engine_lock);  // is there one now?
-    void call_thread() REQUIRES(engine_lock);   // wakes one that sleeps, or starts one
+    bool start_thread() REQUIRES(engine_lock);    // is there one now?
+    void call_thread() REQUIRES(engine_lock);     // wakes one that sleeps, or starts one
+    void call_if_needed() REQUIRES(engine_lock);  // unless threads that look for work see each stream that is ready
     void join(Lock &lock) REQUIRES(engine_lock);
     void withdraw(SharedWork &work) EXCLUDES(engine_lock);  // waits until all have left it
 
@@ -67,6 +89,7 @@ class Executor : public std::enable_shared_from_this<Executor> {
     std::uint32_t wakeups_ GUARDED_BY(engine_lock) = 0;  // sleeping threads that have been notified
     // At most one thread spins: the others would only take processors from users.
     std::uint32_t spinning_ GUARDED_BY(engine_lock) = 0;
+    std::uint32_t looking_ GUARDED_BY(engine_lock) = 0;  // servers
     bool stopped_ GUARDED_BY(engine_lock) = false;
     std::vector<SharedWork *> shared_ GUARDED_BY(engine_lock);  // that threads may join
     std::condition_variable_any left_;                          // a thread has left one

@@ -189,7 +189,8 @@ void Reports::run(Lock &lock, const Callback &callback) {
                               Learned::CalledBack);
     }
     if (callback.blocked) {
-        core.run_head(lock, *callback.blocked);
+        Executor::Server server;
+        core.run_head(lock, *callback.blocked, server);
     } else {
         const Unlocked unlocked(lock);
         callback.function(callback.argument);
