@@ -190,11 +190,6 @@ std::uint64_t read_time_limit(const std::vector<aclrtLaunchKernelAttr> &attribut
     return limit_us;
 }
 
-// Not filled with zeros; a kernel without arguments gets an address all the same.
-std::unique_ptr<unsigned char[]> KernelArguments::room_for(std::size_t size) {
-    return std::unique_ptr<unsigned char[]>(new unsigned char[std::max<std::size_t>(size, 1)]);
-}
-
 void KernelArguments::fill(unsigned char *copy, const std::vector<PlaceHolder> &place_holders) {
     for (const PlaceHolder &holder : place_holders) {
         const unsigned char *data = copy + holder.dataOffset;
@@ -204,21 +199,21 @@ void KernelArguments::fill(unsigned char *copy, const std::vector<PlaceHolder> &
 
 KernelArguments KernelArguments::copied(Lock &lock, const void *source, std::size_t size,
                                         const std::vector<PlaceHolder> &place_holders) {
-    auto copy = room_for(size);
+    auto copy = make_ref<ArgumentCopy>(size);
     if (size > kCopiedAtOnce) {
         const Unlocked unlocked(lock);
-        std::memcpy(copy.get(), source, size);
+        std::memcpy(copy->bytes(), source, size);
     } else if (size > 0) {
-        std::memcpy(copy.get(), source, size);
+        std::memcpy(copy->bytes(), source, size);
     }
-    fill(copy.get(), place_holders);
+    fill(copy->bytes(), place_holders);
     return {size, std::move(copy)};
 }
 
 KernelArguments KernelArguments::of_list(const ArgumentList &list) {
-    auto copy = room_for(list.size());
-    std::copy_n(list.bytes(), list.size(), copy.get());
-    fill(copy.get(), list.place_holders());
+    auto copy = make_ref<ArgumentCopy>(list.size());
+    std::copy_n(list.bytes(), list.size(), copy->bytes());
+    fill(copy->bytes(), list.place_holders());
     return {list.size(), std::move(copy)};
 }
 

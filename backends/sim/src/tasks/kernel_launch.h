@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "abi/acl.h"
+#include "engine/block_store.h"
 #include "engine/task.h"
 #include "memory/allocator.h"
+#include "support/ref.h"
 #include "tasks/argument_list.h"
 #include "tasks/binary.h"
 #include "tasks/copy.h"
@@ -26,6 +28,19 @@ std::vector<aclrtLaunchKernelAttr> read_launch_config(const aclrtLaunchKernelCfg
 // What they say of the time that the kernel may take; 0: as long as it likes.
 std::uint64_t read_time_limit(const std::vector<aclrtLaunchKernelAttr> &attributes, std::uint64_t usual_us);
 
+// A copy of arguments, which launches may share. A few need no memory of their own.
+class ArgumentCopy final : public RefCounted {
+  public:
+    static void *operator new(std::size_t size) { return take_object(size); }
+    static void operator delete(void *block, std::size_t size) { give_back_object(block, size); }
+    explicit ArgumentCopy(std::size_t size) : many_(size > sizeof few_ ? new unsigned char[size] : nullptr) {}
+    unsigned char *bytes() { return many_ ? many_.get() : few_; }
+
+  private:
+    const std::unique_ptr<unsigned char[]> many_;
+    alignas(std::max_align_t) unsigned char few_[128];
+};
+
 // The arguments of a launch: memory of the program, which the kernel reads when it runs, or a copy of it.
 class KernelArguments {
   public:
@@ -37,22 +52,23 @@ class KernelArguments {
 
     void *address() const { return address_; }
     std::size_t size() const { return size_; }
-    bool is_copy() const { return copy_ != nullptr; }
+    bool is_copy() const { return static_cast<bool>(copy_); }
 
   private:
-    static std::unique_ptr<unsigned char[]> room_for(std::size_t size);
     static void fill(unsigned char *copy, const std::vector<PlaceHolder> &place_holders);
     KernelArguments(void *address, std::size_t size) : address_(address), size_(size) {}
-    KernelArguments(std::size_t size, std::shared_ptr<unsigned char[]> copy)
-        : address_(copy.get()), size_(size), copy_(std::move(copy)) {}
+    KernelArguments(std::size_t size, Ref<ArgumentCopy> copy)
+        : address_(copy->bytes()), size_(size), copy_(std::move(copy)) {}
 
     void *address_;
     std::size_t size_;
-    std::shared_ptr<unsigned char[]> copy_;
+    Ref<ArgumentCopy> copy_;
 };
 
 // What is launched. It does not change, and may be launched again.
 struct KernelLaunch final : public RefCounted {
+    static void *operator new(std::size_t size) { return take_object(size); }
+    static void operator delete(void *block, std::size_t size) { give_back_object(block, size); }
     KernelLaunch(KernelFunction &launched, std::uint32_t number_of_blocks, KernelArguments its_arguments,
                  std::vector<aclrtLaunchKernelAttr> its_attributes, std::uint64_t usual_limit_us)
         : function(launched),
