@@ -236,7 +236,7 @@ static void deallocate(PyObject *object, inquiry clear) {
 #define EVENT_FIELDS(DO) DO(before) DO(recorder) DO(work)
 #define STREAM_FIELDS(DO) DO(in_flight)
 #define GRAPH_FIELDS(DO) DO(kept)
-#define BUFFER_FIELDS(DO) DO(nbytes) DO(parent) DO(views)
+#define BUFFER_FIELDS(DO) DO(parent) DO(views)
 #define IN_FLIGHT_FIELDS(DO) DO(work) DO(open)
 #define BATCH_FIELDS(DO) DO(objects)
 
@@ -306,7 +306,7 @@ static PyMemberDef event_members[] = {
 static PyMemberDef graph_members[] = {MEMBER(graph, "_kept", kept, T_OBJECT_EX), {0}};
 
 static PyMemberDef buffer_members[] = {
-    MEMBER(buffer, "_nbytes", nbytes, T_OBJECT_EX),
+    MEMBER(buffer, "_nbytes", nbytes, T_ULONGLONG),
     MEMBER(buffer, "_parent", parent, T_OBJECT),
     MEMBER(buffer, "_views", views, T_OBJECT),
     {0},

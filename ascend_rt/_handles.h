@@ -58,7 +58,7 @@ typedef struct graph {
 
 typedef struct buffer {
     handle handle;
-    PyObject *nbytes; /* set once */
+    uint64_t nbytes;  /* set once */
     PyObject *parent; /* what must live as long as the memory is used */
     PyObject *views;  /* made by the first slice */
 } buffer;

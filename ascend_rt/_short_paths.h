@@ -13,6 +13,7 @@ extern const ascend_rt_shared *shared; /* the table of ascend_rt._aclrt */
 
 extern PyTypeObject *plain_event;  /* ascend_rt.Event */
 extern PyTypeObject *plain_stream; /* ascend_rt.Stream */
+extern PyTypeObject *plain_buffer; /* ascend_rt.Buffer */
 
 /* Functions of the table. */
 
@@ -54,6 +55,10 @@ static inline bool is_event(PyObject *object) {
 
 static inline bool is_stream(PyObject *object) {
     return Py_TYPE(object) == plain_stream || PyType_IsSubtype(Py_TYPE(object), stream_type);
+}
+
+static inline bool is_buffer(PyObject *object) {
+    return Py_TYPE(object) == plain_buffer || PyType_IsSubtype(Py_TYPE(object), buffer_type);
 }
 
 /* Paths. */

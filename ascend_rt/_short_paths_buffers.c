@@ -2,12 +2,13 @@
 /* The short paths of device memory. */
 #include "_short_paths.h"
 
-static PyTypeObject *plain_buffer; /* ascend_rt.Buffer */
-static PyObject *lifecycle;        /* the dictionary of ascend_rt._lifecycle */
-static PyObject *usual_home;       /* "usual_home" */
-static PyObject *is_over_name;     /* "is_over" */
-static PyObject *home_of_new;      /* ascend_rt.context.home */
-static PyObject *allocate_again;   /* ascend_rt._in_flight.allocate_again */
+PyTypeObject *plain_buffer;
+
+static PyObject *lifecycle;      /* the dictionary of ascend_rt._lifecycle */
+static PyObject *usual_home;     /* "usual_home" */
+static PyObject *is_over_name;   /* "is_over" */
+static PyObject *home_of_new;    /* ascend_rt.context.home */
+static PyObject *allocate_again; /* ascend_rt._in_flight.allocate_again */
 
 enum { INIT, CLOSE, PATHS };
 
@@ -44,7 +45,7 @@ static PyObject *buffer_init(PyObject *object, arguments args, Py_ssize_t count,
     if (home == NULL) {
         return NULL;
     }
-    set_field(self, &self->nbytes, Py_NewRef(args[0]));
+    self->nbytes = nbytes;
     return handle_own(object, pointer, home) ? Py_NewRef(Py_None) : NULL;
 }
 

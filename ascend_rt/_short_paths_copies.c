@@ -10,10 +10,12 @@ static PyObject *writeable_name;   /* "writeable" */
 static short_path path;
 
 typedef struct span {
-    void *address;
+    void *address; /* as the _span of a pinned buffer has it packed, and so the size */
     size_t nbytes;
     bool is_on_device;
 } span;
+
+enum { PACKED = offsetof(span, is_on_device) };
 
 /* Whether memory of the host may be written to, which only numpy knows. */
 static bool is_writable(PyObject *array) {
@@ -24,28 +26,29 @@ static bool is_writable(PyObject *array) {
     return writable == Py_True;
 }
 
+static bool find_pinned(PyObject *operand, bool is_written, span *found) {
+    PyObject *packed = PyObject_GetAttr(operand, span_name);
+    const bool is_whole = packed != NULL && packed != Py_None && (!is_written || is_writable(operand));
+    if (is_whole) {
+        memcpy(found, PyBytes_AsString(packed), PACKED);
+        found->is_on_device = false;
+    } else {
+        PyErr_Clear(); /* the function in Python will raise it again */
+    }
+    Py_XDECREF(packed);
+    return is_whole;
+}
+
 /* Finds where an operand is, if it is a buffer or a whole pinned one. */
 static bool find_span(PyObject *operand, bool is_written, span *found) {
-    PyObject *address = NULL, *nbytes = NULL, *place = NULL;
-    found->is_on_device = Py_TYPE(operand) != plain_pinned;
-    if (!found->is_on_device) {
-        place = PyObject_GetAttr(operand, span_name);
-        if (place != NULL && place != Py_None && (!is_written || is_writable(operand))) {
-            address = PyTuple_GetItem(place, 0);
-            nbytes = PyTuple_GetItem(place, 1);
-            found->address = address != NULL ? PyLong_AsVoidPtr(address) : NULL;
-        }
-    } else if (PyObject_TypeCheck(operand, buffer_type) && has_pointer((handle *)operand)) {
-        found->address = ((handle *)operand)->pointer;
-        nbytes = ((buffer *)operand)->nbytes;
+    if (Py_TYPE(operand) == plain_pinned) {
+        return find_pinned(operand, is_written, found);
     }
-    found->nbytes = nbytes != NULL ? PyLong_AsSize_t(nbytes) : 0;
-    Py_XDECREF(place);
-    if (PyErr_Occurred() == NULL) {
-        return nbytes != NULL;
+    if (!is_buffer(operand) || !has_pointer((handle *)operand)) {
+        return false;
     }
-    PyErr_Clear(); /* the function in Python will raise it again */
-    return false;
+    *found = (span){((handle *)operand)->pointer, ((buffer *)operand)->nbytes, true};
+    return true;
 }
 
 static PyObject *copy_async(PyObject *module, arguments args, Py_ssize_t count, PyObject *names) {

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, overload
 
@@ -74,7 +75,7 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
     """
 
     _memory: object
-    _span: tuple[int, int] | None = None  # address and size of a whole allocation, for the short path of copies
+    _span: bytes | None = None  # of a whole allocation: address and size, as the short path of copies has them
     _is_pinned = True  # by which copies know it without importing this module
 
     def __new__(cls, nbytes: int) -> PinnedBuffer[np.uint8]:
@@ -160,7 +161,7 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
         # The array holds the buffer, the buffer holds the pointer, and the pointer's destructor frees the memory.
         memory = ffi.gc(out[0], _free_host, nbytes)
         array: PinnedBuffer[Any] = np.ndarray.__new__(cls, shape, dtype, ffi.buffer(memory, nbytes))
-        array._span = address(memory), nbytes
+        array._span = struct.pack("PN", address(memory), nbytes)
         return array
 
     @property
