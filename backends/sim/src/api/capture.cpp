@@ -24,7 +24,7 @@ ContextStream &require_free_stream(ContextStream &stream) REQUIRES(engine_lock) 
     if (stream.keeper != nullptr) {
         fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is bound to model %u", stream.id, model_of(stream)->id);
     }
-    if (&stream == stream.context.default_stream.get()) {
+    if (&stream == context_of(stream).default_stream.get()) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the default stream is not captured");
     }
     return stream;
@@ -36,11 +36,11 @@ void begin(Simulator &sim, aclrtStream stream, aclmdlRICaptureMode mode, Graph *
     require_mode(mode);
     require_capturable_flags(origin);
     require_free_stream(require_own(sim, origin));
-    if (origin.diversion) {
+    if (origin.is_diverted) {
         fail(ACL_ERROR_RT_STREAM_CAPTURED, "stream %u is being captured already, or updates a task group", origin.id);
     }
-    require_not_lost(origin.context.device);
-    const Ref<Graph> into = graph != nullptr ? Ref<Graph>(graph) : sim.models.create_graph(origin.context);
+    require_not_lost(device_of(origin));
+    const Ref<Graph> into = graph != nullptr ? Ref<Graph>(graph) : sim.models.create_graph(context_of(origin));
     const auto capture = make_ref<Capture>(sim.machine, into, mode);
     try {
         capture->add(origin);
@@ -217,14 +217,14 @@ aclError aclmdlRICaptureTaskUpdateBegin(aclrtStream stream, aclrtTaskGrp handle)
         require_supported();
         ContextStream &found = require_updatable(sim, stream);
         const Ref<TaskGroup> group(require_handle<TaskGroup>(sim, handle, "task group"));
-        if (found.diversion || group->is_updating) {
+        if (found.is_diverted || group->is_updating) {
             fail(ACL_ERROR_STREAM_TASK_GROUP_STATUS, "stream %u updates a group already, or another stream this one",
                  found.id);
         }
         require_own(sim, found);
         require_own(sim, group->graph);
         require_captured(group->graph);
-        found.diversion = make_ref<GroupUpdate>(found, group);
+        found.divert(make_ref<GroupUpdate>(found, group));
     });
 }
 

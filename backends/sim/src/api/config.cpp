@@ -61,8 +61,7 @@ Device &require_open_device(Simulator &sim, std::int32_t id) REQUIRES(engine_loc
 // A stream's own limit, else its device's.
 std::uint32_t limit_of(const ContextStream &stream, aclrtDevResLimitType type) REQUIRES(engine_lock) {
     const std::int64_t own = stream.core_limits[static_cast<std::size_t>(type)];
-    return own >= 0 ? static_cast<std::uint32_t>(own)
-                    : stream.context.device.core_limits[static_cast<std::size_t>(type)];
+    return own >= 0 ? static_cast<std::uint32_t>(own) : device_of(stream).core_limits[static_cast<std::size_t>(type)];
 }
 
 }  // namespace

@@ -137,7 +137,7 @@ Use use_of(Function function) {
 }  // namespace
 
 ContextStream &divert(ContextStream &stream) {
-    const Ref<Diversion> diversion = stream.diversion;
+    const Ref<Diversion> diversion = stream.diversion();
     const CurrentCall *const call = current_call();
     const Use use = call == nullptr ? Use::Itself : use_of(call->function);
     if (use == Use::Task || use == Use::Kernel) {

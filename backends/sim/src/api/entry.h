@@ -146,16 +146,16 @@ inline ContextStream &require_stream(Simulator &sim, aclrtStream stream) REQUIRE
         return *require_context(sim).default_stream;
     }
     ContextStream &found = require_handle<ContextStream>(sim, stream, "stream");
-    return found.diversion ? divert(found) : found;
+    return found.is_diverted ? divert(found) : found;
 }
 
 // Most operations demand that the stream belongs to the current context.
 inline ContextStream &require_own(Simulator &sim, ContextStream &stream) REQUIRES(engine_lock) {
-    if (stream.context.handle() == thread_context().current()) {
+    if (context_of(stream).handle() == thread_context().current()) {
         return stream;  // a stream that lives has a context that does
     }
     const Context &context = require_context(sim);
-    if (&stream.context != &context) {
+    if (&context_of(stream) != &context) {
         fail(ACL_ERROR_RT_STREAM_CONTEXT, "stream %u belongs to another context than the calling thread's", stream.id);
     }
     return stream;

@@ -138,7 +138,7 @@ void require_capturable(const Event &event) {
 }
 
 void record_captured(Simulator &sim, Lock &lock, ContextStream &stream, Event &event) REQUIRES(engine_lock) {
-    const Ref<Diversion> diversion = stream.diversion;
+    const Ref<Diversion> diversion = stream.diversion();
     require_capturable(event);
     if (event.is_external()) {
         event.record(sim.core, lock, diversion->take(stream, /*is_kernel=*/false));
@@ -171,7 +171,7 @@ aclError record(Function function, aclrtEvent event, aclrtStream stream, std::ui
         }
         associate(found.record_flag, flag);
         ContextStream &on = require_own(sim, named);
-        if (on.diversion) {
+        if (on.is_diverted) {
             record_captured(sim, lock, on, found);
         } else {
             found.record(sim.core, lock, require_recordable(found, on));
@@ -181,7 +181,7 @@ aclError record(Function function, aclrtEvent event, aclrtStream stream, std::ui
 
 void wait_in_capture(Simulator &sim, Lock &lock, ContextStream &stream, Event &event, std::uint32_t timeout_s)
     REQUIRES(engine_lock) {
-    const Ref<Diversion> diversion = stream.diversion;
+    const Ref<Diversion> diversion = stream.diversion();
     require_capturable(event);
     Capture *const capture = diversion->as_capture();
     if (event.is_external()) {
@@ -206,12 +206,12 @@ void wait_in_capture(Simulator &sim, Lock &lock, ContextStream &stream, Event &e
 // The stream takes part in the capture from here on.
 void join_capture(Lock &lock, ContextStream &stream, Event &event, std::uint32_t timeout_s) REQUIRES(engine_lock) {
     Capture &capture = event.captured->capture;
-    if (&stream == stream.context.default_stream.get()) {
+    if (&stream == context_of(stream).default_stream.get()) {
         fail(ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT, "the default stream cannot take part in the capture of graph %u",
              capture.graph->id);
     }
     require_capturable_flags(stream);
-    if (&stream.context != &capture.graph->context) {
+    if (&context_of(stream) != &capture.graph->context) {
         fail(ACL_ERROR_RT_STREAM_CONTEXT, "stream %u belongs to another context than graph %u", stream.id,
              capture.graph->id);
     }
@@ -227,7 +227,7 @@ void wait(Simulator &sim, Lock &lock, aclrtStream stream, Event &event, std::uin
     }
     associate(event.wait_flag, ACL_EVENT_WAIT_DEFAULT);
     ContextStream &own = require_own(sim, named);
-    if (own.diversion) {
+    if (own.is_diverted) {
         wait_in_capture(sim, lock, own, event, timeout_s);
         return;
     }
@@ -244,8 +244,8 @@ void wait(Simulator &sim, Lock &lock, aclrtStream stream, Event &event, std::uin
 
 bool can_pass_at_once(Simulator &sim, aclrtStream stream, aclrtEvent event) REQUIRES(engine_lock) {
     const Stream *const waiting = have_one_shard(event, stream) ? stream_at_rest(sim, stream) : nullptr;
-    const Event *const awaited = waiting == nullptr ? nullptr : event_at_rest(sim, event);
-    return awaited != nullptr && awaited->is_satisfied_for(*waiting);
+    const Event *const awaited = waiting == nullptr ? nullptr : sim.core.registry().find<Event>(event);
+    return awaited != nullptr && awaited->captured == nullptr && awaited->is_satisfied_for(*waiting);
 }
 
 // An entry point that makes a stream wait for an event.
@@ -386,9 +386,9 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
             return;
         }
         ContextStream &on = require_own(sim, named);
-        if (on.diversion) {
+        if (on.is_diverted) {
             require_capturable(found);
-            found.reset(sim.core, lock, on.diversion->take(on, /*is_kernel=*/false));
+            found.reset(sim.core, lock, on.diversion()->take(on, /*is_kernel=*/false));
             return;
         }
         found.reset(sim.core, lock, require_recordable(found, on));

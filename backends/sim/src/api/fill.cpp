@@ -19,7 +19,7 @@ void fill_live(Simulator &sim, Lock &lock, const Pattern &pattern) REQUIRES(engi
 void fill_in_stream(Simulator &sim, Lock &lock, ContextStream &stream, const Pattern &pattern) REQUIRES(engine_lock) {
     const Place place = sim.memory.space().locate(pattern.destination).place;
     if (place == Place::Unregistered || place == Place::Pinned) {
-        require_healthy(stream.context);
+        require_healthy(context_of(stream));
         fill_live(sim, lock, pattern);
         return;
     }

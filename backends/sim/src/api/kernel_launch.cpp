@@ -64,7 +64,7 @@ void submit(Simulator &sim, Lock &lock, KernelFunction &function, const Shape &s
                                                execution_limit_us(sim));
     launch->grid = shape.grid;
     launch->threads = shape.threads;
-    load_for_launch(lock, function, require_own_stream(sim, stream).context.device);
+    load_for_launch(lock, function, device_of(require_own_stream(sim, stream)));
     ContextStream &on = require_own_stream(sim, stream);
     if (const GroupUpdate *update = update_of(user_stream(on))) {
         update->require_replacement(function);

@@ -94,7 +94,7 @@ aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream) {
         require(stream, "stream");
         Label &found = require_label(sim, label);
         ContextStream &on = require_own_stream(sim, stream);
-        if (&found.context != &on.context) {
+        if (&found.context != &context_of(on)) {
             fail(ACL_ERROR_RT_LABEL_CONTEXT, "the label belongs to another context than the calling thread's");
         }
         Model &model = require_model_of(on);

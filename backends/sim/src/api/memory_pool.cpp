@@ -63,7 +63,7 @@ MemoryPool &require_attributed(Simulator &sim, aclrtMemPool pool, const void *va
 // No context at all is another context than the stream's.
 void require_stream_here(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     const ContextStream &found = require_handle<ContextStream>(sim, stream, "stream");
-    if (current_context(sim) != &found.context) {
+    if (current_context(sim) != &context_of(found)) {
         fail(ACL_ERROR_RT_STREAM_CONTEXT, "stream %u belongs to another context than the calling thread's", found.id);
     }
 }
@@ -182,9 +182,9 @@ aclError aclrtMemPoolMallocAsync(void **ptr, size_t size, aclrtMemPool memPool, 
             ContextStream &on = require_stream(sim, stream);
             sim.core.admit(lock, on);
             pool = Ref<MemoryPool>(require_pool(sim, memPool, ACL_ERROR_RT_INTERNAL_ERROR));
-            if (&pool->device != &on.context.device) {
+            if (&pool->device != &device_of(on)) {
                 fail(ACL_ERROR_RT_PARAM_INVALID, "the pool is on device %u, the stream on device %u",
-                     pool->device.user_id, on.context.device.user_id);
+                     pool->device.user_id, device_of(on).user_id);
             }
             address = allocate_in_stream(sim.memory, on, pool, size);
         } while (address == nullptr && await_returned_pages(sim.memory, lock));

@@ -67,7 +67,7 @@ aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_
     return entry(Function::aclrtWaitAndResetNotify, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         Notify &found = require_notify(sim, notify);
         ContextStream &on = require_own_stream(sim, stream);
-        if (found.is_shared() && on.context.device.physical_id != found.creator_device()) {
+        if (found.is_shared() && device_of(on).physical_id != found.creator_device()) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "a shared notify is waited for on the device that created it, %u",
                  found.creator_device());
         }

@@ -24,7 +24,7 @@ ContextStream &require_last_stream(Simulator &sim) REQUIRES(engine_lock) {
     if (stream == nullptr) {
         fail_without_task("does not exist, or its stream is gone");
     }
-    if (&stream->context != &context) {
+    if (&context_of(*stream) != &context) {
         fail(ACL_ERROR_RT_STREAM_CONTEXT, "the calling thread's last task is in another context than its current one");
     }
     return *stream;

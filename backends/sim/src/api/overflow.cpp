@@ -20,7 +20,7 @@ aclError get_status(Function function, void *output, std::uint64_t size, aclrtSt
                  static_cast<unsigned long long>(size));
         }
         ContextStream &on = require_own_stream(sim, stream);
-        const Transfer transfer = Transfer::plain(output, sim.memory.overflow_status(on.context), size);
+        const Transfer transfer = Transfer::plain(output, sim.memory.overflow_status(context_of(on)), size);
         require_ranges(sim.memory, transfer);
         admit_with(sim.memory, lock, on, {{output, size}});
         sim.core.submit(on, CopyTask(sim.core.workers(), transfer, ACL_MEMCPY_DEVICE_TO_DEVICE));
@@ -30,7 +30,7 @@ aclError get_status(Function function, void *output, std::uint64_t size, aclrtSt
 aclError reset_status(Function function, aclrtStream stream) {
     return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         ContextStream &on = require_own_stream(sim, stream);
-        void *status = sim.memory.overflow_status(on.context);
+        void *status = sim.memory.overflow_status(context_of(on));
         require_live(sim.memory, status, Memory::kOverflowStatusSize, AccessMode::Write, "status");
         sim.core.admit(lock, on);
         sim.core.submit(on, FillTask(sim.core.workers(), {status, 0, 1, Memory::kOverflowStatusSize}));

@@ -33,8 +33,8 @@ template <class AtRest, class Body>
 inline ContextStream *stream_at_rest(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     auto *found = sim.core.registry().find<ContextStream>(stream);
     const bool is_at_rest = found != nullptr && found->state == Stream::State::Idle && found->wake_at == UINT64_MAX &&
-                            found->executes_tasks && found->keeper == nullptr && !found->diversion &&
-                            found->context.handle() == thread_context().current();
+                            found->executes_tasks && found->keeper == nullptr && !found->is_diverted &&
+                            context_of(*found).handle() == thread_context().current();
     return is_at_rest ? found : nullptr;
 }
 

@@ -84,7 +84,7 @@ void wait_for_devices(Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         }
     }
     for (const auto &stream : streams) {
-        if (stream->is_active() && stream->context.failure == ACL_SUCCESS) {
+        if (stream->is_active() && context_of(*stream).failure == ACL_SUCCESS) {
             sim.core.wait_for(lock, stream, stream->submitted, kNever);
         }
     }

@@ -44,7 +44,7 @@ aclError destroy(Function function, aclrtStream stream, bool force) {
     return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(stream, "stream");
         ContextStream &found = require_own_stream(sim, stream);
-        if (&found == found.context.default_stream.get()) {
+        if (&found == context_of(found).default_stream.get()) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "the default stream is destroyed with its context only");
         }
         if (found.destroyer != std::thread::id()) {
@@ -54,7 +54,7 @@ aclError destroy(Function function, aclrtStream stream, bool force) {
             fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is bound to model %u; unbind it, or destroy the model", found.id,
                  model_of(found)->id);
         }
-        require_not_down(sim.machine, lock, found.context.device);
+        require_not_down(sim.machine, lock, device_of(found));
         destroy_stream(sim.machine, lock, Ref<ContextStream>(found), force);
     });
 }
@@ -64,8 +64,8 @@ void synchronize_stream(Simulator &sim, Lock &lock, aclrtStream stream, std::int
     if (found->is_always_complete()) {
         return;
     }
-    require_context(sim);                        // not the stream's own: it is switched to (section 3)
-    const Ref<Context> context(found->context);  // others may destroy it meanwhile
+    require_context(sim);                            // not the stream's own: it is switched to (section 3)
+    const Ref<Context> context(context_of(*found));  // others may destroy it meanwhile
     require_not_aborting(*found);
     require_healthy(*context);
     switch (sim.core.wait_for(lock, found, found->submitted, deadline_of(sim, timeout_ms))) {
@@ -95,7 +95,7 @@ aclError stream_completion_entry(Function function, aclrtStream stream, Body bod
 // Sets the mode of one stream; STOP flips its whole context.
 void set_failure_mode(ContextStream &stream, std::uint64_t mode) REQUIRES(engine_lock) {
     const bool stop = (mode & 1) == ACL_STOP_ON_FAILURE;  // only bit 0 counts (section 3)
-    if (stream.stops_on_failure && stream.context.failure != ACL_SUCCESS) {
+    if (stream.stops_on_failure && context_of(stream).failure != ACL_SUCCESS) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u has stopped on a failure", stream.id);
     }
     if (stop == stream.stops_on_failure) {
@@ -106,7 +106,7 @@ void set_failure_mode(ContextStream &stream, std::uint64_t mode) REQUIRES(engine
             ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
             "stream %u cannot go back from STOP to CONTINUE, is for the device alone, or bound to a model", stream.id);
     }
-    stream.stops_on_failure = stream.context.stops_on_failure = true;
+    stream.stops_on_failure = context_of(stream).stops_on_failure = true;
 }
 
 // NULL means the default stream in control calls only where the chip has a control queue (section 1, NULL stream).
@@ -161,8 +161,8 @@ ContextStream &require_prioritized(Simulator &sim, aclrtStream stream) REQUIRES(
 
 // Some attributes stay as they are while the stream is captured.
 ContextStream &require_uncaptured(ContextStream &stream) REQUIRES(engine_lock) {
-    if (stream.diversion) {
-        stream.diversion->require_usable(stream);
+    if (stream.is_diverted) {
+        stream.diversion()->require_usable(stream);
     }
     return stream;
 }
@@ -231,7 +231,7 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
             require(status, "status");
             const ContextStream &found = require_stream(sim, stream);
             require_context(sim);
-            require_healthy(found.context);
+            require_healthy(context_of(found));
             *status = found.is_complete() ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
             if (found.is_complete() && !found.is_always_complete() && sim.core.observers().any()) {
                 sim.core.observers().tell(&Observer::host_learned, thread_number(), found.newest(), Learned::Queried);
@@ -352,7 +352,7 @@ aclError aclrtStreamAbort(aclrtStream stream) {
     return entry(Function::aclrtStreamAbort, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require_supported();
         const Ref<ContextStream> found(require_unbound(require_own_stream(sim, stream)));
-        if (found->context.device.aborting) {
+        if (device_of(*found).aborting) {
             return;  // its tasks are dropped already
         }
         if (!sim.core.drop_tasks(lock, *found, ACL_ERROR_RT_STREAM_ABORT, sim.clock.now() + kLongest)) {

@@ -64,7 +64,7 @@ void update_kernel(Simulator &sim, Lock &lock, aclrtStream task_stream, std::uin
     if (update.binHandle == nullptr || update.funcEntryAddr == nullptr || update.blockDimAddr == nullptr) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "binHandle, funcEntryAddr or blockDimAddr is NULL");
     }
-    const Device &device = require_bound().context.device;
+    const Device &device = device_of(require_bound());
     require_context(sim);
     const Ref<Binary> binary(require_handle<Binary>(sim, update.binHandle, "kernel binary"));
     require_on_device(sim, update.funcEntryAddr, sizeof(std::uint64_t), "funcEntryAddr");

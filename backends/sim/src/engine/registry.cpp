@@ -30,16 +30,16 @@ void Registry::insert(Ref<Object> object, Kind kind, std::uint32_t shard) {
     const std::uint32_t number = free_.front();
     free_.pop_front();
     Slot &slot = slots_[number];
-    ++slot.generation;
-    object->handle_ = reinterpret_cast<void *>(encode(kind, shard, slot.generation, number));
+    slot.handle = reinterpret_cast<void *>(encode(kind, shard, generation_of(slot.handle) + 1, number));
+    object->handle_ = slot.handle;
     object->kind_ = kind;
     slot.object = std::move(object);
 }
 
 void Registry::remove(Object &object) {
-    const std::uint32_t number = slot_number(reinterpret_cast<std::uint64_t>(object.handle()));
+    const std::uint32_t number = slot_number(object.handle());
     Slot &slot = slots_[number];
-    if (slot.generation < kLastGeneration) {
+    if (generation_of(slot.handle) < kLastGeneration) {
         free_.push_back(number);
     }
     const Ref<Object> last = std::exchange(slot.object, nullptr);  // destroys the object if this is the last reference

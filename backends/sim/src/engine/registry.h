@@ -79,18 +79,14 @@ class Registry {
     void remove(Object &object) REQUIRES(engine_lock);
 
     // What the handle says, whether it is one or not.
-    static std::uint32_t shard_of(const void *handle) {
-        return static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(handle) >> kShardShift) &
-               ((1U << kShardBits) - 1);
-    }
+    static std::uint32_t shard_of(const void *handle) { return field(handle, kShardShift, kShardBits); }
 
     // The live object of that handle and type, or nullptr for NULL, garbage, destroyed and foreign handles.
     template <class T>
     T *find(void *handle) const REQUIRES(engine_lock) {
-        const std::size_t number = slot_number(reinterpret_cast<std::uint64_t>(handle));
-        Object *object = number < slots_.size() ? slots_[number].object.get() : nullptr;
-        const bool is_it = object != nullptr && object->handle_ == handle && object->kind_ == T::kKind;
-        return is_it ? static_cast<T *>(object) : nullptr;
+        const std::uint32_t number = slot_number(handle);
+        const bool is_it = kind_of(handle) == T::kKind && number < slots_.size() && slots_[number].handle == handle;
+        return is_it ? static_cast<T *>(slots_[number].object.get()) : nullptr;
     }
 
     // All live objects of that type.
@@ -108,12 +104,16 @@ class Registry {
   private:
     struct Slot {
         Ref<Object> object;
-        std::uint32_t generation = 0;
+        void *handle = nullptr;  // of the object, or of the newest that is gone: so that few look into an object
     };
     void insert(Ref<Object> object, Kind kind, std::uint32_t shard) REQUIRES(engine_lock);
-    static std::uint32_t slot_number(std::uint64_t handle) {
-        return static_cast<std::uint32_t>(handle >> kSlotShift) & ((1U << kSlotBits) - 1);
+    // A field of what a handle says, whether it is one or not.
+    static constexpr std::uint32_t field(const void *handle, unsigned shift, unsigned bits) {
+        return static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(handle) >> shift) & ((1U << bits) - 1);
     }
+    static std::uint32_t slot_number(const void *handle) { return field(handle, kSlotShift, kSlotBits); }
+    static std::uint32_t generation_of(const void *handle) { return field(handle, kGenerationShift, kGenerationBits); }
+    static Kind kind_of(const void *handle) { return static_cast<Kind>(field(handle, kKindShift, kKindBits)); }
 
     std::vector<Slot> slots_ GUARDED_BY(engine_lock);
     // First in, first out: a slot rests as long as possible before it is reused.

@@ -98,6 +98,7 @@ class alignas(64) Stream : public Object {
     const bool executes_tasks;
     bool is_replaying GUARDED_BY(engine_lock) = false;  // its queue holds an execution of the model
     bool is_destroyed GUARDED_BY(engine_lock) = false;
+    bool is_diverted GUARDED_BY(engine_lock) = false;  // what is submitted to it goes elsewhere: see ContextStream
 
   private:
     friend class ReadyQueue;

@@ -100,7 +100,7 @@ void Reports::require_free(const ContextStream &stream) {
 void Reports::subscribe(std::uint64_t thread, ContextStream &stream) {
     require_free(stream);
     const auto found = threads_.find(thread);
-    if (found != threads_.end() && found->second->device != &stream.context.device) {
+    if (found != threads_.end() && found->second->device != &device_of(stream)) {
         fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, "the thread takes callbacks of device %u already",
              found->second->device->user_id);
     }
@@ -110,7 +110,7 @@ void Reports::subscribe(std::uint64_t thread, ContextStream &stream) {
     auto &entry = found == threads_.end() ? threads_[thread] : found->second;
     if (!entry) {
         entry = std::make_shared<ReportThread>();
-        entry->device = &stream.context.device;
+        entry->device = &device_of(stream);
     }
     ++entry->streams;
     stream.callback_owner = ContextStream::CallbackOwner::User;
@@ -199,7 +199,7 @@ void Reports::run(Lock &lock, const Callback &callback) {
 
 void launch_host_function(Machine &machine, Lock &lock, ContextStream &stream, aclrtHostFunc function, void *argument) {
     machine.core.admit(lock, stream);
-    Context &context = stream.context;
+    Context &context = context_of(stream);
     if (stream.callback_owner == ContextStream::CallbackOwner::None) {
         stream.callback_owner = ContextStream::CallbackOwner::Runtime;
     }

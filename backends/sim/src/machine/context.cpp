@@ -19,7 +19,6 @@ constexpr std::array kLoggedAsSuccess = {ACL_ERROR_RT_END_OF_SEQUENCE,  ACL_ERRO
 ContextStream::ContextStream(Context &owner, std::uint32_t stream_id, std::uint32_t creation_flags,
                              std::uint32_t priority_level)
     : Stream(owner, stream_id, priority_level, /*executes=*/(creation_flags & ACL_STREAM_PERSISTENT) == 0),
-      context(owner),
       flags(creation_flags) {}
 
 void Context::require_accepting(const Stream &stream) const {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/stream.h"
@@ -43,8 +44,13 @@ class ContextStream final : public Stream {
     }
     bool is_complete() const REQUIRES(engine_lock) { return is_always_complete() || is_done(submitted); }
 
-    Context &context;
-    Ref<Diversion> diversion GUARDED_BY(engine_lock);  // while its tasks go elsewhere
+    // Where its tasks go while they go elsewhere, or nullptr.
+    const Ref<Diversion> &diversion() const REQUIRES(engine_lock) { return diversion_; }
+    void divert(Ref<Diversion> elsewhere) REQUIRES(engine_lock) {
+        diversion_ = std::move(elsewhere);
+        is_diverted = diversion_ != nullptr;
+    }
+
     const std::uint32_t flags;
     bool stops_on_failure GUARDED_BY(engine_lock) = false;
     std::uint32_t overflow_switch GUARDED_BY(engine_lock) = 0;
@@ -58,6 +64,9 @@ class ContextStream final : public Stream {
     enum class CallbackOwner : std::uint8_t { None, User, Runtime };
     CallbackOwner callback_owner GUARDED_BY(engine_lock) = CallbackOwner::None;
     std::uint64_t callback_thread GUARDED_BY(engine_lock) = 0;  // of CallbackOwner::User
+
+  private:
+    Ref<Diversion> diversion_ GUARDED_BY(engine_lock);
 };
 
 // The stream that the program named, of one whose tasks go elsewhere: what is registered for it counts.

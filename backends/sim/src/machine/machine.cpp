@@ -61,7 +61,7 @@ void wait_for_stream(Machine &machine, Lock &lock, const Ref<ContextStream> &str
             }
             break;
         case Core::Waited::Stopped:
-            require_healthy(stream->context);
+            require_healthy(context_of(*stream));
             break;
         case Core::Waited::Done:
             break;
@@ -254,7 +254,7 @@ Ref<ContextStream> create_stream(Machine &machine, Context &context, std::uint32
 }
 
 void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, bool force) {
-    Context &context = stream->context;
+    Context &context = context_of(*stream);
     if (stream->destroyer != std::thread::id()) {
         // Another thread is tearing it down: wait until it has.
         HostWait wait(machine.core, *stream, stream->submitted, kNever);
@@ -279,9 +279,9 @@ void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, boo
 
 void forget_stream(Machine &machine, ContextStream &stream) {
     const Ref<ContextStream> keep(stream);
-    Context &context = stream.context;
+    Context &context = context_of(stream);
     machine.reports.release(stream);
-    stream.diversion.reset();
+    stream.divert(nullptr);
     stream.is_destroyed = true;
     stream.progress.notify_all();
     erase(context.streams, keep);

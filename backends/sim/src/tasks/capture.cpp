@@ -26,7 +26,7 @@ void Capture::add(ContextStream &stream) {
     ContextStream &hidden = graph->add_stream(stream.priority);
     hidden.stands_for = &stream;
     branches_.push_back({&stream, &hidden});
-    stream.diversion = Ref<Diversion>(this);
+    stream.divert(Ref<Diversion>(this));
 }
 
 Capture::Branch &Capture::branch_of(const ContextStream &stream) {
@@ -224,7 +224,7 @@ void Capture::end() {
     }
     for (const Branch &branch : branches_) {
         branch.hidden->stands_for = nullptr;
-        branch.stream->diversion.reset();
+        branch.stream->divert(nullptr);
     }
     graph->capture = nullptr;
     graph->caches_op_info = false;

@@ -75,7 +75,7 @@ class Capture final : public Diversion {
 
 // The capture that the stream takes part in, or nullptr.
 inline Capture *capture_of(const ContextStream &stream) REQUIRES(engine_lock) {
-    return stream.diversion ? stream.diversion->as_capture() : nullptr;
+    return stream.is_diverted ? stream.diversion()->as_capture() : nullptr;
 }
 
 // Fails for a stream that the host does not schedule.

@@ -124,7 +124,7 @@ void require_synchronizable(Memory &memory, const ContextStream &stream) REQUIRE
         fail(ACL_ERROR_RT_PARAM_INVALID,
              "a copy of pageable host memory cannot be captured; use memory of aclrtMallocHost");
     }
-    memory.machine.capture_modes.require_permitted(stream.context, kBlocksAsync);
+    memory.machine.capture_modes.require_permitted(context_of(stream), kBlocksAsync);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ class RecordTask final : public Task {
     Work work() const override { return {Cost::Record}; }
 
     Start start(Stream &stream) override REQUIRES(engine_lock) {
-        signal_->records.remove(stream, *this);
+        leave(stream);
         if (is_newest()) {
             event_->complete_ = true;
             event_->ticks_ = event_->takes_time() ? ticks_at(stamp(stream)) : 0;
@@ -50,6 +50,7 @@ class RecordTask final : public Task {
 
     void note_queued(const Stream &stream) override REQUIRES(engine_lock) {
         signal_->records.add(stream, *this);
+        is_pending_ = true;
         if (event_->needs_id()) {
             signal_->take_id();
         }
@@ -65,7 +66,7 @@ class RecordTask final : public Task {
     // The abort of a device, on some chips also that of a stream, leaves the event as if it had never been recorded
     // (events_streams_sync.md section 0.2). Otherwise its record stays, and is never complete.
     void cancel(Stream &stream) override REQUIRES(engine_lock) {
-        signal_->records.remove(stream, *this);
+        leave(stream);
         if (!is_newest()) {
             return;
         }
@@ -80,9 +81,15 @@ class RecordTask final : public Task {
     }
 
     // The record stays, and is never complete.
-    void fail(Stream &stream) override REQUIRES(engine_lock) { signal_->records.remove(stream, *this); }
+    void fail(Stream &stream) override REQUIRES(engine_lock) { leave(stream); }
 
   private:
+    void leave(const Stream &stream) REQUIRES(engine_lock) {
+        if (is_pending_) {
+            signal_->records.remove(stream, *this);
+            is_pending_ = false;
+        }
+    }
     bool is_newest() const REQUIRES(engine_lock) { return event_->records_ == record_; }
     Time stamp(Stream &stream) const REQUIRES(engine_lock) {
         return core_.pace().is_on() ? core_.pace().stamp(stream) : core_.clock().now();
@@ -98,6 +105,7 @@ class RecordTask final : public Task {
     Ref<Event> event_;
     Ref<Signal> signal_;
     std::uint64_t record_;
+    bool is_pending_ = false;  // noted as one that will set the signal
 };
 
 class WaitTask final : public ConditionTask {
@@ -178,7 +186,7 @@ void Event::replace_signal() {
 void Event::record(Core &core, Lock &lock, Stream &stream) {
     Ref<Event> self(this);  // admit() may let other threads in
     core.admit(lock, stream);
-    if (ipc) {
+    if (is_ipc()) {
         records_ = ipc->issue();
         note_record(stream);
         submit_ipc_record(core, stream, ipc, records_);
@@ -204,21 +212,20 @@ std::unique_ptr<Task> Event::make_record(Core &core, Stream &launching) {
 }
 
 bool Event::is_satisfied_for(const Stream &stream) const {
-    if (ipc || has_fixed_signal()) {
+    if (is_ipc() || has_fixed_signal()) {
         return false;  // a fixed signal may still be set by an earlier record
     }
     // K1, K3: a wait for a reset K1 event never ends: the bit of its id was cleared, and a new record takes another
     // id (section 2, aclrtCreateEvent).
     const bool is_satisfied = !recorded_ || (complete_ && !was_reset_);
-    const bool is_own_record = mode == Mode::New && record_stream().get() == &stream;
-    return is_satisfied || is_own_record;
+    return is_satisfied || (mode == Mode::New && record_stream_ == &stream && !stream.is_destroyed);
 }
 
 bool Event::is_at_rest() const {
     const auto has_shard = [this](const Stream &stream) {
         return Registry::shard_of(stream.handle()) == Registry::shard_of(handle());
     };
-    return ipc == nullptr && captured == nullptr && !is_external() && signal_->waiters.empty() &&
+    return !is_ipc() && captured == nullptr && !is_external() && signal_->waiters.empty() &&
            signal_->references() == 1 &&  // else a record needs another one, and memory for it
            (!record_stream_ || has_shard(*record_stream_));
 }
@@ -227,7 +234,7 @@ void Event::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s
     const Ref<Event> self(this);
     const Product &product = *config().product;
     const bool is_foreign = &device_of(stream) != &device;
-    const bool is_ignored = is_foreign && !ipc && product.has(kIgnoresForeignWaits);
+    const bool is_ignored = is_foreign && !is_ipc() && product.has(kIgnoresForeignWaits);
     if (is_ignored || is_satisfied_for(stream)) {  // no task: it needs no place in the queue
         require_not_aborting(stream);
         require_healthy(context_of(stream));
@@ -239,11 +246,12 @@ void Event::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s
     }
     const bool is_timed = product.has_wait_timeout && !(is_foreign && product.has(kForeignWaitsAreUntimed));
     const std::uint32_t timeout = is_timed ? timeout_s : 0;
-    if (ipc) {
+    if (is_ipc()) {
         submit_ipc_wait(core, stream, ipc, timeout);
         return;
     }
-    const auto recorded = recorded_ && !has_fixed_signal() ? record_stream() : nullptr;
+    const bool is_noted = core.stream_order().is_noting() || core.observers().any();
+    const auto recorded = is_noted && recorded_ && !has_fixed_signal() ? record_stream() : nullptr;
     if (recorded) {
         core.stream_order().add(stream, {recorded->serial, record_sequence_});
     }

@@ -51,20 +51,26 @@ class Signal final : public RefCounted {
     void set(Core &core, const Point &record) REQUIRES(engine_lock);
     void clear() REQUIRES(engine_lock) { set_ = false; }
 
-    PendingTasks records;  // that will set it
-    Waiters waiters;
-
   private:
     void take_new_id() REQUIRES(engine_lock);
     [[noreturn]] void fail_without_id() const REQUIRES(engine_lock);
 
-    Device &device_;
+    // What a record needs that ends at once comes first, in one cache line.
     std::optional<std::uint32_t> id_ GUARDED_BY(engine_lock);
     bool set_ GUARDED_BY(engine_lock) = false;
+    Device &device_;
+
+  public:
+    Waiters waiters;
+
+  private:
     Point set_by_ GUARDED_BY(engine_lock);
+
+  public:
+    PendingTasks records;  // that will set it
 };
 
-class Event final : public Object {
+class alignas(64) Event final : public Object {
   public:
     static void *operator new(std::size_t size) { return take_object(size); }
     static void operator delete(void *block, std::size_t size) { give_back_object(block, size); }
@@ -73,7 +79,7 @@ class Event final : public Object {
     // old mode: aclrtCreateEvent, aclrtCreateEventWithFlag; new mode: aclrtCreateEventExWithFlag.
     enum class Mode : std::uint8_t { Old, New };
     Event(Device &owner, Mode creation_mode, std::uint32_t creation_flags)
-        : device(owner), mode(creation_mode), flags(creation_flags), signal_(make_ref<Signal>(owner)) {}
+        : mode(creation_mode), flags(creation_flags), device(owner), signal_(make_ref<Signal>(owner)) {}
 
     // The kinds K1 to K7 as questions. K1 is the default event (0xE, old mode), K3 the Ex event with SYNC.
     bool is_external() const { return flags == ACL_EVENT_EXTERNAL; }            // K5
@@ -98,8 +104,8 @@ class Event final : public Object {
     // No stream waits for the event, and all that belongs to it belongs to its shard; nothing else is to be asked.
     bool is_at_rest() const REQUIRES(engine_lock);
 
-    bool was_recorded() const REQUIRES(engine_lock) { return ipc ? ipc->newest() > 0 : recorded_; }
-    bool is_complete() const REQUIRES(engine_lock) { return ipc ? ipc->is_complete(ipc->newest()) : complete_; }
+    bool was_recorded() const REQUIRES(engine_lock) { return is_ipc() ? ipc->newest() > 0 : recorded_; }
+    bool is_complete() const REQUIRES(engine_lock) { return is_ipc() ? ipc->is_complete(ipc->newest()) : complete_; }
     bool was_seen_complete() const REQUIRES(engine_lock);  // what aclrtQueryEvent knows
     void see_complete() REQUIRES(engine_lock) { seen_ = true; }
     std::uint32_t outstanding_waits() const REQUIRES(engine_lock) { return outstanding_waits_; }
@@ -116,23 +122,32 @@ class Event final : public Object {
     }
     aclError abort_reason() const REQUIRES(engine_lock) { return abort_reason_; }
 
-    Device &device;
+    // What a wait asks of a complete event comes first, in one cache line: programs have thousands of events.
     const Mode mode;
     // The first flag that a record or a wait used sticks to the event: DEFAULT or EXTERNAL (section 2).
     std::int8_t record_flag GUARDED_BY(engine_lock) = -1;
     std::int8_t wait_flag GUARDED_BY(engine_lock) = -1;
     const std::uint32_t flags;
-    static constexpr std::uint32_t kOldSync = 0x4;              // undocumented: the sync bit of default events
-    std::shared_ptr<IpcRecords> ipc;                            // K7
+    static constexpr std::uint32_t kOldSync = 0x4;  // undocumented: the sync bit of default events
+    Device &device;
     CapturedEvent *captured GUARDED_BY(engine_lock) = nullptr;  // while the capture lasts that has recorded it
 
   private:
     friend class RecordTask;
     friend class WaitTask;
-    // Each record asks.
     const bool has_fixed_signal_ = mode == Mode::Old && ((flags & ACL_EVENT_SYNC) != 0 || is_external());
     const bool can_be_waited_for_ = (flags & (ACL_EVENT_SYNC | kOldSync)) != 0 || is_external() || is_ipc();
+    bool recorded_ GUARDED_BY(engine_lock) = false;  // state other than INIT
+    bool complete_ GUARDED_BY(engine_lock) = false;  // state RECORDED
+    bool seen_ GUARDED_BY(engine_lock) = false;
+    bool was_reset_ GUARDED_BY(engine_lock) = false;  // since the newest record
+    std::uint32_t outstanding_waits_ GUARDED_BY(engine_lock) = 0;
+    aclError abort_reason_ GUARDED_BY(engine_lock) = ACL_SUCCESS;
 
+  public:
+    std::shared_ptr<IpcRecords> ipc;  // K7
+
+  private:
     void note_record(Stream &stream) REQUIRES(engine_lock);
     // Is there an id behind the signal of each record? K4 needs none where the hardware schedules.
     bool needs_id() const { return can_be_waited_for() || !config().product->is_stars; }
@@ -159,12 +174,6 @@ class Event final : public Object {
     }
     void replace_signal() REQUIRES(engine_lock);
 
-    bool recorded_ GUARDED_BY(engine_lock) = false;  // state other than INIT
-    bool complete_ GUARDED_BY(engine_lock) = false;  // state RECORDED
-    bool seen_ GUARDED_BY(engine_lock) = false;
-    bool was_reset_ GUARDED_BY(engine_lock) = false;  // since the newest record
-    std::uint32_t outstanding_waits_ GUARDED_BY(engine_lock) = 0;
-    aclError abort_reason_ GUARDED_BY(engine_lock) = ACL_SUCCESS;
     Ref<Signal> signal_ GUARDED_BY(engine_lock);
     // Number of the newest record: completions of older ones are ignored.
     std::uint64_t records_ GUARDED_BY(engine_lock) = 0;

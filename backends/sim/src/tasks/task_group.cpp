@@ -68,7 +68,7 @@ void TaskGroup::replace(std::vector<std::unique_ptr<Task>> tasks) {
 GroupUpdate::GroupUpdate(ContextStream &stream, Ref<TaskGroup> group)
     : graph_(group->graph),
       group_(std::move(group)),
-      collected_(make_ref<ContextStream>(stream.context, stream.id, ACL_STREAM_PERSISTENT, stream.priority)) {
+      collected_(make_ref<ContextStream>(context_of(stream), stream.id, ACL_STREAM_PERSISTENT, stream.priority)) {
     group_->is_updating = true;
     collected_->stands_for = &stream;
 }
@@ -97,7 +97,7 @@ void GroupUpdate::require_replacement(const KernelFunction &function) const {
 
 void GroupUpdate::end(Core &core, Lock &lock, ContextStream &stream) {
     const Ref<GroupUpdate> keep(this);
-    stream.diversion.reset();
+    stream.divert(nullptr);
     collected_->stands_for = nullptr;
     group_->is_updating = false;
     if (collected_->queue.size() < group_->size()) {

@@ -62,7 +62,7 @@ class GroupUpdate final : public Diversion {
 };
 
 inline GroupUpdate *update_of(const ContextStream &stream) REQUIRES(engine_lock) {
-    return stream.diversion ? stream.diversion->as_update() : nullptr;
+    return stream.is_diverted ? stream.diversion()->as_update() : nullptr;
 }
 
 }  // namespace aclsim
