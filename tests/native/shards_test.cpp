@@ -188,6 +188,24 @@ void objects_share_no_cache_line() {
     CHECK(sizeof(ContextStream) % kLine == 0 && sizeof(Event) % kLine == 0);
 }
 
+// What a task on an idle stream asks of it: with thousands of streams each further line is one that no cache near the
+// processor holds.
+void an_idle_stream_is_one_cache_line() {
+    constexpr std::ptrdiff_t kLine = 64;
+    const Pair pair(0);
+    const Lock lock = Simulator::get().core.acquire();
+    const auto &stream = *Simulator::get().core.registry().find<ContextStream>(pair.stream);
+    const auto end_of = [&](const auto &field) {
+        return reinterpret_cast<const char *>(&field + 1) - reinterpret_cast<const char *>(&stream);
+    };
+    for (const std::ptrdiff_t end :
+         {end_of(stream.submitted), end_of(stream.completed), end_of(stream.serial), end_of(stream.aborting),
+          end_of(stream.state), end_of(stream.executes_tasks), end_of(stream.has_sleepers), end_of(stream.is_replaying),
+          end_of(stream.is_destroyed), end_of(stream.is_diverted)}) {
+        CHECK(end > 0 && end <= kLine);
+    }
+}
+
 void a_handle_of_no_shard_is_refused() {
     const Pair pair(1);
     void *const garbage = reinterpret_cast<void *>(~0ULL);
@@ -317,6 +335,7 @@ int main() {
     what_a_call_moves_itself_is_there_when_it_returns();
     what_waits_is_moved_by_the_call_that_releases_it();
     objects_share_no_cache_line();
+    an_idle_stream_is_one_cache_line();
     a_handle_of_no_shard_is_refused();
     a_record_wakes_a_stream_of_another_device();
     an_event_may_be_recorded_on_several_devices();

@@ -64,7 +64,7 @@ Event &require_uncaptured(Event &event) REQUIRES(engine_lock) {
 
 // A query reports a failure that stays (STOP mode, a lost device) in the context of the newest record.
 void require_healthy_record(const Event &event) REQUIRES(engine_lock) {
-    if (const auto stream = event.record_stream()) {
+    if (const Stream *stream = event.record_stream()) {
         require_healthy(context_of(*stream));
     }
 }
@@ -275,7 +275,7 @@ void synchronize_ipc(Simulator &sim, Lock &lock, const Event &event, std::int32_
     const auto records = event.ipc;
     const std::uint64_t newest = records->newest();
     const Time deadline = deadline_of(sim, timeout_ms);
-    const auto stream = event.record_number() == newest ? event.record_stream() : nullptr;
+    const Ref<Stream> stream(event.record_number() == newest ? event.record_stream() : nullptr);
     if (stream && !records->is_complete(newest)) {  // it is of this process: this thread may help to run it
         const std::uint64_t own = event.record_sequence();
         if (sim.core.wait_for(lock, stream, own, deadline) == Core::Waited::TimedOut) {
@@ -305,7 +305,7 @@ void synchronize_event(Simulator &sim, Lock &lock, aclrtEvent event, std::int32_
         return;
     }
     require_healthy_record(found);
-    const auto stream = found.record_stream();
+    const Ref<Stream> stream(found.record_stream());
     if (stream && found.was_recorded() && !stream->executes_tasks) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the event was recorded on a persistent stream, which executes nothing");
     }

@@ -32,8 +32,8 @@ template <class AtRest, class Body>
 // has the shard of no handle.
 inline ContextStream *stream_at_rest(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     auto *found = sim.core.registry().find<ContextStream>(stream);
-    const bool is_at_rest = found != nullptr && found->state == Stream::State::Idle && found->wake_at == UINT64_MAX &&
-                            found->executes_tasks && found->keeper == nullptr && !found->is_diverted &&
+    const bool is_at_rest = found != nullptr && found->state == Stream::State::Idle && !found->has_sleepers &&
+                            found->executes_tasks && !found->is_diverted &&
                             context_of(*found).handle() == thread_context().current();
     return is_at_rest ? found : nullptr;
 }

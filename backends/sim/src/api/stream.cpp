@@ -377,7 +377,7 @@ aclError aclrtStreamStop(aclrtStream stream) {
             if (!wait) {
                 wait.emplace(sim.core, *found, last, kNever);
             }
-            found->wake_at = std::min(found->wake_at, last);
+            found->wake_when_done(last);
             wait->sleep(lock, found->progress);
         }
     });

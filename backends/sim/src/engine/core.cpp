@@ -366,7 +366,7 @@ bool Core::await_running(Lock &lock, Stream &stream, Time deadline) {
         if (!wait) {
             wait.emplace(*this, stream, last, deadline);
         }
-        stream.wake_at = std::min(stream.wake_at, last);
+        stream.wake_when_done(last);
         is_in_time = wait->sleep(lock, stream.progress);
     }
     --stream.aborting;
@@ -490,7 +490,7 @@ bool Core::watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::option
     if (!wait) {
         wait.emplace(*this, stream, sequence, deadline, check);
     }
-    stream.wake_at = std::min(stream.wake_at, sequence);
+    stream.wake_when_done(sequence);
     return wait->sleep(lock, stream.progress);
 }
 

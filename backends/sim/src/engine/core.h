@@ -174,8 +174,9 @@ class Core {
         return !is_held_ && (scheduler_.takes_first() || scheduler_.may_start(stream));
     }
     bool must_look_closely(const Stream &stream) const REQUIRES(engine_lock) {
-        const bool is_full = stream.queue.size() > 0 && stream.queue.size() >= config().product->queue_depth;
-        return is_full || pace_.is_on() || stream.keeper != nullptr;
+        const bool is_full =
+            stream.state != Stream::State::Idle && stream.queue.size() >= config().product->queue_depth;
+        return is_full || !stream.executes_tasks || pace_.is_on();
     }
     bool has_chores() const REQUIRES(engine_lock) { return has_deferred() || chores_at_work_ > 0; }
     bool admit_slowly(Lock &lock, Stream &stream) REQUIRES(engine_lock);
@@ -201,10 +202,14 @@ class Core {
         if (task.result != ACL_SUCCESS || task.was_cut_short) {
             note_failure(stream, task);
         }
-        if (done >= stream.wake_at) {
-            stream.wake_at = UINT64_MAX;  // a thread that is woken too early sets it again
-            stream.progress.notify_all();
+        if (stream.has_sleepers && done >= stream.wake_at) {
+            wake_sleepers(stream);
         }
+    }
+    static void wake_sleepers(Stream &stream) REQUIRES(engine_lock) {
+        stream.has_sleepers = false;
+        stream.wake_at = UINT64_MAX;
+        stream.progress.notify_all();
     }
     void note_failure(Stream &stream, Task &task) REQUIRES(engine_lock);
     void park(Stream &stream, Start start) REQUIRES(engine_lock);

@@ -25,24 +25,22 @@ void Registry::insert(Ref<Object> object, Kind kind, std::uint32_t shard) {
             throw std::bad_alloc();
         }
         slots_.emplace_back();
-        free_.push_back(static_cast<std::uint32_t>(slots_.size() - 1));
+        free_.push_back({static_cast<std::uint32_t>(slots_.size() - 1), 0});
     }
-    const std::uint32_t number = free_.front();
+    const FreeSlot slot = free_.front();
     free_.pop_front();
-    Slot &slot = slots_[number];
-    slot.handle = reinterpret_cast<void *>(encode(kind, shard, generation_of(slot.handle) + 1, number));
-    object->handle_ = slot.handle;
+    object->handle_ = reinterpret_cast<void *>(encode(kind, shard, slot.generation + 1, slot.number));
     object->kind_ = kind;
-    slot.object = std::move(object);
+    slots_[slot.number] = std::move(object);
 }
 
 void Registry::remove(Object &object) {
     const std::uint32_t number = slot_number(object.handle());
-    Slot &slot = slots_[number];
-    if (generation_of(slot.handle) < kLastGeneration) {
-        free_.push_back(number);
+    const std::uint32_t generation = generation_of(object.handle());
+    if (generation < kLastGeneration) {
+        free_.push_back({number, generation});
     }
-    const Ref<Object> last = std::exchange(slot.object, nullptr);  // destroys the object if this is the last reference
+    const Ref<Object> last = std::exchange(slots_[number], nullptr);  // destroys the object if nobody else refers to it
 }
 
 }  // namespace aclsim

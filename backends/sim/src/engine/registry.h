@@ -50,8 +50,8 @@ class Object : public RefCounted {
 
   private:
     friend class Registry;
-    void *handle_ = nullptr;
     Kind kind_ = Kind::Count;
+    void *handle_ = nullptr;
 };
 
 // Guarded by the engine's lock.
@@ -85,26 +85,27 @@ class Registry {
     template <class T>
     T *find(void *handle) const REQUIRES(engine_lock) {
         const std::uint32_t number = slot_number(handle);
-        const bool is_it = kind_of(handle) == T::kKind && number < slots_.size() && slots_[number].handle == handle;
-        return is_it ? static_cast<T *>(slots_[number].object.get()) : nullptr;
+        Object *const object = number < slots_.size() ? slots_[number].get() : nullptr;
+        const bool is_it = object != nullptr && object->handle_ == handle && object->kind_ == T::kKind;
+        return is_it ? static_cast<T *>(object) : nullptr;
     }
 
     // All live objects of that type.
     template <class T>
     std::vector<Ref<T>> all() const REQUIRES(engine_lock) {
         std::vector<Ref<T>> found;
-        for (const Slot &slot : slots_) {
-            if (slot.object && slot.object->kind() == T::kKind) {
-                found.emplace_back(static_cast<T *>(slot.object.get()));
+        for (const Ref<Object> &object : slots_) {
+            if (object && object->kind() == T::kKind) {
+                found.emplace_back(static_cast<T *>(object.get()));
             }
         }
         return found;
     }
 
   private:
-    struct Slot {
-        Ref<Object> object;
-        void *handle = nullptr;  // of the object, or of the newest that is gone: so that few look into an object
+    struct FreeSlot {
+        std::uint32_t number;
+        std::uint32_t generation;  // of the newest object that was there, or 0
     };
     void insert(Ref<Object> object, Kind kind, std::uint32_t shard) REQUIRES(engine_lock);
     // A field of what a handle says, whether it is one or not.
@@ -113,11 +114,11 @@ class Registry {
     }
     static std::uint32_t slot_number(const void *handle) { return field(handle, kSlotShift, kSlotBits); }
     static std::uint32_t generation_of(const void *handle) { return field(handle, kGenerationShift, kGenerationBits); }
-    static Kind kind_of(const void *handle) { return static_cast<Kind>(field(handle, kKindShift, kKindBits)); }
 
-    std::vector<Slot> slots_ GUARDED_BY(engine_lock);
+    // No more than a pointer each: every call looks at some, at random, and programs have thousands of objects.
+    std::vector<Ref<Object>> slots_ GUARDED_BY(engine_lock);
     // First in, first out: a slot rests as long as possible before it is reused.
-    std::deque<std::uint32_t> free_ GUARDED_BY(engine_lock);
+    std::deque<FreeSlot> free_ GUARDED_BY(engine_lock);
 };
 
 }  // namespace aclsim

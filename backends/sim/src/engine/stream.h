@@ -1,6 +1,7 @@
 // A stream: an actor with a queue of tasks. It is never a thread; at most one thread runs its head at a time.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -75,38 +76,38 @@ class alignas(64) Stream : public Object {
     // One that does not execute its tasks keeps them for a model.
     Stream(StreamGroup &owner, std::uint32_t stream_id, std::uint32_t priority_level, bool executes);
 
+    // The calling thread is about to sleep until that task is done. It asks again when it was woken too early.
+    void wake_when_done(std::uint64_t sequence) REQUIRES(engine_lock) {
+        has_sleepers = true;
+        wake_at = std::min(wake_at, sequence);
+    }
     // Is what it has in its queue to be executed?
     bool is_active() const REQUIRES(engine_lock) { return executes_tasks || is_replaying; }
     bool is_done(std::uint64_t sequence) const { return completed.load(std::memory_order_acquire) >= sequence; }
     Point newest() const REQUIRES(engine_lock) { return {serial, submitted}; }
     Point point(const Task &task) const REQUIRES(engine_lock) { return {serial, task.sequence}; }
 
-    // What a task on an idle stream needs comes first, in two cache lines: programs have thousands of streams. Guarded
-    // by the engine's lock, but for `completed`, which waiting threads poll, and `dropped`, which long tasks poll.
+    // What a task on an idle stream needs comes first and fills one cache line: programs have thousands of streams.
+    // Guarded by the engine's lock, but for `completed`, which waiting threads poll, and `dropped`, which long tasks
+    // poll.
     StreamGroup &group;
-    TaskQueue queue GUARDED_BY(engine_lock);
     std::uint64_t submitted GUARDED_BY(engine_lock) = 0;  // sequence number of the newest task
     std::atomic<std::uint64_t> completed{0};              // sequence number of the newest task that is done
-    std::atomic<std::uint64_t> dropped{0};  // sequence number of the newest task when the queue was dropped
-    // The smallest sequence number that a sleeping thread waits for.
-    std::uint64_t wake_at GUARDED_BY(engine_lock) = UINT64_MAX;
-    TaskKeeper *keeper GUARDED_BY(engine_lock) = nullptr;  // the model that it is bound to
-    const std::uint64_t serial;                            // no other stream of the process has it, ever
-    const std::uint32_t id;                                // another stream of the device has it when this one is gone
-    std::uint32_t aborting GUARDED_BY(engine_lock) = 0;    // threads that abort it now
+    const std::uint64_t serial;                           // no other stream of the process has it, ever
+    std::uint16_t aborting GUARDED_BY(engine_lock) = 0;   // threads that abort it now
     State state GUARDED_BY(engine_lock) = State::Idle;
-    const bool executes_tasks;
+    const bool executes_tasks;                          // one that is bound to a model does not
+    bool has_sleepers GUARDED_BY(engine_lock) = false;  // threads that sleep until it comes to `wake_at`
     bool is_replaying GUARDED_BY(engine_lock) = false;  // its queue holds an execution of the model
     bool is_destroyed GUARDED_BY(engine_lock) = false;
     bool is_diverted GUARDED_BY(engine_lock) = false;  // what is submitted to it goes elsewhere: see ContextStream
 
-  private:
-    friend class ReadyQueue;
-    friend class Timer;
-    friend class Waiters;
-    bool is_timed_ GUARDED_BY(engine_lock) = false;  // the timer has set its times, below
-
-  public:
+    TaskQueue queue GUARDED_BY(engine_lock);
+    std::atomic<std::uint64_t> dropped{0};  // sequence number of the newest task when the queue was dropped
+    // The smallest sequence number that a sleeping thread waits for.
+    std::uint64_t wake_at GUARDED_BY(engine_lock) = UINT64_MAX;
+    TaskKeeper *keeper GUARDED_BY(engine_lock) = nullptr;  // the model that it is bound to
+    const std::uint32_t id;                                // another stream of the device has it when this one is gone
     const std::uint32_t priority;
     // Sequence number of the newest task that a host thread knows to be done, because it has waited for it.
     std::uint64_t synchronized GUARDED_BY(engine_lock) = 0;
@@ -120,12 +121,16 @@ class alignas(64) Stream : public Object {
     StreamPace pace GUARDED_BY(engine_lock);
 
   private:
+    friend class ReadyQueue;
+    friend class Timer;
+    friend class Waiters;
     Stream *ready_previous_ GUARDED_BY(engine_lock) = nullptr;
     Stream *ready_next_ GUARDED_BY(engine_lock) = nullptr;
     Waiters *waits_in_ GUARDED_BY(engine_lock) = nullptr;
     Stream *waits_behind_ GUARDED_BY(engine_lock) = nullptr;
     Stream *waits_before_ GUARDED_BY(engine_lock) = nullptr;
     // The timer's, of the head.
+    bool is_timed_ GUARDED_BY(engine_lock) = false;  // it has set the times
     Time expires_at_ GUARDED_BY(engine_lock) = kNever;
     Time polled_since_ GUARDED_BY(engine_lock) = kNever;
 };

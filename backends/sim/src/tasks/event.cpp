@@ -165,8 +165,8 @@ class ResetTask final : public Task {
     Ref<Signal> signal_;
 };
 
-Ref<Stream> Event::record_stream() const {
-    return record_stream_ && !record_stream_->is_destroyed ? record_stream_ : nullptr;
+Stream *Event::record_stream() const {
+    return record_stream_ && !record_stream_->is_destroyed ? record_stream_.get() : nullptr;
 }
 
 void Event::note_record(Stream &stream) {
@@ -251,7 +251,7 @@ void Event::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s
         return;
     }
     const bool is_noted = core.stream_order().is_noting() || core.observers().any();
-    const auto recorded = is_noted && recorded_ && !has_fixed_signal() ? record_stream() : nullptr;
+    const Stream *const recorded = is_noted && recorded_ && !has_fixed_signal() ? record_stream() : nullptr;
     if (recorded) {
         core.stream_order().add(stream, {recorded->serial, record_sequence_});
     }

@@ -115,7 +115,7 @@ class alignas(64) Event final : public Object {
     // The newest record, for waiting threads: its number; its stream, nullptr when that is gone; the number of
     // the task there; and why that was aborted, if it was.
     std::uint64_t record_number() const REQUIRES(engine_lock) { return records_; }
-    Ref<Stream> record_stream() const REQUIRES(engine_lock);
+    Stream *record_stream() const REQUIRES(engine_lock);
     std::uint64_t record_sequence() const REQUIRES(engine_lock) { return record_sequence_; }
     Point record_point() const REQUIRES(engine_lock) {
         return record_stream_ ? Point{record_stream_->serial, record_sequence_} : Point{};
