@@ -12,6 +12,7 @@ namespace aclsim {
 void Executor::enqueue(Stream &stream) {
     stream.state = Stream::State::Ready;
     ready_.push(stream);
+    arrivals_.store(arrivals_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     call_if_needed();
 }
 
@@ -142,9 +143,17 @@ void Executor::serve() {
 
 void Executor::spin(Lock &lock) {
     lock.unlock();
-    // Not lock(): the thread that made a stream ready mostly serves it itself, and would have to share the lock for
-    // nothing.
-    if (!core_.spin_until([&] { return ready_.size() > 0 && lock.try_lock(); })) {
+    bool has_lock = false;
+    std::uint64_t seen = 0;
+    // As long as streams become ready: to wake a thread takes ten times as long as to submit a task, also when the one
+    // that submits it comes for it itself.
+    do {
+        seen = arrivals_.load(std::memory_order_relaxed);
+        // Not lock(): the thread that made a stream ready mostly serves it itself, and would have to share the lock
+        // for nothing.
+        has_lock = core_.spin_until([&] { return ready_.size() > 0 && lock.try_lock(); });
+    } while (!has_lock && arrivals_.load(std::memory_order_relaxed) != seen);
+    if (!has_lock) {
         lock.lock();
     }
 }

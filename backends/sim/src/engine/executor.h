@@ -1,6 +1,7 @@
 // Threads that run the tasks which need one.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -83,6 +84,7 @@ class Executor : public std::enable_shared_from_this<Executor> {
     Core &core_;
     const std::uint32_t thread_limit_;
     ReadyQueue ready_;
+    std::atomic<std::uint64_t> arrivals_{0};  // streams that became ready; written with the engine lock held
     std::condition_variable_any work_;
     std::uint32_t threads_ GUARDED_BY(engine_lock) = 0;
     std::uint32_t sleeping_ GUARDED_BY(engine_lock) = 0;
