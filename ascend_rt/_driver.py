@@ -17,8 +17,7 @@ from importlib import import_module
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from ascend_rt import _aclrt
-from ascend_rt._log import log
+from ascend_rt import _aclrt, _log
 from ascend_rt.backends import check_backend
 from ascend_rt.errors import (
     AclError,
@@ -346,7 +345,7 @@ def load() -> Library:
             _call_site.install()
         if _library.backend == "sim":
             lib.aclsimSetInterruptCheck(lib.ascend_rt_interrupt_entry)
-    log.info("the library is %s (%s): %s", ", ".join(_library.paths), _library.backend, _library.reason)
+    _log.info("the library is %s (%s): %s", ", ".join(_library.paths), _library.backend, _library.reason)
     if chosen.warning and warn_of_simulator:
         from ascend_rt import _call_site
 

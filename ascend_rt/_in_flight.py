@@ -17,11 +17,10 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from ascend_rt import _captured, _failures, _handles
+from ascend_rt import _captured, _failures, _handles, _log
 from ascend_rt._driver import address, call, check, failure, ffi, lib
 from ascend_rt._failures import ANY, Work, is_of_a_task, newest
 from ascend_rt._handles import Batch
-from ascend_rt._log import log
 from ascend_rt.errors import AclError, OutOfMemory
 
 if TYPE_CHECKING:
@@ -251,4 +250,4 @@ def _check_allocation(code: int, function: str) -> None:
     except OutOfMemory:
         if not drop_done():
             raise
-        log.debug("%s is called again: there was too little memory, and completed tasks have released some", function)
+        _log.debug("%s is called again: there was too little memory, and completed tasks have released some", function)

@@ -27,7 +27,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from ascend_rt import _failures, _in_flight
+from ascend_rt import _failures, _in_flight, _log
 from ascend_rt._driver import (
     call,
     call_within,
@@ -40,7 +40,6 @@ from ascend_rt._driver import (
     supports,
     usable,
 )
-from ascend_rt._log import log
 from ascend_rt.errors import AclError, AclWarning
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ def initialize() -> None:
         atexit.register(_give_back)
         open_short_paths()
         _initialized = True
-    log.debug("aclInit: %s", "initialised" if _is_initialiser else "other code in the process had initialised")
+    _log.debug("aclInit: %s", "initialised" if _is_initialiser else "other code in the process had initialised")
 
 
 def era_of(device_id: int) -> Era:
@@ -149,7 +148,7 @@ def set_device(device_id: int) -> None:
     if code:
         check(code, "aclrtSetDevice")
     _count(device_id, _RESET)
-    log.debug("aclrtSetDevice: device %d", device_id)
+    _log.debug("aclrtSetDevice: device %d", device_id)
 
 
 def references_to(device_id: int) -> int:
@@ -176,7 +175,7 @@ def reset_surplus(device_id: int) -> None:
 def count_context(device_id: int) -> Era:
     """Count an explicit context, which keeps its device open even if it is not set; return the era of the device."""
     era = _count(device_id, _DESTROY)
-    log.debug("aclrtCreateContext: device %d", device_id)
+    _log.debug("aclrtCreateContext: device %d", device_id)
     return era
 
 
@@ -217,7 +216,7 @@ def _release(
             era.references[undo] += released
         _resume(era)
         raise
-    log.debug("%s: device %d%s", function, device_id, ", the last reference" if is_last else "")
+    _log.debug("%s: device %d%s", function, device_id, ", the last reference" if is_last else "")
     if is_last and _is_set(device_id):  # by other code in the process
         _resume(era)
 
@@ -283,7 +282,7 @@ def _give_back() -> None:
             problems += _close_runtime(end_of_work, finalizer)
     finally:  # even if the user interrupts the wait
         shutdown()
-    log.debug("the runtime was given back%s", "".join(f"; but {problem}" for problem in problems))
+    _log.debug("the runtime was given back%s", "".join(f"; but {problem}" for problem in problems))
     if problems:
         _in_flight.keep_for_ever()
         message = f"not everything was given back at the end of the interpreter: {'; '.join(problems)}"

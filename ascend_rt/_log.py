@@ -4,11 +4,31 @@
 INFO tells which library was chosen, and why; DEBUG what happens rarely and matters when something is wrong. Nothing is
 logged on hot paths, nor while a lock of the package is held: handlers have locks of their own, and a finalizer that
 runs inside a handler may want ours.
+
+A program that has not imported ``logging`` listens to nothing of that, so the package does not import it either: that
+would be a fifth of the time of the first use.
 """
 
 from __future__ import annotations
 
-import logging
+import sys
+from typing import TYPE_CHECKING
 
-log = logging.getLogger("ascend_rt")
-log.addHandler(logging.NullHandler())
+if TYPE_CHECKING:
+    from logging import Logger
+
+
+def _logger() -> Logger:
+    import logging
+
+    return logging.getLogger("ascend_rt")
+
+
+def info(message: str, *arguments: object) -> None:
+    if "logging" in sys.modules:
+        _logger().info(message, *arguments, stacklevel=2)
+
+
+def debug(message: str, *arguments: object) -> None:
+    if "logging" in sys.modules:
+        _logger().debug(message, *arguments, stacklevel=2)
