@@ -58,6 +58,10 @@ class Core {
         }
         return must_look_closely(stream) ? admit_slowly(lock, stream) : false;
     }
+    // Does a task that is submitted now start before submit() returns?
+    bool starts_at_once(const Stream &stream) const REQUIRES(engine_lock) {
+        return lets_tasks_start_ && stream.state == Stream::State::Idle && stream.executes_tasks;
+    }
     // Starts or queues a task on a stream that has just admitted it. Never waits.
     template <class T>
     [[gnu::always_inline]] inline void submit(Stream &stream, T task) REQUIRES(engine_lock);
@@ -284,7 +288,7 @@ void Core::submit(Stream &stream, T task) {
     task.sequence = ++stream.submitted;
     task.submitter = thread_number();
     note_submission(stream.handle(), task.sequence);
-    if (!lets_tasks_start_ || stream.state != Stream::State::Idle || !stream.executes_tasks) {
+    if (!starts_at_once(stream)) {
         submit_slowly(stream, kept(std::move(task)));
         return;
     }

@@ -14,19 +14,18 @@ namespace aclsim {
 void Signal::take_new_id() {
     std::uint32_t id = 0;
     if (!device_.event_ids.acquire(id)) {
-        fail_without_id();
+        fail_without_id(device_);
     }
     id_ = id;
 }
 
-void Signal::fail_without_id() const {
-    fail(ACL_ERROR_RT_NO_EVENT_RESOURCE, "device %u gives out no more events; %u are in use", device_.user_id,
-         device_.event_ids.in_use());
+void Signal::fail_without_id(const Device &device) {
+    fail(ACL_ERROR_RT_NO_EVENT_RESOURCE, "device %u gives out no more events; %u are in use", device.user_id,
+         device.event_ids.in_use());
 }
 
 void Signal::set(Core &core, const Point &record) {
-    set_ = true;
-    set_by_ = record;
+    begin_as_set(record);
     waiters.wake(core);
 }
 
@@ -44,7 +43,9 @@ class RecordTask final : public Task {
             event_->ticks_ = event_->takes_time() ? ticks_at(stamp(stream)) : 0;
             event_->give_back_id();
         }
-        signal_->set(core_, stream.point(*this));
+        if (signal_) {
+            signal_->set(core_, stream.point(*this));
+        }
         return Start::Done;
     }
 
@@ -103,7 +104,7 @@ class RecordTask final : public Task {
 
     Core &core_;
     Ref<Event> event_;
-    Ref<Signal> signal_;
+    Ref<Signal> signal_;  // nullptr: the task ends at once
     std::uint64_t record_;
     bool is_pending_ = false;  // noted as one that will set the signal
 };
@@ -177,10 +178,28 @@ void Event::note_record(Stream &stream) {
     abort_reason_ = ACL_SUCCESS;
 }
 
-void Event::replace_signal() {
-    auto signal = make_ref<Signal>(device);
-    claim_id(*signal);
-    signal_ = std::move(signal);
+void Event::renew_signal() {
+    Ref<Signal> next = has_private_signal() ? signal_ : nullptr;  // an earlier wait keeps its own
+    if (keeps_id()) {
+        next = next ? std::move(next) : make_ref<Signal>(device);
+        next->take_id();
+    } else if (needs_id() && !(next && next->id())) {
+        Signal::require_id(device);
+    }
+    if (next) {
+        next->clear();
+    }
+    signal_ = std::move(next);
+}
+
+const Ref<Signal> &Event::signal() {
+    if (!signal_) {
+        signal_ = make_ref<Signal>(device);
+        if (complete_) {
+            signal_->begin_as_set(record_point());
+        }
+    }
+    return signal_;
 }
 
 void Event::record(Core &core, Lock &lock, Stream &stream) {
@@ -199,7 +218,7 @@ void Event::record(Core &core, Lock &lock, Stream &stream) {
     recorded_ = true;
     complete_ = seen_ = was_reset_ = false;
     note_record(stream);
-    core.submit(stream, RecordTask(core, std::move(self), signal_, records_));
+    core.submit(stream, RecordTask(core, std::move(self), core.starts_at_once(stream) ? signal_ : signal(), records_));
 }
 
 std::unique_ptr<Task> Event::make_record(Core &core, Stream &launching) {
@@ -208,7 +227,7 @@ std::unique_ptr<Task> Event::make_record(Core &core, Stream &launching) {
     recorded_ = true;
     complete_ = seen_ = was_reset_ = false;
     note_record(launching);
-    return std::make_unique<RecordTask>(core, Ref<Event>(this), signal_, records_);
+    return std::make_unique<RecordTask>(core, Ref<Event>(this), signal(), records_);
 }
 
 bool Event::is_satisfied_for(const Stream &stream) const {
@@ -225,8 +244,9 @@ bool Event::is_at_rest() const {
     const auto has_shard = [this](const Stream &stream) {
         return Registry::shard_of(stream.handle()) == Registry::shard_of(handle());
     };
-    return !is_ipc() && captured == nullptr && !is_external() && signal_->waiters.empty() &&
-           signal_->references() == 1 &&  // else a record needs another one, and memory for it
+    // Else a record needs another signal, and memory for it. For a private one nobody waits.
+    const bool needs_no_memory = signal_ ? has_private_signal() : !keeps_id();
+    return needs_no_memory && !is_ipc() && captured == nullptr && !is_external() &&
            (!record_stream_ || has_shard(*record_stream_));
 }
 
@@ -262,14 +282,14 @@ void Event::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s
         }
         return;
     }
-    core.submit(stream, WaitTask(core, self, signal_, timeout));
+    core.submit(stream, WaitTask(core, self, signal(), timeout));
 }
 
 void Event::reset(Core &core, Lock &lock, Stream &stream) {
     const Ref<Event> self(this);
     core.admit(lock, stream);
     was_reset_ = true;
-    core.submit(stream, ResetTask(signal_));
+    core.submit(stream, ResetTask(signal()));
 }
 
 bool Event::was_seen_complete() const {

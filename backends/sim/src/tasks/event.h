@@ -21,20 +21,21 @@ struct CapturedEvent;
 class Core;
 
 // The bit that a record sets and that waits look at, and the hardware id that it has on the device. K2 and K5 have one
-// for life, the other kinds take a new one for each record, which is why an earlier wait keeps its own record.
+// for life, the other kinds take a new one for each record, which is why an earlier wait keeps its own record. A record
+// that ends at once needs none: no wait has to look.
 class Signal final : public RefCounted {
   public:
     static void *operator new(std::size_t size) { return take_object(size); }
     static void operator delete(void *block, std::size_t size) { give_back_object(block, size); }
     explicit Signal(Device &device) : device_(device) {}
     ~Signal() override { give_back_id(); }
-    // Fails with ACL_ERROR_RT_NO_EVENT_RESOURCE if it has no id and the device has none left.
-    void require_id() const REQUIRES(engine_lock) {
-        if (!id_ && device_.event_ids.available() == 0) {
-            fail_without_id();
+    // Fails with ACL_ERROR_RT_NO_EVENT_RESOURCE if the device has no id left.
+    static void require_id(const Device &device) REQUIRES(engine_lock) {
+        if (device.event_ids.available() == 0) {
+            fail_without_id(device);
         }
     }
-    void take_id() REQUIRES(engine_lock) {  // the same, and takes one if it has none
+    void take_id() REQUIRES(engine_lock) {  // unless it has one; fails as require_id() does
         if (!id_) {
             take_new_id();
         }
@@ -49,25 +50,24 @@ class Signal final : public RefCounted {
     bool is_set() const REQUIRES(engine_lock) { return set_; }
     const Point &set_by() const REQUIRES(engine_lock) { return set_by_; }  // the newest of the records that have set it
     void set(Core &core, const Point &record) REQUIRES(engine_lock);
+    // The same before anybody waits.
+    void begin_as_set(const Point &record) REQUIRES(engine_lock) {
+        set_ = true;
+        set_by_ = record;
+    }
     void clear() REQUIRES(engine_lock) { set_ = false; }
 
-  private:
-    void take_new_id() REQUIRES(engine_lock);
-    [[noreturn]] void fail_without_id() const REQUIRES(engine_lock);
-
-    // What a record needs that ends at once comes first, in one cache line.
-    std::optional<std::uint32_t> id_ GUARDED_BY(engine_lock);
-    bool set_ GUARDED_BY(engine_lock) = false;
-    Device &device_;
-
-  public:
+    PendingTasks records;  // that will set it
     Waiters waiters;
 
   private:
-    Point set_by_ GUARDED_BY(engine_lock);
+    void take_new_id() REQUIRES(engine_lock);
+    [[noreturn]] static void fail_without_id(const Device &device) REQUIRES(engine_lock);
 
-  public:
-    PendingTasks records;  // that will set it
+    Device &device_;
+    std::optional<std::uint32_t> id_ GUARDED_BY(engine_lock);
+    bool set_ GUARDED_BY(engine_lock) = false;
+    Point set_by_ GUARDED_BY(engine_lock);
 };
 
 class alignas(64) Event final : public Object {
@@ -79,7 +79,7 @@ class alignas(64) Event final : public Object {
     // old mode: aclrtCreateEvent, aclrtCreateEventWithFlag; new mode: aclrtCreateEventExWithFlag.
     enum class Mode : std::uint8_t { Old, New };
     Event(Device &owner, Mode creation_mode, std::uint32_t creation_flags)
-        : mode(creation_mode), flags(creation_flags), device(owner), signal_(make_ref<Signal>(owner)) {}
+        : mode(creation_mode), flags(creation_flags), device(owner) {}
 
     // The kinds K1 to K7 as questions. K1 is the default event (0xE, old mode), K3 the Ex event with SYNC.
     bool is_external() const { return flags == ACL_EVENT_EXTERNAL; }            // K5
@@ -110,8 +110,10 @@ class alignas(64) Event final : public Object {
     void see_complete() REQUIRES(engine_lock) { seen_ = true; }
     std::uint32_t outstanding_waits() const REQUIRES(engine_lock) { return outstanding_waits_; }
     std::uint64_t ticks() const REQUIRES(engine_lock) { return ticks_; }  // of the newest record; 0 without TIME_LINE
-    const std::optional<std::uint32_t> &id() const REQUIRES(engine_lock) { return signal_->id(); }  // aclrtGetEventId
-    void take_id() REQUIRES(engine_lock) { signal_->take_id(); }
+    std::optional<std::uint32_t> id() const REQUIRES(engine_lock) {       // aclrtGetEventId
+        return signal_ ? signal_->id() : std::nullopt;
+    }
+    void take_id() REQUIRES(engine_lock) { signal()->take_id(); }
     // The newest record, for waiting threads: its number; its stream, nullptr when that is gone; the number of
     // the task there; and why that was aborted, if it was.
     std::uint64_t record_number() const REQUIRES(engine_lock) { return records_; }
@@ -153,26 +155,15 @@ class alignas(64) Event final : public Object {
     bool needs_id() const { return can_be_waited_for() || !config().product->is_stars; }
     // K1 and K4 keep the id of a record until the next one. K3 takes its own when the record is queued, and gives it
     // back when that, and the waits for it, are done (section 2, aclrtGetEventId).
-    void claim_id(Signal &signal) const REQUIRES(engine_lock) {
-        if (needs_id()) {
-            mode == Mode::New ? signal.require_id() : signal.take_id();
-        }
-    }
+    bool keeps_id() const { return mode == Mode::Old && needs_id(); }
     void give_back_id() REQUIRES(engine_lock) {
-        if (signal_->id() && outstanding_waits_ == 0 &&
-            (recorded_ ? complete_ && mode == Mode::New : !has_fixed_signal())) {
+        if (id() && outstanding_waits_ == 0 && (recorded_ ? complete_ && mode == Mode::New : !has_fixed_signal())) {
             signal_->give_back_id();
         }
     }
-    void renew_signal() REQUIRES(engine_lock) {
-        if (signal_->references() > 1) {  // an earlier wait keeps its own
-            replace_signal();
-        } else {
-            claim_id(*signal_);
-            signal_->clear();
-        }
-    }
-    void replace_signal() REQUIRES(engine_lock);
+    bool has_private_signal() const REQUIRES(engine_lock) { return signal_ && signal_->references() == 1; }
+    void renew_signal() REQUIRES(engine_lock);          // for a record to come
+    const Ref<Signal> &signal() REQUIRES(engine_lock);  // of the newest record; from here on it has one
 
     Ref<Signal> signal_ GUARDED_BY(engine_lock);
     // Number of the newest record: completions of older ones are ignored.
