@@ -109,7 +109,7 @@ class Registry {
     };
     void insert(Ref<Object> object, Kind kind, std::uint32_t shard) REQUIRES(engine_lock);
     // A field of what a handle says, whether it is one or not.
-    static constexpr std::uint32_t field(const void *handle, unsigned shift, unsigned bits) {
+    static std::uint32_t field(const void *handle, unsigned shift, unsigned bits) {
         return static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(handle) >> shift) & ((1U << bits) - 1);
     }
     static std::uint32_t slot_number(const void *handle) { return field(handle, kSlotShift, kSlotBits); }
