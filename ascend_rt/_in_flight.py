@@ -13,6 +13,8 @@ so what is added late to a batch was submitted before the record too.
 
 from __future__ import annotations
 
+from collections import deque
+from contextlib import suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -24,6 +26,8 @@ from ascend_rt._handles import Batch
 from ascend_rt.errors import AclError, OutOfMemory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ascend_rt.event import Event
 
 _EVENT_COMPLETE = lib.ACL_EVENT_RECORDED_STATUS_COMPLETE
@@ -35,14 +39,16 @@ _lock = RLock()  # a finalizer may get here inside
 _of_stream: WeakValueDictionary[int, InFlight] = WeakValueDictionary()
 _used: set[InFlight] = _handles.used  # keep anything: a garbage collection may find all objects of a stream at once
 _unfinished: dict[InFlight, Event | None] = {}  # of borrowed streams whose Python objects were discarded
+_resets: set[Reset] = set()  # that go on
 
 
 @_handles.install_short_paths
 class InFlight(_handles.InFlight):
     """What the tasks of a stream use; the Python objects of a stream share it."""
 
-    __slots__ = ("_handle", "context", "device", "untold")
+    __slots__ = ("_handle", "context", "device", "is_ending", "untold")
     work: Work
+    is_ending: bool  # a thread destroys the stream: its handle is gone while its tasks may still run
     untold: AclError | None  # what an interrupted close would have raised, for the next one
 
     def __init__(self, handle: Any, device: int, context: Any) -> None:
@@ -51,6 +57,7 @@ class InFlight(_handles.InFlight):
         self.device = device  # ANY: unknown
         self.context = context  # None: unknown
         self.work = Work(handle, device)
+        self.is_ending = False
         self.untold = None
 
     @classmethod
@@ -150,7 +157,9 @@ class InFlight(_handles.InFlight):
         status = lib.ascend_rt_stream_status(self._handle)
         if status < 0:
             lib.aclGetRecentErrMsg()  # discard the text: a thread without a context, for instance, is no failure here
-        return status in (_STREAM_COMPLETE, _STREAM_IS_GONE)
+        if status == _STREAM_IS_GONE:  # asked afterwards: the handle goes first, and the tasks end then
+            return not self.is_ending and not _resets_of(self.device)
+        return status == _STREAM_COMPLETE
 
     def __bool__(self) -> bool:
         return self.end_batch() is not None
@@ -172,6 +181,43 @@ def release(batch: Batch | None) -> None:
             objects, batch.objects = batch.objects, []
             completed += [kept[0] for kept in objects if isinstance(kept[0], Batch) and kept[1] == failures]
             batch.previous, batch = None, batch.previous
+
+
+class Reset:
+    """While a device, or a context of it, is ended: its streams are gone before their tasks are.
+
+    Threads need no lock for that: a finalizer may get here inside.
+    """
+
+    def __init__(self, device: int) -> None:
+        self.device = device
+        self.left: deque[Callable[[], None]] = deque()
+
+    def __enter__(self) -> None:
+        _resets.add(self)
+
+    def __exit__(self, *error: object) -> None:
+        _resets.discard(self)
+        while self.left:
+            with suppress(IndexError):  # who has left it there does it
+                when_over(self.device, self.left.popleft())
+
+
+def when_over(device: int, action: Callable[[], None]) -> None:
+    """Do something that frees what tasks used: at once, or when the reset of their device in another thread is over."""
+    for reset in _resets_of(device):
+        reset.left.append(action)
+        if reset in _resets:
+            return
+        try:
+            reset.left.remove(action)
+        except ValueError:  # it was over just now, and has done it
+            return
+    action()
+
+
+def _resets_of(device: int) -> list[Reset]:
+    return [reset for reset in _resets.copy() if device in (reset.device, ANY)]
 
 
 def drop_done() -> bool:

@@ -196,6 +196,11 @@ def _count(device_id: int, undo: str) -> Era:
 def _release(
     device_id: int, undo: str, argument: Any, *, unless_last: bool = False, function: str | None = None
 ) -> None:
+    with _in_flight.Reset(device_id):
+        _release_now(device_id, undo, argument, unless_last, function)
+
+
+def _release_now(device_id: int, undo: str, argument: Any, unless_last: bool, function: str | None) -> None:
     global usual_home
     function = function or undo
     with _lock:  # counted before the call, during which other threads may count: only one sees the last reference

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from operator import index
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
 from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, supports, usable
 from ascend_rt._handles import StreamHandle, install_short_paths
-from ascend_rt._in_flight import InFlight, release
+from ascend_rt._in_flight import InFlight, release, when_over
 from ascend_rt._resource import Resource
 from ascend_rt._timeout import FOR_EVER, milliseconds, whole_seconds
 from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none, home, switched
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from ascend_rt._handles import Batch, Call
     from ascend_rt.enums import StreamFlag
     from ascend_rt.graph import CaptureMode, Graph
     from ascend_rt.notify import Notify
@@ -541,8 +543,11 @@ class Stream(Resource, StreamHandle):
                 self._in_flight.drop_waited_for()
             ended, launched = self._in_flight.end_batch(), callback.launched(handle)
             failed = None if force else self._finish(handle)
-            may_be_gone = True
-            self._destroy(handle, force)
+            may_be_gone = self._in_flight.is_ending = True
+            try:
+                self._destroy(handle, force)
+            finally:
+                self._in_flight.is_ending = False
         except BaseException as error:
             # A signal handler may raise in place of the code of the destruction. Then a new stream may have the handle.
             if may_be_gone and not isinstance(error, AclError):
@@ -551,9 +556,7 @@ class Stream(Resource, StreamHandle):
                 self._in_flight.keep_failure(failed)
                 self._open(handle)
             raise
-        release(ended)
-        self._in_flight.end_batch()  # which leaves nothing behind
-        callback.drop(launched)
+        when_over(self._in_flight.device, partial(_let_go, self._in_flight, ended, launched))
         if failed is not None:
             raise failed
 
@@ -645,6 +648,13 @@ class Stream(Resource, StreamHandle):
 
 
 _STATES = {_COMPLETE: ", idle", _PENDING: ", busy"}
+
+
+def _let_go(in_flight: InFlight, ended: Batch | None, launched: list[Call]) -> None:
+    """Release what the tasks of a stream have used that is gone."""
+    release(ended)
+    in_flight.end_batch()  # which leaves nothing behind
+    callback.drop(launched)
 
 
 def _recorded_behind(in_flight: InFlight) -> Event | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +21,7 @@ from ascend_rt import (
     PinnedBuffer,
     Stream,
     _in_flight,
+    _lifecycle,
     cmo_prefetch,
     copy_2d_async,
     copy_async,
@@ -491,6 +493,60 @@ def test_what_a_stream_uses_that_cannot_be_destroyed_is_kept(
         with pytest.warns(AclWarning, match="507899"):
             del failing
     assert lib.aclrtDestroyStream(handle) == 0
+    assert alive(kept) == []
+
+
+def test_what_a_running_task_uses_is_kept_while_its_stream_is_destroyed(stream: Stream, lib: Any) -> None:
+    ending, entered, gate = Stream(), threading.Event(), threading.Event()
+    handle = ending._handle
+
+    def destroy() -> None:
+        Device(0).set_current()
+        ending.close(force=True)
+        Device(0).reset()
+
+    kept = fill_and_forget(ending)
+    ending.launch_host_func(lambda: (entered.set(), gate.wait()))
+    entered.wait()
+    thread = threading.Thread(target=destroy)
+    thread.start()
+    try:
+        while lib.ascend_rt_stream_status(handle) >= 0:  # the handle goes first
+            time.sleep(0.001)
+        with pytest.raises(OutOfMemory):
+            Buffer(1 << 50)
+        assert alive(kept) == [kept]
+    finally:
+        gate.set()
+        thread.join()
+    assert alive(kept) == []
+
+
+@pytest.mark.simulator("a reset ends streams of a second device")
+def test_what_a_task_uses_is_kept_while_its_device_is_reset(
+    device: Device, lib: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, seen, called = lib.aclrtResetDevice, [], []
+
+    def reset(device_id: int) -> int:
+        """Do what another thread may, while the tasks that it has submitted late are waited for."""
+        stream.close()
+        seen.append(alive(kept))
+        latch.release()
+        return real(device_id)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lib, "aclrtResetDevice", reset)
+        Device(1).set_current()
+        stream = Stream()
+        latch = Latch(stream)
+        kept = fill_and_forget(stream)
+        stream.launch_host_func(called.append, 1)
+        _lifecycle.reset_device(1)
+    device.set_current()
+    device.reset()  # which leaves the fixture's
+    assert seen == [[kept]]
+    assert called == [1]
     assert alive(kept) == []
 
 
