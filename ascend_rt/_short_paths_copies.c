@@ -28,7 +28,8 @@ static bool is_writable(PyObject *array) {
 
 static bool find_pinned(PyObject *operand, bool is_written, span *found) {
     PyObject *packed = PyObject_GetAttr(operand, span_name);
-    const bool is_whole = packed != NULL && packed != Py_None && (!is_written || is_writable(operand));
+    const bool is_known = packed != NULL && Py_TYPE(packed) == &PyBytes_Type;
+    const bool is_whole = is_known && (!is_written || is_writable(operand));
     if (is_whole) {
         memcpy(found, PyBytes_AsString(packed), PACKED);
         found->is_on_device = false;

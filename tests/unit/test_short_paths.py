@@ -117,6 +117,17 @@ def test_what_many_copies_use_is_kept_once(stream: Stream, other: Stream) -> Non
         assert len(stream._in_flight) == 2
 
 
+@pytest.mark.parametrize("span", [None, 5, "0123456789abcdef", bytearray(16)])
+def test_a_pinned_buffer_that_does_not_tell_its_memory(stream: Stream, span: Any) -> None:
+    pinned, memory = PinnedBuffer.from_array(b"contents"), Buffer(8)
+    pinned._span = span
+    copy_async(memory, pinned, stream)
+    stream.synchronize()
+    told = bytearray(8)
+    copy(told, memory)
+    assert told == b"contents"
+
+
 def test_a_copy_to_pinned_memory_that_is_read_only_is_refused(stream: Stream) -> None:
     pinned, memory = PinnedBuffer(64), Buffer(64)
     pinned.flags.writeable = False
