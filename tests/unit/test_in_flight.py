@@ -527,6 +527,8 @@ def test_what_a_task_uses_is_kept_while_its_device_is_reset(
     device: Device, lib: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, seen, called = lib.aclrtResetDevice, [], []
+    Device(1).set_current()
+    Device(1).reset(force=True)  # what other tests have left: the reset below is to be that of the last reference
 
     def reset(device_id: int) -> int:
         """Do what another thread may, while the tasks that it has submitted late are waited for."""
