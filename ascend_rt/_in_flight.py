@@ -14,7 +14,6 @@ so what is added late to a batch was submitted before the record too.
 from __future__ import annotations
 
 from collections import deque
-from contextlib import suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -199,8 +198,11 @@ class Reset:
     def __exit__(self, *error: object) -> None:
         _resets.discard(self)
         while self.left:
-            with suppress(IndexError):  # who has left it there does it
-                when_over(self.device, self.left.popleft())
+            try:
+                action = self.left.popleft()
+            except IndexError:  # who has left it there does it
+                return
+            when_over(self.device, action)
 
 
 def when_over(device: int, action: Callable[[], None]) -> None:

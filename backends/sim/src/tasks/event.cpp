@@ -25,7 +25,8 @@ void Signal::fail_without_id(const Device &device) {
 }
 
 void Signal::set(Core &core, const Point &record) {
-    begin_as_set(record);
+    set_ = true;
+    set_by_ = record;
     waiters.wake(core);
 }
 
@@ -195,9 +196,6 @@ void Event::renew_signal() {
 const Ref<Signal> &Event::signal() {
     if (!signal_) {
         signal_ = make_ref<Signal>(device);
-        if (complete_) {
-            signal_->begin_as_set(record_point());
-        }
     }
     return signal_;
 }

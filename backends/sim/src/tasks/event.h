@@ -50,11 +50,6 @@ class Signal final : public RefCounted {
     bool is_set() const REQUIRES(engine_lock) { return set_; }
     const Point &set_by() const REQUIRES(engine_lock) { return set_by_; }  // the newest of the records that have set it
     void set(Core &core, const Point &record) REQUIRES(engine_lock);
-    // The same before anybody waits.
-    void begin_as_set(const Point &record) REQUIRES(engine_lock) {
-        set_ = true;
-        set_by_ = record;
-    }
     void clear() REQUIRES(engine_lock) { set_ = false; }
 
     PendingTasks records;  // that will set it
