@@ -87,7 +87,7 @@ struct Bench {
         core.set_stall_reporter(reports);
         core.add_observer(recorder);
         for (std::uint32_t id = 0; id < 4; ++id) {
-            streams.push_back(make_ref<Stream>(*group, id, /*priority_level=*/0, /*executes=*/true));
+            streams.push_back(make_ref<Stream>(*group, id, /*creation_flags=*/0, /*priority_level=*/0));
         }
     }
     void forget() {

@@ -199,11 +199,23 @@ void an_idle_stream_is_one_cache_line() {
         return reinterpret_cast<const char *>(&field + 1) - reinterpret_cast<const char *>(&stream);
     };
     for (const std::ptrdiff_t end :
-         {end_of(stream.submitted), end_of(stream.completed), end_of(stream.serial), end_of(stream.aborting),
-          end_of(stream.state), end_of(stream.executes_tasks), end_of(stream.has_sleepers), end_of(stream.is_replaying),
+         {end_of(stream.submitted), end_of(stream.completed), end_of(stream.synchronized), end_of(stream.flags),
+          end_of(stream.aborting), end_of(stream.state), end_of(stream.executes_tasks), end_of(stream.has_sleepers),
           end_of(stream.is_destroyed), end_of(stream.is_diverted)}) {
         CHECK(end > 0 && end <= kLine);
     }
+}
+
+// What of an event is no business of others is private, but follows these and is as small as they are.
+void what_a_record_changes_is_one_cache_line() {
+    const Pair pair(0);
+    const Lock lock = Simulator::get().core.acquire();
+    const auto &event = *Simulator::get().core.registry().find<Event>(pair.event);
+    const auto offset_of = [&](const auto &field) {
+        return reinterpret_cast<const char *>(&field) - reinterpret_cast<const char *>(&event);
+    };
+    CHECK(offset_of(event.wait_flag) == 56);  // and seven truth values
+    CHECK(sizeof(Event) == 128);
 }
 
 void a_handle_of_no_shard_is_refused() {
@@ -336,6 +348,7 @@ int main() {
     what_waits_is_moved_by_the_call_that_releases_it();
     objects_share_no_cache_line();
     an_idle_stream_is_one_cache_line();
+    what_a_record_changes_is_one_cache_line();
     a_handle_of_no_shard_is_refused();
     a_record_wakes_a_stream_of_another_device();
     an_event_may_be_recorded_on_several_devices();

@@ -49,6 +49,19 @@ print(lib.aclrtSynchronizeDevice(), lib.aclrtSynchronizeStream(raw(b)))
 """,
         ["507015 0"],
     ),
+    "what a stream has told the device does not tell again, and the next failure is not missed": (
+        """
+print(lib.aclrtSynchronizeDevice(), end=" ")
+for code in (507015, 507017):
+    sim.fail_task(code, a)
+    a.record()
+    print(code_of(a.synchronize), lib.aclrtSynchronizeDevice(), end=" ")
+    sim.fail_task(code, b)
+    b.record()
+    print(lib.aclrtSynchronizeDevice(), code_of(b.synchronize), lib.aclrtSynchronizeDevice(), end=" ")
+""",
+        ["0 " + "507015 0 507015 0 0 " + "507017 0 507017 0 0 "],
+    ),
     "what is logged as success is answered and not remembered": (
         """
 for code in (507005, 507023, 207003, 207016, 207017, 507901):

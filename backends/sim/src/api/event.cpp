@@ -51,9 +51,9 @@ aclError create(Function function, aclrtEvent *event, Event::Mode mode, std::uin
 
 // What looks at an event, or waits for it (graphs_kernels.md section B1).
 Event &require_uncaptured(Event &event) REQUIRES(engine_lock) {
-    if (event.captured != nullptr) {
+    if (event.captured() != nullptr) {
         fail(ACL_ERROR_RT_EVENT_CAPTURED, "the event was recorded in the capture of graph %u, which is under way",
-             event.captured->capture.graph->id);
+             event.captured()->capture.graph->id);
     }
     return event;
 }
@@ -121,7 +121,7 @@ void exchange_external(Simulator &sim, Lock &lock, Event &event, ContextStream *
 
 // A model executes its records and waits again and again, so the event must keep its bit: K2, or none at all as K4.
 ContextStream &require_recordable(const Event &event, ContextStream &stream) REQUIRES(engine_lock) {
-    if (stream.keeper != nullptr && (event.is_default() || event.is_ipc() || event.mode == Event::Mode::New)) {
+    if (stream.is_bound() && (event.is_default() || event.is_ipc() || event.mode == Event::Mode::New)) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                           "stream %u is bound to a model; use an event of aclrtCreateEventWithFlag with ACL_EVENT_SYNC",
                           stream.id);
@@ -188,16 +188,16 @@ void wait_in_capture(Simulator &sim, Lock &lock, ContextStream &stream, Event &e
         event.wait(sim.core, lock, diversion->take(stream, /*is_kernel=*/false), timeout_s);
     } else if (capture == nullptr) {
         diversion->take(stream, /*is_kernel=*/false);  // throws: an update takes kernels
-    } else if (event.captured == nullptr) {
+    } else if (event.captured() == nullptr) {
         if (event.was_recorded()) {
             fail(ACL_ERROR_RT_CAPTURE_DEPENDENCY, "the event was recorded outside the capture of graph %u",
                  capture->graph->id);
         }
-    } else if (&event.captured->capture != capture) {
+    } else if (&event.captured()->capture != capture) {
         capture->invalidate();
-        event.captured->capture.invalidate();
+        event.captured()->capture.invalidate();
         fail(ACL_ERROR_STREAM_CAPTURE_CONFLICT, "the event was recorded in the capture of graph %u, not of graph %u",
-             event.captured->capture.graph->id, capture->graph->id);
+             event.captured()->capture.graph->id, capture->graph->id);
     } else {
         capture->wait(lock, stream, event, timeout_s);
     }
@@ -205,7 +205,7 @@ void wait_in_capture(Simulator &sim, Lock &lock, ContextStream &stream, Event &e
 
 // The stream takes part in the capture from here on.
 void join_capture(Lock &lock, ContextStream &stream, Event &event, std::uint32_t timeout_s) REQUIRES(engine_lock) {
-    Capture &capture = event.captured->capture;
+    Capture &capture = event.captured()->capture;
     if (&stream == context_of(stream).default_stream.get()) {
         fail(ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT, "the default stream cannot take part in the capture of graph %u",
              capture.graph->id);
@@ -232,7 +232,7 @@ void wait(Simulator &sim, Lock &lock, aclrtStream stream, Event &event, std::uin
         return;
     }
     ContextStream &on = require_recordable(event, own);
-    if (event.captured != nullptr) {
+    if (event.captured() != nullptr) {
         join_capture(lock, on, event, timeout_s);
         return;
     }
@@ -245,7 +245,7 @@ void wait(Simulator &sim, Lock &lock, aclrtStream stream, Event &event, std::uin
 bool can_pass_at_once(Simulator &sim, aclrtStream stream, aclrtEvent event) REQUIRES(engine_lock) {
     const Stream *const waiting = have_one_shard(event, stream) ? stream_at_rest(sim, stream) : nullptr;
     const Event *const awaited = waiting == nullptr ? nullptr : sim.core.registry().find<Event>(event);
-    return awaited != nullptr && awaited->captured == nullptr && awaited->is_satisfied_for(*waiting);
+    return awaited != nullptr && awaited->captured() == nullptr && awaited->is_satisfied_for(*waiting);
 }
 
 // An entry point that makes a stream wait for an event.

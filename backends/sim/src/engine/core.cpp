@@ -162,6 +162,7 @@ void Core::note_failure(Stream &stream, Task &task) {
     }
     stream.failure = task.result;
     stream.failure_reason = task.failure_reason();
+    stream.group.has_failures = true;
     if (stream.group.stops_on_failure && stream.group.failure == ACL_SUCCESS) {
         stream.group.stop(task.result);
     }

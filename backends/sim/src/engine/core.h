@@ -103,6 +103,16 @@ class Core {
     // With a check it fails when that does, and runs no kernel, in which it could not look.
     Waited wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline, WaitCheck *check = nullptr)
         REQUIRES(engine_lock);
+    // All of that for a stream that is done, has not failed and takes tasks. false: wait_for() has more to do.
+    bool settle_at_once(Stream &stream) const REQUIRES(engine_lock) {
+        const bool has_more =
+            stream.group.has_failures || !stream.group.accepts(stream) || !stream.is_done(stream.submitted);
+        if (has_more || observers_.any() || failure_handler_->is_pending()) {
+            return false;
+        }
+        stream.synchronized = stream.submitted;
+        return true;
+    }
     // Polls for at most config().spin; true when the condition came true.
     template <class Condition>
     bool spin_until(Condition condition) const;

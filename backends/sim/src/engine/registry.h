@@ -43,15 +43,24 @@ enum class Kind : std::uint8_t {
     Count,
 };
 
-class Object : public RefCounted {
+// Counts its references as RefCounted does, but behind the handle: in the same word a derived class has three bytes.
+class Object {
   public:
+    Object() = default;
+    Object(const Object &) = delete;
+    Object &operator=(const Object &) = delete;
+    virtual ~Object() = default;
     void *handle() const { return handle_; }
     Kind kind() const { return kind_; }
+    std::uint32_t references() const { return references_; }
 
   private:
     friend class Registry;
-    Kind kind_ = Kind::Count;
+    template <class T>
+    friend class Ref;
     void *handle_ = nullptr;
+    mutable std::uint32_t references_ = 0;
+    Kind kind_ = Kind::Count;
 };
 
 // Guarded by the engine's lock.

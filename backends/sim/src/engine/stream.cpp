@@ -7,7 +7,12 @@ std::uint64_t g_streams = 0;  // that were created; guarded by the engine's lock
 
 }  // namespace
 
-Stream::Stream(StreamGroup &owner, std::uint32_t stream_id, std::uint32_t priority_level, bool executes)
-    : group(owner), serial(++g_streams), executes_tasks(executes), id(stream_id), priority(priority_level) {}
+Stream::Stream(StreamGroup &owner, std::uint32_t stream_id, std::uint32_t creation_flags, std::uint32_t priority_level)
+    : executes_tasks((creation_flags & ACL_STREAM_PERSISTENT) == 0),
+      group(owner),
+      flags(creation_flags),
+      serial(++g_streams),
+      id(stream_id),
+      priority(priority_level) {}
 
 }  // namespace aclsim

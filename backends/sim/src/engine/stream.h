@@ -36,6 +36,7 @@ class StreamGroup : public Object {
     // one of its streams is woken.
     virtual void stop(aclError reason) REQUIRES(engine_lock) = 0;
 
+    bool has_failures GUARDED_BY(engine_lock) = false;       // some stream of it may have one that nobody was told of
     bool stops_on_failure GUARDED_BY(engine_lock) = false;   // some stream of it is in STOP mode
     aclError failure GUARDED_BY(engine_lock) = ACL_SUCCESS;  // STOP mode: the first failure, and it stays
 
@@ -73,8 +74,9 @@ class alignas(64) Stream : public Object {
         Running,  // a thread runs the head, or has run it and the device would still do so
     };
 
-    // One that does not execute its tasks keeps them for a model.
-    Stream(StreamGroup &owner, std::uint32_t stream_id, std::uint32_t priority_level, bool executes);
+    // With ACL_STREAM_PERSISTENT it does not execute its tasks, but keeps them for a model (events_streams_sync.md
+    // section 3).
+    Stream(StreamGroup &owner, std::uint32_t stream_id, std::uint32_t creation_flags, std::uint32_t priority_level);
 
     // The calling thread is about to sleep until that task is done. It asks again when it was woken too early.
     void wake_when_done(std::uint64_t sequence) REQUIRES(engine_lock) {
@@ -83,25 +85,30 @@ class alignas(64) Stream : public Object {
     }
     // Is what it has in its queue to be executed?
     bool is_active() const REQUIRES(engine_lock) { return executes_tasks || is_replaying; }
+    // To a model? Only one that does not execute its tasks can be, and of others the second cache line is left alone.
+    bool is_bound() const REQUIRES(engine_lock) { return !executes_tasks && keeper != nullptr; }
     bool is_done(std::uint64_t sequence) const { return completed.load(std::memory_order_acquire) >= sequence; }
     Point newest() const REQUIRES(engine_lock) { return {serial, submitted}; }
     Point point(const Task &task) const REQUIRES(engine_lock) { return {serial, task.sequence}; }
 
-    // What a task on an idle stream needs comes first and fills one cache line: programs have thousands of streams.
-    // Guarded by the engine's lock, but for `completed`, which waiting threads poll, and `dropped`, which long tasks
-    // poll.
+    // What an idle stream is asked, by a task or the device's synchronization, comes first and fills one cache line
+    // with what an Object has: programs have thousands of streams. Guarded by the engine's lock, but for `completed`,
+    // which waiting threads poll, and `dropped`, which long tasks poll.
+    const bool executes_tasks;
+    State state GUARDED_BY(engine_lock) = State::Idle;
+    bool has_sleepers GUARDED_BY(engine_lock) = false;  // threads that sleep until it comes to `wake_at`
     StreamGroup &group;
     std::uint64_t submitted GUARDED_BY(engine_lock) = 0;  // sequence number of the newest task
     std::atomic<std::uint64_t> completed{0};              // sequence number of the newest task that is done
-    const std::uint64_t serial;                           // no other stream of the process has it, ever
-    std::uint16_t aborting GUARDED_BY(engine_lock) = 0;   // threads that abort it now
-    State state GUARDED_BY(engine_lock) = State::Idle;
-    const bool executes_tasks;                          // one that is bound to a model does not
-    bool has_sleepers GUARDED_BY(engine_lock) = false;  // threads that sleep until it comes to `wake_at`
-    bool is_replaying GUARDED_BY(engine_lock) = false;  // its queue holds an execution of the model
+    // Sequence number of the newest task that a host thread knows to be done, because it has waited for it.
+    std::uint64_t synchronized GUARDED_BY(engine_lock) = 0;
+    const std::uint32_t flags;                           // that it was created with
+    std::uint16_t aborting GUARDED_BY(engine_lock) = 0;  // threads that abort it now
     bool is_destroyed GUARDED_BY(engine_lock) = false;
     bool is_diverted GUARDED_BY(engine_lock) = false;  // what is submitted to it goes elsewhere: see ContextStream
 
+    const std::uint64_t serial;                         // no other stream of the process has it, ever
+    bool is_replaying GUARDED_BY(engine_lock) = false;  // its queue holds an execution of the model that it is bound to
     TaskQueue queue GUARDED_BY(engine_lock);
     std::atomic<std::uint64_t> dropped{0};  // sequence number of the newest task when the queue was dropped
     // The smallest sequence number that a sleeping thread waits for.
@@ -109,8 +116,6 @@ class alignas(64) Stream : public Object {
     TaskKeeper *keeper GUARDED_BY(engine_lock) = nullptr;  // the model that it is bound to
     const std::uint32_t id;                                // another stream of the device has it when this one is gone
     const std::uint32_t priority;
-    // Sequence number of the newest task that a host thread knows to be done, because it has waited for it.
-    std::uint64_t synchronized GUARDED_BY(engine_lock) = 0;
     std::uint64_t aborts GUARDED_BY(engine_lock) = 0;  // how often the queue was dropped: a wait across one was aborted
     aclError abort_reason GUARDED_BY(engine_lock) = ACL_ERROR_RT_STREAM_ABORT;  // of the newest abort
     aclError failure GUARDED_BY(engine_lock) = ACL_SUCCESS;  // of a task, since the last synchronization

@@ -15,11 +15,9 @@ constexpr std::array kLoggedAsSuccess = {ACL_ERROR_RT_END_OF_SEQUENCE,  ACL_ERRO
 
 }  // namespace
 
-// What is submitted to a PERSISTENT stream is kept for a model, not executed (events_streams_sync.md section 3).
 ContextStream::ContextStream(Context &owner, std::uint32_t stream_id, std::uint32_t creation_flags,
                              std::uint32_t priority_level)
-    : Stream(owner, stream_id, priority_level, /*executes=*/(creation_flags & ACL_STREAM_PERSISTENT) == 0),
-      flags(creation_flags) {}
+    : Stream(owner, stream_id, creation_flags, priority_level) {}
 
 void Context::require_accepting(const Stream &stream) const {
     require_not_aborting(stream);

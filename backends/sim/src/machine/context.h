@@ -51,7 +51,6 @@ class ContextStream final : public Stream {
         is_diverted = diversion_ != nullptr;
     }
 
-    const std::uint32_t flags;
     bool stops_on_failure GUARDED_BY(engine_lock) = false;
     std::uint32_t overflow_switch GUARDED_BY(engine_lock) = 0;
     std::uint32_t custom_tag GUARDED_BY(engine_lock) = 0xFFFFFFFF;            // until set (section 3 [obs])

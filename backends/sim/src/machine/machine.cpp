@@ -38,11 +38,30 @@ std::uint32_t new_stream_id(Device &device, aclError exhausted) REQUIRES(engine_
     return id;
 }
 
-// Streams whose tasks the device's synchronization does not wait for (events_streams_sync.md section 4). Persistent
-// streams never execute here, so no product waits for them.
-std::uint32_t flags_not_synchronized() {
+// Does the device's synchronization wait for its tasks (events_streams_sync.md section 4)? Persistent streams never
+// execute here, so no product waits for them.
+bool is_synchronized_with_device(const Stream &stream) {
     const std::uint32_t cpu = config().product->has(kDeviceSyncSkipsCpuStreams) ? ACL_STREAM_CPU_SCHEDULE : 0;
-    return ACL_STREAM_DEVICE_USE_ONLY | ACL_STREAM_PERSISTENT | cpu;
+    return (stream.flags & (ACL_STREAM_DEVICE_USE_ONLY | ACL_STREAM_PERSISTENT | cpu)) == 0;
+}
+
+// Clears the failures of these streams and throws the first.
+void raise_first_failure(Context &context, const std::vector<Ref<ContextStream>> &streams) REQUIRES(engine_lock) {
+    aclError first = ACL_SUCCESS;
+    std::string text;
+    for (const auto &stream : streams) {
+        const aclError failure = std::exchange(stream->failure, ACL_SUCCESS);
+        if (failure != ACL_SUCCESS && first == ACL_SUCCESS) {
+            first = failure;
+            text = take_failure_text(*stream);
+        }
+        stream->failure_reason.clear();
+    }
+    const auto has_failure = [](const auto &stream) REQUIRES(engine_lock) {
+        return is_synchronized_with_device(*stream) && stream->failure != ACL_SUCCESS;
+    };
+    context.has_failures = std::any_of(context.streams.begin(), context.streams.end(), has_failure);
+    raise_failure(first, text);
 }
 
 void wait_for_stream(Machine &machine, Lock &lock, const Ref<ContextStream> &stream, Time deadline, WaitCheck *check)
@@ -128,26 +147,21 @@ void synchronize_device(Machine &machine, Lock &lock, Time deadline, WaitCheck *
     if (machine.capture_modes.captures_in(context)) {
         fail(ACL_ERROR_RT_STREAM_CAPTURED, "a stream of the current context is being captured");
     }
-    const auto keep = Ref<Context>(context);  // others may destroy it meanwhile,
-    auto streams = context.streams;           // or create and destroy streams
-    const auto is_passed_over = [](const auto &stream) { return (stream->flags & flags_not_synchronized()) != 0; };
-    streams.erase(std::remove_if(streams.begin(), streams.end(), is_passed_over), streams.end());
-    for (const auto &stream : streams) {
+    const auto keep = Ref<Context>(context);    // others may destroy it meanwhile,
+    std::vector<Ref<ContextStream>> unsettled;  // or create and destroy streams
+    for (const auto &stream : context.streams) {
+        if (is_synchronized_with_device(*stream) && !machine.core.settle_at_once(*stream)) {
+            unsettled.push_back(stream);
+        }
+    }
+    for (const auto &stream : unsettled) {
         wait_for_stream(machine, lock, stream, deadline, check);
     }
     note_synchronized(machine, context.device);
     // Cleared after all waits have succeeded: a failure that was cleared before a time-out would never be reported.
-    aclError first = ACL_SUCCESS;
-    std::string text;
-    for (const auto &stream : streams) {
-        const aclError failure = std::exchange(stream->failure, ACL_SUCCESS);
-        if (failure != ACL_SUCCESS && first == ACL_SUCCESS) {
-            first = failure;
-            text = take_failure_text(*stream);
-        }
-        stream->failure_reason.clear();
+    if (context.has_failures) {
+        raise_first_failure(context, unsettled);
     }
-    raise_failure(first, text);
 }
 
 void abort_device(Machine &machine, Lock &lock, Device &device, Time deadline) {

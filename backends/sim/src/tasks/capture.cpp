@@ -86,7 +86,7 @@ void Capture::record(Lock &lock, ContextStream &stream, Event &event) {
         now.recorder = &stream;
         now.stream = &hidden;
         now.sequence = hidden.submitted + 1;
-        event.captured = &now;  // also if another capture had it: the newer one counts
+        event.set_captured(&now);  // also if another capture had it: the newer one counts
         submit_edge_begin(machine_.core, hidden, now.signal, &event);
     } catch (...) {
         invalidate();
@@ -98,7 +98,7 @@ void Capture::wait(Lock &lock, ContextStream &stream, Event &event, std::uint32_
     try {
         ContextStream &hidden = take(stream, /*is_kernel=*/false);
         machine_.core.admit(lock, hidden);
-        CapturedEvent &source = *event.captured;
+        CapturedEvent &source = *event.captured();
         source.is_awaited = true;
         has_origin_joined_ = has_origin_joined_ || (&stream == &origin() && source.recorder != &stream);
         submit_edge_end(machine_.core, hidden, source.signal, &event, timeout_s);
@@ -220,7 +220,9 @@ void Capture::end() {
     const Ref<Capture> keep(this);
     machine_.capture_modes.leave(*this);
     for (const CapturedEvent &it : events_) {
-        it.event->captured = it.event->captured == &it ? nullptr : it.event->captured;
+        if (it.event->captured() == &it) {
+            it.event->set_captured(nullptr);
+        }
     }
     for (const Branch &branch : branches_) {
         branch.hidden->stands_for = nullptr;

@@ -41,7 +41,9 @@ class RecordTask final : public Task {
         leave(stream);
         if (is_newest()) {
             event_->complete_ = true;
-            event_->ticks_ = event_->takes_time() ? ticks_at(stamp(stream)) : 0;
+            if (event_->takes_time()) {
+                event_->ticks_ = ticks_at(stamp(stream));
+            }
             event_->give_back_id();
         }
         if (signal_) {
@@ -61,7 +63,7 @@ class RecordTask final : public Task {
     void rewind() override REQUIRES(engine_lock) {
         if (is_newest()) {
             event_->recorded_ = true;
-            event_->abort_reason_ = ACL_SUCCESS;
+            event_->was_aborted_ = false;
         }
     }
 
@@ -75,6 +77,7 @@ class RecordTask final : public Task {
         const bool is_stream_abort = stream.abort_reason != ACL_ERROR_RT_DEVICE_TASK_ABORT;
         if (is_stream_abort && !config().product->has(kStreamAbortResetsEvents)) {
             event_->abort_reason_ = stream.abort_reason;
+            event_->was_aborted_ = true;
             return;
         }
         event_->recorded_ = false;
@@ -176,7 +179,7 @@ void Event::note_record(Stream &stream) {
         record_stream_ = Ref<Stream>(stream);
     }
     record_sequence_ = stream.submitted + 1;
-    abort_reason_ = ACL_SUCCESS;
+    was_aborted_ = false;
 }
 
 void Event::renew_signal() {
@@ -190,12 +193,14 @@ void Event::renew_signal() {
     if (next) {
         next->clear();
     }
-    signal_ = std::move(next);
+    if (next || has_signal_) {
+        set_signal(std::move(next));
+    }
 }
 
 const Ref<Signal> &Event::signal() {
-    if (!signal_) {
-        signal_ = make_ref<Signal>(device);
+    if (!has_signal_) {
+        set_signal(make_ref<Signal>(device));
     }
     return signal_;
 }
@@ -216,7 +221,8 @@ void Event::record(Core &core, Lock &lock, Stream &stream) {
     recorded_ = true;
     complete_ = seen_ = was_reset_ = false;
     note_record(stream);
-    core.submit(stream, RecordTask(core, std::move(self), core.starts_at_once(stream) ? signal_ : signal(), records_));
+    const bool needs_signal = has_signal_ || !core.starts_at_once(stream);
+    core.submit(stream, RecordTask(core, std::move(self), needs_signal ? signal() : nullptr, records_));
 }
 
 std::unique_ptr<Task> Event::make_record(Core &core, Stream &launching) {
@@ -243,8 +249,8 @@ bool Event::is_at_rest() const {
         return Registry::shard_of(stream.handle()) == Registry::shard_of(handle());
     };
     // Else a record needs another signal, and memory for it. For a private one nobody waits.
-    const bool needs_no_memory = signal_ ? has_private_signal() : !keeps_id();
-    return needs_no_memory && !is_ipc() && captured == nullptr && !is_external() &&
+    const bool needs_no_memory = has_signal_ ? has_private_signal() : !keeps_id();
+    return needs_no_memory && !is_ipc() && !is_captured_ && !is_external() &&
            (!record_stream_ || has_shard(*record_stream_));
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "engine/block_store.h"
 #include "engine/pending.h"
@@ -74,15 +75,19 @@ class alignas(64) Event final : public Object {
     // old mode: aclrtCreateEvent, aclrtCreateEventWithFlag; new mode: aclrtCreateEventExWithFlag.
     enum class Mode : std::uint8_t { Old, New };
     Event(Device &owner, Mode creation_mode, std::uint32_t creation_flags)
-        : mode(creation_mode), flags(creation_flags), device(owner) {}
+        : mode(creation_mode), flags(static_cast<std::uint8_t>(creation_flags)), device(owner) {}
 
     // The kinds K1 to K7 as questions. K1 is the default event (0xE, old mode), K3 the Ex event with SYNC.
     bool is_external() const { return flags == ACL_EVENT_EXTERNAL; }            // K5
     bool is_device_only() const { return flags == ACL_EVENT_DEVICE_USE_ONLY; }  // K6
     bool is_ipc() const { return flags == ACL_EVENT_IPC; }                      // K7
     bool is_default() const { return mode == Mode::Old && (flags & kOldSync) != 0 && (flags & ACL_EVENT_SYNC) == 0; }
-    bool has_fixed_signal() const { return has_fixed_signal_; }    // K2, K5
-    bool can_be_waited_for() const { return can_be_waited_for_; }  // all but K4
+    bool has_fixed_signal() const {  // K2, K5
+        return mode == Mode::Old && (flags & (ACL_EVENT_SYNC | ACL_EVENT_EXTERNAL)) != 0;
+    }
+    bool can_be_waited_for() const {  // all but K4
+        return (flags & (ACL_EVENT_SYNC | kOldSync | ACL_EVENT_EXTERNAL | ACL_EVENT_IPC)) != 0;
+    }
     bool takes_time() const { return (flags & ACL_EVENT_TIME_LINE) != 0; }
 
     // --- host side; the caller has checked that the kind allows it -------------------------------------------------
@@ -106,7 +111,7 @@ class alignas(64) Event final : public Object {
     std::uint32_t outstanding_waits() const REQUIRES(engine_lock) { return outstanding_waits_; }
     std::uint64_t ticks() const REQUIRES(engine_lock) { return ticks_; }  // of the newest record; 0 without TIME_LINE
     std::optional<std::uint32_t> id() const REQUIRES(engine_lock) {       // aclrtGetEventId
-        return signal_ ? signal_->id() : std::nullopt;
+        return has_signal_ ? signal_->id() : std::nullopt;
     }
     void take_id() REQUIRES(engine_lock) { signal()->take_id(); }
     // The newest record, for waiting threads: its number; its stream, nullptr when that is gone; the number of
@@ -117,29 +122,49 @@ class alignas(64) Event final : public Object {
     Point record_point() const REQUIRES(engine_lock) {
         return record_stream_ ? Point{record_stream_->serial, record_sequence_} : Point{};
     }
-    aclError abort_reason() const REQUIRES(engine_lock) { return abort_reason_; }
+    aclError abort_reason() const REQUIRES(engine_lock) { return was_aborted_ ? abort_reason_ : ACL_SUCCESS; }
 
-    // What a wait asks of a complete event comes first, in one cache line: programs have thousands of events.
+    // While the capture lasts that has recorded it; or nullptr.
+    CapturedEvent *captured() const REQUIRES(engine_lock) { return is_captured_ ? captured_ : nullptr; }
+    void set_captured(CapturedEvent *captured) REQUIRES(engine_lock) {
+        captured_ = captured;
+        is_captured_ = captured != nullptr;
+    }
+
+    // What a record that ends at once changes, and what a wait asks of a complete event, comes first and fills one
+    // cache line with what an Object has: programs have thousands of events.
     const Mode mode;
+    const std::uint8_t flags;
     // The first flag that a record or a wait used sticks to the event: DEFAULT or EXTERNAL (section 2).
     std::int8_t record_flag GUARDED_BY(engine_lock) = -1;
-    std::int8_t wait_flag GUARDED_BY(engine_lock) = -1;
-    const std::uint32_t flags;
-    static constexpr std::uint32_t kOldSync = 0x4;  // undocumented: the sync bit of default events
     Device &device;
-    CapturedEvent *captured GUARDED_BY(engine_lock) = nullptr;  // while the capture lasts that has recorded it
+    static constexpr std::uint32_t kOldSync = 0x4;  // undocumented: the sync bit of default events
 
   private:
     friend class RecordTask;
     friend class WaitTask;
-    const bool has_fixed_signal_ = mode == Mode::Old && ((flags & ACL_EVENT_SYNC) != 0 || is_external());
-    const bool can_be_waited_for_ = (flags & (ACL_EVENT_SYNC | kOldSync)) != 0 || is_external() || is_ipc();
+    Ref<Stream> record_stream_ GUARDED_BY(engine_lock);
+    std::uint64_t record_sequence_ GUARDED_BY(engine_lock) = 0;
+    // Number of the newest record: completions of older ones are ignored.
+    std::uint64_t records_ GUARDED_BY(engine_lock) = 0;
+
+  public:
+    std::int8_t wait_flag GUARDED_BY(engine_lock) = -1;
+
+  private:
     bool recorded_ GUARDED_BY(engine_lock) = false;  // state other than INIT
     bool complete_ GUARDED_BY(engine_lock) = false;  // state RECORDED
     bool seen_ GUARDED_BY(engine_lock) = false;
-    bool was_reset_ GUARDED_BY(engine_lock) = false;  // since the newest record
+    bool was_reset_ GUARDED_BY(engine_lock) = false;    // since the newest record
+    bool was_aborted_ GUARDED_BY(engine_lock) = false;  // the newest record, for `abort_reason_`
+    bool is_captured_ GUARDED_BY(engine_lock) = false;
+    bool has_signal_ GUARDED_BY(engine_lock) = false;
+
+    Ref<Signal> signal_ GUARDED_BY(engine_lock);
+    CapturedEvent *captured_ GUARDED_BY(engine_lock) = nullptr;
     std::uint32_t outstanding_waits_ GUARDED_BY(engine_lock) = 0;
     aclError abort_reason_ GUARDED_BY(engine_lock) = ACL_SUCCESS;
+    std::uint64_t ticks_ GUARDED_BY(engine_lock) = 0;
 
   public:
     std::shared_ptr<IpcRecords> ipc;  // K7
@@ -156,16 +181,13 @@ class alignas(64) Event final : public Object {
             signal_->give_back_id();
         }
     }
-    bool has_private_signal() const REQUIRES(engine_lock) { return signal_ && signal_->references() == 1; }
+    bool has_private_signal() const REQUIRES(engine_lock) { return has_signal_ && signal_->references() == 1; }
+    void set_signal(Ref<Signal> signal) REQUIRES(engine_lock) {
+        signal_ = std::move(signal);
+        has_signal_ = signal_ != nullptr;
+    }
     void renew_signal() REQUIRES(engine_lock);          // for a record to come
     const Ref<Signal> &signal() REQUIRES(engine_lock);  // of the newest record; from here on it has one
-
-    Ref<Signal> signal_ GUARDED_BY(engine_lock);
-    // Number of the newest record: completions of older ones are ignored.
-    std::uint64_t records_ GUARDED_BY(engine_lock) = 0;
-    std::uint64_t ticks_ GUARDED_BY(engine_lock) = 0;
-    Ref<Stream> record_stream_ GUARDED_BY(engine_lock);
-    std::uint64_t record_sequence_ GUARDED_BY(engine_lock) = 0;
 };
 
 Ref<Event> create_event(Core &core, Device &device, Event::Mode mode, std::uint32_t flags) REQUIRES(engine_lock);
