@@ -15,7 +15,9 @@ TYPE_CHECKING = False  # importing typing costs more than all that is here
 if TYPE_CHECKING:
     from ascend_rt import enums, kernel, random, sim, testing  # noqa: F401  (see _MODULES)
     from ascend_rt._acl_finder import install_acl
-    from ascend_rt._driver import Library, ffi, lib, library, supports, use
+    from ascend_rt._driver import ffi, lib, library, supports, use
+    from ascend_rt._failures import FailedTask
+    from ascend_rt._library import Library
     from ascend_rt.allocator import Allocator, AllocatorStatistics, CachingAllocator
     from ascend_rt.cache import cmo, cmo_barrier, cmo_prefetch
     from ascend_rt.context import Context
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
         CaptureError,
         ClosedError,
         DeviceLost,
-        FailedTask,
         ForkedProcess,
         InvalidArgument,
         InvalidHandle,
@@ -157,13 +158,15 @@ __all__ = [
 # facade, and the import of numpy takes twice as long as all the rest. Names by module:
 _NAMES = {
     "_acl_finder": "install_acl",
-    "_driver": "Library ffi lib library supports use",
+    "_driver": "ffi lib library supports use",
+    "_failures": "FailedTask",
+    "_library": "Library",
     "allocator": "Allocator AllocatorStatistics CachingAllocator",
     "cache": "cmo cmo_barrier cmo_prefetch",
     "context": "Context",
     "device": "Device DeviceProperties MemoryInfo MemoryUsage",
     "errors": (
-        "AclError AclWarning AscendError CaptureError ClosedError DeviceLost FailedTask ForkedProcess "
+        "AclError AclWarning AscendError CaptureError ClosedError DeviceLost ForkedProcess "
         "InvalidArgument InvalidHandle LibraryError NoContext NotSupported OutOfMemory ResourceExhausted "
         "RuntimeClosed StreamAborted TaskFailed Timeout WrongState"
     ),

@@ -4,26 +4,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
 
 from ascend_rt.backends import check_backend, sim
 from ascend_rt.errors import LibraryError
 
+TYPE_CHECKING = False  # importing typing takes longer than the first use of the simulator
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ascend_rt.backends.cann import Attempt
 
-LoadedPath = Callable[[str], "str | None"]
+    LoadedPath = Callable[[str], str | None]
 
 
-class Choice(NamedTuple):
+class Choice:
     """The libraries to open, in the order in which a function is looked for in them."""
 
-    backend: str
-    paths: tuple[str, ...]
-    reason: str
-    attempts: tuple[Attempt, ...] = ()
-    warning: str = ""  # for programs that have not said what they want
+    def __init__(
+        self, backend: str, paths: tuple[str, ...], reason: str, attempts: tuple[Attempt, ...] = (), warning: str = ""
+    ) -> None:
+        self.backend = backend
+        self.paths = paths
+        self.reason = reason
+        self.attempts = attempts
+        self.warning = warning  # for programs that have not said what they want
 
 
 def choose(asked: str | None, loaded_path: LoadedPath) -> Choice:

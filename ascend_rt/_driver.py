@@ -10,12 +10,9 @@ that says so takes the place: of one that the library lacks, :class:`NotSupporte
 from __future__ import annotations
 
 import os
-import threading
-import warnings
-from collections.abc import Callable, Iterable
+import sys
+from _thread import RLock, get_ident
 from importlib import import_module
-from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ascend_rt import _aclrt, _log
 from ascend_rt.backends import check_backend
@@ -30,24 +27,25 @@ from ascend_rt.errors import (
     error_for,
 )
 
-# The search imports a good part of the standard library; only the first call into the runtime pays for it.
+TYPE_CHECKING = False  # importing typing takes longer than the first use of the simulator
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, NoReturn
+
     from ascend_rt._aclrt import Lib
     from ascend_rt._choice import Choice
-    from ascend_rt.backends.cann import Attempt
-    from ascend_rt.errors import FailedTask
+    from ascend_rt._failures import FailedTask
+    from ascend_rt._library import Library
 
 
 def _require_main_interpreter() -> None:
     """Refuse another one: the table is the process's, and callbacks from any thread enter the main interpreter."""
-    for name in ("_interpreters", "_xxsubinterpreters"):  # CPython 3.13 and newer; before
-        try:
-            interpreters: Any = import_module(name)
-        except ImportError:
-            continue
-        if interpreters.get_current() != interpreters.get_main():
-            raise ImportError("ascend_rt works in the main interpreter only, and this is a subinterpreter")
-        break
+    try:
+        interpreters: Any = import_module("_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters")
+    except ImportError:
+        return
+    if interpreters.get_current() != interpreters.get_main():
+        raise ImportError("ascend_rt works in the main interpreter only, and this is a subinterpreter")
 
 
 _require_main_interpreter()
@@ -56,48 +54,14 @@ ffi: Any = _aclrt.ffi
 _raw: Any = _aclrt.lib
 _POINTER = ffi.typeof("void *")
 
-_lock = threading.RLock()
+_lock = RLock()  # of _thread, because threading imports much more
 _asked: str | None = None  # by use()
-_library: Library | None = None
+_opened: Choice | None = None
 _is_initialized = False
 _is_usable = True
 warn_of_simulator = True
 """Whether a program is warned that it gets the simulator without having asked; the command line says so itself."""
 _side_libraries: dict[str, str] = {}  # those that were tried -> what is wrong, or ""
-
-
-class Library(NamedTuple):
-    """The library in use and how it was found.
-
-    Attributes
-    ----------
-    backend : str
-        ``"cann"`` or ``"sim"``.
-    paths : tuple of str
-        The files; a function is taken from the first that has it. CANN 8.5 and newer have two.
-    reason : str
-        Why it was chosen.
-    attempts : tuple of Attempt
-        Every place that was looked at, and what came of it.
-
-    Examples
-    --------
-    >>> found = library()
-    >>> found.backend
-    'sim'
-    >>> found.path.endswith("libascendcl.so")
-    True
-    """
-
-    backend: str
-    paths: tuple[str, ...]
-    reason: str
-    attempts: tuple[Attempt, ...]
-
-    @property
-    def path(self) -> str:
-        """The first of the files."""
-        return self.paths[0]
 
 
 class _Loaded:
@@ -167,8 +131,8 @@ def use(backend: str) -> None:
     global _asked
     check_backend(backend, "use()")
     with _lock:
-        if _library is not None and backend not in ("auto", _library.backend):
-            raise WrongState(f"{_library.path} is loaded already; choose {backend!r} before the first call")
+        if _opened is not None and backend not in ("auto", _opened.backend):
+            raise WrongState(f"{_opened.paths[0]} is loaded already; choose {backend!r} before the first call")
         _asked = backend
 
 
@@ -181,7 +145,10 @@ def library() -> Library:
     >>> print(f"{found.path} is used because it was {found.reason}")
     /.../libascendcl.so is used because it was asked for by ASCEND_RT_BACKEND
     """
-    return load()
+    from ascend_rt._library import Library
+
+    opened = load()
+    return Library(opened.backend, opened.paths, opened.reason, opened.attempts)
 
 
 def choice() -> Choice:
@@ -311,7 +278,7 @@ def check_address(number: int) -> int:
     """
     if isinstance(number, bool) or not hasattr(number, "__index__"):
         raise TypeError(f"a handle or an address is an int, not {type(number).__name__}")
-    number = index(number)
+    number = number.__index__()
     if not 0 <= number < 2**64:
         raise ValueError(f"a handle or an address is at least 0 and below 2 ** 64, not {number}")
     return number
@@ -327,47 +294,57 @@ def call(function: str, *arguments: Any) -> None:
 # --- loading ---------------------------------------------------------------------------------------------------------
 
 
-def load() -> Library:
+def load() -> Choice:
     """Choose and open the library once."""
-    global _library
-    if _library is not None:
-        return _library
+    global _opened
+    if _opened is not None:
+        return _opened
     with _lock:
-        if _library is not None:
-            return _library
+        if _opened is not None:
+            return _opened
         if not _is_usable:
             raise ForkedProcess("the runtime cannot be loaded: the process is ending, or was forked meanwhile")
         chosen = choice()
-        _library = _open(chosen)
-        if _library.backend == "sim" and os.environ.get("ASCEND_RT_SIM_CHECK"):
+        chosen.paths = _open(chosen)
+        _opened = chosen
+        if chosen.backend == "sim" and os.environ.get("ASCEND_RT_SIM_CHECK"):
             from ascend_rt import _call_site
 
             _call_site.install()
-        if _library.backend == "sim":
+        if chosen.backend == "sim":
             lib.aclsimSetInterruptCheck(lib.ascend_rt_interrupt_entry)
-    _log.info("the library is %s (%s): %s", ", ".join(_library.paths), _library.backend, _library.reason)
+    _log.info("the library is %s (%s): %s", ", ".join(chosen.paths), chosen.backend, chosen.reason)
     if chosen.warning and warn_of_simulator:
+        import warnings
+
         from ascend_rt import _call_site
 
         warnings.warn(chosen.warning, AclWarning, stacklevel=_call_site.stack_level())
-    return _library
+    return chosen
 
 
-def _open(choice: Choice) -> Library:
+def _open(choice: Choice) -> tuple[str, ...]:
+    """Open the files and fill the table; return where they are."""
     _raw.ascend_rt_forget()  # what an attempt that failed half-way may have left
-    _raw.ascend_rt_prepare_waits(threading.main_thread().ident, choice.backend == "sim")
+    _raw.ascend_rt_prepare_waits(_main_thread(), choice.backend == "sim")
     for path in choice.paths:
         _open_file(path)
-    # A bare name was the dynamic loader's to find; only now is it known where.
-    paths = tuple(path if os.sep in path else _loaded_path(path) or path for path in choice.paths)
-    present = set(_present())
-    for name in dir(_raw):
-        _table.__dict__[name] = getattr(_raw, name)
+    _table.__dict__.update(_raw.__dict__)
     _replaced.clear()
-    for name in set(_declared()) - present:
+    for name in _missing():
         _table.__dict__[name] = _in_side_library(name) if _side_library_of(name) else _not_in_library(name)
     object.__setattr__(_table, "__class__", _Loaded)
-    return Library(choice.backend, paths, choice.reason, choice.attempts)
+    # A bare name was the dynamic loader's to find; only now is it known where.
+    return tuple(path if os.sep in path else _loaded_path(path) or path for path in choice.paths)
+
+
+def _main_thread() -> int | None:
+    """Return the identifier of the thread that Ctrl-C interrupts; without threading it is the one that asks."""
+    if "threading" not in sys.modules:
+        return get_ident()
+    from threading import main_thread
+
+    return main_thread().ident
 
 
 def _open_file(path: str) -> None:
@@ -378,11 +355,16 @@ def _open_file(path: str) -> None:
 
 
 def _declared() -> list[str]:
-    return [ffi.string(_raw.ascend_rt_symbol_name(i)).decode() for i in range(_raw.ascend_rt_symbol_count())]
+    return [_symbol(i) for i in range(_raw.ascend_rt_symbol_count())]
 
 
-def _present() -> list[str]:
-    return [name for i, name in enumerate(_declared()) if _raw.ascend_rt_symbol_present(i)]
+def _missing() -> list[str]:
+    return [_symbol(i) for i in range(_raw.ascend_rt_symbol_count()) if not _raw.ascend_rt_symbol_present(i)]
+
+
+def _symbol(i: int) -> str:
+    name: bytes = ffi.string(_raw.ascend_rt_symbol_name(i))
+    return name.decode()
 
 
 def _loaded_path(name: str) -> str | None:
@@ -414,17 +396,17 @@ def _open_side_library(file_name: str) -> None:
     with _lock:
         if file_name not in _side_libraries and _is_usable:
             _side_libraries[file_name] = fault = _try_side_library(file_name)
-            present = set(_present())
+            missing = set(_missing())
             for name in _declared():
                 if _side_library_of(name) == file_name:
-                    _table.__dict__[name] = getattr(_raw, name) if name in present else _not_in_library(name, fault)
+                    _table.__dict__[name] = _not_in_library(name, fault) if name in missing else getattr(_raw, name)
 
 
 def _try_side_library(file_name: str) -> str:
     """Open the library beside the runtime's own, or where the dynamic loader knows it; return what is wrong, or ""."""
     from ascend_rt.backends import cann
 
-    beside = os.path.join(os.path.dirname(load().path), file_name)
+    beside = os.path.join(os.path.dirname(load().paths[0]), file_name)
     path = _loaded_path(file_name) or (beside if os.path.lexists(beside) else file_name)
     if path != _loaded_path(file_name) and (fault := cann.look(path) or cann.cannot_open(path)):
         return f"{path}: {fault}"
@@ -492,8 +474,8 @@ def _forget_in_child() -> None:
     # The runtime's threads do not exist in the child; a call there would never return.
     global _lock
     is_loading = not _lock.acquire(blocking=False)  # by a thread that the child does not have
-    _lock = threading.RLock()
-    if is_loading or _library is not None:
+    _lock = RLock()
+    if is_loading or _opened is not None:
         _retire(_after_fork)
 
 

@@ -11,11 +11,11 @@ that has no such callback is asked by a synchronization of the stream, once that
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ascend_rt import _handles
 from ascend_rt._driver import address, call, ffi, lib
-from ascend_rt.errors import AclError, DeviceLost, FailedTask, NotSupported, TaskFailed, error_for
+from ascend_rt.errors import WHOLE_DEVICE, AclError, DeviceLost, NotSupported, TaskFailed, error_for
 
 ANY = 0xFFFFFFFF
 _FAILED_TASK = ffi.typeof("ascend_rt_failed_task *")
@@ -32,6 +32,40 @@ untold: dict[int, AclError] = {}
 
 untold_of_context: dict[int, AclError] = {}
 """The same of synchronizations of a device, which are about the streams of a context: by its handle."""
+
+
+class FailedTask(NamedTuple):
+    """A task that has failed, as reported to exception callbacks.
+
+    Attributes
+    ----------
+    task, stream, device : int
+        The runtime's numbers of the task, of its stream and of the device.
+    thread : int
+        The kernel's number of the thread that submitted it (``gettid``).
+    code : int
+        The ``aclError`` that it failed with.
+    kernel : str
+        The name of the kernel; "" for other tasks, and if the library does not report it.
+
+    Examples
+    --------
+    >>> print(FailedTask(task=7, stream=2, device=0, thread=4711, code=507015, kernel="add_custom"))
+    task 7 (kernel add_custom) of stream 2 on device 0, from thread 4711
+    """
+
+    task: int
+    stream: int
+    device: int
+    thread: int
+    code: int
+    kernel: str
+
+    def __str__(self) -> str:
+        if self.task == WHOLE_DEVICE:
+            return f"device {self.device}"
+        kernel = f" (kernel {self.kernel})" if self.kernel else ""
+        return f"task {self.task}{kernel} of stream {self.stream} on device {self.device}, from thread {self.thread}"
 
 
 def listen() -> None:

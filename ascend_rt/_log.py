@@ -6,14 +6,14 @@ logged on hot paths, nor while a lock of the package is held: handlers have lock
 runs inside a handler may want ours.
 
 A program that has not imported ``logging`` listens to nothing of that, so the package does not import it either: that
-would be a fifth of the time of the first use.
+would take longer than the first use of the simulator.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # importing typing takes longer than the first use of the simulator
 if TYPE_CHECKING:
     from logging import Logger
 

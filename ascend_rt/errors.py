@@ -8,10 +8,10 @@ a wrong type or value, which never reach the runtime, raise ``TypeError`` and ``
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
+TYPE_CHECKING = False  # importing typing takes longer than the first use of the simulator
 if TYPE_CHECKING:
     from ascend_rt._captured import CaptureFailure
+    from ascend_rt._failures import FailedTask
     from ascend_rt.backends.cann import Attempt
 
 
@@ -28,41 +28,7 @@ class AscendError(Exception):
     """
 
 
-class FailedTask(NamedTuple):
-    """A task that has failed, as reported to exception callbacks.
-
-    Attributes
-    ----------
-    task, stream, device : int
-        The runtime's numbers of the task, of its stream and of the device.
-    thread : int
-        The kernel's number of the thread that submitted it (``gettid``).
-    code : int
-        The ``aclError`` that it failed with.
-    kernel : str
-        The name of the kernel; "" for other tasks, and if the library does not report it.
-
-    Examples
-    --------
-    >>> print(FailedTask(task=7, stream=2, device=0, thread=4711, code=507015, kernel="add_custom"))
-    task 7 (kernel add_custom) of stream 2 on device 0, from thread 4711
-    """
-
-    task: int
-    stream: int
-    device: int
-    thread: int
-    code: int
-    kernel: str
-
-    def __str__(self) -> str:
-        if self.task == _WHOLE_DEVICE:
-            return f"device {self.device}"
-        kernel = f" (kernel {self.kernel})" if self.kernel else ""
-        return f"task {self.task}{kernel} of stream {self.stream} on device {self.device}, from thread {self.thread}"
-
-
-_WHOLE_DEVICE = 0xFFFFFFFF
+WHOLE_DEVICE = 0xFFFFFFFF  # in place of the number of a task
 
 
 class AclError(AscendError):
@@ -416,5 +382,5 @@ _CLASS_OF = {code: cls for cls, codes in _CLASSES.items() for code in codes}
 
 def error_for(code: int, function: str, message: str = "", task: FailedTask | None = None) -> AclError:
     """Return the exception for a failed call, and the failed task that it reports, if it does."""
-    otherwise = AclError if task is None else DeviceLost if task.task == _WHOLE_DEVICE else TaskFailed
+    otherwise = AclError if task is None else DeviceLost if task.task == WHOLE_DEVICE else TaskFailed
     return _CLASS_OF.get(code, otherwise)(code, function, message, task)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from ascend_rt import _failures, _lifecycle, callback
 from ascend_rt._driver import ffi, lib, provide, usable
-from ascend_rt.errors import AclWarning, FailedTask, NotSupported
+from ascend_rt._failures import FailedTask
+from ascend_rt.errors import AclWarning, NotSupported
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # importing typing takes longer than the first use of the simulator
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
+from ascend_rt import _driver
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="look-alikes are ELF libraries")
 
@@ -65,6 +69,24 @@ def test_threads_may_be_first_together(run) -> None:
         assert len(found) == 16 and len(set(found)) == 1
     """
     result = run("-c", code, ASCEND_RT_BACKEND="sim")
+    assert result.returncode == 0, result.stderr
+
+
+def test_any_thread_that_loads_the_library_knows_the_main_thread() -> None:
+    with ThreadPoolExecutor() as threads:
+        assert threads.submit(_driver._main_thread).result() == threading.main_thread().ident
+
+
+def test_the_main_thread_is_known_without_threading(run) -> None:
+    code = """if True:
+        import sys
+        from ascend_rt import _driver
+        assert "threading" not in sys.modules
+        found = _driver._main_thread()
+        import threading
+        assert found == _driver._main_thread() == threading.main_thread().ident
+    """
+    result = run("-c", code)
     assert result.returncode == 0, result.stderr
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import ascend_rt
+from ascend_rt.backends import sim
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the process's map of libraries")
@@ -67,6 +68,18 @@ def test_raw_calls_need_no_facade(run) -> None:
     imported = set(result.stdout.split())
     assert "ascend_rt._driver" in imported, result.stderr
     assert not {"ascend_rt.stream", "ascend_rt.memory", "ascend_rt.enums", "dataclasses", "logging"} & imported
+
+
+def test_the_first_use_of_the_simulator_imports_little_else(run) -> None:
+    if not Path(sim.__file__).with_name("lib").is_dir():
+        pytest.skip("in an editable install the library has to be looked for, with much of the standard library")
+    use = "ascend_rt.use('sim'); ascend_rt.lib.aclInit(ascend_rt.ffi.NULL); ascend_rt.lib.aclrtSetDevice(0)"
+    result = run("-c", f"import cffi\n{IMPORTED.format(use=use)}")
+    imported = set(result.stdout.split())
+    assert "ascend_rt._choice" in imported, result.stderr
+    assert not {"collections", "contextlib", "dataclasses", "enum", "functools", "logging", "operator"} & imported
+    assert not {"pathlib", "re", "threading", "typing"} & imported
+    assert not {"ascend_rt._error_table", "ascend_rt._functions"} & imported
 
 
 def test_every_module_can_be_the_first_to_be_imported(run) -> None:

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program is told of the library in use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ascend_rt.backends.cann import Attempt
+
+
+class Library(NamedTuple):
+    """The library in use and how it was found.
+
+    Attributes
+    ----------
+    backend : str
+        ``"cann"`` or ``"sim"``.
+    paths : tuple of str
+        The files; a function is taken from the first that has it. CANN 8.5 and newer have two.
+    reason : str
+        Why it was chosen.
+    attempts : tuple of Attempt
+        Every place that was looked at, and what came of it.
+
+    Examples
+    --------
+    >>> found = library()
+    >>> found.backend
+    'sim'
+    >>> found.path.endswith("libascendcl.so")
+    True
+    """
+
+    backend: str
+    paths: tuple[str, ...]
+    reason: str
+    attempts: tuple[Attempt, ...]
+
+    @property
+    def path(self) -> str:
+        """The first of the files."""
+        return self.paths[0]
