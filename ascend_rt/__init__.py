@@ -15,13 +15,15 @@ TYPE_CHECKING = False  # importing typing costs more than all that is here
 if TYPE_CHECKING:
     from ascend_rt import enums, kernel, random, sim, testing  # noqa: F401  (see _MODULES)
     from ascend_rt._acl_finder import install_acl
+    from ascend_rt._device_properties import DeviceProperties
     from ascend_rt._driver import ffi, lib, library, supports, use
     from ascend_rt._failures import FailedTask
     from ascend_rt._library import Library
+    from ascend_rt._options import EventOptions, StreamOptions
     from ascend_rt.allocator import Allocator, AllocatorStatistics, CachingAllocator
     from ascend_rt.cache import cmo, cmo_barrier, cmo_prefetch
     from ascend_rt.context import Context
-    from ascend_rt.device import Device, DeviceProperties, MemoryInfo, MemoryUsage
+    from ascend_rt.device import Device, MemoryInfo, MemoryUsage
     from ascend_rt.errors import (
         AclError,
         AclWarning,
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
         Timeout,
         WrongState,
     )
-    from ascend_rt.event import Event, EventOptions
+    from ascend_rt.event import Event
     from ascend_rt.failure_callback import Subscription, on_task_failed
     from ascend_rt.graph import Graph, GraphTask
     from ascend_rt.ipc_memory import ImportedBuffer, IpcMemory
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     from ascend_rt.memory_pool import MemoryPool, PoolBuffer, PoolStatistics
     from ascend_rt.notify import CountingNotify, Notify
     from ascend_rt.pinned_memory import PinnedBuffer
-    from ascend_rt.stream import Stream, StreamOptions
+    from ascend_rt.stream import Stream
     from ascend_rt.transfer import (
         CopyDescriptor,
         copy,
@@ -158,19 +160,21 @@ __all__ = [
 # facade, and the import of numpy takes twice as long as all the rest. Names by module:
 _NAMES = {
     "_acl_finder": "install_acl",
+    "_device_properties": "DeviceProperties",
     "_driver": "ffi lib library supports use",
     "_failures": "FailedTask",
     "_library": "Library",
+    "_options": "EventOptions StreamOptions",
     "allocator": "Allocator AllocatorStatistics CachingAllocator",
     "cache": "cmo cmo_barrier cmo_prefetch",
     "context": "Context",
-    "device": "Device DeviceProperties MemoryInfo MemoryUsage",
+    "device": "Device MemoryInfo MemoryUsage",
     "errors": (
         "AclError AclWarning AscendError CaptureError ClosedError DeviceLost ForkedProcess "
         "InvalidArgument InvalidHandle LibraryError NoContext NotSupported OutOfMemory ResourceExhausted "
         "RuntimeClosed StreamAborted TaskFailed Timeout WrongState"
     ),
-    "event": "Event EventOptions",
+    "event": "Event",
     "failure_callback": "Subscription on_task_failed",
     "graph": "Graph GraphTask",
     "ipc_memory": "ImportedBuffer IpcMemory",
@@ -180,7 +184,7 @@ _NAMES = {
     "memory_pool": "MemoryPool PoolBuffer PoolStatistics",
     "notify": "CountingNotify Notify",
     "pinned_memory": "PinnedBuffer",
-    "stream": "Stream StreamOptions",
+    "stream": "Stream",
     "transfer": (
         "CopyDescriptor copy copy_2d copy_2d_async copy_async copy_batch copy_batch_async copy_indirect fill fill_async"
     ),

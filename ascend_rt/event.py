@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from ascend_rt._failures import Work
     from ascend_rt._handles import Batch
+    from ascend_rt._options import EventOptions
     from ascend_rt.enums import EventFlag
     from ascend_rt.stream import Stream
 
@@ -32,31 +32,6 @@ _STATES = {_COMPLETE: ", complete", lib.ACL_EVENT_RECORDED_STATUS_NOT_READY: ", 
 _IPC = lib.ACL_EVENT_IPC
 _SYNC = lib.ACL_EVENT_SYNC
 _TIME_LINE = lib.ACL_EVENT_TIME_LINE
-
-
-@dataclass(frozen=True)
-class EventOptions:
-    """What kind of event is created: for programs that pass the choice along.
-
-    Attributes
-    ----------
-    timing, manual_reset, ipc : bool, default False
-        As the keywords of :class:`Event`.
-
-    Examples
-    --------
-    >>> timed = EventOptions(timing=True)
-    >>> start, end = Event(timed), Event(timed)
-    >>> start.record(stream)
-    >>> end.record(stream)
-    >>> end.synchronize()
-    >>> start.elapsed_time(end) >= 0  # milliseconds
-    True
-    """
-
-    timing: bool = False
-    manual_reset: bool = False
-    ipc: bool = False
 
 
 @install_short_paths
@@ -121,6 +96,8 @@ class Event(Resource, EventHandle):
         ipc: bool = False,
     ) -> None:
         if options is not None:
+            from ascend_rt._options import EventOptions
+
             if not isinstance(options, EventOptions) or timing or manual_reset or ipc:
                 raise TypeError("an event is created with EventOptions or with keywords, for instance timing=True")
             timing, manual_reset, ipc = options.timing, options.manual_reset, options.ipc

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ascend_rt._handles import Batch, Call
+    from ascend_rt._options import StreamOptions
     from ascend_rt.enums import StreamFlag
     from ascend_rt.graph import CaptureMode, Graph
     from ascend_rt.notify import Notify
@@ -42,28 +42,6 @@ _ANOTHER_CONTEXT = (lib.ACL_ERROR_RT_CONTEXT_NULL, lib.ACL_ERROR_RT_STREAM_CONTE
 
 _current: ContextVar[Stream | None] = ContextVar("ascend_rt.stream", default=None)
 _default_streams: dict[int, Stream] = {}  # of contexts, by handle: kept with what their tasks use
-
-
-@dataclass(frozen=True)
-class StreamOptions:
-    """How a stream is created: for programs that pass the choice along.
-
-    Attributes
-    ----------
-    priority : int, default 0
-        0 is the highest, 7 the lowest; a hint, clamped to that range.
-    flags : StreamFlag, default 0
-        What ``aclrtCreateStreamWithConfig`` takes.
-
-    Examples
-    --------
-    >>> background = StreamOptions(priority=7)
-    >>> Stream(background).priority
-    7
-    """
-
-    priority: int = 0
-    flags: StreamFlag | int = 0
 
 
 @install_short_paths
@@ -111,17 +89,18 @@ class Stream(Resource, StreamHandle):
     def __init__(
         self, options: StreamOptions | None = None, /, *, priority: int = 0, flags: StreamFlag | int = 0
     ) -> None:
-        chosen = StreamOptions(priority, flags)
         if options is not None:
-            if not isinstance(options, StreamOptions) or chosen != StreamOptions():
+            from ascend_rt._options import StreamOptions
+
+            if not isinstance(options, StreamOptions) or (priority, flags) != (0, 0):
                 raise TypeError("a stream is created with StreamOptions or with keywords, for instance priority=1")
-            chosen = options
+            priority, flags = options.priority, options.flags
         _lifecycle.initialize()
         _lifecycle.close_deferred()
         context = current_handle()
         out = ffi.new("aclrtStream *")
-        priority = min(max(index(chosen.priority), 0), _LOWEST_PRIORITY)
-        call("aclrtCreateStreamWithConfig", out, priority, index(chosen.flags))
+        priority = min(max(index(priority), 0), _LOWEST_PRIORITY)
+        call("aclrtCreateStreamWithConfig", out, priority, index(flags))
         InFlight.forget(out[0])  # what is known of an older stream that had this handle
         created_in = home()
         self._prepare(out[0], context, created_in.era.device_id)

@@ -82,6 +82,14 @@ def test_the_first_use_of_the_simulator_imports_little_else(run) -> None:
     assert not {"ascend_rt._error_table", "ascend_rt._functions"} & imported
 
 
+def test_the_first_stream_needs_no_dataclasses(run) -> None:
+    use = "ascend_rt.Device(0).set_current(); ascend_rt.Stream().record(ascend_rt.Event())"
+    result = run("-c", IMPORTED.format(use=use), ASCEND_RT_BACKEND="sim")
+    imported = set(result.stdout.split())
+    assert "ascend_rt.stream" in imported, result.stderr
+    assert not {"ascend_rt.enums", "ascend_rt.graph", "dataclasses", "inspect", "logging", "numpy"} & imported
+
+
 def test_every_module_can_be_the_first_to_be_imported(run) -> None:
     script = """
 import importlib, os, pkgutil

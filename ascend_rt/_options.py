@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How streams and events are created, as objects; apart from them, because few programs need these and dataclasses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ascend_rt.enums import StreamFlag
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """How a stream is created: for programs that pass the choice along.
+
+    Attributes
+    ----------
+    priority : int, default 0
+        0 is the highest, 7 the lowest; a hint, clamped to that range.
+    flags : StreamFlag, default 0
+        What ``aclrtCreateStreamWithConfig`` takes.
+
+    Examples
+    --------
+    >>> background = StreamOptions(priority=7)
+    >>> Stream(background).priority
+    7
+    """
+
+    priority: int = 0
+    flags: StreamFlag | int = 0
+
+
+@dataclass(frozen=True)
+class EventOptions:
+    """What kind of event is created: for programs that pass the choice along.
+
+    Attributes
+    ----------
+    timing, manual_reset, ipc : bool, default False
+        As the keywords of :class:`Event`.
+
+    Examples
+    --------
+    >>> timed = EventOptions(timing=True)
+    >>> start, end = Event(timed), Event(timed)
+    >>> start.record(stream)
+    >>> end.record(stream)
+    >>> end.synchronize()
+    >>> start.elapsed_time(end) >= 0  # milliseconds
+    True
+    """
+
+    timing: bool = False
+    manual_reset: bool = False
+    ipc: bool = False
