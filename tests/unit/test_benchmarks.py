@@ -165,6 +165,15 @@ def test_smoke_run_of_the_bindings_has_a_result_for_every_contestant(load: Any, 
     assert skipped <= {"cuda_core"}
 
 
+def test_smoke_run_of_the_first_use_has_a_time_for_every_step(load: Any, tmp_path: Path) -> None:
+    done = run(str(DIRECTORY / "first_use.py"), "--smoke", directory=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.rpartition(": ")[0] for line in lines] == [step for step, _ in load("first_use").STEPS]
+    assert all(float(line.rpartition(": ")[2].split()[0]) > 0 for line in lines)
+
+
 def test_what_needs_a_compiler_is_left_out_without_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
     monkeypatch.setenv("CXX", "no-such-compiler++")
