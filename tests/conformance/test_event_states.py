@@ -184,6 +184,20 @@ def test_complete_events_take_no_ids_from_others(child: Any) -> None:
     assert child(code) == [0] * 8 + pending + [0, 0, 0, 0]
 
 
+@pytest.mark.simulator("only the simulator limits the events of a device")
+def test_a_record_that_is_done_at_once_needs_a_free_id_too(child: Any) -> None:
+    code = """
+    assert lib.aclrtSetDevice(0) == lib.aclsimLimitResource(0, lib.ACLSIM_RESOURCE_EVENTS, 1) == 0
+    stream, event, other = ffi.new("aclrtStream *"), ffi.new("aclrtEvent *"), ffi.new("aclrtEvent *")
+    assert lib.aclrtCreateStream(stream) == lib.aclrtCreateEventExWithFlag(event, 1) == 0
+    codes = [lib.aclrtRecordEvent(event[0], stream[0]), lib.aclrtCreateEventWithFlag(other, 1)]
+    codes += [lib.aclrtRecordEvent(event[0], stream[0]), lib.aclrtSynchronizeStream(stream[0])]
+    lib.aclrtDestroyEvent(other[0])
+    told(codes + [lib.aclrtRecordEvent(event[0], stream[0])])
+    """
+    assert child(code) == [0, 0, 207007, 0, 0]
+
+
 # --- other threads ---------------------------------------------------------------------------------------------------
 
 

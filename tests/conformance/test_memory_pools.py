@@ -176,6 +176,18 @@ def test_after_a_synchronization_any_stream_may_reuse(make_pool: MakePool, strea
     assert pool.malloc(1, other) == block
 
 
+def test_a_synchronization_of_the_device_counts_for_streams_that_are_done_already(
+    make_pool: MakePool, device: Device, stream: Stream, other: Stream
+) -> None:
+    pool = make_pool()
+    assert pool.set(THRESHOLD, PAGE) == OK
+    block = freed_behind_a_latch(pool, stream)
+    while not stream.is_done:
+        pass
+    device.synchronize()
+    assert pool.malloc(1, other) == block
+
+
 def test_blocks_of_a_destroyed_stream_can_be_reused(make_pool: MakePool, other: Stream) -> None:
     pool = make_pool()
     with Stream() as short:
@@ -230,8 +242,9 @@ def test_held_streams_reuse_in_stream_order(make_pool: MakePool, stream: Stream)
 # --- release ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("what", ["stream", "device"])
 def test_a_synchronization_releases_what_is_above_the_threshold(
-    make_pool: MakePool, stream: Stream, other: Stream
+    what: str, make_pool: MakePool, device: Device, stream: Stream, other: Stream
 ) -> None:
     pool, free_memory = make_pool(), Device(0).memory_info.free
     assert pool.set(THRESHOLD, 2 * PAGE) == OK
@@ -241,7 +254,7 @@ def test_a_synchronization_releases_what_is_above_the_threshold(
     while not stream.is_done:
         pass
     assert pool.counts() == (5, 0)
-    other.synchronize()  # any stream of the device
+    (device if what == "device" else other).synchronize()  # any stream of the device
     assert pool.counts() == (2, 0)
     assert Device(0).memory_info.free == free_memory - 2 * PAGE
 

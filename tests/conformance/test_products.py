@@ -166,6 +166,18 @@ def test_the_device_does_not_wait_for_some_streams(product: str, calls: Callable
     assert [code for code, _ in answers] == [OK] * 7 + [OK if product == "950" else 507046]
 
 
+@pytest.mark.parametrize("product", sorted(CONTROL | {"310P"}))
+def test_the_device_does_not_wait_for_streams_that_it_uses_alone(product: str, calls: Callable[..., list[Any]]) -> None:
+    rows: list[list[Any]] = [
+        ["aclrtSetDevice", 0],
+        ["aclrtCreateEventWithFlag", "out:gate", 1],
+        ["aclrtCreateStreamWithConfig", "out:stream", 0, 0x20],
+        ["aclrtStreamWaitEventWithTimeout", "@stream", "@gate", 0],
+        ["aclrtSynchronizeDeviceWithTimeout", 1000],
+    ]
+    assert [code for code, _ in calls(rows, ASCEND_RT_SIM_PRODUCT=product)] == [OK] * 5
+
+
 def test_a_refusal_for_the_chip_is_not_remembered(calls: Callable[..., list[Any]]) -> None:
     rows = [
         ["aclrtGetLastError", 0],
@@ -221,6 +233,15 @@ def test_elapsed_time_of_what_is_not_over(product: str, calls: Callable[..., lis
     assert [answers[i][0] for i in (5, 9, 10, 13)] == [INTERNAL, OK if unchecked else NO_TIME, NO_TIME, OK]
     (backwards,) = answers[13][1]
     assert backwards > 1e9 if unchecked else -60_000 < backwards <= 0
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_no_time_elapses_between_events_that_take_none(product: str, calls: Callable[..., list[Any]]) -> None:
+    rows: list[list[Any]] = [["aclrtSetDevice", 0]]
+    for name in ("first", "second"):
+        rows += [["aclrtCreateEventWithFlag", f"out:{name}", 1], ["aclrtRecordEvent", f"@{name}", None]]
+    rows += [["aclrtSynchronizeStream", None], ["aclrtEventElapsedTime", "out", "@first", "@second"]]
+    assert calls(rows, ASCEND_RT_SIM_PRODUCT=product)[-1] == [OK, [0]]
 
 
 @pytest.mark.parametrize("product", PRODUCTS)

@@ -93,6 +93,23 @@ void observers_see_every_step_and_edge() {
     CHECK_OK(aclrtDestroyStream(b));
 }
 
+// Also of streams that are done already the host learns with the device's synchronization that they are.
+void observers_see_what_a_synchronization_of_the_device_finds_done() {
+    aclrtStream stream = new_stream();
+    aclrtEvent event = new_event();
+    Recorder recorder;
+    CHECK_OK(aclrtRecordEvent(event, stream));
+    {
+        const Observing observing(recorder);
+        CHECK_OK(aclrtRecordEvent(event, stream));
+        recorder.lines.clear();
+        CHECK_OK(aclrtSynchronizeDevice());
+    }
+    CHECK(std::find(recorder.lines.begin(), recorder.lines.end(), "learn a2") != recorder.lines.end());
+    CHECK_OK(aclrtDestroyEvent(event));
+    CHECK_OK(aclrtDestroyStream(stream));
+}
+
 // A wait is bound to its record: a later record of the same event is neither its cause nor its edge.
 void a_wait_is_told_with_the_record_that_it_is_for() {
     aclrtStream a = new_stream();
@@ -352,6 +369,7 @@ int main() {
     CHECK_OK(aclrtSetDevice(0));
     tasks_of_one_stream_need_one_thread();  // first: other tests start threads
     observers_see_every_step_and_edge();
+    observers_see_what_a_synchronization_of_the_device_finds_done();
     a_wait_is_told_with_the_record_that_it_is_for();
     models_are_told_with_their_orders();
     replays_are_told_with_the_launch_as_their_origin();

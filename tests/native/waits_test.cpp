@@ -5,7 +5,12 @@
 #include <atomic>
 #include <cstdint>
 
+#include "api/simulator.h"
 #include "concurrent.h"
+#include "latch.h"
+
+using aclsim::Lock;
+using aclsim::Simulator;
 
 namespace {
 
@@ -90,6 +95,44 @@ void failures_are_told() {
     CHECK_OK(aclsimClearFaults());
 }
 
+bool does_a_thread_wait() {
+    const Lock lock = Simulator::get().core.acquire();
+    return !Simulator::get().core.host_waits().empty();
+}
+
+// A task that fails on an idle stream, while the device's synchronization waits for another, belongs to it or to the
+// next one, but is told once.
+void a_failure_beside_a_wait_is_told_once() {
+    CHECK_OK(aclrtSynchronizeDevice());  // from here on no stream has failed
+    const aclrtStream idle = new_stream();
+    const aclrtStream busy = new_stream();
+    aclrtEvent gate = nullptr;
+    CHECK_OK(aclrtCreateEventWithFlag(&gate, ACL_EVENT_SYNC));
+    CHECK_OK(aclrtStreamWaitEvent(busy, gate));
+    auto synchronization = begin([] {
+        CHECK_OK(aclrtSetDevice(0));
+        const aclError code = aclrtSynchronizeDevice();
+        CHECK_OK(aclrtResetDevice(0));
+        return code;
+    });
+    while (!does_a_thread_wait()) {
+        std::this_thread::yield();
+    }
+    std::uint8_t unused = 0;
+    CHECK_OK(aclsimFailTask(idle, 1, kFailure));
+    CHECK_OK(aclrtProfTrace(&unused, 1, idle));
+    CHECK_OK(aclsimClearFaults());
+    CHECK_OK(aclrtRecordEvent(gate, idle));
+    CHECK(returns(synchronization));
+    const aclError first = synchronization.get();
+    const aclError second = aclrtSynchronizeDevice();
+    CHECK((first == kFailure && second == ACL_SUCCESS) || (first == ACL_SUCCESS && second == kFailure));
+    CHECK_OK(aclrtSynchronizeDevice());
+    CHECK_OK(aclrtDestroyEvent(gate));
+    CHECK_OK(aclrtDestroyStream(busy));
+    CHECK_OK(aclrtDestroyStream(idle));
+}
+
 // Delayed tasks keep their order, and a stream may be aborted while its head is delayed.
 void delays_keep_the_order() {
     in_threads([](int thread) {
@@ -149,6 +192,7 @@ int main() {
     notifies_pass_the_turn();
     values_count_up();
     failures_are_told();
+    a_failure_beside_a_wait_is_told_once();
     delays_keep_the_order();
     limits_are_forgotten();
     CHECK_OK(aclrtResetDevice(0));

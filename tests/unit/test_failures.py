@@ -62,6 +62,23 @@ for code in (507015, 507017):
 """,
         ["0 " + "507015 0 507015 0 0 " + "507017 0 507017 0 0 "],
     ),
+    "a device that is being aborted is not synchronized, not even in a context that is idle": (
+        """
+entered, let_go = threading.Event(), threading.Event()
+a.launch_host_func(lambda: entered.set() or let_go.wait())
+entered.wait()
+own = Context(0)
+own.set_current()
+idle = Stream()
+abort = Waiting(lib.aclrtDeviceTaskAbort, 0, 0)
+while not code_of(idle.record):
+    pass
+print(code_of(idle.record), lib.aclrtSynchronizeDevice())
+let_go.set()
+print(abort.answer(), lib.aclrtSynchronizeDevice())
+""",
+        ["107022 107022", "0 0"],
+    ),
     "what is logged as success is answered and not remembered": (
         """
 for code in (507005, 507023, 207003, 207016, 207017, 507901):
