@@ -188,6 +188,20 @@ def test_a_synchronization_of_the_device_counts_for_streams_that_are_done_alread
     assert pool.malloc(1, other) == block
 
 
+def test_a_synchronization_of_the_device_in_vain_does_not_count_for_streams_behind(
+    make_pool: MakePool, device: Device, stream: Stream, other: Stream
+) -> None:
+    pool = make_pool()
+    assert pool.set(THRESHOLD, PAGE) == OK
+    block = freed_behind_a_latch(pool, other)
+    while not other.is_done:
+        pass
+    with Stream() as third, Latch(stream):  # which is older than the other
+        with pytest.raises(TimeoutError):
+            device.synchronize(timeout=0.01)
+        assert pool.malloc(1, third) != block
+
+
 def test_blocks_of_a_destroyed_stream_can_be_reused(make_pool: MakePool, other: Stream) -> None:
     pool = make_pool()
     with Stream() as short:

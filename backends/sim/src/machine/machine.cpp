@@ -150,7 +150,12 @@ void synchronize_device(Machine &machine, Lock &lock, Time deadline, WaitCheck *
     const auto keep = Ref<Context>(context);    // others may destroy it meanwhile,
     std::vector<Ref<ContextStream>> unsettled;  // or create and destroy streams
     for (const auto &stream : context.streams) {
-        if (is_synchronized_with_device(*stream) && !machine.core.settle_at_once(*stream)) {
+        if (!is_synchronized_with_device(*stream)) {
+            continue;
+        }
+        // Behind one that is waited for none counts as synchronized yet: the wait may fail.
+        const bool is_settled = unsettled.empty() && machine.core.settle_at_once(*stream);
+        if (!is_settled) {
             unsettled.push_back(stream);
         }
     }
