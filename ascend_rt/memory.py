@@ -362,10 +362,11 @@ class Buffer(Resource, BufferHandle):
             view.close()
 
     def _take_handle(self) -> Any | None:
+        handle = super()._take_handle()  # first: who adds a view later sees that this is closed
         with _views_lock:
             for view in tuple(self._views or ()):
                 view.close()
-        return super()._take_handle()
+        return handle
 
     @property
     def base(self) -> Buffer | None:
