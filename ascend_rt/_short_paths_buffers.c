@@ -67,7 +67,12 @@ static PyObject *buffer_close(PyObject *object, arguments args, Py_ssize_t count
         !is_at_home(&self->handle)) {
         return call_python(&paths[CLOSE], object, args, count, names);
     }
-    return destroy(&self->handle, FREE);
+    PyObject *const closed = destroy(&self->handle, FREE);
+    if (closed == NULL || is_none(LOAD(self->views))) {
+        return closed;
+    }
+    Py_DECREF(closed); /* another thread has sliced it meanwhile: the method in Python closes the views */
+    return call_python(&paths[CLOSE], object, args, count, names);
 }
 
 static short_path paths[PATHS] = {
