@@ -117,6 +117,14 @@ def freed_behind_a_latch(pool: Pool, stream: Stream) -> int:
     return block
 
 
+def freed_and_done(pool: Pool, stream: Stream) -> int:
+    """Free a block, and wait for that with queries, which do not count as a synchronization."""
+    block = freed_behind_a_latch(pool, stream)
+    while not stream.is_done:
+        pass
+    return block
+
+
 @pytest.mark.parametrize("flags", [(), FLAGS])
 def test_the_same_stream_reuses_a_block_at_once(flags: tuple[int, ...], make_pool: MakePool, stream: Stream) -> None:
     pool = make_pool()
@@ -162,9 +170,7 @@ def test_opportunistic_reuse_of_a_block_whose_free_has_run(
 ) -> None:
     pool = make_pool()
     assert pool.set(OPPORTUNISTIC, is_allowed) == OK
-    block = freed_behind_a_latch(pool, stream)
-    while not stream.is_done:  # a query does not count as a synchronization
-        pass
+    block = freed_and_done(pool, stream)
     assert (pool.malloc(1, other) == block) == is_allowed
 
 
@@ -181,9 +187,7 @@ def test_a_synchronization_of_the_device_counts_for_streams_that_are_done_alread
 ) -> None:
     pool = make_pool()
     assert pool.set(THRESHOLD, PAGE) == OK
-    block = freed_behind_a_latch(pool, stream)
-    while not stream.is_done:
-        pass
+    block = freed_and_done(pool, stream)
     device.synchronize()
     assert pool.malloc(1, other) == block
 
@@ -193,9 +197,7 @@ def test_a_synchronization_of_the_device_in_vain_does_not_count_for_streams_behi
 ) -> None:
     pool = make_pool()
     assert pool.set(THRESHOLD, PAGE) == OK
-    block = freed_behind_a_latch(pool, other)
-    while not other.is_done:
-        pass
+    block = freed_and_done(pool, other)
     with Stream() as third, Latch(stream):  # which is older than the other
         with pytest.raises(TimeoutError):
             device.synchronize(timeout=0.01)

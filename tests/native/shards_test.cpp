@@ -206,7 +206,7 @@ void an_idle_stream_is_one_cache_line() {
     }
 }
 
-// What of an event is no business of others is private, but follows these and is as small as they are.
+// Seven truth values, which are private, follow `wait_flag` and end the line.
 void what_a_record_changes_is_one_cache_line() {
     const Pair pair(0);
     const Lock lock = Simulator::get().core.acquire();
@@ -214,7 +214,7 @@ void what_a_record_changes_is_one_cache_line() {
     const auto offset_of = [&](const auto &field) {
         return reinterpret_cast<const char *>(&field) - reinterpret_cast<const char *>(&event);
     };
-    CHECK(offset_of(event.wait_flag) == 56);  // and seven truth values
+    CHECK(offset_of(event.wait_flag) == 56);
     CHECK(sizeof(Event) == 128);
 }
 

@@ -103,7 +103,8 @@ class Core {
     // With a check it fails when that does, and runs no kernel, in which it could not look.
     Waited wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline, WaitCheck *check = nullptr)
         REQUIRES(engine_lock);
-    // All of that for a stream that is done, has not failed and takes tasks. false: wait_for() has more to do.
+    // What wait_for() comes to for a stream that is done and takes tasks, in a group without failures to tell. false:
+    // it has more to do.
     bool settle_at_once(Stream &stream) const REQUIRES(engine_lock) {
         const bool has_more =
             stream.group.has_failures || !stream.group.accepts(stream) || !stream.is_done(stream.submitted);

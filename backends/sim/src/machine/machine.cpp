@@ -153,9 +153,8 @@ void synchronize_device(Machine &machine, Lock &lock, Time deadline, WaitCheck *
         if (!is_synchronized_with_device(*stream)) {
             continue;
         }
-        // Behind one that is waited for none counts as synchronized yet: the wait may fail.
-        const bool is_settled = unsettled.empty() && machine.core.settle_at_once(*stream);
-        if (!is_settled) {
+        // In their order: a wait may fail, and then those behind do not count as synchronized.
+        if (!unsettled.empty() || !machine.core.settle_at_once(*stream)) {
             unsettled.push_back(stream);
         }
     }
