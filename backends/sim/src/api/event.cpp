@@ -272,10 +272,10 @@ aclError event_completion_entry(Function function, aclrtEvent event, Body body) 
 // The newest record may be another process's; then its completion must be polled.
 void synchronize_ipc(Simulator &sim, Lock &lock, const Event &event, std::int32_t timeout_ms) REQUIRES(engine_lock) {
     constexpr std::chrono::microseconds kInterval{50};
-    const auto records = event.ipc;
+    const auto records = event.ipc();
     const std::uint64_t newest = records->newest();
     const Time deadline = deadline_of(sim, timeout_ms);
-    const Ref<Stream> stream(event.record_number() == newest ? event.record_stream() : nullptr);
+    const Ref<Stream> stream(event.ipc_record() == newest ? event.record_stream() : nullptr);
     if (stream && !records->is_complete(newest)) {  // it is of this process: this thread may help to run it
         const std::uint64_t own = event.record_sequence();
         if (sim.core.wait_for(lock, stream, own, deadline) == Core::Waited::TimedOut) {
@@ -581,7 +581,7 @@ aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "the event was not created with ACL_EVENT_IPC");
         }
         *handle = {};
-        std::memcpy(handle->reserved, found.ipc->name().c_str(), found.ipc->name().size());
+        std::memcpy(handle->reserved, found.ipc()->name().c_str(), found.ipc()->name().size());
     });
 }
 
@@ -596,7 +596,7 @@ aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent *event) 
             fail(ACL_ERROR_RT_PARAM_INVALID, "no process has a live IPC event with this handle");
         }
         auto opened = make_ref<Event>(device, Event::Mode::New, ACL_EVENT_IPC);
-        opened->ipc = records;
+        opened->set_ipc(records);
         sim.core.registry().add(opened);
         *event = opened->handle();
     });

@@ -32,8 +32,11 @@ void Signal::set(Core &core, const Point &record) {
 
 class RecordTask final : public Task {
   public:
-    RecordTask(Core &core, Ref<Event> event, Ref<Signal> signal, std::uint64_t record)
-        : core_(core), event_(std::move(event)), signal_(std::move(signal)), record_(record) {}
+    RecordTask(Core &core, Ref<Event> event, Ref<Signal> signal) REQUIRES(engine_lock)
+        : core_(core),
+          event_(std::move(event)),
+          signal_(std::move(signal)),
+          record_(signal_ ? ++signal_->newest_record : 0) {}
     TaskKind kind() const override { return TaskKind::Record; }
     Work work() const override { return {Cost::Record}; }
 
@@ -42,7 +45,7 @@ class RecordTask final : public Task {
         if (is_newest()) {
             event_->complete_ = true;
             if (event_->takes_time()) {
-                event_->ticks_ = ticks_at(stamp(stream));
+                event_->rare_->ticks = ticks_at(stamp(stream));
             }
             event_->give_back_id();
         }
@@ -76,12 +79,12 @@ class RecordTask final : public Task {
         }
         const bool is_stream_abort = stream.abort_reason != ACL_ERROR_RT_DEVICE_TASK_ABORT;
         if (is_stream_abort && !config().product->has(kStreamAbortResetsEvents)) {
-            event_->abort_reason_ = stream.abort_reason;
+            event_->rare_->abort_reason = stream.abort_reason;
             event_->was_aborted_ = true;
             return;
         }
         event_->recorded_ = false;
-        event_->ticks_ = 0;
+        event_->rare_->ticks = 0;
         event_->give_back_id();
     }
 
@@ -95,7 +98,10 @@ class RecordTask final : public Task {
             is_pending_ = false;
         }
     }
-    bool is_newest() const REQUIRES(engine_lock) { return event_->records_ == record_; }
+    // A newer record has another signal, or none, unless it could be given this one.
+    bool is_newest() const REQUIRES(engine_lock) {
+        return !signal_ || (signal_ == event_->newest_signal() && signal_->newest_record == record_);
+    }
     Time stamp(Stream &stream) const REQUIRES(engine_lock) {
         return core_.pace().is_on() ? core_.pace().stamp(stream) : core_.clock().now();
     }
@@ -109,7 +115,7 @@ class RecordTask final : public Task {
     Core &core_;
     Ref<Event> event_;
     Ref<Signal> signal_;  // nullptr: the task ends at once
-    std::uint64_t record_;
+    std::uint64_t record_;  // number among those that had the signal
     bool is_pending_ = false;  // noted as one that will set the signal
 };
 
@@ -117,14 +123,14 @@ class WaitTask final : public ConditionTask {
   public:
     WaitTask(Core &core, Ref<Event> event, Ref<Signal> signal, std::uint32_t timeout_s)
         : ConditionTask(core, timeout_s, /*polls=*/false), event_(std::move(event)), signal_(std::move(signal)) {
-        ++event_->outstanding_waits_;
+        ++event_->rare_->outstanding_waits;
     }
     TaskKind kind() const override { return TaskKind::Wait; }
     Work work() const override { return {Cost::Wait}; }
 
     void rewind() override REQUIRES(engine_lock) {
         ConditionTask::rewind();
-        ++event_->outstanding_waits_;
+        ++event_->rare_->outstanding_waits;
     }
 
     // Without a pending record a thread of the program is to record the event, if it can; a bit that the event has for
@@ -147,7 +153,7 @@ class WaitTask final : public ConditionTask {
     }
     void leave(Stream &stream) override REQUIRES(engine_lock) {
         ConditionTask::leave(stream);
-        --event_->outstanding_waits_;
+        --event_->rare_->outstanding_waits;
         event_->give_back_id();
     }
     Waiters &waiters() override { return signal_->waiters; }
@@ -183,7 +189,7 @@ void Event::note_record(Stream &stream) {
 }
 
 void Event::renew_signal() {
-    Ref<Signal> next = has_private_signal() ? signal_ : nullptr;  // an earlier wait keeps its own
+    Ref<Signal> next = has_private_signal() ? rare_->signal : nullptr;  // an earlier wait keeps its own
     if (keeps_id()) {
         next = next ? std::move(next) : make_ref<Signal>(device);
         next->take_id();
@@ -202,36 +208,34 @@ const Ref<Signal> &Event::signal() {
     if (!has_signal_) {
         set_signal(make_ref<Signal>(device));
     }
-    return signal_;
+    return rare_->signal;
 }
 
 void Event::record(Core &core, Lock &lock, Stream &stream) {
     Ref<Event> self(this);  // admit() may let other threads in
     core.admit(lock, stream);
     if (is_ipc()) {
-        records_ = ipc->issue();
+        rare_->ipc_record = ipc()->issue();
         note_record(stream);
-        submit_ipc_record(core, stream, ipc, records_);
+        submit_ipc_record(core, stream, ipc(), ipc_record());
         return;
     }
     if (!has_fixed_signal()) {
         renew_signal();
     }
-    ++records_;
     recorded_ = true;
     complete_ = seen_ = was_reset_ = false;
     note_record(stream);
     const bool needs_signal = has_signal_ || !core.starts_at_once(stream);
-    core.submit(stream, RecordTask(core, std::move(self), needs_signal ? signal() : nullptr, records_));
+    core.submit(stream, RecordTask(core, std::move(self), needs_signal ? signal() : nullptr));
 }
 
 std::unique_ptr<Task> Event::make_record(Core &core, Stream &launching) {
     renew_signal();
-    ++records_;
     recorded_ = true;
     complete_ = seen_ = was_reset_ = false;
     note_record(launching);
-    return std::make_unique<RecordTask>(core, Ref<Event>(this), signal(), records_);
+    return std::make_unique<RecordTask>(core, Ref<Event>(this), signal());
 }
 
 bool Event::is_satisfied_for(const Stream &stream) const {
@@ -271,7 +275,7 @@ void Event::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s
     const bool is_timed = product.has_wait_timeout && !(is_foreign && product.has(kForeignWaitsAreUntimed));
     const std::uint32_t timeout = is_timed ? timeout_s : 0;
     if (is_ipc()) {
-        submit_ipc_wait(core, stream, ipc, timeout);
+        submit_ipc_wait(core, stream, ipc(), timeout);
         return;
     }
     const bool is_noted = core.stream_order().is_noting() || core.observers().any();
@@ -309,7 +313,7 @@ Ref<Event> create_event(Core &core, Device &device, Event::Mode mode, std::uint3
         event->take_id();
     }
     if (event->is_ipc()) {
-        event->ipc = IpcRecords::create();
+        event->set_ipc(IpcRecords::create());
     }
     core.registry().add(event, *device.shard);
     return event;

@@ -53,7 +53,8 @@ class Signal final : public RefCounted {
     void set(Core &core, const Point &record) REQUIRES(engine_lock);
     void clear() REQUIRES(engine_lock) { set_ = false; }
 
-    PendingTasks records;  // that will set it
+    PendingTasks records;                                   // that will set it
+    std::uint64_t newest_record GUARDED_BY(engine_lock) = 0;  // number of the newest of all that had it
     Waiters waiters;
 
   private:
@@ -75,7 +76,11 @@ class alignas(64) Event final : public Object {
     // old mode: aclrtCreateEvent, aclrtCreateEventWithFlag; new mode: aclrtCreateEventExWithFlag.
     enum class Mode : std::uint8_t { Old, New };
     Event(Device &owner, Mode creation_mode, std::uint32_t creation_flags)
-        : mode(creation_mode), flags(static_cast<std::uint8_t>(creation_flags)), device(owner) {}
+        : mode(creation_mode), flags(static_cast<std::uint8_t>(creation_flags)), device(owner) {
+        if (takes_time()) {
+            rare_ = std::make_unique<Rare>();
+        }
+    }
 
     // The kinds K1 to K7 as questions. K1 is the default event (0xE, old mode), K3 the Ex event with SYNC.
     bool is_external() const { return flags == ACL_EVENT_EXTERNAL; }            // K5
@@ -97,79 +102,79 @@ class alignas(64) Event final : public Object {
     // For a graph that a stream is about to launch, as its next task. A record that is the newest from now on, and
     // complete when the task, which the graph executes, is; and what a wait in the graph would wait for, or nullptr.
     std::unique_ptr<Task> make_record(Core &core, Stream &launching) REQUIRES(engine_lock);
-    Ref<Signal> awaited_signal() const REQUIRES(engine_lock) { return recorded_ && !was_reset_ ? signal_ : nullptr; }
+    Ref<Signal> awaited_signal() const REQUIRES(engine_lock) {
+        return Ref<Signal>(recorded_ && !was_reset_ ? newest_signal() : nullptr);
+    }
 
     // A wait in that stream would have nothing to wait for.
     bool is_satisfied_for(const Stream &stream) const REQUIRES(engine_lock);
     // No stream waits for the event, and all that belongs to it belongs to its shard; nothing else is to be asked.
     bool is_at_rest() const REQUIRES(engine_lock);
 
-    bool was_recorded() const REQUIRES(engine_lock) { return is_ipc() ? ipc->newest() > 0 : recorded_; }
-    bool is_complete() const REQUIRES(engine_lock) { return is_ipc() ? ipc->is_complete(ipc->newest()) : complete_; }
+    bool was_recorded() const REQUIRES(engine_lock) { return is_ipc() ? ipc()->newest() > 0 : recorded_; }
+    bool is_complete() const REQUIRES(engine_lock) {
+        return is_ipc() ? ipc()->is_complete(ipc()->newest()) : complete_;
+    }
     bool was_seen_complete() const REQUIRES(engine_lock);  // what aclrtQueryEvent knows
     void see_complete() REQUIRES(engine_lock) { seen_ = true; }
-    std::uint32_t outstanding_waits() const REQUIRES(engine_lock) { return outstanding_waits_; }
-    std::uint64_t ticks() const REQUIRES(engine_lock) { return ticks_; }  // of the newest record; 0 without TIME_LINE
-    std::optional<std::uint32_t> id() const REQUIRES(engine_lock) {       // aclrtGetEventId
-        return has_signal_ ? signal_->id() : std::nullopt;
+    std::uint32_t outstanding_waits() const REQUIRES(engine_lock) { return rare_ ? rare_->outstanding_waits : 0; }
+    // Of the newest record; 0 without TIME_LINE.
+    std::uint64_t ticks() const REQUIRES(engine_lock) { return rare_ ? rare_->ticks : 0; }
+    std::optional<std::uint32_t> id() const REQUIRES(engine_lock) {  // aclrtGetEventId
+        return has_signal_ ? rare_->signal->id() : std::nullopt;
     }
     void take_id() REQUIRES(engine_lock) { signal()->take_id(); }
-    // The newest record, for waiting threads: its number; its stream, nullptr when that is gone; the number of
-    // the task there; and why that was aborted, if it was.
-    std::uint64_t record_number() const REQUIRES(engine_lock) { return records_; }
+    // K7: its records, and the number of the newest that was made with this handle.
+    void set_ipc(std::shared_ptr<IpcRecords> records) REQUIRES(engine_lock) { rare().ipc = std::move(records); }
+    const std::shared_ptr<IpcRecords> &ipc() const REQUIRES(engine_lock) { return rare_->ipc; }
+    std::uint64_t ipc_record() const REQUIRES(engine_lock) { return rare_->ipc_record; }
+    // The newest record, for waiting threads: its stream, nullptr when that is gone; the number of the task there;
+    // and why that was aborted, if it was.
     Stream *record_stream() const REQUIRES(engine_lock);
     std::uint64_t record_sequence() const REQUIRES(engine_lock) { return record_sequence_; }
     Point record_point() const REQUIRES(engine_lock) {
         return record_stream_ ? Point{record_stream_->serial, record_sequence_} : Point{};
     }
-    aclError abort_reason() const REQUIRES(engine_lock) { return was_aborted_ ? abort_reason_ : ACL_SUCCESS; }
+    aclError abort_reason() const REQUIRES(engine_lock) { return was_aborted_ ? rare_->abort_reason : ACL_SUCCESS; }
 
     // While the capture lasts that has recorded it; or nullptr.
-    CapturedEvent *captured() const REQUIRES(engine_lock) { return is_captured_ ? captured_ : nullptr; }
+    CapturedEvent *captured() const REQUIRES(engine_lock) { return is_captured_ ? rare_->captured : nullptr; }
     void set_captured(CapturedEvent *captured) REQUIRES(engine_lock) {
-        captured_ = captured;
+        rare().captured = captured;
         is_captured_ = captured != nullptr;
     }
 
-    // What a record that ends at once changes, and what a wait asks of a complete event, comes first and fills one
-    // cache line with what an Object has: programs have thousands of events.
+    // All that a record that ends at once changes, and that a wait asks of a complete event, fills one cache line with
+    // what an Object has: programs have thousands of events.
     const Mode mode;
     const std::uint8_t flags;
     // The first flag that a record or a wait used sticks to the event: DEFAULT or EXTERNAL (section 2).
     std::int8_t record_flag GUARDED_BY(engine_lock) = -1;
     Device &device;
+    std::int8_t wait_flag GUARDED_BY(engine_lock) = -1;
     static constexpr std::uint32_t kOldSync = 0x4;  // undocumented: the sync bit of default events
 
   private:
     friend class RecordTask;
     friend class WaitTask;
-    Ref<Stream> record_stream_ GUARDED_BY(engine_lock);
-    std::uint64_t record_sequence_ GUARDED_BY(engine_lock) = 0;
-    // Number of the newest record: completions of older ones are ignored.
-    std::uint64_t records_ GUARDED_BY(engine_lock) = 0;
-
-  public:
-    std::int8_t wait_flag GUARDED_BY(engine_lock) = -1;
-
-  private:
-    bool recorded_ GUARDED_BY(engine_lock) = false;  // state other than INIT
-    bool complete_ GUARDED_BY(engine_lock) = false;  // state RECORDED
-    bool seen_ GUARDED_BY(engine_lock) = false;
-    bool was_reset_ GUARDED_BY(engine_lock) = false;    // since the newest record
-    bool was_aborted_ GUARDED_BY(engine_lock) = false;  // the newest record, for `abort_reason_`
-    bool is_captured_ GUARDED_BY(engine_lock) = false;
-    bool has_signal_ GUARDED_BY(engine_lock) = false;
-
-    Ref<Signal> signal_ GUARDED_BY(engine_lock);
-    CapturedEvent *captured_ GUARDED_BY(engine_lock) = nullptr;
-    std::uint32_t outstanding_waits_ GUARDED_BY(engine_lock) = 0;
-    aclError abort_reason_ GUARDED_BY(engine_lock) = ACL_SUCCESS;
-    std::uint64_t ticks_ GUARDED_BY(engine_lock) = 0;
-
-  public:
-    std::shared_ptr<IpcRecords> ipc;  // K7
-
-  private:
+    // What an event gets when it needs it: one that is recorded when its stream is idle, and takes no time, does not.
+    struct Rare {
+        static void *operator new(std::size_t size) { return take_object(size); }
+        static void operator delete(void *block, std::size_t size) { give_back_object(block, size); }
+        Ref<Signal> signal;
+        std::uint64_t ticks = 0;
+        std::uint32_t outstanding_waits = 0;
+        aclError abort_reason = ACL_SUCCESS;
+        CapturedEvent *captured = nullptr;
+        std::shared_ptr<IpcRecords> ipc;
+        std::uint64_t ipc_record = 0;
+    };
+    Rare &rare() REQUIRES(engine_lock) {
+        if (rare_ == nullptr) {
+            rare_ = std::make_unique<Rare>();
+        }
+        return *rare_;
+    }
     void note_record(Stream &stream) REQUIRES(engine_lock);
     // Is there an id behind the signal of each record? K4 needs none where the hardware schedules.
     bool needs_id() const { return can_be_waited_for() || !config().product->is_stars; }
@@ -177,18 +182,31 @@ class alignas(64) Event final : public Object {
     // back when that, and the waits for it, are done (section 2, aclrtGetEventId).
     bool keeps_id() const { return mode == Mode::Old && needs_id(); }
     void give_back_id() REQUIRES(engine_lock) {
-        if (id() && outstanding_waits_ == 0 && (recorded_ ? complete_ && mode == Mode::New : !has_fixed_signal())) {
-            signal_->give_back_id();
+        if (id() && outstanding_waits() == 0 && (recorded_ ? complete_ && mode == Mode::New : !has_fixed_signal())) {
+            rare_->signal->give_back_id();
         }
     }
-    bool has_private_signal() const REQUIRES(engine_lock) { return has_signal_ && signal_->references() == 1; }
+    Signal *newest_signal() const REQUIRES(engine_lock) { return has_signal_ ? rare_->signal.get() : nullptr; }
+    bool has_private_signal() const REQUIRES(engine_lock) { return has_signal_ && rare_->signal->references() == 1; }
     void set_signal(Ref<Signal> signal) REQUIRES(engine_lock) {
-        signal_ = std::move(signal);
-        has_signal_ = signal_ != nullptr;
+        has_signal_ = signal != nullptr;
+        rare().signal = std::move(signal);
     }
     void renew_signal() REQUIRES(engine_lock);          // for a record to come
     const Ref<Signal> &signal() REQUIRES(engine_lock);  // of the newest record; from here on it has one
+
+    bool recorded_ GUARDED_BY(engine_lock) = false;  // state other than INIT
+    bool complete_ GUARDED_BY(engine_lock) = false;  // state RECORDED
+    bool seen_ GUARDED_BY(engine_lock) = false;
+    bool was_reset_ GUARDED_BY(engine_lock) = false;    // since the newest record
+    bool was_aborted_ GUARDED_BY(engine_lock) = false;  // the newest record, for `Rare::abort_reason`
+    bool is_captured_ GUARDED_BY(engine_lock) = false;
+    bool has_signal_ GUARDED_BY(engine_lock) = false;
+    Ref<Stream> record_stream_ GUARDED_BY(engine_lock);
+    std::uint64_t record_sequence_ GUARDED_BY(engine_lock) = 0;
+    std::unique_ptr<Rare> rare_ GUARDED_BY(engine_lock);
 };
+static_assert(sizeof(Event) == 64, "one cache line");
 
 Ref<Event> create_event(Core &core, Device &device, Event::Mode mode, std::uint32_t flags) REQUIRES(engine_lock);
 
