@@ -206,18 +206,6 @@ void an_idle_stream_is_one_cache_line() {
     }
 }
 
-// Seven truth values, which are private, follow `wait_flag` and end the line.
-void what_a_record_changes_is_one_cache_line() {
-    const Pair pair(0);
-    const Lock lock = Simulator::get().core.acquire();
-    const auto &event = *Simulator::get().core.registry().find<Event>(pair.event);
-    const auto offset_of = [&](const auto &field) {
-        return reinterpret_cast<const char *>(&field) - reinterpret_cast<const char *>(&event);
-    };
-    CHECK(offset_of(event.wait_flag) == 56);
-    CHECK(sizeof(Event) == 128);
-}
-
 void a_handle_of_no_shard_is_refused() {
     const Pair pair(1);
     void *const garbage = reinterpret_cast<void *>(~0ULL);
@@ -348,7 +336,6 @@ int main() {
     what_waits_is_moved_by_the_call_that_releases_it();
     objects_share_no_cache_line();
     an_idle_stream_is_one_cache_line();
-    what_a_record_changes_is_one_cache_line();
     a_handle_of_no_shard_is_refused();
     a_record_wakes_a_stream_of_another_device();
     an_event_may_be_recorded_on_several_devices();

@@ -114,8 +114,8 @@ class RecordTask final : public Task {
 
     Core &core_;
     Ref<Event> event_;
-    Ref<Signal> signal_;  // nullptr: the task ends at once
-    std::uint64_t record_;  // number among those that had the signal
+    Ref<Signal> signal_;       // nullptr: the task ends at once
+    std::uint64_t record_;     // number among those that had the signal
     bool is_pending_ = false;  // noted as one that will set the signal
 };
 
@@ -189,18 +189,25 @@ void Event::note_record(Stream &stream) {
 }
 
 void Event::renew_signal() {
-    Ref<Signal> next = has_private_signal() ? rare_->signal : nullptr;  // an earlier wait keeps its own
-    if (keeps_id()) {
-        next = next ? std::move(next) : make_ref<Signal>(device);
+    if (has_private_signal()) {
+        Signal &own = *rare_->signal;
+        if (keeps_id()) {
+            own.take_id();
+        } else if (needs_id() && !own.id()) {
+            Signal::require_id(device);
+        }
+        own.clear();
+    } else if (keeps_id()) {
+        auto next = make_ref<Signal>(device);
         next->take_id();
-    } else if (needs_id() && !(next && next->id())) {
-        Signal::require_id(device);
-    }
-    if (next) {
-        next->clear();
-    }
-    if (next || has_signal_) {
         set_signal(std::move(next));
+    } else {
+        if (needs_id()) {
+            Signal::require_id(device);
+        }
+        if (has_signal_) {  // an earlier wait keeps it
+            set_signal(nullptr);
+        }
     }
 }
 

@@ -53,7 +53,7 @@ class Signal final : public RefCounted {
     void set(Core &core, const Point &record) REQUIRES(engine_lock);
     void clear() REQUIRES(engine_lock) { set_ = false; }
 
-    PendingTasks records;                                   // that will set it
+    PendingTasks records;                                     // that will set it
     std::uint64_t newest_record GUARDED_BY(engine_lock) = 0;  // number of the newest of all that had it
     Waiters waiters;
 
