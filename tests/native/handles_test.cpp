@@ -1,4 +1,7 @@
 // A destroyed handle never names another object, however many objects are created after it.
+#include <random>
+#include <set>
+
 #include "check.h"
 #include "concurrent.h"
 
@@ -17,10 +20,78 @@ void no_handle_comes_back() {
     CHECK_CODE(ACL_ERROR_RT_INVALID_HANDLE, aclrtDestroyEvent(first));
 }
 
+void refuse(aclrtEvent handle) {
+    aclrtEventRecordedStatus status;
+    CHECK_CODE(ACL_ERROR_RT_INVALID_HANDLE, aclrtQueryEventStatus(handle, &status));
+    CHECK_CODE(ACL_ERROR_RT_INVALID_HANDLE, aclrtDestroyEvent(handle));
+}
+
+// Each bit of a handle counts: what differs in one names another object, a place without an object, or no place at all.
+void each_bit_of_a_handle_counts() {
+    const aclrtEvent event = new_event();
+    for (unsigned bit = 0; bit < 64; ++bit) {
+        refuse(reinterpret_cast<aclrtEvent>(reinterpret_cast<std::uintptr_t>(event) ^ std::uintptr_t{1} << bit));
+    }
+    CHECK_OK(aclrtDestroyEvent(event));
+    refuse(event);
+}
+
+void a_handle_of_another_type_is_refused() {
+    const aclrtStream stream = new_stream();
+    const aclrtEvent event = new_event();
+    refuse(stream);
+    CHECK_CODE(ACL_ERROR_RT_INVALID_HANDLE, aclrtSynchronizeStream(event));
+    CHECK_CODE(ACL_ERROR_RT_INVALID_HANDLE, aclrtRecordEvent(stream, event));
+    CHECK_OK(aclrtRecordEvent(event, stream));
+    CHECK_OK(aclrtDestroyEvent(event));
+    CHECK_OK(aclrtDestroyStream(stream));
+}
+
+// A task still needs the event, which lives on without a handle.
+void the_handle_of_an_event_in_use_is_gone_at_once() {
+    const aclrtStream stream = new_stream();
+    aclrtEvent gate = nullptr;
+    CHECK_OK(aclrtCreateEventWithFlag(&gate, ACL_EVENT_SYNC));  // can be waited for before it is recorded
+    const aclrtEvent event = new_event();
+    CHECK_OK(aclrtStreamWaitEvent(stream, gate));
+    CHECK_OK(aclrtRecordEvent(event, stream));
+    CHECK_OK(aclrtDestroyEvent(event));
+    refuse(event);
+    CHECK(new_event() != event);
+    CHECK_OK(aclrtDestroyStreamForce(stream));
+    CHECK_OK(aclrtDestroyEvent(gate));
+}
+
+// Neighbours come and go in any order; what is left still answers to its handle.
+void thousands_of_handles_are_told_apart() {
+    constexpr std::size_t kEvents = 3000;
+    std::vector<aclrtEvent> events(kEvents);
+    std::mt19937 random(1);
+    std::set<aclrtEvent> seen;
+    for (aclrtEvent &event : events) {
+        event = new_event();
+        CHECK(seen.insert(event).second);
+    }
+    for (std::size_t change = 0; change < 10 * kEvents; ++change) {
+        aclrtEvent &event = events[random() % kEvents];
+        CHECK_OK(aclrtDestroyEvent(event));
+        refuse(event);
+        event = new_event();
+        CHECK(seen.insert(event).second);
+    }
+    for (const aclrtEvent event : events) {
+        CHECK_OK(aclrtDestroyEvent(event));
+    }
+}
+
 }  // namespace
 
 int main() {
     CHECK_OK(aclrtSetDevice(0));
+    each_bit_of_a_handle_counts();
+    a_handle_of_another_type_is_refused();
+    the_handle_of_an_event_in_use_is_gone_at_once();
+    thousands_of_handles_are_told_apart();
     no_handle_comes_back();
     CHECK_OK(aclrtResetDevice(0));
     return 0;

@@ -164,7 +164,7 @@ aclError aclrtCmoAsyncWithDesc(void *cmoDesc, aclrtCmoType cmoType, aclrtStream 
         }
         require_supported();
         if (stream != nullptr) {
-            require_handle<Stream>(sim, stream, "stream");
+            require_handle<ContextStream>(sim, stream, "stream");
         }
         if (cmoDesc == nullptr || !is_type(cmoType)) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "cmoDesc is NULL, or there is no cache operation %d",

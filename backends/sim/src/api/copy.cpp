@@ -26,15 +26,16 @@ void require_transfer_kind(aclrtMemcpyKind kind) {
 }
 
 // What a buffer holds could be copied once only. The default stream is never bound.
-void require_unbound(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
-    const ContextStream *on = sim.core.registry().find<ContextStream>(stream);
+void require_unbound(Handle<ContextStream> stream) REQUIRES(engine_lock) {
+    const ContextStream *on = stream.find();
     if (on != nullptr && (on->keeper != nullptr || on->is_diverted)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u is captured or bound to a model, which cannot keep a buffered copy",
              on->id);
     }
 }
 
-void copy_buffered(Simulator &sim, Lock &lock, aclrtStream stream, const Transfer &transfer) REQUIRES(engine_lock) {
+void copy_buffered(Simulator &sim, Lock &lock, Handle<ContextStream> stream, const Transfer &transfer)
+    REQUIRES(engine_lock) {
     require_context(sim);
     const bool to_device = sim.memory.space().locate(transfer.destination).place == Place::Device;
     if (!to_device || sim.memory.space().locate(transfer.source).place == Place::Device) {
@@ -53,13 +54,13 @@ void copy_buffered(Simulator &sim, Lock &lock, aclrtStream stream, const Transfe
 }
 
 aclError copy_async(Function function, void *dst, std::size_t destMax, const void *src, std::size_t count,
-                    aclrtMemcpyKind kind, aclrtStream stream) {
+                    aclrtMemcpyKind kind, Handle<ContextStream> stream) {
     const auto at_rest = [&](Simulator &sim) REQUIRES(engine_lock) {
         const auto is_taskable = [&](const void *address) REQUIRES(engine_lock) {
             return sim.memory.is_on_device(address) || sim.memory.is_pinned(address);
         };
-        return is_instant(count) && kind != ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE &&
-               stream_at_rest(sim, stream) != nullptr && is_taskable(dst) && is_taskable(src);
+        return is_instant(count) && kind != ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE && stream_at_rest(stream) != nullptr &&
+               is_taskable(dst) && is_taskable(src);
     };
     return shard_entry(function, stream, at_rest, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (count == 0) {
@@ -67,13 +68,13 @@ aclError copy_async(Function function, void *dst, std::size_t destMax, const voi
         }
         require_both(dst, src);
         require_transfer_kind(kind);
-        if (stream != nullptr) {
-            require_handle<Stream>(sim, stream, "stream");
+        if (stream.value() != nullptr) {
+            require_handle(sim, stream, "stream");
         }
         require_fits(count, destMax);
         const Transfer transfer = Transfer::plain(dst, src, count);
         if (kind == ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE) {
-            require_unbound(sim, stream);
+            require_unbound(stream);
             copy_buffered(sim, lock, stream, transfer);
             return;
         }
@@ -113,7 +114,7 @@ void aclsim::copy_block(Simulator &sim, Lock &lock, const Transfer &transfer) {
     copy_now(sim.memory, lock, transfer);
 }
 
-void aclsim::copy_block_in_stream(Simulator &sim, Lock &lock, aclrtStream stream, const Transfer &transfer,
+void aclsim::copy_block_in_stream(Simulator &sim, Lock &lock, Handle<ContextStream> stream, const Transfer &transfer,
                                   aclrtMemcpyKind kind) {
     require_context(sim);
     const aclrtMemcpyKind corrected = correct_kind(sim.memory, kind, transfer.destination, transfer.source);

@@ -7,7 +7,7 @@
 namespace aclsim {
 
 void copy_block(Simulator &sim, Lock &lock, const Transfer &transfer) REQUIRES(engine_lock);
-void copy_block_in_stream(Simulator &sim, Lock &lock, aclrtStream stream, const Transfer &transfer,
+void copy_block_in_stream(Simulator &sim, Lock &lock, Handle<ContextStream> stream, const Transfer &transfer,
                           aclrtMemcpyKind kind) REQUIRES(engine_lock);
 
 }  // namespace aclsim

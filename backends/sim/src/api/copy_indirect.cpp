@@ -121,7 +121,7 @@ aclError aclrtMemcpyAsyncWithOffset(void **dst, size_t destMax, size_t dstDataOf
         }
         require_supported();
         if (stream != nullptr) {
-            require_handle<Stream>(sim, stream, "stream");
+            require_handle<ContextStream>(sim, stream, "stream");
         }
         if (dst == nullptr || src == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "dst or src is NULL");

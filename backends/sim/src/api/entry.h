@@ -114,8 +114,7 @@ inline void require_supported() { require_supported(current_call()->function); }
 // --- handles; all with the engine lock held --------------------------------------------------------------------------
 
 template <class T>
-T &require_handle(Simulator &sim, void *handle, const char *what) REQUIRES(engine_lock) {
-    T *object = sim.core.registry().find<T>(handle);
+T &require_found(T *object, const void *handle, const char *what) {
     if (object == nullptr) {
         fail(ACL_ERROR_RT_INVALID_HANDLE, "%p is not a live %s (destroyed, of another type, or never a handle)", handle,
              what);
@@ -123,9 +122,19 @@ T &require_handle(Simulator &sim, void *handle, const char *what) REQUIRES(engin
     return *object;
 }
 
-inline Event &require_event(Simulator &sim, aclrtEvent event) REQUIRES(engine_lock) {
-    require(event, "event");
-    return require_handle<Event>(sim, event, "event");
+template <class T>
+T &require_handle(Simulator &sim, void *handle, const char *what) REQUIRES(engine_lock) {
+    return require_found(sim.core.registry().find<T>(handle), handle, what);
+}
+
+template <class T>
+T &require_handle(Simulator &, Handle<T> handle, const char *what) REQUIRES(engine_lock) {
+    return require_found(handle.find(), handle.value(), what);
+}
+
+inline Event &require_event(Simulator &sim, Handle<Event> event) REQUIRES(engine_lock) {
+    require(event.value(), "event");
+    return require_handle(sim, event, "event");
 }
 
 inline Context &require_context(Simulator &sim) REQUIRES(engine_lock) { return require_context(sim.machine); }
@@ -141,11 +150,11 @@ inline Device &require_current_device(Simulator &sim) REQUIRES(engine_lock) {
 ContextStream &divert(ContextStream &stream) REQUIRES(engine_lock);
 
 // A stream that need not belong to the current context; NULL is the current context's default stream.
-inline ContextStream &require_stream(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
-    if (stream == nullptr) {
+inline ContextStream &require_stream(Simulator &sim, Handle<ContextStream> stream) REQUIRES(engine_lock) {
+    if (stream.value() == nullptr) {
         return *require_context(sim).default_stream;
     }
-    ContextStream &found = require_handle<ContextStream>(sim, stream, "stream");
+    ContextStream &found = require_handle(sim, stream, "stream");
     return found.is_diverted ? divert(found) : found;
 }
 
@@ -161,7 +170,7 @@ inline ContextStream &require_own(Simulator &sim, ContextStream &stream) REQUIRE
     return stream;
 }
 
-inline ContextStream &require_own_stream(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
+inline ContextStream &require_own_stream(Simulator &sim, Handle<ContextStream> stream) REQUIRES(engine_lock) {
     return require_own(sim, require_stream(sim, stream));
 }
 

@@ -78,8 +78,8 @@ void note_queried(Simulator &sim, const Event &event) REQUIRES(engine_lock) {
 
 // A bad handle is found before what the kind of the event forbids, a missing context after it. nullptr: the default
 // stream.
-ContextStream *find_named_stream(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
-    return stream == nullptr ? nullptr : &require_handle<ContextStream>(sim, stream, "stream");
+ContextStream *find_named_stream(Simulator &sim, Handle<ContextStream> stream) REQUIRES(engine_lock) {
+    return stream.value() == nullptr ? nullptr : &require_handle(sim, stream, "stream");
 }
 
 ContextStream &require_own(Simulator &sim, ContextStream *named) REQUIRES(engine_lock) {
@@ -149,21 +149,23 @@ void record_captured(Simulator &sim, Lock &lock, ContextStream &stream, Event &e
     }
 }
 
-bool can_record_at_once(Simulator &sim, aclrtEvent event, aclrtStream stream) REQUIRES(engine_lock) {
-    return have_one_shard(event, stream) && stream_at_rest(sim, stream) != nullptr &&
-           event_at_rest(sim, event) != nullptr;
+bool can_record_at_once(Handle<Event> event, Handle<ContextStream> stream) REQUIRES(engine_lock) {
+    return have_one_shard(event, stream) && stream_at_rest(stream) != nullptr && event_at_rest(event) != nullptr;
 }
 
-aclError record(Function function, aclrtEvent event, aclrtStream stream, std::uint32_t flag) {
-    const auto at_rest = [&](Simulator &sim) REQUIRES(engine_lock) { return can_record_at_once(sim, event, stream); };
-    return shard_entry(function, stream, at_rest, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+template <Function kFunction>
+aclError record(aclrtEvent event, aclrtStream stream, std::uint32_t flag) {
+    const Handle<Event> recorded(event);
+    const Handle<ContextStream> in(stream);
+    const auto at_rest = [&](Simulator &) REQUIRES(engine_lock) { return can_record_at_once(recorded, in); };
+    return shard_entry(kFunction, in, at_rest, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (flag > ACL_EVENT_RECORD_EXTERNAL) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no record flag %u", flag);
         }
         require(event, "event");
-        require_supported(function);
-        Event &found = require_event(sim, event);
-        ContextStream *const named = find_named_stream(sim, stream);
+        require_supported(kFunction);
+        Event &found = require_event(sim, recorded);
+        ContextStream *const named = find_named_stream(sim, in);
         refuse_device_only(found);
         if (flag == ACL_EVENT_RECORD_EXTERNAL) {
             exchange_external(sim, lock, found, named, ExternalEvent::Use::Record);
@@ -219,7 +221,8 @@ void join_capture(Lock &lock, ContextStream &stream, Event &event, std::uint32_t
     capture.wait(lock, stream, event, timeout_s);
 }
 
-void wait(Simulator &sim, Lock &lock, aclrtStream stream, Event &event, std::uint32_t timeout_s) REQUIRES(engine_lock) {
+[[gnu::always_inline]] inline void wait(Simulator &sim, Lock &lock, Handle<ContextStream> stream, Event &event,
+                                        std::uint32_t timeout_s) REQUIRES(engine_lock) {
     ContextStream *const named = find_named_stream(sim, stream);
     refuse_device_only(event);
     if (!event.can_be_waited_for()) {
@@ -242,24 +245,25 @@ void wait(Simulator &sim, Lock &lock, aclrtStream stream, Event &event, std::uin
     event.wait(sim.core, lock, on, timeout_s);
 }
 
-bool can_pass_at_once(Simulator &sim, aclrtStream stream, aclrtEvent event) REQUIRES(engine_lock) {
-    const Stream *const waiting = have_one_shard(event, stream) ? stream_at_rest(sim, stream) : nullptr;
-    const Event *const awaited = waiting == nullptr ? nullptr : sim.core.registry().find<Event>(event);
+bool can_pass_at_once(Handle<ContextStream> stream, Handle<Event> event) REQUIRES(engine_lock) {
+    const Stream *const waiting = have_one_shard(event, stream) ? stream_at_rest(stream) : nullptr;
+    const Event *const awaited = waiting == nullptr ? nullptr : event.find();
     return awaited != nullptr && awaited->captured() == nullptr && awaited->is_satisfied_for(*waiting);
 }
 
 // An entry point that makes a stream wait for an event.
 template <class Body>
-aclError wait_entry(Function function, aclrtStream stream, aclrtEvent event, Body body) {
-    const auto at_rest = [&](Simulator &sim) REQUIRES(engine_lock) { return can_pass_at_once(sim, stream, event); };
+[[gnu::always_inline]] inline aclError wait_entry(Function function, Handle<ContextStream> stream, Handle<Event> event,
+                                                  Body body) {
+    const auto at_rest = [&](Simulator &) REQUIRES(engine_lock) { return can_pass_at_once(stream, event); };
     return shard_entry(function, stream, at_rest, body);
 }
 
 // One that waits for an event, or asks.
 template <class Body>
-aclError event_completion_entry(Function function, aclrtEvent event, Body body) {
-    const auto at_rest = [&](Simulator &sim) REQUIRES(engine_lock) {
-        const Event *const found = event_at_rest(sim, event);
+[[gnu::always_inline]] inline aclError event_completion_entry(Function function, Handle<Event> event, Body body) {
+    const auto at_rest = [&](Simulator &) REQUIRES(engine_lock) {
+        const Event *const found = event_at_rest(event);
         return found != nullptr && found->is_complete();
     };
     return shard_entry(function, event, at_rest, body);
@@ -295,7 +299,7 @@ void synchronize_ipc(Simulator &sim, Lock &lock, const Event &event, std::int32_
     }
 }
 
-void synchronize_event(Simulator &sim, Lock &lock, aclrtEvent event, std::int32_t timeout_ms) REQUIRES(engine_lock) {
+void synchronize_event(Simulator &sim, Lock &lock, Handle<Event> event, std::int32_t timeout_ms) REQUIRES(engine_lock) {
     Event &found = require_uncaptured(require_event(sim, event));
     if (found.is_external()) {
         refuse_kind("an external");
@@ -366,11 +370,11 @@ aclError aclrtDestroyEvent(aclrtEvent event) {
 }
 
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
-    return record(Function::aclrtRecordEvent, event, stream, ACL_EVENT_RECORD_DEFAULT);
+    return record<Function::aclrtRecordEvent>(event, stream, ACL_EVENT_RECORD_DEFAULT);
 }
 
 aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag) {
-    return record(Function::aclrtRecordEventWithFlag, event, stream, flag);
+    return record<Function::aclrtRecordEventWithFlag>(event, stream, flag);
 }
 
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
@@ -396,10 +400,11 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
 }
 
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
-    return event_completion_entry(Function::aclrtQueryEvent, event, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    const Handle<Event> named(event);
+    return event_completion_entry(Function::aclrtQueryEvent, named, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(status, "status");
-        const Event &found = require_uncaptured(require_event(sim, event));
+        const Event &found = require_uncaptured(require_event(sim, named));
         if (found.mode == Event::Mode::New || found.is_external()) {
             refuse_kind("an Ex or external");
         }
@@ -413,11 +418,12 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
 }
 
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status) {
+    const Handle<Event> named(event);
     return event_completion_entry(
-        Function::aclrtQueryEventStatus, event, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        Function::aclrtQueryEventStatus, named, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
             require(event, "event");
             require(status, "status");
-            Event &found = require_uncaptured(require_event(sim, event));
+            Event &found = require_uncaptured(require_event(sim, named));
             if (found.is_external()) {
                 refuse_kind("an external");
             }
@@ -449,61 +455,69 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
 }
 
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
-    return event_completion_entry(Function::aclrtSynchronizeEvent, event,
+    const Handle<Event> named(event);
+    return event_completion_entry(Function::aclrtSynchronizeEvent, named,
                                   [&](Simulator &sim, Lock &lock)
-                                      REQUIRES(engine_lock) { synchronize_event(sim, lock, event, -1); });
+                                      REQUIRES(engine_lock) { synchronize_event(sim, lock, named, -1); });
 }
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
+    const Handle<Event> named(event);
     return event_completion_entry(
-        Function::aclrtSynchronizeEventWithTimeout, event, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+        Function::aclrtSynchronizeEventWithTimeout, named, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
             if (timeout < -1) {
                 fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is below -1", timeout);
             }
-            require_event(sim, event);
+            require_event(sim, named);
             if (timeout == 0) {
                 fail(ACL_ERROR_RT_PARAM_INVALID, "timeout 0 ms would never wait; use aclrtQueryEventStatus");
             }
-            synchronize_event(sim, lock, event, timeout);
+            synchronize_event(sim, lock, named, timeout);
         });
 }
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
-    return wait_entry(Function::aclrtStreamWaitEvent, stream, event,
+    const Handle<ContextStream> on(stream);
+    const Handle<Event> awaited(event);
+    return wait_entry(Function::aclrtStreamWaitEvent, on, awaited,
                       [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-                          wait(sim, lock, stream, require_event(sim, event), sim.op_wait_timeout_s);
+                          wait(sim, lock, on, require_event(sim, awaited), sim.op_wait_timeout_s);
                       });
 }
 
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
-    return wait_entry(Function::aclrtStreamWaitEventWithTimeout, stream, event,
-                      [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-                          if (timeout < 0) {
-                              fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d s is negative", timeout);
-                          }
-                          if (event == nullptr) {
-                              fail(ACL_ERROR_RT_PARAM_INVALID,
-                                   "event is NULL");  // 107000 here, unlike its siblings (section 1)
-                          }
-                          wait(sim, lock, stream, require_event(sim, event), static_cast<uint32_t>(timeout));
-                      });
+    const Handle<ContextStream> on(stream);
+    const Handle<Event> awaited(event);
+    return wait_entry(
+        Function::aclrtStreamWaitEventWithTimeout, on, awaited, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+            if (timeout < 0) {
+                fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d s is negative", timeout);
+            }
+            if (event == nullptr) {
+                fail(ACL_ERROR_RT_PARAM_INVALID,
+                     "event is NULL");  // 107000 here, unlike its siblings (section 1)
+            }
+            wait(sim, lock, on, require_event(sim, awaited), static_cast<uint32_t>(timeout));
+        });
 }
 
 aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout, uint32_t flag) {
+    const Handle<ContextStream> on(stream);
+    const Handle<Event> awaited(event);
     return wait_entry(
-        Function::aclrtStreamWaitEventWithFlag, stream, event, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+        Function::aclrtStreamWaitEventWithFlag, on, awaited, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
             if (flag > ACL_EVENT_WAIT_EXTERNAL || (flag == ACL_EVENT_WAIT_EXTERNAL && timeout != 0)) {
                 fail_unremembered(ACL_ERROR_INVALID_PARAM, "wait flag %u with timeout %u s", flag, timeout);
             }
             require(event, "event");
             require_supported();
-            Event &found = require_event(sim, event);
+            Event &found = require_event(sim, awaited);
             if (flag == ACL_EVENT_WAIT_EXTERNAL) {
-                ContextStream *const named = find_named_stream(sim, stream);
+                ContextStream *const named = find_named_stream(sim, on);
                 exchange_external(sim, lock, found, named, ExternalEvent::Use::Wait);
                 return;
             }
-            wait(sim, lock, stream, found, timeout == Simulator::kUseOpWaitTimeout ? sim.op_wait_timeout_s : timeout);
+            wait(sim, lock, on, found, timeout == Simulator::kUseOpWaitTimeout ? sim.op_wait_timeout_s : timeout);
         });
 }
 

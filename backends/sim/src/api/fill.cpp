@@ -63,20 +63,21 @@ aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count)
 }
 
 aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream) {
+    const Handle<ContextStream> named(stream);
     const auto at_rest = [&](Simulator &sim) REQUIRES(engine_lock) {
-        return is_instant(count) && stream_at_rest(sim, stream) != nullptr && sim.memory.is_on_device(devPtr);
+        return is_instant(count) && stream_at_rest(named) != nullptr && sim.memory.is_on_device(devPtr);
     };
-    return shard_entry(Function::aclrtMemsetAsync, stream, at_rest,
+    return shard_entry(Function::aclrtMemsetAsync, named, at_rest,
                        [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
                            if (count == 0) {
                                return;
                            }
                            require(devPtr, "devPtr");
                            if (stream != nullptr) {
-                               require_handle<Stream>(sim, stream, "stream");
+                               require_handle(sim, named, "stream");
                            }
                            require_fits(count, maxCount);
-                           ContextStream &on = require_own_stream(sim, stream);
+                           ContextStream &on = require_own_stream(sim, named);
                            fill_in_stream(sim, lock, on, {devPtr, static_cast<std::uint32_t>(value), 1, count});
                        });
 }

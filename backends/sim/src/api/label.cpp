@@ -134,7 +134,7 @@ aclError aclrtSwitchStream(void *leftValue, aclrtCondition cond, void *rightValu
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no condition %d or no data type %d", static_cast<int>(cond),
                  static_cast<int>(dataType));
         }
-        const Stream &other = require_handle<Stream>(sim, trueStream, "stream");
+        const Stream &other = require_handle<ContextStream>(sim, trueStream, "stream");
         ContextStream &on = require_own_stream(sim, stream);
         Model &model = require_model_of(on);
         if (other.keeper != on.keeper) {

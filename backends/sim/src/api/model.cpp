@@ -23,7 +23,7 @@ Model &require_built(Model &model) {
 // NULL is the default stream, which no model has.
 void require_stream_handle(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     if (stream != nullptr) {
-        require_handle<Stream>(sim, stream, "stream");
+        require_handle<ContextStream>(sim, stream, "stream");
     }
 }
 

@@ -13,7 +13,7 @@ aclError get_status(Function function, void *output, std::uint64_t size, aclrtSt
     return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(output, "outputAddr");
         if (stream != nullptr) {
-            require_handle<Stream>(sim, stream, "stream");
+            require_handle<ContextStream>(sim, stream, "stream");
         }
         if (size != Memory::kOverflowStatusSize) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "the status has %zu bytes, not %llu", Memory::kOverflowStatusSize,

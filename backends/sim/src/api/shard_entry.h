@@ -12,11 +12,11 @@
 namespace aclsim {
 
 // at_rest(sim) is asked only with several devices in use. The handle, of a stream or an event, names the shard.
-template <class AtRest, class Body>
-[[gnu::always_inline]] inline aclError shard_entry(Function function, void *handle, AtRest at_rest, Body body) {
+template <class T, class AtRest, class Body>
+[[gnu::always_inline]] inline aclError shard_entry(Function function, Handle<T> handle, AtRest at_rest, Body body) {
     return checked_entry(function, [&] {
         Simulator &sim = Simulator::get();
-        Lock lock = sim.core.acquire_shard_of(handle);
+        Lock lock = sim.core.acquire_shard_of(handle.value());
         if (!lock.is_whole()) {
             if (sim.core.is_undisturbed() && !sim.machine.gate.is_closed() && at_rest(sim)) {
                 body(sim, lock);
@@ -30,8 +30,8 @@ template <class AtRest, class Body>
 
 // The stream if it is at rest: nothing is queued, and no thread sleeps until something was. NULL, the default stream,
 // has the shard of no handle.
-inline ContextStream *stream_at_rest(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
-    auto *found = sim.core.registry().find<ContextStream>(stream);
+inline ContextStream *stream_at_rest(Handle<ContextStream> stream) REQUIRES(engine_lock) {
+    auto *found = stream.find();
     const bool is_at_rest = found != nullptr && found->state == Stream::State::Idle && !found->has_sleepers &&
                             found->executes_tasks && !found->is_diverted &&
                             context_of(*found).handle() == thread_context().current();
@@ -39,13 +39,13 @@ inline ContextStream *stream_at_rest(Simulator &sim, aclrtStream stream) REQUIRE
 }
 
 // The event if no stream waits for it, and its newest record is of the same shard.
-inline Event *event_at_rest(Simulator &sim, aclrtEvent event) REQUIRES(engine_lock) {
-    auto *found = sim.core.registry().find<Event>(event);
+inline Event *event_at_rest(Handle<Event> event) REQUIRES(engine_lock) {
+    auto *found = event.find();
     return found != nullptr && found->is_at_rest() ? found : nullptr;
 }
 
-inline bool have_one_shard(const void *handle, const void *other) {
-    return Registry::shard_of(handle) == Registry::shard_of(other);
+inline bool have_one_shard(Handle<Event> event, Handle<ContextStream> stream) {
+    return Registry::shard_of(event.value()) == Registry::shard_of(stream.value());
 }
 
 }  // namespace aclsim

@@ -29,7 +29,7 @@ namespace {
 // A handle that is no live stream would never match a task.
 StreamFilter filter_of(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     if (stream != nullptr) {
-        require_handle<Stream>(sim, stream, "stream");
+        require_handle<ContextStream>(sim, stream, "stream");
     }
     return {stream, -1};
 }

@@ -59,7 +59,8 @@ aclError destroy(Function function, aclrtStream stream, bool force) {
     });
 }
 
-void synchronize_stream(Simulator &sim, Lock &lock, aclrtStream stream, std::int32_t timeout_ms) REQUIRES(engine_lock) {
+void synchronize_stream(Simulator &sim, Lock &lock, Handle<ContextStream> stream, std::int32_t timeout_ms)
+    REQUIRES(engine_lock) {
     const Ref<ContextStream> found(require_stream(sim, stream));
     if (found->is_always_complete()) {
         return;
@@ -85,9 +86,10 @@ void synchronize_stream(Simulator &sim, Lock &lock, aclrtStream stream, std::int
 
 // An entry point that waits for a stream, or asks. A synchronization returns memory of pools, which belong to no shard.
 template <class Body>
-aclError stream_completion_entry(Function function, aclrtStream stream, Body body) {
+[[gnu::always_inline]] inline aclError stream_completion_entry(Function function, Handle<ContextStream> stream,
+                                                               Body body) {
     const auto at_rest = [&](Simulator &sim) REQUIRES(engine_lock) {
-        return stream_at_rest(sim, stream) != nullptr && sim.memory.pools.empty();
+        return stream_at_rest(stream) != nullptr && sim.memory.pools.empty();
     };
     return shard_entry(function, stream, at_rest, body);
 }
@@ -207,12 +209,14 @@ aclError aclrtDestroyStreamForce(aclrtStream stream) {
 }
 
 aclError aclrtSynchronizeStream(aclrtStream stream) {
-    return stream_completion_entry(Function::aclrtSynchronizeStream, stream,
+    const Handle<ContextStream> named(stream);
+    return stream_completion_entry(Function::aclrtSynchronizeStream, named,
                                    [&](Simulator &sim, Lock &lock)
-                                       REQUIRES(engine_lock) { synchronize_stream(sim, lock, stream, -1); });
+                                       REQUIRES(engine_lock) { synchronize_stream(sim, lock, named, -1); });
 }
 
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
+    const Handle<ContextStream> named(stream);
     const auto body = [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (timeout < -1) {
             fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is below -1", timeout);
@@ -220,16 +224,17 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) 
         if (timeout == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "timeout 0 ms would never wait; use aclrtStreamQuery");
         }
-        synchronize_stream(sim, lock, stream, timeout);
+        synchronize_stream(sim, lock, named, timeout);
     };
-    return stream_completion_entry(Function::aclrtSynchronizeStreamWithTimeout, stream, body);
+    return stream_completion_entry(Function::aclrtSynchronizeStreamWithTimeout, named, body);
 }
 
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
+    const Handle<ContextStream> named(stream);
     return stream_completion_entry(
-        Function::aclrtStreamQuery, stream, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        Function::aclrtStreamQuery, named, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
             require(status, "status");
-            const ContextStream &found = require_stream(sim, stream);
+            const ContextStream &found = require_stream(sim, named);
             require_context(sim);
             require_healthy(context_of(found));
             *status = found.is_complete() ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
@@ -405,7 +410,7 @@ aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream) {
         require(activeStream, "activeStream");
         require(stream, "stream");
         require_supported();
-        const Stream &active = require_handle<Stream>(sim, activeStream, "stream");
+        const Stream &active = require_handle<ContextStream>(sim, activeStream, "stream");
         ContextStream &on = require_own_stream(sim, stream);
         if (on.keeper == nullptr || active.keeper != on.keeper) {
             fail(ACL_ERROR_RT_STREAM_MODEL, "streams %u and %u are not bound to the same model", active.id, on.id);

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "engine/cells.h"
 #include "engine/clock.h"
 #include "engine/facts.h"
 #include "engine/registry.h"
@@ -62,9 +63,15 @@ struct StreamPace {
     bool is_late = false;     // the stream goes on later than the device, but only because the timer was late
 };
 
+constexpr std::size_t kStreamSize = 448;  // of a ContextStream, which every stream is
+inline Cells<kStreamSize> stream_cells;
+
 class alignas(64) Stream : public Object {
   public:
+    static void *operator new(std::size_t) NO_THREAD_SAFETY_ANALYSIS { return stream_cells.take(); }
+    static void operator delete(void *cell) NO_THREAD_SAFETY_ANALYSIS { stream_cells.give_back(cell); }
     static constexpr Kind kKind = Kind::Stream;
+    static constexpr auto *kCells = &stream_cells;
 
     enum class State : std::uint8_t {
         Idle,     // nothing queued

@@ -67,6 +67,7 @@ class ContextStream final : public Stream {
   private:
     Ref<Diversion> diversion_ GUARDED_BY(engine_lock);
 };
+static_assert(sizeof(ContextStream) == kStreamSize);
 
 // The stream that the program named, of one whose tasks go elsewhere: what is registered for it counts.
 inline ContextStream &user_stream(ContextStream &stream) REQUIRES(engine_lock) {

@@ -198,17 +198,26 @@ void Event::renew_signal() {
         }
         own.clear();
     } else if (keeps_id()) {
-        auto next = make_ref<Signal>(device);
-        next->take_id();
-        set_signal(std::move(next));
+        add_signal_with_id();
     } else {
         if (needs_id()) {
             Signal::require_id(device);
         }
         if (has_signal_) {  // an earlier wait keeps it
-            set_signal(nullptr);
+            drop_signal();
         }
     }
+}
+
+void Event::add_signal_with_id() {
+    auto next = make_ref<Signal>(device);
+    next->take_id();
+    set_signal(std::move(next));
+}
+
+void Event::drop_signal() {
+    has_signal_ = false;
+    rare_->signal.reset();
 }
 
 const Ref<Signal> &Event::signal() {
@@ -261,8 +270,9 @@ bool Event::is_at_rest() const {
     };
     // Else a record needs another signal, and memory for it. For a private one nobody waits.
     const bool needs_no_memory = has_signal_ ? has_private_signal() : !keeps_id();
-    return needs_no_memory && !is_ipc() && !is_captured_ && !is_external() &&
-           (!record_stream_ || has_shard(*record_stream_));
+    // The last reference to a stream gives back its memory, which belongs to no shard.
+    const bool keeps_streams = !record_stream_ || (has_shard(*record_stream_) && record_stream_->references() > 1);
+    return needs_no_memory && !is_ipc() && !is_captured_ && !is_external() && keeps_streams;
 }
 
 void Event::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/block_store.h"
+#include "engine/cells.h"
 #include "engine/pending.h"
 #include "engine/registry.h"
 #include "engine/task.h"
@@ -67,11 +68,14 @@ class Signal final : public RefCounted {
     Point set_by_ GUARDED_BY(engine_lock);
 };
 
+inline Cells<64> event_cells;
+
 class alignas(64) Event final : public Object {
   public:
-    static void *operator new(std::size_t size) { return take_object(size); }
-    static void operator delete(void *block, std::size_t size) { give_back_object(block, size); }
+    static void *operator new(std::size_t) NO_THREAD_SAFETY_ANALYSIS { return event_cells.take(); }
+    static void operator delete(void *cell) NO_THREAD_SAFETY_ANALYSIS { event_cells.give_back(cell); }
     static constexpr Kind kKind = Kind::Event;
+    static constexpr auto *kCells = &event_cells;
 
     // old mode: aclrtCreateEvent, aclrtCreateEventWithFlag; new mode: aclrtCreateEventExWithFlag.
     enum class Mode : std::uint8_t { Old, New };
@@ -189,10 +193,13 @@ class alignas(64) Event final : public Object {
     Signal *newest_signal() const REQUIRES(engine_lock) { return has_signal_ ? rare_->signal.get() : nullptr; }
     bool has_private_signal() const REQUIRES(engine_lock) { return has_signal_ && rare_->signal->references() == 1; }
     void set_signal(Ref<Signal> signal) REQUIRES(engine_lock) {
-        has_signal_ = signal != nullptr;
         rare().signal = std::move(signal);
+        has_signal_ = true;
     }
-    void renew_signal() REQUIRES(engine_lock);          // for a record to come
+    void renew_signal() REQUIRES(engine_lock);  // for a record to come
+    // Not in line: the frequent ways through renew_signal() need no stack frame for these.
+    [[gnu::noinline]] void add_signal_with_id() REQUIRES(engine_lock);
+    [[gnu::noinline]] void drop_signal() REQUIRES(engine_lock);
     const Ref<Signal> &signal() REQUIRES(engine_lock);  // of the newest record; from here on it has one
 
     bool recorded_ GUARDED_BY(engine_lock) = false;  // state other than INIT

@@ -1,0 +1,20 @@
+// Memory that the program has given back to itself, for the address sanitizer.
+#pragma once
+
+#include <cstddef>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace aclsim {
+
+#ifdef __SANITIZE_ADDRESS__
+inline void poison(const void *memory, std::size_t size) { __asan_poison_memory_region(memory, size); }
+inline void unpoison(const void *memory, std::size_t size) { __asan_unpoison_memory_region(memory, size); }
+#else
+inline void poison(const void *, std::size_t) {}
+inline void unpoison(const void *, std::size_t) {}
+#endif
+
+}  // namespace aclsim
