@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <functional>
@@ -248,6 +249,117 @@ void an_event_may_be_recorded_on_several_devices() {
     }
 }
 
+// --- what belongs to no shard, on two devices at once: the thread sanitizer would see calls that have only a shard
+// -----
+
+// Runs body(kit of the thread's device) many times on threads of two devices.
+template <class Body>
+void on_two_devices(Body body) {
+    const Pair known[] = {Pair(0), Pair(1)};  // from here on each device has a shard
+    std::vector<std::thread> threads;
+    for (const Pair &pair : known) {
+        threads.emplace_back([&body, device = pair.device] {
+            const Kit own(device);
+            for (int round = 0; round < 500; ++round) {
+                body(own);
+            }
+        });
+    }
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+}
+
+// The record of a default event may take another signal: memory.
+void a_record_may_need_memory(const Kit &own) {
+    std::array<aclrtEvent, 32> events{};
+    for (aclrtEvent &event : events) {
+        CHECK_OK(aclrtCreateEvent(&event));
+    }
+    for (const aclrtEvent event : events) {
+        CHECK_OK(aclrtRecordEvent(event, own.stream));
+    }
+    for (const aclrtEvent event : events) {
+        CHECK_OK(aclrtDestroyEvent(event));
+    }
+}
+
+// An event keeps the stream of its newest record, and that its memory.
+void a_record_may_leave_a_destroyed_stream(const Kit &own) {
+    aclrtStream last = nullptr;
+    CHECK_OK(aclrtCreateStream(&last));
+    CHECK_OK(aclrtRecordEvent(own.event, last));
+    CHECK_OK(aclrtDestroyStream(last));
+    CHECK_OK(aclrtRecordEvent(own.event, own.stream));
+}
+
+// Tasks for a graph are memory, and an event takes a stream along into the capture.
+void a_capture_takes_what_is_recorded(const Kit &own) {
+    const Pair other(own.device);
+    aclmdlRI graph = nullptr;
+    CHECK_OK(aclmdlRICaptureBegin(own.stream, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL));
+    CHECK_OK(aclrtRecordEvent(own.event, own.stream));
+    CHECK_OK(aclrtStreamWaitEvent(other.stream, own.event));
+    CHECK_OK(aclrtMemsetAsync(own.memory, kBytes, 1, kBytes, other.stream));
+    CHECK_OK(aclrtRecordEvent(other.event, other.stream));
+    CHECK_OK(aclrtStreamWaitEvent(own.stream, other.event));
+    CHECK_OK(aclmdlRICaptureEnd(own.stream, &graph));
+    CHECK_OK(aclmdlRIDestroy(graph));
+}
+
+// A stream that executes nothing keeps its tasks: memory.
+void a_stream_may_keep_its_tasks(const Kit &own) {
+    aclrtStream keeping = nullptr;
+    CHECK_OK(aclrtCreateStreamWithConfig(&keeping, 0, ACL_STREAM_PERSISTENT));
+    for (int task = 0; task < 16; ++task) {
+        CHECK_OK(aclrtMemsetAsync(own.memory, kBytes, 1, kBytes, keeping));
+    }
+    CHECK_OK(aclrtDestroyStreamForce(keeping));
+}
+
+// A thread that waits is in a list of all, and so is a stream that is blocked.
+void a_synchronization_may_have_to_wait(const Kit &own) {
+    const Pair other(own.device);
+    aclrtEvent gate = nullptr;
+    CHECK_OK(aclrtCreateEventWithFlag(&gate, ACL_EVENT_SYNC));  // can be waited for before it is recorded
+    CHECK_OK(aclrtStreamWaitEvent(own.stream, gate));
+    CHECK_OK(aclrtRecordEvent(own.event, own.stream));
+    CHECK(aclrtSynchronizeEventWithTimeout(own.event, 1) == ACL_ERROR_RT_EVENT_SYNC_TIMEOUT);
+    CHECK(aclrtSynchronizeStreamWithTimeout(own.stream, 1) == ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+    CHECK_OK(aclrtRecordEvent(gate, other.stream));
+    CHECK_OK(aclrtSynchronizeEvent(own.event));
+    CHECK_OK(aclrtDestroyEvent(gate));
+}
+
+// A synchronization returns memory of pools.
+void a_synchronization_may_concern_pools(const Kit &own) {
+    aclrtMemPoolProps properties{};
+    properties.allocType = ACL_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location = {static_cast<std::uint32_t>(own.device), ACL_MEM_LOCATION_TYPE_DEVICE};
+    aclrtMemPool pool = nullptr;
+    CHECK_OK(aclrtMemPoolCreate(&pool, &properties));
+    for (int round = 0; round < 8; ++round) {
+        void *block = nullptr;
+        CHECK_OK(aclrtMemPoolMallocAsync(&block, kBytes, pool, own.stream));
+        CHECK_OK(aclrtMemPoolFreeAsync(block, own.stream));
+        CHECK_OK(aclrtSynchronizeStream(own.stream));
+    }
+    CHECK_OK(aclrtMemPoolDestroy(pool));
+}
+
+// An event of one device and a stream of another have two shards, and so has an event with the stream that it leaves.
+void a_record_may_concern_two_devices() {
+    const Kit kits[] = {Kit(0), Kit(1)};
+    on_two_devices([&kits](const Kit &own) {
+        const Kit &near = kits[own.device];
+        const Kit &far = kits[1 - own.device];
+        CHECK_OK(aclrtRecordEvent(far.event, near.stream));
+        CHECK_OK(aclrtRecordEvent(near.event, near.stream));
+        CHECK_OK(aclrtRecordEvent(near.event, own.stream));
+        CHECK_OK(aclrtStreamWaitEvent(own.stream, far.event));
+    });
+}
+
 // --- all at once -----------------------------------------------------------------------------------------------------
 
 struct Crowd {
@@ -339,5 +451,12 @@ int main() {
     a_handle_of_no_shard_is_refused();
     a_record_wakes_a_stream_of_another_device();
     an_event_may_be_recorded_on_several_devices();
+    on_two_devices(a_record_may_need_memory);
+    on_two_devices(a_record_may_leave_a_destroyed_stream);
+    on_two_devices(a_capture_takes_what_is_recorded);
+    on_two_devices(a_stream_may_keep_its_tasks);
+    on_two_devices(a_synchronization_may_have_to_wait);
+    on_two_devices(a_synchronization_may_concern_pools);
+    a_record_may_concern_two_devices();
     everything_at_once();
 }
