@@ -9,8 +9,10 @@
 // A cell or slot whose generations are used up is never used again: no handle ever names two objects.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <type_traits>
 #include <vector>
 
 #include "engine/cells.h"
@@ -102,7 +104,7 @@ class Registry {
         std::uint32_t generation;  // of the newest object that was there, or 0
     };
     template <class T>
-    static constexpr bool is_in_cell = T::kCells != nullptr;
+    static constexpr bool is_in_cell = !std::is_same_v<decltype(T::kCells), const std::nullptr_t>;
     static void name(Object &object, Kind kind, std::uint32_t shard, std::uint32_t generation, std::uint32_t number);
     void insert(Ref<Object> object, Kind kind, std::uint32_t shard) REQUIRES(engine_lock);
     void vacate(Object &object) REQUIRES(engine_lock);
