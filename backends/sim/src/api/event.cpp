@@ -153,6 +153,7 @@ bool can_record_at_once(Handle<Event> event, Handle<ContextStream> stream) REQUI
     return have_one_shard(event, stream) && stream_at_rest(stream) != nullptr && event_at_rest(event) != nullptr;
 }
 
+// A template, so that the compiler knows the function: there is much to be decided for one record.
 template <Function kFunction>
 aclError record(aclrtEvent event, aclrtStream stream, std::uint32_t flag) {
     const Handle<Event> recorded(event);

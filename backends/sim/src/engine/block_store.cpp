@@ -13,6 +13,8 @@ constexpr bool kRecycles = false;
 constexpr bool kRecycles = true;
 #endif
 
+constexpr std::align_val_t kLine{64};
+
 }  // namespace
 
 void *BlockStore::take(std::size_t size) {
@@ -21,15 +23,16 @@ void *BlockStore::take(std::size_t size) {
     }
     Returned &returned = returned_[size_class(size)];
     if (returned.first == nullptr) {
-        return allocate(size_class(size) * kStep);
+        const std::size_t block = size_class(size) * kStep;
+        return source_ == Source::Chunks ? carve(block) : allocate(block);
     }
     --returned.count;
     return std::exchange(returned.first, returned.first->next);
 }
 
 void BlockStore::give_back(void *block, std::size_t size) {
-    Returned *const returned = size > kLargest ? nullptr : &returned_[size_class(size)];
-    if (!kRecycles || returned == nullptr || returned->count == kKept) {
+    Returned *const returned = kRecycles && size <= kLargest ? &returned_[size_class(size)] : nullptr;
+    if (returned == nullptr || (source_ == Source::Allocator && returned->count == kKept)) {
         free(block);
         return;
     }
@@ -37,14 +40,22 @@ void BlockStore::give_back(void *block, std::size_t size) {
     returned->first = new (block) Returned::Block{returned->first};
 }
 
+void *BlockStore::carve(std::size_t size) {
+    if (left_ < size) {  // what is left is lost: less than one block
+        chunk_ = static_cast<char *>(allocate(kChunk));
+        left_ = kChunk;
+    }
+    left_ -= size;
+    return std::exchange(chunk_, chunk_ + size);
+}
+
 void *BlockStore::allocate(std::size_t size) const {
-    return alignment_ > alignof(std::max_align_t) ? ::operator new(size, std::align_val_t(alignment_))
-                                                  : ::operator new(size);
+    return source_ == Source::Chunks ? ::operator new(size, kLine) : ::operator new(size);
 }
 
 void BlockStore::free(void *block) const {
-    if (alignment_ > alignof(std::max_align_t)) {
-        ::operator delete(block, std::align_val_t(alignment_));
+    if (source_ == Source::Chunks) {
+        ::operator delete(block, kLine);
     } else {
         ::operator delete(block);
     }

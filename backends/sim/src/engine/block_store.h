@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "engine/lock.h"
 
@@ -10,15 +11,22 @@ namespace aclsim {
 
 class BlockStore {
   public:
-    // All blocks have that alignment. A new one with more than the general allocator's own takes ten times as long.
-    explicit constexpr BlockStore(std::size_t alignment) : alignment_(alignment) {}
+    enum class Source : std::uint8_t {
+        // A block for itself from the general allocator, which gets back what is more than a few thousand: a queue that
+        // was long once does not keep its memory.
+        Allocator,
+        // Neighbours in chunks that are kept: a block with an alignment takes the general allocator ten times as long.
+        // Each has cache lines of its own, because threads of different devices use their objects at the same time.
+        Chunks,
+    };
+    explicit constexpr BlockStore(Source source) : source_(source) {}
     void *take(std::size_t size) REQUIRES(engine_lock);
     void give_back(void *block, std::size_t size) REQUIRES(engine_lock);
 
   private:
     static constexpr std::size_t kStep = 64;
     static constexpr std::size_t kLargest = 256;
-    // The rest goes back to the general allocator, so that a queue that was long once does not keep its memory.
+    static constexpr std::size_t kChunk = 16384;
     static constexpr std::size_t kKept = 4096;
 
     struct Returned {
@@ -29,16 +37,18 @@ class BlockStore {
         std::size_t count = 0;
     };
     static constexpr std::size_t size_class(std::size_t size) { return (size + kStep - 1) / kStep; }
+    void *carve(std::size_t size) REQUIRES(engine_lock);
     void *allocate(std::size_t size) const;
     void free(void *block) const;
 
-    const std::size_t alignment_;
+    const Source source_;
+    char *chunk_ GUARDED_BY(engine_lock) = nullptr;  // the rest of it
+    std::size_t left_ GUARDED_BY(engine_lock) = 0;
     Returned returned_[kLargest / kStep + 1] GUARDED_BY(engine_lock){};  // by size
 };
 
-inline BlockStore task_memory(alignof(std::max_align_t));
-// Of objects that threads of different devices use at the same time, each its own: none shares a cache line.
-inline BlockStore object_memory(64);
+inline BlockStore task_memory(BlockStore::Source::Allocator);
+inline BlockStore object_memory(BlockStore::Source::Chunks);
 
 // Not analysed: whoever gives back the last reference has the lock (support/ref.h).
 inline void *take_object(std::size_t size) NO_THREAD_SAFETY_ANALYSIS { return object_memory.take(size); }

@@ -8,7 +8,7 @@
 namespace aclsim {
 namespace {
 
-constexpr int kPauses = 8;  // the last of them takes a microsecond or two
+constexpr int kPauses = 7;  // the last of them takes a microsecond or two
 constexpr int kYields = 100;
 constexpr std::chrono::microseconds kSleep{50};
 
@@ -29,7 +29,7 @@ void Backoff::pause() {
     if (rounds_ >= kPauses) {
         std::this_thread::yield();
     } else {
-        for (int i = 0; i < 1 << rounds_; ++i) {
+        for (int i = 0; i < 2 << rounds_; ++i) {  // the first is longer than a thread needs from one call to the next
             pause_processor();
         }
     }
