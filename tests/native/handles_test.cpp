@@ -57,7 +57,9 @@ void the_handle_of_an_event_in_use_is_gone_at_once() {
     CHECK_OK(aclrtRecordEvent(event, stream));
     CHECK_OK(aclrtDestroyEvent(event));
     refuse(event);
-    CHECK(new_event() != event);
+    const aclrtEvent next = new_event();
+    CHECK(next != event);
+    CHECK_OK(aclrtDestroyEvent(next));
     CHECK_OK(aclrtDestroyStreamForce(stream));
     CHECK_OK(aclrtDestroyEvent(gate));
 }

@@ -249,8 +249,9 @@ void an_event_may_be_recorded_on_several_devices() {
     }
 }
 
-// --- what belongs to no shard, on two devices at once: the thread sanitizer would see calls that have only a shard
-// -----
+// --- what belongs to no shard, on two devices at once ----------------------------------------------------------------
+
+// The thread sanitizer sees it when two such calls have no more than their shards.
 
 // Runs body(kit of the thread's device) many times on threads of two devices.
 template <class Body>

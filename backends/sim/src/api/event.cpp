@@ -222,6 +222,7 @@ void join_capture(Lock &lock, ContextStream &stream, Event &event, std::uint32_t
     capture.wait(lock, stream, event, timeout_s);
 }
 
+// In line, because three entry points make so short a call.
 [[gnu::always_inline]] inline void wait(Simulator &sim, Lock &lock, Handle<ContextStream> stream, Event &event,
                                         std::uint32_t timeout_s) REQUIRES(engine_lock) {
     ContextStream *const named = find_named_stream(sim, stream);
