@@ -21,6 +21,7 @@ thread_local std::vector<std::vector<Access>> t_outer_accesses;  // of the calls
 Core::Core(Clock &clock, Scheduler &scheduler)
     : clock_(clock),
       scheduler_(scheduler),
+      spinner_(clock),
       observers_(clock),
       timer_(*this),
       pace_(clock, config().profile.get()),
@@ -483,7 +484,7 @@ bool Core::watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::option
                  WaitCheck *check) {
     const auto is_done = [&] { return stream.is_done(sequence); };
     lock.unlock();
-    const bool was_quick = spin_until(is_done);
+    const bool was_quick = spinner_.until(is_done);
     lock.lock();
     if (was_quick || is_done() || stream.aborting > 0 || stream.group.failure != ACL_SUCCESS) {
         return true;

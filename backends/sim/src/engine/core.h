@@ -25,6 +25,7 @@
 #include "engine/pace.h"
 #include "engine/registry.h"
 #include "engine/scheduler.h"
+#include "engine/spinner.h"
 #include "engine/stream.h"
 #include "engine/stream_order.h"
 #include "engine/thread.h"
@@ -114,9 +115,6 @@ class Core {
         stream.synchronized = stream.submitted;
         return true;
     }
-    // Polls for at most config().spin; true when the condition came true.
-    template <class Condition>
-    bool spin_until(Condition condition) const;
 
     // --- work that must not be done under the lock ---------------------------------------------------------------
     void defer(std::unique_ptr<Chore> chore) REQUIRES(engine_lock) {
@@ -133,6 +131,7 @@ class Core {
     // --- parts ---------------------------------------------------------------------------------------------------
     Clock &clock() { return clock_; }
     Scheduler &scheduler() { return scheduler_; }
+    Spinner &spinner() { return spinner_; }
     Registry &registry() { return registry_; }
     const Observers &observers() const { return observers_; }
     StreamOrder &stream_order() { return stream_order_; }
@@ -244,6 +243,7 @@ class Core {
     std::uint32_t sharded_devices_ GUARDED_BY(engine_lock) = 0;
     Clock &clock_;
     Scheduler &scheduler_;
+    Spinner spinner_;
     Registry registry_;
     Observers observers_;
     StreamOrder stream_order_;
@@ -310,28 +310,6 @@ void Core::submit(Stream &stream, T task) {
         submit_started(stream, kept(std::move(task)), start);
     }
     pump();
-}
-
-// Looks more and more rarely: each look takes a cache line from whoever works.
-template <class Condition>
-bool Core::spin_until(Condition condition) const {
-    constexpr std::uint32_t kShare = 8;  // of the time so far until the next look
-    constexpr std::uint32_t kMost = 64;  // about a microsecond
-    if (config().spin.count() == 0) {
-        return condition();
-    }
-    const Time end = clock_.now() + config().spin;
-    for (std::uint32_t paused = 0; !condition();) {
-        const std::uint32_t pauses = std::min(1 + paused / kShare, kMost);
-        for (std::uint32_t i = 0; i < pauses; ++i) {
-            pause_processor();
-        }
-        paused += pauses;
-        if (paused > kMost && clock_.now() >= end) {
-            return false;
-        }
-    }
-    return true;
 }
 
 }  // namespace aclsim

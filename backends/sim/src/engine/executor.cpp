@@ -151,7 +151,7 @@ void Executor::spin(Lock &lock) {
         seen = arrivals_.load(std::memory_order_relaxed);
         // Not lock(): the thread that made a stream ready mostly serves it itself, and would have to share the lock
         // for nothing.
-        has_lock = core_.spin_until([&] { return ready_.size() > 0 && lock.try_lock(); });
+        has_lock = core_.spinner().until([&] { return ready_.size() > 0 && lock.try_lock(); });
     } while (!has_lock && arrivals_.load(std::memory_order_relaxed) != seen);
     if (!has_lock) {
         lock.lock();
