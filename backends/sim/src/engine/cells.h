@@ -3,7 +3,6 @@
 // each, and programs have thousands of them.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +10,7 @@
 
 #include "engine/lock.h"
 #include "engine/object.h"
+#include "support/pages.h"
 #include "support/poison.h"
 
 namespace aclsim {
@@ -20,15 +20,17 @@ constexpr unsigned kNumberBits = 24;
 constexpr unsigned kGenerationBits = 18;
 constexpr std::uint32_t kLastGeneration = (1U << kGenerationBits) - 1;
 
-// Cells of kSize bytes. One object after another lies in a cell, with the cell's number and a generation of its own;
-// after the last generation the cell stays vacant. The memory is kept for new objects, and stays until the process
-// ends, when threads may still look objects up.
-template <std::size_t kSize>
+// At most kMost cells of kSize bytes, side by side. One object after another lies in a cell, with the cell's number and
+// a generation of its own; after the last generation the cell stays vacant. The memory is kept for new objects, and
+// stays until the process ends, when threads may still look objects up.
+template <std::size_t kSize, std::uint32_t kMost>
 class Cells {
+    static_assert(kMost <= 1U << kNumberBits, "a number must fit into its field");
+
   public:
     void *take() REQUIRES(engine_lock) {
         if (vacant_ == nullptr) {
-            add_chunk();
+            return add_cell();
         }
         Vacant *const cell = vacant_;
         vacant_ = cell->next;
@@ -46,71 +48,61 @@ class Cells {
     // What is in the cell of that number; an object that no handle names, if the cell is vacant or there is none. To
     // find it needs no lock, because cells stay where they are; to look at it does.
     Object *at(std::uint32_t number) {
-        Chunk *const chunk = chunks_[number / kPerChunk].load(std::memory_order_relaxed);
-        return __builtin_expect(chunk != nullptr, 1) ? &chunk->object(number % kPerChunk) : &nobody_;
+        return __builtin_expect(number < count_.load(std::memory_order_acquire), 1) ? &object(number) : &nobody_;
     }
     // Also of what is in vacant cells.
     template <class Visitor>
     void for_each(Visitor visit) REQUIRES(engine_lock) {
-        for (std::uint32_t number = 0; number < count_ * kPerChunk; ++number) {
-            visit(*at(number));
+        const std::uint32_t count = count_.load(std::memory_order_relaxed);
+        for (std::uint32_t number = 0; number < count; ++number) {
+            visit(object(number));
         }
     }
 
     std::uint32_t number(const Object &object) const REQUIRES(engine_lock) {
-        const Chunk &chunk = chunk_of(object);
-        return chunk.number * kPerChunk + chunk.index(object);
+        return static_cast<std::uint32_t>((reinterpret_cast<const std::byte *>(&object) - cells_) / kSize);
     }
     // Of the newest object that got a handle there, or 0.
-    std::uint32_t &generation(const Object &object) REQUIRES(engine_lock) {
-        Chunk &chunk = chunk_of(object);
-        return chunk.generations[chunk.index(object)];
-    }
+    std::uint32_t &generation(const Object &object) REQUIRES(engine_lock) { return generations_[number(object)]; }
 
   private:
-    static constexpr std::uint32_t kPerChunk = 256;
-    static constexpr std::uint32_t kMostChunks = (1U << kNumberBits) / kPerChunk;
+    static constexpr std::uint32_t kStep = 1024;  // cells that the host is asked for at a time: whole pages of 64 KiB
+    static_assert(kStep * kSize % 65536 == 0);
     struct Vacant final : Object {
         explicit Vacant(Vacant *following) : next(following) {}
         Vacant *next;
     };
-    static_assert(sizeof(Vacant) <= kSize);
-    struct Chunk {
-        explicit Chunk(std::uint32_t its_number) : number(its_number) {}
-        void *cell(std::uint32_t index) { return cells.data() + index * kSize; }
-        Object &object(std::uint32_t index) { return *std::launder(static_cast<Object *>(cell(index))); }
-        std::uint32_t index(const Object &object) const {
-            return static_cast<std::uint32_t>(reinterpret_cast<const std::byte *>(&object) - cells.data()) / kSize;
+    static_assert(sizeof(Vacant) <= kSize && kSize % alignof(Vacant) == 0);
+
+    void *cell(std::uint32_t number) { return cells_ + number * kSize; }
+    Object &object(std::uint32_t number) { return *std::launder(static_cast<Object *>(cell(number))); }
+    [[gnu::noinline]] void *add_cell() REQUIRES(engine_lock) {
+        const std::uint32_t number = count_.load(std::memory_order_relaxed);
+        if (number % kStep == 0) {
+            prepare(number);
         }
-        alignas(64) std::array<std::byte, kPerChunk * kSize> cells;
-        std::array<std::uint32_t, kPerChunk> generations{};
-        const std::uint32_t number;
-    };
-    // Of a chunk, so that the address of a cell tells that of its chunk.
-    static constexpr std::size_t alignment() {
-        std::size_t alignment = 1;
-        while (alignment < sizeof(Chunk)) {
-            alignment *= 2;
+        count_.store(number + 1, std::memory_order_release);
+        return cell(number);
+    }
+
+    void prepare(std::uint32_t number) REQUIRES(engine_lock) {  // that cell and those of its step
+        if (cells_ == nullptr) {
+            cells_ = static_cast<std::byte *>(reserve_inaccessible(kMost * kSize));
         }
-        return alignment;
-    }
-    static Chunk &chunk_of(const Object &object) {
-        return *reinterpret_cast<Chunk *>(reinterpret_cast<std::uintptr_t>(&object) & ~(alignment() - 1));
-    }
-    [[gnu::noinline]] void add_chunk() REQUIRES(engine_lock) {
-        if (count_ == kMostChunks) {
+        if (generations_ == nullptr) {
+            generations_ = static_cast<std::uint32_t *>(reserve_addresses(kMost * sizeof(std::uint32_t)));
+        }
+        const bool are_there = cells_ != nullptr && generations_ != nullptr;
+        if (!are_there || number == kMost || !make_accessible(cell(number), kStep * kSize)) {
             throw std::bad_alloc();
         }
-        auto *const chunk = new (::operator new(sizeof(Chunk), std::align_val_t(alignment()))) Chunk(count_);
-        chunks_[count_++] = chunk;
-        for (std::uint32_t index = kPerChunk; index-- > 0;) {
-            give_back(chunk->cell(index));
-        }
+        announce_pointers(cell(number), kStep * kSize);
     }
 
     static inline Object nobody_;
-    std::array<std::atomic<Chunk *>, kMostChunks> chunks_{};  // changed with the lock
-    std::uint32_t count_ GUARDED_BY(engine_lock) = 0;
+    std::atomic<std::uint32_t> count_{0};  // of cells that have been taken; changed with the lock, as what follows
+    std::byte *cells_ = nullptr;           // addresses of kMost of them
+    std::uint32_t *generations_ GUARDED_BY(engine_lock) = nullptr;
     Vacant *vacant_ GUARDED_BY(engine_lock) = nullptr;  // the first of them
 };
 

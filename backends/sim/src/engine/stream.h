@@ -63,8 +63,8 @@ struct StreamPace {
     bool is_late = false;     // the stream goes on later than the device, but only because the timer was late
 };
 
-constexpr std::size_t kStreamSize = 448;  // of a ContextStream, which every stream is
-inline Cells<kStreamSize> stream_cells;
+constexpr std::size_t kStreamSize = 448;           // of a ContextStream, which every stream is
+inline Cells<kStreamSize, 1U << 20> stream_cells;  // of all devices
 
 class alignas(64) Stream : public Object {
   public:

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "support/error.h"
+#include "support/pages.h"
 #include "support/text.h"
 
 namespace aclsim {

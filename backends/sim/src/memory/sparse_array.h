@@ -7,8 +7,8 @@
 #include <memory>
 #include <type_traits>
 
-#include "memory/page_file.h"
 #include "support/error.h"
+#include "support/pages.h"
 
 namespace aclsim {
 

@@ -1,10 +1,12 @@
-// Memory that the program has given back to itself, for the address sanitizer.
+// What the address sanitizer is to know of memory that comes from no allocator: which of it the program has given back
+// to itself, and that pointers lie there.
 #pragma once
 
 #include <cstddef>
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
+#include <sanitizer/lsan_interface.h>
 #endif
 
 namespace aclsim {
@@ -12,9 +14,11 @@ namespace aclsim {
 #ifdef __SANITIZE_ADDRESS__
 inline void poison(const void *memory, std::size_t size) { __asan_poison_memory_region(memory, size); }
 inline void unpoison(const void *memory, std::size_t size) { __asan_unpoison_memory_region(memory, size); }
+inline void announce_pointers(const void *memory, std::size_t size) { __lsan_register_root_region(memory, size); }
 #else
 inline void poison(const void *, std::size_t) {}
 inline void unpoison(const void *, std::size_t) {}
+inline void announce_pointers(const void *, std::size_t) {}
 #endif
 
 }  // namespace aclsim

@@ -5,6 +5,7 @@
 
 #include "engine/task.h"
 #include "memory/memory.h"
+#include "support/pages.h"
 
 namespace aclsim {
 
