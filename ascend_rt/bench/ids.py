@@ -63,7 +63,9 @@ _RANDOM = (
     "on a random stream one of: aclrtRecordEvent; aclrtStreamWaitEvent for a random event; aclrtMemsetAsync of a byte"
 )
 _CYCLE = "aclrtRecordEvent on stream A; aclrtStreamWaitEvent on stream B; aclrtSynchronizeStream of B"
+_HOST_FUNC = "aclrtLaunchHostFunc with an empty function; aclrtSynchronizeStream"
 _OF_THREADS = 20_000
+_HOST_FUNCTIONS_OF_THREADS = 2000
 STREAMS = (1, 10, 100, 1000, 10000)
 THREADS = (1, 2, 4, 8)
 PAIRS = (1, 10, 100, 1000)
@@ -160,6 +162,7 @@ BENCHMARKS = (
     *(_many(f"task_{n}_stream{'s' * (n > 1)}", _RANDOM, 100_000) for n in STREAMS),
     *_in_threads("task", _RANDOM),
     *_in_threads("cycle", _CYCLE),
+    *(_many(f"host_func_{n}_thread{'s' * (n > 1)}", _HOST_FUNC, _HOST_FUNCTIONS_OF_THREADS) for n in THREADS),
     *(_many(f"private_{n}", "work of threads that share nothing", _OF_THREADS) for n in ("1_thread", "2_threads")),
     Benchmark(
         "stream_hand_over",

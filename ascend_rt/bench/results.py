@@ -164,6 +164,7 @@ GOALS = (
     Goal("query, in C", _c("event_query_complete"), None, "<=", 25e-9, "s"),
     Goal("record, wait on a second stream, synchronize, in C", _c("record_wait_synchronize"), None, "<=", 150e-9, "s"),
     Goal("host function round trip, in C", _c("host_func_round_trip"), None, "<=", 5e-6, "s"),
+    Goal("host function round trip, from 2 threads at once, in C", _c("host_func_2_threads"), None, "<=", 10e-6, "s"),
     Goal("record and wait, in C", _c("submit_pairs_1000"), None, "<=", 200e-9, "s"),
     Goal("hand-over of busy streams / spin round trip", _c("stream_hand_over"), _c("spin_round_trip"), "<=", 2.0),
     Goal("random task, 10,000 streams / 10 streams", _c("task_10000_streams"), _c("task_10_streams"), "<=", 1.3),

@@ -69,6 +69,7 @@ static inline uint32_t next_random(uint32_t *state) { /* xorshift, G. Marsaglia 
         return taken;                                   \
     } while (0)
 
+void do_nothing(void *argument); /* a host function */
 void load_kernel(const char *path);
 void set_up_memory(void);
 void tear_down_memory(void);
@@ -138,6 +139,10 @@ double task_2_threads_1_device(uint64_t loops);
 double task_4_threads_1_device(uint64_t loops);
 double task_8_threads_1_device(uint64_t loops);
 double cycle_1_thread(uint64_t loops);
+double host_func_1_thread(uint64_t loops);
+double host_func_2_threads(uint64_t loops);
+double host_func_4_threads(uint64_t loops);
+double host_func_8_threads(uint64_t loops);
 double private_1_thread(uint64_t loops);
 double private_2_threads(uint64_t loops);
 double cycle_2_threads(uint64_t loops);

@@ -112,6 +112,7 @@ double task_10000_streams(uint64_t loops) { return random_tasks(loops, 10000); }
 
 /* One batch of what threads do: short, because all of them need a quiet moment at the same time. */
 #define WORK_OF_THREADS 20000
+#define HOST_FUNCTIONS_OF_THREADS 2000
 
 typedef void (*Work)(const Crowd *crowd, uint64_t times);
 
@@ -139,6 +140,16 @@ static void do_record_wait_synchronize(const Crowd *crowd, uint64_t times) {
     require(failed == ACL_SUCCESS, "record, wait, synchronize");
 }
 
+/* host_func_round_trip, on one stream after the other. */
+static void do_host_functions(const Crowd *crowd, uint64_t times) {
+    aclError failed = ACL_SUCCESS;
+    for (uint64_t time = 0; time < times; ++time) {
+        const aclrtStream stream = crowd->streams[time % crowd->count];
+        failed |= aclrtLaunchHostFunc(stream, do_nothing, NULL) | aclrtSynchronizeStream(stream);
+    }
+    require(failed == ACL_SUCCESS, "host functions");
+}
+
 /* What shares nothing, and takes about as long: more of it at a time is what the machine can do at best. */
 static void do_private_work(const Crowd *crowd, uint64_t times) {
     _Atomic uint32_t flag = 0;
@@ -162,7 +173,7 @@ static void *submit_from_thread(void *argument) {
 }
 
 /* Each thread has streams of its own; from the start of the first to the end of the last one. */
-static double work_of_threads(Work work, uint64_t loops, size_t threads, size_t devices) {
+static double work_of_threads(Work work, uint64_t times, size_t threads, size_t devices) {
     Submitter submitters[DEVICES];
     pthread_barrier_t start;
     require(pthread_barrier_init(&start, NULL, (unsigned)threads) == 0, "pthread_barrier_init");
@@ -170,7 +181,7 @@ static double work_of_threads(Work work, uint64_t loops, size_t threads, size_t 
         submitters[i].start = &start;
         submitters[i].crowd = gather(i % devices, STREAMS_OF_THREAD);
         submitters[i].work = work;
-        submitters[i].times = loops * WORK_OF_THREADS / threads;
+        submitters[i].times = times / threads;
         require(pthread_create(&submitters[i].thread, NULL, submit_from_thread, &submitters[i]) == 0, "pthread_create");
         pin(submitters[i].thread, i);
     }
@@ -189,21 +200,32 @@ static double work_of_threads(Work work, uint64_t loops, size_t threads, size_t 
     return end - begin;
 }
 
-#define WORK_OF(name, work, n)                                                                 \
-    double name##_##n##_threads(uint64_t loops) { return work_of_threads(work, loops, n, n); } \
-    double name##_##n##_threads_1_device(uint64_t loops) { return work_of_threads(work, loops, n, 1); }
+#define WORK_OF(name, work, n)                                                                    \
+    double name##_##n##_threads(uint64_t loops) { return batches_of_threads(work, loops, n, n); } \
+    double name##_##n##_threads_1_device(uint64_t loops) { return batches_of_threads(work, loops, n, 1); }
 
-#define THREADS_OF(n)                 \
-    WORK_OF(task, do_random_tasks, n) \
-    WORK_OF(cycle, do_record_wait_synchronize, n)
+#define THREADS_OF(n)                             \
+    WORK_OF(task, do_random_tasks, n)             \
+    WORK_OF(cycle, do_record_wait_synchronize, n) \
+    double host_func_##n##_threads(uint64_t loops) { return host_functions_of_threads(loops, n); }
 
-double task_1_thread(uint64_t loops) { return work_of_threads(do_random_tasks, loops, 1, 1); }
+static double batches_of_threads(Work work, uint64_t loops, size_t threads, size_t devices) {
+    return work_of_threads(work, loops * WORK_OF_THREADS, threads, devices);
+}
 
-double cycle_1_thread(uint64_t loops) { return work_of_threads(do_record_wait_synchronize, loops, 1, 1); }
+static double host_functions_of_threads(uint64_t loops, size_t threads) {
+    return work_of_threads(do_host_functions, loops * HOST_FUNCTIONS_OF_THREADS, threads, threads);
+}
 
-double private_1_thread(uint64_t loops) { return work_of_threads(do_private_work, loops, 1, 1); }
+double task_1_thread(uint64_t loops) { return batches_of_threads(do_random_tasks, loops, 1, 1); }
 
-double private_2_threads(uint64_t loops) { return work_of_threads(do_private_work, loops, 2, 2); }
+double cycle_1_thread(uint64_t loops) { return batches_of_threads(do_record_wait_synchronize, loops, 1, 1); }
+
+double host_func_1_thread(uint64_t loops) { return host_functions_of_threads(loops, 1); }
+
+double private_1_thread(uint64_t loops) { return batches_of_threads(do_private_work, loops, 1, 1); }
+
+double private_2_threads(uint64_t loops) { return batches_of_threads(do_private_work, loops, 2, 2); }
 
 THREADS_OF(2)
 THREADS_OF(4)

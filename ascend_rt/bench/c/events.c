@@ -41,7 +41,7 @@ double record_wait_synchronize(uint64_t loops) {
                               aclrtSynchronizeStream(the.b));
 }
 
-static void do_nothing(void *argument) { (void)argument; }
+void do_nothing(void *argument) { (void)argument; }
 
 double host_func_round_trip(uint64_t loops) {
     RETURN_TIME_OF(loops, aclrtLaunchHostFunc(the.a, do_nothing, NULL) | aclrtSynchronizeStream(the.a));
