@@ -105,6 +105,17 @@ Calls calls_at_rest() {
         [](const Kit &it) { return aclrtStreamQuery(it.stream, &stream_status); },
         [](const Kit &it) { return aclrtSynchronizeStream(it.stream); },
         [](const Kit &it) { return aclrtSynchronizeStreamWithTimeout(it.stream, 1000); },
+        [](const Kit &) {
+            aclrtEvent event = nullptr;
+            CHECK_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
+            return aclrtDestroyEvent(event);
+        },
+        [](const Kit &it) {
+            aclrtEvent event = nullptr;
+            CHECK_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_CAPTURE_STREAM_PROGRESS));
+            CHECK_OK(aclrtRecordEvent(event, it.stream));
+            return aclrtDestroyEvent(event);
+        },
         [](const Kit &it) { return aclrtMemsetAsync(it.memory, kBytes, 1, kBytes, it.stream); },
         [](const Kit &it) {
             return aclrtMemcpyAsync(it.upper_half(), kBytes, it.memory, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, it.stream);
@@ -285,6 +296,34 @@ void a_record_may_need_memory(const Kit &own) {
     }
 }
 
+// Of some the shard has all, and others have memory besides; more than the device has places for at first.
+void events_come_and_go(const Kit &own) {
+    constexpr std::array<std::uint32_t, 3> kFlags = {ACL_EVENT_SYNC, ACL_EVENT_TIME_LINE, ACL_EVENT_IPC};
+    std::array<aclrtEvent, 150> events{};
+    for (std::size_t i = 0; i < events.size(); ++i) {
+        CHECK_OK(aclrtCreateEventExWithFlag(&events[i], i % 50 == 0 ? kFlags[i / 50] : ACL_EVENT_SYNC));
+        CHECK_OK(aclrtRecordEvent(events[i], own.stream));
+    }
+    for (const aclrtEvent event : events) {
+        CHECK_OK(aclrtDestroyEvent(event));
+    }
+}
+
+// Its task is the last to know it.
+void an_event_may_end_behind_its_record(const Kit &own) {
+    aclrtEvent gate = nullptr;
+    aclrtEvent last = nullptr;
+    CHECK_OK(aclrtCreateEventWithFlag(&gate, ACL_EVENT_SYNC));  // can be waited for before it is recorded
+    CHECK_OK(aclrtCreateEventExWithFlag(&last, ACL_EVENT_SYNC));
+    CHECK_OK(aclrtStreamWaitEvent(own.stream, gate));
+    CHECK_OK(aclrtRecordEvent(last, own.stream));
+    CHECK_OK(aclrtDestroyEvent(last));
+    const Pair other(own.device);
+    CHECK_OK(aclrtRecordEvent(gate, other.stream));
+    CHECK_OK(aclrtSynchronizeStream(own.stream));
+    CHECK_OK(aclrtDestroyEvent(gate));
+}
+
 // An event keeps the stream of its newest record, and that its memory.
 void a_record_may_leave_a_destroyed_stream(const Kit &own) {
     aclrtStream last = nullptr;
@@ -453,6 +492,8 @@ int main() {
     a_record_wakes_a_stream_of_another_device();
     an_event_may_be_recorded_on_several_devices();
     on_two_devices(a_record_may_need_memory);
+    on_two_devices(events_come_and_go);
+    on_two_devices(an_event_may_end_behind_its_record);
     on_two_devices(a_record_may_leave_a_destroyed_stream);
     on_two_devices(a_capture_takes_what_is_recorded);
     on_two_devices(a_stream_may_keep_its_tasks);

@@ -62,7 +62,7 @@ aclError copy_async(Function function, void *dst, std::size_t destMax, const voi
         return is_instant(count) && kind != ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE && stream_at_rest(stream) != nullptr &&
                is_taskable(dst) && is_taskable(src);
     };
-    return shard_entry(function, stream, at_rest, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+    return shard_entry(function, stream.value(), at_rest, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (count == 0) {
             return;
         }

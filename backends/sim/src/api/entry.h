@@ -24,7 +24,7 @@ template <class Body>
 [[gnu::always_inline]] inline aclError checked_entry(Function function, Body body) {
     CurrentCall call(function);
     try {
-        if (g_looks_at_environment.load(std::memory_order_relaxed) || Faults::concerns_calls()) {
+        if (rarely(g_looks_at_environment.load(std::memory_order_relaxed) || Faults::concerns_calls())) {
             check_environment(function);
         }
         body();
@@ -48,10 +48,10 @@ class CallEnd {
   public:
     CallEnd(Simulator &sim, Lock &lock) : sim_(sim), lock_(lock) {}
     ~CallEnd() REQUIRES(engine_lock) {
-        if (sim_.core.has_deferred()) {
+        if (rarely(sim_.core.has_deferred())) {
             sim_.core.do_chores(lock_);
         }
-        if (sim_.machine.exceptions.has_reports()) {
+        if (rarely(sim_.machine.exceptions.has_reports())) {
             const KeptText text;
             sim_.machine.exceptions.deliver_own(lock_);
         }

@@ -32,8 +32,17 @@ const char *cure_for_flags(std::uint32_t flag, std::uint32_t known) {
     return "pass a combination of 0x1, 0x2 and 0x8, or one of 0x10, 0x20 and 0x40 alone";
 }
 
+// The thread's context lives, and its device has a place for the event.
+bool can_create_at_once(Simulator &sim, void *context, Event::Mode mode, std::uint32_t flag) REQUIRES(engine_lock) {
+    return Event::is_plain(mode, flag) && sim.core.registry().find<Context>(context) != nullptr &&
+           event_cells.has_vacant(Registry::shard_of(context));
+}
+
 aclError create(Function function, aclrtEvent *event, Event::Mode mode, std::uint32_t flag, std::uint32_t known) {
-    return entry(function, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    void *const context = thread_context().current();
+    const auto at_rest = [&](Simulator &sim)
+                             REQUIRES(engine_lock) { return can_create_at_once(sim, context, mode, flag); };
+    return shard_entry(function, context, at_rest, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         const bool is_alone = (flag & (flag - 1)) == 0;
         if ((flag & known) == 0 || flag > known || ((flag & kAloneFlags) != 0 && !is_alone)) {
@@ -159,7 +168,7 @@ aclError record(aclrtEvent event, aclrtStream stream, std::uint32_t flag) {
     const Handle<Event> recorded(event);
     const Handle<ContextStream> in(stream);
     const auto at_rest = [&](Simulator &) REQUIRES(engine_lock) { return can_record_at_once(recorded, in); };
-    return shard_entry(kFunction, in, at_rest, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+    return shard_entry(kFunction, stream, at_rest, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (flag > ACL_EVENT_RECORD_EXTERNAL) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no record flag %u", flag);
         }
@@ -258,7 +267,7 @@ template <class Body>
 [[gnu::always_inline]] inline aclError wait_entry(Function function, Handle<ContextStream> stream, Handle<Event> event,
                                                   Body body) {
     const auto at_rest = [&](Simulator &) REQUIRES(engine_lock) { return can_pass_at_once(stream, event); };
-    return shard_entry(function, stream, at_rest, body);
+    return shard_entry(function, stream.value(), at_rest, body);
 }
 
 // One that waits for an event, or asks.
@@ -268,7 +277,7 @@ template <class Body>
         const Event *const found = event_at_rest(event);
         return found != nullptr && found->is_complete();
     };
-    return shard_entry(function, event, at_rest, body);
+    return shard_entry(function, event.value(), at_rest, body);
 }
 
 [[noreturn]] void fail_in_time(std::int32_t timeout_ms) {
@@ -366,8 +375,13 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag) {
 }
 
 aclError aclrtDestroyEvent(aclrtEvent event) {
-    return entry(Function::aclrtDestroyEvent, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
-        sim.core.registry().remove(require_event(sim, event));
+    const Handle<Event> named(event);
+    const auto at_rest = [&](Simulator &) REQUIRES(engine_lock) {
+        const Event *const found = event_at_rest(named);
+        return found != nullptr && found->is_unused();
+    };
+    return shard_entry(Function::aclrtDestroyEvent, event, at_rest, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        sim.core.registry().remove(require_event(sim, named));
     });
 }
 
@@ -611,9 +625,9 @@ aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent *event) 
         if (records == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "no process has a live IPC event with this handle");
         }
-        auto opened = make_ref<Event>(device, Event::Mode::New, ACL_EVENT_IPC);
+        const Ref<Event> opened(new (*device.shard) Event(device, Event::Mode::New, ACL_EVENT_IPC));
         opened->set_ipc(records);
-        sim.core.registry().add(opened);
+        sim.core.registry().add(opened, *device.shard);
         *event = opened->handle();
     });
 }

@@ -67,7 +67,7 @@ aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t c
     const auto at_rest = [&](Simulator &sim) REQUIRES(engine_lock) {
         return is_instant(count) && stream_at_rest(named) != nullptr && sim.memory.is_on_device(devPtr);
     };
-    return shard_entry(Function::aclrtMemsetAsync, named, at_rest,
+    return shard_entry(Function::aclrtMemsetAsync, stream, at_rest,
                        [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
                            if (count == 0) {
                                return;

@@ -11,12 +11,12 @@
 
 namespace aclsim {
 
-// at_rest(sim) is asked only with several devices in use. The handle, of a stream or an event, names the shard.
-template <class T, class AtRest, class Body>
-[[gnu::always_inline]] inline aclError shard_entry(Function function, Handle<T> handle, AtRest at_rest, Body body) {
+// at_rest(sim) is asked only with several devices in use. The handle, of a context, stream or event, names the shard.
+template <class AtRest, class Body>
+[[gnu::always_inline]] inline aclError shard_entry(Function function, void *handle, AtRest at_rest, Body body) {
     return checked_entry(function, [&] {
         Simulator &sim = Simulator::get();
-        Lock lock = sim.core.acquire_shard_of(handle.value());
+        Lock lock = sim.core.acquire_shard_of(handle);
         if (!lock.is_whole()) {
             if (sim.core.is_undisturbed() && !sim.machine.gate.is_closed() && at_rest(sim)) {
                 body(sim, lock);

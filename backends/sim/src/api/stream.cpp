@@ -91,7 +91,7 @@ template <class Body>
     const auto at_rest = [&](Simulator &sim) REQUIRES(engine_lock) {
         return stream_at_rest(stream) != nullptr && sim.memory.pools.empty();
     };
-    return shard_entry(function, stream, at_rest, body);
+    return shard_entry(function, stream.value(), at_rest, body);
 }
 
 // Sets the mode of one stream; STOP flips its whole context.

@@ -3,13 +3,16 @@
 // each, and programs have thousands of them.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <utility>
 
 #include "engine/lock.h"
 #include "engine/object.h"
+#include "support/expect.h"
 #include "support/pages.h"
 #include "support/poison.h"
 
@@ -22,25 +25,28 @@ constexpr std::uint32_t kLastGeneration = (1U << kGenerationBits) - 1;
 
 // At most kMost cells of kSize bytes, side by side. One object after another lies in a cell, with the cell's number and
 // a generation of its own; after the last generation the cell stays vacant. The memory is kept for new objects, and
-// stays until the process ends, when threads may still look objects up.
-template <std::size_t kSize, std::uint32_t kMost>
+// stays until the process ends, when threads may still look objects up. Each part of the cells is for the objects of
+// one shard, whose lock is enough to take and give back cells; only to add some takes the whole lock.
+template <std::size_t kSize, std::uint32_t kMost, std::uint32_t kParts = 1>
 class Cells {
     static_assert(kMost <= 1U << kNumberBits, "a number must fit into its field");
 
   public:
-    void *take() REQUIRES(engine_lock) {
-        if (vacant_ == nullptr) {
-            return add_cell();
+    bool has_vacant(std::uint32_t part) const REQUIRES(engine_lock) { return parts_[part].vacant != nullptr; }
+    void *take(std::uint32_t part = 0) REQUIRES(engine_lock) {
+        Vacant *&first = parts_[part].vacant;
+        if (rarely(first == nullptr)) {
+            add_cells(part);
         }
-        Vacant *const cell = vacant_;
-        vacant_ = cell->next;
+        Vacant *const cell = std::exchange(first, first->next);
         unpoison(cell, kSize);
         return cell;
     }
     [[gnu::noinline]] void give_back(void *cell) REQUIRES(engine_lock) {
-        auto *const vacant = new (cell) Vacant(vacant_);
-        if (generation(*vacant) < kLastGeneration) {
-            vacant_ = vacant;
+        auto *const vacant = new (cell) Vacant;
+        const std::uint32_t its_number = number(*vacant);
+        if (generations_[its_number] < kLastGeneration) {
+            vacant->next = std::exchange(parts_[part_of_[its_number / kStep]].vacant, vacant);
         }
         poison(vacant + 1, kSize - sizeof(Vacant));
     }
@@ -48,9 +54,9 @@ class Cells {
     // What is in the cell of that number; an object that no handle names, if the cell is vacant or there is none. To
     // find it needs no lock, because cells stay where they are; to look at it does.
     Object *at(std::uint32_t number) {
-        return __builtin_expect(number < count_.load(std::memory_order_acquire), 1) ? &object(number) : &nobody_;
+        return mostly(number < count_.load(std::memory_order_acquire)) ? &object(number) : &nobody_;
     }
-    // Also of what is in vacant cells.
+    // Also of what is in vacant cells. With the whole lock.
     template <class Visitor>
     void for_each(Visitor visit) REQUIRES(engine_lock) {
         const std::uint32_t count = count_.load(std::memory_order_relaxed);
@@ -66,26 +72,31 @@ class Cells {
     std::uint32_t &generation(const Object &object) REQUIRES(engine_lock) { return generations_[number(object)]; }
 
   private:
-    static constexpr std::uint32_t kStep = 1024;  // cells that the host is asked for at a time: whole pages of 64 KiB
-    static_assert(kStep * kSize % 65536 == 0);
+    static constexpr std::uint32_t kStep = 64;        // cells that a part gets at a time
+    static constexpr std::uint32_t kPrepared = 1024;  // that the host is asked for at a time: whole pages of 64 KiB
+    static_assert(kPrepared % kStep == 0 && kPrepared * kSize % 65536 == 0);
     struct Vacant final : Object {
-        explicit Vacant(Vacant *following) : next(following) {}
-        Vacant *next;
+        Vacant *next = nullptr;
     };
     static_assert(sizeof(Vacant) <= kSize && kSize % alignof(Vacant) == 0);
+    struct alignas(64) Part {      // threads of different devices do not share a cache line
+        Vacant *vacant = nullptr;  // the first of them
+    };
 
     void *cell(std::uint32_t number) { return cells_ + number * kSize; }
     Object &object(std::uint32_t number) { return *std::launder(static_cast<Object *>(cell(number))); }
-    [[gnu::noinline]] void *add_cell() REQUIRES(engine_lock) {
-        const std::uint32_t number = count_.load(std::memory_order_relaxed);
-        if (number % kStep == 0) {
-            prepare(number);
+    [[gnu::noinline]] void add_cells(std::uint32_t part) REQUIRES(engine_lock) {
+        const std::uint32_t begin = count_.load(std::memory_order_relaxed);
+        if (begin % kPrepared == 0) {
+            prepare(begin);
         }
-        count_.store(number + 1, std::memory_order_release);
-        return cell(number);
+        part_of_[begin / kStep] = static_cast<std::uint8_t>(part);
+        for (std::uint32_t number = begin + kStep; number-- > begin;) {
+            give_back(cell(number));
+        }
+        count_.store(begin + kStep, std::memory_order_release);
     }
-
-    void prepare(std::uint32_t number) REQUIRES(engine_lock) {  // that cell and those of its step
+    void prepare(std::uint32_t number) REQUIRES(engine_lock) {  // that cell and those after it
         if (cells_ == nullptr) {
             cells_ = static_cast<std::byte *>(reserve_inaccessible(kMost * kSize));
         }
@@ -93,17 +104,18 @@ class Cells {
             generations_ = static_cast<std::uint32_t *>(reserve_addresses(kMost * sizeof(std::uint32_t)));
         }
         const bool are_there = cells_ != nullptr && generations_ != nullptr;
-        if (!are_there || number == kMost || !make_accessible(cell(number), kStep * kSize)) {
+        if (!are_there || number == kMost || !make_accessible(cell(number), kPrepared * kSize)) {
             throw std::bad_alloc();
         }
-        announce_pointers(cell(number), kStep * kSize);
+        announce_pointers(cell(number), kPrepared * kSize);
     }
 
     static inline Object nobody_;
-    std::atomic<std::uint32_t> count_{0};  // of cells that have been taken; changed with the lock, as what follows
-    std::byte *cells_ = nullptr;           // addresses of kMost of them
-    std::uint32_t *generations_ GUARDED_BY(engine_lock) = nullptr;
-    Vacant *vacant_ GUARDED_BY(engine_lock) = nullptr;  // the first of them
+    std::atomic<std::uint32_t> count_{0};  // changed with the whole lock, as are these:
+    std::byte *cells_ = nullptr;           // addresses of kMost of them, of which the first are used
+    std::uint32_t *generations_ = nullptr;
+    std::array<std::uint8_t, kMost / kStep> part_of_{};
+    std::array<Part, kParts> parts_ GUARDED_BY(engine_lock){};
 };
 
 }  // namespace aclsim

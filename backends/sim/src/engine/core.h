@@ -44,7 +44,7 @@ class Core {
     Lock acquire() ACQUIRE(engine_lock) { return Lock(shards_); }
     // The shard of an object, or the whole lock.
     Lock acquire_shard_of(void *handle) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
-        return shards_.count() > 1 ? Lock(shards_, Registry::shard_of(handle)) : Lock(shards_);
+        return rarely(shards_.count() > 1) ? Lock(shards_, Registry::shard_of(handle)) : Lock(shards_);
     }
     // For a device that is used for the first time: the number of its shard.
     std::uint32_t assign_shard() REQUIRES(engine_lock);

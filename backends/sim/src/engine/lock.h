@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "support/expect.h"
 #include "support/thread_annotations.h"
 
 namespace aclsim {
@@ -65,7 +66,7 @@ class Shards {
     };
 
     void lock() {
-        if (!claim()) {
+        if (rarely(!claim())) {
             lock_in_turn();
         }
     }
@@ -74,11 +75,11 @@ class Shards {
     void lock_shard(std::uint32_t number) {
         std::atomic<bool> &is_taken = shards_[number].is_taken;
         for (Backoff backoff;; backoff.pause()) {
-            if (is_claimed_.load(std::memory_order_relaxed) || is_taken.load(std::memory_order_relaxed) ||
-                is_taken.exchange(true)) {
+            if (rarely(is_claimed_.load(std::memory_order_relaxed) || is_taken.load(std::memory_order_relaxed) ||
+                       is_taken.exchange(true))) {
                 continue;
             }
-            if (!is_claimed_) {
+            if (mostly(!is_claimed_)) {
                 return;
             }
             unlock_shard(number);  // somebody has claimed the whole meanwhile
@@ -88,7 +89,7 @@ class Shards {
 
     bool claim() {
         const bool is_first = !is_claimed_.exchange(true);
-        if (is_first && count() > 1) {
+        if (mostly(is_first) && rarely(count() > 1)) {
             await_shards();
         }
         return is_first;

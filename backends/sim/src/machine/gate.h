@@ -21,7 +21,7 @@ class Gate {
     }
     bool is_closed() const REQUIRES(engine_lock) { return is_closed_; }
     void pass(Lock &lock) REQUIRES(engine_lock) {
-        if (is_closed_) {
+        if (rarely(is_closed_)) {
             wait(lock);
         }
     }

@@ -106,7 +106,7 @@ Ref<Context> create_context(Machine &machine, Device &device, bool primary) {
         device.shard = machine.core.assign_shard();
     }
     auto context = make_ref<Context>(device, primary);
-    machine.core.registry().add(context);
+    machine.core.registry().add(context, *device.shard);
     context->default_stream = add_stream(machine, *context, default_id, default_stream_flags(), 0);
     device.contexts.push_back(context.get());
     return context;

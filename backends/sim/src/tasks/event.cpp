@@ -325,7 +325,7 @@ bool Event::was_seen_complete() const {
 }
 
 Ref<Event> create_event(Core &core, Device &device, Event::Mode mode, std::uint32_t flags) {
-    auto event = make_ref<Event>(device, mode, flags);
+    const Ref<Event> event(new (*device.shard) Event(device, mode, flags));
     if (event->has_fixed_signal()) {
         event->take_id();
     }

@@ -68,17 +68,24 @@ class Signal final : public RefCounted {
     Point set_by_ GUARDED_BY(engine_lock);
 };
 
-inline Cells<64, 1U << kNumberBits> event_cells;
+inline Cells<64, 1U << kNumberBits, Shards::kMost> event_cells;
 
 class alignas(64) Event final : public Object {
   public:
-    static void *operator new(std::size_t) NO_THREAD_SAFETY_ANALYSIS { return event_cells.take(); }
+    static void *operator new(std::size_t, std::uint32_t shard) NO_THREAD_SAFETY_ANALYSIS {
+        return event_cells.take(shard);
+    }
+    static void operator delete(void *cell, std::uint32_t) NO_THREAD_SAFETY_ANALYSIS { event_cells.give_back(cell); }
     static void operator delete(void *cell) NO_THREAD_SAFETY_ANALYSIS { event_cells.give_back(cell); }
     static constexpr Kind kKind = Kind::Event;
     static constexpr auto *kCells = &event_cells;
 
     // old mode: aclrtCreateEvent, aclrtCreateEventWithFlag; new mode: aclrtCreateEventExWithFlag.
     enum class Mode : std::uint8_t { Old, New };
+    // Does an event of that kind begin with nothing but itself?
+    static bool is_plain(Mode mode, std::uint32_t flags) {
+        return mode == Mode::New && (flags & (ACL_EVENT_TIME_LINE | ACL_EVENT_IPC)) == 0;
+    }
     Event(Device &owner, Mode creation_mode, std::uint32_t creation_flags)
         : mode(creation_mode), flags(static_cast<std::uint8_t>(creation_flags)), device(owner) {
         if (takes_time()) {
@@ -114,6 +121,8 @@ class alignas(64) Event final : public Object {
     bool is_satisfied_for(const Stream &stream) const REQUIRES(engine_lock);
     // No stream waits for the event, and all that belongs to it belongs to its shard; nothing else is to be asked.
     bool is_at_rest() const REQUIRES(engine_lock);
+    // Nobody but the registry refers to it, which has all that belongs to it.
+    bool is_unused() const REQUIRES(engine_lock) { return references() == 1 && rare_ == nullptr; }
 
     bool was_recorded() const REQUIRES(engine_lock) { return is_ipc() ? ipc()->newest() > 0 : recorded_; }
     bool is_complete() const REQUIRES(engine_lock) {
