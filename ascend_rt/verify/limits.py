@@ -166,11 +166,11 @@ class _Submitter(threading.Thread):
         self.count = self.code = 0
         self._task = task
         self._most = most
-        self._context = ffi.new("aclrtContext *")
-        call("aclrtGetCurrentContext", self._context)
+        self._current = ffi.new("aclrtContext *")  # _context is Python's own, from 3.14 on
+        call("aclrtGetCurrentContext", self._current)
 
     def run(self) -> None:
-        lib.aclrtSetCurrentContext(self._context[0])  # if it fails, so do the submissions
+        lib.aclrtSetCurrentContext(self._current[0])  # if it fails, so do the submissions
         submit, arguments = self._task
         while self.count < self._most:
             self.code = submit(*arguments)
