@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cheapest call from Python that releases the GIL: what no binding can be faster than. */
-#define Py_LIMITED_API 0x030a0000
 #include <Python.h>
 
 static PyObject *release_gil(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
@@ -18,5 +17,11 @@ PyMODINIT_FUNC PyInit_floor_python(void) {
         {NULL, NULL, 0, NULL},
     };
     static PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "floor_python", .m_methods = functions};
-    return PyModule_Create(&definition);
+    PyObject *module = PyModule_Create(&definition);
+#ifdef Py_GIL_DISABLED
+    if (module != NULL && PyUnstable_Module_SetGIL(module, Py_MOD_GIL_NOT_USED) != 0) {
+        Py_CLEAR(module);
+    }
+#endif
+    return module;
 }
