@@ -115,9 +115,10 @@ class InFlight(_handles.InFlight):
         """Forget what the stream waits for: its work is about to be dropped, and with it the waits."""
         batch = self.end_batch()
         while batch is not None:
-            for i, kept in enumerate(batch.objects):  # in place: other threads may append
+            objects = batch.objects  # which another thread may release meanwhile: it puts an empty list in the place
+            for i, kept in enumerate(objects):  # in place: other threads may append
                 if isinstance(kept[0], Batch):
-                    batch.objects[i] = (None,)
+                    objects[i] = (None,)
             batch = batch.previous
 
     def end_batch_for_record(self) -> Batch | None:

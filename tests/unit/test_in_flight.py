@@ -29,6 +29,8 @@ from ascend_rt import (
     fill_async,
     sim,
 )
+from ascend_rt._handles import Batch
+from ascend_rt._in_flight import release
 from ascend_rt.errors import AclError, AclWarning, OutOfMemory, TaskFailed, Timeout
 from ascend_rt.testing import Latch
 
@@ -184,6 +186,20 @@ def test_a_wait_that_is_dropped_lets_nothing_go(end: Callable[[Stream], None], s
         assert alive(kept, own) == [kept]
     stream.synchronize()
     assert alive(kept) == []
+
+
+def test_a_wait_is_dropped_while_another_thread_releases_what_was_waited_for(stream: Stream) -> None:
+    class Released:
+        @property
+        def __class__(self) -> Any:
+            """Release the batch when it is looked at, as another thread may."""
+            release(batch)
+            return Batch
+
+    stream._in_flight.keep(Released(), -1)
+    batch = stream._in_flight.end_batch()
+    stream._in_flight.drop_waited_for()
+    assert len(stream._in_flight) == 0
 
 
 @pytest.mark.simulator("only the simulator injects faults")
