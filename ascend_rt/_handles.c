@@ -233,7 +233,7 @@ static void deallocate(PyObject *object, inquiry clear) {
     static void type##_deallocate(PyObject *object) { deallocate(object, type##_clear); }
 
 #define HANDLE_FIELDS(DO) DO(view) DO(home) DO(hash)
-#define EVENT_FIELDS(DO) DO(before) DO(recorder) DO(work)
+#define EVENT_FIELDS(DO) DO(before) DO(work)
 #define STREAM_FIELDS(DO) DO(in_flight)
 #define GRAPH_FIELDS(DO) DO(kept)
 #define BUFFER_FIELDS(DO) DO(parent) DO(views)
@@ -298,9 +298,11 @@ static PyMemberDef handle_members[] = {
 };
 
 static PyMemberDef event_members[] = {
-    MEMBER(event, "_before", before, T_OBJECT),   MEMBER(event, "_recorder", recorder, T_OBJECT),
-    MEMBER(event, "_work", work, T_OBJECT),       MEMBER(event, "_is_shared", is_shared, T_BOOL),
-    MEMBER(event, "_has_time", has_time, T_BOOL), {0},
+    MEMBER(event, "_before", before, T_OBJECT),
+    MEMBER(event, "_work", work, T_OBJECT),
+    MEMBER(event, "_is_shared", is_shared, T_BOOL),
+    MEMBER(event, "_has_time", has_time, T_BOOL),
+    {0},
 };
 
 static PyMemberDef graph_members[] = {MEMBER(graph, "_kept", kept, T_OBJECT_EX), {0}};
@@ -347,6 +349,54 @@ static PyMethodDef handle_methods[] = {
     {"_open", handle_open, METH_O, "Take a handle; also after it was taken away, if it could not be destroyed."},
     {"_take_handle", handle_take, METH_NOARGS,
      "Empty the object and return what was in it; None if it is closed already."},
+    {0},
+};
+
+/* Records of events. Nobody knows in which order the runtime gets those that are under way at the same time. If all are
+ * on one stream, the completion of any of them is also that of what was submitted before the others; otherwise the
+ * completion of the newest says nothing. */
+
+void event_begin_record(event *self, const PyObject *recorder) {
+    PyObject *before = NULL;
+    BEGIN_LOCKED(self);
+    before = exchange(&self->before, NULL); /* from here on it may be this record that another thread waits for */
+    if (self->records == 0) {
+        self->recorder = recorder;
+    } else if (self->recorder != recorder) {
+        self->recorder = NULL;
+    }
+    ++self->records;
+    END_LOCKED();
+    Py_XDECREF(before);
+}
+
+void event_end_record(event *self, const PyObject *recorder, PyObject *ended) {
+    PyObject *before = NULL;
+    BEGIN_LOCKED(self);
+    before = exchange(&self->before, self->recorder == recorder ? Py_XNewRef(ended) : NULL);
+    --self->records;
+    END_LOCKED();
+    Py_XDECREF(before);
+}
+
+static PyObject *event_begin(PyObject *self, PyObject *recorder) {
+    event_begin_record((event *)self, recorder);
+    Py_RETURN_NONE;
+}
+
+static PyObject *event_end(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "_end_record() takes what is in flight and a batch");
+        return NULL;
+    }
+    event_end_record((event *)self, args[0], args[1] != Py_None ? args[1] : NULL);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef event_methods[] = {
+    {"_begin_record", event_begin, METH_O, "Note that a record on the stream of an InFlight begins."},
+    {"_end_record", (PyCFunction)(void (*)(void))event_end, METH_FASTCALL,
+     "Note that it has ended, and the batch, or None, that its completion releases."},
     {0},
 };
 
@@ -489,6 +539,7 @@ static PyType_Slot handle_slots[] = {
 static PyType_Slot event_slots[] = {
     COLLECTED_SLOTS(event),
     SLOT(tp_members, event_members),
+    SLOT(tp_methods, event_methods),
     SLOT(tp_doc, "What the short paths of an event need."),
     {0},
 };

@@ -21,10 +21,11 @@ typedef struct handle {
 
 typedef struct event {
     handle handle;
-    PyObject *before;   /* what its completion releases */
-    PyObject *recorder; /* what the newest record of this process, as far as that is known, belongs to */
-    PyObject *work;     /* that the newest record is in; None if there is none, or it was not made here */
-    char is_shared;     /* others may record it, and its completion says nothing of our record */
+    PyObject *before;         /* what its completion releases */
+    PyObject *work;           /* that the newest record is in; None if there is none, or it was not made here */
+    const PyObject *recorder; /* of whose stream all records are that have begun and not ended; NULL: of several */
+    uint32_t records;         /* how many those are */
+    char is_shared;           /* others may record it, and its completion says nothing of our record */
     char has_time;
 } event;
 
@@ -102,6 +103,11 @@ void handle_reopen(handle *self);
 bool handle_own(PyObject *self, void *pointer, PyObject *home);
 /* Whether somebody is told of objects that own a handle. */
 bool is_open_told(void);
+
+/* Before and after a record of an event on the stream of what is in flight. The second tells what its completion
+ * releases, or NULL. */
+void event_begin_record(event *self, const PyObject *recorder);
+void event_end_record(event *self, const PyObject *recorder, PyObject *ended);
 
 /* Adds what a task uses that was submitted: a tuple. */
 bool in_flight_add(in_flight *self, PyObject *objects);

@@ -18,10 +18,11 @@ class Handle:
 
 class EventHandle(Handle):
     _before: Any
-    _recorder: Any
     _work: Any
     _is_shared: bool
     _has_time: bool
+    def _begin_record(self, recorder: InFlight, /) -> None: ...
+    def _end_record(self, recorder: InFlight, ended: Batch | None, /) -> None: ...
 
 class StreamHandle(Handle):
     _in_flight: Any

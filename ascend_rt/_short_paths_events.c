@@ -36,45 +36,22 @@ bool can_record(PyObject *event, PyObject *stream) {
     return is_direct(RECORD) && has_pointer((handle *)event) && has_pointer((handle *)stream);
 }
 
-/* From here on it may be this record that another thread waits for. */
-static void begin_record(event *self, PyObject *recorder) {
-    PyObject *before = NULL, *last = NULL;
-    BEGIN_LOCKED(self);
-    before = exchange(&self->before, NULL);
-    if (self->recorder != recorder) {
-        last = exchange(&self->recorder, Py_NewRef(recorder));
-    }
-    END_LOCKED();
-    Py_XDECREF(before);
-    Py_XDECREF(last);
-}
-
-/* If another thread has begun a record meanwhile, nobody knows which one is newer. */
-static void end_record(event *self, PyObject *recorder, PyObject *ended) {
-    PyObject *before = NULL;
-    BEGIN_LOCKED(self);
-    before = exchange(&self->before, self->recorder == recorder ? Py_XNewRef(ended) : NULL);
-    END_LOCKED();
-    Py_XDECREF(before);
-}
-
 bool record(event *self, stream *on) {
     in_flight *const recording = on->in_flight;
     PyObject *const ended = in_flight_end(recording);
-    if (ended == NULL && recording->is_used && PyErr_Occurred() != NULL) {
+    if (ended == NULL && LOAD(recording->is_used) && PyErr_Occurred() != NULL) {
         return false;
     }
     void *const event = self->handle.pointer, *const stream = on->handle.pointer;
-    PyObject *const recorder = ended != NULL ? ended : (PyObject *)recording;
     bool is_captured = false;
     aclError code;
-    begin_record(self, recorder);
+    event_begin_record(self, (PyObject *)recording);
     Py_BEGIN_ALLOW_THREADS;
     /* In a capture, the record is one of the graph, and tells nothing of what was submitted before. */
     is_captured = ended != NULL && shared->captured_graph(stream) != 0;
     code = FUNCTION(aclrtRecordEvent, RECORD)(event, stream);
     Py_END_ALLOW_THREADS;
-    end_record(self, recorder, code == ACL_SUCCESS && !is_captured ? ended : NULL);
+    event_end_record(self, (PyObject *)recording, code == ACL_SUCCESS && !is_captured ? ended : NULL);
     Py_XDECREF(ended);
     if (code != ACL_SUCCESS) {
         fail(code, "aclrtRecordEvent");

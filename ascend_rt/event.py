@@ -229,13 +229,14 @@ class Event(Resource, EventHandle):
         stream = _given_or_current(stream)
         in_flight = stream._in_flight
         before = in_flight.end_batch_for_record()
-        self._before = None  # from here on it may be this record that another thread waits for
-        self._recorder = recorder = before or in_flight
-        code = lib.aclrtRecordEvent(self._handle, stream._handle)
-        # If another thread has begun a record meanwhile, nobody knows which one is newer.
-        self._before = before if self._recorder is recorder else None
+        ended: Batch | None = None
+        self._begin_record(in_flight)
+        try:
+            code = lib.aclrtRecordEvent(self._handle, stream._handle)
+            ended = None if code else before
+        finally:
+            self._end_record(in_flight, ended)
         if code:
-            self._before = None
             check(code, "aclrtRecordEvent")
         self._work = in_flight.work
 

@@ -31,7 +31,7 @@ from ascend_rt import (
 )
 from ascend_rt._handles import Batch
 from ascend_rt._in_flight import release
-from ascend_rt.errors import AclError, AclWarning, OutOfMemory, TaskFailed, Timeout
+from ascend_rt.errors import AclError, AclWarning, ClosedError, OutOfMemory, TaskFailed, Timeout
 from ascend_rt.testing import Latch
 
 
@@ -254,6 +254,47 @@ def test_an_event_that_two_threads_record_at_once_lets_nothing_go(stream: Stream
         event.synchronize()  # the newest record is that on the other stream
         assert alive(kept) == [kept]
     stream.synchronize()
+    assert alive(kept) == []
+
+
+def test_a_record_that_began_before_another_threads_and_is_newer_lets_nothing_go(
+    stream: Stream, other: Stream, monkeypatch: pytest.MonkeyPatch, lib: Any
+) -> None:
+    event, real = Event(), lib.aclrtRecordEvent
+
+    def record_late(*arguments: Any) -> Any:
+        monkeypatch.setattr(lib, "aclrtRecordEvent", real)
+        event.record(stream)
+        code = real(*arguments)
+        event.synchronize()  # for the record on the other stream, which is complete but not noted
+        return code
+
+    with Latch(stream):
+        kept = fill_and_forget(stream)
+        monkeypatch.setattr(lib, "aclrtRecordEvent", record_late)
+        event.record(other)
+        assert alive(kept) == [kept]
+    stream.synchronize()
+    assert alive(kept) == []
+
+
+def test_two_threads_that_record_an_event_on_the_same_stream_let_go(stream: Stream, after: Any) -> None:
+    event = Event()
+    kept = fill_and_forget(stream)
+    after("aclrtRecordEvent", lambda: event.record(stream))
+    event.record(stream)
+    event.synchronize()
+    assert alive(kept) == []
+
+
+def test_a_record_that_fails_is_not_under_way(stream: Stream, other: Stream) -> None:
+    event = Event()
+    stream.close()
+    with pytest.raises(ClosedError):
+        event.record(stream)
+    kept = fill_and_forget(other)
+    event.record(other)
+    event.synchronize()
     assert alive(kept) == []
 
 
