@@ -61,6 +61,27 @@ def kept_with(stream: Any) -> list[object] | None:
     return _kept_with_graph(graph) if captured is None else captured.kept
 
 
+def has_task(stream: Any, before: list[object] | None, uses: object) -> bool:
+    """Return whether a graph is sure to have the task that was just submitted to a stream.
+
+    If another thread begins or ends a capture of the stream at the same time, nobody knows whether the task is in it:
+    then the graph keeps what the task uses, and so must the stream.
+
+    Parameters
+    ----------
+    stream : cdata
+        The handle of the stream.
+    before : list or None
+        What :func:`kept_with` has returned before the submission; what the task uses is in it already.
+    uses : object
+        What the task uses.
+    """
+    after = kept_with(stream)
+    if after is not None and after is not before:
+        after.append(uses)
+    return after is not None and after is before
+
+
 def _kept_with_graph(graph: int) -> list[object]:
     """Return what lives until a graph is destroyed whose capture was begun by the C function."""
     if graph not in kept and supports("aclmdlRIDestroyRegisterCallback"):

@@ -88,7 +88,13 @@ class InFlight(_handles.InFlight):
             self.append(objects)
 
     def submit(self, function: str, *arguments: Any, uses: tuple[object, ...]) -> None:
-        """Call a C function that enqueues a task, and keep what the task uses."""
+        """Call a C function that enqueues a task, and keep what the task uses.
+
+        If another thread begins or ends a capture of the stream meanwhile, both the stream and the graph keep it.
+        """
+        captured = _captured.kept_with(self._handle)
+        if captured is not None:
+            captured.append(uses)
         try:
             code = getattr(lib, function)(*arguments)
         except BaseException:  # of a signal handler, in place of the code: the task may have been submitted
@@ -96,7 +102,8 @@ class InFlight(_handles.InFlight):
             raise
         if code:
             check(code, function)
-        self.keep(*uses)
+        if not _captured.has_task(self._handle, captured, uses):
+            self.append(uses)
 
     def keep_waited_for(self, batch: Batch | None, failures: int) -> None:
         """Keep the batch that the record has ended for which the stream waits.

@@ -126,5 +126,6 @@ bool can_record(PyObject *event, PyObject *stream);
 /* Returns whether the event is recorded; otherwise with an exception. */
 bool record(event *self, stream *on);
 
-/* Keeps what a task uses, with the graph if the stream is being captured; the second may be NULL. */
-bool keep_or_capture(in_flight *self, bool is_captured, PyObject *first, PyObject *second);
+/* Keeps what a task uses that was submitted to a stream; the second may be NULL. If another thread has begun a capture
+ * meanwhile, nobody knows whether the task is in it, and the graph keeps it too. */
+bool keep_used(in_flight *self, bool begins_capture, PyObject *first, PyObject *second);

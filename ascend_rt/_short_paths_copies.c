@@ -67,16 +67,22 @@ static PyObject *copy_async(PyObject *module, arguments args, Py_ssize_t count, 
     };
     const aclrtMemcpyKind kind = kinds[from.is_on_device][to.is_on_device];
     void *const on = ((handle *)args[2])->pointer;
-    bool is_captured = false;
-    aclError code;
+    bool is_captured = false, begins_capture = false;
+    aclError code = ACL_SUCCESS;
     Py_BEGIN_ALLOW_THREADS;
     is_captured = shared->captured_graph(on) != 0;
-    code = FUNCTION(aclrtMemcpyAsync, COPY)(to.address, to.nbytes, from.address, from.nbytes, kind, on);
+    if (!is_captured) {
+        code = FUNCTION(aclrtMemcpyAsync, COPY)(to.address, to.nbytes, from.address, from.nbytes, kind, on);
+        begins_capture = shared->captured_graph(on) != 0;
+    }
     Py_END_ALLOW_THREADS;
+    if (is_captured) {
+        return call_python(&path, NULL, args, count, names);
+    }
     if (code != ACL_SUCCESS) {
         return fail(code, "aclrtMemcpyAsync");
     }
-    const bool is_done = keep_or_capture(((stream *)args[2])->in_flight, is_captured, args[0], args[1]);
+    const bool is_done = keep_used(((stream *)args[2])->in_flight, begins_capture, args[0], args[1]);
     return is_done ? Py_NewRef(Py_None) : NULL;
 }
 

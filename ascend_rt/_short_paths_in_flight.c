@@ -23,21 +23,20 @@ static PyObject *in_flight_keep(PyObject *self, arguments args, Py_ssize_t count
     return is_kept ? Py_NewRef(Py_None) : NULL;
 }
 
-bool keep_or_capture(in_flight *self, bool is_captured, PyObject *first, PyObject *second) {
-    if (!is_captured && in_flight_has_last(self, first, second)) {
+bool keep_used(in_flight *self, bool begins_capture, PyObject *first, PyObject *second) {
+    if (!begins_capture && in_flight_has_last(self, first, second)) {
         return true;
     }
     PyObject *objects = PyTuple_Pack(second != NULL ? 2 : 1, first, second);
     bool is_kept = objects != NULL;
-    if (is_kept && is_captured) {
+    if (is_kept && begins_capture) {
         PyObject *method = PyObject_GetAttrString((PyObject *)self, "keep");
         PyObject *result = method != NULL ? PyObject_CallObject(method, objects) : NULL;
         is_kept = result != NULL;
         Py_XDECREF(result);
         Py_XDECREF(method);
-    } else if (is_kept) {
-        is_kept = in_flight_add(self, objects);
     }
+    is_kept = is_kept && in_flight_add(self, objects);
     Py_XDECREF(objects);
     return is_kept;
 }

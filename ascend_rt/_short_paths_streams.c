@@ -199,21 +199,27 @@ static PyObject *stream_launch(PyObject *self, arguments args, Py_ssize_t count,
         Py_XDECREF(call);
         return NULL;
     }
-    bool is_captured = false;
-    aclError code;
+    bool is_captured = false, begins_capture = false;
+    aclError code = ACL_SUCCESS;
     Py_BEGIN_ALLOW_THREADS;
     is_captured = shared->captured_graph(on) != 0;
-    code = FUNCTION(aclrtLaunchHostFunc, LAUNCH)(on, host_function_run, call);
+    if (!is_captured) {
+        code = FUNCTION(aclrtLaunchHostFunc, LAUNCH)(on, host_function_run, call);
+        begins_capture = shared->captured_graph(on) != 0;
+    }
     Py_END_ALLOW_THREADS;
+    if (is_captured) {
+        host_function_forget(call);
+        Py_DECREF(call);
+        return call_python(&paths[LAUNCH_FUNCTION], self, args, count, names);
+    }
     PyObject *result = code == ACL_SUCCESS ? Py_NewRef(Py_None) : fail(code, "aclrtLaunchHostFunc");
     if (code != ACL_SUCCESS) {
         host_function_forget(call);
-    } else if (is_captured) {
-        set(&result, PyObject_CallMethod(((PyObject *)((stream *)self)->in_flight), "keep", "O", call));
-        if (result != NULL) { /* otherwise it stays pending: the graph will run it */
-            host_function_forget(call);
-        }
     } else {
+        if (begins_capture) { /* by another thread: the graph, if it has the call, keeps it too */
+            set(&result, PyObject_CallMethod(((PyObject *)((stream *)self)->in_flight), "keep", "O", call));
+        }
         host_function_launched(call);
     }
     Py_DECREF(call);

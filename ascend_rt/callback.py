@@ -56,14 +56,13 @@ def launch(stream: Any, function: Callable[..., object], arguments: tuple[Any, .
     captured = _captured.kept_with(stream)
     if captured is not None:
         captured.append(call)  # before the call, in whose place the exception of a signal handler may come
-        check(lib.aclrtLaunchHostFunc(stream, _ENTRY, argument), "aclrtLaunchHostFunc")
-        return
-    _pending.add(call)
+    _pending.add(call)  # also then: another thread may end the capture first
     code = lib.aclrtLaunchHostFunc(stream, _ENTRY, argument)
-    if code:
+    if code or _captured.has_task(stream, captured, call):
         _pending.discard(call)
         check(code, "aclrtLaunchHostFunc")
-    call.is_launched = True
+    else:
+        call.is_launched = True
 
 
 def launched(stream: Any) -> list[_handles.Call]:

@@ -20,6 +20,7 @@ from ascend_rt import (
     Event,
     PinnedBuffer,
     Stream,
+    _handles,
     _in_flight,
     _lifecycle,
     cmo_prefetch,
@@ -117,6 +118,69 @@ def test_a_graph_that_is_closed_while_it_is_launched_keeps_what_the_execution_us
         assert alive(kept) == [kept]
     stream.synchronize()
     assert alive(kept) == []
+
+
+@pytest.fixture
+def while_called(monkeypatch: pytest.MonkeyPatch, lib: Any) -> Callable[..., None]:
+    """Return a function that does things once before and after the next call of a C function, as another thread may."""
+
+    def do_while(name: str, before: Callable[[], object], after: Callable[[], object]) -> None:
+        real = getattr(lib, name)
+
+        def once(*arguments: Any) -> Any:
+            monkeypatch.setattr(lib, name, real)
+            before()
+            result = real(*arguments)
+            after()
+            return result
+
+        monkeypatch.setattr(lib, name, once)
+
+    return do_while
+
+
+@pytest.mark.parametrize("begins", [False, True], ids=["ends", "begins"])
+def test_a_graph_keeps_what_a_task_uses_although_its_capture_begins_or_ends_meanwhile(
+    begins: bool, stream: Stream, lib: Any, ffi: Any, while_called: Any
+) -> None:
+    graph = ffi.new("aclmdlRI *")
+    called: list[int] = []
+
+    def begin() -> None:
+        assert lib.aclmdlRICaptureBegin(stream._handle, lib.ACL_MODEL_RI_CAPTURE_MODE_RELAXED) == 0
+
+    def end() -> None:
+        assert lib.aclmdlRICaptureEnd(stream._handle, graph) == 0
+
+    def nothing() -> None:
+        pass
+
+    def in_capture(function: str, submit: Callable[[], Any]) -> Any:
+        if begins:
+            while_called(function, begin, nothing)
+        else:
+            begin()
+            while_called(function, nothing, end)
+        result = submit()
+        if begins:
+            end()
+        stream.synchronize()
+        return result
+
+    kept = in_capture("aclrtMemsetAsync", lambda: fill_and_forget(stream))
+    assert alive(kept) == [kept]
+    assert lib.aclmdlRIDestroy(graph[0]) == 0
+    stream.synchronize()
+    assert alive(kept) == []
+
+    in_capture("aclrtLaunchHostFunc", lambda: stream.launch_host_func(called.append, 1))
+    gc.collect()
+    for _ in range(2):
+        assert lib.aclmdlRIExecuteAsync(graph[0], stream._handle) == 0
+    stream.synchronize()
+    assert called == [1, 1]
+    assert not _handles.pending
+    assert lib.aclmdlRIDestroy(graph[0]) == 0
 
 
 def test_a_stream_whose_destruction_was_interrupted_is_not_destroyed_again(device: Device, after: Any) -> None:
