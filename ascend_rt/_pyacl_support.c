@@ -34,9 +34,30 @@ static PyObject *tuple_of(PyObject *const *args, Py_ssize_t count) {
     return tuple;
 }
 
+/* Refuses the first argument for k or K that is no int although it has __index__; returns whether it did. From 3.14 on,
+ * CPython takes those. */
+static bool refuse_index(PyObject *const *args, Py_ssize_t count, const char *format) {
+    Py_ssize_t i = 0;
+    while (i < count && ((format[i] != 'k' && format[i] != 'K') || PyLong_Check(args[i]))) {
+        ++i;
+    }
+    if (i == count || !PyIndex_Check(args[i])) {
+        return false;
+    }
+    PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(args[i]), "__name__");
+    if (name != NULL) {
+        PyErr_Format(PyExc_TypeError, "argument %zd must be int, not %U", i + 1, name);
+    }
+    Py_XDECREF(name);
+    return true;
+}
+
 PyObject *pyacl_refuse_as_cpython(PyObject *const *args, Py_ssize_t count, const char *format) {
     uint64_t unused[2] = {0, 0};
     PyErr_Clear();
+    if ((size_t)count == strlen(format) && refuse_index(args, count, format)) {
+        return NULL;
+    }
     PyObject *tuple = tuple_of(args, count);
     if (tuple != NULL && PyArg_ParseTuple(tuple, format, &unused[0], &unused[1])) {
         PyErr_SetString(PyExc_SystemError, "the arguments are refused without a reason");

@@ -110,6 +110,10 @@ def test_import_loads_no_library_and_a_call_says_which_is_missing(tmp_path: Path
             "acl.rt.synchronize_stream",
         ),
         (lambda: acl.rt.get_event_id("x"), "argument 1 must be int, not str"),
+        (
+            lambda: acl.rt.get_event_id(type("Index", (), {"__index__": lambda self: 0})()),
+            "argument 1 must be int, not Index",
+        ),
         (lambda: acl.rt.create_event(stream=0), "create_event() takes no keyword arguments"),
         (lambda: acl.rt.launch_callback(None, [], 1, 0), "acl.rt.launch_callback args parse failed"),
     ],
