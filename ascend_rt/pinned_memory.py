@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import struct
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, overload
 
@@ -18,6 +19,7 @@ from ascend_rt.errors import ForkedProcess, RuntimeClosed
 from ascend_rt.memory import check_size
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     from numpy.typing import DTypeLike, NDArray
@@ -231,7 +233,9 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
         return plain[()] if is_scalar else plain
 
 
-def _free_host(pointer: Any) -> None:
+def _free_host(pointer: Any, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: as in _resource
+    if is_too_late():  # the module may be empty, and what was opened is given back already
+        return
     with suppress(RuntimeClosed, ForkedProcess):
         code = lib.aclrtFreeHost(pointer)
         if code:

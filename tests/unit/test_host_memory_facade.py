@@ -97,6 +97,12 @@ VIEWS: dict[str, Callable[[PinnedBuffer], Any]] = {
 }
 
 
+def test_memory_that_outlives_its_module_is_left_to_the_end_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("lib", "check", "suppress"):
+        monkeypatch.setattr(f"ascend_rt.pinned_memory.{name}", None)  # as when the interpreter ends
+    _free_host(None, lambda: True)
+
+
 @pytest.mark.parametrize("make", VIEWS.values(), ids=VIEWS.keys())
 def test_the_last_view_frees_the_pinned_memory(
     make: Callable[[PinnedBuffer], Any], device: Device, monkeypatch: pytest.MonkeyPatch
