@@ -352,33 +352,6 @@ static PyMethodDef handle_methods[] = {
     {0},
 };
 
-/* Records of events. Nobody knows in which order the runtime gets those that are under way at the same time. If all are
- * on one stream, the completion of any of them is also that of what was submitted before the others; otherwise the
- * completion of the newest says nothing. */
-
-void event_begin_record(event *self, const PyObject *recorder) {
-    PyObject *before = NULL;
-    BEGIN_LOCKED(self);
-    before = exchange(&self->before, NULL); /* from here on it may be this record that another thread waits for */
-    if (self->records == 0) {
-        self->recorder = recorder;
-    } else if (self->recorder != recorder) {
-        self->recorder = NULL;
-    }
-    ++self->records;
-    END_LOCKED();
-    Py_XDECREF(before);
-}
-
-void event_end_record(event *self, const PyObject *recorder, PyObject *ended) {
-    PyObject *before = NULL;
-    BEGIN_LOCKED(self);
-    before = exchange(&self->before, self->recorder == recorder ? Py_XNewRef(ended) : NULL);
-    --self->records;
-    END_LOCKED();
-    Py_XDECREF(before);
-}
-
 static PyObject *event_begin(PyObject *self, PyObject *recorder) {
     event_begin_record((event *)self, recorder);
     Py_RETURN_NONE;

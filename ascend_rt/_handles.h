@@ -104,10 +104,33 @@ bool handle_own(PyObject *self, void *pointer, PyObject *home);
 /* Whether somebody is told of objects that own a handle. */
 bool is_open_told(void);
 
-/* Before and after a record of an event on the stream of what is in flight. The second tells what its completion
- * releases, or NULL. */
-void event_begin_record(event *self, const PyObject *recorder);
-void event_end_record(event *self, const PyObject *recorder, PyObject *ended);
+/* Records of events. Nobody knows in which order the runtime gets those that are under way at the same time. If all are
+ * on one stream, the completion of any of them is also that of what was submitted before the others; otherwise the
+ * completion of the newest says nothing. In line, because a record is little more than this. */
+
+static inline void event_begin_record(event *self, const PyObject *recorder) {
+    PyObject *before = NULL;
+    BEGIN_LOCKED(self);
+    before = exchange(&self->before, NULL); /* from here on it may be this record that another thread waits for */
+    if (self->records == 0) {
+        self->recorder = recorder;
+    } else if (self->recorder != recorder) {
+        self->recorder = NULL;
+    }
+    ++self->records;
+    END_LOCKED();
+    Py_XDECREF(before);
+}
+
+/* Tells what the completion releases, or NULL. */
+static inline void event_end_record(event *self, const PyObject *recorder, PyObject *ended) {
+    PyObject *before = NULL;
+    BEGIN_LOCKED(self);
+    before = exchange(&self->before, self->recorder == recorder ? Py_XNewRef(ended) : NULL);
+    --self->records;
+    END_LOCKED();
+    Py_XDECREF(before);
+}
 
 /* Adds what a task uses that was submitted: a tuple. */
 bool in_flight_add(in_flight *self, PyObject *objects);
