@@ -4,8 +4,11 @@
 
 #include "check.h"
 #include "concurrent.h"
+#include "engine/registry.h"
 
 namespace {
+
+std::uint32_t shard_of(aclrtEvent event) { return aclsim::Registry::shard_of(event); }
 
 // One object at a time, so that all have the same place.
 void no_handle_comes_back() {
@@ -14,7 +17,7 @@ void no_handle_comes_back() {
     CHECK_OK(aclrtDestroyEvent(first));
     for (int i = 0; i < kCreations; ++i) {
         const aclrtEvent event = new_event();
-        CHECK(event != first);
+        CHECK(event != first && shard_of(event) == shard_of(first));  // behind the last generation begins the shard
         CHECK_OK(aclrtDestroyEvent(event));
     }
     CHECK_CODE(ACL_ERROR_RT_INVALID_HANDLE, aclrtDestroyEvent(first));

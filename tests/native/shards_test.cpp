@@ -309,6 +309,23 @@ void events_come_and_go(const Kit &own) {
     }
 }
 
+// More at a time than there ever were, so that cells are added again and again, for either device: each is another one.
+void ever_more_events_come() {
+    std::array<std::vector<aclrtEvent>, 2> events;
+    on_two_devices([&events](const Kit &own) {
+        for (int i = 0; i < 20; ++i) {
+            aclrtEvent event = nullptr;
+            CHECK_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
+            events[static_cast<std::size_t>(own.device)].push_back(event);
+        }
+    });
+    for (const auto &of_device : events) {
+        for (const aclrtEvent event : of_device) {
+            CHECK_OK(aclrtDestroyEvent(event));
+        }
+    }
+}
+
 // Its task is the last to know it.
 void an_event_may_end_behind_its_record(const Kit &own) {
     aclrtEvent gate = nullptr;
@@ -493,6 +510,7 @@ int main() {
     an_event_may_be_recorded_on_several_devices();
     on_two_devices(a_record_may_need_memory);
     on_two_devices(events_come_and_go);
+    ever_more_events_come();
     on_two_devices(an_event_may_end_behind_its_record);
     on_two_devices(a_record_may_leave_a_destroyed_stream);
     on_two_devices(a_capture_takes_what_is_recorded);

@@ -1,4 +1,5 @@
-// A thread that looks for something gives up its turn between looks, until turns take long.
+// A thread that looks for something gives up its turn between looks where threads are many, until turns take long. To
+// give one up takes two looks at the clock instead of one, so that a thread looks half as often.
 #include "engine/spinner.h"
 
 #include <chrono>
@@ -25,21 +26,8 @@ constexpr int kNotAtAll = -1;
 
 class Test {
   public:
-    void run() {
-        CHECK(looks_until(1) == 1);
-        const int most = looks_until(kNotAtAll);
-        CHECK(most > config().spin / 2us);
-        CHECK(looks_until(most / 2) == most / 2);
-        // As if the thread's turn had gone to one that keeps the processor.
-        CHECK(looks_until(kNotAtAll, /*long_turn_at=*/most / 2) == most / 2 + 1);
-        const int without_turns = looks_until(kNotAtAll);
-        CHECK(without_turns < most / 2);
-        CHECK(looks_until(kNotAtAll) == without_turns);
-        clock_.advance(20ms);
-        CHECK(looks_until(kNotAtAll) == most);
-    }
+    explicit Test(std::uint32_t processors) : spinner_(clock_, processors) {}
 
-  private:
     // How often it looks for what it finds at that look.
     int looks_until(int found_at, int long_turn_at = kNotAtAll) {
         int looks = 0;
@@ -53,16 +41,47 @@ class Test {
         CHECK(is_found == (found_at != kNotAtAll));
         return looks;
     }
+    void wait(Time::duration time) { clock_.advance(time); }
 
+  private:
     PassingClock clock_;
-    Spinner spinner_{clock_};
+    Spinner spinner_;
 };
+
+void finds_what_comes() {
+    Test test(1);
+    const int most = test.looks_until(kNotAtAll);
+    CHECK(most > config().spin / 4us);
+    for (const int found_at : {1, 2, most / 2}) {
+        CHECK(test.looks_until(found_at) == found_at);
+    }
+}
+
+void gives_up_turns_where_threads_are_many() {
+    CHECK(Test(1).looks_until(kNotAtAll) < Test(2).looks_until(kNotAtAll) * 3 / 4);
+}
+
+// As if the turn had gone to a program that keeps the processor.
+void gives_up_none_for_a_while_after_a_long_one() {
+    Test test(1);
+    const int with_turns = test.looks_until(kNotAtAll);
+    const int without_turns = Test(2).looks_until(kNotAtAll);
+    const int middle = with_turns / 2;
+    CHECK(test.looks_until(kNotAtAll, /*long_turn_at=*/middle) == middle + 1);
+    CHECK(test.looks_until(kNotAtAll) == without_turns);
+    test.wait(90ms);
+    CHECK(test.looks_until(kNotAtAll) == without_turns);
+    test.wait(10ms);
+    CHECK(test.looks_until(kNotAtAll) == with_turns);
+}
 
 }  // namespace
 
 int main() {
     if (config().spin.count() > 0) {  // with a single processor nobody spins
-        Test().run();
+        finds_what_comes();
+        gives_up_turns_where_threads_are_many();
+        gives_up_none_for_a_while_after_a_long_one();
     }
     return 0;
 }

@@ -21,7 +21,7 @@ thread_local std::vector<std::vector<Access>> t_outer_accesses;  // of the calls
 Core::Core(Clock &clock, Scheduler &scheduler)
     : clock_(clock),
       scheduler_(scheduler),
-      spinner_(clock),
+      spinner_(clock, std::thread::hardware_concurrency()),
       observers_(clock),
       timer_(*this),
       pace_(clock, config().profile.get()),

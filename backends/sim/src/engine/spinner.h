@@ -2,12 +2,10 @@
 // woken tens of them.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <thread>
-#include <utility>
 
 #include "engine/clock.h"
 #include "engine/lock.h"
@@ -17,7 +15,7 @@ namespace aclsim {
 
 class Spinner {
   public:
-    explicit Spinner(const Clock &clock) : clock_(clock) {}
+    Spinner(const Clock &clock, std::uint32_t processors) : clock_(clock), processors_(processors) {}
 
     // Looks for at most config().spin; true when the condition came true.
     template <class Condition>
@@ -26,49 +24,70 @@ class Spinner {
             return condition();
         }
         const Time end = clock_.now() + config().spin;
-        return look_briefly(condition) || look_in_turns(condition, end);
+        return look_briefly(condition) || look_longer(condition, end);
     }
 
   private:
+    static constexpr std::uint32_t kBrief = 128;  // pauses of the processor, some two microseconds
+
+    static void pause(std::uint32_t times) {
+        for (std::uint32_t i = 0; i < times; ++i) {
+            pause_processor();
+        }
+    }
     // More and more rarely: each look takes a cache line from whoever works.
     template <class Condition>
     static bool look_briefly(Condition &condition) {
-        constexpr std::uint32_t kShare = 8;    // of the time so far until the next look
-        constexpr std::uint32_t kBrief = 128;  // some two microseconds
-        for (std::uint32_t paused = 0; !condition();) {
-            if (paused > kBrief) {
-                return false;
-            }
-            const std::uint32_t pauses = 1 + paused / kShare;
-            for (std::uint32_t i = 0; i < pauses; ++i) {
-                pause_processor();
-            }
-            paused += pauses;
-        }
-        return true;
-    }
-    // What takes longer may be the work of a thread without a processor, which gets this one meanwhile: with as many
-    // threads as processors a hand-over took a hundred times as long. If it goes to somebody who keeps it, as programs
-    // that only compute do, threads do better to sleep: who slept is soon given a processor, who gave up his turn is
-    // not.
-    template <class Condition>
-    bool look_in_turns(Condition &condition, Time end) {
-        constexpr std::chrono::microseconds kLongTurn{500};
-        constexpr std::chrono::milliseconds kWhile{20};
-        for (Time now = clock_.now(); now < end && now >= no_turns_until_.load(std::memory_order_relaxed);) {
-            std::this_thread::yield();
+        constexpr std::uint32_t kShare = 8;  // of the time so far until the next look
+        for (std::uint32_t paused = 0; paused <= kBrief; paused += 1 + paused / kShare) {
             if (condition()) {
                 return true;
             }
-            const Time before = std::exchange(now, clock_.now());
-            if (now - before > kLongTurn) {
-                no_turns_until_.store(now + kWhile, std::memory_order_relaxed);
+            pause(1 + paused / kShare);
+        }
+        return false;
+    }
+    // With as many threads that look as processors, those that they wait for may have none: then each gives up its turn
+    // between looks. Without that, a hand-over between such threads took a hundred times as long.
+    template <class Condition>
+    bool look_longer(Condition &condition, Time end) {
+        constexpr std::uint32_t kPauses = 64;  // about a microsecond
+        const Looking looking(looking_);
+        for (Time now = clock_.now(); now < end; now = clock_.now()) {
+            if (condition()) {
+                return true;
+            }
+            const bool are_many = looking_.load(std::memory_order_relaxed) >= processors_;
+            if (are_many && now >= no_turns_until_.load(std::memory_order_relaxed)) {
+                give_up_turn(now);
+            } else {
+                pause(kPauses);
             }
         }
         return condition();
     }
+    // Other programs may keep the processor for milliseconds: then no thread gives up its turn for a while.
+    void give_up_turn(Time begin) {
+        constexpr std::chrono::microseconds kLongTurn{500};
+        constexpr std::chrono::milliseconds kWhile{100};
+        std::this_thread::yield();
+        const Time end = clock_.now();
+        if (end - begin > kLongTurn) {
+            no_turns_until_.store(end + kWhile, std::memory_order_relaxed);
+        }
+    }
+
+    struct Looking {
+        explicit Looking(std::atomic<std::uint32_t> &of_all) : threads(of_all) { ++threads; }
+        ~Looking() { --threads; }
+        Looking(const Looking &) = delete;
+        Looking &operator=(const Looking &) = delete;
+        std::atomic<std::uint32_t> &threads;
+    };
 
     const Clock &clock_;
+    const std::uint32_t processors_;
+    std::atomic<std::uint32_t> looking_{0};  // threads, longer than briefly
     std::atomic<Time> no_turns_until_{Time()};
 };
 

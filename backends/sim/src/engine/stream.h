@@ -64,7 +64,7 @@ struct StreamPace {
 };
 
 constexpr std::size_t kStreamSize = 448;           // of a ContextStream, which every stream is
-inline Cells<kStreamSize, 1U << 20> stream_cells;  // of all devices
+inline Cells<kStreamSize, 1U << 18> stream_cells;  // of all devices
 
 class alignas(64) Stream : public Object {
   public:

@@ -68,7 +68,7 @@ class Signal final : public RefCounted {
     Point set_by_ GUARDED_BY(engine_lock);
 };
 
-inline Cells<64, 1U << kNumberBits, Shards::kMost> event_cells;
+inline Cells<64, 1U << 22, Shards::kMost> event_cells;
 
 class alignas(64) Event final : public Object {
   public:
