@@ -8,6 +8,7 @@
 #include "api/simulator.h"
 #include "support/config.h"
 #include "support/error.h"
+#include "support/expect.h"
 #include "tasks/event.h"
 
 namespace aclsim {

@@ -32,6 +32,7 @@
 #include "engine/timer.h"
 #include "support/config.h"
 #include "support/error.h"
+#include "support/expect.h"
 
 namespace aclsim {
 

@@ -9,6 +9,7 @@
 
 #include "engine/clock.h"
 #include "engine/facts.h"
+#include "support/expect.h"
 
 namespace aclsim {
 

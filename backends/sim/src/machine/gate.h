@@ -7,6 +7,7 @@
 #include <condition_variable>
 
 #include "engine/core.h"
+#include "support/expect.h"
 
 namespace aclsim {
 
