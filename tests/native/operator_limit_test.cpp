@@ -50,14 +50,12 @@ class Gated final : public Task {
 // Runs until a thread of the test lets it end.
 class Running final : public Task {
   public:
-    Running(Executor &executor, ::Gate &gate, TaskKind kind) : executor_(&executor), gate_(&gate), kind_(kind) {}
+    Running(::Gate &gate, TaskKind kind) : gate_(&gate), kind_(kind) {}
     TaskKind kind() const override { return kind_; }
     Start start(Stream &) override { return Start::Run; }
     void run() override { ::Gate::pass(gate_); }
-    Executor *executor() override { return executor_; }
 
   private:
-    Executor *executor_;
     ::Gate *gate_;
     TaskKind kind_;
 };
@@ -251,7 +249,7 @@ void what_runs(Bench &bench, TaskKind kind, std::size_t device, bool has_limit) 
         const Ref<ContextStream> stuck = bench.new_stream(0);
         busy = bench.new_stream(device);
         bench.submit_wait(*stuck, TaskKind::Wait);
-        bench.core.submit(*busy, Running(bench.core.workers(), gate, kind));
+        bench.core.submit(*busy, Running(gate, kind));
     }
     CHECK(gate.entered.opens());
     Synchronization synchronization(bench);
@@ -273,14 +271,17 @@ void what_runs(Bench &bench, TaskKind kind, std::size_t device, bool has_limit) 
     await_all(bench);
 }
 
-// All workers are busy, and the thread that waits would be free to run the kernel: nobody knows when that ends.
+// All workers of the device are busy, and the thread that waits would be free to run the kernel: nobody knows when that
+// ends.
 void a_kernel_that_waits_for_a_thread_is_not_run_by_the_caller(Bench &bench) {
     std::vector<::Gate> busy(config().workers);
     ::Gate gate;
+    Ref<ContextStream> awaited;
     {
         const Lock lock = bench.core.acquire();
+        awaited = bench.new_stream(0);  // before the others, as the synchronization waits for them
         for (::Gate &each : busy) {
-            bench.core.submit(*bench.new_stream(1), Running(bench.core.workers(), each, TaskKind::Kernel));
+            bench.core.submit(*bench.new_stream(0), Running(each, TaskKind::Kernel));
         }
     }
     for (::Gate &each : busy) {
@@ -288,7 +289,8 @@ void a_kernel_that_waits_for_a_thread_is_not_run_by_the_caller(Bench &bench) {
     }
     {
         const Lock lock = bench.core.acquire();
-        bench.core.submit(*bench.new_stream(0), Running(bench.core.workers(), gate, TaskKind::Kernel));
+        bench.core.submit(*awaited, Running(gate, TaskKind::Kernel));
+        awaited = nullptr;
     }
     {
         Synchronization synchronization(bench);

@@ -87,7 +87,7 @@ struct Bench {
         core.set_stall_reporter(reports);
         core.add_observer(recorder);
         for (std::uint32_t id = 0; id < 4; ++id) {
-            streams.push_back(make_ref<Stream>(*group, id, /*creation_flags=*/0, /*priority_level=*/0));
+            streams.push_back(make_ref_in<Stream>(/*shard=*/0, *group, id, /*creation_flags=*/0, /*priority_level=*/0));
         }
     }
     void forget() {
@@ -104,7 +104,7 @@ struct Bench {
 
 class Work final : public Task {
   public:
-    explicit Work(Executor &executor) : executor_(&executor) {}
+    explicit Work(Executor *executor = nullptr) : executor_(executor) {}
     TaskKind kind() const override { return TaskKind::Copy; }
     Start start(Stream &) override { return Start::Run; }
     Executor *executor() override { return executor_; }
@@ -164,7 +164,7 @@ void runnable_and_ready_streams(Bench &bench) {
     bench.forget();
     bench.core.hold(true);
     for (std::size_t i = 0; i < 3; ++i) {
-        bench.core.submit(*bench.streams[i], Work(bench.core.workers()));
+        bench.core.submit(*bench.streams[i], Work());
     }
     bench.core.hold(false);
     CHECK((bench.scheduler.asked[Choice::Runnable] == Sizes{3, 2, 1}));
@@ -230,9 +230,9 @@ void time_limits(Bench &bench) {
 void helpers(Bench &bench) {
     Lock lock = bench.core.acquire();
     bench.forget();
-    const auto nobody = bench.core.create_executor(/*threads=*/0, /*can_be_helped=*/true);
-    bench.core.submit(*bench.streams[0], Work(*nobody));
-    bench.core.submit(*bench.streams[1], Work(*nobody));
+    const auto nobody = bench.core.create_executor(/*shard=*/0, /*threads=*/0, /*can_be_helped=*/true);
+    bench.core.submit(*bench.streams[0], Work(nobody.get()));
+    bench.core.submit(*bench.streams[1], Work(nobody.get()));
     bench.core.submit(*bench.streams[2], Join(bench.core, *bench.streams[0], *bench.streams[1]));
     std::thread advance([&] {  // the timer looks at the join again
         for (bool is_done = false; !is_done; std::this_thread::yield()) {
@@ -255,7 +255,7 @@ void ended_streams(Bench &bench) {
     bench.forget();
     bench.scheduler.ends_together = 3;
     for (std::size_t i = 0; i < 3; ++i) {
-        bench.core.submit(*bench.streams[i], Work(bench.core.workers()));
+        bench.core.submit(*bench.streams[i], Work());
     }
     while (bench.scheduler.asked[Choice::Ended].empty()) {
         const Unlocked unlocked(lock);

@@ -1,5 +1,5 @@
-// The shards of the engine's lock: calls of different devices that find everything at rest do not meet, and all others
-// are as with one lock.
+// The shards of the engine's lock: calls of different devices do not meet, if they concern no more than one, and all
+// others are as with one lock. What they queue: shard_queues_test.cpp.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +15,7 @@
 
 #include "api/simulator.h"
 #include "check.h"
+#include "device_kit.h"
 #include "latch.h"
 #include "tasks/event.h"
 
@@ -32,36 +33,7 @@ constexpr std::int32_t kBusyDevices = 7;   // of eight
 
 constexpr std::size_t kBytes = 4096;  // as much as a call moves itself
 
-// A stream and an event of a device, whose shard is known to the engine from then on.
-struct Pair {
-    explicit Pair(std::int32_t owner, std::uint32_t flags = ACL_EVENT_SYNC) : device(owner) {
-        CHECK_OK(aclrtSetDevice(device));
-        CHECK_OK(aclrtCreateStream(&stream));
-        CHECK_OK(aclrtCreateEventExWithFlag(&event, flags));
-    }
-    ~Pair() {
-        CHECK_OK(aclrtSetDevice(device));
-        CHECK_OK(aclrtDestroyEvent(event));
-        CHECK_OK(aclrtDestroyStreamForce(stream));
-    }
-    Pair(const Pair &) = delete;
-    Pair &operator=(const Pair &) = delete;
-
-    const std::int32_t device;
-    aclrtStream stream = nullptr;
-    aclrtEvent event = nullptr;
-};
-
-// And memory of that device.
-struct Kit : Pair {
-    explicit Kit(std::int32_t owner) : Pair(owner) {
-        CHECK_OK(aclrtMalloc(&memory, 2 * kBytes, ACL_MEM_MALLOC_HUGE_FIRST));
-    }
-    ~Kit() { CHECK_OK(aclrtFree(memory)); }
-    void *upper_half() const { return static_cast<char *>(memory) + kBytes; }
-
-    void *memory = nullptr;
-};
+using Kit = MemoryKit<kBytes>;
 
 void check_shards() {
     for (std::int32_t device = 0; device < kManyDevices; ++device) {
@@ -176,15 +148,13 @@ void what_waits_is_moved_by_the_call_that_releases_it() {
     const Kit kit(1);
     const Pair other(1);
     const auto *bytes = static_cast<const unsigned char *>(kit.upper_half());
-    aclrtEvent gate = nullptr;
-    CHECK_OK(aclrtCreateEventWithFlag(&gate, ACL_EVENT_SYNC));  // can be waited for before it is recorded
-    CHECK_OK(aclrtStreamWaitEvent(kit.stream, gate));
+    const GateEvent gate;
+    gate.close(kit.stream);
     CHECK_OK(aclrtMemsetAsync(kit.memory, kBytes, 9, kBytes, kit.stream));
     CHECK_OK(aclrtMemcpyAsync(kit.upper_half(), kBytes, kit.memory, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, kit.stream));
     CHECK(bytes[kBytes - 1] != 9);
-    CHECK_OK(aclrtRecordEvent(gate, other.stream));
+    gate.open(other.stream);
     CHECK(bytes[0] == 9 && bytes[kBytes - 1] == 9);
-    CHECK_OK(aclrtDestroyEvent(gate));
 }
 
 // Else threads of two devices would slow each other down, though they meet in no lock.
@@ -264,24 +234,6 @@ void an_event_may_be_recorded_on_several_devices() {
 
 // The thread sanitizer sees it when two such calls have no more than their shards.
 
-// Runs body(kit of the thread's device) many times on threads of two devices.
-template <class Body>
-void on_two_devices(Body body) {
-    const Pair known[] = {Pair(0), Pair(1)};  // from here on each device has a shard
-    std::vector<std::thread> threads;
-    for (const Pair &pair : known) {
-        threads.emplace_back([&body, device = pair.device] {
-            const Kit own(device);
-            for (int round = 0; round < 500; ++round) {
-                body(own);
-            }
-        });
-    }
-    for (std::thread &thread : threads) {
-        thread.join();
-    }
-}
-
 // The record of a default event may take another signal: memory.
 void a_record_may_need_memory(const Kit &own) {
     std::array<aclrtEvent, 32> events{};
@@ -312,7 +264,7 @@ void events_come_and_go(const Kit &own) {
 // More at a time than there ever were, so that cells are added again and again, for either device: each is another one.
 void ever_more_events_come() {
     std::array<std::vector<aclrtEvent>, 2> events;
-    on_two_devices([&events](const Kit &own) {
+    on_two_devices<Kit>([&events](const Kit &own) {
         for (int i = 0; i < 20; ++i) {
             aclrtEvent event = nullptr;
             CHECK_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
@@ -328,17 +280,15 @@ void ever_more_events_come() {
 
 // Its task is the last to know it.
 void an_event_may_end_behind_its_record(const Kit &own) {
-    aclrtEvent gate = nullptr;
+    const GateEvent gate;
     aclrtEvent last = nullptr;
-    CHECK_OK(aclrtCreateEventWithFlag(&gate, ACL_EVENT_SYNC));  // can be waited for before it is recorded
     CHECK_OK(aclrtCreateEventExWithFlag(&last, ACL_EVENT_SYNC));
-    CHECK_OK(aclrtStreamWaitEvent(own.stream, gate));
+    gate.close(own.stream);
     CHECK_OK(aclrtRecordEvent(last, own.stream));
     CHECK_OK(aclrtDestroyEvent(last));
     const Pair other(own.device);
-    CHECK_OK(aclrtRecordEvent(gate, other.stream));
+    gate.open(other.stream);
     CHECK_OK(aclrtSynchronizeStream(own.stream));
-    CHECK_OK(aclrtDestroyEvent(gate));
 }
 
 // An event keeps the stream of its newest record, and that its memory.
@@ -377,15 +327,13 @@ void a_stream_may_keep_its_tasks(const Kit &own) {
 // A thread that waits is in a list of all, and so is a stream that is blocked.
 void a_synchronization_may_have_to_wait(const Kit &own) {
     const Pair other(own.device);
-    aclrtEvent gate = nullptr;
-    CHECK_OK(aclrtCreateEventWithFlag(&gate, ACL_EVENT_SYNC));  // can be waited for before it is recorded
-    CHECK_OK(aclrtStreamWaitEvent(own.stream, gate));
+    const GateEvent gate;
+    gate.close(own.stream);
     CHECK_OK(aclrtRecordEvent(own.event, own.stream));
     CHECK(aclrtSynchronizeEventWithTimeout(own.event, 1) == ACL_ERROR_RT_EVENT_SYNC_TIMEOUT);
     CHECK(aclrtSynchronizeStreamWithTimeout(own.stream, 1) == ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
-    CHECK_OK(aclrtRecordEvent(gate, other.stream));
+    gate.open(other.stream);
     CHECK_OK(aclrtSynchronizeEvent(own.event));
-    CHECK_OK(aclrtDestroyEvent(gate));
 }
 
 // A synchronization returns memory of pools.
@@ -407,7 +355,7 @@ void a_synchronization_may_concern_pools(const Kit &own) {
 // An event of one device and a stream of another have two shards, and so has an event with the stream that it leaves.
 void a_record_may_concern_two_devices() {
     const Kit kits[] = {Kit(0), Kit(1)};
-    on_two_devices([&kits](const Kit &own) {
+    on_two_devices<Kit>([&kits](const Kit &own) {
         const Kit &near = kits[own.device];
         const Kit &far = kits[1 - own.device];
         CHECK_OK(aclrtRecordEvent(far.event, near.stream));
@@ -508,15 +456,15 @@ int main() {
     a_handle_of_no_shard_is_refused();
     a_record_wakes_a_stream_of_another_device();
     an_event_may_be_recorded_on_several_devices();
-    on_two_devices(a_record_may_need_memory);
-    on_two_devices(events_come_and_go);
+    on_two_devices<Kit>(a_record_may_need_memory);
+    on_two_devices<Kit>(events_come_and_go);
     ever_more_events_come();
-    on_two_devices(an_event_may_end_behind_its_record);
-    on_two_devices(a_record_may_leave_a_destroyed_stream);
-    on_two_devices(a_capture_takes_what_is_recorded);
-    on_two_devices(a_stream_may_keep_its_tasks);
-    on_two_devices(a_synchronization_may_have_to_wait);
-    on_two_devices(a_synchronization_may_concern_pools);
+    on_two_devices<Kit>(an_event_may_end_behind_its_record);
+    on_two_devices<Kit>(a_record_may_leave_a_destroyed_stream);
+    on_two_devices<Kit>(a_capture_takes_what_is_recorded);
+    on_two_devices<Kit>(a_stream_may_keep_its_tasks);
+    on_two_devices<Kit>(a_synchronization_may_have_to_wait);
+    on_two_devices<Kit>(a_synchronization_may_concern_pools);
     a_record_may_concern_two_devices();
     everything_at_once();
 }

@@ -3,22 +3,28 @@
 
 #include <pthread.h>
 
-#include "api/entry.h"
+#include "api/shard_entry.h"
 
 using namespace aclsim;
 
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
-    return entry(Function::aclrtLaunchHostFunc, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-        if (fn == nullptr) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "fn is NULL");
-        }
-        ContextStream &on = require_stream(sim, stream);
-        if (user_stream(on).callback_owner == ContextStream::CallbackOwner::User) {
-            fail(ACL_ERROR_RT_STREAM_SUBSCRIBE,
-                 "stream %u has a subscribed callback thread; it takes no host functions", on.id);
-        }
-        launch_host_function(sim.machine, lock, require_own(sim, on), fn, args);
-    });
+    const Handle<ContextStream> named(stream);
+    const auto stays = [&](Simulator &) REQUIRES(engine_lock) {
+        const ContextStream *const found = stream_in_shard(named);
+        return found != nullptr && context_of(*found).host_functions != nullptr;
+    };
+    return shard_entry(Function::aclrtLaunchHostFunc, stream, stays,
+                       [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+                           if (fn == nullptr) {
+                               fail(ACL_ERROR_RT_PARAM_INVALID, "fn is NULL");
+                           }
+                           ContextStream &on = require_stream(sim, named);
+                           if (user_stream(on).callback_owner == ContextStream::CallbackOwner::User) {
+                               fail(ACL_ERROR_RT_STREAM_SUBSCRIBE,
+                                    "stream %u has a subscribed callback thread; it takes no host functions", on.id);
+                           }
+                           launch_host_function(sim.machine, lock, require_own(sim, on), fn, args);
+                       });
 }
 
 aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {

@@ -82,7 +82,7 @@ aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream
         }
         note_use(sim.memory, src, size, AccessMode::Read, "src");
         sim.core.admit(lock, on);
-        sim.core.submit(on, CmoTask(sim.core.workers(), cmoType, range_of(src, size)));
+        sim.core.submit(on, CmoTask(cmoType, range_of(src, size)));
     });
 }
 
@@ -106,7 +106,7 @@ aclError aclrtCmoAsyncWithBarrier(void *src, size_t size, aclrtCmoType cmoType, 
             CmoBarriers &barriers = model_of(on)->barriers;
             sim.core.submit(on, TaggedCmoTask(sim.core, barriers, barriers.add(barrierId, on)));
         } else {
-            sim.core.submit(on, CmoTask(sim.core.workers(), cmoType, range_of(src, size)));
+            sim.core.submit(on, CmoTask(cmoType, range_of(src, size)));
         }
     });
 }

@@ -50,19 +50,19 @@ void copy_buffered(Simulator &sim, Lock &lock, Handle<ContextStream> stream, con
     ContextStream &on = require_own_stream(sim, stream);  // again: another thread may have destroyed it
     require_live(sim.memory, transfer.destination, transfer.width, AccessMode::Write, "dst");
     admit_with(sim.memory, lock, on, {{transfer.destination, transfer.width}});
-    sim.core.submit(on, BufferedCopyTask(sim.core.workers(), transfer.destination, std::move(buffer)));
+    sim.core.submit(on, BufferedCopyTask(transfer.destination, std::move(buffer)));
 }
 
 aclError copy_async(Function function, void *dst, std::size_t destMax, const void *src, std::size_t count,
                     aclrtMemcpyKind kind, Handle<ContextStream> stream) {
-    const auto at_rest = [&](Simulator &sim) REQUIRES(engine_lock) {
+    const auto stays = [&](Simulator &sim) REQUIRES(engine_lock) {
         const auto is_taskable = [&](const void *address) REQUIRES(engine_lock) {
             return sim.memory.is_on_device(address) || sim.memory.is_pinned(address);
         };
-        return is_instant(count) && kind != ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE && stream_at_rest(stream) != nullptr &&
-               is_taskable(dst) && is_taskable(src);
+        return kind != ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE && stream_in_shard(stream) != nullptr && is_taskable(dst) &&
+               is_taskable(src);
     };
-    return shard_entry(function, stream.value(), at_rest, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+    return shard_entry(function, stream.value(), stays, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (count == 0) {
             return;
         }

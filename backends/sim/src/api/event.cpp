@@ -33,16 +33,16 @@ const char *cure_for_flags(std::uint32_t flag, std::uint32_t known) {
 }
 
 // The thread's context lives, and its device has a place for the event.
-bool can_create_at_once(Simulator &sim, void *context, Event::Mode mode, std::uint32_t flag) REQUIRES(engine_lock) {
+bool can_create_in_shard(Simulator &sim, void *context, Event::Mode mode, std::uint32_t flag) REQUIRES(engine_lock) {
     return Event::is_plain(mode, flag) && sim.core.registry().find<Context>(context) != nullptr &&
            event_cells.has_vacant(Registry::shard_of(context));
 }
 
 aclError create(Function function, aclrtEvent *event, Event::Mode mode, std::uint32_t flag, std::uint32_t known) {
     void *const context = thread_context().current();
-    const auto at_rest = [&](Simulator &sim)
-                             REQUIRES(engine_lock) { return can_create_at_once(sim, context, mode, flag); };
-    return shard_entry(function, context, at_rest, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    const auto stays = [&](Simulator &sim)
+                           REQUIRES(engine_lock) { return can_create_in_shard(sim, context, mode, flag); };
+    return shard_entry(function, context, stays, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         const bool is_alone = (flag & (flag - 1)) == 0;
         if ((flag & known) == 0 || flag > known || ((flag & kAloneFlags) != 0 && !is_alone)) {
@@ -158,8 +158,8 @@ void record_captured(Simulator &sim, Lock &lock, ContextStream &stream, Event &e
     }
 }
 
-bool can_record_at_once(Handle<Event> event, Handle<ContextStream> stream) REQUIRES(engine_lock) {
-    return have_one_shard(event, stream) && stream_at_rest(stream) != nullptr && event_at_rest(event) != nullptr;
+bool can_record_in_shard(Handle<Event> event, Handle<ContextStream> stream) REQUIRES(engine_lock) {
+    return have_one_shard(event, stream) && stream_in_shard(stream) != nullptr && event_in_shard(event) != nullptr;
 }
 
 // A template, so that the compiler knows the function: there is much to be decided for one record.
@@ -167,8 +167,8 @@ template <Function kFunction>
 aclError record(aclrtEvent event, aclrtStream stream, std::uint32_t flag) {
     const Handle<Event> recorded(event);
     const Handle<ContextStream> in(stream);
-    const auto at_rest = [&](Simulator &) REQUIRES(engine_lock) { return can_record_at_once(recorded, in); };
-    return shard_entry(kFunction, stream, at_rest, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+    const auto stays = [&](Simulator &) REQUIRES(engine_lock) { return can_record_in_shard(recorded, in); };
+    return shard_entry(kFunction, stream, stays, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         if (flag > ACL_EVENT_RECORD_EXTERNAL) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no record flag %u", flag);
         }
@@ -256,28 +256,35 @@ void join_capture(Lock &lock, ContextStream &stream, Event &event, std::uint32_t
     event.wait(sim.core, lock, on, timeout_s);
 }
 
-bool can_pass_at_once(Handle<ContextStream> stream, Handle<Event> event) REQUIRES(engine_lock) {
-    const Stream *const waiting = have_one_shard(event, stream) ? stream_at_rest(stream) : nullptr;
+// The timer, which ends waits with a time limit, is one for all devices.
+bool can_wait_in_shard(Handle<ContextStream> stream, Handle<Event> event, std::uint32_t timeout_s)
+    REQUIRES(engine_lock) {
+    const Stream *const waiting = have_one_shard(event, stream) ? stream_in_shard(stream) : nullptr;
     const Event *const awaited = waiting == nullptr ? nullptr : event.find();
-    return awaited != nullptr && awaited->captured() == nullptr && awaited->is_satisfied_for(*waiting);
+    if (awaited == nullptr || awaited->captured() != nullptr) {
+        return false;
+    }
+    return awaited->is_satisfied_for(*waiting) || (timeout_s == 0 && awaited->stays_in_shard());
+}
+
+std::uint32_t limit_of(const Simulator &sim, std::uint32_t timeout_s) {
+    return timeout_s == Simulator::kUseOpWaitTimeout ? sim.op_wait_timeout_s : timeout_s;
 }
 
 // An entry point that makes a stream wait for an event.
 template <class Body>
 [[gnu::always_inline]] inline aclError wait_entry(Function function, Handle<ContextStream> stream, Handle<Event> event,
-                                                  Body body) {
-    const auto at_rest = [&](Simulator &) REQUIRES(engine_lock) { return can_pass_at_once(stream, event); };
-    return shard_entry(function, stream.value(), at_rest, body);
+                                                  std::uint32_t timeout_s, Body body) {
+    const auto stays = [&](Simulator &sim)
+                           REQUIRES(engine_lock) { return can_wait_in_shard(stream, event, limit_of(sim, timeout_s)); };
+    return shard_entry(function, stream.value(), stays, body);
 }
 
 // One that waits for an event, or asks.
 template <class Body>
 [[gnu::always_inline]] inline aclError event_completion_entry(Function function, Handle<Event> event, Body body) {
-    const auto at_rest = [&](Simulator &) REQUIRES(engine_lock) {
-        const Event *const found = event_at_rest(event);
-        return found != nullptr && found->is_complete();
-    };
-    return shard_entry(function, event.value(), at_rest, body);
+    const auto stays = [&](Simulator &) REQUIRES(engine_lock) { return event_in_shard(event) != nullptr; };
+    return shard_entry(function, event.value(), stays, body);
 }
 
 [[noreturn]] void fail_in_time(std::int32_t timeout_ms) {
@@ -376,11 +383,11 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag) {
 
 aclError aclrtDestroyEvent(aclrtEvent event) {
     const Handle<Event> named(event);
-    const auto at_rest = [&](Simulator &) REQUIRES(engine_lock) {
-        const Event *const found = event_at_rest(named);
+    const auto stays = [&](Simulator &) REQUIRES(engine_lock) {
+        const Event *const found = event_in_shard(named);
         return found != nullptr && found->is_unused();
     };
-    return shard_entry(Function::aclrtDestroyEvent, event, at_rest, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return shard_entry(Function::aclrtDestroyEvent, event, stays, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         sim.core.registry().remove(require_event(sim, named));
     });
 }
@@ -495,7 +502,7 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
     const Handle<ContextStream> on(stream);
     const Handle<Event> awaited(event);
-    return wait_entry(Function::aclrtStreamWaitEvent, on, awaited,
+    return wait_entry(Function::aclrtStreamWaitEvent, on, awaited, Simulator::kUseOpWaitTimeout,
                       [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
                           wait(sim, lock, on, require_event(sim, awaited), sim.op_wait_timeout_s);
                       });
@@ -504,37 +511,38 @@ aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
     const Handle<ContextStream> on(stream);
     const Handle<Event> awaited(event);
-    return wait_entry(
-        Function::aclrtStreamWaitEventWithTimeout, on, awaited, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-            if (timeout < 0) {
-                fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d s is negative", timeout);
-            }
-            if (event == nullptr) {
-                fail(ACL_ERROR_RT_PARAM_INVALID,
-                     "event is NULL");  // 107000 here, unlike its siblings (section 1)
-            }
-            wait(sim, lock, on, require_event(sim, awaited), static_cast<uint32_t>(timeout));
-        });
+    return wait_entry(Function::aclrtStreamWaitEventWithTimeout, on, awaited, static_cast<std::uint32_t>(timeout),
+                      [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+                          if (timeout < 0) {
+                              fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d s is negative", timeout);
+                          }
+                          if (event == nullptr) {
+                              fail(ACL_ERROR_RT_PARAM_INVALID,
+                                   "event is NULL");  // 107000 here, unlike its siblings (section 1)
+                          }
+                          wait(sim, lock, on, require_event(sim, awaited), static_cast<uint32_t>(timeout));
+                      });
 }
 
 aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout, uint32_t flag) {
     const Handle<ContextStream> on(stream);
     const Handle<Event> awaited(event);
-    return wait_entry(
-        Function::aclrtStreamWaitEventWithFlag, on, awaited, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-            if (flag > ACL_EVENT_WAIT_EXTERNAL || (flag == ACL_EVENT_WAIT_EXTERNAL && timeout != 0)) {
-                fail_unremembered(ACL_ERROR_INVALID_PARAM, "wait flag %u with timeout %u s", flag, timeout);
-            }
-            require(event, "event");
-            require_supported();
-            Event &found = require_event(sim, awaited);
-            if (flag == ACL_EVENT_WAIT_EXTERNAL) {
-                ContextStream *const named = find_named_stream(sim, on);
-                exchange_external(sim, lock, found, named, ExternalEvent::Use::Wait);
-                return;
-            }
-            wait(sim, lock, on, found, timeout == Simulator::kUseOpWaitTimeout ? sim.op_wait_timeout_s : timeout);
-        });
+    return wait_entry(Function::aclrtStreamWaitEventWithFlag, on, awaited, timeout,
+                      [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+                          if (flag > ACL_EVENT_WAIT_EXTERNAL || (flag == ACL_EVENT_WAIT_EXTERNAL && timeout != 0)) {
+                              fail_unremembered(ACL_ERROR_INVALID_PARAM, "wait flag %u with timeout %u s", flag,
+                                                timeout);
+                          }
+                          require(event, "event");
+                          require_supported();
+                          Event &found = require_event(sim, awaited);
+                          if (flag == ACL_EVENT_WAIT_EXTERNAL) {
+                              ContextStream *const named = find_named_stream(sim, on);
+                              exchange_external(sim, lock, found, named, ExternalEvent::Use::Wait);
+                              return;
+                          }
+                          wait(sim, lock, on, found, limit_of(sim, timeout));
+                      });
 }
 
 aclError aclrtSetOpWaitTimeout(uint32_t timeout) {

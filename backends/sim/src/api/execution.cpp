@@ -99,7 +99,7 @@ aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduc
         require_runtime_memory(sim, dst, count, AccessMode::ReadWrite, "dst");
         require_runtime_memory(sim, src, count, AccessMode::Read, "src");
         admit_with(sim.memory, lock, on, {{dst, count}, {src, count}});
-        sim.core.submit(on, ReduceTask(sim.core.workers(), {dst, src, count, kind, type}));
+        sim.core.submit(on, ReduceTask({dst, src, count, kind, type}));
     });
 }
 

@@ -26,7 +26,7 @@ void fill_in_stream(Simulator &sim, Lock &lock, ContextStream &stream, const Pat
     const std::size_t size = pattern.unit * pattern.count;
     require_live(sim.memory, pattern.destination, size, AccessMode::Write, "dst");
     admit_with(sim.memory, lock, stream, {{pattern.destination, size}});
-    sim.core.submit(stream, FillTask(sim.core.workers(), pattern));
+    sim.core.submit(stream, FillTask(pattern));
 }
 
 // false when there is nothing to do: no words, or a chip without 32-bit fills. There the runtime layer refuses, which
@@ -64,10 +64,10 @@ aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count)
 
 aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream) {
     const Handle<ContextStream> named(stream);
-    const auto at_rest = [&](Simulator &sim) REQUIRES(engine_lock) {
-        return is_instant(count) && stream_at_rest(named) != nullptr && sim.memory.is_on_device(devPtr);
+    const auto stays = [&](Simulator &sim) REQUIRES(engine_lock) {
+        return stream_in_shard(named) != nullptr && sim.memory.is_on_device(devPtr);
     };
-    return shard_entry(Function::aclrtMemsetAsync, stream, at_rest,
+    return shard_entry(Function::aclrtMemsetAsync, stream, stays,
                        [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
                            if (count == 0) {
                                return;

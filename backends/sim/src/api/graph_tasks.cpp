@@ -52,8 +52,9 @@ Task &newest(ModelTask &task) REQUIRES(engine_lock) { return task.replacement ? 
 // nullptr: it was another task, or is disabled.
 KernelTask *kernel_of(ModelTask &task) REQUIRES(engine_lock) { return dynamic_cast<KernelTask *>(&newest(task)); }
 
-KernelArguments read_arguments(Lock &lock, const aclmdlRIKernelTaskParams &params) REQUIRES(engine_lock) {
-    return params.isHostArgs != 0 ? KernelArguments::copied(lock, params.args, params.argsSize, {})
+KernelArguments read_arguments(Lock &lock, const Device &device, const aclmdlRIKernelTaskParams &params)
+    REQUIRES(engine_lock) {
+    return params.isHostArgs != 0 ? KernelArguments::copied(lock, device, params.args, params.argsSize, {})
                                   : KernelArguments::in_memory(params.args, params.argsSize);
 }
 
@@ -63,17 +64,18 @@ std::unique_ptr<Task> make_kernel(Simulator &sim, Lock &lock, ModelTask &task, c
         fail(ACL_ERROR_RT_PARAM_INVALID, "the task is no kernel, or funcHandle, args or argsSize is NULL or 0");
     }
     const Ref<KernelFunction> function(require_function(sim, params.funcHandle));
-    KernelArguments arguments = read_arguments(lock, params);
-    load_for_launch(lock, *function, task.model.context.device);
+    const Device &device = task.model.context.device;
+    KernelArguments arguments = read_arguments(lock, device, params);
+    load_for_launch(lock, *function, device);
     require_changeable(task);  // again, and the kernel too: copying lets other threads in
     KernelTask *const former = kernel_of(task);
     if (former == nullptr) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "another thread has replaced the kernel");
     }
     auto attributes = params.cfg == nullptr ? former->launch().attributes : read_launch_config(params.cfg);
-    const auto launch = make_ref<KernelLaunch>(*function, params.numBlocks, std::move(arguments), std::move(attributes),
-                                               execution_limit_us(sim));
-    prepare(sim.kernels, task.model.context.device, *launch);
+    const auto launch = make_ref_in<KernelLaunch>(*device.shard, *function, params.numBlocks, std::move(arguments),
+                                                  std::move(attributes), execution_limit_us(sim));
+    prepare(sim.kernels, device, *launch);
     return former->changed_to(launch);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/kernel.h"
+#include "api/shard_entry.h"
 #include "tasks/task_group.h"
 
 using namespace aclsim;
@@ -18,6 +19,24 @@ using Attributes = std::vector<aclrtLaunchKernelAttr>;
 constexpr std::size_t kPointer = 8;
 // More than any metadata that a compiler writes.
 constexpr std::size_t kLargestBlock = 1U << 20;
+
+// An entry point that launches the function that find() finds, which may be none.
+template <class Find, class Body>
+aclError launch_entry(Function name, aclrtStream stream, Find find, Body body) {
+    const auto stays = [&](Simulator &sim) REQUIRES(engine_lock) {
+        const ContextStream *const on = stream_in_shard(stream);
+        const KernelFunction *const function = on == nullptr ? nullptr : find(sim);
+        return function != nullptr && can_launch_in_shard(sim.kernels, *function, device_of(*on));
+    };
+    return shard_entry(name, stream, stays, body);
+}
+
+auto by_handle(aclrtFuncHandle handle) {
+    return [handle](Simulator &sim) REQUIRES(engine_lock) { return sim.core.registry().find<KernelFunction>(handle); };
+}
+auto by_handle_or_symbol(const void *function) {
+    return [function](Simulator &sim) REQUIRES(engine_lock) { return find_function_or_symbol(sim, function); };
+}
 
 // What the runtime layer checks before it looks at the configuration.
 void require_launchable(Simulator &sim, aclrtStream stream, std::uint32_t blocks) REQUIRES(engine_lock) {
@@ -60,11 +79,12 @@ Shape plain(std::uint32_t blocks) {
 
 void submit(Simulator &sim, Lock &lock, KernelFunction &function, const Shape &shape, aclrtStream stream,
             KernelArguments arguments, Attributes attributes) REQUIRES(engine_lock) {
-    const auto launch = make_ref<KernelLaunch>(function, shape.blocks, std::move(arguments), std::move(attributes),
-                                               execution_limit_us(sim));
+    const Device &device = device_of(require_own_stream(sim, stream));
+    const auto launch = make_ref_in<KernelLaunch>(*device.shard, function, shape.blocks, std::move(arguments),
+                                                  std::move(attributes), execution_limit_us(sim));
     launch->grid = shape.grid;
     launch->threads = shape.threads;
-    load_for_launch(lock, function, device_of(require_own_stream(sim, stream)));
+    load_for_launch(lock, function, device);
     ContextStream &on = require_own_stream(sim, stream);
     if (const GroupUpdate *update = update_of(user_stream(on))) {
         update->require_replacement(function);
@@ -74,7 +94,7 @@ void submit(Simulator &sim, Lock &lock, KernelFunction &function, const Shape &s
 
 aclError launch_in_memory(Function name, aclrtFuncHandle funcHandle, std::uint32_t blocks, const void *argsData,
                           std::size_t argsSize, const aclrtLaunchKernelCfg *cfg, aclrtStream stream) {
-    return entry(name, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+    return launch_entry(name, stream, by_handle(funcHandle), [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(funcHandle, "funcHandle");
         require(argsData, "argsData");
         KernelFunction &function = require_function(sim, funcHandle);
@@ -121,9 +141,9 @@ void launch_host_arguments(Simulator &sim, Lock &lock, KernelFunction &function,
         read_place_holders(arguments.place_holders, arguments.place_holder_count, arguments.size);
     Attributes attributes = read_launch_config(cfg);
     require_engine(function, cfg, attributes);
-    require_own_stream(sim, stream);
+    const Device &device = device_of(require_own_stream(sim, stream));
     const Ref<KernelFunction> keep(function);  // while the arguments are copied
-    KernelArguments copy = KernelArguments::copied(lock, arguments.data, arguments.size, place_holders);
+    KernelArguments copy = KernelArguments::copied(lock, device, arguments.data, arguments.size, place_holders);
     submit(sim, lock, function, shape, stream, std::move(copy), std::move(attributes));
 }
 
@@ -159,9 +179,9 @@ void launch_parameters(Simulator &sim, Lock &lock, KernelFunction &function, con
     const std::vector<unsigned char> block = pack(function, args);
     Attributes attributes = read_launch_config(cfg);
     require_engine(function, cfg, attributes);
-    require_own_stream(sim, stream);
+    const Device &device = device_of(require_own_stream(sim, stream));
     const Ref<KernelFunction> keep(function);
-    KernelArguments copy = KernelArguments::copied(lock, block.data(), block.size(), {});
+    KernelArguments copy = KernelArguments::copied(lock, device, block.data(), block.size(), {});
     submit(sim, lock, function, shape, stream, std::move(copy), std::move(attributes));
 }
 
@@ -193,74 +213,80 @@ aclError aclrtLaunchKernelV2(aclrtFuncHandle funcHandle, uint32_t numBlocks, con
 
 aclError aclrtLaunchKernelWithConfig(aclrtFuncHandle funcHandle, uint32_t numBlocks, aclrtStream stream,
                                      aclrtLaunchKernelCfg *cfg, aclrtArgsHandle argsHandle, void *reserve) {
-    return entry(Function::aclrtLaunchKernelWithConfig, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-        require(funcHandle, "funcHandle");
-        require(argsHandle, "argsHandle");
-        if (numBlocks == 0 || reserve != nullptr) {
-            fail_unremembered(ACL_ERROR_INVALID_PARAM, "numBlocks is 0, or reserve not NULL");
-        }
-        KernelFunction &function = require_function(sim, funcHandle);
-        const Ref<ArgumentList> list(require_list(sim, argsHandle));
-        require_launchable(sim, stream, numBlocks);
-        list->require_final();
-        Attributes attributes = read_launch_config(cfg);
-        require_engine(function, cfg, attributes);
-        require_own_stream(sim, stream);
-        KernelArguments copy = KernelArguments::of_list(*list);
-        submit(sim, lock, function, plain(numBlocks), stream, std::move(copy), std::move(attributes));
-    });
+    return launch_entry(Function::aclrtLaunchKernelWithConfig, stream, by_handle(funcHandle),
+                        [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+                            require(funcHandle, "funcHandle");
+                            require(argsHandle, "argsHandle");
+                            if (numBlocks == 0 || reserve != nullptr) {
+                                fail_unremembered(ACL_ERROR_INVALID_PARAM, "numBlocks is 0, or reserve not NULL");
+                            }
+                            KernelFunction &function = require_function(sim, funcHandle);
+                            const Ref<ArgumentList> list(require_list(sim, argsHandle));
+                            require_launchable(sim, stream, numBlocks);
+                            list->require_final();
+                            Attributes attributes = read_launch_config(cfg);
+                            require_engine(function, cfg, attributes);
+                            const Device &device = device_of(require_own_stream(sim, stream));
+                            KernelArguments copy = KernelArguments::of_list(device, *list);
+                            submit(sim, lock, function, plain(numBlocks), stream, std::move(copy),
+                                   std::move(attributes));
+                        });
 }
 
 aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle funcHandle, uint32_t numBlocks, aclrtStream stream,
                                        aclrtLaunchKernelCfg *cfg, void *hostArgs, size_t argsSize,
                                        aclrtPlaceHolderInfo *placeHolderArray, size_t placeHolderNum) {
-    return entry(Function::aclrtLaunchKernelWithHostArgs, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-        require(funcHandle, "funcHandle");
-        require(hostArgs, "hostArgs");
-        KernelFunction &function = require_function(sim, funcHandle);
-        require_launchable(sim, stream, numBlocks);
-        launch_host_arguments(sim, lock, function, plain(numBlocks), stream, cfg,
-                              {hostArgs, argsSize, placeHolderArray, placeHolderNum});
-    });
+    return launch_entry(Function::aclrtLaunchKernelWithHostArgs, stream, by_handle(funcHandle),
+                        [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+                            require(funcHandle, "funcHandle");
+                            require(hostArgs, "hostArgs");
+                            KernelFunction &function = require_function(sim, funcHandle);
+                            require_launchable(sim, stream, numBlocks);
+                            launch_host_arguments(sim, lock, function, plain(numBlocks), stream, cfg,
+                                                  {hostArgs, argsSize, placeHolderArray, placeHolderNum});
+                        });
 }
 
 aclError aclrtLaunchKernelWithArgsArray(void *func, uint32_t numBlocks, aclrtStream stream, aclrtLaunchKernelCfg *cfg,
                                         void **args) {
-    return entry(Function::aclrtLaunchKernelWithArgsArray, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-        require(func, "func");
-        if (numBlocks == 0) {
-            fail_unremembered(ACL_ERROR_INVALID_PARAM, "numBlocks is 0");
-        }
-        KernelFunction &function = require_function_or_symbol(sim, func);
-        require_launchable(sim, stream, numBlocks);
-        launch_parameters(sim, lock, function, plain(numBlocks), stream, cfg, args);
-    });
+    return launch_entry(Function::aclrtLaunchKernelWithArgsArray, stream, by_handle_or_symbol(func),
+                        [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+                            require(func, "func");
+                            if (numBlocks == 0) {
+                                fail_unremembered(ACL_ERROR_INVALID_PARAM, "numBlocks is 0");
+                            }
+                            KernelFunction &function = require_function_or_symbol(sim, func);
+                            require_launchable(sim, stream, numBlocks);
+                            launch_parameters(sim, lock, function, plain(numBlocks), stream, cfg, args);
+                        });
 }
 
 aclError aclrtLaunchSIMTKernelWithArgsArray(void *func, dim3 gridDim, dim3 blockDim, size_t, aclrtStream stream,
                                             aclrtLaunchKernelCfg *cfg, void **args) {
-    return entry(Function::aclrtLaunchSIMTKernelWithArgsArray, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-        require(func, "func");
-        KernelFunction &function = require_function_or_symbol(sim, func);
-        const Shape shape = require_simt(function, gridDim, blockDim);
-        require_launchable(sim, stream, shape.blocks);
-        launch_parameters(sim, lock, function, shape, stream, cfg, args);
-    });
+    return launch_entry(Function::aclrtLaunchSIMTKernelWithArgsArray, stream, by_handle_or_symbol(func),
+                        [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+                            require(func, "func");
+                            KernelFunction &function = require_function_or_symbol(sim, func);
+                            const Shape shape = require_simt(function, gridDim, blockDim);
+                            require_launchable(sim, stream, shape.blocks);
+                            launch_parameters(sim, lock, function, shape, stream, cfg, args);
+                        });
 }
 
 aclError aclrtLaunchSIMTKernelWithHostArgs(void *func, dim3 gridDim, dim3 blockDim, size_t, aclrtStream stream,
                                            aclrtLaunchKernelCfg *cfg, void *hostArgs, size_t argsSize,
                                            aclrtPlaceHolderInfo *placeHolderArray, size_t placeHolderNum) {
-    return entry(Function::aclrtLaunchSIMTKernelWithHostArgs, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-        require(func, "func");
-        require(hostArgs, "hostArgs");
-        if (argsSize == 0) {
-            fail_unremembered(ACL_ERROR_INVALID_PARAM, "argsSize is 0");
-        }
-        KernelFunction &function = require_function_or_symbol(sim, func);
-        const Shape shape = require_simt(function, gridDim, blockDim);
-        require_launchable(sim, stream, shape.blocks);
-        launch_host_arguments(sim, lock, function, shape, stream, cfg,
-                              {hostArgs, argsSize, placeHolderArray, placeHolderNum});
-    });
+    return launch_entry(Function::aclrtLaunchSIMTKernelWithHostArgs, stream, by_handle_or_symbol(func),
+                        [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+                            require(func, "func");
+                            require(hostArgs, "hostArgs");
+                            if (argsSize == 0) {
+                                fail_unremembered(ACL_ERROR_INVALID_PARAM, "argsSize is 0");
+                            }
+                            KernelFunction &function = require_function_or_symbol(sim, func);
+                            const Shape shape = require_simt(function, gridDim, blockDim);
+                            require_launchable(sim, stream, shape.blocks);
+                            launch_host_arguments(sim, lock, function, shape, stream, cfg,
+                                                  {hostArgs, argsSize, placeHolderArray, placeHolderNum});
+                        });
 }

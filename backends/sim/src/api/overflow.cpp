@@ -23,7 +23,7 @@ aclError get_status(Function function, void *output, std::uint64_t size, aclrtSt
         const Transfer transfer = Transfer::plain(output, sim.memory.overflow_status(context_of(on)), size);
         require_ranges(sim.memory, transfer);
         admit_with(sim.memory, lock, on, {{output, size}});
-        sim.core.submit(on, CopyTask(sim.core.workers(), transfer, ACL_MEMCPY_DEVICE_TO_DEVICE));
+        sim.core.submit(on, CopyTask(transfer, ACL_MEMCPY_DEVICE_TO_DEVICE));
     });
 }
 
@@ -33,7 +33,7 @@ aclError reset_status(Function function, aclrtStream stream) {
         void *status = sim.memory.overflow_status(context_of(on));
         require_live(sim.memory, status, Memory::kOverflowStatusSize, AccessMode::Write, "status");
         sim.core.admit(lock, on);
-        sim.core.submit(on, FillTask(sim.core.workers(), {status, 0, 1, Memory::kOverflowStatusSize}));
+        sim.core.submit(on, FillTask({status, 0, 1, Memory::kOverflowStatusSize}));
     });
 }
 

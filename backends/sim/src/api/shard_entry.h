@@ -1,9 +1,8 @@
 // Entry points that can do with the shard of one device (engine/lock.h), while other threads work on other devices.
 //
-// Such a call comes with a question: is everything at rest that it will touch? If so, its body, which is the same in
-// any case, changes nothing but objects of that shard, counts of references included, and neither waits nor wakes nor
-// starts anybody. Everything else it may read, because who changes it has the whole lock. If not, the call takes the
-// whole lock, as others do.
+// Such a call comes with a question: does everything that it will touch belong to that shard? If so, its body, which is
+// the same in any case, changes nothing but objects of the shard, counts of references included. Everything else it may
+// read, because who changes it has the whole lock. If not, the call takes the whole lock, as others do.
 #pragma once
 
 #include "api/entry.h"
@@ -11,37 +10,38 @@
 
 namespace aclsim {
 
-// at_rest(sim) is asked only with several devices in use. The handle, of a context, stream or event, names the shard.
-template <class AtRest, class Body>
-[[gnu::always_inline]] inline aclError shard_entry(Function function, void *handle, AtRest at_rest, Body body) {
+// stays_in_shard(sim) is asked only with several devices in use. The handle, of a context, stream or event, names the
+// shard. The lock may have become the whole one when the body has waited.
+template <class StaysInShard, class Body>
+[[gnu::always_inline]] inline aclError shard_entry(Function function, void *handle, StaysInShard stays_in_shard,
+                                                   Body body) {
     return checked_entry(function, [&] {
         Simulator &sim = Simulator::get();
         Lock lock = sim.core.acquire_shard_of(handle);
         if (!lock.is_whole()) {
-            if (sim.core.is_undisturbed() && !sim.machine.gate.is_closed() && at_rest(sim)) {
+            if (sim.core.is_undisturbed() && !sim.machine.gate.is_closed() && stays_in_shard(sim)) {
+                const CallEnd end(sim, lock);
                 body(sim, lock);
                 return;
             }
-            lock.widen();
+            sim.core.widen(lock);
         }
         gated_call(sim, lock, body);
     });
 }
 
-// The stream if it is at rest: nothing is queued, and no thread sleeps until something was. NULL, the default stream,
-// has the shard of no handle.
-inline ContextStream *stream_at_rest(Handle<ContextStream> stream) REQUIRES(engine_lock) {
+// The stream if it executes what is submitted to it, and has room for that. NULL, the default stream, has the shard of
+// no handle.
+inline ContextStream *stream_in_shard(Handle<ContextStream> stream) REQUIRES(engine_lock) {
     auto *found = stream.find();
-    const bool is_at_rest = found != nullptr && found->state == Stream::State::Idle && !found->has_sleepers &&
-                            found->executes_tasks && !found->is_diverted &&
-                            context_of(*found).handle() == thread_context().current();
-    return is_at_rest ? found : nullptr;
+    const bool is_simple = found != nullptr && found->executes_tasks && !found->is_diverted &&
+                           context_of(*found).handle() == thread_context().current();
+    return is_simple && !Core::is_full(*found) ? found : nullptr;
 }
 
-// The event if no stream waits for it, and its newest record is of the same shard.
-inline Event *event_at_rest(Handle<Event> event) REQUIRES(engine_lock) {
+inline Event *event_in_shard(Handle<Event> event) REQUIRES(engine_lock) {
     auto *found = event.find();
-    return found != nullptr && found->is_at_rest() ? found : nullptr;
+    return found != nullptr && found->stays_in_shard() ? found : nullptr;
 }
 
 inline bool have_one_shard(Handle<Event> event, Handle<ContextStream> stream) {

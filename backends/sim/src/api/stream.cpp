@@ -80,18 +80,19 @@ void synchronize_stream(Simulator &sim, Lock &lock, Handle<ContextStream> stream
         case Core::Waited::Done:
             break;
     }
+    if (!sim.memory.pools.empty()) {
+        sim.core.widen(lock);  // a synchronization returns memory of pools, which belong to no shard
+    }
     note_synchronized(sim.machine, context->device);
     raise_stream_failure(*found);
 }
 
-// An entry point that waits for a stream, or asks. A synchronization returns memory of pools, which belong to no shard.
+// An entry point that waits for a stream, or asks.
 template <class Body>
 [[gnu::always_inline]] inline aclError stream_completion_entry(Function function, Handle<ContextStream> stream,
                                                                Body body) {
-    const auto at_rest = [&](Simulator &sim) REQUIRES(engine_lock) {
-        return stream_at_rest(stream) != nullptr && sim.memory.pools.empty();
-    };
-    return shard_entry(function, stream.value(), at_rest, body);
+    const auto stays = [&](Simulator &) REQUIRES(engine_lock) { return stream_in_shard(stream) != nullptr; };
+    return shard_entry(function, stream.value(), stays, body);
 }
 
 // Sets the mode of one stream; STOP flips its whole context.

@@ -15,50 +15,74 @@ constexpr bool kRecycles = true;
 
 constexpr std::align_val_t kLine{64};
 
+bool is_kept(std::size_t size) { return kRecycles && size <= BlockLists::kLargest; }
+
 }  // namespace
 
-void *BlockStore::take(std::size_t size) {
-    if (!kRecycles || size > kLargest) {
-        return allocate(size);
+void *BlockLists::take(std::size_t size) {
+    List &list = lists_[size_class(size)];
+    if (list.first == nullptr) {
+        return nullptr;
     }
-    Returned &returned = returned_[size_class(size)];
-    if (returned.first == nullptr) {
-        const std::size_t block = size_class(size) * kStep;
-        return source_ == Source::Chunks ? carve(block) : allocate(block);
-    }
-    --returned.count;
-    return std::exchange(returned.first, returned.first->next);
+    --list.count;
+    return std::exchange(list.first, list.first->next);
 }
 
-void BlockStore::give_back(void *block, std::size_t size) {
-    Returned *const returned = kRecycles && size <= kLargest ? &returned_[size_class(size)] : nullptr;
-    if (returned == nullptr || (source_ == Source::Allocator && returned->count == kKept)) {
-        free(block);
-        return;
+void BlockLists::add(void *block, std::size_t size) {
+    List &list = lists_[size_class(size)];
+    ++list.count;
+    list.first = new (block) List::Block{list.first};
+}
+
+void *TaskStore::take(std::size_t size) {
+    if (!is_kept(size)) {
+        return ::operator new(size);
     }
-    ++returned->count;
-    returned->first = new (block) Returned::Block{returned->first};
+    void *const block = returned_.take(size);
+    return block != nullptr ? block : ::operator new(BlockLists::rounded(size));
 }
 
-void *BlockStore::carve(std::size_t size) {
-    if (left_ < size) {  // what is left is lost: less than one block
-        chunk_ = static_cast<char *>(allocate(kChunk));
-        left_ = kChunk;
-    }
-    left_ -= size;
-    return std::exchange(chunk_, chunk_ + size);
-}
-
-void *BlockStore::allocate(std::size_t size) const {
-    return source_ == Source::Chunks ? ::operator new(size, kLine) : ::operator new(size);
-}
-
-void BlockStore::free(void *block) const {
-    if (source_ == Source::Chunks) {
-        ::operator delete(block, kLine);
+void TaskStore::give_back(void *block, std::size_t size) {
+    if (is_kept(size) && returned_.count(size) < kKept) {
+        returned_.add(block, size);
     } else {
         ::operator delete(block);
     }
+}
+
+// The first line of a chunk, whose address is a multiple of its size, tells whose it is.
+struct alignas(64) ObjectStore::Chunk {
+    ObjectStore *owner;
+    static Chunk &of(void *block) {
+        return *reinterpret_cast<Chunk *>(reinterpret_cast<std::uintptr_t>(block) & ~(kChunk - 1));
+    }
+};
+
+void *ObjectStore::take(std::size_t size) {
+    if (!is_kept(size)) {
+        return ::operator new(size, kLine);
+    }
+    void *const block = returned_.take(size);
+    return block != nullptr ? block : carve(BlockLists::rounded(size));
+}
+
+void ObjectStore::give_back(void *block, std::size_t size) {
+    if (is_kept(size)) {
+        Chunk::of(block).owner->returned_.add(block, size);
+    } else {
+        ::operator delete(block, kLine);
+    }
+}
+
+void *ObjectStore::carve(std::size_t size) {
+    if (left_ < size) {  // what is left is lost: less than one block
+        void *const chunk = ::operator new(kChunk, std::align_val_t{kChunk});
+        new (chunk) Chunk{this};
+        rest_ = static_cast<char *>(chunk) + sizeof(Chunk);
+        left_ = kChunk - sizeof(Chunk);
+    }
+    left_ -= size;
+    return std::exchange(rest_, rest_ + size);
 }
 
 }  // namespace aclsim

@@ -2,6 +2,7 @@
 // that lock is much cheaper than the general allocator.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -9,27 +10,19 @@
 
 namespace aclsim {
 
-class BlockStore {
+// The returned blocks, by size.
+class BlockLists {
   public:
-    enum class Source : std::uint8_t {
-        // A block for itself from the general allocator, which gets back what is more than a few thousand: a queue that
-        // was long once does not keep its memory.
-        Allocator,
-        // Neighbours in chunks that are kept: a block with an alignment takes the general allocator ten times as long.
-        // Each has cache lines of its own, because threads of different devices use their objects at the same time.
-        Chunks,
-    };
-    explicit constexpr BlockStore(Source source) : source_(source) {}
-    void *take(std::size_t size) REQUIRES(engine_lock);
-    void give_back(void *block, std::size_t size) REQUIRES(engine_lock);
-
-  private:
     static constexpr std::size_t kStep = 64;
     static constexpr std::size_t kLargest = 256;
-    static constexpr std::size_t kChunk = 16384;
-    static constexpr std::size_t kKept = 4096;
+    static constexpr std::size_t rounded(std::size_t size) { return size_class(size) * kStep; }
 
-    struct Returned {
+    void *take(std::size_t size) REQUIRES(engine_lock);  // nullptr: there is none
+    void add(void *block, std::size_t size) REQUIRES(engine_lock);
+    std::size_t count(std::size_t size) const REQUIRES(engine_lock) { return lists_[size_class(size)].count; }
+
+  private:
+    struct List {
         struct Block {
             Block *next;
         };
@@ -37,23 +30,49 @@ class BlockStore {
         std::size_t count = 0;
     };
     static constexpr std::size_t size_class(std::size_t size) { return (size + kStep - 1) / kStep; }
-    void *carve(std::size_t size) REQUIRES(engine_lock);
-    void *allocate(std::size_t size) const;
-    void free(void *block) const;
 
-    const Source source_;
-    char *chunk_ GUARDED_BY(engine_lock) = nullptr;  // the rest of it
-    std::size_t left_ GUARDED_BY(engine_lock) = 0;
-    Returned returned_[kLargest / kStep + 1] GUARDED_BY(engine_lock){};  // by size
+    List lists_[kLargest / kStep + 1] GUARDED_BY(engine_lock){};
 };
 
-inline BlockStore task_memory(BlockStore::Source::Allocator);
-inline BlockStore object_memory(BlockStore::Source::Chunks);
+// Each block is one of the general allocator, which gets back what is more than a few thousand: a queue that was long
+// once does not keep its memory. A block may be given back to another store than it is from.
+class alignas(64) TaskStore {
+  public:
+    void *take(std::size_t size) REQUIRES(engine_lock);
+    void give_back(void *block, std::size_t size) REQUIRES(engine_lock);
+
+  private:
+    static constexpr std::size_t kKept = 4096;
+    BlockLists returned_;
+};
+
+// Neighbours in chunks that are kept: a block with an alignment takes the general allocator ten times as long. Each has
+// cache lines of its own, and goes back to the store it is from, because threads of different devices use their objects
+// at the same time.
+class alignas(64) ObjectStore {
+  public:
+    void *take(std::size_t size) REQUIRES(engine_lock);
+    static void give_back(void *block, std::size_t size) REQUIRES(engine_lock);
+
+  private:
+    static constexpr std::size_t kChunk = 16384;
+    struct Chunk;
+    void *carve(std::size_t size) REQUIRES(engine_lock);
+
+    BlockLists returned_;
+    char *rest_ GUARDED_BY(engine_lock) = nullptr;  // of the newest chunk
+    std::size_t left_ GUARDED_BY(engine_lock) = 0;  // bytes
+};
+
+inline std::array<TaskStore, Shards::kMost + 1> task_memory;  // of each shard, and of the whole lock
+inline std::array<ObjectStore, Shards::kMost> object_memory;  // of each shard
 
 // Not analysed: whoever gives back the last reference has the lock (support/ref.h).
-inline void *take_object(std::size_t size) NO_THREAD_SAFETY_ANALYSIS { return object_memory.take(size); }
+inline void *take_object(std::size_t size, std::uint32_t shard) NO_THREAD_SAFETY_ANALYSIS {
+    return object_memory[shard].take(size);
+}
 inline void give_back_object(void *block, std::size_t size) NO_THREAD_SAFETY_ANALYSIS {
-    object_memory.give_back(block, size);
+    ObjectStore::give_back(block, size);
 }
 
 }  // namespace aclsim

@@ -27,13 +27,13 @@ constexpr std::uint32_t kLastGeneration = (1U << kGenerationBits) - 1;
 // a generation of its own; after the last generation the cell stays vacant. The memory is kept for new objects, and
 // stays until the process ends, when threads may still look objects up. Each part of the cells is for the objects of
 // one shard, whose lock is enough to take and give back cells; only to add some takes the whole lock.
-template <std::size_t kSize, std::uint32_t kMost, std::uint32_t kParts = 1>
+template <std::size_t kSize, std::uint32_t kMost>
 class Cells {
     static_assert(kMost <= 1U << kNumberBits, "a number must fit into its field");
 
   public:
     bool has_vacant(std::uint32_t part) const REQUIRES(engine_lock) { return parts_[part].vacant != nullptr; }
-    void *take(std::uint32_t part = 0) REQUIRES(engine_lock) {
+    void *take(std::uint32_t part) REQUIRES(engine_lock) {
         Vacant *&first = parts_[part].vacant;
         if (rarely(first == nullptr)) {
             add_cells(part);
@@ -115,7 +115,7 @@ class Cells {
     std::byte *cells_ = nullptr;           // addresses of kMost of them, of which the first are used
     std::uint32_t *generations_ = nullptr;
     std::array<std::uint8_t, kMost / kStep> part_of_{};
-    std::array<Part, kParts> parts_ GUARDED_BY(engine_lock){};
+    std::array<Part, Shards::kMost> parts_ GUARDED_BY(engine_lock){};
 };
 
 }  // namespace aclsim

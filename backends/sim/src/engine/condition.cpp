@@ -28,7 +28,7 @@ Start ConditionTask::start(Stream &stream) {
     if (polls()) {
         core_.timer().poll(stream);
     }
-    if (timeout_s_ > 0 && !std::exchange(is_armed_, true)) {
+    if (is_timed() && !std::exchange(is_armed_, true)) {
         core_.timer().arm(stream, core_.clock().now() + std::chrono::seconds(timeout_s_));
     }
     return Start::Blocked;

@@ -22,6 +22,7 @@ class ConditionTask : public Task {
     // host writes the memory that it is about.
     ConditionTask(Core &core, std::uint32_t timeout_s, bool polls);
     virtual bool polls() const REQUIRES(engine_lock) { return polls_; }
+    bool is_timed() const { return timeout_s_ > 0; }
     // Engine lock held. Takes what the condition gives, if it holds now.
     virtual bool try_pass() REQUIRES(engine_lock) = 0;
     // The condition has been passed: tells observers which task made it true, if that is known.

@@ -24,8 +24,8 @@ Core::Core(Clock &clock, Scheduler &scheduler)
       spinner_(clock, std::thread::hardware_concurrency()),
       observers_(clock),
       timer_(*this),
-      pace_(clock, config().profile.get()),
-      workers_(create_executor(config().workers, /*can_be_helped=*/true)) {
+      pace_(clock, config().profile.get()) {
+    add_workers(0);
     note_who_interferes();
 }
 
@@ -47,13 +47,38 @@ void Core::set_filter(TaskFilter *filter) {
 std::uint32_t Core::assign_shard() {
     const std::uint32_t number = sharded_devices_++ % Shards::kMost;
     if (number == shards_.count()) {
+        add_workers(number);
         shards_.add();
     }
     return number;
 }
 
-std::shared_ptr<Executor> Core::create_executor(std::uint32_t threads, bool can_be_helped) {
-    auto executor = std::make_shared<Executor>(*this, threads, can_be_helped);
+void Core::widen(Lock &lock) {
+    if (lock.is_whole()) {
+        return;
+    }
+    Worklist &left = work();
+    lock.widen();
+    release_held(left.held);
+    pump();
+}
+
+void Core::release_held(std::vector<Ref<Stream>> &held) {
+    for (const auto &stream : held) {
+        if (stream->state == Stream::State::Held) {  // a stream that was aborted meanwhile may be here twice
+            stream->state = Stream::State::Idle;
+            make_runnable(*stream);
+        }
+    }
+    held.clear();
+}
+
+void Core::add_workers(std::uint32_t shard) {
+    workers_[shard] = create_executor(shard, config().workers, /*can_be_helped=*/true);
+}
+
+std::shared_ptr<Executor> Core::create_executor(std::uint32_t shard, std::uint32_t threads, bool can_be_helped) {
+    auto executor = std::make_shared<Executor>(*this, shard, threads, can_be_helped);
     executors_.erase(std::remove_if(executors_.begin(), executors_.end(), [](const auto &it) { return it.expired(); }),
                      executors_.end());
     executors_.push_back(executor);
@@ -178,7 +203,7 @@ void Core::park(Stream &stream, Start start) {
     if (start == Start::Blocked) {
         stream.state = Stream::State::Blocked;
     } else {
-        stream.queue.front()->executor()->enqueue(stream);
+        executor_of(stream).enqueue(stream);
     }
 }
 
@@ -214,7 +239,7 @@ void Core::end_pace(Stream &stream) {
     stream.pace.is_awaited = false;
     stream.pace.is_late = true;
     if (stream.state == Stream::State::Running) {
-        ended_.push_back(&stream);
+        work().ended.push_back(&stream);
         end_heads();
     } else {
         make_runnable(stream);
@@ -227,9 +252,9 @@ void Core::advance(Stream &stream) {
         return stream.is_active() && stream.group.failure == ACL_SUCCESS;
     };
     while (Task *head = may_go_on() ? stream.queue.front() : nullptr) {
-        if (!may_start(stream)) {
+        if (!may_start(stream, *head)) {
             stream.state = Stream::State::Held;
-            held_.emplace_back(stream);
+            work().held.emplace_back(stream);
             return;
         }
         if (pace_.is_on() && must_await_start(stream, *head)) {
@@ -254,14 +279,15 @@ void Core::look_at_runnable() {
             advance(stream);
         }
     };
+    std::vector<Stream *> &runnable = work().runnable;
     if (scheduler_.takes_first()) {
-        for (std::size_t i = 0; i < runnable_.size(); ++i) {  // advance() may append
-            look_at(*runnable_[i]);
+        for (std::size_t i = 0; i < runnable.size(); ++i) {  // advance() may append
+            look_at(*runnable[i]);
         }
-        runnable_.clear();
+        runnable.clear();
     }
-    while (!runnable_.empty()) {
-        look_at(take(Choice::Runnable, runnable_));
+    while (!runnable.empty()) {
+        look_at(take(Choice::Runnable, runnable));
     }
 }
 
@@ -274,17 +300,22 @@ void Core::run_head(Lock &lock, Stream &stream, Executor::Server &server) {
     observers_.tell(&Observer::started, stream, head);
     lock.unlock();
     head.run();
-    lock.lock();
-    server.look(head.executor());
+    lock_again(lock);
+    if (!lock.is_whole() && (head.has_failed() || !head.stays_in_shard(stream))) {
+        widen(lock);
+    }
+    server.look();
     stream.runner = {};
-    ended_.push_back(&stream);
+    work().ended.push_back(&stream);
     end_heads();
     pump();
+    leave_shard(lock);
 }
 
 void Core::end_heads() {
-    while (!ended_.empty() && (scheduler_.takes_first() || scheduler_.may_end(ended_))) {
-        end_head(take(Choice::Ended, ended_));
+    std::vector<Stream *> &ended = work().ended;
+    while (!ended.empty() && (scheduler_.takes_first() || scheduler_.may_end(ended))) {
+        end_head(take(Choice::Ended, ended));
     }
 }
 
@@ -306,14 +337,7 @@ void Core::hold(bool on) {
     if (on) {
         return;
     }
-    std::vector<Ref<Stream>> held;
-    held.swap(held_);
-    for (const auto &stream : held) {
-        if (stream->state == Stream::State::Held) {
-            stream->state = Stream::State::Idle;  // a stream that was aborted meanwhile may be here twice
-            make_runnable(*stream);
-        }
-    }
+    release_held(work().held);
     end_heads();
     pump();
     for (const auto &executor : executors_) {
@@ -325,7 +349,7 @@ void Core::hold(bool on) {
 
 void Core::drop_queue(Stream &stream, aclError reason) {
     if (stream.state == Stream::State::Ready) {
-        stream.queue.front()->executor()->remove(stream);
+        executor_of(stream).remove(stream);
     }
     const bool is_running = stream.state == Stream::State::Running;
     std::unique_ptr<Task> running = is_running ? stream.queue.pop() : nullptr;
@@ -410,6 +434,7 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
         }
         if (has_deferred()) {
             server.leave();
+            widen(lock);
             do_chores(lock);
         } else if (!help(lock, *stream, server, wait, deadline, check) &&
                    !watch(lock, *stream, sequence, wait, deadline, check) && !stream->is_done(sequence)) {
@@ -423,8 +448,11 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
         observers_.tell(&Observer::host_learned, thread_number(), Point{stream->serial, sequence},
                         Learned::Synchronized);
     }
-    if (failure_handler_->is_pending() && !failure_handler_->settle(lock, *stream, deadline)) {
-        return Waited::TimedOut;
+    if (failure_handler_->is_pending()) {
+        widen(lock);
+        if (!failure_handler_->settle(lock, *stream, deadline)) {
+            return Waited::TimedOut;
+        }
     }
     return stream->aborts == aborts ? Waited::Done : Waited::Aborted;
 }
@@ -432,32 +460,42 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
 // Runs one task that the stream directly or indirectly waits for, if there is one that no thread has taken yet.
 bool Core::help(Lock &lock, Stream &stream, Executor::Server &server, std::optional<HostWait> &wait, Time deadline,
                 const WaitCheck *check) {
-    Stream *helped = is_held_ ? nullptr : find_helpable(stream, deadline, check);
-    if (helped == nullptr) {
+    const Helpable found = is_held_ ? Helpable{} : find_helpable(stream, deadline, check);
+    if (found.stream == nullptr) {
         server.leave();
-        return false;
+        if (found.is_out_of_sight) {
+            widen(lock);
+        }
+        return found.is_out_of_sight;
     }
     wait.reset();  // a thread that works does not wait
-    server.take(*helped);
-    run_head(lock, *helped, server);
+    server.take(executor_of(*found.stream), *found.stream);
+    run_head(lock, *found.stream, server);
     return true;
 }
 
-Stream *Core::find_helpable(Stream &stream, Time deadline, const WaitCheck *check) {
-    const auto may_help = [deadline, check](Stream &ready) REQUIRES(engine_lock) {
+Core::Helpable Core::find_helpable(Stream &stream, Time deadline, const WaitCheck *check) {
+    const auto may_help = [this, deadline, check](Stream &ready) REQUIRES(engine_lock) {
         Task &head = *ready.queue.front();
-        Executor &executor = *head.executor();
+        Executor &executor = executor_of(ready);
         const bool may_take_long = deadline == kNever && (check == nullptr || head.kind() != TaskKind::Kernel);
         return executor.can_be_helped && (may_take_long || head.is_brief() || !executor.has_thread());
     };
+    const bool has_whole = Lock::held_shard() == Shards::kWhole;
     Stream *at = &stream;
     std::vector<Stream *> ready;
     for (int depth = 0; at != nullptr && depth < kHelpDepth && ready.empty(); ++depth) {
+        if (!covers(*at)) {
+            return {nullptr, true};
+        }
         if (at->state == Stream::State::Ready) {
-            return may_help(*at) ? at : nullptr;
+            return {may_help(*at) ? at : nullptr, false};
         }
         if (at->state != Stream::State::Blocked) {
-            return nullptr;
+            return {};
+        }
+        if (!has_whole && !at->queue.front()->stays_in_shard(*at)) {
+            return {nullptr, true};
         }
         Causes &causes = t_causes;
         causes.list.clear();
@@ -465,9 +503,12 @@ Stream *Core::find_helpable(Stream &stream, Time deadline, const WaitCheck *chec
         Stream *next = nullptr;
         for (const Cause &cause : causes.list) {
             auto *awaited = const_cast<Stream *>(cause.stream);
+            if (awaited != nullptr && !covers(*awaited)) {
+                return {nullptr, true};
+            }
             if (awaited != nullptr && awaited->state == Stream::State::Ready && may_help(*awaited)) {
                 if (scheduler_.takes_first()) {
-                    return awaited;
+                    return {awaited, false};
                 }
                 ready.push_back(awaited);
             }
@@ -475,7 +516,7 @@ Stream *Core::find_helpable(Stream &stream, Time deadline, const WaitCheck *chec
         }
         at = next;
     }
-    return ready.empty() ? nullptr : &take(Choice::Helper, ready);
+    return {ready.empty() ? nullptr : &take(Choice::Helper, ready), false};
 }
 
 // Watches the stream until the task is done, or something happened that must be looked at; false when the deadline has
@@ -483,10 +524,16 @@ Stream *Core::find_helpable(Stream &stream, Time deadline, const WaitCheck *chec
 bool Core::watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::optional<HostWait> &wait, Time deadline,
                  WaitCheck *check) {
     const auto is_done = [&] { return stream.is_done(sequence); };
+    const auto is_over = [&]() REQUIRES(engine_lock) {
+        return is_done() || stream.aborting > 0 || stream.group.failure != ACL_SUCCESS;
+    };
     lock.unlock();
     const bool was_quick = spinner_.until(is_done);
-    lock.lock();
-    if (was_quick || is_done() || stream.aborting > 0 || stream.group.failure != ACL_SUCCESS) {
+    lock_again(lock);
+    if (!was_quick && !is_over()) {
+        widen(lock);  // who sleeps is known to all
+    }
+    if (was_quick || is_over()) {
         return true;
     }
     if (!wait) {

@@ -4,9 +4,14 @@
 // a record or a satisfied wait is then complete when the call returns. Otherwise the task is queued. The thread that
 // completes a task (the submitter, a worker, a host thread that helps) moves its stream forward, and every stream that
 // the completion released.
+//
+// All of that is done with the lock of the stream's device alone, its shard, as long as it concerns nothing else
+// (Task::stays_in_shard). A stream whose head concerns more is held, and whoever leaves the shard goes on with it with
+// the whole lock: nobody ever has two shards.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -45,10 +50,47 @@ class Core {
     Lock acquire() ACQUIRE(engine_lock) { return Lock(shards_); }
     // The shard of an object, or the whole lock.
     Lock acquire_shard_of(void *handle) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
-        return rarely(shards_.count() > 1) ? Lock(shards_, Registry::shard_of(handle)) : Lock(shards_);
+        return acquire_shard(Registry::shard_of(handle));
     }
     // For a device that is used for the first time: the number of its shard.
     std::uint32_t assign_shard() REQUIRES(engine_lock);
+    Lock acquire_shard(std::uint32_t shard) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
+        return rarely(shards_.count() > 1) ? Lock(shards_, shard) : Lock(shards_);
+    }
+    // After unlock(): what the lock had before, or the whole, if a shard is not enough any more.
+    void lock_again(Lock &lock) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
+        lock.lock_again();
+        check_scope(lock);
+    }
+    // The same, if nobody has it now.
+    bool try_lock_again(Lock &lock) NO_THREAD_SAFETY_ANALYSIS {
+        const bool is_locked = lock.try_lock_again();
+        if (is_locked) {
+            check_scope(lock);
+        }
+        return is_locked;
+    }
+    // That shard, whether the lock has it or the whole, if there are several and it is enough; else the whole.
+    void prefer_shard(Lock &lock, std::uint32_t shard) REQUIRES(engine_lock) {
+        if (lock.is_whole() && shards_.count() > 1 && is_undisturbed()) {
+            lock.narrow(shard);
+        }
+        check_scope(lock);
+    }
+    // The whole instead of a shard, and what was left to whoever leaves that.
+    void widen(Lock &lock) REQUIRES(engine_lock);
+    // Before a thread that had a shard leaves it.
+    void leave_shard(Lock &lock) REQUIRES(engine_lock) {
+        if (!lock.is_whole() && rarely(!work().held.empty())) {
+            widen(lock);
+        }
+    }
+    // Has the calling thread what belongs to the stream?
+    static bool covers(const Stream &stream) REQUIRES(engine_lock) {
+        const std::uint32_t held = Lock::held_shard();
+        return held == Shards::kWhole || held == shard_of(stream);
+    }
+    static std::uint32_t shard_of(const Stream &stream) { return Registry::shard_of(stream.handle()); }
 
     // --- submitting and moving streams forward; lock held --------------------------------------------------------
     // What every submission checks; waits while the queue is full, and lets other threads in meanwhile. Fails with
@@ -59,6 +101,10 @@ class Core {
             stream.group.require_accepting(stream);
         }
         return must_look_closely(stream) ? admit_slowly(lock, stream) : false;
+    }
+    // Has its queue no room?
+    static bool is_full(const Stream &stream) REQUIRES(engine_lock) {
+        return stream.state != Stream::State::Idle && stream.queue.size() >= config().product->queue_depth;
     }
     // Does a task that is submitted now start before submit() returns?
     bool starts_at_once(const Stream &stream) const REQUIRES(engine_lock) {
@@ -71,16 +117,17 @@ class Core {
     void append(Stream &stream, std::unique_ptr<Task> task, const Origin &origin) REQUIRES(engine_lock);
     static Origin present_call() { return {thread_number(), current_function(), /*is_calling=*/true}; }
     // The stream's head is to be looked at again: what it waited for has happened.
-    void make_runnable(Stream &stream) REQUIRES(engine_lock) { runnable_.push_back(&stream); }
+    void make_runnable(Stream &stream) REQUIRES(engine_lock) { work().runnable.push_back(&stream); }
     // The device of a profile is done with what the stream has begun.
     void end_pace(Stream &stream) REQUIRES(engine_lock);
     // Moves all runnable streams forward. The worklist is empty whenever the lock is free.
     void pump() REQUIRES(engine_lock) {
-        if (!runnable_.empty()) {
+        if (!work().runnable.empty()) {
             look_at_runnable();
         }
     }
-    // Runs the head of a stream, which is in no ready queue, on the calling thread, without the lock.
+    // Runs the head of a stream, which is in no ready queue, on the calling thread, without the lock. A shard may have
+    // become the whole lock afterwards.
     void run_head(Lock &lock, Stream &stream, Executor::Server &server) REQUIRES(engine_lock);
     // Drops what is queued. Threads that wait for the stream fail with the reason.
     void drop_queue(Stream &stream, aclError reason) REQUIRES(engine_lock);
@@ -138,8 +185,15 @@ class Core {
     StreamOrder &stream_order() { return stream_order_; }
     Timer &timer() { return timer_; }
     Pace &pace() { return pace_; }
-    Executor &workers() { return *workers_; }
-    std::shared_ptr<Executor> create_executor(std::uint32_t threads, bool can_be_helped) REQUIRES(engine_lock);
+    // Where the stream's head is to be run.
+    Executor &executor_of(const Stream &stream) const REQUIRES(engine_lock) {
+        Executor *const own = stream.queue.front()->executor();
+        return own != nullptr ? *own : workers_of(stream);
+    }
+    Executor &workers_of(const Stream &stream) const REQUIRES(engine_lock) { return *workers_[shard_of(stream)]; }
+    // For streams of that shard.
+    std::shared_ptr<Executor> create_executor(std::uint32_t shard, std::uint32_t threads, bool can_be_helped)
+        REQUIRES(engine_lock);
     void add_observer(Observer &observer) REQUIRES(engine_lock);
     void remove_observer(Observer &observer) REQUIRES(engine_lock);
     void set_filter(TaskFilter *filter) REQUIRES(engine_lock);  // nullptr: none
@@ -178,20 +232,34 @@ class Core {
     }
 
   private:
-    void note_change(const Stream &stream) REQUIRES(engine_lock) {
-        shards_.note_change(Registry::shard_of(stream.handle()));
+    // What is to be done before the lock is free; of each shard, and of the whole lock.
+    struct alignas(64) Worklist {
+        std::vector<Stream *> runnable;
+        std::vector<Stream *> ended;  // whose head has run
+        // Whose head may not start now; in a shard, whose head needs the whole lock.
+        std::vector<Ref<Stream>> held;
+    };
+    Worklist &work() REQUIRES(engine_lock) { return worklists_[Lock::held_shard()]; }
+    void add_workers(std::uint32_t shard) REQUIRES(engine_lock);
+    void release_held(std::vector<Ref<Stream>> &held) REQUIRES(engine_lock);
+    void check_scope(Lock &lock) REQUIRES(engine_lock) {
+        if (rarely(!lock.is_whole()) && !is_undisturbed()) {
+            widen(lock);
+        }
     }
+    void note_change(const Stream &stream) REQUIRES(engine_lock) { shards_.note_change(shard_of(stream)); }
     void note_who_interferes() REQUIRES(engine_lock) {
         const bool is_watched = observers_.any() || filter_ != nullptr || pace_.is_on();
         lets_tasks_start_ = !is_watched && !is_held_ && scheduler_.takes_first();
     }
-    bool may_start(Stream &stream) REQUIRES(engine_lock) {
+    bool may_start(Stream &stream, const Task &head) REQUIRES(engine_lock) {
+        if (Lock::held_shard() != Shards::kWhole) {
+            return head.stays_in_shard(stream);
+        }
         return !is_held_ && (scheduler_.takes_first() || scheduler_.may_start(stream));
     }
     bool must_look_closely(const Stream &stream) const REQUIRES(engine_lock) {
-        const bool is_full =
-            stream.state != Stream::State::Idle && stream.queue.size() >= config().product->queue_depth;
-        return is_full || !stream.executes_tasks || pace_.is_on();
+        return is_full(stream) || !stream.executes_tasks || pace_.is_on();
     }
     bool has_chores() const REQUIRES(engine_lock) { return has_deferred() || chores_at_work_ > 0; }
     bool admit_slowly(Lock &lock, Stream &stream) REQUIRES(engine_lock);
@@ -214,7 +282,7 @@ class Core {
     void complete_up_to(std::uint64_t done, Stream &stream, Task &task) REQUIRES(engine_lock) {
         note_change(stream);
         stream.completed.store(done, std::memory_order_release);
-        if (task.result != ACL_SUCCESS || task.was_cut_short) {
+        if (task.has_failed()) {
             note_failure(stream, task);
         }
         if (stream.has_sleepers && done >= stream.wake_at) {
@@ -236,7 +304,11 @@ class Core {
     void end_head(Stream &stream) REQUIRES(engine_lock);
     bool help(Lock &lock, Stream &stream, Executor::Server &server, std::optional<HostWait> &wait, Time deadline,
               const WaitCheck *check) REQUIRES(engine_lock);
-    Stream *find_helpable(Stream &stream, Time deadline, const WaitCheck *check) REQUIRES(engine_lock);
+    struct Helpable {
+        Stream *stream = nullptr;      // nullptr: none
+        bool is_out_of_sight = false;  // there may be one, but not in the shard
+    };
+    Helpable find_helpable(Stream &stream, Time deadline, const WaitCheck *check) REQUIRES(engine_lock);
     bool watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::optional<HostWait> &wait, Time deadline,
                WaitCheck *check) REQUIRES(engine_lock);
 
@@ -251,15 +323,13 @@ class Core {
     Timer timer_;
     Pace pace_;
     std::vector<std::weak_ptr<Executor>> executors_ GUARDED_BY(engine_lock);
-    std::shared_ptr<Executor> workers_;
+    std::array<std::shared_ptr<Executor>, Shards::kMost> workers_;  // by shard; of those that are in use
     TaskFilter *filter_ GUARDED_BY(engine_lock) = nullptr;
     FailureHandler *failure_handler_ GUARDED_BY(engine_lock) = nullptr;
     StallReporter *stall_reporter_ GUARDED_BY(engine_lock) = nullptr;
     InterruptCheck interrupt_check_ GUARDED_BY(engine_lock) = nullptr;
 
-    std::vector<Stream *> runnable_ GUARDED_BY(engine_lock);
-    std::vector<Stream *> ended_ GUARDED_BY(engine_lock);  // whose head has run
-    std::vector<Ref<Stream>> held_ GUARDED_BY(engine_lock);
+    std::array<Worklist, Shards::kMost + 1> worklists_ GUARDED_BY(engine_lock);
     bool is_held_ GUARDED_BY(engine_lock) = false;
     // Nobody watches, replaces, delays, orders or holds tasks: each starts as soon as it can.
     bool lets_tasks_start_ GUARDED_BY(engine_lock) = false;

@@ -22,17 +22,18 @@ void Executor::call_if_needed() {
     }
 }
 
-void Executor::Server::take(Stream &stream) {
-    stream.queue.front()->executor()->remove(stream);
+void Executor::Server::take(Executor &executor, Stream &stream) {
+    executor.remove(stream);
     if (looks_at_ != nullptr) {
         --std::exchange(looks_at_, nullptr)->looking_;
     }
+    works_for_ = &executor;
 }
 
-void Executor::Server::look(Executor *executor) {
-    looks_at_ = executor;
-    if (executor != nullptr) {
-        ++executor->looking_;
+void Executor::Server::look() {
+    looks_at_ = std::exchange(works_for_, nullptr);
+    if (looks_at_ != nullptr) {
+        ++looks_at_->looking_;
     }
 }
 
@@ -54,7 +55,7 @@ void Executor::call_thread() {
 
 void Executor::share(SharedWork &work, std::uint32_t others) {
     {
-        const Lock lock = core_.acquire();
+        const Lock lock = core_.acquire_shard(shard_);
         work.wanted_ = std::min(others, thread_limit_);
         shared_.push_back(&work);
         for (std::uint32_t i = 0; i < work.wanted_; ++i) {
@@ -71,10 +72,10 @@ void Executor::share(SharedWork &work, std::uint32_t others) {
 }
 
 void Executor::withdraw(SharedWork &work) {
-    Lock lock = core_.acquire();
+    Lock lock = core_.acquire_shard(shard_);
     shared_.erase(std::remove(shared_.begin(), shared_.end(), &work), shared_.end());
     while (work.joined_ > 0) {
-        left_.wait(lock);
+        sleep(left_, lock);
     }
 }
 
@@ -85,13 +86,24 @@ void Executor::join(Lock &lock) {
     if (--work.wanted_ == 0) {
         shared_.erase(shared_.begin());
     }
-    {
-        const Unlocked unlocked(lock);
-        work.work();
-    }
+    lock.unlock();
+    work.work();
+    lock.lock_again();
     if (--work.joined_ == 0) {
         left_.notify_all();
     }
+}
+
+// Has afterwards what it had before, and not the whole lock, as other threads that sleep: they would wait for each
+// other whenever work comes.
+void Executor::sleep(std::condition_variable_any &changed, Lock &lock) {
+    struct Again {
+        Lock &held;
+        void lock() NO_THREAD_SAFETY_ANALYSIS { held.lock_again(); }
+        void unlock() NO_THREAD_SAFETY_ANALYSIS { held.unlock(); }
+    };
+    Again again{lock};
+    changed.wait(again);
 }
 
 void Executor::wake() {
@@ -124,9 +136,10 @@ void Executor::serve() {
     core_.begin_own_thread();
     Server server;
     while (!stopped_) {
+        core_.prefer_shard(lock, shard_);
         if (shared_.empty() && ready_.size() > 0 && !core_.is_held()) {
             Stream &stream = next();
-            server.take(stream);
+            server.take(*this, stream);
             core_.run_head(lock, stream, server);
         } else {
             server.leave();
@@ -134,9 +147,11 @@ void Executor::serve() {
         }
         if (core_.has_deferred()) {
             server.leave();
+            core_.widen(lock);
             core_.do_chores(lock);
         }
     }
+    core_.widen(lock);
     core_.end_own_thread();
     --threads_;
 }
@@ -151,10 +166,10 @@ void Executor::spin(Lock &lock) {
         seen = arrivals_.load(std::memory_order_relaxed);
         // Not lock(): the thread that made a stream ready mostly serves it itself, and would have to share the lock
         // for nothing.
-        has_lock = core_.spinner().until([&] { return ready_.size() > 0 && lock.try_lock(); });
+        has_lock = core_.spinner().until([&] { return ready_.size() > 0 && core_.try_lock_again(lock); });
     } while (!has_lock && arrivals_.load(std::memory_order_relaxed) != seen);
     if (!has_lock) {
-        lock.lock();
+        core_.lock_again(lock);
     }
 }
 
@@ -169,7 +184,7 @@ void Executor::idle(Lock &lock) {
     }
     ++sleeping_;
     while (wakeups_ == 0 && !stopped_) {
-        work_.wait(lock);
+        sleep(work_, lock);
     }
     wakeups_ -= wakeups_ > 0 ? 1 : 0;
     --sleeping_;

@@ -27,12 +27,13 @@ class SharedWork {
     std::uint32_t joined_ GUARDED_BY(engine_lock) = 0;  // that are at work
 };
 
-// Data movement has one executor for all devices; host functions have one of a single thread per context. Threads are
-// started when there is work for them and live as long as the executor.
+// For the streams of one shard, whose lock its threads take. What a device does has the executor of its shard, host
+// functions have one of a single thread per context. Threads are started when there is work for them and live as long
+// as the executor.
 class Executor : public std::enable_shared_from_this<Executor> {
   public:
-    Executor(Core &core, std::uint32_t thread_limit, bool accepts_help)
-        : can_be_helped(accepts_help), core_(core), thread_limit_(thread_limit) {}
+    Executor(Core &core, std::uint32_t shard, std::uint32_t thread_limit, bool accepts_help)
+        : can_be_helped(accepts_help), core_(core), shard_(shard), thread_limit_(thread_limit) {}
 
     // All with the engine lock held.
     void enqueue(Stream &stream) REQUIRES(engine_lock);
@@ -48,13 +49,14 @@ class Executor : public std::enable_shared_from_this<Executor> {
         Server(const Server &) = delete;
         Server &operator=(const Server &) = delete;
         // Removes a stream from where it is ready, because the thread runs its head.
-        void take(Stream &stream) REQUIRES(engine_lock);
-        // Its task for that executor, if there is one, is about to end: the thread takes the next one, or leaves.
-        void look(Executor *executor) REQUIRES(engine_lock);
+        void take(Executor &executor, Stream &stream) REQUIRES(engine_lock);
+        // That task is about to end: the thread takes the next one from there, or leaves.
+        void look() REQUIRES(engine_lock);
         // It does something else: another thread takes what is ready.
         void leave() REQUIRES(engine_lock);
 
       private:
+        Executor *works_for_ GUARDED_BY(engine_lock) = nullptr;
         Executor *looks_at_ GUARDED_BY(engine_lock) = nullptr;
     };
 
@@ -75,13 +77,15 @@ class Executor : public std::enable_shared_from_this<Executor> {
     // Without the lock, until a stream is ready or it was long enough. Not analysed: it takes the lock on a condition.
     void spin(Lock &lock) REQUIRES(engine_lock) NO_THREAD_SAFETY_ANALYSIS;
     void idle(Lock &lock) REQUIRES(engine_lock);
+    static void sleep(std::condition_variable_any &changed, Lock &lock) REQUIRES(engine_lock);
     bool start_thread() REQUIRES(engine_lock);    // is there one now?
     void call_thread() REQUIRES(engine_lock);     // wakes one that sleeps, or starts one
     void call_if_needed() REQUIRES(engine_lock);  // unless threads that look for work see each stream that is ready
-    void join(Lock &lock) REQUIRES(engine_lock);
-    void withdraw(SharedWork &work) EXCLUDES(engine_lock);  // waits until all have left it
+    void join(Lock &lock) REQUIRES(engine_lock) NO_THREAD_SAFETY_ANALYSIS;  // as spin()
+    void withdraw(SharedWork &work) EXCLUDES(engine_lock);                  // waits until all have left it
 
     Core &core_;
+    const std::uint32_t shard_;
     const std::uint32_t thread_limit_;
     ReadyQueue ready_;
     std::atomic<std::uint64_t> arrivals_{0};  // streams that became ready; written with the engine lock held

@@ -8,7 +8,6 @@
 namespace aclsim {
 namespace {
 
-constexpr int kPauses = 7;  // the last of them takes a microsecond or two
 constexpr int kYields = 100;
 constexpr std::chrono::microseconds kSleep{50};
 
@@ -20,6 +19,31 @@ void sleep_uncancelled() {  // a thread that waits for the lock may be in a dest
 }
 
 }  // namespace
+
+void Shards::lock_shard_in_turn(std::uint32_t number) {
+    Backoff backoff;
+    bool is_counted = false;
+    do {
+        backoff.pause();
+        if (!is_counted && backoff.was_long() && is_claimed_.load(std::memory_order_relaxed)) {
+            is_counted = true;
+            ++waiting_;
+        }
+    } while (!try_lock_shard(number));
+    if (is_counted) {
+        --waiting_;
+    }
+}
+
+// For as long as one that waits needs to see that the lock is free, if it looks.
+void Shards::give_way() {
+    const std::uint32_t before = waiting_.load(std::memory_order_relaxed);
+    for (int i = 0; i < 20 && waiting_.load(std::memory_order_relaxed) >= before; ++i) {
+        for (int j = 0; j < 4; ++j) {
+            pause_processor();
+        }
+    }
+}
 
 void Backoff::pause() {
     if (rounds_ >= kPauses + kYields) {

@@ -1,9 +1,9 @@
 // The engine's lock: it guards all state of the simulator, and is never held while user code runs or many bytes are
 // moved.
 //
-// It has parts, the shards: one for each device in use. Nearly every call has the whole lock, and so everything for
-// itself. A call that needs no more than one device, and finds that at rest, has its shard alone: such calls of
-// different devices run at the same time. See api/shard_entry.h.
+// It has parts, the shards: one for each device in use. Who needs no more than one device has its shard alone, so that
+// devices do not wait for each other: calls (api/shard_entry.h), and the threads that run what they have queued. All
+// others have the whole lock, and so everything for themselves.
 #pragma once
 
 #include <array>
@@ -33,8 +33,11 @@ inline void pause_processor() {
 class Backoff {
   public:
     void pause();
+    bool was_long() const { return rounds_ > kPauses; }  // longer than anybody has the lock
 
   private:
+    static constexpr int kPauses = 7;  // the last of them takes a microsecond or two
+
     int rounds_ = 0;
 };
 
@@ -43,7 +46,8 @@ class Backoff {
 // devices than with one.
 class Shards {
   public:
-    static constexpr std::uint32_t kMost = 16;  // further devices share them
+    static constexpr std::uint32_t kMost = 16;      // further devices share them
+    static constexpr std::uint32_t kWhole = kMost;  // the number of none: the whole lock
 
     // Another one. With the whole lock held.
     void add() REQUIRES(engine_lock) { count_.fetch_add(1); }
@@ -66,6 +70,9 @@ class Shards {
     };
 
     void lock() {
+        if (rarely(waiting_.load(std::memory_order_relaxed) > 0)) {
+            give_way();
+        }
         if (rarely(!claim())) {
             lock_in_turn();
         }
@@ -73,17 +80,21 @@ class Shards {
     bool try_lock() { return !is_claimed_.load(std::memory_order_relaxed) && claim(); }
     void unlock() { is_claimed_.store(false, std::memory_order_release); }
     void lock_shard(std::uint32_t number) {
-        std::atomic<bool> &is_taken = shards_[number].is_taken;
-        for (Backoff backoff;; backoff.pause()) {
-            if (rarely(is_claimed_.load(std::memory_order_relaxed) || is_taken.load(std::memory_order_relaxed) ||
-                       is_taken.exchange(true))) {
-                continue;
-            }
-            if (mostly(!is_claimed_)) {
-                return;
-            }
-            unlock_shard(number);  // somebody has claimed the whole meanwhile
+        if (rarely(!try_lock_shard(number))) {
+            lock_shard_in_turn(number);
         }
+    }
+    bool try_lock_shard(std::uint32_t number) {
+        std::atomic<bool> &is_taken = shards_[number].is_taken;
+        if (rarely(is_claimed_.load(std::memory_order_relaxed) || is_taken.load(std::memory_order_relaxed) ||
+                   is_taken.exchange(true))) {
+            return false;
+        }
+        if (mostly(!is_claimed_)) {
+            return true;
+        }
+        unlock_shard(number);  // somebody has claimed the whole meanwhile
+        return false;
     }
     void unlock_shard(std::uint32_t number) { shards_[number].is_taken.store(false, std::memory_order_release); }
 
@@ -100,6 +111,8 @@ class Shards {
             backoff.pause();
         } while (!try_lock());
     }
+    void lock_shard_in_turn(std::uint32_t number);
+    void give_way();
     void await_shards() {  // no shard is taken from here on
         for (std::uint32_t number = 0; number < count(); ++number) {
             Backoff backoff;
@@ -111,22 +124,20 @@ class Shards {
 
     std::atomic<std::uint32_t> count_{1};  // changed with the whole lock
     alignas(64) std::atomic<bool> is_claimed_{false};
+    // Threads that want a shard, and found the whole claimed for long: by one that takes it again and again.
+    std::atomic<std::uint32_t> waiting_{0};
     std::array<Shard, kMost> shards_;
 };
 
-// Held from its construction to its destruction, except between unlock() and lock().
+// Held from its construction to its destruction, except between unlock() and the next lock.
 class SCOPED_CAPABILITY Lock {
   public:
     explicit Lock(Shards &shards) ACQUIRE(engine_lock) : shards_(shards) { lock(); }
     // The shard of that number; the whole, if that is the number of none. For when there are several.
-    Lock(Shards &shards, std::uint32_t shard) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS : shards_(shards),
-                                                                                               shard_(shard) {
-        if (shard < shards.count()) {
-            shards.lock_shard(shard);
-            state_ = State::Shard;
-        } else {
-            lock();
-        }
+    Lock(Shards &shards, std::uint32_t shard) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS
+        : shards_(shards),
+          shard_(shard < shards.count() ? shard : Shards::kWhole) {
+        lock_again();
     }
     ~Lock() RELEASE() NO_THREAD_SAFETY_ANALYSIS { unlock(); }
     Lock(const Lock &) = delete;
@@ -135,33 +146,58 @@ class SCOPED_CAPABILITY Lock {
     // The whole, whatever it had before.
     void lock() ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
         shards_.lock();
-        state_ = State::Whole;
+        shard_ = Shards::kWhole;
+        is_locked_ = true;
+    }
+    // What it had before unlock().
+    void lock_again() ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
+        if (is_whole()) {
+            shards_.lock();
+        } else {
+            shards_.lock_shard(shard_);
+            t_shard_ = shard_;
+        }
+        is_locked_ = true;
+    }
+    // The same, if nobody has it now.
+    bool try_lock_again() NO_THREAD_SAFETY_ANALYSIS {  // the analysis does not know of it
+        is_locked_ = is_whole() ? shards_.try_lock() : shards_.try_lock_shard(shard_);
+        if (is_locked_ && !is_whole()) {
+            t_shard_ = shard_;
+        }
+        return is_locked_;
     }
     void unlock() RELEASE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
-        if (state_ == State::Whole) {
+        if (!is_locked_) {
+            return;
+        }
+        is_locked_ = false;
+        if (is_whole()) {
             shards_.unlock();
-        } else if (state_ == State::Shard) {
+        } else {
+            t_shard_ = Shards::kWhole;
             shards_.unlock_shard(shard_);
         }
-        state_ = State::None;
     }
-    bool try_lock() NO_THREAD_SAFETY_ANALYSIS {  // the analysis does not know of it
-        const bool is_locked = shards_.try_lock();
-        state_ = is_locked ? State::Whole : state_;
-        return is_locked;
-    }
-    bool is_whole() const { return state_ == State::Whole; }
-    // The whole instead of the shard. What was looked at before may have changed.
+    bool is_whole() const { return shard_ == Shards::kWhole; }
+    // The whole instead of the shard, or the other way round. What was looked at before may have changed.
     void widen() REQUIRES(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
         unlock();
         lock();
     }
+    void narrow(std::uint32_t shard) REQUIRES(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
+        unlock();
+        shard_ = shard;
+        lock_again();
+    }
+    // The shard that the calling thread has; kWhole: the whole lock, or none.
+    static std::uint32_t held_shard() { return t_shard_; }
 
   private:
-    enum class State : std::uint8_t { None, Shard, Whole };
+    static inline thread_local std::uint32_t t_shard_ = Shards::kWhole;
     Shards &shards_;
-    const std::uint32_t shard_ = 0;
-    State state_ = State::None;
+    std::uint32_t shard_ = Shards::kWhole;
+    bool is_locked_ = false;
 };
 
 // Releases the lock for a scope: for user code, or work that grows with a size.

@@ -63,19 +63,22 @@ struct StreamPace {
     bool is_late = false;     // the stream goes on later than the device, but only because the timer was late
 };
 
-constexpr std::size_t kStreamSize = 448;           // of a ContextStream, which every stream is
-inline Cells<kStreamSize, 1U << 18> stream_cells;  // of all devices
+constexpr std::size_t kStreamSize = 448;  // of a ContextStream, which every stream is
+inline Cells<kStreamSize, 1U << 18> stream_cells;
 
 class alignas(64) Stream : public Object {
   public:
-    static void *operator new(std::size_t) NO_THREAD_SAFETY_ANALYSIS { return stream_cells.take(); }
+    static void *operator new(std::size_t, std::uint32_t shard) NO_THREAD_SAFETY_ANALYSIS {
+        return stream_cells.take(shard);
+    }
+    static void operator delete(void *cell, std::uint32_t) NO_THREAD_SAFETY_ANALYSIS { stream_cells.give_back(cell); }
     static void operator delete(void *cell) NO_THREAD_SAFETY_ANALYSIS { stream_cells.give_back(cell); }
     static constexpr Kind kKind = Kind::Stream;
     static constexpr auto *kCells = &stream_cells;
 
     enum class State : std::uint8_t {
         Idle,     // nothing queued
-        Held,     // the scheduler, or the pace of the device, does not let the head start
+        Held,     // the scheduler, the pace of the device, or the lack of the whole lock does not let the head start
         Blocked,  // the head waits for another stream or for the user
         Ready,    // the head waits for a thread
         Running,  // a thread runs the head, or has run it and the device would still do so

@@ -61,8 +61,8 @@ const char *name_of(TaskKind kind) {
 
 std::vector<Ref<Stream>> Task::parts() const { return {}; }
 
-void *Task::operator new(std::size_t size) { return task_memory.take(size); }
+void *Task::operator new(std::size_t size) { return task_memory[Lock::held_shard()].take(size); }
 
-void Task::operator delete(void *block, std::size_t size) { task_memory.give_back(block, size); }
+void Task::operator delete(void *block, std::size_t size) { task_memory[Lock::held_shard()].give_back(block, size); }
 
 }  // namespace aclsim

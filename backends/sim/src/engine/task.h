@@ -96,8 +96,11 @@ class Task {
     virtual void finish() REQUIRES(engine_lock) {}
     // Is run() over within a millisecond or so? Then a thread that waits with a time limit may call it.
     virtual bool is_brief() const { return false; }
-    // Where run() is to be called; only after Start::Run.
+    // Where run() is to be called; nullptr: by the workers of the stream's device. Only after Start::Run.
     virtual Executor *executor() { return nullptr; }
+    // The task is the head: do its start, its end and its destruction concern nothing but what belongs to its stream's
+    // shard? Then none of them fails, but for run(), and that lock is enough.
+    virtual bool stays_in_shard(const Stream &) const REQUIRES(engine_lock) { return false; }
     // Engine lock held. The task leaves the queue without having completed (abort, forced destruction).
     virtual void cancel(Stream &) REQUIRES(engine_lock) {}
     // Engine lock held. The task fails instead of doing its work (fault injection).
@@ -122,6 +125,8 @@ class Task {
     virtual std::vector<Ref<Stream>> parts() const REQUIRES(engine_lock);
     // Does its stream wait for a callback that another thread is to process?
     virtual bool blocks_for_callback() const REQUIRES(engine_lock) { return false; }
+
+    bool has_failed() const { return result != ACL_SUCCESS || was_cut_short; }
 
     std::uint64_t sequence = 0;     // position in its stream, from 1
     aclError result = ACL_SUCCESS;  // set by start() or run(); a failure shows at the next synchronization

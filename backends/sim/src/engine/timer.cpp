@@ -13,6 +13,11 @@ namespace {
 
 constexpr std::chrono::microseconds kPollInterval{200};
 
+// A head that has set a time limit is blocked, or was, and is to look again.
+bool awaits_limit(const Stream &stream) REQUIRES(engine_lock) {
+    return stream.state == Stream::State::Blocked || stream.state == Stream::State::Held;
+}
+
 }  // namespace
 
 void Timer::start() {
@@ -111,7 +116,7 @@ void Timer::expire(Stream &stream) {
     limits_.erase({std::exchange(stream.expires_at_, kNever), &stream});
     if (stream.pace.is_awaited) {
         core_.end_pace(stream);
-    } else if (stream.state == Stream::State::Blocked && stream.queue.front()->expire()) {
+    } else if (awaits_limit(stream) && stream.queue.front()->expire()) {
         core_.make_runnable(stream);
     }
 }

@@ -24,6 +24,14 @@ void Waiters::remove(Stream &stream) {
     stream.waits_in_ = nullptr;
 }
 
+bool Waiters::stay_in(std::uint32_t shard) const {
+    const Stream *stream = first_;
+    while (stream != nullptr && Core::shard_of(*stream) == shard) {
+        stream = stream->waits_before_;
+    }
+    return stream == nullptr;
+}
+
 void Waiters::wake_all(Core &core) {
     while (first_ != nullptr) {
         Stream *chosen = first_;

@@ -1,6 +1,8 @@
 // The streams that are blocked on one thing.
 #pragma once
 
+#include <cstdint>
+
 #include "engine/lock.h"
 
 namespace aclsim {
@@ -17,7 +19,8 @@ class Waiters {
     Waiters &operator=(const Waiters &) = delete;
     void add(Stream &stream) REQUIRES(engine_lock);  // one that waits here already keeps its place
     bool empty() const REQUIRES(engine_lock) { return first_ == nullptr; }
-    void remove(Stream &stream) REQUIRES(engine_lock);  // does nothing if it does not wait here
+    bool stay_in(std::uint32_t shard) const REQUIRES(engine_lock);  // all of them
+    void remove(Stream &stream) REQUIRES(engine_lock);              // does nothing if it does not wait here
     // Lets each of them look again at what it waits for, in the order that the scheduler chooses.
     void wake(Core &core) REQUIRES(engine_lock) {
         if (first_ != nullptr) {

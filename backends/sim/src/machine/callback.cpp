@@ -21,6 +21,7 @@ class HostFunctionTask final : public Task {
     Start start(Stream &) override { return Start::Run; }
     void run() override { function_(argument_); }
     Executor *executor() override { return thread_; }
+    bool stays_in_shard(const Stream &) const override REQUIRES(engine_lock) { return true; }
 
   private:
     Executor *thread_;
@@ -204,7 +205,7 @@ void launch_host_function(Machine &machine, Lock &lock, ContextStream &stream, a
         stream.callback_owner = ContextStream::CallbackOwner::Runtime;
     }
     if (!context.host_functions) {
-        context.host_functions = machine.core.create_executor(1, /*can_be_helped=*/false);
+        context.host_functions = machine.core.create_executor(Core::shard_of(stream), 1, /*can_be_helped=*/false);
     }
     if (!context.host_functions->has_thread()) {
         fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host has no thread left to run the function");

@@ -13,8 +13,9 @@ constexpr std::uint32_t kPrimaryDefaultStream = 0;
 
 Ref<ContextStream> add_stream(Machine &machine, Context &context, std::uint32_t id, std::uint32_t flags,
                               std::uint32_t priority) REQUIRES(engine_lock) {
-    auto stream = make_ref<ContextStream>(context, id, flags, priority);
-    machine.core.registry().add(stream, *context.device.shard);
+    const std::uint32_t shard = *context.device.shard;
+    auto stream = make_ref_in<ContextStream>(shard, context, id, flags, priority);
+    machine.core.registry().add(stream, shard);
     context.streams.push_back(stream);
     return stream;
 }

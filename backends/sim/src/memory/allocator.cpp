@@ -36,7 +36,6 @@ class OperatorTask final : public Task {
         return Start::Run;
     }
     void run() override { std::memset(workspace_.address(), kScribble, workspace_.size()); }
-    Executor *executor() override { return &memory_.core.workers(); }
 
   private:
     Memory &memory_;

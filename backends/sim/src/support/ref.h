@@ -1,13 +1,16 @@
-// Shared ownership with a count inside the object: one word, no control block, no atomic operation.
+// Shared ownership with a count inside the object: one word, no control block; no atomic operation, unless the objects
+// of a class belong to no device.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 namespace aclsim {
 
-// The count is guarded by the engine's lock: references are taken and given back with it held.
+// The count is guarded by the engine's lock: references are taken and given back with it held. A class has kIsShared if
+// that may be the shard of any device; the last reference is then given back with the whole lock.
 class RefCounted {
   public:
     RefCounted() = default;
@@ -54,13 +57,25 @@ class Ref {
     friend bool operator!=(const Ref &a, const T *b) { return a.object_ != b; }
 
   private:
+    template <class U, class = void>
+    struct IsShared : std::false_type {};
+    template <class U>
+    struct IsShared<U, std::void_t<decltype(U::kIsShared)>> : std::bool_constant<U::kIsShared> {};
+
+    static std::uint32_t add(T &object, std::uint32_t change) {
+        if constexpr (IsShared<T>::value) {
+            return __atomic_add_fetch(&object.references_, change, __ATOMIC_RELAXED);
+        } else {
+            return object.references_ += change;
+        }
+    }
     void retain() const {
         if (object_ != nullptr) {
-            ++object_->references_;
+            add(*object_, 1);
         }
     }
     static void drop(T *object) {
-        if (object != nullptr && --object->references_ == 0) {
+        if (object != nullptr && add(*object, static_cast<std::uint32_t>(-1)) == 0) {
             delete object;
         }
     }
@@ -71,6 +86,12 @@ class Ref {
 template <class T, class... Arguments>
 Ref<T> make_ref(Arguments &&...arguments) {
     return Ref<T>(new T(std::forward<Arguments>(arguments)...));
+}
+
+// Of a class whose objects lie in memory of a shard (engine/lock.h).
+template <class T, class... Arguments>
+Ref<T> make_ref_in(std::uint32_t shard, Arguments &&...arguments) {
+    return Ref<T>(new (shard) T(std::forward<Arguments>(arguments)...));
 }
 
 }  // namespace aclsim

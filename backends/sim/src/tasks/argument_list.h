@@ -20,6 +20,7 @@ using PlaceHolder = aclrtPlaceHolderInfo;
 class ArgumentList final : public Object {
   public:
     static constexpr Kind kKind = Kind::ArgumentList;
+    static constexpr bool kIsShared = true;
     static constexpr std::size_t kMostParameters = 128;
     static constexpr std::size_t kMostBytes = 65536;
     // What the runtime reserves in memory of the user for parameters of its own.

@@ -32,6 +32,7 @@ struct Device;
 class KernelFunction final : public Object {
   public:
     static constexpr Kind kKind = Kind::KernelFunction;
+    static constexpr bool kIsShared = true;
     KernelFunction(Binary &owner, const KernelDescription &described, Ref<KernelCode> own_code)
         : binary(owner), description(described), code(std::move(own_code)) {}
     ~KernelFunction() override;

@@ -39,7 +39,7 @@ void Capture::make_room(Branch &branch) {
         return;
     }
     ContextStream &next = graph->add_stream(branch.hidden->priority);
-    const auto link = make_ref<Signal>(graph->context.device);
+    const auto link = Signal::create(graph->context.device);
     if (group_) {
         group_->ranges.back().last = branch.hidden->submitted;
     }
@@ -82,7 +82,7 @@ void Capture::record(Lock &lock, ContextStream &stream, Event &event) {
         ContextStream &hidden = take(stream, /*is_kernel=*/false);
         machine_.core.admit(lock, hidden);
         CapturedEvent &now = captured(event);
-        now.signal = make_ref<Signal>(event.device);
+        now.signal = Signal::create(event.device);
         now.recorder = &stream;
         now.stream = &hidden;
         now.sequence = hidden.submitted + 1;

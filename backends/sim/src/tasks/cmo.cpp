@@ -103,8 +103,6 @@ void CmoBarrierTask::add_causes(Causes &causes) const {
 
 void CmoTask::run() { operate(type_, range_); }
 
-Executor *TaggedCmoTask::executor() { return &core_.workers(); }
-
 Start DescribedCmoTask::start(Stream &stream) {
     const CmoDescriptor &layout = CmoDescriptor::of_product();
     if (!memory_.space().is_live(descriptor_, layout.size)) {  // it was freed after the call
@@ -120,7 +118,5 @@ Start DescribedCmoTask::start(Stream &stream) {
 }
 
 void DescribedCmoTask::run() { operate(type_, range_); }
-
-Executor *DescribedCmoTask::executor() { return &memory_.core.workers(); }
 
 }  // namespace aclsim

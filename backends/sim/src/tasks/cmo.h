@@ -63,15 +63,12 @@ class CmoBarriers {
 // Works on a range that is known at submission.
 class CmoTask final : public Task {
   public:
-    CmoTask(Executor &workers, aclrtCmoType type, const CacheRange &range)
-        : workers_(&workers), type_(type), range_(range) {}
+    CmoTask(aclrtCmoType type, const CacheRange &range) : type_(type), range_(range) {}
     TaskKind kind() const override { return TaskKind::Cmo; }
     Start start(Stream &) override REQUIRES(engine_lock) { return Start::Run; }
     void run() override;
-    Executor *executor() override { return workers_; }
 
   private:
-    Executor *workers_;
     aclrtCmoType type_;
     CacheRange range_;
 };
@@ -86,7 +83,6 @@ class TaggedCmoTask final : public Task {
         operation_->task = stream.point(*this);
         return Start::Run;
     }
-    Executor *executor() override;
     void finish() override REQUIRES(engine_lock) { barriers_.complete(core_, *operation_); }
     void cancel(Stream &) override REQUIRES(engine_lock) {
         finish();
@@ -107,7 +103,6 @@ class DescribedCmoTask final : public Task {
     TaskKind kind() const override { return TaskKind::Cmo; }
     Start start(Stream &) override REQUIRES(engine_lock);
     void run() override;
-    Executor *executor() override;
 
   private:
     Memory &memory_;

@@ -201,7 +201,7 @@ void copy_in_stream(Memory &memory, Lock &lock, Stream &stream, const Transfer &
     }
     admit_with(memory, lock, stream, {destination, source});
     if (is_task) {
-        memory.core.submit(stream, CopyTask(memory.core.workers(), transfer, corrected));
+        memory.core.submit(stream, CopyTask(transfer, corrected));
         return;
     }
     const Ref<Stream> keep(stream);

@@ -77,28 +77,27 @@ class DataTask : public Task {
     bool run_at_once() final REQUIRES(engine_lock) { return is_instant(bytes_) && perform({}); }
     void run() final { was_cut_short = !perform(interruption_); }
     bool is_brief() const final { return bytes_ <= kBriefBytes; }
-    Executor *executor() final { return workers_; }
 
   protected:
     static constexpr std::size_t kUnknown = SIZE_MAX;
     // How long it takes depends on how many bytes are moved.
-    DataTask(Executor &workers, std::size_t bytes) : workers_(&workers), bytes_(bytes) {}
+    explicit DataTask(std::size_t bytes) : bytes_(bytes) {}
     virtual bool perform(const Interruption &interruption) const = 0;
 
   private:
     static constexpr std::size_t kBriefBytes = 4 << 20;
 
-    Executor *workers_;
     const std::size_t bytes_;
     Interruption interruption_;
 };
 
 class CopyTask : public DataTask {
   public:
-    CopyTask(Executor &workers, const Transfer &transfer, aclrtMemcpyKind direction)
-        : DataTask(workers, transfer.width * transfer.height), transfer_(transfer), direction_(direction) {}
+    CopyTask(const Transfer &transfer, aclrtMemcpyKind direction)
+        : DataTask(transfer.width * transfer.height), transfer_(transfer), direction_(direction) {}
     TaskKind kind() const final { return TaskKind::Copy; }
     Work work() const final { return work_of(direction_, transfer_); }
+    bool stays_in_shard(const Stream &) const override REQUIRES(engine_lock) { return true; }
 
   protected:
     bool perform(const Interruption &interruption) const override { return transfer_.move(interruption); }
@@ -111,8 +110,8 @@ class CopyTask : public DataTask {
 // ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE: the source was read before the call returned.
 class BufferedCopyTask final : public CopyTask {
   public:
-    BufferedCopyTask(Executor &workers, void *destination, std::vector<unsigned char> buffer)
-        : CopyTask(workers, Transfer::plain(destination, buffer.data(), buffer.size()), ACL_MEMCPY_HOST_TO_DEVICE),
+    BufferedCopyTask(void *destination, std::vector<unsigned char> buffer)
+        : CopyTask(Transfer::plain(destination, buffer.data(), buffer.size()), ACL_MEMCPY_HOST_TO_DEVICE),
           buffer_(std::move(buffer)) {}
 
   private:
@@ -121,10 +120,10 @@ class BufferedCopyTask final : public CopyTask {
 
 class FillTask final : public DataTask {
   public:
-    FillTask(Executor &workers, const Pattern &pattern)
-        : DataTask(workers, pattern.unit * pattern.count), pattern_(pattern) {}
+    explicit FillTask(const Pattern &pattern) : DataTask(pattern.unit * pattern.count), pattern_(pattern) {}
     TaskKind kind() const override { return TaskKind::Fill; }
     Work work() const override { return work_of(pattern_); }
+    bool stays_in_shard(const Stream &) const override REQUIRES(engine_lock) { return true; }
 
   protected:
     bool perform(const Interruption &interruption) const override { return pattern_.write(interruption); }

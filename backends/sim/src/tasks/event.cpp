@@ -39,6 +39,9 @@ class RecordTask final : public Task {
           record_(signal_ ? ++signal_->newest_record : 0) {}
     TaskKind kind() const override { return TaskKind::Record; }
     Work work() const override { return {Cost::Record}; }
+    bool stays_in_shard(const Stream &stream) const override REQUIRES(engine_lock) {
+        return event_->stays_in_shard_with(stream, signal_.get());
+    }
 
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         leave(stream);
@@ -127,6 +130,9 @@ class WaitTask final : public ConditionTask {
     }
     TaskKind kind() const override { return TaskKind::Wait; }
     Work work() const override { return {Cost::Wait}; }
+    bool stays_in_shard(const Stream &stream) const override REQUIRES(engine_lock) {
+        return !is_timed() && event_->stays_in_shard_with(stream, signal_.get());
+    }
 
     void rewind() override REQUIRES(engine_lock) {
         ConditionTask::rewind();
@@ -210,7 +216,7 @@ void Event::renew_signal() {
 }
 
 void Event::add_signal_with_id() {
-    auto next = make_ref<Signal>(device);
+    auto next = Signal::create(device);
     next->take_id();
     set_signal(std::move(next));
 }
@@ -222,7 +228,7 @@ void Event::drop_signal() {
 
 const Ref<Signal> &Event::signal() {
     if (!has_signal_) {
-        set_signal(make_ref<Signal>(device));
+        set_signal(Signal::create(device));
     }
     return rare_->signal;
 }
@@ -264,15 +270,17 @@ bool Event::is_satisfied_for(const Stream &stream) const {
     return is_satisfied || (mode == Mode::New && record_stream_ == &stream && !stream.is_destroyed);
 }
 
-bool Event::is_at_rest() const {
-    const auto has_shard = [this](const Stream &stream) {
-        return Registry::shard_of(stream.handle()) == Registry::shard_of(handle());
-    };
-    // Else a record needs another signal, and memory for it. For a private one nobody waits.
-    const bool needs_no_memory = has_signal_ ? has_private_signal() : !keeps_id();
-    // The last reference to a stream gives back its memory, which belongs to no shard.
-    const bool keeps_streams = !record_stream_ || (has_shard(*record_stream_) && record_stream_->references() > 1);
-    return needs_no_memory && !is_ipc() && !is_captured_ && !is_external() && keeps_streams;
+bool Event::stays_in_shard() const {
+    const std::uint32_t shard = Registry::shard_of(handle());
+    const bool is_simple = !is_ipc() && !is_captured_ && !is_external();
+    return is_simple && (!record_stream_ || Core::shard_of(*record_stream_) == shard) &&
+           (!has_signal_ || rare_->signal->waiters.stay_in(shard));
+}
+
+bool Event::stays_in_shard_with(const Stream &stream, const Signal *signal) const {
+    const std::uint32_t shard = Core::shard_of(stream);
+    return Registry::shard_of(handle()) == shard && (!record_stream_ || Core::shard_of(*record_stream_) == shard) &&
+           (signal == nullptr || signal->waiters.stay_in(shard));
 }
 
 void Event::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s) {

@@ -27,8 +27,12 @@ class Core;
 // that ends at once needs none: no wait has to look.
 class Signal final : public RefCounted {
   public:
-    static void *operator new(std::size_t size) { return take_object(size); }
+    static void *operator new(std::size_t size, std::uint32_t shard) { return take_object(size, shard); }
+    static void operator delete(void *block, std::uint32_t) { give_back_object(block, sizeof(Signal)); }
     static void operator delete(void *block, std::size_t size) { give_back_object(block, size); }
+    static Ref<Signal> create(Device &device) REQUIRES(engine_lock) {
+        return make_ref_in<Signal>(*device.shard, device);
+    }
     explicit Signal(Device &device) : device_(device) {}
     ~Signal() override { give_back_id(); }
     // Fails with ACL_ERROR_RT_NO_EVENT_RESOURCE if the device has no id left.
@@ -68,7 +72,7 @@ class Signal final : public RefCounted {
     Point set_by_ GUARDED_BY(engine_lock);
 };
 
-inline Cells<64, 1U << 22, Shards::kMost> event_cells;
+inline Cells<64, 1U << 22> event_cells;
 
 class alignas(64) Event final : public Object {
   public:
@@ -89,7 +93,7 @@ class alignas(64) Event final : public Object {
     Event(Device &owner, Mode creation_mode, std::uint32_t creation_flags)
         : mode(creation_mode), flags(static_cast<std::uint8_t>(creation_flags)), device(owner) {
         if (takes_time()) {
-            rare_ = std::make_unique<Rare>();
+            rare();
         }
     }
 
@@ -119,8 +123,9 @@ class alignas(64) Event final : public Object {
 
     // A wait in that stream would have nothing to wait for.
     bool is_satisfied_for(const Stream &stream) const REQUIRES(engine_lock);
-    // No stream waits for the event, and all that belongs to it belongs to its shard; nothing else is to be asked.
-    bool is_at_rest() const REQUIRES(engine_lock);
+    // Does all that it refers to, and all that waits for it, belong to its shard? Then that lock is enough to record it
+    // and to wait for it in streams of the shard.
+    bool stays_in_shard() const REQUIRES(engine_lock);
     // Nobody but the registry refers to it, which has all that belongs to it.
     bool is_unused() const REQUIRES(engine_lock) { return references() == 1 && rare_ == nullptr; }
 
@@ -172,7 +177,8 @@ class alignas(64) Event final : public Object {
     friend class WaitTask;
     // What an event gets when it needs it: one that is recorded when its stream is idle, and takes no time, does not.
     struct Rare {
-        static void *operator new(std::size_t size) { return take_object(size); }
+        static void *operator new(std::size_t size, std::uint32_t shard) { return take_object(size, shard); }
+        static void operator delete(void *block, std::uint32_t) { give_back_object(block, sizeof(Rare)); }
         static void operator delete(void *block, std::size_t size) { give_back_object(block, size); }
         Ref<Signal> signal;
         std::uint64_t ticks = 0;
@@ -184,11 +190,13 @@ class alignas(64) Event final : public Object {
     };
     Rare &rare() REQUIRES(engine_lock) {
         if (rare_ == nullptr) {
-            rare_ = std::make_unique<Rare>();
+            rare_.reset(new (*device.shard) Rare);
         }
         return *rare_;
     }
     void note_record(Stream &stream) REQUIRES(engine_lock);
+    // The event and its signal, or none, for a task that may be the last to refer to them.
+    bool stays_in_shard_with(const Stream &stream, const Signal *signal) const REQUIRES(engine_lock);
     // Is there an id behind the signal of each record? K4 needs none where the hardware schedules.
     bool needs_id() const { return can_be_waited_for() || !config().product->is_stars; }
     // K1 and K4 keep the id of a record until the next one. K3 takes its own when the record is queued, and gives it

@@ -24,8 +24,7 @@ bool is_live_on_device(Memory &memory, const void *address, std::size_t size) {
     return memory.space().locate(address).place == Place::Device && is_live(memory, address, size);
 }
 
-IndirectCopyTask::IndirectCopyTask(Memory &memory)
-    : CopyTask(memory.core.workers(), {}, ACL_MEMCPY_DEVICE_TO_DEVICE), memory_(memory) {}
+IndirectCopyTask::IndirectCopyTask(Memory &memory) : CopyTask({}, ACL_MEMCPY_DEVICE_TO_DEVICE), memory_(memory) {}
 
 Start IndirectCopyTask::start(Stream &stream) {
     if (!read(stream) || !is_found(stream, transfer_.source, AccessMode::Read, "src") ||

@@ -9,6 +9,7 @@ namespace aclsim {
 class IndirectCopyTask : public CopyTask {
   public:
     Start start(Stream &stream) final REQUIRES(engine_lock);
+    bool stays_in_shard(const Stream &) const final REQUIRES(engine_lock) { return false; }  // it may fail to start
 
   protected:
     explicit IndirectCopyTask(Memory &memory);

@@ -14,6 +14,7 @@ class Core;
 
 class KernelCode : public RefCounted {
   public:
+    static constexpr bool kIsShared = true;
     explicit KernelCode(std::size_t workspace) : workspace_bytes(workspace) {}
     // One block, on any thread, without the lock; what it answers is the code that the task fails with. May throw.
     virtual aclError run(const aclsimKernelBlock &block) const EXCLUDES(engine_lock) = 0;
@@ -21,6 +22,7 @@ class KernelCode : public RefCounted {
     virtual bool is_empty() const { return false; }
 
     const std::size_t workspace_bytes;
+    bool is_registered GUARDED_BY(engine_lock) = false;  // the kernels refer to it
 };
 
 // A function of a host library.

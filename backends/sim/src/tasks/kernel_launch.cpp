@@ -197,9 +197,9 @@ void KernelArguments::fill(unsigned char *copy, const std::vector<PlaceHolder> &
     }
 }
 
-KernelArguments KernelArguments::copied(Lock &lock, const void *source, std::size_t size,
+KernelArguments KernelArguments::copied(Lock &lock, const Device &device, const void *source, std::size_t size,
                                         const std::vector<PlaceHolder> &place_holders) {
-    auto copy = make_ref<ArgumentCopy>(size);
+    auto copy = make_ref_in<ArgumentCopy>(*device.shard, size);
     if (size > kCopiedAtOnce) {
         const Unlocked unlocked(lock);
         std::memcpy(copy->bytes(), source, size);
@@ -210,8 +210,8 @@ KernelArguments KernelArguments::copied(Lock &lock, const void *source, std::siz
     return {size, std::move(copy)};
 }
 
-KernelArguments KernelArguments::of_list(const ArgumentList &list) {
-    auto copy = make_ref<ArgumentCopy>(list.size());
+KernelArguments KernelArguments::of_list(const Device &device, const ArgumentList &list) {
+    auto copy = make_ref_in<ArgumentCopy>(*device.shard, list.size());
     std::copy_n(list.bytes(), list.size(), copy->bytes());
     fill(copy->bytes(), list.place_holders());
     return {list.size(), std::move(copy)};
@@ -226,23 +226,32 @@ Start KernelTask::start(Stream &stream) {
     if (does_nothing && !memory_.core.pace().is_on()) {
         return Start::Done;
     }
-    const KernelArguments &arguments = launch_->arguments;
-    const bool has_arguments = arguments.is_copy() || memory_.space().is_live(arguments.address(), arguments.size());
-    if (!has_arguments || !workspace_.is_live(device_of(stream))) {
+    if (!has_arguments() || !workspace_.is_live(device_of(stream))) {
         result = ACL_ERROR_RT_AICORE_EXCEPTION;
-        failure_ = "the " + std::string(has_arguments ? "workspace" : "argument block") + " of kernel " +
+        failure_ = "the " + std::string(has_arguments() ? "workspace" : "argument block") + " of kernel " +
                    launch_->function->description.name + " is no live memory any more";
         return Start::Done;
     }
     interruption_ = {stream, sequence};
+    workers_ = &memory_.core.workers_of(stream);
     running_ = launch_;
     return Start::Run;
+}
+
+bool KernelTask::has_arguments() const {
+    const KernelArguments &arguments = launch_->arguments;
+    return arguments.is_copy() || memory_.space().is_live(arguments.address(), arguments.size());
+}
+
+bool KernelTask::stays_in_shard(const Stream &) const {
+    return workspace_.address() == nullptr && launch_->stays_in_shard() && (!running_ || running_->stays_in_shard()) &&
+           has_arguments();
 }
 
 void KernelTask::run() {
     Blocks blocks(memory_.core, *running_, workspace_, interruption_);
     if (running_->blocks > 1) {
-        memory_.core.workers().share(blocks, running_->blocks - 1);
+        workers_->share(blocks, running_->blocks - 1);
     } else {
         blocks.work();
     }
@@ -253,8 +262,6 @@ void KernelTask::run() {
         failure_ = blocks.failure()->text;
     }
 }
-
-Executor *KernelTask::executor() { return &memory_.core.workers(); }
 
 void KernelTask::rewind() {
     was_cut_short = false;
@@ -305,6 +312,11 @@ void load_for_launch(Lock &lock, const KernelFunction &function, const Device &d
     if (function.binary->is_lazy) {
         function.binary->load_on(lock, device);
     }
+}
+
+bool can_launch_in_shard(const Kernels &kernels, const KernelFunction &function, const Device &device) {
+    const Ref<KernelCode> code = kernels.code_for(function);
+    return function.binary->is_on(device) && code && code->workspace_bytes == 0;
 }
 
 void prepare(Kernels &kernels, const Device &device, KernelLaunch &launch) {

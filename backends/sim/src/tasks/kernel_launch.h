@@ -31,7 +31,8 @@ std::uint64_t read_time_limit(const std::vector<aclrtLaunchKernelAttr> &attribut
 // A copy of arguments, which launches may share. A few need no memory of their own.
 class ArgumentCopy final : public RefCounted {
   public:
-    static void *operator new(std::size_t size) { return take_object(size); }
+    static void *operator new(std::size_t size, std::uint32_t shard) { return take_object(size, shard); }
+    static void operator delete(void *block, std::uint32_t) { give_back_object(block, sizeof(ArgumentCopy)); }
     static void operator delete(void *block, std::size_t size) { give_back_object(block, size); }
     explicit ArgumentCopy(std::size_t size) : many_(size > sizeof few_ ? new unsigned char[size] : nullptr) {}
     unsigned char *bytes() { return many_ ? many_.get() : few_; }
@@ -46,9 +47,9 @@ class KernelArguments {
   public:
     static KernelArguments in_memory(void *address, std::size_t size) { return {address, size}; }
     // Each placeholder becomes the address of its data in the copy. Lets other threads in if there is much to copy.
-    static KernelArguments copied(Lock &lock, const void *source, std::size_t size,
+    static KernelArguments copied(Lock &lock, const Device &device, const void *source, std::size_t size,
                                   const std::vector<PlaceHolder> &place_holders) REQUIRES(engine_lock);
-    static KernelArguments of_list(const ArgumentList &list) REQUIRES(engine_lock);
+    static KernelArguments of_list(const Device &device, const ArgumentList &list) REQUIRES(engine_lock);
 
     void *address() const { return address_; }
     std::size_t size() const { return size_; }
@@ -67,7 +68,8 @@ class KernelArguments {
 
 // What is launched. It does not change, and may be launched again.
 struct KernelLaunch final : public RefCounted {
-    static void *operator new(std::size_t size) { return take_object(size); }
+    static void *operator new(std::size_t size, std::uint32_t shard) { return take_object(size, shard); }
+    static void operator delete(void *block, std::uint32_t) { give_back_object(block, sizeof(KernelLaunch)); }
     static void operator delete(void *block, std::size_t size) { give_back_object(block, size); }
     KernelLaunch(KernelFunction &launched, std::uint32_t number_of_blocks, KernelArguments its_arguments,
                  std::vector<aclrtLaunchKernelAttr> its_attributes, std::uint64_t usual_limit_us)
@@ -76,6 +78,10 @@ struct KernelLaunch final : public RefCounted {
           arguments(std::move(its_arguments)),
           attributes(std::move(its_attributes)),
           limit_us(read_time_limit(attributes, usual_limit_us)) {}
+    // Do others refer to what it shares with other devices?
+    bool stays_in_shard() const REQUIRES(engine_lock) {
+        return function->kind() == KernelFunction::kKind && (code == function->code || code->is_registered);
+    }
 
     const Ref<KernelFunction> function;
     Ref<KernelCode> code;  // prepare() finds it
@@ -94,8 +100,8 @@ class KernelTask final : public Task {
     TaskKind kind() const override { return TaskKind::Kernel; }
     Work work() const override { return {Cost::Kernel, bytes_, &launch_->function->description.name}; }
     Start start(Stream &stream) override REQUIRES(engine_lock);
+    bool stays_in_shard(const Stream &) const override REQUIRES(engine_lock);
     void run() override;
-    Executor *executor() override;
     void rewind() override REQUIRES(engine_lock);
     std::string failure_reason() const override REQUIRES(engine_lock) { return failure_; }
     FailedKernel failed_kernel() const override REQUIRES(engine_lock);
@@ -110,13 +116,16 @@ class KernelTask final : public Task {
     bool update(Ref<KernelLaunch> launch) REQUIRES(engine_lock);
 
   private:
+    bool has_arguments() const REQUIRES(engine_lock);
+
     Memory &memory_;
     Ref<KernelLaunch> launch_;
     Ref<KernelLaunch> running_;
     Workspace workspace_;
     Interruption interruption_;
-    std::string failure_;      // in words
-    std::uint64_t bytes_ = 0;  // that the last run has moved
+    Executor *workers_ = nullptr;  // of its stream's device
+    std::string failure_;          // in words
+    std::uint64_t bytes_ = 0;      // that the last run has moved
 };
 
 // Chips of the older generations keep 16 bits of the number of blocks, and check nothing
@@ -125,6 +134,9 @@ std::uint32_t kept_blocks(std::uint32_t blocks);
 // A launch loads a lazy binary; any other must have been used on the device before (graphs_kernels.md sections A1 and
 // A2). Lets other threads in if there is much to copy.
 void load_for_launch(Lock &lock, const KernelFunction &function, const Device &device) REQUIRES(engine_lock);
+// Is a launch of the function in that stream's device without need of anything that other devices share?
+bool can_launch_in_shard(const Kernels &kernels, const KernelFunction &function, const Device &device)
+    REQUIRES(engine_lock);
 // Finds what the launch will run. Fails with ACL_ERROR_RT_INVALID_HANDLE if the function is not on the device, and with
 // ACL_ERROR_RT_INVALID_DEVICE_FUNCTION if there is nothing that could run in its place.
 void prepare(Kernels &kernels, const Device &device, KernelLaunch &launch) REQUIRES(engine_lock);

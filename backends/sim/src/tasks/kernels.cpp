@@ -36,9 +36,21 @@ void Kernels::unload(Binary &binary) {
     }
 }
 
-void Kernels::register_code(const std::string &name, Ref<KernelCode> code) { codes_[name] = std::move(code); }
+void Kernels::register_code(const std::string &name, Ref<KernelCode> code) {
+    unregister_code(name);
+    code->is_registered = true;
+    codes_[name] = std::move(code);
+}
 
-bool Kernels::unregister_code(const std::string &name) { return codes_.erase(name) > 0; }
+bool Kernels::unregister_code(const std::string &name) {
+    const auto found = codes_.find(name);
+    if (found == codes_.end()) {
+        return false;
+    }
+    found->second->is_registered = false;
+    codes_.erase(found);
+    return true;
+}
 
 // A binary's own code goes first; an empty function is one that a registered function may fill.
 Ref<KernelCode> Kernels::code_for(const KernelFunction &function) const {

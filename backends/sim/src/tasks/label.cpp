@@ -47,8 +47,6 @@ void BranchTask::finish() {
     }
 }
 
-Executor *BranchTask::executor() { return &core_.workers(); }
-
 void JumpTask::run() { found_ = load<std::uint32_t>(index_); }
 
 void JumpTask::branch(const Stream &stream, const Point &branch) {

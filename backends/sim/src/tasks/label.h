@@ -53,7 +53,6 @@ class BranchTask : public Task {
         return Start::Run;
     }
     void finish() final REQUIRES(engine_lock);
-    Executor *executor() final;
 
   protected:
     BranchTask(Core &core, Model &model) : model_(model), core_(core) {}

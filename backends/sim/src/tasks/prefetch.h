@@ -19,7 +19,6 @@ class PrefetchTask final : public Task {
         return memory_.managed_memory.contains(pointer_, size_) ? Start::Run : Start::Done;
     }
     void run() override { populate_pages(pointer_, size_); }
-    Executor *executor() override { return &memory_.core.workers(); }
 
   private:
     Memory &memory_;

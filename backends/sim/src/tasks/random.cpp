@@ -223,7 +223,7 @@ std::uint64_t random_value(const aclrtRandomParaInfo &parameter, std::size_t siz
 }
 
 RandomTask::RandomTask(Memory &memory, const aclrtRandomNumTaskInfo &info)
-    : DataTask(memory.core.workers(), kUnknown), memory_(memory), info_(info) {}
+    : DataTask(kUnknown), memory_(memory), info_(info) {}
 
 Start RandomTask::start(Stream &stream) {
     if (!read(stream)) {

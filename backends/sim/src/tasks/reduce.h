@@ -26,14 +26,12 @@ bool is_reduced_by(const Product &product, aclDataType type);
 
 class ReduceTask final : public Task {
   public:
-    ReduceTask(Executor &workers, const Reduction &reduction) : workers_(&workers), reduction_(reduction) {}
+    explicit ReduceTask(const Reduction &reduction) : reduction_(reduction) {}
     TaskKind kind() const override { return TaskKind::Reduce; }
     Start start(Stream &) override REQUIRES(engine_lock) { return Start::Run; }
     void run() override { reduction_.perform(); }
-    Executor *executor() override { return workers_; }
 
   private:
-    Executor *workers_;
     Reduction reduction_;
 };
 

@@ -68,7 +68,8 @@ void TaskGroup::replace(std::vector<std::unique_ptr<Task>> tasks) {
 GroupUpdate::GroupUpdate(ContextStream &stream, Ref<TaskGroup> group)
     : graph_(group->graph),
       group_(std::move(group)),
-      collected_(make_ref<ContextStream>(context_of(stream), stream.id, ACL_STREAM_PERSISTENT, stream.priority)) {
+      collected_(make_ref_in<ContextStream>(Core::shard_of(stream), context_of(stream), stream.id,
+                                            ACL_STREAM_PERSISTENT, stream.priority)) {
     group_->is_updating = true;
     collected_->stands_for = &stream;
 }

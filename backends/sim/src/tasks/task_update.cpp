@@ -63,7 +63,8 @@ std::string KernelUpdateTask::update(const Stream &stream) {
     }
     const KernelLaunch &former = target->launch();
     const std::uint32_t count = kept_blocks(static_cast<std::uint32_t>(blocks));
-    const auto launch = make_ref<KernelLaunch>(*function, count, former.arguments, former.attributes, former.limit_us);
+    const auto launch = make_ref_in<KernelLaunch>(*device_of(stream).shard, *function, count, former.arguments,
+                                                  former.attributes, former.limit_us);
     launch->code = code;
     launch->grid = {count, 1, 1};
     launch->threads = {1, 1, 1};

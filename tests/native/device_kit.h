@@ -1,0 +1,73 @@
+// What tests of several devices work with: objects of one device, and a thread for each of two.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+
+// A stream and an event of a device, whose shard is known to the engine from then on.
+struct Pair {
+    explicit Pair(std::int32_t owner, std::uint32_t flags = ACL_EVENT_SYNC) : device(owner) {
+        CHECK_OK(aclrtSetDevice(device));
+        CHECK_OK(aclrtCreateStream(&stream));
+        CHECK_OK(aclrtCreateEventExWithFlag(&event, flags));
+    }
+    ~Pair() {
+        CHECK_OK(aclrtSetDevice(device));
+        CHECK_OK(aclrtDestroyEvent(event));
+        CHECK_OK(aclrtDestroyStreamForce(stream));
+    }
+    Pair(const Pair &) = delete;
+    Pair &operator=(const Pair &) = delete;
+
+    const std::int32_t device;
+    aclrtStream stream = nullptr;
+    aclrtEvent event = nullptr;
+};
+
+// And memory of that device, in two halves.
+template <std::size_t kHalf>
+struct MemoryKit : Pair {
+    explicit MemoryKit(std::int32_t owner) : Pair(owner) {
+        CHECK_OK(aclrtMalloc(&memory, 2 * kHalf, ACL_MEM_MALLOC_HUGE_FIRST));
+    }
+    ~MemoryKit() { CHECK_OK(aclrtFree(memory)); }
+    void *upper_half() const { return static_cast<char *>(memory) + kHalf; }
+
+    void *memory = nullptr;
+};
+
+// What holds streams back: an event that can be waited for before it is recorded.
+class GateEvent {
+  public:
+    GateEvent() { CHECK_OK(aclrtCreateEventWithFlag(&event_, ACL_EVENT_SYNC)); }
+    ~GateEvent() { CHECK_OK(aclrtDestroyEvent(event_)); }
+    GateEvent(const GateEvent &) = delete;
+    GateEvent &operator=(const GateEvent &) = delete;
+    void close(aclrtStream stream) const { CHECK_OK(aclrtStreamWaitEvent(stream, event_)); }
+    void open(aclrtStream by) const { CHECK_OK(aclrtRecordEvent(event_, by)); }
+
+  private:
+    aclrtEvent event_ = nullptr;
+};
+
+// Runs body(kit of the thread's device) many times on threads of two devices.
+template <class Kit, class Body>
+void on_two_devices(Body body, int rounds = 500) {
+    const Pair known[] = {Pair(0), Pair(1)};  // from here on each device has a shard
+    std::vector<std::thread> threads;
+    for (const Pair &pair : known) {
+        threads.emplace_back([&body, rounds, device = pair.device] {
+            const Kit own(device);
+            for (int round = 0; round < rounds; ++round) {
+                body(own);
+            }
+        });
+    }
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+}
