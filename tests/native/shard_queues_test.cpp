@@ -54,13 +54,15 @@ class Kernels {
         register_kernel(kNames[1], refuse_block);
         for (std::int32_t device = 0; device < kBusyDevices; ++device) {
             CHECK_OK(aclrtSetDevice(device));
-            load();
+            functions_ = load();
         }
     }
-    void load() {  // on the current device
+    std::array<aclrtFuncHandle, 2> load() const {  // on the current device
+        std::array<aclrtFuncHandle, 2> functions{};
         for (std::size_t i = 0; i < kNames.size(); ++i) {
-            CHECK_OK(aclrtRegisterCpuFunc(binary_, kNames[i], kNames[i], &functions_[i]));
+            CHECK_OK(aclrtRegisterCpuFunc(binary_, kNames[i], kNames[i], &functions[i]));
         }
+        return functions;
     }
     ~Kernels() {
         CHECK_OK(aclrtBinaryUnLoad(binary_));
