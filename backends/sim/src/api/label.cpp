@@ -115,7 +115,7 @@ aclError aclrtSwitchLabelByIndex(void *ptr, uint32_t, aclrtLabelList labelList, 
         Model &model = require_model_of(on);
         require_operand(sim, ptr, sizeof(std::uint32_t), "ptr");
         sim.core.admit(lock, on);
-        sim.core.submit(on, JumpTask(sim.core, model, ptr, list));
+        sim.core.submit(on, JumpTask(model, ptr, list));
     });
 }
 
@@ -144,6 +144,6 @@ aclError aclrtSwitchStream(void *leftValue, aclrtCondition cond, void *rightValu
         require_operand(sim, leftValue, comparison.size(), "leftValue");
         require_operand(sim, rightValue, comparison.size(), "rightValue");
         sim.core.admit(lock, on);
-        sim.core.submit(on, SwitchTask(sim.core, model, comparison, other));
+        sim.core.submit(on, SwitchTask(model, comparison, other));
     });
 }

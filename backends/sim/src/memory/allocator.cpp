@@ -23,7 +23,7 @@ bool is_live_on(Memory &memory, const Device &device, const void *address, std::
 
 class OperatorTask final : public Task {
   public:
-    OperatorTask(Memory &memory, Workspace workspace) : memory_(memory), workspace_(std::move(workspace)) {}
+    explicit OperatorTask(Workspace workspace) : workspace_(std::move(workspace)) {}
     TaskKind kind() const override { return TaskKind::Operator; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         if (workspace_.size() == 0) {
@@ -38,7 +38,6 @@ class OperatorTask final : public Task {
     void run() override { std::memset(workspace_.address(), kScribble, workspace_.size()); }
 
   private:
-    Memory &memory_;
     Workspace workspace_;
 };
 
@@ -237,7 +236,7 @@ void submit_with_workspace(Memory &memory, Lock &lock, ContextStream &stream, st
 void run_operator(Memory &memory, Lock &lock, ContextStream &stream, std::size_t workspace_bytes) {
     require_no_callback();
     submit_with_workspace(memory, lock, stream, workspace_bytes, [&](Workspace workspace) REQUIRES(engine_lock) {
-        memory.core.submit(stream, OperatorTask(memory, std::move(workspace)));
+        memory.core.submit(stream, OperatorTask(std::move(workspace)));
     });
 }
 

@@ -55,13 +55,12 @@ class BranchTask : public Task {
     void finish() final REQUIRES(engine_lock);
 
   protected:
-    BranchTask(Core &core, Model &model) : model_(model), core_(core) {}
+    explicit BranchTask(Model &model) : model_(model) {}
     virtual void branch(const Stream &stream, const Point &branch) REQUIRES(engine_lock) = 0;
 
     Model &model_;  // that keeps this task
 
   private:
-    Core &core_;
     Stream *stream_ = nullptr;
     Interruption interruption_;
 };
@@ -69,8 +68,8 @@ class BranchTask : public Task {
 // To the label of a list that a number in device memory names; to the last one if the number is too large.
 class JumpTask final : public BranchTask {
   public:
-    JumpTask(Core &core, Model &model, const void *index, Ref<LabelList> list)
-        : BranchTask(core, model), index_(index), list_(std::move(list)) {}
+    JumpTask(Model &model, const void *index, Ref<LabelList> list)
+        : BranchTask(model), index_(index), list_(std::move(list)) {}
     void run() override;
 
   protected:
@@ -95,8 +94,8 @@ struct Comparison {
 
 class SwitchTask final : public BranchTask {
   public:
-    SwitchTask(Core &core, Model &model, const Comparison &comparison, const Stream &other)
-        : BranchTask(core, model), comparison_(comparison), other_(other) {}
+    SwitchTask(Model &model, const Comparison &comparison, const Stream &other)
+        : BranchTask(model), comparison_(comparison), other_(other) {}
     void run() override { holds_ = comparison_.holds(); }
 
   protected:
