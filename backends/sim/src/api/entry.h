@@ -49,10 +49,6 @@ class CallEnd {
   public:
     CallEnd(Simulator &sim, Lock &lock) : sim_(sim), lock_(lock) {}
     ~CallEnd() REQUIRES(engine_lock) {
-        sim_.core.leave_shard(lock_);
-        if (!lock_.is_whole()) {
-            return;  // what stays in a shard leaves nothing behind
-        }
         if (rarely(sim_.core.has_deferred())) {
             sim_.core.do_chores(lock_);
         }

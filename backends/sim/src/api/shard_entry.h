@@ -10,6 +10,24 @@
 
 namespace aclsim {
 
+// The end of a call that had a shard at its beginning.
+class ShardEnd {
+  public:
+    ShardEnd(Simulator &sim, Lock &lock) : sim_(sim), lock_(lock) {}
+    ~ShardEnd() REQUIRES(engine_lock) {
+        sim_.core.leave_shard(lock_);
+        if (lock_.is_whole()) {  // what stays in the shard leaves nothing else to be done
+            const CallEnd end(sim_, lock_);
+        }
+    }
+    ShardEnd(const ShardEnd &) = delete;
+    ShardEnd &operator=(const ShardEnd &) = delete;
+
+  private:
+    Simulator &sim_;
+    Lock &lock_;
+};
+
 // stays_in_shard(sim) is asked only with several devices in use. The handle, of a context, stream or event, names the
 // shard. The lock may have become the whole one when the body has waited.
 template <class StaysInShard, class Body>
@@ -20,7 +38,7 @@ template <class StaysInShard, class Body>
         Lock lock = sim.core.acquire_shard_of(handle);
         if (!lock.is_whole()) {
             if (sim.core.is_undisturbed() && !sim.machine.gate.is_closed() && stays_in_shard(sim)) {
-                const CallEnd end(sim, lock);
+                const ShardEnd end(sim, lock);
                 body(sim, lock);
                 return;
             }

@@ -35,6 +35,19 @@ void Shards::lock_shard_in_turn(std::uint32_t number) {
     }
 }
 
+void Shards::await_shards() {
+    if (rarely(waiting_.load(std::memory_order_relaxed) > 0)) {
+        unlock();
+        give_way();
+        for (Backoff backoff; is_claimed_.exchange(true); backoff.pause()) {
+        }
+    }
+    for (std::uint32_t number = 0; number < count(); ++number) {  // no shard is taken from here on
+        for (Backoff backoff; shards_[number].is_taken; backoff.pause()) {
+        }
+    }
+}
+
 // For as long as one that waits needs to see that the lock is free, if it looks.
 void Shards::give_way() {
     const std::uint32_t before = waiting_.load(std::memory_order_relaxed);

@@ -70,9 +70,6 @@ class Shards {
     };
 
     void lock() {
-        if (rarely(waiting_.load(std::memory_order_relaxed) > 0)) {
-            give_way();
-        }
         if (rarely(!claim())) {
             lock_in_turn();
         }
@@ -112,15 +109,8 @@ class Shards {
         } while (!try_lock());
     }
     void lock_shard_in_turn(std::uint32_t number);
+    void await_shards();  // the whole is claimed
     void give_way();
-    void await_shards() {  // no shard is taken from here on
-        for (std::uint32_t number = 0; number < count(); ++number) {
-            Backoff backoff;
-            while (shards_[number].is_taken) {
-                backoff.pause();
-            }
-        }
-    }
 
     std::atomic<std::uint32_t> count_{1};  // changed with the whole lock
     alignas(64) std::atomic<bool> is_claimed_{false};
@@ -136,7 +126,7 @@ class SCOPED_CAPABILITY Lock {
     // The shard of that number; the whole, if that is the number of none. For when there are several.
     Lock(Shards &shards, std::uint32_t shard) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS
         : shards_(shards),
-          shard_(shard < shards.count() ? shard : Shards::kWhole) {
+          wanted_(shard < shards.count() ? shard : Shards::kWhole) {
         lock_again();
     }
     ~Lock() RELEASE() NO_THREAD_SAFETY_ANALYSIS { unlock(); }
@@ -146,40 +136,36 @@ class SCOPED_CAPABILITY Lock {
     // The whole, whatever it had before.
     void lock() ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
         shards_.lock();
-        shard_ = Shards::kWhole;
-        is_locked_ = true;
+        wanted_ = held_ = Shards::kWhole;
     }
     // What it had before unlock().
     void lock_again() ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
-        if (is_whole()) {
+        if (wanted_ == Shards::kWhole) {
             shards_.lock();
         } else {
-            shards_.lock_shard(shard_);
-            t_shard_ = shard_;
+            shards_.lock_shard(wanted_);
+            t_shard_ = wanted_;
         }
-        is_locked_ = true;
+        held_ = wanted_;
     }
     // The same, if nobody has it now.
     bool try_lock_again() NO_THREAD_SAFETY_ANALYSIS {  // the analysis does not know of it
-        is_locked_ = is_whole() ? shards_.try_lock() : shards_.try_lock_shard(shard_);
-        if (is_locked_ && !is_whole()) {
-            t_shard_ = shard_;
+        if (wanted_ == Shards::kWhole ? !shards_.try_lock() : !shards_.try_lock_shard(wanted_)) {
+            return false;
         }
-        return is_locked_;
+        held_ = t_shard_ = wanted_;
+        return true;
     }
     void unlock() RELEASE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
-        if (!is_locked_) {
-            return;
-        }
-        is_locked_ = false;
-        if (is_whole()) {
+        if (held_ == Shards::kWhole) {
             shards_.unlock();
-        } else {
+        } else if (held_ != kNothing) {
             t_shard_ = Shards::kWhole;
-            shards_.unlock_shard(shard_);
+            shards_.unlock_shard(held_);
         }
+        held_ = kNothing;
     }
-    bool is_whole() const { return shard_ == Shards::kWhole; }
+    bool is_whole() const { return held_ == Shards::kWhole; }
     // The whole instead of the shard, or the other way round. What was looked at before may have changed.
     void widen() REQUIRES(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
         unlock();
@@ -187,17 +173,18 @@ class SCOPED_CAPABILITY Lock {
     }
     void narrow(std::uint32_t shard) REQUIRES(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
         unlock();
-        shard_ = shard;
+        wanted_ = shard;
         lock_again();
     }
     // The shard that the calling thread has; kWhole: the whole lock, or none.
     static std::uint32_t held_shard() { return t_shard_; }
 
   private:
+    static constexpr std::uint32_t kNothing = Shards::kWhole + 1;
     static inline thread_local std::uint32_t t_shard_ = Shards::kWhole;
     Shards &shards_;
-    std::uint32_t shard_ = Shards::kWhole;
-    bool is_locked_ = false;
+    std::uint32_t wanted_ = Shards::kWhole;  // by lock_again()
+    std::uint32_t held_ = kNothing;
 };
 
 // Releases the lock for a scope: for user code, or work that grows with a size.
