@@ -65,7 +65,7 @@ _RANDOM = (
 _CYCLE = "aclrtRecordEvent on stream A; aclrtStreamWaitEvent on stream B; aclrtSynchronizeStream of B"
 _HOST_FUNC = "aclrtLaunchHostFunc with an empty function; aclrtSynchronizeStream"
 _OF_THREADS = 20_000
-_HOST_FUNCTIONS_OF_THREADS = 2000
+_QUEUED_WORK_OF_THREADS = 2000
 STREAMS = (1, 10, 100, 1000, 10000)
 THREADS = (1, 2, 4, 8)
 PAIRS = (1, 10, 100, 1000)
@@ -74,6 +74,7 @@ _PAIRS = "{} times (aclrtRecordEvent on A; aclrtStreamWaitEvent on B); aclrtReco
 _REPLAY = "aclmdlRIExecuteAsync of {}; aclrtSynchronizeStream"
 TASKS = 1000
 _COPY = "aclrtMemcpyAsync, pinned host to device; aclrtSynchronizeStream"
+_QUEUED_COPY = "aclrtMemcpyAsync of 8 KiB inside a device; aclrtSynchronizeStream"
 _MALLOC = "aclrtMalloc; aclrtFree"
 
 
@@ -162,7 +163,11 @@ BENCHMARKS = (
     *(_many(f"task_{n}_stream{'s' * (n > 1)}", _RANDOM, 100_000) for n in STREAMS),
     *_in_threads("task", _RANDOM),
     *_in_threads("cycle", _CYCLE),
-    *(_many(f"host_func_{n}_thread{'s' * (n > 1)}", _HOST_FUNC, _HOST_FUNCTIONS_OF_THREADS) for n in THREADS),
+    *(
+        _many(f"{name}_{n}_thread{'s' * (n > 1)}", calls, _QUEUED_WORK_OF_THREADS)
+        for name, calls in (("host_func", _HOST_FUNC), ("queued_copy", _QUEUED_COPY))
+        for n in THREADS
+    ),
     *(_many(f"private_{n}", "work of threads that share nothing", _OF_THREADS) for n in ("1_thread", "2_threads")),
     Benchmark(
         "stream_hand_over",

@@ -10,14 +10,15 @@
 #define RANDOM_TASKS 100000
 
 #define DEVICES ((size_t)8)
-#define STRETCH 64 /* tasks before the next device's turn */
+#define STRETCH 64                 /* tasks before the next device's turn */
+#define QUEUED_COPY ((size_t)8192) /* bytes: too many for the call itself, which needs a thread for them */
 
 typedef struct { /* the streams of one device */
     aclrtContext context;
     size_t count;
     aclrtStream *streams;
     aclrtEvent *events;
-    char *memory; /* a byte per stream */
+    char *memory; /* at least a byte per stream */
 } Crowd;
 
 static Crowd gather(size_t device, size_t count) {
@@ -26,7 +27,7 @@ static Crowd gather(size_t device, size_t count) {
     require(crowd.streams != NULL && crowd.events != NULL, "calloc");
     OK(aclrtSetDevice((int32_t)device));
     OK(aclrtGetCurrentContext(&crowd.context));
-    OK(aclrtMalloc(&memory, count, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclrtMalloc(&memory, count > 2 * QUEUED_COPY ? count : 2 * QUEUED_COPY, ACL_MEM_MALLOC_HUGE_FIRST));
     crowd.memory = memory;
     for (size_t i = 0; i < count; ++i) {
         OK(aclrtCreateStream(&crowd.streams[i]));
@@ -112,7 +113,7 @@ double task_10000_streams(uint64_t loops) { return random_tasks(loops, 10000); }
 
 /* One batch of what threads do: short, because all of them need a quiet moment at the same time. */
 #define WORK_OF_THREADS 20000
-#define HOST_FUNCTIONS_OF_THREADS 2000
+#define QUEUED_WORK_OF_THREADS 2000
 
 typedef void (*Work)(const Crowd *crowd, uint64_t times);
 
@@ -148,6 +149,18 @@ static void do_host_functions(const Crowd *crowd, uint64_t times) {
         failed |= aclrtLaunchHostFunc(stream, do_nothing, NULL) | aclrtSynchronizeStream(stream);
     }
     require(failed == ACL_SUCCESS, "host functions");
+}
+
+/* A copy, and a wait for it, on one stream after the other. */
+static void do_queued_copies(const Crowd *crowd, uint64_t times) {
+    aclError failed = ACL_SUCCESS;
+    for (uint64_t time = 0; time < times; ++time) {
+        const aclrtStream stream = crowd->streams[time % crowd->count];
+        failed |= aclrtMemcpyAsync(crowd->memory + QUEUED_COPY, QUEUED_COPY, crowd->memory, QUEUED_COPY,
+                                   ACL_MEMCPY_DEVICE_TO_DEVICE, stream);
+        failed |= aclrtSynchronizeStream(stream);
+    }
+    require(failed == ACL_SUCCESS, "queued copies");
 }
 
 /* What shares nothing, and takes about as long: more of it at a time is what the machine can do at best. */
@@ -204,24 +217,27 @@ static double work_of_threads(Work work, uint64_t times, size_t threads, size_t 
     double name##_##n##_threads(uint64_t loops) { return batches_of_threads(work, loops, n, n); } \
     double name##_##n##_threads_1_device(uint64_t loops) { return batches_of_threads(work, loops, n, 1); }
 
-#define THREADS_OF(n)                             \
-    WORK_OF(task, do_random_tasks, n)             \
-    WORK_OF(cycle, do_record_wait_synchronize, n) \
-    double host_func_##n##_threads(uint64_t loops) { return host_functions_of_threads(loops, n); }
+#define THREADS_OF(n)                                                                                              \
+    WORK_OF(task, do_random_tasks, n)                                                                              \
+    WORK_OF(cycle, do_record_wait_synchronize, n)                                                                  \
+    double host_func_##n##_threads(uint64_t loops) { return queued_work_of_threads(do_host_functions, loops, n); } \
+    double queued_copy_##n##_threads(uint64_t loops) { return queued_work_of_threads(do_queued_copies, loops, n); }
 
 static double batches_of_threads(Work work, uint64_t loops, size_t threads, size_t devices) {
     return work_of_threads(work, loops * WORK_OF_THREADS, threads, devices);
 }
 
-static double host_functions_of_threads(uint64_t loops, size_t threads) {
-    return work_of_threads(do_host_functions, loops * HOST_FUNCTIONS_OF_THREADS, threads, threads);
+static double queued_work_of_threads(Work work, uint64_t loops, size_t threads) {
+    return work_of_threads(work, loops * QUEUED_WORK_OF_THREADS, threads, threads);
 }
 
 double task_1_thread(uint64_t loops) { return batches_of_threads(do_random_tasks, loops, 1, 1); }
 
 double cycle_1_thread(uint64_t loops) { return batches_of_threads(do_record_wait_synchronize, loops, 1, 1); }
 
-double host_func_1_thread(uint64_t loops) { return host_functions_of_threads(loops, 1); }
+double host_func_1_thread(uint64_t loops) { return queued_work_of_threads(do_host_functions, loops, 1); }
+
+double queued_copy_1_thread(uint64_t loops) { return queued_work_of_threads(do_queued_copies, loops, 1); }
 
 double private_1_thread(uint64_t loops) { return batches_of_threads(do_private_work, loops, 1, 1); }
 
