@@ -183,13 +183,6 @@ GOALS = (
             ("1 device", f"{name}_2_threads_1_device", 0.9),
         )
     ),
-    Goal(
-        "throughput, queued copies of 8 KiB, 2 threads, 2 devices / 1 thread",
-        _c("queued_copy_1_thread"),
-        _c("queued_copy_2_threads"),
-        ">=",
-        1.8,
-    ),
     *(
         Goal(
             f"bandwidth, async copy / memcpy, {size[:-3]} MiB, in C",
