@@ -9,6 +9,7 @@ void Waiters::add(Stream &stream) {
         return;
     }
     stream.waits_in_ = this;
+    shards_ |= 1U << Core::shard_of(stream);
     stream.waits_before_ = nullptr;
     stream.waits_behind_ = last_;
     (last_ == nullptr ? first_ : last_->waits_before_) = &stream;
@@ -22,14 +23,7 @@ void Waiters::remove(Stream &stream) {
     (stream.waits_behind_ == nullptr ? first_ : stream.waits_behind_->waits_before_) = stream.waits_before_;
     (stream.waits_before_ == nullptr ? last_ : stream.waits_before_->waits_behind_) = stream.waits_behind_;
     stream.waits_in_ = nullptr;
-}
-
-bool Waiters::stay_in(std::uint32_t shard) const {
-    const Stream *stream = first_;
-    while (stream != nullptr && Core::shard_of(*stream) == shard) {
-        stream = stream->waits_before_;
-    }
-    return stream == nullptr;
+    shards_ = first_ == nullptr ? 0 : shards_;
 }
 
 void Waiters::wake_all(Core &core) {

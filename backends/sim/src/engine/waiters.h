@@ -19,8 +19,9 @@ class Waiters {
     Waiters &operator=(const Waiters &) = delete;
     void add(Stream &stream) REQUIRES(engine_lock);  // one that waits here already keeps its place
     bool empty() const REQUIRES(engine_lock) { return first_ == nullptr; }
-    bool stay_in(std::uint32_t shard) const REQUIRES(engine_lock);  // all of them
-    void remove(Stream &stream) REQUIRES(engine_lock);              // does nothing if it does not wait here
+    // Were all of them of that shard, since there was none?
+    bool stay_in(std::uint32_t shard) const REQUIRES(engine_lock) { return (shards_ & ~(1U << shard)) == 0; }
+    void remove(Stream &stream) REQUIRES(engine_lock);  // does nothing if it does not wait here
     // Lets each of them look again at what it waits for, in the order that the scheduler chooses.
     void wake(Core &core) REQUIRES(engine_lock) {
         if (first_ != nullptr) {
@@ -33,6 +34,7 @@ class Waiters {
 
     Stream *first_ GUARDED_BY(engine_lock) = nullptr;
     Stream *last_ GUARDED_BY(engine_lock) = nullptr;
+    std::uint32_t shards_ GUARDED_BY(engine_lock) = 0;  // a bit for each that some were of
 };
 
 }  // namespace aclsim
