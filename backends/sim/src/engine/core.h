@@ -370,7 +370,8 @@ void Core::submit(Stream &stream, T task) {
     task.sequence = ++stream.submitted;
     task.submitter = thread_number();
     note_submission(stream.handle(), task.sequence);
-    if (!starts_at_once(stream)) {
+    const bool needs_more = Lock::held_shard() != Shards::kWhole && !task.stays_in_shard(stream);
+    if (needs_more || !starts_at_once(stream)) {
         submit_slowly(stream, kept(std::move(task)));
         return;
     }
