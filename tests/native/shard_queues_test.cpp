@@ -83,6 +83,10 @@ class Kernels {
                                              0);
     }
 
+    aclError launch_in_memory(aclrtStream stream, const void *arguments) const {
+        return aclrtLaunchKernel(functions_[0], 1, arguments, sizeof(void *), stream);
+    }
+
   private:
     static constexpr std::array<const char *, 2> kNames{"count", "refuse"};
     aclrtBinHandle binary_ = nullptr;
@@ -90,6 +94,7 @@ class Kernels {
 };
 
 std::unique_ptr<Kernels> g_kernels;
+std::atomic<std::uint64_t> *g_told = nullptr;  // failures that the program was told of
 
 // Every kind of task that needs no more than its device: four that count, and both halves of the memory with that
 // value.
@@ -267,6 +272,15 @@ void a_kernel_that_fails(const Kit &own) {
     CHECK(counter == 1);
 }
 
+// Its arguments are no live memory: it fails in the call that submits it, and what is told of that is for all devices.
+void a_kernel_that_cannot_start(const Kit &own) {
+    void *freed = nullptr;
+    CHECK_OK(aclrtMalloc(&freed, kFew, ACL_MEM_MALLOC_HUGE_FIRST));
+    CHECK_OK(aclrtFree(freed));
+    CHECK_OK(g_kernels->launch_in_memory(own.stream, freed));
+    CHECK_CODE(ACL_ERROR_RT_AICORE_EXCEPTION, aclrtSynchronizeStream(own.stream));
+}
+
 // With the whole lock, while workers of both devices run what they have.
 void an_abort_of_work(const Kit &own) {
     std::atomic<std::uint64_t> counter{0};
@@ -416,6 +430,12 @@ int main() {
     on_two_devices<Kit>(work_of_a_device);
     on_two_devices<Kit>(streams_in_a_row);
     on_two_devices<Kit>(a_kernel_that_fails);
+    std::atomic<std::uint64_t> told{0};
+    g_told = &told;
+    CHECK_OK(aclrtSetExceptionInfoCallback([](aclrtExceptionInfo *) { ++*g_told; }));
+    on_two_devices<Kit>(a_kernel_that_cannot_start);
+    CHECK_OK(aclrtSetExceptionInfoCallback(nullptr));
+    CHECK(told == 1000);
     on_two_devices<Kit>(an_abort_of_work);
     records_of_each_other();
     kernels_may_go_while_they_run();
