@@ -25,7 +25,7 @@ struct Config {
     const Product *product = nullptr;            // ASCEND_RT_SIM_PRODUCT, or what the profile says, default 910B
     std::shared_ptr<const CardProfile> profile;  // ASCEND_RT_SIM_PROFILE; nullptr: none
     std::uint32_t devices = 8;                   // ASCEND_RT_SIM_DEVICES, 1 to 64
-    std::uint32_t workers = 2;  // of each device: ASCEND_RT_SIM_WORKERS, 1 to 256; default: one per processor, at least 2
+    std::uint32_t workers = 2;  // of each device: ASCEND_RT_SIM_WORKERS, 1 to 256; default: as processors, at least 2
     std::uint32_t groups = 1;   // ASCEND_RT_SIM_GROUPS, 1 to 8: compute groups of a device of 310P
     // ASCEND_RT_SIM_CANN_VERSION, or what the profile says: the release of the installation that is simulated. Without
     // it that is the newest known one, where there is no installation to ask.
