@@ -1,8 +1,10 @@
-// What tests of several devices work with: objects of one device, and a thread for each of two.
+// What tests of several devices work with: objects of one device, and a thread for each of two, or of many.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -70,4 +72,33 @@ void on_two_devices(Body body, int rounds = 500) {
     for (std::thread &thread : threads) {
         thread.join();
     }
+}
+
+constexpr std::int32_t kBusyDevices = 7;  // of eight: the last is that of who disturbs them
+
+// One kit for each busy device, which threads of all devices use.
+template <class Kit>
+struct Crowd {
+    std::vector<std::unique_ptr<Kit>> kits;
+    std::atomic<bool> is_over{false};
+};
+
+// Runs work(crowd, device) on a thread for each busy device, and disturb(crowd) beside them until they are done.
+template <class Kit, class Work, class Disturb>
+void on_busy_devices(Work work, Disturb disturb) {
+    Crowd<Kit> crowd;
+    for (std::int32_t device = 0; device < kBusyDevices; ++device) {
+        crowd.kits.push_back(std::make_unique<Kit>(device));
+        CHECK_OK(aclrtRecordEvent(crowd.kits.back()->event, crowd.kits.back()->stream));
+    }
+    std::vector<std::thread> threads;
+    for (std::int32_t device = 0; device < kBusyDevices; ++device) {
+        threads.emplace_back([&crowd, work, device] { work(crowd, device); });
+    }
+    std::thread disturber([&crowd, disturb] { disturb(crowd); });
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+    crowd.is_over = true;
+    disturber.join();
 }

@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "concurrent.h"
+#include "cpu_binary.h"
 #include "latch.h"
 
 namespace {
@@ -14,16 +15,9 @@ namespace {
 constexpr int kLaunches = 200;
 constexpr std::uint32_t kBlocks = 7;
 
-// A binary for AI CPUs: any bytes will do, and functions are registered by name.
 class Library {
   public:
-    Library() {
-        aclrtBinaryLoadOption option{};
-        option.type = ACL_RT_BINARY_LOAD_OPT_CPU_KERNEL_MODE;
-        option.value.cpuKernelMode = 2;
-        const aclrtBinaryLoadOptions options{&option, 1};
-        CHECK_OK(aclrtBinaryLoadFromData(kBytes.data(), kBytes.size(), &options, &binary_));
-    }
+    Library() : binary_(load_cpu_binary()) {}
     ~Library() {
         if (binary_ != nullptr) {
             unload();
@@ -42,7 +36,6 @@ class Library {
     }
 
   private:
-    static constexpr std::array<char, 8> kBytes{'k', 'e', 'r', 'n', 'e', 'l', 's', '\n'};
     aclrtBinHandle binary_ = nullptr;
 };
 

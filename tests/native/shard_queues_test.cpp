@@ -11,6 +11,7 @@
 
 #include "api/simulator.h"
 #include "check.h"
+#include "cpu_binary.h"
 #include "device_kit.h"
 #include "latch.h"
 
@@ -19,7 +20,6 @@ using aclsim::Simulator;
 
 namespace {
 
-constexpr std::int32_t kBusyDevices = 7;  // of eight
 constexpr std::size_t kBytes = 64 << 10;  // more than a call moves itself
 constexpr std::size_t kFew = 4096;        // what it moves itself, if the stream is idle
 
@@ -45,11 +45,7 @@ void register_kernel(const char *name, aclError (*function)(const aclsimKernelBl
 class Kernels {
   public:
     Kernels() {
-        aclrtBinaryLoadOption option{};
-        option.type = ACL_RT_BINARY_LOAD_OPT_CPU_KERNEL_MODE;
-        option.value.cpuKernelMode = 2;
-        const aclrtBinaryLoadOptions options{&option, 1};
-        CHECK_OK(aclrtBinaryLoadFromData("kernels\n", 8, &options, &binary_));
+        binary_ = load_cpu_binary();
         register_kernel(kNames[0], count_block);
         register_kernel(kNames[1], refuse_block);
         for (std::int32_t device = 0; device < kBusyDevices; ++device) {
@@ -339,25 +335,25 @@ void kernels_may_go_while_they_run() {
     is_over = true;
     registrar.join();
     register_kernel("count", count_block);
+    while (code.releases < registrations) {  // a worker may still be giving back the last one
+        std::this_thread::yield();
+    }
     CHECK(code.releases == registrations);
 }
 
 // --- everything at once ----------------------------------------------------------------------------------------------
 
-struct Crowd {
-    std::vector<std::unique_ptr<Kit>> kits;
-    std::atomic<bool> is_over{false};
-};
+;
 
 // What a device works on, and waits for others. Every host function and every kernel runs once.
-void work(Crowd &crowd, std::int32_t device, int rounds) {
+void work(Crowd<Kit> &crowd, std::int32_t device) {
     CHECK_OK(aclrtSetDevice(device));
     const Kit own(device);
     std::atomic<std::uint64_t> counter{0};
     std::uint64_t expected = 0;
     std::mt19937 random(static_cast<unsigned>(device));
     const Pair &shared = *crowd.kits[static_cast<std::size_t>(device)];
-    for (int round = 0; round < rounds; ++round) {
+    for (int round = 0; round < 300; ++round) {
         enqueue_work(own, own.stream, counter, round & 0x7f);
         expected += 4;
         CHECK_OK(aclrtStreamWaitEvent(shared.stream, own.event));
@@ -377,7 +373,7 @@ void work(Crowd &crowd, std::int32_t device, int rounds) {
 }
 
 // What takes the whole lock, and what lets no call have less for a while.
-void disturb(Crowd &crowd) {
+void disturb(Crowd<Kit> &crowd) {
     const std::int32_t own = kBusyDevices;
     std::atomic<std::uint64_t> counter{0};
     while (!crowd.is_over) {
@@ -393,27 +389,6 @@ void disturb(Crowd &crowd) {
             CHECK_OK(aclrtStreamAbort(kit.stream));
         }
         CHECK_OK(aclrtResetDeviceForce(own));
-    }
-}
-
-void everything_at_once() {
-    Crowd crowd;
-    for (std::int32_t device = 0; device < kBusyDevices; ++device) {
-        crowd.kits.push_back(std::make_unique<Kit>(device));
-        CHECK_OK(aclrtRecordEvent(crowd.kits.back()->event, crowd.kits.back()->stream));
-    }
-    std::vector<std::thread> threads;
-    for (std::int32_t device = 0; device < kBusyDevices; ++device) {
-        threads.emplace_back([&crowd, device] { work(crowd, device, 300); });
-    }
-    std::thread disturber([&crowd] { disturb(crowd); });
-    for (std::thread &thread : threads) {
-        thread.join();
-    }
-    crowd.is_over = true;
-    disturber.join();
-    for (auto &kit : crowd.kits) {
-        kit.reset();
     }
 }
 
@@ -439,7 +414,7 @@ int main() {
     on_two_devices<Kit>(an_abort_of_work);
     records_of_each_other();
     kernels_may_go_while_they_run();
-    everything_at_once();
+    on_busy_devices<Kit>(work, disturb);
     CHECK_OK(aclrtSetDevice(0));
     g_kernels.reset();
 }

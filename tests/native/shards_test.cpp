@@ -29,7 +29,6 @@ using aclsim::Simulator;
 namespace {
 
 constexpr std::int32_t kManyDevices = 20;  // more than there are shards
-constexpr std::int32_t kBusyDevices = 7;   // of eight
 
 constexpr std::size_t kBytes = 4096;  // as much as a call moves itself
 
@@ -132,7 +131,7 @@ void a_pool_that_is_gone_leaves_no_trace() {
     calls_at_rest_do_not_wait_for_another_device();
 }
 
-// What is larger needs a worker, and so the whole lock.
+// What is larger needs a worker.
 void what_a_call_moves_itself_is_there_when_it_returns() {
     const Kit kit(1);
     const auto *bytes = static_cast<const unsigned char *>(kit.upper_half());
@@ -367,22 +366,19 @@ void a_record_may_concern_two_devices() {
 
 // --- all at once -----------------------------------------------------------------------------------------------------
 
-struct Crowd {
-    std::vector<std::unique_ptr<Pair>> pairs;
-    std::atomic<bool> is_over{false};
-};
+;
 
 // The hot path of a device, and waits for events of others.
-void work(Crowd &crowd, std::int32_t device, int rounds) {
+void work(Crowd<Pair> &crowd, std::int32_t device) {
     CHECK_OK(aclrtSetDevice(device));
     const Kit own(device);
     std::mt19937 random(static_cast<unsigned>(device));
     const auto calls = calls_at_rest();
-    for (int round = 0; round < rounds; ++round) {
-        const Pair &shared = *crowd.pairs[static_cast<std::size_t>(device)];
+    for (int round = 0; round < 20000; ++round) {
+        const Pair &shared = *crowd.kits[static_cast<std::size_t>(device)];
         CHECK_OK(calls[random() % calls.size()](own));
         CHECK_OK(aclrtRecordEvent(shared.event, shared.stream));
-        const Pair &any = *crowd.pairs[random() % crowd.pairs.size()];
+        const Pair &any = *crowd.kits[random() % crowd.kits.size()];
         CHECK_OK(aclrtStreamWaitEvent(own.stream, any.event));
         if (round % 64 == 0) {
             CHECK_OK(aclrtSynchronizeStream(own.stream));
@@ -401,7 +397,7 @@ void capture_and_launch(aclrtStream stream) {
 }
 
 // What takes the whole lock: it makes and destroys, aborts and resets, on a device of its own and on those of others.
-void disturb(Crowd &crowd) {
+void disturb(Crowd<Pair> &crowd) {
     const std::int32_t own = kBusyDevices;
     while (!crowd.is_over) {
         CHECK_OK(aclrtSetDevice(own));
@@ -412,33 +408,12 @@ void disturb(Crowd &crowd) {
             const Pair aborted(own);
             CHECK_OK(aclrtMemsetAsync(memory, 4096, 1, 4096, aborted.stream));
             CHECK_OK(aclrtRecordEvent(pair.event, aborted.stream));
-            CHECK_OK(aclrtStreamWaitEvent(aborted.stream, crowd.pairs[0]->event));
+            CHECK_OK(aclrtStreamWaitEvent(aborted.stream, crowd.kits[0]->event));
             CHECK_OK(aclrtStreamAbort(aborted.stream));
             capture_and_launch(pair.stream);
         }
         CHECK_OK(aclrtFree(memory));
         CHECK_OK(aclrtResetDeviceForce(own));
-    }
-}
-
-void everything_at_once() {
-    Crowd crowd;
-    for (std::int32_t device = 0; device < kBusyDevices; ++device) {
-        crowd.pairs.push_back(std::make_unique<Pair>(device));
-        CHECK_OK(aclrtRecordEvent(crowd.pairs.back()->event, crowd.pairs.back()->stream));
-    }
-    std::vector<std::thread> threads;
-    for (std::int32_t device = 0; device < kBusyDevices; ++device) {
-        threads.emplace_back([&crowd, device] { work(crowd, device, 20000); });
-    }
-    std::thread disturber([&crowd] { disturb(crowd); });
-    for (std::thread &thread : threads) {
-        thread.join();
-    }
-    crowd.is_over = true;
-    disturber.join();
-    for (std::int32_t device = 0; device < kBusyDevices; ++device) {
-        crowd.pairs[static_cast<std::size_t>(device)].reset();
     }
 }
 
@@ -466,5 +441,5 @@ int main() {
     on_two_devices<Kit>(a_synchronization_may_have_to_wait);
     on_two_devices<Kit>(a_synchronization_may_concern_pools);
     a_record_may_concern_two_devices();
-    everything_at_once();
+    on_busy_devices<Pair>(work, disturb);
 }
