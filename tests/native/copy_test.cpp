@@ -10,6 +10,7 @@
 #include "api/simulator.h"
 #include "check.h"
 #include "concurrent.h"
+#include "support/move_bytes.h"
 
 using aclsim::Interruption;
 using aclsim::Lock;
@@ -23,11 +24,46 @@ namespace {
 constexpr std::size_t kMiB = 1ULL << 20;
 constexpr std::size_t kLarge = 130 * kMiB + 4;  // more than two pieces, and no multiple of one
 
-void pieces_are_the_whole() {
-    std::vector<unsigned char> from(kLarge);
-    for (std::size_t i = 0; i < kLarge; ++i) {
-        from[i] = static_cast<unsigned char>(i * 2654435761U >> 24);
+std::vector<unsigned char> random_bytes(std::size_t size) {
+    std::vector<unsigned char> bytes(size);
+    for (std::size_t i = 0; i < size; ++i) {
+        bytes[i] = static_cast<unsigned char>(i * 2654435761U >> 24);
     }
+    return bytes;
+}
+
+// Small copies and those that no cache holds take different ways.
+void bytes_move_between_any_addresses() {
+    constexpr std::size_t kOffsets[] = {0, 1, 16, 63};
+    constexpr unsigned char kGuard = 0xA5;
+    for (const std::size_t size : {std::size_t{0}, std::size_t{100}, 33 * kMiB + 77}) {
+        const std::vector<unsigned char> from = random_bytes(size + 64);
+        for (const std::size_t to_offset : kOffsets) {
+            for (const std::size_t from_offset : kOffsets) {
+                std::vector<unsigned char> to(size + 128, kGuard);
+                unsigned char *begin = to.data() + to_offset;
+                aclsim::move_bytes(begin, from.data() + from_offset, size);
+                CHECK(std::memcmp(begin, from.data() + from_offset, size) == 0);
+                CHECK(std::count(to.data(), begin, kGuard) == static_cast<long>(to_offset));
+                CHECK(begin[size] == kGuard && begin[size + 63] == kGuard);
+            }
+        }
+    }
+}
+
+void overlapping_bytes_are_read_before_they_are_written() {
+    constexpr std::size_t kSize = 33 * kMiB;
+    const std::vector<unsigned char> original = random_bytes(kSize + 100);
+    std::vector<unsigned char> bytes = original;
+    aclsim::move_bytes(bytes.data() + 100, bytes.data(), kSize);
+    CHECK(std::memcmp(bytes.data() + 100, original.data(), kSize) == 0);
+    bytes = original;
+    aclsim::move_bytes(bytes.data(), bytes.data() + 100, kSize);
+    CHECK(std::memcmp(bytes.data(), original.data() + 100, kSize) == 0);
+}
+
+void pieces_are_the_whole() {
+    const std::vector<unsigned char> from = random_bytes(kLarge);
     std::vector<unsigned char> to(kLarge);
     CHECK(Transfer::plain(to.data(), from.data(), kLarge).move());
     CHECK(to == from);
@@ -102,6 +138,8 @@ void aborts_come_at_any_moment() {
 
 int main() {
     CHECK_OK(aclrtSetDevice(0));
+    bytes_move_between_any_addresses();
+    overlapping_bytes_are_read_before_they_are_written();
     pieces_are_the_whole();
     a_dropped_queue_interrupts_what_was_submitted_before();
     aborts_come_at_any_moment();

@@ -7,6 +7,7 @@
 #include "machine/context.h"
 #include "memory/memory.h"
 #include "support/error.h"
+#include "support/move_bytes.h"
 
 namespace aclsim {
 namespace {
@@ -137,8 +138,8 @@ bool Transfer::move(const Interruption &interruption) const {
             if (interruption.is_requested()) {
                 return false;
             }
-            std::memmove(to + row * destination_pitch + at, from + row * source_pitch + at,
-                         std::min(kCopyPiece, width - at));
+            move_bytes(to + row * destination_pitch + at, from + row * source_pitch + at,
+                       std::min(kCopyPiece, width - at));
         }
     }
     return true;
