@@ -108,6 +108,7 @@ class Work(_handles.Work):
     def next_after(self, failure: AclError) -> Work:
         """End this work, because its failure was reported, and return the one that begins."""
         self._failure = failure
+        self.must_ask = True  # whatever the library has told of it
         return Work(self._stream, self._device, failure.code)
 
     def failure(self, function: str) -> AclError | None:

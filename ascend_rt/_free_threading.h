@@ -47,14 +47,19 @@ static inline PyObject *get_field(void *owner, PyObject **field) {
     return value;
 }
 
-/* Sets a field of an object; takes the reference. */
-static inline void set_field(void *owner, PyObject **field, PyObject *value) {
+/* Puts another object into a field of an object, and returns what was there; takes and gives the references. */
+static inline PyObject *swap_field(void *owner, PyObject **field, PyObject *value) {
     PyObject *before;
     (void)owner;
     BEGIN_LOCKED(owner);
     before = exchange(field, value);
     END_LOCKED();
-    Py_XDECREF(before);
+    return before;
+}
+
+/* Sets a field of an object; takes the reference. */
+static inline void set_field(void *owner, PyObject **field, PyObject *value) {
+    Py_XDECREF(swap_field(owner, field, value));
 }
 
 /* A new reference to the value of a key, or NULL. */

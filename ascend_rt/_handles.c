@@ -6,8 +6,8 @@
 
 #include "_host_functions.h"
 
-PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *in_flight_type;
-static PyTypeObject *batch_type, *work_type;
+PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *in_flight_type, *batch_type;
+static PyTypeObject *work_type;
 
 PyObject *host;
 static PyObject *cast;         /* ascend_rt.ffi.cast */

@@ -68,10 +68,10 @@ typedef struct buffer {
 typedef struct work {
     PyObject ob_base;
     uint64_t seen; /* how many failures of the process were looked at */
-    char must_ask; /* whether the library tells of none */
+    char must_ask; /* whether the library tells of none, or the failure of this work is known */
 } work;
 
-extern PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *in_flight_type;
+extern PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *in_flight_type, *batch_type;
 
 /* Functions that return whether something worked have set an exception otherwise. */
 

@@ -21,7 +21,7 @@ from weakref import WeakValueDictionary
 from ascend_rt import _captured, _failures, _handles, _log
 from ascend_rt._driver import address, call, check, failure, ffi, lib
 from ascend_rt._failures import ANY, Work, is_of_a_task, newest
-from ascend_rt._handles import Batch
+from ascend_rt._handles import Batch, release
 from ascend_rt.errors import AclError, OutOfMemory
 
 if TYPE_CHECKING:
@@ -176,18 +176,6 @@ class InFlight(_handles.InFlight):
         while batch is not None:
             count, batch = count + len(batch.objects), batch.previous
         return count
-
-
-def release(batch: Batch | None) -> None:
-    """Release a batch whose tasks have completed, and all before it; any thread may, and again."""
-    completed = [batch]
-    failures = lib.ascend_rt_failed_task_count()
-    while completed:
-        batch = completed.pop()
-        while batch is not None:
-            objects, batch.objects = batch.objects, []
-            completed += [kept[0] for kept in objects if isinstance(kept[0], Batch) and kept[1] == failures]
-            batch.previous, batch = None, batch.previous
 
 
 class Reset:

@@ -181,6 +181,8 @@ bool short_paths_add(PyObject *module, const ascend_rt_shared *parts) {
     static PyMethodDef functions_of_module[] = {
         {"install_short_paths", install_short_paths, METH_O,
          "Put the short paths in front of the methods of a class; return the class."},
+        {"release", release_batch, METH_O,
+         "Release a batch whose tasks have completed, or None, and all before it; any thread may, and again."},
         {0},
     };
     shared = parts;

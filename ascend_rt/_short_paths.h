@@ -129,3 +129,8 @@ bool record(event *self, stream *on);
 /* Keeps what a task uses that was submitted to a stream; the second may be NULL. If another thread has begun a capture
  * meanwhile, nobody knows whether the task is in it, and the graph keeps it too. */
 bool keep_used(in_flight *self, bool begins_capture, PyObject *first, PyObject *second);
+
+/* Releases a batch whose tasks have completed, and all before it; any thread may, and again. Or nothing: None, NULL. */
+bool release(PyObject *ended);
+/* The function of the module. */
+PyObject *release_batch(PyObject *module, PyObject *ended);

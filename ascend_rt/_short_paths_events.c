@@ -70,14 +70,18 @@ static PyObject *event_record(PyObject *self, arguments args, Py_ssize_t count, 
     return record((event *)self, (stream *)args[0]) ? Py_NewRef(Py_None) : NULL;
 }
 
-/* What the completion of an event tells; takes what was to be released when it was asked for, or NULL. */
+/* What the completion of an event tells; takes what it releases unless the event was recorded meanwhile, or NULL. */
 static PyObject *complete(event *self, PyObject *before, const char *function, PyObject *result) {
-    if (before == NULL && has_no_failure(self, &self->work)) {
+    const bool is_newest = before == LOAD(self->before) && !LOAD(self->is_shared);
+    const bool is_released = before == NULL || !is_newest || release(before);
+    Py_XDECREF(before);
+    if (!is_released) {
+        return NULL;
+    }
+    if (has_no_failure(self, &self->work)) {
         return Py_NewRef(result);
     }
-    PyObject *released = before != NULL ? before : Py_None;
-    PyObject *told = PyObject_CallMethod((PyObject *)self, "_after_completion", "Os", released, function);
-    Py_XDECREF(before);
+    PyObject *told = PyObject_CallMethod((PyObject *)self, "_after_completion", "Os", Py_None, function);
     Py_XDECREF(told);
     return told != NULL ? Py_NewRef(result) : NULL;
 }

@@ -41,6 +41,71 @@ bool keep_used(in_flight *self, bool begins_capture, PyObject *first, PyObject *
     return is_kept;
 }
 
+/* A new reference to the batch that a wait has kept (keep_waited_for), if it is complete with the wait; else NULL. The
+ * wait may have ended otherwise if a task has failed since it was submitted. */
+static PyObject *completed_by_wait(PyObject *kept, uint64_t failures) {
+    PyObject *const first = PyTuple_Size(kept) == 2 ? PyTuple_GetItem(kept, 0) : NULL;
+    const bool is_complete = first != NULL && Py_TYPE(first) == batch_type &&
+                             PyLong_AsUnsignedLongLong(PyTuple_GetItem(kept, 1)) == failures;
+    return is_complete ? Py_NewRef(first) : NULL;
+}
+
+/* Adds such batches to a list, which is made when it is needed. */
+static bool find_completed(PyObject *objects, PyObject **list) {
+    const uint64_t failures = atomic_load(shared->failed_tasks);
+    bool is_done = true;
+    BEGIN_LOCKED(objects);
+    for (Py_ssize_t i = 0; i < PyList_Size(objects) && is_done; ++i) {
+        PyObject *found = completed_by_wait(PyList_GetItem(objects, i), failures);
+        if (found != NULL) {
+            is_done = (*list != NULL || (*list = PyList_New(0)) != NULL) && PyList_Append(*list, found) == 0;
+            Py_DECREF(found);
+        }
+    }
+    END_LOCKED();
+    return is_done;
+}
+
+/* A new reference to the last object of a list, which is taken out; NULL if there is none, or with an exception. */
+static PyObject *pop(PyObject *list) {
+    const Py_ssize_t count = list != NULL ? PyList_Size(list) : 0;
+    PyObject *last = count > 0 ? Py_NewRef(PyList_GetItem(list, count - 1)) : NULL;
+    if (last != NULL && PyList_SetSlice(list, count - 1, count, NULL) != 0) {
+        Py_CLEAR(last);
+    }
+    return last;
+}
+
+bool release(PyObject *ended) {
+    PyObject *next = is_none(ended) ? NULL : Py_NewRef(ended), *completed = NULL;
+    bool is_done = true;
+    while (next != NULL && is_done) {
+        batch *const self = (batch *)next;
+        PyObject *objects = PyList_New(0);
+        is_done = objects != NULL;
+        if (is_done) {
+            objects = swap_field(self, &self->objects, objects);
+            is_done = objects == NULL || find_completed(objects, &completed); /* NULL: a garbage collection took it */
+            Py_XDECREF(objects);
+            set(&next, swap_field(self, &self->previous, NULL));
+        }
+        if (is_done && is_none(next)) {
+            set(&next, pop(completed));
+        }
+    }
+    Py_XDECREF(next);
+    Py_XDECREF(completed);
+    return is_done && PyErr_Occurred() == NULL;
+}
+
+PyObject *release_batch(PyObject *module, PyObject *ended) {
+    (void)module;
+    if (ended != Py_None && Py_TYPE(ended) != batch_type) {
+        return PyErr_Format(PyExc_TypeError, "release() takes a Batch or None, not %R", (PyObject *)Py_TYPE(ended));
+    }
+    return release(ended) ? Py_NewRef(Py_None) : NULL;
+}
+
 static short_path paths[PATHS] = {
     [KEEP] = {"keep", "($self, *objects)", METHOD(in_flight_keep), NULL, NULL},
 };

@@ -6,7 +6,6 @@
 PyTypeObject *plain_stream;
 
 static PyObject *ascend_error; /* ascend_rt.errors.AscendError */
-static PyObject *release;      /* ascend_rt._in_flight.release */
 static PyObject *untold;       /* ascend_rt._failures.untold */
 
 enum { RECORD_EVENT, WAIT_FOR, IS_DONE, SYNCHRONIZE, LAUNCH_FUNCTION, PATHS };
@@ -117,12 +116,8 @@ static PyObject *stream_wait(PyObject *self, arguments args, Py_ssize_t count, P
 
 /* Releases what is done; takes the batch and the result, either of which may be NULL. */
 static PyObject *and_release(PyObject *ended, PyObject *result) {
-    if (ended != NULL && result != NULL) {
-        PyObject *released = PyObject_CallFunctionObjArgs(release, ended, NULL);
-        if (released == NULL) {
-            Py_CLEAR(result);
-        }
-        Py_XDECREF(released);
+    if (result != NULL && !release(ended)) {
+        Py_CLEAR(result);
     }
     Py_XDECREF(ended);
     return result;
@@ -239,7 +234,6 @@ static short_path paths[PATHS] = {
 static bool connect(PyObject *class) {
     plain_stream = (PyTypeObject *)Py_NewRef(class);
     return (ascend_error = attribute_of("ascend_rt.errors", "AscendError")) != NULL &&
-           (release = attribute_of("ascend_rt._in_flight", "release")) != NULL &&
            (untold = attribute_of("ascend_rt._failures", "untold")) != NULL;
 }
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _failures, _lifecycle, _waiting
+from ascend_rt import _lifecycle, _waiting
 from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib
-from ascend_rt._handles import EventHandle, install_short_paths
-from ascend_rt._in_flight import release
+from ascend_rt._handles import EventHandle, install_short_paths, release
 from ascend_rt._resource import Resource
 from ascend_rt._timeout import FOR_EVER, milliseconds
 
@@ -275,7 +274,7 @@ class Event(Resource, EventHandle):
             return False
         work = self._work
         if before is not None or (
-            work is not None and (_failures.must_ask or work.seen != lib.ascend_rt_failed_task_count())
+            work is not None and (work.must_ask or work.seen != lib.ascend_rt_failed_task_count())
         ):
             self._after_completion(before, "aclrtQueryEventStatus")
         return True
@@ -309,7 +308,7 @@ class Event(Resource, EventHandle):
             self._end_wait(code, limit)
         work = self._work
         if before is not None or (
-            work is not None and (_failures.must_ask or work.seen != lib.ascend_rt_failed_task_count())
+            work is not None and (work.must_ask or work.seen != lib.ascend_rt_failed_task_count())
         ):
             self._after_completion(before, "aclrtSynchronizeEvent")
 

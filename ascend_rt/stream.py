@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
 from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, supports, usable
-from ascend_rt._handles import StreamHandle, install_short_paths
-from ascend_rt._in_flight import InFlight, release, when_over
+from ascend_rt._handles import StreamHandle, install_short_paths, release
+from ascend_rt._in_flight import InFlight, when_over
 from ascend_rt._resource import Resource
 from ascend_rt._timeout import FOR_EVER, milliseconds, whole_seconds
 from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none, home, switched

@@ -31,6 +31,7 @@ from ascend_rt import (
     WrongState,
     _failures,
     copy_async,
+    fill_async,
     sim,
 )
 from ascend_rt.testing import Latch
@@ -254,6 +255,23 @@ def test_an_event_tells_what_was_recorded_before_the_report(copies: Any) -> None
         assert told(event.synchronize) == CODE  # what it was recorded behind has failed, and that stays true
         event.record(stream)
         assert event.is_done
+        event.synchronize()
+
+
+@pytest.mark.usefixtures("device", "_library")
+@pytest.mark.parametrize("uses_memory", [False, True])
+def test_an_event_tells_what_only_the_report_has_told(uses_memory: bool, lib: Any) -> None:
+    with Stream() as stream, Event() as event, Buffer(64) as memory:
+        if uses_memory:
+            fill_async(memory, 0, stream)
+        event.record(stream)
+        assert lib.aclrtSynchronizeStream(stream._handle) == 0
+        sim.fail_call("aclrtSynchronizeStream", CODE)  # no callback is told of that
+        assert told(stream.synchronize) == CODE
+        assert told(lambda: event.is_done) == CODE
+        assert told(event.synchronize) == CODE
+        assert told(lambda: event.synchronize(timeout=1)) == CODE
+        event.record(stream)
         event.synchronize()
 
 

@@ -30,8 +30,7 @@ from ascend_rt import (
     fill_async,
     sim,
 )
-from ascend_rt._handles import Batch
-from ascend_rt._in_flight import release
+from ascend_rt._handles import Batch, release
 from ascend_rt.errors import AclError, AclWarning, ClosedError, OutOfMemory, TaskFailed, Timeout
 from ascend_rt.testing import Latch
 
@@ -413,6 +412,25 @@ def test_streams_that_wait_for_each_other_many_times(stream: Stream, other: Stre
     stream.synchronize()
     other.synchronize()
     assert alive(kept) == []
+
+
+def test_a_release_reaches_all_that_was_waited_for_and_takes_nothing_else(lib: Any) -> None:
+    count = lib.ascend_rt_failed_task_count()
+    uses = [threading.Event() for _ in range(4)]  # any objects
+    kept = [weakref.ref(used) for used in uses]
+    oldest, complete, failed, newest = (Batch() for _ in uses)
+    for batch in (oldest, complete, failed, newest):
+        batch.objects.append((uses.pop(0),))
+    newest.objects += [(complete, count), (failed, count + 1)]
+    newest.previous, complete.previous = oldest, newest  # in a circle, as streams that wait for each other
+    with pytest.raises(TypeError, match=r"release\(\) takes a Batch or None"):
+        release([newest])  # type: ignore[arg-type]
+    release(None)
+    release(newest)
+    assert [ref() is None for ref in kept] == [True, True, False, True]
+    release(newest)
+    release(failed)
+    assert kept[2]() is None
 
 
 def test_a_long_chain_of_batches_goes_without_recursion() -> None:
