@@ -19,6 +19,7 @@ function functions[FUNCTIONS] = {
     [SYNCHRONIZE_STREAM] = {"aclrtSynchronizeStream", NULL},
     [EXECUTE] = {"aclmdlRIExecuteAsync", NULL},
     [COPY] = {"aclrtMemcpyAsync", NULL},
+    [FILL] = {"aclrtMemsetAsync", NULL},
     [LAUNCH] = {"aclrtLaunchHostFunc", NULL},
     [MALLOC] = {"aclrtMalloc", NULL},
     [FREE] = {"aclrtFree", NULL},

@@ -28,6 +28,7 @@ enum {
     SYNCHRONIZE_STREAM,
     EXECUTE,
     COPY,
+    FILL,
     LAUNCH,
     MALLOC,
     FREE,
@@ -87,17 +88,36 @@ typedef PyObject *const *arguments;
 
 PyObject *tuple_of(arguments args, Py_ssize_t count);
 
-/* Without self it is a function. */
+/* Of a function, which has no self, too. */
 PyObject *call_python(const short_path *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names);
 PyObject *get_in_python(const short_path *path, PyObject *self);
 
 /* Returns the short path of a function. */
 PyObject *short_function(short_path *path, PyObject *function);
 
-/* Adds what the short path of copies needs. */
+/* Adds what the short paths of copies and fills need. */
 bool copies_add(PyObject *module);
 
 /* What several paths do. */
+
+typedef struct submission {
+    aclError code;
+    bool is_captured; /* the stream, and nothing was called: Python makes the task one of the graph */
+    bool begins_capture;
+} submission;
+
+/* Makes a call, without the GIL, that submits a task to a stream. One that uses nothing need not look for captures. */
+#define SUBMIT(result, on, looks, call)                                           \
+    do {                                                                          \
+        (result) = (submission){ACL_SUCCESS, false, false};                       \
+        Py_BEGIN_ALLOW_THREADS;                                                   \
+        (result).is_captured = (looks) && shared->captured_graph(on) != 0;        \
+        if (!(result).is_captured) {                                              \
+            (result).code = (call);                                               \
+            (result).begins_capture = (looks) && shared->captured_graph(on) != 0; \
+        }                                                                         \
+        Py_END_ALLOW_THREADS;                                                     \
+    } while (0)
 
 /* Whether nothing has to be asked about failures of a work, which is a field of an object. */
 static inline bool has_no_failure(void *owner, PyObject *const *field) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The short path of copies. */
+/* The short paths of copies and fills. */
 #include "_short_paths.h"
 
 static PyTypeObject *plain_pinned; /* ascend_rt.PinnedBuffer */
@@ -7,7 +7,9 @@ static PyObject *span_name;        /* "_span" */
 static PyObject *flags_name;       /* "flags" */
 static PyObject *writeable_name;   /* "writeable" */
 
-static short_path path;
+enum { COPY_ASYNC, FILL_ASYNC, PATHS };
+
+static short_path paths[PATHS];
 
 typedef struct span {
     void *address; /* as the _span of a pinned buffer has it packed, and so the size */
@@ -52,13 +54,21 @@ static bool find_span(PyObject *operand, bool is_written, span *found) {
     return true;
 }
 
+/* Ends a call that was made, and keeps what the task uses; the second may be NULL. */
+static PyObject *submitted(submission made, int place, PyObject *stream_, PyObject *first, PyObject *second) {
+    if (made.code != ACL_SUCCESS) {
+        return fail(made.code, functions[place].name);
+    }
+    return keep_used(((stream *)stream_)->in_flight, made.begins_capture, first, second) ? Py_NewRef(Py_None) : NULL;
+}
+
 static PyObject *copy_async(PyObject *module, arguments args, Py_ssize_t count, PyObject *names) {
     (void)module;
     span to, from;
     if (count != 3 || names != NULL || !is_stream(args[2]) || !is_direct(COPY) || !has_pointer((handle *)args[2]) ||
         !find_span(args[0], true, &to) || !find_span(args[1], false, &from) ||
         (!to.is_on_device && !from.is_on_device)) {
-        return call_python(&path, NULL, args, count, names);
+        return call_python(&paths[COPY_ASYNC], NULL, args, count, names);
     }
     static const aclrtMemcpyKind kinds[2][2] = {
         /* from, to the device */
@@ -67,32 +77,48 @@ static PyObject *copy_async(PyObject *module, arguments args, Py_ssize_t count, 
     };
     const aclrtMemcpyKind kind = kinds[from.is_on_device][to.is_on_device];
     void *const on = ((handle *)args[2])->pointer;
-    bool is_captured = false, begins_capture = false;
-    aclError code = ACL_SUCCESS;
-    Py_BEGIN_ALLOW_THREADS;
-    is_captured = shared->captured_graph(on) != 0;
-    if (!is_captured) {
-        code = FUNCTION(aclrtMemcpyAsync, COPY)(to.address, to.nbytes, from.address, from.nbytes, kind, on);
-        begins_capture = shared->captured_graph(on) != 0;
-    }
-    Py_END_ALLOW_THREADS;
-    if (is_captured) {
-        return call_python(&path, NULL, args, count, names);
-    }
-    if (code != ACL_SUCCESS) {
-        return fail(code, "aclrtMemcpyAsync");
-    }
-    const bool is_done = keep_used(((stream *)args[2])->in_flight, begins_capture, args[0], args[1]);
-    return is_done ? Py_NewRef(Py_None) : NULL;
+    submission made;
+    SUBMIT(made, on, true,
+           FUNCTION(aclrtMemcpyAsync, COPY)(to.address, to.nbytes, from.address, from.nbytes, kind, on));
+    return made.is_captured ? call_python(&paths[COPY_ASYNC], NULL, args, count, names)
+                            : submitted(made, COPY, args[2], args[0], args[1]);
 }
 
-static short_path path = {
-    "copy_async", "(dst, src, stream=None, *, snapshot=False)", METHOD(copy_async), NULL, NULL,
+/* Whether an object is a plain integer that fits into a byte. */
+static bool find_byte(PyObject *value, long *found) {
+    int overflow = 0;
+    *found = Py_TYPE(value) == &PyLong_Type ? PyLong_AsLongAndOverflow(value, &overflow) : -1;
+    return overflow == 0 && *found >= 0 && *found <= UINT8_MAX;
+}
+
+static PyObject *fill_async(PyObject *module, arguments args, Py_ssize_t count, PyObject *names) {
+    (void)module;
+    long value = 0;
+    if (count != 3 || names != NULL || !is_stream(args[2]) || !is_direct(FILL) || !has_pointer((handle *)args[2]) ||
+        !is_buffer(args[0]) || !has_pointer((handle *)args[0]) || !find_byte(args[1], &value)) {
+        return call_python(&paths[FILL_ASYNC], NULL, args, count, names);
+    }
+    void *const on = ((handle *)args[2])->pointer, *const to = ((handle *)args[0])->pointer;
+    const size_t nbytes = ((buffer *)args[0])->nbytes;
+    submission made;
+    SUBMIT(made, on, true, FUNCTION(aclrtMemsetAsync, FILL)(to, nbytes, (int32_t)value, nbytes, on));
+    return made.is_captured ? call_python(&paths[FILL_ASYNC], NULL, args, count, names)
+                            : submitted(made, FILL, args[2], args[0], NULL);
+}
+
+static short_path paths[PATHS] = {
+    [COPY_ASYNC] = {"copy_async", "(dst, src, stream=None, *, snapshot=False)", METHOD(copy_async), NULL, NULL},
+    [FILL_ASYNC] = {"fill_async", "(dst, value, stream=None, *, itemsize=1)", METHOD(fill_async), NULL, NULL},
 };
 
 static PyObject *short_copy_async(PyObject *module, PyObject *function) {
     (void)module;
-    return short_function(&path, function);
+    return short_function(&paths[COPY_ASYNC], function);
+}
+
+static PyObject *short_fill_async(PyObject *module, PyObject *function) {
+    (void)module;
+    return short_function(&paths[FILL_ASYNC], function);
 }
 
 static PyObject *pinned(PyObject *module, PyObject *class) {
@@ -104,6 +130,7 @@ static PyObject *pinned(PyObject *module, PyObject *class) {
 bool copies_add(PyObject *module) {
     static PyMethodDef functions_of_module[] = {
         {"short_copy_async", short_copy_async, METH_O, "Return the short path of copy_async()."},
+        {"short_fill_async", short_fill_async, METH_O, "Return the short path of fill_async()."},
         {"pinned", pinned, METH_O, "Know a class of pinned memory, whose objects tell their _span; return the class."},
         {0},
     };

@@ -16,24 +16,17 @@ static PyObject *graph_launch(PyObject *object, arguments args, Py_ssize_t count
     PyObject *const kept =
         get_field(self, &self->kept); /* another thread may close the graph, which gives the list up */
     const bool keeps = PyList_Size(kept) > 0;
-    bool is_captured = false, begins_capture = false;
-    aclError code = ACL_SUCCESS;
-    Py_BEGIN_ALLOW_THREADS;
-    is_captured = keeps && shared->captured_graph(on) != 0;
-    if (!is_captured) {
-        code = FUNCTION(aclmdlRIExecuteAsync, EXECUTE)(pointer, on);
-        begins_capture = keeps && shared->captured_graph(on) != 0;
-    }
-    Py_END_ALLOW_THREADS;
-    if (is_captured) {
+    submission made;
+    SUBMIT(made, on, keeps, FUNCTION(aclmdlRIExecuteAsync, EXECUTE)(pointer, on));
+    if (made.is_captured) {
         Py_DECREF(kept);
         return call_python(&paths[LAUNCH_ON], object, args, count, names);
     }
-    bool is_done = code == ACL_SUCCESS;
+    bool is_done = made.code == ACL_SUCCESS;
     if (!is_done) {
-        fail(code, "aclmdlRIExecuteAsync");
+        fail(made.code, "aclmdlRIExecuteAsync");
     } else if (keeps) {
-        is_done = keep_used(((stream *)args[0])->in_flight, begins_capture, kept, NULL);
+        is_done = keep_used(((stream *)args[0])->in_flight, made.begins_capture, kept, NULL);
     }
     Py_DECREF(kept);
     return is_done ? Py_NewRef(Py_None) : NULL;

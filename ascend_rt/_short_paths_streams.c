@@ -194,25 +194,18 @@ static PyObject *stream_launch(PyObject *self, arguments args, Py_ssize_t count,
         Py_XDECREF(call);
         return NULL;
     }
-    bool is_captured = false, begins_capture = false;
-    aclError code = ACL_SUCCESS;
-    Py_BEGIN_ALLOW_THREADS;
-    is_captured = shared->captured_graph(on) != 0;
-    if (!is_captured) {
-        code = FUNCTION(aclrtLaunchHostFunc, LAUNCH)(on, host_function_run, call);
-        begins_capture = shared->captured_graph(on) != 0;
-    }
-    Py_END_ALLOW_THREADS;
-    if (is_captured) {
+    submission made;
+    SUBMIT(made, on, true, FUNCTION(aclrtLaunchHostFunc, LAUNCH)(on, host_function_run, call));
+    if (made.is_captured) {
         host_function_forget(call);
         Py_DECREF(call);
         return call_python(&paths[LAUNCH_FUNCTION], self, args, count, names);
     }
-    PyObject *result = code == ACL_SUCCESS ? Py_NewRef(Py_None) : fail(code, "aclrtLaunchHostFunc");
-    if (code != ACL_SUCCESS) {
+    PyObject *result = made.code == ACL_SUCCESS ? Py_NewRef(Py_None) : fail(made.code, "aclrtLaunchHostFunc");
+    if (made.code != ACL_SUCCESS) {
         host_function_forget(call);
     } else {
-        if (begins_capture) { /* by another thread: the graph, if it has the call, keeps it too */
+        if (made.begins_capture) { /* by another thread: the graph, if it has the call, keeps it too */
             set(&result, PyObject_CallMethod(((PyObject *)((stream *)self)->in_flight), "keep", "O", call));
         }
         host_function_launched(call);

@@ -106,6 +106,53 @@ def test_a_copy_of_known_memory_does_nothing_in_python(sides: str, stream: Strea
     assert received == bytes(range(64))
 
 
+@pytest.mark.parametrize("value", [0, 7, 255])
+def test_a_fill_with_a_byte_does_nothing_in_python(value: int, stream: Stream) -> None:
+    memory, received = Buffer(64), bytearray(64)
+    fill_async(memory, 1, stream)
+    assert called_in_python(lambda: fill_async(memory, value, stream)) == []
+    stream.synchronize()
+    copy(received, memory)
+    assert received == bytes([value]) * 64
+
+
+@pytest.mark.parametrize("value", [-1, 256, 1 << 100, -1 << 100])
+def test_a_fill_with_no_byte_is_refused(value: int, stream: Stream) -> None:
+    with Latch(stream), pytest.raises(ValueError, match="the value must be 0 to 255"):
+        fill_async(Buffer(64), value, stream)
+
+
+def test_a_fill_of_closed_memory_is_refused(stream: Stream) -> None:
+    memory = Buffer(64)
+    memory.close()
+    with pytest.raises(ClosedError):
+        fill_async(memory, 0, stream)
+
+
+COMPLETIONS: dict[str, Callable[[Stream, Event], object]] = {
+    "Stream.synchronize": lambda stream, _: stream.synchronize(),
+    "Stream.is_done": lambda stream, _: stream.is_done,
+    "Event.synchronize": lambda _, event: event.synchronize(),
+    "Event.is_done": lambda _, event: event.is_done,
+}
+
+
+@pytest.mark.parametrize("complete", COMPLETIONS.values(), ids=COMPLETIONS)
+def test_what_is_done_is_let_go_without_python(
+    complete: Callable[[Stream, Event], object], stream: Stream, event: Event, lib: Any
+) -> None:
+    memory = Buffer(64)
+    with Latch(stream):
+        fill_async(memory, 0, stream)
+        event.record(stream)
+        assert not event.is_done
+        assert not stream.is_done
+        assert len(stream._in_flight) == 1
+    assert lib.aclrtSynchronizeStream(stream._handle) == 0  # which the objects do not see
+    assert called_in_python(lambda: complete(stream, event)) == []
+    assert len(stream._in_flight) == 0
+
+
 def test_what_many_copies_use_is_kept_once(stream: Stream, other: Stream) -> None:
     pinned, memory = PinnedBuffer(64), Buffer(64)
     with Latch(stream):
