@@ -1,8 +1,13 @@
-// Threads that do everything with the same handles: streams, events, notifies, buffers and contexts are used while
-// others destroy them, and devices are reset meanwhile. Nothing crashes, nothing hangs, and afterwards the library
-// works. chaos_test [SEED [STEPS]].
+// Threads that do everything with the same handles, of eight devices: streams, events, notifies, buffers, graphs and
+// contexts are used while others destroy them, and devices are reset meanwhile; another process records some of the
+// events. Nothing crashes, nothing hangs, and afterwards the library works. chaos_test [SEED [STEPS]].
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -20,8 +25,8 @@ extern "C" const char *__tsan_default_suppressions() { return "race:Transfer::mo
 
 namespace {
 
-constexpr int kThreads = 4;
-constexpr std::int32_t kDevices = 2;
+constexpr int kThreads = 8;
+constexpr std::int32_t kDevices = 8;
 constexpr std::size_t kBytes = 64 * 1024;
 constexpr std::size_t kBurst = 12;  // tasks between two looks
 constexpr int kFlood = 2100;
@@ -39,6 +44,8 @@ struct Handles {
     Shared<4> notifies{};
     Shared<8> buffers{};
     Shared<4> contexts{};
+    Shared<4> graphs{};
+    int peer = -1;  // a pipe to the other process
 };
 
 // Without aborts every wait has its record, so that no call needs a limit. An abort or a forced reset leaves waits
@@ -65,8 +72,11 @@ class Player {
                 use_force();
             }
             renew();
+            if (below(8) == 0) {
+                capture();
+            }
             for (std::size_t i = below(kBurst); i > 0; --i) {
-                submit();
+                submit(any(handles_.streams));
             }
             look();
         }
@@ -154,16 +164,42 @@ class Player {
                 (void)aclrtMalloc(&fresh, kBytes, ACL_MEM_MALLOC_HUGE_FIRST);
                 (void)aclrtFree(replace(handles_.buffers, fresh));
                 break;
+            case 5:
+                (void)aclrtDestroyEvent(replace(handles_.events, shared_event()));
+                break;
             default:
                 break;
         }
     }
 
-    void submit() {
-        void *const stream = any(handles_.streams);
+    // An event that the other process records too, if it keeps up.
+    void *shared_event() {
+        aclrtEvent event = nullptr;
+        aclrtIpcEventHandle told{};
+        if (aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC) == ACL_SUCCESS &&
+            aclrtIpcGetEventHandle(event, &told) == ACL_SUCCESS) {
+            CHECK(write(handles_.peer, &told, sizeof told) == sizeof told || errno == EAGAIN);
+        }
+        return event;
+    }
+
+    void capture() {
+        aclrtStream stream = nullptr;
+        aclmdlRI graph = nullptr;
+        (void)aclrtCreateStream(&stream);
+        (void)aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED);
+        for (std::size_t i = below(4); i > 0; --i) {
+            submit(stream);
+        }
+        (void)aclmdlRICaptureEnd(stream, &graph);
+        (void)aclmdlRIDestroy(replace(handles_.graphs, graph));
+        (void)aclrtDestroyStream(stream);
+    }
+
+    void submit(void *stream) {
         void *const event = any(handles_.events);
         std::uint8_t unused = 0;
-        switch (below(10)) {
+        switch (below(11)) {
             case 0:
             case 1:
                 (void)aclrtRecordEvent(event, stream);
@@ -187,6 +223,9 @@ class Player {
                 break;
             case 8:
                 (void)aclrtRecordNotify(any(handles_.notifies), stream);
+                break;
+            case 9:
+                (void)aclmdlRIExecuteAsync(any(handles_.graphs), stream);
                 break;
             default:
                 (void)aclrtProfTrace(&unused, 1, stream);
@@ -260,6 +299,9 @@ void tear_down(Handles &handles) {
     for (void *notify : handles.notifies) {
         (void)aclrtDestroyNotify(notify);
     }
+    for (void *graph : handles.graphs) {
+        (void)aclmdlRIDestroy(graph);
+    }
     for (void *context : handles.contexts) {
         (void)aclrtDestroyContext(context);
     }
@@ -269,8 +311,9 @@ void tear_down(Handles &handles) {
     }
 }
 
-void chaos(unsigned seed, int steps, Manner manner) {
+void chaos(unsigned seed, int steps, Manner manner, int peer) {
     Handles handles;
+    handles.peer = peer;
     std::vector<std::thread> threads;
     for (unsigned thread = 0; thread < kThreads; ++thread) {
         threads.emplace_back([&handles, seed, steps, manner, thread] {
@@ -287,6 +330,51 @@ void chaos(unsigned seed, int steps, Manner manner) {
     is_over = true;
     stirrer.join();
 }
+
+// The other process, until nothing more is told.
+void use_shared_events(int pipe) {
+    aclrtIpcEventHandle told{};
+    for (std::int32_t device = 0; read(pipe, &told, sizeof told) == sizeof told; device = (device + 1) % kDevices) {
+        aclrtStream stream = nullptr;
+        aclrtEvent event = nullptr;
+        CHECK_OK(aclrtSetDevice(device));
+        CHECK_OK(aclrtCreateStream(&stream));
+        if (aclrtIpcOpenEventHandle(told, &event) == ACL_SUCCESS) {  // otherwise it is destroyed
+            (void)aclrtStreamWaitEvent(stream, event);
+            (void)aclrtRecordEvent(event, stream);
+            (void)aclrtSynchronizeStreamWithTimeout(stream, kLimit_ms);
+            CHECK_OK(aclrtDestroyEvent(event));
+        }
+        CHECK_OK(aclrtDestroyStreamForce(stream));
+    }
+}
+
+struct Peer {
+    Peer() {
+        int ends[2] = {};
+        CHECK(::pipe(ends) == 0);
+        process = fork();
+        CHECK(process >= 0);
+        if (process == 0) {
+            close(ends[1]);
+            use_shared_events(ends[0]);
+            _exit(0);
+        }
+        close(ends[0]);
+        pipe = ends[1];
+        CHECK(fcntl(pipe, F_SETFL, O_NONBLOCK) == 0);
+    }
+    ~Peer() {
+        close(pipe);
+        int status = 0;
+        CHECK(waitpid(process, &status, 0) == process && status == 0);
+    }
+    Peer(const Peer &) = delete;
+    Peer &operator=(const Peer &) = delete;
+
+    pid_t process = -1;
+    int pipe = -1;
+};
 
 std::size_t free_memory() {
     std::size_t free_bytes = 0;
@@ -321,13 +409,14 @@ int main(int count, char **arguments) {
     setenv("ASCEND_RT_SIM_DEVICES", std::to_string(kDevices).c_str(), 1);
     setenv("ASCEND_RT_SIM_STALL_MS", "10000", 0);  // who hangs says why before the watchdog ends it
     const auto seed = static_cast<unsigned>(count > 1 ? std::atoi(arguments[1]) : 1);
-    const int steps = count > 2 ? std::atoi(arguments[2]) : 1000;
+    const int steps = count > 2 ? std::atoi(arguments[2]) : 500;
+    const Peer peer;  // before this process has threads
     const Watchdog watchdog("chaos_test", std::chrono::seconds(180));
     CHECK_OK(aclInit(nullptr));
     const std::size_t free_at_first = free_memory_at_first();
     CHECK_OK(aclsimDelayTasks(nullptr, kDelay_us));
     for (const Manner manner : {Manner::Orderly, Manner::Forceful}) {
-        chaos(seed, steps, manner);
+        chaos(seed, steps, manner, peer.pipe);
         everything_is_given_back(free_at_first);
     }
     CHECK_OK(aclFinalize());
