@@ -119,13 +119,15 @@ typedef struct submission {
         Py_END_ALLOW_THREADS;                                                     \
     } while (0)
 
-/* Whether nothing has to be asked about failures of a work, which is a field of an object. */
-static inline bool has_no_failure(void *owner, PyObject *const *field) {
+/* Whether nothing has to be asked about failures of a work, which is a field of an object. If the library tells of no
+ * failure, only a synchronization of the stream finds out: who has made one need not ask. */
+static inline bool has_no_failure(void *owner, PyObject *const *field, bool is_synchronized) {
     bool has_none = false;
     (void)owner;
     BEGIN_LOCKED(owner);
     const work *found = (const work *)*field;
-    has_none = is_none(*field) || (!LOAD(found->must_ask) && LOAD(found->seen) == atomic_load(shared->failed_tasks));
+    has_none = is_none(*field) ||
+               ((is_synchronized || !LOAD(found->must_ask)) && LOAD(found->seen) == atomic_load(shared->failed_tasks));
     END_LOCKED();
     return has_none;
 }

@@ -78,7 +78,7 @@ static PyObject *complete(event *self, PyObject *before, const char *function, P
     if (!is_released) {
         return NULL;
     }
-    if (has_no_failure(self, &self->work)) {
+    if (has_no_failure(self, &self->work, false)) {
         return Py_NewRef(result);
     }
     PyObject *told = PyObject_CallMethod((PyObject *)self, "_after_completion", "Os", Py_None, function);

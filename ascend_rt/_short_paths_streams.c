@@ -141,7 +141,7 @@ static PyObject *stream_is_done(PyObject *self, void *unused) {
         return code == ACL_SUCCESS ? Py_NewRef(Py_False) : fail(code, "aclrtStreamQuery");
     }
     PyObject *const result = and_release(ended, Py_NewRef(Py_True));
-    if (result == NULL || has_no_failure(found, &found->work)) {
+    if (result == NULL || has_no_failure(found, &found->work, false)) {
         return result;
     }
     PyObject *const told = PyObject_CallMethod(self, "check", NULL);
@@ -166,13 +166,14 @@ static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t c
     if (count != 0 || names != NULL || !is_direct(SYNCHRONIZE_STREAM) || !has_pointer((handle *)self)) {
         return call_python(&paths[SYNCHRONIZE], self, args, count, names);
     }
+    in_flight *const found = ((stream *)self)->in_flight;
     void *const pointer = ((handle *)self)->pointer;
-    PyObject *const ended = in_flight_end(((stream *)self)->in_flight);
+    PyObject *const ended = in_flight_end(found);
     int code;
     Py_BEGIN_ALLOW_THREADS;
     code = shared->synchronize_stream(pointer, -1);
     Py_END_ALLOW_THREADS;
-    if (code == ACL_SUCCESS && PyDict_Size(untold) == 0) {
+    if (code == ACL_SUCCESS && PyDict_Size(untold) == 0 && has_no_failure(found, &found->work, true)) {
         return and_release(ended, Py_NewRef(Py_None));
     }
     PyObject *const result = PyObject_CallMethod(self, "_end_wait", "ii", code, -1);

@@ -322,7 +322,7 @@ class Stream(Resource, StreamHandle):
         except BaseException:  # of a signal handler, in place of the code
             self._in_flight.keep_failure()
             raise
-        if code or _failures.untold:
+        if code or _failures.untold or self._in_flight.work.seen != lib.ascend_rt_failed_task_count():
             self._end_wait(code, limit)
         if ended is not None:
             release(ended)
@@ -370,6 +370,8 @@ class Stream(Resource, StreamHandle):
         if error is not None and _failures.is_of_a_task(error):
             _failures.untold.pop(address(handle), None)
             self._in_flight.work = work.next_after(error)
+        elif not code and (told := work.failure(function)) is not None:  # to others, who called the C function
+            self._in_flight.work = work.next_after(told)
         return error
 
     @property

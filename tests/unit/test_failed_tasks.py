@@ -275,6 +275,22 @@ def test_an_event_tells_what_only_the_report_has_told(uses_memory: bool, lib: An
         event.synchronize()
 
 
+def test_a_report_that_was_made_to_others_ends_the_failure(copies: Any, lib: Any) -> None:
+    with Stream() as stream, Event() as event:
+        copies(stream)
+        event.record(stream)
+        assert lib.aclrtSynchronizeStream(stream._handle) == CODE  # as another package does that uses the stream
+        is_known = not _failures.must_ask  # otherwise nobody else can know
+        assert told(event.synchronize) == (CODE if is_known else 0)
+        assert told(stream.check) == (CODE if is_known else 0)
+        assert told(stream.synchronize) == 0
+        stream.check()
+        assert told(event.synchronize) == (CODE if is_known else 0)
+        event.record(stream)
+        event.synchronize()
+        stream.synchronize(timeout=1)
+
+
 def test_a_stream_that_is_done_tells(copies: Any) -> None:
     with Stream() as stream:
         copies(stream)
