@@ -9,6 +9,8 @@
 PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *in_flight_type, *batch_type;
 static PyTypeObject *work_type;
 
+struct aborts aborts;
+
 PyObject *host;
 static PyObject *cast;         /* ascend_rt.ffi.cast */
 static PyObject *number_type;  /* uintptr_t */
@@ -318,12 +320,14 @@ static PyMemberDef in_flight_members[] = {
     WEAK_REFERENCES(in_flight),
     MEMBER(in_flight, "work", work, T_OBJECT_EX),
     MEMBER(in_flight, "stream", stream, T_ULONGLONG),
+    MEMBER(in_flight, "device", device, T_UINT),
     {0},
 };
 
 static PyMemberDef batch_members[] = {
     MEMBER(batch, "objects", objects, T_OBJECT_EX),
     MEMBER(batch, "previous", previous, T_OBJECT),
+    MEMBER(batch, "device", device, T_UINT),
     {0},
 };
 
@@ -366,7 +370,22 @@ static PyObject *event_end(PyObject *self, PyObject *const *args, Py_ssize_t cou
     Py_RETURN_NONE;
 }
 
+static PyObject *event_newest_record(PyObject *self, PyObject *unused) {
+    (void)unused;
+    const recorded newest = newest_record((event *)self);
+    return newest.before != NULL ? Py_BuildValue("NK", newest.before, newest.number) : Py_NewRef(Py_None);
+}
+
+static PyObject *event_is_newest(PyObject *self, PyObject *number) {
+    const unsigned long long asked = PyLong_AsUnsignedLongLong(number);
+    return PyErr_Occurred() == NULL ? PyBool_FromLong(is_newest((event *)self, asked)) : NULL;
+}
+
 static PyMethodDef event_methods[] = {
+    {"_newest_record", event_newest_record, METH_NOARGS,
+     "Return what the completion of the newest record releases, and its number; None if it releases nothing."},
+    {"_is_newest", event_is_newest, METH_O,
+     "Return whether what was asked since was about the record of that number, as far as anybody can know."},
     {"_begin_record", event_begin, METH_O, "Note that a record on the stream of an InFlight begins."},
     {"_end_record", (PyCFunction)(void (*)(void))event_end, METH_FASTCALL,
      "Note that it has ended, and the batch, or None, that its completion releases."},
@@ -436,6 +455,7 @@ static bool begin_batch(in_flight *self) {
         return false;
     }
     if (PyList_Size(self->open->objects) > 0) { /* no garbage collection has ended it */
+        self->open->device = self->device;
         new->previous = (PyObject *)self->open;
         self->open = new;
     } else {
@@ -627,8 +647,24 @@ static PyObject *set_on_open(PyObject *module, PyObject *hook) {
     return before != NULL ? before : Py_NewRef(Py_None);
 }
 
+static PyObject *begin_abort(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    atomic_fetch_add(&aborts.begun, 1);
+    Py_RETURN_NONE;
+}
+
+static PyObject *end_abort(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    atomic_fetch_add(&aborts.ended, 1);
+    Py_RETURN_NONE;
+}
+
 PyMODINIT_FUNC PyInit__handles(void) {
     static PyMethodDef functions[] = {
+        {"begin_abort", begin_abort, METH_NOARGS, "Note that work of some stream is dropped from now on."},
+        {"end_abort", end_abort, METH_NOARGS, "Note that this is over."},
         {"set_on_open", set_on_open, METH_O,
          "Set the function that is called with each object that owns a handle from now on; return the one before."},
         {0},

@@ -25,7 +25,9 @@ typedef struct event {
     PyObject *work;           /* that the newest record is in; None if there is none, or it was not made here */
     const PyObject *recorder; /* of whose stream all records are that have begun and not ended; NULL: of several */
     uint32_t records;         /* how many those are */
-    char is_shared;           /* others may record it, and its completion says nothing of our record */
+    uint64_t newest;          /* the number of the newest record */
+    uint64_t aborts;          /* what aborts_known() was when it began */
+    char is_shared;           /* others may record it, or it stays complete: that says nothing of our record */
     char has_time;
 } event;
 
@@ -34,6 +36,7 @@ typedef struct batch {
     PyObject ob_base;
     PyObject *objects;  /* a list of tuples */
     PyObject *previous; /* the batch before; None or NULL: there is none that is kept */
+    uint32_t device;    /* of the stream */
 } batch;
 
 /* What all Python objects of a stream share. */
@@ -43,6 +46,7 @@ typedef struct in_flight {
     PyObject *work;
     batch *open; /* the mutex guards it, and its list */
     uint64_t stream;
+    uint32_t device;
     bool is_used; /* whether anything is kept: changed with the mutex */
     MUTEX(mutex);
 } in_flight;
@@ -104,6 +108,22 @@ bool handle_own(PyObject *self, void *pointer, PyObject *home);
 /* Whether somebody is told of objects that own a handle. */
 bool is_open_told(void);
 
+/* Aborts of streams, among them resets. What was aborted may look complete although it still runs: an event, or a
+ * stream whose wait was dropped. So who concludes one stream's completion from something else makes sure that no abort
+ * has begun since that was submitted, and that none was under way then. */
+
+extern struct aborts {
+    _Atomic uint64_t begun, ended;
+} aborts;
+
+static const uint64_t UNKNOWN = UINT64_MAX;
+
+/* How many there were; UNKNOWN, which is equal to no number, while one is under way. */
+static inline uint64_t aborts_known(void) {
+    const uint64_t ended = atomic_load(&aborts.ended);
+    return atomic_load(&aborts.begun) == ended ? ended : UNKNOWN;
+}
+
 /* Records of events. Nobody knows in which order the runtime gets those that are under way at the same time. If all are
  * on one stream, the completion of any of them is also that of what was submitted before the others; otherwise the
  * completion of the newest says nothing. In line, because a record is little more than this. */
@@ -118,6 +138,8 @@ static inline void event_begin_record(event *self, const PyObject *recorder) {
         self->recorder = NULL;
     }
     ++self->records;
+    ++self->newest;
+    self->aborts = aborts_known();
     END_LOCKED();
     Py_XDECREF(before);
 }
@@ -130,6 +152,29 @@ static inline void event_end_record(event *self, const PyObject *recorder, PyObj
     --self->records;
     END_LOCKED();
     Py_XDECREF(before);
+}
+
+/* The newest record of an event, and what its completion releases. */
+typedef struct recorded {
+    PyObject *before; /* a reference; NULL: nothing */
+    uint64_t number;
+} recorded;
+
+static inline recorded newest_record(event *self) {
+    recorded found = {NULL, 0};
+    BEGIN_LOCKED(self);
+    found = (recorded){is_none(self->before) ? NULL : Py_NewRef(self->before), self->newest};
+    END_LOCKED();
+    return found;
+}
+
+/* Whether what was asked of the event afterwards was about that record, as far as anybody can know. */
+static inline bool is_newest(event *self, uint64_t number) {
+    bool is_newest = false;
+    BEGIN_LOCKED(self);
+    is_newest = number == self->newest && !self->is_shared && self->aborts == atomic_load(&aborts.begun);
+    END_LOCKED();
+    return is_newest;
 }
 
 /* Adds what a task uses that was submitted: a tuple. */

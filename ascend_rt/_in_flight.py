@@ -5,7 +5,9 @@ What tasks use is kept in batches, in the order of submission, and nothing is as
 an event, and a synchronization, ends the open batch first; when it is complete, so is all that was submitted before,
 and those batches are released. A stream that waits for an event keeps the batch that the record has ended: its own
 completion then releases what the other stream has used, unless the wait may have ended otherwise: by an abort, or
-because a task has failed, the wait itself or another one in STOP mode. Then only the other stream tells.
+because a task has failed, the wait itself or another one in STOP mode. Then only the other stream tells. After an
+abort, an event that was recorded before tells nothing either: on some products the abort completes it, while a task may
+still run. Aborts by raw calls are not known here.
 
 Threads need no lock for that. What a task uses is added after its submission, and a batch is ended before the record,
 so what is added late to a batch was submitted before the record too.
@@ -45,7 +47,7 @@ _resets: set[Reset] = set()  # that go on
 class InFlight(_handles.InFlight):
     """What the tasks of a stream use; the Python objects of a stream share it."""
 
-    __slots__ = ("_handle", "context", "device", "is_ending", "untold")
+    __slots__ = ("_handle", "context", "is_ending", "untold")
     work: Work
     is_ending: bool  # a thread destroys the stream: its handle is gone while its tasks may still run
     untold: AclError | None  # what an interrupted close would have raised, for the next one
@@ -105,28 +107,20 @@ class InFlight(_handles.InFlight):
         if not _captured.has_task(self._handle, captured, uses):
             self.append(uses)
 
-    def keep_waited_for(self, batch: Batch | None, failures: int) -> None:
-        """Keep the batch that the record has ended for which the stream waits.
+    def keep_waited_for(self, batch: Batch, disruptions: int) -> None:
+        """Keep the batch that the record has ended for which the stream waits, if it will be complete with the wait.
 
         Parameters
         ----------
-        batch : Batch or None
-            None is nothing.
-        failures : int
-            How many tasks had failed before the wait was submitted.
+        batch : Batch
+            What was kept before the record.
+        disruptions : int
+            How many there were before the wait was submitted.
         """
-        if batch is not None and not _failures.must_ask:  # then nobody knows in time whether a wait has failed
-            self.keep(batch, failures)
-
-    def drop_waited_for(self) -> None:
-        """Forget what the stream waits for: its work is about to be dropped, and with it the waits."""
-        batch = self.end_batch()
-        while batch is not None:
-            objects = batch.objects  # which another thread may release meanwhile: it puts an empty list in the place
-            for i, kept in enumerate(objects):  # in place: other threads may append
-                if isinstance(kept[0], Batch):
-                    objects[i] = (None,)
-            batch = batch.previous
+        # If the library must be asked, nobody knows in time whether a wait has failed. Some products take a wait for an
+        # event of another device for none, and nobody knows the device of some borrowed streams.
+        if not _failures.must_ask and batch.device == self.device != ANY:
+            self.keep(batch, disruptions)
 
     def end_batch_for_record(self) -> Batch | None:
         """End the open batch before an event is recorded; the event's completion releases what is returned."""
@@ -189,9 +183,11 @@ class Reset:
         self.left: deque[Callable[[], None]] = deque()
 
     def __enter__(self) -> None:
+        _handles.begin_abort()
         _resets.add(self)
 
     def __exit__(self, *error: object) -> None:
+        _handles.end_abort()
         _resets.discard(self)
         while self.left:
             try:

@@ -184,6 +184,8 @@ bool short_paths_add(PyObject *module, const ascend_rt_shared *parts) {
          "Put the short paths in front of the methods of a class; return the class."},
         {"release", release_batch, METH_O,
          "Release a batch whose tasks have completed, or None, and all before it; any thread may, and again."},
+        {"disruptions", disruptions_so_far, METH_NOARGS,
+         "Return what may make a stream complete although it has not waited: the number of failures and aborts."},
         {0},
     };
     shared = parts;

@@ -132,13 +132,9 @@ static inline bool has_no_failure(void *owner, PyObject *const *field, bool is_s
     return has_none;
 }
 
-/* What the completion of the newest record of an event releases, a new reference; NULL if that is nothing. */
-static inline PyObject *batch_before(event *self) {
-    PyObject *before = get_field(self, &self->before);
-    if (before == Py_None) {
-        Py_CLEAR(before);
-    }
-    return before;
+/* What may make a stream complete although it has not waited for what it should: failures and aborts so far. */
+static inline uint64_t disruptions(uint64_t aborts) {
+    return aborts != UNKNOWN ? atomic_load(shared->failed_tasks) + aborts : UNKNOWN;
 }
 
 /* Closes an object by a function that takes its handle; if that fails, it stays open. */
@@ -152,7 +148,12 @@ bool record(event *self, stream *on);
  * meanwhile, nobody knows whether the task is in it, and the graph keeps it too. */
 bool keep_used(in_flight *self, bool begins_capture, PyObject *first, PyObject *second);
 
+/* Keeps the batch that was open before the record for which a stream waits. That is complete with the stream's work,
+ * unless there were disruptions since the wait was submitted; how many there were before is given. */
+bool keep_waited_for(in_flight *self, PyObject *before, uint64_t disruptions);
+
 /* Releases a batch whose tasks have completed, and all before it; any thread may, and again. Or nothing: None, NULL. */
 bool release(PyObject *ended);
-/* The function of the module. */
+/* Functions of the module. */
 PyObject *release_batch(PyObject *module, PyObject *ended);
+PyObject *disruptions_so_far(PyObject *module, PyObject *unused);

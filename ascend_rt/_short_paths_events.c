@@ -50,6 +50,7 @@ bool record(event *self, stream *on) {
     /* In a capture, the record is one of the graph, and tells nothing of what was submitted before. */
     is_captured = ended != NULL && shared->captured_graph(stream) != 0;
     code = FUNCTION(aclrtRecordEvent, RECORD)(event, stream);
+    is_captured = is_captured || (ended != NULL && shared->captured_graph(stream) != 0); /* begun by another thread */
     Py_END_ALLOW_THREADS;
     event_end_record(self, (PyObject *)recording, code == ACL_SUCCESS && !is_captured ? ended : NULL);
     Py_XDECREF(ended);
@@ -70,11 +71,10 @@ static PyObject *event_record(PyObject *self, arguments args, Py_ssize_t count, 
     return record((event *)self, (stream *)args[0]) ? Py_NewRef(Py_None) : NULL;
 }
 
-/* What the completion of an event tells; takes what it releases unless the event was recorded meanwhile, or NULL. */
-static PyObject *complete(event *self, PyObject *before, const char *function, PyObject *result) {
-    const bool is_newest = before == LOAD(self->before) && !LOAD(self->is_shared);
-    const bool is_released = before == NULL || !is_newest || release(before);
-    Py_XDECREF(before);
+/* What the completion of an event tells; takes the reference to what it releases, unless it was recorded meanwhile. */
+static PyObject *complete(event *self, recorded newest, const char *function, PyObject *result) {
+    const bool is_released = newest.before == NULL || !is_newest(self, newest.number) || release(newest.before);
+    Py_XDECREF(newest.before);
     if (!is_released) {
         return NULL;
     }
@@ -93,16 +93,16 @@ static PyObject *event_is_done(PyObject *object, void *unused) {
         return get_in_python(&paths[IS_DONE], object);
     }
     void *const pointer = self->handle.pointer;
-    PyObject *before = batch_before(self);
+    const recorded newest = newest_record(self);
     aclrtEventRecordedStatus status;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
     code = FUNCTION(aclrtQueryEventStatus, QUERY_EVENT)(pointer, &status);
     Py_END_ALLOW_THREADS;
     if (code == ACL_SUCCESS && status == ACL_EVENT_RECORDED_STATUS_COMPLETE) {
-        return complete(self, before, "aclrtQueryEventStatus", Py_True);
+        return complete(self, newest, "aclrtQueryEventStatus", Py_True);
     }
-    Py_XDECREF(before);
+    Py_XDECREF(newest.before);
     return code == ACL_SUCCESS ? Py_NewRef(Py_False) : fail(code, "aclrtQueryEventStatus");
 }
 
@@ -112,7 +112,7 @@ static PyObject *event_synchronize(PyObject *object, arguments args, Py_ssize_t 
         return call_python(&paths[SYNCHRONIZE], object, args, count, names);
     }
     void *const pointer = self->handle.pointer;
-    PyObject *before = batch_before(self);
+    const recorded newest = newest_record(self);
     int code;
     Py_BEGIN_ALLOW_THREADS;
     code = shared->synchronize_event(pointer, -1);
@@ -120,12 +120,12 @@ static PyObject *event_synchronize(PyObject *object, arguments args, Py_ssize_t 
     if (code != ACL_SUCCESS) {
         PyObject *result = PyObject_CallMethod(object, "_end_wait", "ii", code, -1);
         if (result == NULL) {
-            Py_XDECREF(before);
+            Py_XDECREF(newest.before);
             return NULL;
         }
         Py_DECREF(result);
     }
-    return complete(self, before, "aclrtSynchronizeEvent", Py_None);
+    return complete(self, newest, "aclrtSynchronizeEvent", Py_None);
 }
 
 #define PARAMETERS "($self, options=None, /, *, timing=False, manual_reset=False, ipc=False)"

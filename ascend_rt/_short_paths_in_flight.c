@@ -2,6 +2,8 @@
 /* The short path of keeping what tasks use. */
 #include "_short_paths.h"
 
+enum { ANY_DEVICE = UINT32_MAX }; /* _failures.ANY */
+
 enum { KEEP, PATHS };
 
 static short_path paths[PATHS];
@@ -41,22 +43,48 @@ bool keep_used(in_flight *self, bool begins_capture, PyObject *first, PyObject *
     return is_kept;
 }
 
-/* A new reference to the batch that a wait has kept (keep_waited_for), if it is complete with the wait; else NULL. The
- * wait may have ended otherwise if a task has failed since it was submitted. */
-static PyObject *completed_by_wait(PyObject *kept, uint64_t failures) {
+static bool must_ask(in_flight *self) {
+    bool must_ask = false;
+    BEGIN_LOCKED(self);
+    must_ask = LOAD(((work *)self->work)->must_ask);
+    END_LOCKED();
+    return must_ask;
+}
+
+bool keep_waited_for(in_flight *self, PyObject *before, uint64_t disruptions) {
+    /* If the library must be asked, nobody knows in time whether a wait has failed. Some products take a wait for an
+     * event of another device for none, and nobody knows the device of some borrowed streams. */
+    const uint32_t device = ((batch *)before)->device;
+    if (must_ask(self) || device != self->device || device == ANY_DEVICE) {
+        return true;
+    }
+    PyObject *objects = Py_BuildValue("OK", before, (unsigned long long)disruptions);
+    const bool is_kept = objects != NULL && in_flight_add(self, objects);
+    Py_XDECREF(objects);
+    return is_kept;
+}
+
+PyObject *disruptions_so_far(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    return PyLong_FromUnsignedLongLong(disruptions(aborts_known()));
+}
+
+/* A new reference to the batch that a wait has kept, if it is complete with the wait; else NULL. */
+static PyObject *completed_by_wait(PyObject *kept, uint64_t disruptions) {
     PyObject *const first = PyTuple_Size(kept) == 2 ? PyTuple_GetItem(kept, 0) : NULL;
     const bool is_complete = first != NULL && Py_TYPE(first) == batch_type &&
-                             PyLong_AsUnsignedLongLong(PyTuple_GetItem(kept, 1)) == failures;
+                             PyLong_AsUnsignedLongLong(PyTuple_GetItem(kept, 1)) == disruptions;
     return is_complete ? Py_NewRef(first) : NULL;
 }
 
 /* Adds such batches to a list, which is made when it is needed. */
 static bool find_completed(PyObject *objects, PyObject **list) {
-    const uint64_t failures = atomic_load(shared->failed_tasks);
+    const uint64_t now = disruptions(atomic_load(&aborts.begun));
     bool is_done = true;
     BEGIN_LOCKED(objects);
     for (Py_ssize_t i = 0; i < PyList_Size(objects) && is_done; ++i) {
-        PyObject *found = completed_by_wait(PyList_GetItem(objects, i), failures);
+        PyObject *found = completed_by_wait(PyList_GetItem(objects, i), now);
         if (found != NULL) {
             is_done = (*list != NULL || (*list = PyList_New(0)) != NULL) && PyList_Append(*list, found) == 0;
             Py_DECREF(found);

@@ -20,44 +20,23 @@ static PyObject *stream_record(PyObject *self, arguments args, Py_ssize_t count,
     return record((event *)args[0], (stream *)self) ? Py_NewRef(args[0]) : NULL;
 }
 
-static bool must_ask(in_flight *self) {
-    bool must_ask = false;
-    BEGIN_LOCKED(self);
-    must_ask = LOAD(((work *)self->work)->must_ask);
-    END_LOCKED();
-    return must_ask;
-}
-
-/* Keeps the batch that the record has ended for which a stream waits. A wait in a capture tells nothing. */
-static bool keep_waited_for(in_flight *self, PyObject *before, uint64_t failures) {
-    if (must_ask(self)) { /* then nobody knows in time whether a wait has failed */
-        return true;
-    }
-    PyObject *number = PyLong_FromUnsignedLongLong(failures);
-    PyObject *objects = number != NULL ? PyTuple_Pack(2, before, number) : NULL;
-    const bool is_kept = objects != NULL && in_flight_add(self, objects);
-    Py_XDECREF(objects);
-    Py_XDECREF(number);
-    return is_kept;
-}
-
 static PyObject *wait_for_event(stream *self, event *other) {
     void *const stream = self->handle.pointer, *const event = other->handle.pointer;
-    PyObject *const before = batch_before(other);
-    const uint64_t failures = atomic_load(shared->failed_tasks);
+    const recorded newest = newest_record(other);
+    const uint64_t before_it = disruptions(aborts_known());
     bool is_captured = false;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
-    is_captured = before != NULL && shared->captured_graph(stream) != 0;
+    is_captured = newest.before != NULL && shared->captured_graph(stream) != 0;
     code = FUNCTION(aclrtStreamWaitEvent, WAIT)(stream, event);
     Py_END_ALLOW_THREADS;
     bool is_done = code == ACL_SUCCESS;
     if (!is_done) {
         fail(code, "aclrtStreamWaitEvent");
-    } else if (before != NULL && !is_captured && before == LOAD(other->before) && !LOAD(other->is_shared)) {
-        is_done = keep_waited_for(self->in_flight, before, failures);
+    } else if (newest.before != NULL && !is_captured && is_newest(other, newest.number)) {
+        is_done = keep_waited_for(self->in_flight, newest.before, before_it);
     }
-    Py_XDECREF(before);
+    Py_XDECREF(newest.before);
     return is_done ? Py_NewRef(Py_None) : NULL;
 }
 
@@ -65,7 +44,7 @@ static PyObject *wait_for_event(stream *self, event *other) {
 static PyObject *wait_for_stream(stream *self, stream *other) {
     void *const waiting = self->handle.pointer, *const recording = other->handle.pointer;
     PyObject *const before = in_flight_end(other->in_flight);
-    const uint64_t failures = atomic_load(shared->failed_tasks);
+    const uint64_t before_it = disruptions(aborts_known());
     bool is_captured = false;
     const char *failed = functions[CREATE].name;
     void *event = NULL;
@@ -86,12 +65,13 @@ static PyObject *wait_for_stream(stream *self, stream *other) {
             code = destroyed;
         }
     }
+    is_captured = is_captured || (before != NULL && shared->captured_graph(recording) != 0);
     Py_END_ALLOW_THREADS;
     bool is_done = code == ACL_SUCCESS && PyErr_Occurred() == NULL;
     if (code != ACL_SUCCESS) {
         fail(code, failed);
     } else if (before != NULL && !is_captured) {
-        is_done = keep_waited_for(self->in_flight, before, failures);
+        is_done = keep_waited_for(self->in_flight, before, before_it);
     }
     Py_XDECREF(before);
     return is_done ? Py_NewRef(Py_None) : NULL;

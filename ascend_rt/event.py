@@ -210,7 +210,7 @@ class Event(Resource, EventHandle):
             check(code, name)
         self._has_time = flags is None or bool(flags & _TIME_LINE)
         self._work = self._before = None
-        self._is_shared = flags == _IPC
+        self._is_shared = flags == _IPC or not new_mode  # an earlier record of the others lets waits pass, too
         self._own(out[0])
 
     def record(self, stream: Stream | None = None) -> None:
@@ -232,7 +232,8 @@ class Event(Resource, EventHandle):
         self._begin_record(in_flight)
         try:
             code = lib.aclrtRecordEvent(self._handle, stream._handle)
-            ended = None if code else before
+            if before is not None and not code and not lib.ascend_rt_captured_graph(stream._handle):
+                ended = before  # another thread has begun no capture meanwhile
         finally:
             self._end_record(in_flight, ended)
         if code:
@@ -266,17 +267,17 @@ class Event(Resource, EventHandle):
         TaskFailed
             The record is complete, and a task of its stream has failed, as in :meth:`synchronize`.
         """
-        before = self._before
+        newest = self._newest_record()
         status = lib.ascend_rt_event_status(self._handle)
         if status < 0:
             check(-status, "aclrtQueryEventStatus")
         if status != _COMPLETE:
             return False
         work = self._work
-        if before is not None or (
+        if newest is not None or (
             work is not None and (work.must_ask or work.seen != lib.ascend_rt_failed_task_count())
         ):
-            self._after_completion(before, "aclrtQueryEventStatus")
+            self._after_completion(newest, "aclrtQueryEventStatus")
         return True
 
     def synchronize(self, timeout: float | None = None) -> None:
@@ -301,16 +302,16 @@ class Event(Resource, EventHandle):
         -----
         ``aclrtSynchronizeEvent``, ``aclrtSynchronizeEventWithTimeout``; blocking, without the GIL; needs no context.
         """
-        before = self._before
+        newest = self._newest_record()
         limit = FOR_EVER if timeout is None else milliseconds(timeout)
         code = lib.ascend_rt_synchronize_event(self._handle, limit)
         if code:
             self._end_wait(code, limit)
         work = self._work
-        if before is not None or (
+        if newest is not None or (
             work is not None and (work.must_ask or work.seen != lib.ascend_rt_failed_task_count())
         ):
-            self._after_completion(before, "aclrtSynchronizeEvent")
+            self._after_completion(newest, "aclrtSynchronizeEvent")
 
     def _end_wait(self, code: int, limit: int) -> None:
         """Raise what a synchronization failed with, after what is left of the wait."""
@@ -330,28 +331,24 @@ class Event(Resource, EventHandle):
         A thread waits in C, without the GIL, unless the record is complete already. If the task is cancelled, the
         thread stays until it is.
         """
-        before = self._before
+        newest = self._newest_record()
         if lib.ascend_rt_event_status(self._handle) == _COMPLETE:
-            self._after_completion(before, "aclrtSynchronizeEvent")
+            self._after_completion(newest, "aclrtSynchronizeEvent")
             return
         code, message = await _waiting.wait_async("aclrtSynchronizeEvent", self._handle)
         if code:
             raise failure(code, "aclrtSynchronizeEvent", message=message)
-        self._after_completion(before, "aclrtSynchronizeEvent")
+        self._after_completion(newest, "aclrtSynchronizeEvent")
 
     def __await__(self) -> Generator[Any, None, None]:
         return self.done().__await__()
 
-    def _after_completion(self, before: Batch | None, function: str) -> None:
+    def _after_completion(self, newest: tuple[Batch, int] | None, function: str) -> None:
         """Release what was submitted before the record, and raise what has failed there."""
-        if before is not None and self._is_still_of(before):
-            release(before)
+        if newest is not None and self._is_newest(newest[1]):
+            release(newest[0])
         if self._work is not None:
             self._work.check(function)
-
-    def _is_still_of(self, before: Batch) -> bool:
-        """Whether it has not been recorded meanwhile, as far as anybody can know."""
-        return before is self._before and not self._is_shared
 
     @property
     def handle(self) -> int:

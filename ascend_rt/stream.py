@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
 from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, supports, usable
-from ascend_rt._handles import StreamHandle, install_short_paths, release
+from ascend_rt._handles import StreamHandle, begin_abort, disruptions, end_abort, install_short_paths, release
 from ascend_rt._in_flight import InFlight, when_over
 from ascend_rt._resource import Resource
 from ascend_rt._timeout import FOR_EVER, milliseconds, whole_seconds
@@ -233,8 +233,7 @@ class Stream(Resource, StreamHandle):
         if not isinstance(other, Event):
             self._wait_for(other, timeout)
             return
-        before = other._before
-        failures = 0 if before is None else lib.ascend_rt_failed_task_count()
+        newest, before_it = other._newest_record(), disruptions()
         if timeout is None:
             code = lib.aclrtStreamWaitEvent(self._handle, other._handle)
             if code:
@@ -242,8 +241,8 @@ class Stream(Resource, StreamHandle):
         else:
             code = lib.aclrtStreamWaitEventWithTimeout(self._handle, other._handle, whole_seconds(timeout))
             check(code, "aclrtStreamWaitEventWithTimeout")
-        if before is not None and other._is_still_of(before):
-            self._in_flight.keep_waited_for(before, failures)
+        if newest is not None and other._is_newest(newest[1]):
+            self._in_flight.keep_waited_for(newest[0], before_it)
 
     def _wait_for(self, other: object, timeout: float | None) -> None:
         """Wait for what is no event of ours."""
@@ -436,9 +435,12 @@ class Stream(Resource, StreamHandle):
     def abort(self) -> None:
         """Drop the work that has not started and wait for the rest (``aclrtStreamAbort``); 950, 910B, 910C."""
         launched = callback.launched(self._handle)
-        self._in_flight.drop_waited_for()
         ended = self._in_flight.end_batch()
-        call("aclrtStreamAbort", self._handle)
+        begin_abort()
+        try:
+            call("aclrtStreamAbort", self._handle)
+        finally:
+            end_abort()
         release(ended)
         callback.drop(launched)
 
@@ -520,8 +522,6 @@ class Stream(Resource, StreamHandle):
             if not self._owned:
                 self._let_tasks_go_on()
                 return
-            if force:
-                self._in_flight.drop_waited_for()
             ended, launched = self._in_flight.end_batch(), callback.launched(handle)
             failed = None if force else self._finish(handle)
             may_be_gone = self._in_flight.is_ending = True
@@ -568,7 +568,13 @@ class Stream(Resource, StreamHandle):
         if self._home.era.is_over:  # the reset of its device has destroyed it
             return
         name = "aclrtDestroyStreamForce" if force else "aclrtDestroyStream"
-        code = self._in_its_context(getattr(lib, name), handle)
+        if force:
+            begin_abort()
+        try:
+            code = self._in_its_context(getattr(lib, name), handle)
+        finally:
+            if force:
+                end_abort()
         if code != lib.ACL_ERROR_RT_INVALID_HANDLE:  # its device was reset
             check(code, name)
 
