@@ -98,20 +98,22 @@ static aclError synchronize_device_within(void *nothing, int32_t timeout_ms) {{
 }}
 
 int ascend_rt_synchronize_device(int32_t timeout_ms) {{
-    const ascend_rt_awaited awaited = {{NULL, NULL, 0, synchronize_device, synchronize_device_within}};
-    return ascend_rt_synchronize(&awaited, timeout_ms);
+    static aclError (*const functions[])(void *) = {{synchronize_device}};
+    static aclError (*const limited[])(void *, int32_t) = {{synchronize_device_within}};
+    static const ascend_rt_awaited device = {{NULL, 0, functions, limited}};
+    return ascend_rt_synchronize(&device, NULL, timeout_ms);
 }}
 
 int ascend_rt_synchronize_event(void *event, int32_t timeout_ms) {{
-    const ascend_rt_awaited awaited = {{event, ascend_rt_event_status, ACL_EVENT_RECORDED_STATUS_NOT_READY,
-                                       aclrtSynchronizeEvent, aclrtSynchronizeEventWithTimeout}};
-    return ascend_rt_synchronize(&awaited, timeout_ms);
+    static const ascend_rt_awaited events = {{ascend_rt_event_status, ACL_EVENT_RECORDED_STATUS_NOT_READY,
+                                             &aclrtSynchronizeEvent, &aclrtSynchronizeEventWithTimeout}};
+    return ascend_rt_synchronize(&events, event, timeout_ms);
 }}
 
 int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms) {{
-    const ascend_rt_awaited awaited = {{stream, ascend_rt_stream_status, ACL_STREAM_STATUS_NOT_READY,
-                                       aclrtSynchronizeStream, aclrtSynchronizeStreamWithTimeout}};
-    return ascend_rt_synchronize(&awaited, timeout_ms);
+    static const ascend_rt_awaited streams = {{ascend_rt_stream_status, ACL_STREAM_STATUS_NOT_READY,
+                                              &aclrtSynchronizeStream, &aclrtSynchronizeStreamWithTimeout}};
+    return ascend_rt_synchronize(&streams, stream, timeout_ms);
 }}
 
 uint64_t ascend_rt_captured_graph(void *stream) {{

@@ -22,16 +22,15 @@ extern const size_t ascend_rt_slot_count;
 void (*ascend_rt_function(const char *name))(void);
 #define ASCEND_RT_IN_TABLE(name) ((__typeof__(name) *)ascend_rt_function(#name))
 
-/* What a host thread waits for, and how. */
+/* What host threads wait for, and how: places of functions, which are those of the table. */
 typedef struct ascend_rt_awaited {
-    void *object;
     int (*status)(void *object); /* NULL: nobody can ask */
     int pending;                 /* the status until it is done */
-    aclError (*synchronize)(void *object);
-    aclError (*synchronize_within)(void *object, int32_t timeout_ms);
+    aclError (*const *synchronize)(void *object);
+    aclError (*const *synchronize_within)(void *object, int32_t timeout_ms);
 } ascend_rt_awaited;
 
-int ascend_rt_synchronize(const ascend_rt_awaited *awaited, int32_t timeout_ms);
+int ascend_rt_synchronize(const ascend_rt_awaited *awaited, void *object, int32_t timeout_ms);
 bool ascend_rt_is_main_thread(void); /* the one where Python handles signals */
 
 extern atomic_uint_fast64_t ascend_rt_failed_tasks;

@@ -26,7 +26,7 @@ static int64_t now_ns(void) {
 
 /* Looks without a pause at first, because the work is often nearly done, and then ever more rarely: what a look comes
  * too late by is a small part of the time that has passed. */
-static bool is_done_soon(const ascend_rt_awaited *awaited) {
+static bool is_done_soon(const ascend_rt_awaited *awaited, void *object) {
     if (awaited->status == NULL) {
         return false;
     }
@@ -34,7 +34,7 @@ static bool is_done_soon(const ascend_rt_awaited *awaited) {
     const int64_t begin = now_ns();
     for (int64_t passed = 0; passed < SHORT_WAIT_MS * (int64_t)NS_PER_MS; passed = now_ns() - begin) {
         for (int i = 0; i < LOOKS; ++i) {
-            if (awaited->status(awaited->object) != awaited->pending) {
+            if (awaited->status(object) != awaited->pending) {
                 return true;
             }
         }
@@ -48,22 +48,21 @@ static bool is_done_soon(const ascend_rt_awaited *awaited) {
     return false;
 }
 
-static int synchronize(const ascend_rt_awaited *awaited, int32_t timeout_ms) {
-    return timeout_ms == -1 ? awaited->synchronize(awaited->object)
-                            : awaited->synchronize_within(awaited->object, timeout_ms);
+static int synchronize(const ascend_rt_awaited *awaited, void *object, int32_t timeout_ms) {
+    return timeout_ms == -1 ? (*awaited->synchronize)(object) : (*awaited->synchronize_within)(object, timeout_ms);
 }
 
-int ascend_rt_synchronize(const ascend_rt_awaited *awaited, int32_t timeout_ms) {
+int ascend_rt_synchronize(const ascend_rt_awaited *awaited, void *object, int32_t timeout_ms) {
     const bool is_short = timeout_ms != -1 && timeout_ms <= SHORT_WAIT_MS;
     /* A failure is no status that waits, and the call will tell it. */
-    const bool is_done = awaited->status != NULL && awaited->status(awaited->object) != awaited->pending;
-    if (!ascend_rt_is_main_thread() || is_short || is_done) {
-        return synchronize(awaited, timeout_ms);
+    const bool is_done = awaited->status != NULL && awaited->status(object) != awaited->pending;
+    if (is_done || is_short || !ascend_rt_is_main_thread()) {
+        return synchronize(awaited, object, timeout_ms);
     }
     if (!is_simulator) { /* whose time limits would be errors in the vendor's log */
-        return is_done_soon(awaited) ? synchronize(awaited, timeout_ms) : WOULD_WAIT;
+        return is_done_soon(awaited, object) ? synchronize(awaited, object, timeout_ms) : WOULD_WAIT;
     }
-    const aclError code = awaited->synchronize_within(awaited->object, SHORT_WAIT_MS);
+    const aclError code = (*awaited->synchronize_within)(object, SHORT_WAIT_MS);
     if (code != ACL_ERROR_RT_STREAM_SYNC_TIMEOUT && code != ACL_ERROR_RT_EVENT_SYNC_TIMEOUT) {
         return code;
     }

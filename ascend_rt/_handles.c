@@ -464,11 +464,8 @@ static bool begin_batch(in_flight *self) {
     return true;
 }
 
-PyObject *in_flight_end(in_flight *self) {
+PyObject *in_flight_end_used(in_flight *self) {
     PyObject *ended = NULL, *unneeded = NULL;
-    if (!LOAD(self->is_used)) {
-        return NULL;
-    }
     LOCK(self->mutex);
     if (begin_batch(self)) {
         if (keeps_anything((batch *)self->open->previous)) {

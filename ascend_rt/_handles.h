@@ -183,7 +183,8 @@ bool in_flight_add(in_flight *self, PyObject *objects);
  * second may be NULL. */
 bool in_flight_has_last(in_flight *self, const PyObject *first, const PyObject *second);
 /* Ends the open batch, and returns the newest that has ended; NULL if nothing is kept, or with an exception. */
-PyObject *in_flight_end(in_flight *self);
+PyObject *in_flight_end_used(in_flight *self);
+static inline PyObject *in_flight_end(in_flight *self) { return LOAD(self->is_used) ? in_flight_end_used(self) : NULL; }
 
 /* An attribute of a module. */
 PyObject *attribute_of(const char *module, const char *name);

@@ -71,8 +71,8 @@ static PyObject *event_record(PyObject *self, arguments args, Py_ssize_t count, 
     return record((event *)self, (stream *)args[0]) ? Py_NewRef(Py_None) : NULL;
 }
 
-/* What the completion of an event tells; takes the reference to what it releases, unless it was recorded meanwhile. */
-static PyObject *complete(event *self, recorded newest, const char *function, PyObject *result) {
+/* Takes the reference to what the completion releases, unless the event was recorded meanwhile. */
+static PyObject *release_and_check(event *self, recorded newest, const char *function, PyObject *result) {
     const bool is_released = newest.before == NULL || !is_newest(self, newest.number) || release(newest.before);
     Py_XDECREF(newest.before);
     if (!is_released) {
@@ -84,6 +84,12 @@ static PyObject *complete(event *self, recorded newest, const char *function, Py
     PyObject *told = PyObject_CallMethod((PyObject *)self, "_after_completion", "Os", Py_None, function);
     Py_XDECREF(told);
     return told != NULL ? Py_NewRef(result) : NULL;
+}
+
+/* What the completion of an event tells. */
+static inline PyObject *complete(event *self, recorded newest, const char *function, PyObject *result) {
+    const bool is_plain = newest.before == NULL && has_no_failure(self, &self->work, false);
+    return is_plain ? Py_NewRef(result) : release_and_check(self, newest, function, result);
 }
 
 static PyObject *event_is_done(PyObject *object, void *unused) {

@@ -96,7 +96,7 @@ static PyObject *stream_wait(PyObject *self, arguments args, Py_ssize_t count, P
 
 /* Releases what is done; takes the batch and the result, either of which may be NULL. */
 static PyObject *and_release(PyObject *ended, PyObject *result) {
-    if (result != NULL && !release(ended)) {
+    if (ended != NULL && result != NULL && !release(ended)) {
         Py_CLEAR(result);
     }
     Py_XDECREF(ended);
