@@ -16,6 +16,7 @@ so what is added late to a batch was submitted before the record too.
 from __future__ import annotations
 
 from collections import deque
+from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -27,7 +28,7 @@ from ascend_rt._handles import Batch, release
 from ascend_rt.errors import AclError, OutOfMemory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ascend_rt.event import Event
 
@@ -170,6 +171,16 @@ class InFlight(_handles.InFlight):
         while batch is not None:
             count, batch = count + len(batch.objects), batch.previous
         return count
+
+
+@contextmanager
+def aborting() -> Iterator[None]:
+    """While work of a stream is dropped: what it completes says nothing of other streams' tasks."""
+    _handles.begin_abort()
+    try:
+        yield
+    finally:
+        _handles.end_abort()
 
 
 class Reset:

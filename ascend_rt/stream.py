@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from operator import index
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
 from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, supports, usable
-from ascend_rt._handles import StreamHandle, begin_abort, disruptions, end_abort, install_short_paths, release
-from ascend_rt._in_flight import InFlight, when_over
+from ascend_rt._handles import StreamHandle, disruptions, install_short_paths, release
+from ascend_rt._in_flight import InFlight, aborting, when_over
 from ascend_rt._resource import Resource
 from ascend_rt._timeout import FOR_EVER, milliseconds, whole_seconds
 from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none, home, switched
@@ -436,11 +436,8 @@ class Stream(Resource, StreamHandle):
         """Drop the work that has not started and wait for the rest (``aclrtStreamAbort``); 950, 910B, 910C."""
         launched = callback.launched(self._handle)
         ended = self._in_flight.end_batch()
-        begin_abort()
-        try:
+        with aborting():
             call("aclrtStreamAbort", self._handle)
-        finally:
-            end_abort()
         release(ended)
         callback.drop(launched)
 
@@ -568,13 +565,8 @@ class Stream(Resource, StreamHandle):
         if self._home.era.is_over:  # the reset of its device has destroyed it
             return
         name = "aclrtDestroyStreamForce" if force else "aclrtDestroyStream"
-        if force:
-            begin_abort()
-        try:
+        with aborting() if force else nullcontext():
             code = self._in_its_context(getattr(lib, name), handle)
-        finally:
-            if force:
-                end_abort()
         if code != lib.ACL_ERROR_RT_INVALID_HANDLE:  # its device was reset
             check(code, name)
 
