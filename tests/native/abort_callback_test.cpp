@@ -55,16 +55,16 @@ std::uint32_t available_streams() {
 template <class End, class HasBegun>
 void waits_for_the_callback(const char *what, aclrtStream stream, End end, HasBegun has_begun) {
     ReportThread reports(stream);
-    Gate gate;
-    CHECK_OK(aclrtLaunchCallback(Gate::pass, &gate, ACL_CALLBACK_BLOCK, stream));
-    CHECK(gate.entered.opens());
+    LatchedCallback held;
+    CHECK_OK(aclrtLaunchCallback(LatchedCallback::run, &held, ACL_CALLBACK_BLOCK, stream));
+    CHECK(held.entered.opens());
     aclrtContext context = nullptr;
     CHECK_OK(aclrtGetCurrentContext(&context));
     std::atomic<bool> has_returned{false};
     auto ending = begin([&] {
         CHECK_OK(aclrtSetCurrentContext(context));
         CHECK_OK(end());
-        if (!gate.gate.is_open()) {
+        if (!held.released.is_open()) {
             std::fprintf(stderr, "%s returned while the callback ran\n", what);
             std::abort();
         }
@@ -73,7 +73,7 @@ void waits_for_the_callback(const char *what, aclrtStream stream, End end, HasBe
     while (!has_begun() && !has_returned) {
         std::this_thread::yield();
     }
-    gate.gate.open();
+    held.released.open();
     CHECK(returns(ending));
 }
 

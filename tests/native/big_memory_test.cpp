@@ -19,12 +19,12 @@ namespace {
 constexpr std::size_t kLarge = 1ULL << 30;
 constexpr std::size_t kSmall = 4096;
 
-std::atomic<Gate *> g_gate{nullptr};  // where the next return of large memory waits
+std::atomic<LatchedCallback *> g_held{nullptr};  // where the next return of large memory waits
 
 void return_pages(std::uint64_t size) {
-    Gate *const gate = size >= kLarge ? g_gate.exchange(nullptr) : nullptr;
-    if (gate != nullptr) {
-        Gate::pass(gate);
+    LatchedCallback *const held = size >= kLarge ? g_held.exchange(nullptr) : nullptr;
+    if (held != nullptr) {
+        LatchedCallback::run(held);
     }
 }
 
@@ -58,7 +58,7 @@ int munmap(void *address, std::size_t size) noexcept {
 
 int close(int file) {
     struct stat status{};
-    if (g_gate.load() != nullptr && fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
+    if (g_held.load() != nullptr && fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
         return_pages(static_cast<std::uint64_t>(status.st_size));
     }
     return static_cast<int>(syscall(SYS_close, file));
@@ -124,15 +124,15 @@ void others_go_on_while(const char *what, GiveBack give_back, bool is_reset = fa
             std::abort();
         }
     };
-    Gate gate;
-    g_gate = &gate;
+    LatchedCallback held;
+    g_held = &held;
     aclrtContext context = nullptr;
     CHECK_OK(aclrtGetCurrentContext(&context));
     auto giving = begin([&] {
         CHECK_OK(aclrtSetCurrentContext(context));
         give_back();
     });
-    check(gate.entered.opens(), "gave no large memory back");
+    check(held.entered.opens(), "gave no large memory back");
     const auto other_device = begin([] { use(1); });
     check(returns(other_device), "stopped the calls on another device");
     auto marked = begin(new_marked);
@@ -141,7 +141,7 @@ void others_go_on_while(const char *what, GiveBack give_back, bool is_reset = fa
         check(returns(same_device), "stopped the calls on its device");
         check(returns(marked), "stopped an allocation of the same size");
     }
-    gate.gate.open();
+    held.released.open();
     giving.get();
     void *const memory = marked.get();
     require_marked_and_free(memory);
@@ -206,17 +206,17 @@ void an_unmapped_address_is_free_at_once() {
     CHECK_OK(aclrtReserveMemAddress(&address, kLarge, 0, nullptr, 1));
     CHECK_OK(aclrtMapMem(address, kLarge, 0, handle, 0));
     CHECK_OK(aclrtFreePhysical(handle));
-    Gate first;
-    Gate second;
-    g_gate = &first;
+    LatchedCallback first;
+    LatchedCallback second;
+    g_held = &first;
     auto unmapping = begin([=] { CHECK_OK(aclrtUnmapMem(address)); });
     CHECK(first.entered.opens());
-    g_gate = &second;
+    g_held = &second;
     const auto other = begin([] { use(1); });
     CHECK(returns(other));
     CHECK(!second.entered.is_open());
-    second.gate.open();
-    first.gate.open();
+    second.released.open();
+    first.released.open();
     unmapping.get();
     CHECK(second.entered.is_open());
     CHECK_OK(aclrtReleaseMemAddress(address));

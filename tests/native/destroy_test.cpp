@@ -11,12 +11,12 @@ void what_was_submitted_meanwhile_is_done() {
     const aclrtStream stream = new_stream();
     aclrtContext context = nullptr;
     aclrtEvent event = nullptr;
-    Gate first;
-    Gate second;
+    LatchedCallback first;
+    LatchedCallback second;
     CHECK_OK(aclrtGetCurrentContext(&context));
     CHECK_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
-    CHECK_OK(aclrtLaunchHostFunc(stream, Gate::pass, &first));
-    CHECK_OK(aclrtLaunchHostFunc(stream, Gate::pass, &second));
+    CHECK_OK(aclrtLaunchHostFunc(stream, LatchedCallback::run, &first));
+    CHECK_OK(aclrtLaunchHostFunc(stream, LatchedCallback::run, &second));
     auto recording = std::future<aclError>();
     {
         StallReports reports;
@@ -40,11 +40,11 @@ void what_was_submitted_meanwhile_is_done() {
     }
     // The record that finds a place now is not done at once when those before it are.
     CHECK_OK(aclsimDelayTasks(nullptr, kDelay_us));
-    first.gate.open();
+    first.released.open();
     CHECK(returns(recording));
     CHECK(recording.get() == ACL_ERROR_RT_INVALID_HANDLE);
     CHECK_OK(aclsimClearFaults());
-    second.gate.open();
+    second.released.open();
     CHECK(returns(destruction));
     CHECK_OK(aclrtSynchronizeEvent(event));  // the newest record whose submission succeeded
     CHECK_OK(aclrtDestroyEvent(event));

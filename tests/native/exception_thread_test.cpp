@@ -15,7 +15,7 @@ constexpr aclError kFailure = ACL_ERROR_RT_AICORE_EXCEPTION;
 std::mutex g_mutex;
 std::set<std::thread::id> g_threads;  // that have run the callback
 std::atomic<int> g_told{0};
-Gate *g_first = nullptr;  // where the first callback waits
+LatchedCallback *g_first = nullptr;  // where the first callback waits
 Latch *g_second = nullptr;
 
 void note_thread(aclrtExceptionInfo *) {
@@ -24,7 +24,7 @@ void note_thread(aclrtExceptionInfo *) {
         g_threads.insert(std::this_thread::get_id());
     }
     if (++g_told == 1) {
-        Gate::pass(g_first);
+        LatchedCallback::run(g_first);
     } else {
         g_second->open();
     }
@@ -47,7 +47,7 @@ void fail_later(aclrtStream stream) {
 // While the first callback runs on a thread of the simulator's own, a second task fails. A thread that only asks for
 // the state of streams sees that, and runs nothing.
 void a_thread_that_queries_runs_no_callback() {
-    Gate first;
+    LatchedCallback first;
     Latch second;
     g_first = &first;
     g_second = &second;
@@ -74,7 +74,7 @@ void a_thread_that_queries_runs_no_callback() {
     CHECK(returns(querying));
     const std::thread::id querying_thread = querying.get();
     CHECK(!has_run(querying_thread));
-    first.gate.open();
+    first.released.open();
     CHECK(second.opens());
     CHECK(!has_run(querying_thread));
     CHECK(!has_run(std::this_thread::get_id()));

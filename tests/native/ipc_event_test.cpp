@@ -33,8 +33,8 @@ void a_later_record_releases_no_earlier_wait() {
     const aclrtStream waiting = new_stream();
     const aclrtStream late = new_stream();
     const aclrtEvent event = new_ipc_event();
-    Gate gate;
-    CHECK_OK(aclrtLaunchHostFunc(first, Gate::pass, &gate));
+    LatchedCallback held;
+    CHECK_OK(aclrtLaunchHostFunc(first, LatchedCallback::run, &held));
     CHECK_OK(aclrtRecordEvent(event, first));
     CHECK_OK(aclrtStreamWaitEvent(waiting, event));
     CHECK_OK(aclrtRecordEvent(event, second));
@@ -42,7 +42,7 @@ void a_later_record_releases_no_earlier_wait() {
     CHECK(!is_complete(waiting));
     CHECK_OK(aclrtStreamWaitEvent(late, event));  // for the record that is complete
     CHECK(is_complete(late));
-    gate.gate.open();
+    held.released.open();
     destroy({waiting, late, first, second});
     CHECK_OK(aclrtDestroyEvent(event));
 }
@@ -56,8 +56,8 @@ void an_aborted_record_completes_no_earlier_one() {
     const aclrtEvent event = new_ipc_event();
     aclrtNotify never = nullptr;
     CHECK_OK(aclrtCreateNotify(&never, ACL_NOTIFY_DEFAULT));
-    Gate gate;
-    CHECK_OK(aclrtLaunchHostFunc(first, Gate::pass, &gate));
+    LatchedCallback held;
+    CHECK_OK(aclrtLaunchHostFunc(first, LatchedCallback::run, &held));
     CHECK_OK(aclrtRecordEvent(event, first));
     CHECK_OK(aclrtStreamWaitEvent(waiting_for_first, event));
     CHECK_OK(aclrtWaitAndResetNotify(never, second, 0));
@@ -67,7 +67,7 @@ void an_aborted_record_completes_no_earlier_one() {
     CHECK_OK(aclrtStreamAbort(second));
     CHECK_OK(aclrtSynchronizeStream(waiting_for_second));
     CHECK(!is_complete(waiting_for_first));
-    gate.gate.open();
+    held.released.open();
     destroy({waiting_for_first, waiting_for_second, first, second});
     CHECK_OK(aclrtDestroyNotify(never));
     CHECK_OK(aclrtDestroyEvent(event));
@@ -77,15 +77,15 @@ void an_aborted_record_completes_no_earlier_one() {
 void each_record_releases_its_own_waits() {
     constexpr int kRecords = 40;
     const aclrtEvent event = new_ipc_event();
-    std::vector<Gate> gates(kRecords);
+    std::vector<LatchedCallback> callbacks(kRecords);
     std::vector<aclrtStream> recording;
     std::vector<aclrtStream> waiting;
-    for (Gate &gate : gates) {
+    for (LatchedCallback &each : callbacks) {
         aclrtContext context = nullptr;  // host functions have one thread per context
         CHECK_OK(aclrtCreateContext(&context, 0));
         recording.push_back(new_stream());
         waiting.push_back(new_stream());
-        CHECK_OK(aclrtLaunchHostFunc(recording.back(), Gate::pass, &gate));
+        CHECK_OK(aclrtLaunchHostFunc(recording.back(), LatchedCallback::run, &each));
         CHECK_OK(aclrtRecordEvent(event, recording.back()));
         CHECK_OK(aclrtStreamWaitEvent(waiting.back(), event));
     }
@@ -93,7 +93,7 @@ void each_record_releases_its_own_waits() {
         for (int other = 0; other <= i; ++other) {
             CHECK(!is_complete(waiting[other]));
         }
-        gates[i].gate.open();
+        callbacks[i].released.open();
         CHECK_OK(aclrtSynchronizeStream(waiting[i]));
     }
     CHECK_OK(aclrtDestroyEvent(event));
@@ -151,8 +151,8 @@ void record_in_this_process(int from, int to) {
     const aclrtEvent other = new_ipc_event();
     aclrtNotify go = nullptr;
     CHECK_OK(aclrtCreateNotify(&go, ACL_NOTIFY_DEFAULT));
-    Gate gate;
-    CHECK_OK(aclrtLaunchHostFunc(first, Gate::pass, &gate));
+    LatchedCallback held;
+    CHECK_OK(aclrtLaunchHostFunc(first, LatchedCallback::run, &held));
     CHECK_OK(aclrtRecordEvent(awaited, first));
     CHECK_OK(aclrtWaitAndResetNotify(go, second, 0));
     CHECK_OK(aclrtRecordEvent(other, second));
@@ -165,7 +165,7 @@ void record_in_this_process(int from, int to) {
     CHECK_OK(aclrtRecordEvent(awaited, third));
     CHECK_OK(aclrtRecordNotify(go, third));
     CHECK(receive<char>(from) == 'n');
-    gate.gate.open();
+    held.released.open();
     destroy({first, second, third});
     CHECK_OK(aclrtDestroyNotify(go));
     CHECK_OK(aclrtDestroyEvent(awaited));

@@ -241,17 +241,17 @@ void a_failure_ends_the_launch_once() {
     CHECK_OK(aclsimUnregisterKernel("fail"));
 }
 
-struct Gate {
+struct HeldKernel {
     Latch entered;
-    Latch open;
+    Latch released;
     std::atomic<std::uint32_t> begun{0};
 };
 
-aclError pass_gate(const aclsimKernelBlock *, void *data) {
-    auto *gate = static_cast<Gate *>(data);
-    ++gate->begun;
-    gate->entered.open();
-    gate->open.wait();
+aclError run_held(const aclsimKernelBlock *, void *data) {
+    auto *held = static_cast<HeldKernel *>(data);
+    ++held->begun;
+    held->entered.open();
+    held->released.wait();
     return ACL_SUCCESS;
 }
 
@@ -259,27 +259,27 @@ aclError pass_gate(const aclsimKernelBlock *, void *data) {
 void an_abort_ends_a_launch_between_two_blocks() {
     constexpr std::uint32_t kMany = 60000;
     const Library library;
-    const aclrtFuncHandle function = library.function("gate");
-    Gate gate;
-    const aclsimKernel kernel{pass_gate, &gate, nullptr, 0};
-    CHECK_OK(aclsimRegisterKernel("gate", &kernel));
+    const aclrtFuncHandle function = library.function("held");
+    HeldKernel held;
+    const aclsimKernel kernel{run_held, &held, nullptr, 0};
+    CHECK_OK(aclsimRegisterKernel("held", &kernel));
     const aclrtStream stream = new_stream();
     std::uint64_t argument = 0;
     CHECK_OK(aclrtLaunchKernelWithHostArgs(function, kMany, stream, nullptr, &argument, sizeof argument, nullptr, 0));
-    gate.entered.wait();
+    held.entered.wait();
     std::thread opener([&] {
         CHECK_OK(aclrtSetDevice(0));
         // The abort drops the queue before it waits for the task that runs: from then on submissions are refused.
         while (launch(function, stream) == ACL_SUCCESS) {
         }
-        gate.open.open();
+        held.released.open();
         CHECK_OK(aclrtResetDevice(0));
     });
     static_cast<void>(aclrtStreamAbort(stream));
     opener.join();
-    CHECK(gate.begun < kMany);
+    CHECK(held.begun < kMany);
     CHECK_OK(aclrtDestroyStream(stream));
-    CHECK_OK(aclsimUnregisterKernel("gate"));
+    CHECK_OK(aclsimUnregisterKernel("held"));
 }
 
 }  // namespace

@@ -42,13 +42,13 @@ class Latch {
     bool is_open_ = false;
 };
 
-// A host function or a callback that runs until its gate is opened.
-struct Gate {
+// A host function or a callback that runs until it is released.
+struct LatchedCallback {
     Latch entered;
-    Latch gate;
-    static void pass(void *self) {
-        static_cast<Gate *>(self)->entered.open();
-        static_cast<Gate *>(self)->gate.wait();
+    Latch released;
+    static void run(void *self) {
+        static_cast<LatchedCallback *>(self)->entered.open();
+        static_cast<LatchedCallback *>(self)->released.wait();
     }
 };
 

@@ -79,26 +79,26 @@ void work_that_the_caller_could_do_does_not_outlast_the_limit() {
     CHECK_OK(aclrtSetDevice(0));
 }
 
-Gate *g_gate = nullptr;
+LatchedCallback *g_held = nullptr;
 
-void pass_gate(aclrtExceptionInfo *) { Gate::pass(g_gate); }
+void run_held(aclrtExceptionInfo *) { LatchedCallback::run(g_held); }
 
 // The task fails after a delay, hence on a thread of the simulator, which is in the callback then.
 void a_callback_on_another_thread_does_not_outlast_the_limit() {
-    CHECK_OK(aclrtSetExceptionInfoCallback(pass_gate));
+    CHECK_OK(aclrtSetExceptionInfoCallback(run_held));
     const aclrtStream stream = new_stream();
     aclrtEvent event = nullptr;
     CHECK_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
     const auto in_time = [&](auto call, aclError timeout) {
-        Gate gate;
-        g_gate = &gate;
+        LatchedCallback held;
+        g_held = &held;
         CHECK_OK(aclsimDelayTasks(stream, 1000));
         CHECK_OK(aclsimFailTask(stream, 1, kFailure));
         std::uint8_t unused = 0;
         CHECK_OK(aclrtProfTrace(&unused, 1, stream));
         CHECK_OK(aclsimClearFaults());
         CHECK_OK(aclrtRecordEvent(event, stream));
-        CHECK(gate.entered.opens());
+        CHECK(held.entered.opens());
         aclrtContext context = nullptr;
         CHECK_OK(aclrtGetCurrentContext(&context));
         auto limited = begin([&] {
@@ -106,7 +106,7 @@ void a_callback_on_another_thread_does_not_outlast_the_limit() {
             CHECK_CODE(timeout, call());
         });
         CHECK(returns(limited));
-        gate.gate.open();
+        held.released.open();
         CHECK_CODE(kFailure, aclrtSynchronizeStream(stream));
         CHECK_OK(aclrtSynchronizeStream(stream));
     };

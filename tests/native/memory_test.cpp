@@ -23,7 +23,7 @@ aclsim::Core &core() { return aclsim::Simulator::get().core; }
 // What the memory gives back to the host it does without the engine's lock.
 void give_back() {
     aclsim::Lock lock = core().acquire();
-    core().do_chores(lock);
+    core().do_deferred(lock);
 }
 
 // Nothing of it is left to be given back when it ends.

@@ -50,13 +50,13 @@ class Gated final : public Task {
 // Runs until a thread of the test lets it end.
 class Running final : public Task {
   public:
-    Running(::Gate &gate, TaskKind kind) : gate_(&gate), kind_(kind) {}
+    Running(::LatchedCallback &held, TaskKind kind) : held_(&held), kind_(kind) {}
     TaskKind kind() const override { return kind_; }
     Start start(Stream &) override { return Start::Run; }
-    void run() override { ::Gate::pass(gate_); }
+    void run() override { ::LatchedCallback::run(held_); }
 
   private:
-    ::Gate *gate_;
+    ::LatchedCallback *held_;
     TaskKind kind_;
 };
 
@@ -222,7 +222,7 @@ void what_ends_on_the_device_begins_the_limit_anew(Bench &bench) {
     bench.open();
 }
 
-// No thread of the engine uses the gates of a test after that.
+// No thread of the engine uses the callbacks of a test after that.
 void await_all(Bench &bench) {
     Lock lock = bench.core.acquire();
     for (const std::size_t number : {0, 1}) {
@@ -242,27 +242,27 @@ void await_end(Bench &bench, const ContextStream &stream) {
 
 // A task runs on the device while a wait of another stream is stuck.
 void what_runs(Bench &bench, TaskKind kind, std::size_t device, bool has_limit) {
-    ::Gate gate;
+    ::LatchedCallback held;
     Ref<ContextStream> busy;
     {
         const Lock lock = bench.core.acquire();
         const Ref<ContextStream> stuck = bench.new_stream(0);
         busy = bench.new_stream(device);
         bench.submit_wait(*stuck, TaskKind::Wait);
-        bench.core.submit(*busy, Running(gate, kind));
+        bench.core.submit(*busy, Running(held, kind));
     }
-    CHECK(gate.entered.opens());
+    CHECK(held.entered.opens());
     Synchronization synchronization(bench);
     if (!has_limit) {
         synchronization.outlasts(10 * kLimit);
         synchronization.outlasts(10 * kLimit);
-        gate.gate.open();
+        held.released.open();
         await_end(bench, *busy);
         synchronization.outlasts(kLimit / 8);  // it learns of the end, from which the limit counts
     }
     advance(bench, 2 * kLimit);
     CHECK_CODE(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, synchronization.answer());
-    gate.gate.open();
+    held.released.open();
     {
         const Lock lock = bench.core.acquire();
         bench.open();
@@ -274,34 +274,34 @@ void what_runs(Bench &bench, TaskKind kind, std::size_t device, bool has_limit) 
 // All workers of the device are busy, and the thread that waits would be free to run the kernel: nobody knows when that
 // ends.
 void a_kernel_that_waits_for_a_thread_is_not_run_by_the_caller(Bench &bench) {
-    std::vector<::Gate> busy(config().workers);
-    ::Gate gate;
+    std::vector<::LatchedCallback> busy(config().workers);
+    ::LatchedCallback held;
     Ref<ContextStream> awaited;
     {
         const Lock lock = bench.core.acquire();
         awaited = bench.new_stream(0);  // before the others, as the synchronization waits for them
-        for (::Gate &each : busy) {
+        for (::LatchedCallback &each : busy) {
             bench.core.submit(*bench.new_stream(0), Running(each, TaskKind::Kernel));
         }
     }
-    for (::Gate &each : busy) {
+    for (::LatchedCallback &each : busy) {
         CHECK(each.entered.opens());
     }
     {
         const Lock lock = bench.core.acquire();
-        bench.core.submit(*awaited, Running(gate, TaskKind::Kernel));
+        bench.core.submit(*awaited, Running(held, TaskKind::Kernel));
         awaited = nullptr;
     }
     {
         Synchronization synchronization(bench);
         advance(bench, 2 * kLimit);
         CHECK_CODE(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, synchronization.answer());
-        CHECK(!gate.entered.is_open());
+        CHECK(!held.entered.is_open());
     }
-    for (::Gate &each : busy) {
-        each.gate.open();
+    for (::LatchedCallback &each : busy) {
+        each.released.open();
     }
-    gate.gate.open();
+    held.released.open();
     await_all(bench);
 }
 

@@ -121,7 +121,7 @@ bool is_done(aclrtStream stream) {
 
 // --- one device ------------------------------------------------------------------------------------------------------
 
-// The threads of the device are there already: one that begins has the whole lock for a moment, and so has a thread of
+// The threads of the device are there already: one that begins has the global lock for a moment, and so has a thread of
 // the program that sleeps.
 void queued_work_does_not_wait_for_another_device() {
     const Pair other(0);
@@ -153,7 +153,7 @@ void queued_work_does_not_wait_for_another_device() {
     CHECK(set.opens());
     {
         const Lock taken = Simulator::get().core.acquire_shard_of(other.stream);
-        CHECK(!taken.is_whole());
+        CHECK(!taken.is_global());
         ready.open();
         CHECK(returns(all));
     }
@@ -277,7 +277,7 @@ void a_kernel_that_cannot_start(const Kit &own) {
     CHECK_CODE(ACL_ERROR_RT_AICORE_EXCEPTION, aclrtSynchronizeStream(own.stream));
 }
 
-// With the whole lock, while workers of both devices run what they have.
+// With the global lock, while workers of both devices run what they have.
 void an_abort_of_work(const Kit &own) {
     std::atomic<std::uint64_t> counter{0};
     enqueue_work(own, own.stream, counter, 6);
@@ -372,7 +372,7 @@ void work(Crowd<Kit> &crowd, std::int32_t device) {
     CHECK(counter == expected);
 }
 
-// What takes the whole lock, and what lets no call have less for a while.
+// What takes the global lock, and what lets no call have less for a while.
 void disturb(Crowd<Kit> &crowd) {
     const std::int32_t own = kBusyDevices;
     std::atomic<std::uint64_t> counter{0};

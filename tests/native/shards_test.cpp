@@ -112,14 +112,14 @@ void calls_at_rest_do_not_wait_for_another_device() {
     CHECK(set.opens());
     {
         const Lock taken = Simulator::get().core.acquire_shard_of(other.stream);
-        CHECK(!taken.is_whole());
+        CHECK(!taken.is_global());
         ready.open();
         CHECK(returns(all));
     }
     CHECK(all.get());
 }
 
-// While there is one, the order of streams is noted for it, with the whole lock.
+// While there is one, the order of streams is noted for it, with the global lock.
 void a_pool_that_is_gone_leaves_no_trace() {
     aclrtMemPoolProps properties{};
     properties.allocType = ACL_MEM_ALLOCATION_TYPE_PINNED;
@@ -182,7 +182,7 @@ void an_idle_stream_is_one_cache_line() {
     for (const std::ptrdiff_t end :
          {end_of(stream.submitted), end_of(stream.completed), end_of(stream.synchronized), end_of(stream.flags),
           end_of(stream.aborting), end_of(stream.state), end_of(stream.executes_tasks), end_of(stream.has_sleepers),
-          end_of(stream.is_destroyed), end_of(stream.is_diverted)}) {
+          end_of(stream.is_destroyed), end_of(stream.is_redirected)}) {
         CHECK(end > 0 && end <= kLine);
     }
 }
@@ -396,7 +396,7 @@ void capture_and_launch(aclrtStream stream) {
     CHECK_OK(aclmdlRIDestroy(graph));
 }
 
-// What takes the whole lock: it makes and destroys, aborts and resets, on a device of its own and on those of others.
+// What takes the global lock: it makes and destroys, aborts and resets, on a device of its own and on those of others.
 void disturb(Crowd<Pair> &crowd) {
     const std::int32_t own = kBusyDevices;
     while (!crowd.is_over) {

@@ -36,7 +36,7 @@ void begin(Simulator &sim, aclrtStream stream, aclmdlRICaptureMode mode, Graph *
     require_mode(mode);
     require_capturable_flags(origin);
     require_free_stream(require_own(sim, origin));
-    if (origin.is_diverted) {
+    if (origin.is_redirected) {
         fail(ACL_ERROR_RT_STREAM_CAPTURED, "stream %u is being captured already, or updates a task group", origin.id);
     }
     require_not_lost(device_of(origin));
@@ -217,14 +217,14 @@ aclError aclmdlRICaptureTaskUpdateBegin(aclrtStream stream, aclrtTaskGrp handle)
         require_supported();
         ContextStream &found = require_updatable(sim, stream);
         const Ref<TaskGroup> group(require_handle<TaskGroup>(sim, handle, "task group"));
-        if (found.is_diverted || group->is_updating) {
+        if (found.is_redirected || group->is_updating) {
             fail(ACL_ERROR_STREAM_TASK_GROUP_STATUS, "stream %u updates a group already, or another stream this one",
                  found.id);
         }
         require_own(sim, found);
         require_own(sim, group->graph);
         require_captured(group->graph);
-        found.divert(make_ref<GroupUpdate>(found, group));
+        found.set_redirect(make_ref<GroupUpdate>(found, group));
     });
 }
 

@@ -28,7 +28,7 @@ void require_transfer_kind(aclrtMemcpyKind kind) {
 // What a buffer holds could be copied once only. The default stream is never bound.
 void require_unbound(Handle<ContextStream> stream) REQUIRES(engine_lock) {
     const ContextStream *on = stream.find();
-    if (on != nullptr && (on->keeper != nullptr || on->is_diverted)) {
+    if (on != nullptr && (on->keeper != nullptr || on->is_redirected)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u is captured or bound to a model, which cannot keep a buffered copy",
              on->id);
     }

@@ -25,7 +25,7 @@ template <class Body>
 [[gnu::always_inline]] inline aclError checked_entry(Function function, Body body) {
     CurrentCall call(function);
     try {
-        if (rarely(g_looks_at_environment.load(std::memory_order_relaxed) || Faults::concerns_calls())) {
+        if (unlikely(g_looks_at_environment.load(std::memory_order_relaxed) || Faults::concerns_calls())) {
             check_environment(function);
         }
         body();
@@ -49,10 +49,10 @@ class CallEnd {
   public:
     CallEnd(Simulator &sim, Lock &lock) : sim_(sim), lock_(lock) {}
     ~CallEnd() REQUIRES(engine_lock) {
-        if (rarely(sim_.core.has_deferred())) {
-            sim_.core.do_chores(lock_);
+        if (unlikely(sim_.core.has_deferred())) {
+            sim_.core.do_deferred(lock_);
         }
-        if (rarely(sim_.machine.exceptions.has_reports())) {
+        if (unlikely(sim_.machine.exceptions.has_reports())) {
             const KeptText text;
             sim_.machine.exceptions.deliver_own(lock_);
         }
@@ -77,7 +77,7 @@ template <class Body>
 template <class Body>
 [[gnu::always_inline]] inline void gated_call(Simulator &sim, Lock &lock, Body body) REQUIRES(engine_lock) {
     ungated_call(sim, lock, [&](Simulator &, Lock &) REQUIRES(engine_lock) {
-        sim.machine.gate.pass(lock);
+        sim.machine.snapshot_gate.pass(lock);
         body(sim, lock);
     });
 }
@@ -147,8 +147,8 @@ inline Device &require_current_device(Simulator &sim) REQUIRES(engine_lock) {
     return require_current_device(sim.machine);
 }
 
-// Where the present call works that names a stream whose tasks go elsewhere: by the table in diversion.cpp.
-ContextStream &divert(ContextStream &stream) REQUIRES(engine_lock);
+// Where the present call works that names a stream whose tasks go elsewhere: by the table in task_redirect.cpp.
+ContextStream &redirect(ContextStream &stream) REQUIRES(engine_lock);
 
 // A stream that need not belong to the current context; NULL is the current context's default stream.
 inline ContextStream &require_stream(Simulator &sim, Handle<ContextStream> stream) REQUIRES(engine_lock) {
@@ -156,7 +156,7 @@ inline ContextStream &require_stream(Simulator &sim, Handle<ContextStream> strea
         return *require_context(sim).default_stream;
     }
     ContextStream &found = require_handle(sim, stream, "stream");
-    return found.is_diverted ? divert(found) : found;
+    return found.is_redirected ? redirect(found) : found;
 }
 
 // Most operations demand that the stream belongs to the current context.

@@ -35,7 +35,7 @@ const char *cure_for_flags(std::uint32_t flag, std::uint32_t known) {
 // The thread's context lives, and its device has a place for the event.
 bool can_create_in_shard(Simulator &sim, void *context, Event::Mode mode, std::uint32_t flag) REQUIRES(engine_lock) {
     return Event::is_plain(mode, flag) && sim.core.registry().find<Context>(context) != nullptr &&
-           event_cells.has_vacant(Registry::shard_of(context));
+           event_slots.has_vacant(Registry::shard_of(context));
 }
 
 aclError create(Function function, aclrtEvent *event, Event::Mode mode, std::uint32_t flag, std::uint32_t known) {
@@ -147,12 +147,12 @@ void require_capturable(const Event &event) {
 }
 
 void record_captured(Simulator &sim, Lock &lock, ContextStream &stream, Event &event) REQUIRES(engine_lock) {
-    const Ref<Diversion> diversion = stream.diversion();
+    const Ref<TaskRedirect> redirect = stream.redirect();
     require_capturable(event);
     if (event.is_external()) {
-        event.record(sim.core, lock, diversion->take(stream, /*is_kernel=*/false));
-    } else if (Capture *capture = diversion->as_capture(); capture == nullptr) {
-        diversion->take(stream, /*is_kernel=*/false);  // throws: an update takes kernels
+        event.record(sim.core, lock, redirect->take(stream, /*is_kernel=*/false));
+    } else if (Capture *capture = redirect->as_capture(); capture == nullptr) {
+        redirect->take(stream, /*is_kernel=*/false);  // throws: an update takes kernels
     } else if (event.can_be_waited_for()) {
         capture->record(lock, stream, event);
     }
@@ -183,7 +183,7 @@ aclError record(aclrtEvent event, aclrtStream stream, std::uint32_t flag) {
         }
         associate(found.record_flag, flag);
         ContextStream &on = require_own(sim, named);
-        if (on.is_diverted) {
+        if (on.is_redirected) {
             record_captured(sim, lock, on, found);
         } else {
             found.record(sim.core, lock, require_recordable(found, on));
@@ -193,13 +193,13 @@ aclError record(aclrtEvent event, aclrtStream stream, std::uint32_t flag) {
 
 void wait_in_capture(Simulator &sim, Lock &lock, ContextStream &stream, Event &event, std::uint32_t timeout_s)
     REQUIRES(engine_lock) {
-    const Ref<Diversion> diversion = stream.diversion();
+    const Ref<TaskRedirect> redirect = stream.redirect();
     require_capturable(event);
-    Capture *const capture = diversion->as_capture();
+    Capture *const capture = redirect->as_capture();
     if (event.is_external()) {
-        event.wait(sim.core, lock, diversion->take(stream, /*is_kernel=*/false), timeout_s);
+        event.wait(sim.core, lock, redirect->take(stream, /*is_kernel=*/false), timeout_s);
     } else if (capture == nullptr) {
-        diversion->take(stream, /*is_kernel=*/false);  // throws: an update takes kernels
+        redirect->take(stream, /*is_kernel=*/false);  // throws: an update takes kernels
     } else if (event.captured() == nullptr) {
         if (event.was_recorded()) {
             fail(ACL_ERROR_RT_CAPTURE_DEPENDENCY, "the event was recorded outside the capture of graph %u",
@@ -241,7 +241,7 @@ void join_capture(Lock &lock, ContextStream &stream, Event &event, std::uint32_t
     }
     associate(event.wait_flag, ACL_EVENT_WAIT_DEFAULT);
     ContextStream &own = require_own(sim, named);
-    if (own.is_diverted) {
+    if (own.is_redirected) {
         wait_in_capture(sim, lock, own, event, timeout_s);
         return;
     }
@@ -413,9 +413,9 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
             return;
         }
         ContextStream &on = require_own(sim, named);
-        if (on.is_diverted) {
+        if (on.is_redirected) {
             require_capturable(found);
-            found.reset(sim.core, lock, on.diversion()->take(on, /*is_kernel=*/false));
+            found.reset(sim.core, lock, on.redirect()->take(on, /*is_kernel=*/false));
             return;
         }
         found.reset(sim.core, lock, require_recordable(found, on));

@@ -91,8 +91,8 @@ aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag)
             fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is bound to model %u", bound.id, model_of(bound)->id);
         }
         require_built(model);
-        if (bound.is_diverted) {
-            bound.diversion()->require_usable(bound);
+        if (bound.is_redirected) {
+            bound.redirect()->require_usable(bound);
         }
         if (bound.stops_on_failure || bound.aborting > 0 || (bound.flags & ACL_STREAM_FAST_LAUNCH) != 0) {
             fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,

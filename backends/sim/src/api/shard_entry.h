@@ -2,7 +2,7 @@
 //
 // Such a call comes with a question: does everything that it will touch belong to that shard? If so, its body, which is
 // the same in any case, changes nothing but objects of the shard, counts of references included. Everything else it may
-// read, because who changes it has the whole lock. If not, the call takes the whole lock, as others do.
+// read, because who changes it has the global lock. If not, the call takes the global lock, as others do.
 #pragma once
 
 #include "api/entry.h"
@@ -16,7 +16,7 @@ class ShardEnd {
     ShardEnd(Simulator &sim, Lock &lock) : sim_(sim), lock_(lock) {}
     ~ShardEnd() REQUIRES(engine_lock) {
         sim_.core.leave_shard(lock_);
-        if (lock_.is_whole()) {  // what stays in the shard leaves nothing else to be done
+        if (lock_.is_global()) {  // what stays in the shard leaves nothing else to be done
             const CallEnd end(sim_, lock_);
         }
     }
@@ -36,13 +36,13 @@ template <class StaysInShard, class Body>
     return checked_entry(function, [&] {
         Simulator &sim = Simulator::get();
         Lock lock = sim.core.acquire_shard_of(handle);
-        if (!lock.is_whole()) {
-            if (sim.core.is_undisturbed() && !sim.machine.gate.is_closed() && stays_in_shard(sim)) {
+        if (!lock.is_global()) {
+            if (sim.core.is_undisturbed() && !sim.machine.snapshot_gate.is_closed() && stays_in_shard(sim)) {
                 const ShardEnd end(sim, lock);
                 body(sim, lock);
                 return;
             }
-            sim.core.widen(lock);
+            sim.core.upgrade_to_global(lock);
         }
         gated_call(sim, lock, body);
     });
@@ -52,7 +52,7 @@ template <class StaysInShard, class Body>
 // no handle.
 inline ContextStream *stream_in_shard(Handle<ContextStream> stream) REQUIRES(engine_lock) {
     auto *found = stream.find();
-    const bool is_simple = found != nullptr && found->executes_tasks && !found->is_diverted &&
+    const bool is_simple = found != nullptr && found->executes_tasks && !found->is_redirected &&
                            context_of(*found).handle() == thread_context().current();
     return is_simple && !Core::is_full(*found) ? found : nullptr;
 }

@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "checks/faults.h"
-#include "checks/memory_check.h"
-#include "checks/profiler.h"
-#include "checks/stall.h"
+#include "control/faults.h"
+#include "control/stall.h"
 #include "engine/core.h"
 #include "machine/initialization.h"
 #include "machine/machine.h"
 #include "memory/memory.h"
+#include "observe/memory_check.h"
+#include "observe/profiler.h"
 #include "tasks/kernels.h"
 #include "tasks/label.h"
 #include "tasks/model.h"

@@ -113,7 +113,7 @@ aclError aclrtSnapShotProcessLock(int pid, void *reserve) {
         notify(sim, lock, ACL_RT_SNAPSHOT_LOCK_PRE);
         require_state(g_state == State::Running, ACL_ERROR_SNAPSHOT_LOCK_FAILED, "running");
         g_state = State::Locked;
-        sim.machine.gate.close();
+        sim.machine.snapshot_gate.close();
     });
 }
 
@@ -122,7 +122,7 @@ aclError aclrtSnapShotProcessUnlock(int pid, void *reserve) {
         require_own_process(pid, reserve);
         require_state(g_state != State::Running, ACL_ERROR_SNAPSHOT_UNLOCK_FAILED, "locked");
         g_state = State::Running;
-        sim.machine.gate.open();
+        sim.machine.snapshot_gate.open();
         notify(sim, lock, ACL_RT_SNAPSHOT_UNLOCK_POST);
     });
 }

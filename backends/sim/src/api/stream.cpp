@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "api/shard_entry.h"
-#include "checks/stall.h"
+#include "control/stall.h"
 #include "tasks/capture.h"
 #include "tasks/model.h"
 
@@ -81,7 +81,7 @@ void synchronize_stream(Simulator &sim, Lock &lock, Handle<ContextStream> stream
             break;
     }
     if (!sim.memory.pools.empty()) {
-        sim.core.widen(lock);  // a synchronization returns memory of pools, which belong to no shard
+        sim.core.upgrade_to_global(lock);  // a synchronization returns memory of pools, which belong to no shard
     }
     note_synchronized(sim.machine, context->device);
     raise_stream_failure(*found);
@@ -164,8 +164,8 @@ ContextStream &require_prioritized(Simulator &sim, aclrtStream stream) REQUIRES(
 
 // Some attributes stay as they are while the stream is captured.
 ContextStream &require_uncaptured(ContextStream &stream) REQUIRES(engine_lock) {
-    if (stream.is_diverted) {
-        stream.diversion()->require_usable(stream);
+    if (stream.is_redirected) {
+        stream.redirect()->require_usable(stream);
     }
     return stream;
 }

@@ -2,7 +2,7 @@
 #include <atomic>
 
 #include "api/entry.h"
-#include "checks/stall.h"
+#include "control/stall.h"
 #include "engine/condition.h"
 #include "tasks/copy.h"
 

@@ -64,7 +64,7 @@ class alignas(64) ObjectStore {
     std::size_t left_ GUARDED_BY(engine_lock) = 0;  // bytes
 };
 
-inline std::array<TaskStore, Shards::kMost + 1> task_memory;  // of each shard, and of the whole lock
+inline std::array<TaskStore, Shards::kMost + 1> task_memory;  // of each shard, and of the global lock
 inline std::array<ObjectStore, Shards::kMost> object_memory;  // of each shard
 
 // Not analysed: whoever gives back the last reference has the lock (support/ref.h).

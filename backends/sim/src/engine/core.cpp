@@ -12,7 +12,7 @@ constexpr int kHelpDepth = 64;  // how many streams a helper follows along cause
 
 thread_local bool t_is_own = false;
 thread_local Causes t_causes;                 // which a helper looks at; kept for its memory
-thread_local bool t_does_chores = false;      // some of them call functions of the program, which call the library
+thread_local bool t_does_deferred = false;    // some of them call functions of the program, which call the library
 thread_local std::vector<Access> t_accesses;  // of the present call; only while there are observers
 thread_local std::vector<std::vector<Access>> t_outer_accesses;  // of the calls in which that was made
 
@@ -24,7 +24,7 @@ Core::Core(Clock &clock, Scheduler &scheduler)
       spinner_(clock, std::thread::hardware_concurrency()),
       observers_(clock),
       timer_(*this),
-      pace_(clock, config().profile.get()) {
+      timing_(clock, config().profile.get()) {
     add_workers(0);
     note_who_interferes();
 }
@@ -53,12 +53,12 @@ std::uint32_t Core::assign_shard() {
     return number;
 }
 
-void Core::widen(Lock &lock) {
-    if (lock.is_whole()) {
+void Core::upgrade_to_global(Lock &lock) {
+    if (lock.is_global()) {
         return;
     }
     Worklist &left = work();
-    lock.widen();
+    lock.upgrade_to_global();
     release_held(left.held);
     pump();
 }
@@ -88,7 +88,7 @@ std::shared_ptr<Executor> Core::create_executor(std::uint32_t shard, std::uint32
 // --- submitting ------------------------------------------------------------------------------------------------------
 
 bool Core::admit_slowly(Lock &lock, Stream &stream) {
-    if (pace_.is_on()) {
+    if (timing_.is_on()) {
         timer_.start();
     }
     if (stream.keeper != nullptr) {
@@ -196,10 +196,10 @@ void Core::note_failure(Stream &stream, Task &task) {
 }
 
 void Core::park(Stream &stream, Start start) {
-    if (pace_.is_on() && start == Start::Run) {
-        pace_.begin(stream, *stream.queue.front());
+    if (timing_.is_on() && start == Start::Run) {
+        timing_.begin(stream, *stream.queue.front());
     }
-    stream.pace.is_late = false;
+    stream.timing.is_late = false;
     if (start == Start::Blocked) {
         stream.state = Stream::State::Blocked;
     } else {
@@ -213,31 +213,31 @@ bool Core::must_await_start(Stream &stream, const Task &head) {
     if (cost != Cost::Record && cost != Cost::Wait) {
         return false;
     }
-    pace_.begin(stream, head);
-    if (await_pace(stream, Stream::State::Held)) {
+    timing_.begin(stream, head);
+    if (await_timing(stream, Stream::State::Held)) {
         return true;
     }
     if (cost == Cost::Record) {
-        pace_.stamp(stream);
+        timing_.stamp(stream);
     }
     return false;
 }
 
-bool Core::await_pace(Stream &stream, Stream::State state) {
-    const bool was_awaited = std::exchange(stream.pace.is_awaited, pace_.is_busy(stream));
-    if (stream.pace.is_awaited) {
+bool Core::await_timing(Stream &stream, Stream::State state) {
+    const bool was_awaited = std::exchange(stream.timing.is_awaited, timing_.is_busy(stream));
+    if (stream.timing.is_awaited) {
         stream.state = state;
-        stream.pace.known = stream.submitted;
-        timer_.arm(stream, stream.pace.busy_until);
+        stream.timing.known = stream.submitted;
+        timer_.arm(stream, stream.timing.busy_until);
     } else if (was_awaited) {
         timer_.disarm(stream);  // the head may set a time limit of its own
     }
-    return stream.pace.is_awaited;
+    return stream.timing.is_awaited;
 }
 
-void Core::end_pace(Stream &stream) {
-    stream.pace.is_awaited = false;
-    stream.pace.is_late = true;
+void Core::end_timing(Stream &stream) {
+    stream.timing.is_awaited = false;
+    stream.timing.is_late = true;
     if (stream.state == Stream::State::Running) {
         work().ended.push_back(&stream);
         end_heads();
@@ -257,7 +257,7 @@ void Core::advance(Stream &stream) {
             work().held.emplace_back(stream);
             return;
         }
-        if (pace_.is_on() && must_await_start(stream, *head)) {
+        if (timing_.is_on() && must_await_start(stream, *head)) {
             return;
         }
         const Start start = start_task(stream, *head);
@@ -267,10 +267,10 @@ void Core::advance(Stream &stream) {
             return;
         }
         // What a task has waited for may have come after the device was done: only a record keeps the stream late.
-        stream.pace.is_late = stream.pace.is_late && head->work().cost == Cost::Record;
+        stream.timing.is_late = stream.timing.is_late && head->work().cost == Cost::Record;
         complete(stream, *stream.queue.pop());
     }
-    stream.pace.is_late = false;
+    stream.timing.is_late = false;
 }
 
 void Core::look_at_runnable() {
@@ -301,8 +301,8 @@ void Core::run_head(Lock &lock, Stream &stream, Executor::Server &server) {
     lock.unlock();
     head.run();
     lock_again(lock);
-    if (!lock.is_whole() && (head.has_failed() || !head.stays_in_shard(stream))) {
-        widen(lock);
+    if (!lock.is_global() && (head.has_failed() || !head.stays_in_shard(stream))) {
+        upgrade_to_global(lock);
     }
     server.look();
     stream.runner = {};
@@ -320,9 +320,9 @@ void Core::end_heads() {
 }
 
 void Core::end_head(Stream &stream) {
-    if (pace_.is_on()) {
-        pace_.end(stream, *stream.queue.front());
-        if (await_pace(stream, Stream::State::Running)) {
+    if (timing_.is_on()) {
+        timing_.end(stream, *stream.queue.front());
+        if (await_timing(stream, Stream::State::Running)) {
             return;
         }
     }
@@ -355,14 +355,14 @@ void Core::drop_queue(Stream &stream, aclError reason) {
     std::unique_ptr<Task> running = is_running ? stream.queue.pop() : nullptr;
     stream.aborts += stream.queue.front() != nullptr ? 1 : 0;
     stream.abort_reason = reason;
-    if (pace_.is_on()) {
-        pace_.abort(stream);
+    if (timing_.is_on()) {
+        timing_.abort(stream);
     }
-    if (is_running && stream.pace.is_awaited) {
-        timer_.arm(stream, stream.pace.busy_until);  // the head has run, and ends now
+    if (is_running && stream.timing.is_awaited) {
+        timer_.arm(stream, stream.timing.busy_until);  // the head has run, and ends now
     } else {
         timer_.disarm(stream);
-        stream.pace.is_awaited = false;
+        stream.timing.is_awaited = false;
     }
     note_change(stream);
     while (auto task = stream.queue.pop()) {
@@ -434,8 +434,8 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
         }
         if (has_deferred()) {
             server.leave();
-            widen(lock);
-            do_chores(lock);
+            upgrade_to_global(lock);
+            do_deferred(lock);
         } else if (!help(lock, *stream, server, wait, deadline, check) &&
                    !watch(lock, *stream, sequence, wait, deadline, check) && !stream->is_done(sequence)) {
             return Waited::TimedOut;
@@ -449,7 +449,7 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
                         Learned::Synchronized);
     }
     if (failure_handler_->is_pending()) {
-        widen(lock);
+        upgrade_to_global(lock);
         if (!failure_handler_->settle(lock, *stream, deadline)) {
             return Waited::TimedOut;
         }
@@ -464,7 +464,7 @@ bool Core::help(Lock &lock, Stream &stream, Executor::Server &server, std::optio
     if (found.stream == nullptr) {
         server.leave();
         if (found.is_out_of_sight) {
-            widen(lock);
+            upgrade_to_global(lock);
         }
         return found.is_out_of_sight;
     }
@@ -481,7 +481,7 @@ Core::Helpable Core::find_helpable(Stream &stream, Time deadline, const WaitChec
         const bool may_take_long = deadline == kNever && (check == nullptr || head.kind() != TaskKind::Kernel);
         return executor.can_be_helped && (may_take_long || head.is_brief() || !executor.has_thread());
     };
-    const bool has_whole = Lock::held_shard() == Shards::kWhole;
+    const bool has_global = Lock::held_shard() == Shards::kGlobal;
     Stream *at = &stream;
     std::vector<Stream *> ready;
     for (int depth = 0; at != nullptr && depth < kHelpDepth && ready.empty(); ++depth) {
@@ -494,7 +494,7 @@ Core::Helpable Core::find_helpable(Stream &stream, Time deadline, const WaitChec
         if (at->state != Stream::State::Blocked) {
             return {};
         }
-        if (!has_whole && !at->queue.front()->stays_in_shard(*at)) {
+        if (!has_global && !at->queue.front()->stays_in_shard(*at)) {
             return {nullptr, true};
         }
         Causes &causes = t_causes;
@@ -531,7 +531,7 @@ bool Core::watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::option
     const bool was_quick = spinner_.until(is_done);
     lock_again(lock);
     if (!was_quick && !is_over()) {
-        widen(lock);  // who sleeps is known to all
+        upgrade_to_global(lock);  // who sleeps is known to all
     }
     if (was_quick || is_over()) {
         return true;
@@ -565,11 +565,11 @@ bool Core::is_own_thread() { return t_is_own; }
 
 // --- work without the lock -------------------------------------------------------------------------------------------
 
-void Core::do_chores(Lock &lock) {
+void Core::do_deferred(Lock &lock) {
     while (has_deferred()) {
-        auto own = std::move(chores_);  // all: the call must not return while others do some of them
-        const bool is_nested = std::exchange(t_does_chores, true);
-        ++chores_at_work_;
+        auto own = std::move(deferred_);  // all: the call must not return while others do some of them
+        const bool is_nested = std::exchange(t_does_deferred, true);
+        ++deferred_at_work_;
         while (own != nullptr) {
             lock.unlock();
             own->work();
@@ -577,24 +577,24 @@ void Core::do_chores(Lock &lock) {
             own->finish();
             own = std::move(own->next);
         }
-        --chores_at_work_;
-        t_does_chores = is_nested;
-        if (chore_waits_ > 0) {
-            chores_done_.notify_all();
+        --deferred_at_work_;
+        t_does_deferred = is_nested;
+        if (deferred_waits_ > 0) {
+            deferred_done_.notify_all();
         }
     }
 }
 
-bool Core::await_chores(Lock &lock) {
-    const bool may_wait = !t_does_chores;
-    const bool are_any = has_deferred() || (may_wait && chores_at_work_ > 0);
-    do_chores(lock);
-    ++chore_waits_;
-    while (may_wait && has_chores()) {
-        chores_done_.wait(lock);
-        do_chores(lock);
+bool Core::await_deferred(Lock &lock) {
+    const bool may_wait = !t_does_deferred;
+    const bool are_any = has_deferred() || (may_wait && deferred_at_work_ > 0);
+    do_deferred(lock);
+    ++deferred_waits_;
+    while (may_wait && has_unfinished_deferred()) {
+        deferred_done_.wait(lock);
+        do_deferred(lock);
     }
-    --chore_waits_;
+    --deferred_waits_;
     return are_any;
 }
 

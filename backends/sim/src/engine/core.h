@@ -7,7 +7,7 @@
 //
 // All of that is done with the lock of the stream's device alone, its shard, as long as it concerns nothing else
 // (Task::stays_in_shard). A stream whose head concerns more is held, and whoever leaves the shard goes on with it with
-// the whole lock: nobody ever has two shards.
+// the global lock: nobody ever has two shards.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,6 @@
 #include "engine/host_wait.h"
 #include "engine/lock.h"
 #include "engine/observer.h"
-#include "engine/pace.h"
 #include "engine/registry.h"
 #include "engine/scheduler.h"
 #include "engine/spinner.h"
@@ -35,6 +34,7 @@
 #include "engine/stream_order.h"
 #include "engine/thread.h"
 #include "engine/timer.h"
+#include "engine/timing_model.h"
 #include "support/config.h"
 #include "support/error.h"
 #include "support/expect.h"
@@ -48,14 +48,14 @@ class Core {
     Core &operator=(const Core &) = delete;
 
     Lock acquire() ACQUIRE(engine_lock) { return Lock(shards_); }
-    // The shard of an object, or the whole lock.
+    // The shard of an object, or the global lock.
     Lock acquire_shard_of(void *handle) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
         return acquire_shard(Registry::shard_of(handle));
     }
     // For a device that is used for the first time: the number of its shard.
     std::uint32_t assign_shard() REQUIRES(engine_lock);
     Lock acquire_shard(std::uint32_t shard) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
-        return rarely(shards_.count() > 1) ? Lock(shards_, shard) : Lock(shards_);
+        return unlikely(shards_.count() > 1) ? Lock(shards_, shard) : Lock(shards_);
     }
     // After unlock(): what the lock had before, or the whole, if a shard is not enough any more.
     void lock_again(Lock &lock) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
@@ -72,23 +72,23 @@ class Core {
     }
     // That shard, whether the lock has it or the whole, if there are several and it is enough; else the whole.
     void prefer_shard(Lock &lock, std::uint32_t shard) REQUIRES(engine_lock) {
-        if (lock.is_whole() && shards_.count() > 1 && is_undisturbed()) {
-            lock.narrow(shard);
+        if (lock.is_global() && shards_.count() > 1 && is_undisturbed()) {
+            lock.downgrade(shard);
         }
         check_scope(lock);
     }
     // The whole instead of a shard, and what was left to whoever leaves that.
-    void widen(Lock &lock) REQUIRES(engine_lock);
+    void upgrade_to_global(Lock &lock) REQUIRES(engine_lock);
     // Before a thread that had a shard leaves it.
     void leave_shard(Lock &lock) REQUIRES(engine_lock) {
-        if (!lock.is_whole() && rarely(!work().held.empty())) {
-            widen(lock);
+        if (!lock.is_global() && unlikely(!work().held.empty())) {
+            upgrade_to_global(lock);
         }
     }
     // Has the calling thread what belongs to the stream?
     static bool covers(const Stream &stream) REQUIRES(engine_lock) {
         const std::uint32_t held = Lock::held_shard();
-        return held == Shards::kWhole || held == shard_of(stream);
+        return held == Shards::kGlobal || held == shard_of(stream);
     }
     static std::uint32_t shard_of(const Stream &stream) { return Registry::shard_of(stream.handle()); }
 
@@ -119,7 +119,7 @@ class Core {
     // The stream's head is to be looked at again: what it waited for has happened.
     void make_runnable(Stream &stream) REQUIRES(engine_lock) { work().runnable.push_back(&stream); }
     // The device of a profile is done with what the stream has begun.
-    void end_pace(Stream &stream) REQUIRES(engine_lock);
+    void end_timing(Stream &stream) REQUIRES(engine_lock);
     // Moves all runnable streams forward. The worklist is empty whenever the lock is free.
     void pump() REQUIRES(engine_lock) {
         if (!work().runnable.empty()) {
@@ -127,7 +127,7 @@ class Core {
         }
     }
     // Runs the head of a stream, which is in no ready queue, on the calling thread, without the lock. A shard may have
-    // become the whole lock afterwards.
+    // become the global lock afterwards.
     void run_head(Lock &lock, Stream &stream, Executor::Server &server) REQUIRES(engine_lock);
     // Drops what is queued. Threads that wait for the stream fail with the reason.
     void drop_queue(Stream &stream, aclError reason) REQUIRES(engine_lock);
@@ -165,16 +165,17 @@ class Core {
     }
 
     // --- work that must not be done under the lock ---------------------------------------------------------------
-    void defer(std::unique_ptr<Chore> chore) REQUIRES(engine_lock) {
-        Chore *const added = chore.get();
-        (chores_ ? last_chore_->next : chores_) = std::move(chore);
-        last_chore_ = added;
+    void defer(std::unique_ptr<DeferredWork> chore) REQUIRES(engine_lock) {
+        DeferredWork *const added = chore.get();
+        (deferred_ ? last_deferred_->next : deferred_) = std::move(chore);
+        last_deferred_ = added;
     }
-    bool has_deferred() const REQUIRES(engine_lock) { return chores_ != nullptr; }
-    void do_chores(Lock &lock) REQUIRES(engine_lock);  // those that were deferred since; no other thread does them then
+    bool has_deferred() const REQUIRES(engine_lock) { return deferred_ != nullptr; }
+    void do_deferred(Lock &lock)
+        REQUIRES(engine_lock);  // those that were deferred since; no other thread does them then
     // All, also those that other threads do; false: there are none. A thread that is in one waits for no other thread,
     // which might wait for it.
-    bool await_chores(Lock &lock) REQUIRES(engine_lock);
+    bool await_deferred(Lock &lock) REQUIRES(engine_lock);
 
     // --- parts ---------------------------------------------------------------------------------------------------
     Clock &clock() { return clock_; }
@@ -184,7 +185,7 @@ class Core {
     const Observers &observers() const { return observers_; }
     StreamOrder &stream_order() { return stream_order_; }
     Timer &timer() { return timer_; }
-    Pace &pace() { return pace_; }
+    TimingModel &timing() { return timing_; }
     // Where the stream's head is to be run.
     Executor &executor_of(const Stream &stream) const REQUIRES(engine_lock) {
         Executor *const own = stream.queue.front()->executor();
@@ -232,36 +233,36 @@ class Core {
     }
 
   private:
-    // What is to be done before the lock is free; of each shard, and of the whole lock.
+    // What is to be done before the lock is free; of each shard, and of the global lock.
     struct alignas(64) Worklist {
         std::vector<Stream *> runnable;
         std::vector<Stream *> ended;  // whose head has run
-        // Whose head may not start now; in a shard, whose head needs the whole lock.
+        // Whose head may not start now; in a shard, whose head needs the global lock.
         std::vector<Ref<Stream>> held;
     };
     Worklist &work() REQUIRES(engine_lock) { return worklists_[Lock::held_shard()]; }
     void add_workers(std::uint32_t shard) REQUIRES(engine_lock);
     void release_held(std::vector<Ref<Stream>> &held) REQUIRES(engine_lock);
     void check_scope(Lock &lock) REQUIRES(engine_lock) {
-        if (rarely(!lock.is_whole()) && !is_undisturbed()) {
-            widen(lock);
+        if (unlikely(!lock.is_global()) && !is_undisturbed()) {
+            upgrade_to_global(lock);
         }
     }
     void note_change(const Stream &stream) REQUIRES(engine_lock) { shards_.note_change(shard_of(stream)); }
     void note_who_interferes() REQUIRES(engine_lock) {
-        const bool is_watched = observers_.any() || filter_ != nullptr || pace_.is_on();
+        const bool is_watched = observers_.any() || filter_ != nullptr || timing_.is_on();
         lets_tasks_start_ = !is_watched && !is_held_ && scheduler_.takes_first();
     }
     bool may_start(Stream &stream, const Task &head) REQUIRES(engine_lock) {
-        if (Lock::held_shard() != Shards::kWhole) {
+        if (Lock::held_shard() != Shards::kGlobal) {
             return head.stays_in_shard(stream);
         }
         return !is_held_ && (scheduler_.takes_first() || scheduler_.may_start(stream));
     }
     bool must_look_closely(const Stream &stream) const REQUIRES(engine_lock) {
-        return is_full(stream) || !stream.executes_tasks || pace_.is_on();
+        return is_full(stream) || !stream.executes_tasks || timing_.is_on();
     }
-    bool has_chores() const REQUIRES(engine_lock) { return has_deferred() || chores_at_work_ > 0; }
+    bool has_unfinished_deferred() const REQUIRES(engine_lock) { return has_deferred() || deferred_at_work_ > 0; }
     bool admit_slowly(Lock &lock, Stream &stream) REQUIRES(engine_lock);
     void enqueue(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);
     template <class T>
@@ -297,7 +298,7 @@ class Core {
     void note_failure(Stream &stream, Task &task) REQUIRES(engine_lock);
     void park(Stream &stream, Start start) REQUIRES(engine_lock);
     bool must_await_start(Stream &stream, const Task &head) REQUIRES(engine_lock);
-    bool await_pace(Stream &stream, Stream::State state) REQUIRES(engine_lock);
+    bool await_timing(Stream &stream, Stream::State state) REQUIRES(engine_lock);
     void advance(Stream &stream) REQUIRES(engine_lock);
     void look_at_runnable() REQUIRES(engine_lock);
     void end_heads() REQUIRES(engine_lock);
@@ -321,7 +322,7 @@ class Core {
     Observers observers_;
     StreamOrder stream_order_;
     Timer timer_;
-    Pace pace_;
+    TimingModel timing_;
     std::vector<std::weak_ptr<Executor>> executors_ GUARDED_BY(engine_lock);
     std::array<std::shared_ptr<Executor>, Shards::kMost> workers_;  // by shard; of those that are in use
     TaskFilter *filter_ GUARDED_BY(engine_lock) = nullptr;
@@ -333,11 +334,12 @@ class Core {
     bool is_held_ GUARDED_BY(engine_lock) = false;
     // Nobody watches, replaces, delays, orders or holds tasks: each starts as soon as it can.
     bool lets_tasks_start_ GUARDED_BY(engine_lock) = false;
-    std::unique_ptr<Chore> chores_ GUARDED_BY(engine_lock);  // a chain: what is deferred needs no memory of its own
-    Chore *last_chore_ GUARDED_BY(engine_lock) = nullptr;
-    std::size_t chores_at_work_ GUARDED_BY(engine_lock) = 0;  // threads that do some
-    std::size_t chore_waits_ GUARDED_BY(engine_lock) = 0;
-    std::condition_variable_any chores_done_;
+    std::unique_ptr<DeferredWork> deferred_
+        GUARDED_BY(engine_lock);  // a chain: what is deferred needs no memory of its own
+    DeferredWork *last_deferred_ GUARDED_BY(engine_lock) = nullptr;
+    std::size_t deferred_at_work_ GUARDED_BY(engine_lock) = 0;  // threads that do some
+    std::size_t deferred_waits_ GUARDED_BY(engine_lock) = 0;
+    std::condition_variable_any deferred_done_;
     std::vector<HostWait *> host_waits_ GUARDED_BY(engine_lock);
     std::uint32_t own_threads_ GUARDED_BY(engine_lock) = 0;
 };
@@ -370,7 +372,7 @@ void Core::submit(Stream &stream, T task) {
     task.sequence = ++stream.submitted;
     task.submitter = thread_number();
     note_submission(stream.handle(), task.sequence);
-    const bool needs_more = Lock::held_shard() != Shards::kWhole && !task.stays_in_shard(stream);
+    const bool needs_more = Lock::held_shard() != Shards::kGlobal && !task.stays_in_shard(stream);
     if (needs_more || !starts_at_once(stream)) {
         submit_slowly(stream, kept(std::move(task)));
         return;

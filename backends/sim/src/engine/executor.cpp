@@ -94,7 +94,7 @@ void Executor::join(Lock &lock) {
     }
 }
 
-// Has afterwards what it had before, and not the whole lock, as other threads that sleep: they would wait for each
+// Has afterwards what it had before, and not the global lock, as other threads that sleep: they would wait for each
 // other whenever work comes.
 void Executor::sleep(std::condition_variable_any &changed, Lock &lock) {
     struct Again {
@@ -147,11 +147,11 @@ void Executor::serve() {
         }
         if (core_.has_deferred()) {
             server.leave();
-            core_.widen(lock);
-            core_.do_chores(lock);
+            core_.upgrade_to_global(lock);
+            core_.do_deferred(lock);
         }
     }
-    core_.widen(lock);
+    core_.upgrade_to_global(lock);
     core_.end_own_thread();
     --threads_;
 }

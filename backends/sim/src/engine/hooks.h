@@ -43,13 +43,13 @@ class StallReporter {
 
 // Work that grows with a size, or may block, and is therefore done without the lock: by the thread whose call, or whose
 // task, made it necessary, before that returns.
-class Chore {
+class DeferredWork {
   public:
-    virtual ~Chore() = default;
+    virtual ~DeferredWork() = default;
     virtual void work() noexcept EXCLUDES(engine_lock) = 0;  // lock not held
     virtual void finish() REQUIRES(engine_lock) {}           // lock held
 
-    std::unique_ptr<Chore> next;  // that was deferred after it
+    std::unique_ptr<DeferredWork> next;  // that was deferred after it
 };
 
 }  // namespace aclsim

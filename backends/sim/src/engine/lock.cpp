@@ -36,7 +36,7 @@ void Shards::lock_shard_in_turn(std::uint32_t number) {
 }
 
 void Shards::await_shards() {
-    if (rarely(waiting_.load(std::memory_order_relaxed) > 0)) {
+    if (unlikely(waiting_.load(std::memory_order_relaxed) > 0)) {
         unlock();
         give_way();
         for (Backoff backoff; is_claimed_.exchange(true); backoff.pause()) {

@@ -3,7 +3,7 @@
 //
 // It has parts, the shards: one for each device in use. Who needs no more than one device has its shard alone, so that
 // devices do not wait for each other: calls (api/shard_entry.h), and the threads that run what they have queued. All
-// others have the whole lock, and so everything for themselves.
+// others have the global lock, and so everything for themselves.
 #pragma once
 
 #include <array>
@@ -41,15 +41,15 @@ class Backoff {
     int rounds_ = 0;
 };
 
-// Who wants the whole lock claims it, and waits until the shards are free; who wants a shard takes that, and gives it
-// back if somebody has claimed the whole. So each sees the other, and the whole lock costs little more with many
+// Who wants the global lock claims it, and waits until the shards are free; who wants a shard takes that, and gives it
+// back if somebody has claimed the whole. So each sees the other, and the global lock costs little more with many
 // devices than with one.
 class Shards {
   public:
-    static constexpr std::uint32_t kMost = 16;      // further devices share them
-    static constexpr std::uint32_t kWhole = kMost;  // the number of none: the whole lock
+    static constexpr std::uint32_t kMost = 16;       // further devices share them
+    static constexpr std::uint32_t kGlobal = kMost;  // the number of none: the global lock
 
-    // Another one. With the whole lock held.
+    // Another one. With the global lock held.
     void add() REQUIRES(engine_lock) { count_.fetch_add(1); }
     std::uint32_t count() const { return count_.load(std::memory_order_acquire); }
     // A step that may end or begin a deadlock; of something in that shard, which the caller has.
@@ -70,24 +70,24 @@ class Shards {
     };
 
     void lock() {
-        if (rarely(!claim())) {
+        if (unlikely(!claim())) {
             lock_in_turn();
         }
     }
     bool try_lock() { return !is_claimed_.load(std::memory_order_relaxed) && claim(); }
     void unlock() { is_claimed_.store(false, std::memory_order_release); }
     void lock_shard(std::uint32_t number) {
-        if (rarely(!try_lock_shard(number))) {
+        if (unlikely(!try_lock_shard(number))) {
             lock_shard_in_turn(number);
         }
     }
     bool try_lock_shard(std::uint32_t number) {
         std::atomic<bool> &is_taken = shards_[number].is_taken;
-        if (rarely(is_claimed_.load(std::memory_order_relaxed) || is_taken.load(std::memory_order_relaxed) ||
-                   is_taken.exchange(true))) {
+        if (unlikely(is_claimed_.load(std::memory_order_relaxed) || is_taken.load(std::memory_order_relaxed) ||
+                     is_taken.exchange(true))) {
             return false;
         }
-        if (mostly(!is_claimed_)) {
+        if (likely(!is_claimed_)) {
             return true;
         }
         unlock_shard(number);  // somebody has claimed the whole meanwhile
@@ -97,7 +97,7 @@ class Shards {
 
     bool claim() {
         const bool is_first = !is_claimed_.exchange(true);
-        if (mostly(is_first) && rarely(count() > 1)) {
+        if (likely(is_first) && unlikely(count() > 1)) {
             await_shards();
         }
         return is_first;
@@ -112,7 +112,7 @@ class Shards {
     void await_shards();  // the whole is claimed
     void give_way();
 
-    std::atomic<std::uint32_t> count_{1};  // changed with the whole lock
+    std::atomic<std::uint32_t> count_{1};  // changed with the global lock
     alignas(64) std::atomic<bool> is_claimed_{false};
     // Threads that want a shard, and found the whole claimed for long: by one that takes it again and again.
     std::atomic<std::uint32_t> waiting_{0};
@@ -126,7 +126,7 @@ class SCOPED_CAPABILITY Lock {
     // The shard of that number; the whole, if that is the number of none. For when there are several.
     Lock(Shards &shards, std::uint32_t shard) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS
         : shards_(shards),
-          wanted_(shard < shards.count() ? shard : Shards::kWhole) {
+          wanted_(shard < shards.count() ? shard : Shards::kGlobal) {
         lock_again();
     }
     ~Lock() RELEASE() NO_THREAD_SAFETY_ANALYSIS { unlock(); }
@@ -136,11 +136,11 @@ class SCOPED_CAPABILITY Lock {
     // The whole, whatever it had before.
     void lock() ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
         shards_.lock();
-        wanted_ = held_ = Shards::kWhole;
+        wanted_ = held_ = Shards::kGlobal;
     }
     // What it had before unlock().
     void lock_again() ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
-        if (wanted_ == Shards::kWhole) {
+        if (wanted_ == Shards::kGlobal) {
             shards_.lock();
         } else {
             shards_.lock_shard(wanted_);
@@ -150,40 +150,40 @@ class SCOPED_CAPABILITY Lock {
     }
     // The same, if nobody has it now.
     bool try_lock_again() NO_THREAD_SAFETY_ANALYSIS {  // the analysis does not know of it
-        if (wanted_ == Shards::kWhole ? !shards_.try_lock() : !shards_.try_lock_shard(wanted_)) {
+        if (wanted_ == Shards::kGlobal ? !shards_.try_lock() : !shards_.try_lock_shard(wanted_)) {
             return false;
         }
         held_ = t_shard_ = wanted_;
         return true;
     }
     void unlock() RELEASE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
-        if (held_ == Shards::kWhole) {
+        if (held_ == Shards::kGlobal) {
             shards_.unlock();
         } else if (held_ != kNothing) {
-            t_shard_ = Shards::kWhole;
+            t_shard_ = Shards::kGlobal;
             shards_.unlock_shard(held_);
         }
         held_ = kNothing;
     }
-    bool is_whole() const { return held_ == Shards::kWhole; }
+    bool is_global() const { return held_ == Shards::kGlobal; }
     // The whole instead of the shard, or the other way round. What was looked at before may have changed.
-    void widen() REQUIRES(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
+    void upgrade_to_global() REQUIRES(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
         unlock();
         lock();
     }
-    void narrow(std::uint32_t shard) REQUIRES(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
+    void downgrade(std::uint32_t shard) REQUIRES(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
         unlock();
         wanted_ = shard;
         lock_again();
     }
-    // The shard that the calling thread has; kWhole: the whole lock, or none.
+    // The shard that the calling thread has; kGlobal: the global lock, or none.
     static std::uint32_t held_shard() { return t_shard_; }
 
   private:
-    static constexpr std::uint32_t kNothing = Shards::kWhole + 1;
-    static inline thread_local std::uint32_t t_shard_ = Shards::kWhole;
+    static constexpr std::uint32_t kNothing = Shards::kGlobal + 1;
+    static inline thread_local std::uint32_t t_shard_ = Shards::kGlobal;
     Shards &shards_;
-    std::uint32_t wanted_ = Shards::kWhole;  // by lock_again()
+    std::uint32_t wanted_ = Shards::kGlobal;  // by lock_again()
     std::uint32_t held_ = kNothing;
 };
 

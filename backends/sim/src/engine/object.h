@@ -43,8 +43,8 @@ class Object {
     bool is_named(const void *handle, Kind kind) const { return handle_ == handle && kind_ == kind; }
     std::uint32_t references() const { return references_; }
 
-    // A class whose objects lie in cells (engine/cells.h) has their address instead.
-    static constexpr std::nullptr_t kCells = nullptr;
+    // A class whose objects lie in slots (engine/slot_arena.h) has their address instead.
+    static constexpr std::nullptr_t kSlots = nullptr;
 
   private:
     friend class Registry;

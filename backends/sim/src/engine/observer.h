@@ -72,7 +72,7 @@ class Observer {
 class Observers {
   public:
     explicit Observers(const Clock &clock) : clock_(clock) {}
-    bool any() const REQUIRES(engine_lock) { return rarely(!list_.empty()); }
+    bool any() const REQUIRES(engine_lock) { return unlikely(!list_.empty()); }
     void add(Observer &observer) REQUIRES(engine_lock) { list_.push_back(&observer); }
     void remove(Observer &observer) REQUIRES(engine_lock) {
         list_.erase(std::remove(list_.begin(), list_.end(), &observer), list_.end());

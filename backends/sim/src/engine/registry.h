@@ -1,12 +1,12 @@
 // Handles: every object that a user can name is in one registry, and a handle is checked there before anything else.
 //
-// A handle is not an address. It holds the number of a cell, or of a slot in a table, and a generation, so that a
+// A handle is not an address. It holds the number of a slot, or of an entry in a table, and a generation, so that a
 // destroyed handle never finds the next object there, and garbage is never followed:
 //
 //    63      56 55  50 49   46 45          28 27            4 3  0
 //   [   0x5a   | kind | shard |  generation  |     number    | 0 ]
 //
-// A cell or slot whose generations are used up is never used again: no handle ever names two objects.
+// A slot or entry whose generations are used up is never used again: no handle ever names two objects.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "engine/cells.h"
 #include "engine/lock.h"
 #include "engine/object.h"
+#include "engine/slot_arena.h"
 #include "support/ref.h"
 
 namespace aclsim {
@@ -43,8 +43,8 @@ class Registry {
     // the object's device, if calls for the object may have it alone.
     template <class T>
     void add(const Ref<T> &object, std::uint32_t shard = 0) REQUIRES(engine_lock) {
-        if constexpr (is_in_cell<T>) {
-            name(*object, T::kKind, shard, ++T::kCells->generation(*object), T::kCells->number(*object));
+        if constexpr (is_in_arena<T>) {
+            name(*object, T::kKind, shard, ++T::kSlots->generation(*object), T::kSlots->number(*object));
             Ref<T>(object).release();  // the registry's, until remove()
         } else {
             insert(object, T::kKind, shard);
@@ -52,7 +52,7 @@ class Registry {
     }
     template <class T>
     void remove(T &object) REQUIRES(engine_lock) {
-        if constexpr (is_in_cell<T>) {
+        if constexpr (is_in_arena<T>) {
             const Ref<T> last(object);  // destroys the object if nobody else refers to it
             object.kind_ = Kind::Count;
             --object.references_;
@@ -68,7 +68,7 @@ class Registry {
     // The live object of that handle and type, or nullptr for NULL, garbage, destroyed and foreign handles.
     template <class T>
     T *find(void *handle) const REQUIRES(engine_lock) {
-        if constexpr (is_in_cell<T>) {
+        if constexpr (is_in_arena<T>) {
             return Handle<T>(handle).find();
         } else {
             const std::uint32_t number = number_of(handle);
@@ -86,8 +86,8 @@ class Registry {
                 found.emplace_back(static_cast<T &>(object));
             }
         };
-        if constexpr (is_in_cell<T>) {
-            T::kCells->for_each(add);
+        if constexpr (is_in_arena<T>) {
+            T::kSlots->for_each(add);
         } else {
             for (const Ref<Object> &object : slots_) {
                 if (object) {
@@ -104,7 +104,7 @@ class Registry {
         std::uint32_t generation;  // of the newest object that was there, or 0
     };
     template <class T>
-    static constexpr bool is_in_cell = !std::is_same_v<decltype(T::kCells), const std::nullptr_t>;
+    static constexpr bool is_in_arena = !std::is_same_v<decltype(T::kSlots), const std::nullptr_t>;
     static void name(Object &object, Kind kind, std::uint32_t shard, std::uint32_t generation, std::uint32_t number);
     void insert(Ref<Object> object, Kind kind, std::uint32_t shard) REQUIRES(engine_lock);
     void vacate(Object &object) REQUIRES(engine_lock);
@@ -114,18 +114,18 @@ class Registry {
     }
     static std::uint32_t generation_of(const void *handle) { return field(handle, kGenerationShift, kGenerationBits); }
 
-    // Objects without a cell are in a slot of this table.
+    // Objects without a slot are entries of this table.
     std::vector<Ref<Object>> slots_ GUARDED_BY(engine_lock);
     // First in, first out: a slot rests as long as possible before it is reused.
     std::deque<FreeSlot> free_ GUARDED_BY(engine_lock);
 };
 
-// A handle as the program gives it, for an object in a cell. Made before the call takes the lock, it lets the object's
+// A handle as the program gives it, for an object in a slot. Made before the call takes the lock, it lets the object's
 // cache line come meanwhile.
 template <class T>
 class Handle {
   public:
-    Handle(void *value) : value_(value), object_(T::kCells->at(Registry::number_of(value))) {  // NOLINT: as a void *
+    Handle(void *value) : value_(value), object_(T::kSlots->at(Registry::number_of(value))) {  // NOLINT: as a void *
         __builtin_prefetch(object_);
     }
     void *value() const { return value_; }

@@ -8,10 +8,10 @@
 #include <string>
 #include <thread>
 
-#include "engine/cells.h"
 #include "engine/clock.h"
 #include "engine/facts.h"
 #include "engine/registry.h"
+#include "engine/slot_arena.h"
 #include "engine/task.h"
 
 namespace aclsim {
@@ -53,8 +53,8 @@ class TaskKeeper {
     virtual void require_open(const Stream &stream) const REQUIRES(engine_lock) = 0;
 };
 
-// The stream's work on the device that a profile describes; see Pace.
-struct StreamPace {
+// The stream's work on the device that a profile describes; see TimingModel.
+struct StreamTiming {
     Time busy_until{};        // of what the stream has begun
     Time begun_at{};          // the newest task in that, on the device
     std::uint64_t begun = 0;  // sequence number of the newest task in that
@@ -64,21 +64,21 @@ struct StreamPace {
 };
 
 constexpr std::size_t kStreamSize = 448;  // of a ContextStream, which every stream is
-inline Cells<kStreamSize, 1U << 18> stream_cells;
+inline SlotArena<kStreamSize, 1U << 18> stream_slots;
 
 class alignas(64) Stream : public Object {
   public:
     static void *operator new(std::size_t, std::uint32_t shard) NO_THREAD_SAFETY_ANALYSIS {
-        return stream_cells.take(shard);
+        return stream_slots.take(shard);
     }
-    static void operator delete(void *cell, std::uint32_t) NO_THREAD_SAFETY_ANALYSIS { stream_cells.give_back(cell); }
-    static void operator delete(void *cell) NO_THREAD_SAFETY_ANALYSIS { stream_cells.give_back(cell); }
+    static void operator delete(void *slot, std::uint32_t) NO_THREAD_SAFETY_ANALYSIS { stream_slots.give_back(slot); }
+    static void operator delete(void *slot) NO_THREAD_SAFETY_ANALYSIS { stream_slots.give_back(slot); }
     static constexpr Kind kKind = Kind::Stream;
-    static constexpr auto *kCells = &stream_cells;
+    static constexpr auto *kSlots = &stream_slots;
 
     enum class State : std::uint8_t {
         Idle,     // nothing queued
-        Held,     // the scheduler, the pace of the device, or the lack of the whole lock does not let the head start
+        Held,     // the scheduler, the timing model, or the lack of the global lock does not let the head start
         Blocked,  // the head waits for another stream or for the user
         Ready,    // the head waits for a thread
         Running,  // a thread runs the head, or has run it and the device would still do so
@@ -115,7 +115,7 @@ class alignas(64) Stream : public Object {
     const std::uint32_t flags;                           // that it was created with
     std::uint16_t aborting GUARDED_BY(engine_lock) = 0;  // threads that abort it now
     bool is_destroyed GUARDED_BY(engine_lock) = false;
-    bool is_diverted GUARDED_BY(engine_lock) = false;  // what is submitted to it goes elsewhere: see ContextStream
+    bool is_redirected GUARDED_BY(engine_lock) = false;  // what is submitted to it goes elsewhere: see ContextStream
 
     const std::uint64_t serial;                         // no other stream of the process has it, ever
     bool is_replaying GUARDED_BY(engine_lock) = false;  // its queue holds an execution of the model that it is bound to
@@ -133,7 +133,7 @@ class alignas(64) Stream : public Object {
     std::thread::id runner GUARDED_BY(engine_lock);          // the thread that runs the head
     std::thread::id destroyer GUARDED_BY(engine_lock);       // the thread that tears the stream down
     std::condition_variable_any progress;                    // `completed` reached `wake_at`, or the queue was dropped
-    StreamPace pace GUARDED_BY(engine_lock);
+    StreamTiming timing GUARDED_BY(engine_lock);
 
   private:
     friend class ReadyQueue;

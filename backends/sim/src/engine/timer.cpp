@@ -71,7 +71,7 @@ void Timer::serve() {
             core_.clock().wait_until(lock, changed_, when);
         } else {
             look();
-            core_.do_chores(lock);
+            core_.do_deferred(lock);
         }
     }
 }
@@ -114,8 +114,8 @@ Stream &Timer::next_expired(Time now) const {
 
 void Timer::expire(Stream &stream) {
     limits_.erase({std::exchange(stream.expires_at_, kNever), &stream});
-    if (stream.pace.is_awaited) {
-        core_.end_pace(stream);
+    if (stream.timing.is_awaited) {
+        core_.end_timing(stream);
     } else if (awaits_limit(stream) && stream.queue.front()->expire()) {
         core_.make_runnable(stream);
     }

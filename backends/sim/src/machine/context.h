@@ -22,7 +22,7 @@ class Executor;
 class GroupUpdate;
 
 // Takes the tasks of a stream in its place: the capture of a graph, or the update of a task group.
-class Diversion : public RefCounted {
+class TaskRedirect : public RefCounted {
   public:
     // Where the task goes that the present call would submit to the stream; throws a Failure if it may not.
     virtual ContextStream &take(ContextStream &stream, bool is_kernel) REQUIRES(engine_lock) = 0;
@@ -45,10 +45,10 @@ class ContextStream final : public Stream {
     bool is_complete() const REQUIRES(engine_lock) { return is_always_complete() || is_done(submitted); }
 
     // Where its tasks go while they go elsewhere, or nullptr.
-    const Ref<Diversion> &diversion() const REQUIRES(engine_lock) { return diversion_; }
-    void divert(Ref<Diversion> elsewhere) REQUIRES(engine_lock) {
-        diversion_ = std::move(elsewhere);
-        is_diverted = diversion_ != nullptr;
+    const Ref<TaskRedirect> &redirect() const REQUIRES(engine_lock) { return redirect_; }
+    void set_redirect(Ref<TaskRedirect> redirect) REQUIRES(engine_lock) {
+        redirect_ = std::move(redirect);
+        is_redirected = redirect_ != nullptr;
     }
 
     bool stops_on_failure GUARDED_BY(engine_lock) = false;
@@ -65,7 +65,7 @@ class ContextStream final : public Stream {
     std::uint64_t callback_thread GUARDED_BY(engine_lock) = 0;  // of CallbackOwner::User
 
   private:
-    Ref<Diversion> diversion_ GUARDED_BY(engine_lock);
+    Ref<TaskRedirect> redirect_ GUARDED_BY(engine_lock);
 };
 static_assert(sizeof(ContextStream) == kStreamSize);
 

@@ -90,7 +90,8 @@ void wait_for_stream(Machine &machine, Lock &lock, const Ref<ContextStream> &str
 
 }  // namespace
 
-Machine::Machine(Core &core_of_all) : core(core_of_all), exceptions(core_of_all), reports(*this), gate(core_of_all) {
+Machine::Machine(Core &core_of_all)
+    : core(core_of_all), exceptions(core_of_all), reports(*this), snapshot_gate(core_of_all) {
     for (std::uint32_t user = 0; user < config().visible.size(); ++user) {
         devices.push_back(std::make_unique<Device>(user, config().visible[user]));
     }
@@ -300,7 +301,7 @@ void forget_stream(Machine &machine, ContextStream &stream) {
     const Ref<ContextStream> keep(stream);
     Context &context = context_of(stream);
     machine.reports.release(stream);
-    stream.divert(nullptr);
+    stream.set_redirect(nullptr);
     stream.is_destroyed = true;
     stream.progress.notify_all();
     erase(context.streams, keep);

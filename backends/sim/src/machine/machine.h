@@ -11,7 +11,7 @@
 #include "machine/context.h"
 #include "machine/device.h"
 #include "machine/exception.h"
-#include "machine/gate.h"
+#include "machine/snapshot_gate.h"
 #include "machine/state_callbacks.h"
 
 namespace aclsim {
@@ -44,7 +44,7 @@ class Machine {
     StateCallbacks state_callbacks;
     Reports reports;
     CaptureModes capture_modes;
-    Gate gate;
+    SnapshotGate snapshot_gate;
 
   private:
     std::vector<Resident *> residents_ GUARDED_BY(engine_lock);

@@ -36,9 +36,9 @@ const std::pair<const std::uintptr_t, std::uintptr_t> *find_span(const std::map<
 }
 
 template <class Discard, class Then>
-class DiscardChore final : public Chore {
+class DeferredDiscard final : public DeferredWork {
   public:
-    DiscardChore(Discard discard, Then then) : discard_(std::move(discard)), then_(std::move(then)) {}
+    DeferredDiscard(Discard discard, Then then) : discard_(std::move(discard)), then_(std::move(then)) {}
     void work() noexcept override {
         (*discard_)();
         discard_.reset();  // it may hold the last reference to a file of pages
@@ -163,7 +163,7 @@ void AddressSpace::release_counted(const void *address) {
 
 template <class Discard, class Then>
 void AddressSpace::discard_then(Discard discard, Then then) {
-    core_.defer(std::make_unique<DiscardChore<Discard, Then>>(std::move(discard), std::move(then)));
+    core_.defer(std::make_unique<DeferredDiscard<Discard, Then>>(std::move(discard), std::move(then)));
 }
 
 void AddressSpace::drop_file(std::shared_ptr<PageFile> file) {

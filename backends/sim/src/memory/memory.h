@@ -88,7 +88,7 @@ void work_unlocked(Memory &memory, Lock &lock, Work work) REQUIRES(engine_lock) 
 // Waits until the pages that are on their way back to the host have arrived there; false: there are none. Lets other
 // threads in.
 inline bool await_returned_pages(Memory &memory, Lock &lock) REQUIRES(engine_lock) {
-    return memory.core.await_chores(lock);
+    return memory.core.await_deferred(lock);
 }
 
 // Calls allocate() until it gives something, or no pages are on their way back to the host. nullptr: there is no room.

@@ -3,7 +3,7 @@
 
 namespace aclsim {
 
-inline bool mostly(bool condition) { return __builtin_expect(condition, true); }
-inline bool rarely(bool condition) { return __builtin_expect(condition, false); }
+inline bool likely(bool condition) { return __builtin_expect(condition, true); }
+inline bool unlikely(bool condition) { return __builtin_expect(condition, false); }
 
 }  // namespace aclsim

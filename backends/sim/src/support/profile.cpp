@@ -90,10 +90,10 @@ std::string names_of(const Row (&rows)[N]) {
 }
 
 bool parse_whole(const std::string &text, std::uint64_t &value) {
-    const bool is_whole =
+    const bool is_global =
         !text.empty() && text.size() <= 18 && text.find_first_not_of("0123456789") == std::string::npos;
-    value = is_whole ? std::stoull(text) : 0;
-    return is_whole;
+    value = is_global ? std::stoull(text) : 0;
+    return is_global;
 }
 
 std::string number_text(double value) {

@@ -10,7 +10,7 @@
 namespace aclsim {
 
 // The count is guarded by the engine's lock: references are taken and given back with it held. A class has kIsShared if
-// that may be the shard of any device; the last reference is then given back with the whole lock.
+// that may be the shard of any device; the last reference is then given back with the global lock.
 class RefCounted {
   public:
     RefCounted() = default;

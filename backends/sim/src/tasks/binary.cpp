@@ -16,9 +16,9 @@ constexpr std::size_t kMagicBytes = 4;
 constexpr std::size_t kLookedAt = 1024;  // of a binary for AI CPUs, to see whether there is anything
 
 // A library is closed without the lock: its destructors are the program's code.
-class CloseChore final : public Chore {
+class DeferredClose final : public DeferredWork {
   public:
-    explicit CloseChore(std::unique_ptr<HostLibrary> library) : library_(std::move(library)) {}
+    explicit DeferredClose(std::unique_ptr<HostLibrary> library) : library_(std::move(library)) {}
     void work() noexcept override { library_.reset(); }
 
   private:
@@ -138,7 +138,7 @@ Binary::~Binary() {
         memory_.space().free_internal(device, address);
     }
     if (content_.library) {
-        memory_.core.defer(std::make_unique<CloseChore>(std::move(content_.library)));
+        memory_.core.defer(std::make_unique<DeferredClose>(std::move(content_.library)));
     }
 }
 

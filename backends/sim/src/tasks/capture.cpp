@@ -26,7 +26,7 @@ void Capture::add(ContextStream &stream) {
     ContextStream &hidden = graph->add_stream(stream.priority);
     hidden.stands_for = &stream;
     branches_.push_back({&stream, &hidden});
-    stream.divert(Ref<Diversion>(this));
+    stream.set_redirect(Ref<TaskRedirect>(this));
 }
 
 Capture::Branch &Capture::branch_of(const ContextStream &stream) {
@@ -226,7 +226,7 @@ void Capture::end() {
     }
     for (const Branch &branch : branches_) {
         branch.hidden->stands_for = nullptr;
-        branch.stream->divert(nullptr);
+        branch.stream->set_redirect(nullptr);
     }
     graph->capture = nullptr;
     graph->caches_op_info = false;

@@ -15,8 +15,8 @@
 
 namespace aclsim {
 
-// The diversion of every stream that takes part. Guarded by the engine's lock.
-class Capture final : public Diversion {
+// The redirect of every stream that takes part. Guarded by the engine's lock.
+class Capture final : public TaskRedirect {
   public:
     Capture(Machine &machine, Ref<Graph> graph, aclmdlRICaptureMode mode);
     Capture *as_capture() override { return this; }
@@ -75,7 +75,7 @@ class Capture final : public Diversion {
 
 // The capture that the stream takes part in, or nullptr.
 inline Capture *capture_of(const ContextStream &stream) REQUIRES(engine_lock) {
-    return stream.is_diverted ? stream.diversion()->as_capture() : nullptr;
+    return stream.is_redirected ? stream.redirect()->as_capture() : nullptr;
 }
 
 // Fails for a stream that the host does not schedule.

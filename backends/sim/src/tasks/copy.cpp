@@ -75,14 +75,14 @@ aclrtMemcpyKind direction_of(Memory &memory, const Transfer &transfer) REQUIRES(
 // What a call moves itself takes at least that long on the device.
 template <class Move>
 void work_in_call(Memory &memory, Lock &lock, std::chrono::nanoseconds duration, Move move) REQUIRES(engine_lock) {
-    Pace &pace = memory.core.pace();
-    const Time end = pace.is_on() ? pace.end_of_call(duration) : Time{};
+    TimingModel &timing = memory.core.timing();
+    const Time end = timing.is_on() ? timing.end_of_call(duration) : Time{};
     work_unlocked(memory, lock, move);
-    if (pace.is_on()) {
-        if (pace.is_awaited(end)) {
+    if (timing.is_on()) {
+        if (timing.is_awaited(end)) {
             sleep_until(memory.core, lock, end, ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "the device of the profile");
         }
-        pace.note_end(end);
+        timing.note_end(end);
     }
 }
 
@@ -218,10 +218,10 @@ void copy_in_stream(Memory &memory, Lock &lock, Stream &stream, const Transfer &
 }
 
 void copy_now(Memory &memory, Lock &lock, const Transfer *transfers, std::size_t count) {
-    Pace &pace = memory.core.pace();
+    TimingModel &timing = memory.core.timing();
     std::chrono::nanoseconds duration{0};
-    for (std::size_t i = 0; pace.is_on() && i < count; ++i) {
-        duration += pace.duration(work_of(direction_of(memory, transfers[i]), transfers[i]));
+    for (std::size_t i = 0; timing.is_on() && i < count; ++i) {
+        duration += timing.duration(work_of(direction_of(memory, transfers[i]), transfers[i]));
     }
     work_in_call(memory, lock, duration, [&] {
         for (std::size_t i = 0; i < count; ++i) {
@@ -231,9 +231,9 @@ void copy_now(Memory &memory, Lock &lock, const Transfer *transfers, std::size_t
 }
 
 void fill_now(Memory &memory, Lock &lock, const Pattern &pattern) {
-    Pace &pace = memory.core.pace();
-    const bool has_cost = pace.is_on() && is_on_device(memory, pattern.destination);
-    work_in_call(memory, lock, std::chrono::nanoseconds(has_cost ? pace.duration(work_of(pattern)).count() : 0),
+    TimingModel &timing = memory.core.timing();
+    const bool has_cost = timing.is_on() && is_on_device(memory, pattern.destination);
+    work_in_call(memory, lock, std::chrono::nanoseconds(has_cost ? timing.duration(work_of(pattern)).count() : 0),
                  [&] { pattern.write(); });
 }
 

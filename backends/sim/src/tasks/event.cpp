@@ -106,7 +106,7 @@ class RecordTask final : public Task {
         return !signal_ || (signal_ == event_->newest_signal() && signal_->newest_record == record_);
     }
     Time stamp(Stream &stream) const REQUIRES(engine_lock) {
-        return core_.pace().is_on() ? core_.pace().stamp(stream) : core_.clock().now();
+        return core_.timing().is_on() ? core_.timing().stamp(stream) : core_.clock().now();
     }
     static std::uint64_t ticks_at(Time time) {
         constexpr std::uint64_t kPerMs = 1'000'000;

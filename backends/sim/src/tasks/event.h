@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "engine/block_store.h"
-#include "engine/cells.h"
 #include "engine/pending.h"
 #include "engine/registry.h"
+#include "engine/slot_arena.h"
 #include "engine/task.h"
 #include "engine/waiters.h"
 #include "machine/device.h"
@@ -72,17 +72,17 @@ class Signal final : public RefCounted {
     Point set_by_ GUARDED_BY(engine_lock);
 };
 
-inline Cells<64, 1U << 22> event_cells;
+inline SlotArena<64, 1U << 22> event_slots;
 
 class alignas(64) Event final : public Object {
   public:
     static void *operator new(std::size_t, std::uint32_t shard) NO_THREAD_SAFETY_ANALYSIS {
-        return event_cells.take(shard);
+        return event_slots.take(shard);
     }
-    static void operator delete(void *cell, std::uint32_t) NO_THREAD_SAFETY_ANALYSIS { event_cells.give_back(cell); }
-    static void operator delete(void *cell) NO_THREAD_SAFETY_ANALYSIS { event_cells.give_back(cell); }
+    static void operator delete(void *slot, std::uint32_t) NO_THREAD_SAFETY_ANALYSIS { event_slots.give_back(slot); }
+    static void operator delete(void *slot) NO_THREAD_SAFETY_ANALYSIS { event_slots.give_back(slot); }
     static constexpr Kind kKind = Kind::Event;
-    static constexpr auto *kCells = &event_cells;
+    static constexpr auto *kSlots = &event_slots;
 
     // old mode: aclrtCreateEvent, aclrtCreateEventWithFlag; new mode: aclrtCreateEventExWithFlag.
     enum class Mode : std::uint8_t { Old, New };

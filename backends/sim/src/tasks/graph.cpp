@@ -13,7 +13,7 @@ namespace aclsim {
 namespace {
 
 // A graph may end while its streams move forward, so they leave the machine when that is over.
-class StreamsLeave final : public Chore {
+class StreamsLeave final : public DeferredWork {
   public:
     StreamsLeave(Machine &machine, std::vector<Ref<ContextStream>> streams)
         : machine_(machine), streams_(std::move(streams)) {}
@@ -33,7 +33,7 @@ class StreamsLeave final : public Chore {
 };
 
 // The program's functions must not be called with the lock held.
-class Releases final : public Chore {
+class Releases final : public DeferredWork {
   public:
     explicit Releases(std::vector<Graph::Release> releases) : releases_(std::move(releases)) {}
     void work() noexcept override {

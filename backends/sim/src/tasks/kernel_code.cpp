@@ -6,9 +6,9 @@ namespace aclsim {
 namespace {
 
 // The program's function must not be called with the lock held.
-class ReleaseChore final : public Chore {
+class DeferredRelease final : public DeferredWork {
   public:
-    explicit ReleaseChore(const aclsimKernel &kernel) : kernel_(kernel) {}
+    explicit DeferredRelease(const aclsimKernel &kernel) : kernel_(kernel) {}
     void work() noexcept override { kernel_.release(kernel_.userData); }
 
   private:
@@ -19,7 +19,7 @@ class ReleaseChore final : public Chore {
 
 RegisteredCode::~RegisteredCode() {
     if (kernel_.release != nullptr) {
-        core_.defer(std::make_unique<ReleaseChore>(kernel_));
+        core_.defer(std::make_unique<DeferredRelease>(kernel_));
     }
 }
 

@@ -41,7 +41,7 @@ class Blocks final : public SharedWork {
         : launch_(launch),
           interruption_(interruption),
           clock_(core.clock()),
-          has_cost_(core.pace().is_on()),
+          has_cost_(core.timing().is_on()),
           deadline_(deadline_of(clock_, launch.limit_us)) {
         block_.name = launch.function->description.name.c_str();
         block_.arguments = launch.arguments.address();
@@ -223,7 +223,7 @@ KernelTask::KernelTask(Memory &memory, Ref<KernelLaunch> launch, Workspace works
 Start KernelTask::start(Stream &stream) {
     bytes_ = 0;
     const bool does_nothing = launch_->code->is_empty() || launch_->blocks == 0;
-    if (does_nothing && !memory_.core.pace().is_on()) {
+    if (does_nothing && !memory_.core.timing().is_on()) {
         return Start::Done;
     }
     if (!has_arguments() || !workspace_.is_live(device_of(stream))) {

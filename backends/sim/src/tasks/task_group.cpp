@@ -98,7 +98,7 @@ void GroupUpdate::require_replacement(const KernelFunction &function) const {
 
 void GroupUpdate::end(Core &core, Lock &lock, ContextStream &stream) {
     const Ref<GroupUpdate> keep(this);
-    stream.divert(nullptr);
+    stream.set_redirect(nullptr);
     collected_->stands_for = nullptr;
     group_->is_updating = false;
     if (collected_->queue.size() < group_->size()) {

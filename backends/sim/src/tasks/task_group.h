@@ -42,8 +42,8 @@ class TaskGroup final : public Object {
     std::vector<Member> members_;
 };
 
-// The diversion of a stream whose kernels update a group.
-class GroupUpdate final : public Diversion {
+// The redirect of a stream whose kernels update a group.
+class GroupUpdate final : public TaskRedirect {
   public:
     GroupUpdate(ContextStream &stream, Ref<TaskGroup> group);
     ~GroupUpdate() override;
@@ -62,7 +62,7 @@ class GroupUpdate final : public Diversion {
 };
 
 inline GroupUpdate *update_of(const ContextStream &stream) REQUIRES(engine_lock) {
-    return stream.is_diverted ? stream.diversion()->as_update() : nullptr;
+    return stream.is_redirected ? stream.redirect()->as_update() : nullptr;
 }
 
 }  // namespace aclsim

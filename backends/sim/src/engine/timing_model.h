@@ -13,11 +13,11 @@
 
 namespace aclsim {
 
-class Pace {
+class TimingModel {
   public:
     static constexpr std::chrono::microseconds kDebt{20};  // shorter than a wake-up by the timer is late
 
-    Pace(Clock &clock, const CardProfile *profile)
+    TimingModel(Clock &clock, const CardProfile *profile)
         : clock_(clock), profile_(profile != nullptr && profile->has_costs ? profile : nullptr) {}
     bool is_on() const { return profile_ != nullptr; }
 
@@ -28,9 +28,9 @@ class Pace {
     // The stream's head has run, and only now tells how much it has moved.
     void end(Stream &stream, const Task &head) REQUIRES(engine_lock);
     // Is the device still at work on what the stream has begun?
-    bool is_busy(const Stream &stream) const REQUIRES(engine_lock) { return is_awaited(stream.pace.busy_until); }
+    bool is_busy(const Stream &stream) const REQUIRES(engine_lock) { return is_awaited(stream.timing.busy_until); }
     void abort(Stream &stream) REQUIRES(engine_lock) {
-        stream.pace.busy_until = std::min(stream.pace.busy_until, clock_.now());
+        stream.timing.busy_until = std::min(stream.timing.busy_until, clock_.now());
     }
     // When the stream's head, a record, ends on the device. Who has seen that, on whichever way, begins nothing
     // earlier: else less time could lie between two events than the work between them takes.

@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <set>
 
-#include "checks/profiler.h"
+#include "observe/profiler.h"
 #include "support/error.h"
 #include "support/json.h"
 #include "support/text.h"

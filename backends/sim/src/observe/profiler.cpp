@@ -1,4 +1,4 @@
-#include "checks/profiler.h"
+#include "observe/profiler.h"
 
 #include <algorithm>
 #include <utility>

@@ -12,9 +12,9 @@
 namespace aclsim {
 
 // Guarded by the engine's lock.
-class Gate {
+class SnapshotGate {
   public:
-    explicit Gate(Core &core) : core_(core) {}
+    explicit SnapshotGate(Core &core) : core_(core) {}
     void close() REQUIRES(engine_lock) { is_closed_ = true; }
     void open() REQUIRES(engine_lock) {
         is_closed_ = false;
@@ -22,7 +22,7 @@ class Gate {
     }
     bool is_closed() const REQUIRES(engine_lock) { return is_closed_; }
     void pass(Lock &lock) REQUIRES(engine_lock) {
-        if (rarely(is_closed_)) {
+        if (unlikely(is_closed_)) {
             wait(lock);
         }
     }

@@ -136,15 +136,15 @@ Use use_of(Function function) {
 
 }  // namespace
 
-ContextStream &divert(ContextStream &stream) {
-    const Ref<Diversion> diversion = stream.diversion();
+ContextStream &redirect(ContextStream &stream) {
+    const Ref<TaskRedirect> redirect = stream.redirect();
     const CurrentCall *const call = current_call();
     const Use use = call == nullptr ? Use::Itself : use_of(call->function);
     if (use == Use::Task || use == Use::Kernel) {
-        return diversion->take(stream, use == Use::Kernel);
+        return redirect->take(stream, use == Use::Kernel);
     }
     if (use == Use::Refused) {
-        diversion->require_usable(stream);
+        redirect->require_usable(stream);
     }
     return stream;
 }

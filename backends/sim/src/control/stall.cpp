@@ -1,4 +1,4 @@
-#include "checks/stall.h"
+#include "control/stall.h"
 
 #include <algorithm>
 #include <map>
@@ -74,7 +74,7 @@ std::string doing(const Core &core, const Stream &stream, const Task &head) REQU
         case Stream::State::Idle:
             return stream.is_active() ? "is stopped by a failure" : "keeps its tasks for a model";
         case Stream::State::Held:
-            return stream.pace.is_awaited ? "starts when the device would, by the profile" : "is held by aclsimHold";
+            return stream.timing.is_awaited ? "starts when the device would, by the profile" : "is held by aclsimHold";
         case Stream::State::Ready:
             return "waits for a thread to run " + running(head.kind());
         case Stream::State::Running:

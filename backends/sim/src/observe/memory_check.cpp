@@ -1,4 +1,4 @@
-#include "checks/memory_check.h"
+#include "observe/memory_check.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "checks/faults.h"
+#include "control/faults.h"
 
 #include <algorithm>
 #include <cstring>

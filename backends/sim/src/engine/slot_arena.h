@@ -23,27 +23,27 @@ constexpr unsigned kNumberBits = 24;
 constexpr unsigned kGenerationBits = 18;
 constexpr std::uint32_t kLastGeneration = (1U << kGenerationBits) - 1;
 
-// At most kMost cells of kSize bytes, side by side. One object after another lies in a cell, with the cell's number and
-// a generation of its own; after the last generation the cell stays vacant. The memory is kept for new objects, and
-// stays until the process ends, when threads may still look objects up. Each part of the cells is for the objects of
-// one shard, whose lock is enough to take and give back cells; only to add some takes the whole lock.
+// At most kMost slots of kSize bytes, side by side. One object after another lies in a slot, with the slot's number and
+// a generation of its own; after the last generation the slot stays vacant. The memory is kept for new objects, and
+// stays until the process ends, when threads may still look objects up. Each part of the slots is for the objects of
+// one shard, whose lock is enough to take and give back slots; only to add some takes the global lock.
 template <std::size_t kSize, std::uint32_t kMost>
-class Cells {
+class SlotArena {
     static_assert(kMost <= 1U << kNumberBits, "a number must fit into its field");
 
   public:
     bool has_vacant(std::uint32_t part) const REQUIRES(engine_lock) { return parts_[part].vacant != nullptr; }
     void *take(std::uint32_t part) REQUIRES(engine_lock) {
         Vacant *&first = parts_[part].vacant;
-        if (rarely(first == nullptr)) {
-            add_cells(part);
+        if (unlikely(first == nullptr)) {
+            add_slots(part);
         }
-        Vacant *const cell = std::exchange(first, first->next);
-        unpoison(cell, kSize);
-        return cell;
+        Vacant *const slot = std::exchange(first, first->next);
+        unpoison(slot, kSize);
+        return slot;
     }
-    [[gnu::noinline]] void give_back(void *cell) REQUIRES(engine_lock) {
-        auto *const vacant = new (cell) Vacant;
+    [[gnu::noinline]] void give_back(void *slot) REQUIRES(engine_lock) {
+        auto *const vacant = new (slot) Vacant;
         const std::uint32_t its_number = number(*vacant);
         if (generations_[its_number] < kLastGeneration) {
             vacant->next = std::exchange(parts_[part_of_[its_number / kStep]].vacant, vacant);
@@ -51,12 +51,12 @@ class Cells {
         poison(vacant + 1, kSize - sizeof(Vacant));
     }
 
-    // What is in the cell of that number; an object that no handle names, if the cell is vacant or there is none. To
-    // find it needs no lock, because cells stay where they are; to look at it does.
+    // What is in the slot of that number; an object that no handle names, if the slot is vacant or there is none. To
+    // find it needs no lock, because slots stay where they are; to look at it does.
     Object *at(std::uint32_t number) {
-        return mostly(number < count_.load(std::memory_order_acquire)) ? &object(number) : &nobody_;
+        return likely(number < count_.load(std::memory_order_acquire)) ? &object(number) : &nobody_;
     }
-    // Also of what is in vacant cells. With the whole lock.
+    // Also of what is in vacant slots. With the global lock.
     template <class Visitor>
     void for_each(Visitor visit) REQUIRES(engine_lock) {
         const std::uint32_t count = count_.load(std::memory_order_relaxed);
@@ -66,13 +66,13 @@ class Cells {
     }
 
     std::uint32_t number(const Object &object) const REQUIRES(engine_lock) {
-        return static_cast<std::uint32_t>((reinterpret_cast<const std::byte *>(&object) - cells_) / kSize);
+        return static_cast<std::uint32_t>((reinterpret_cast<const std::byte *>(&object) - slots_) / kSize);
     }
     // Of the newest object that got a handle there, or 0.
     std::uint32_t &generation(const Object &object) REQUIRES(engine_lock) { return generations_[number(object)]; }
 
   private:
-    static constexpr std::uint32_t kStep = 64;        // cells that a part gets at a time
+    static constexpr std::uint32_t kStep = 64;        // slots that a part gets at a time
     static constexpr std::uint32_t kPrepared = 1024;  // that the host is asked for at a time: whole pages of 64 KiB
     static_assert(kPrepared % kStep == 0 && kPrepared * kSize % 65536 == 0);
     struct Vacant final : Object {
@@ -83,36 +83,36 @@ class Cells {
         Vacant *vacant = nullptr;  // the first of them
     };
 
-    void *cell(std::uint32_t number) { return cells_ + number * kSize; }
-    Object &object(std::uint32_t number) { return *std::launder(static_cast<Object *>(cell(number))); }
-    [[gnu::noinline]] void add_cells(std::uint32_t part) REQUIRES(engine_lock) {
+    void *slot(std::uint32_t number) { return slots_ + number * kSize; }
+    Object &object(std::uint32_t number) { return *std::launder(static_cast<Object *>(slot(number))); }
+    [[gnu::noinline]] void add_slots(std::uint32_t part) REQUIRES(engine_lock) {
         const std::uint32_t begin = count_.load(std::memory_order_relaxed);
         if (begin % kPrepared == 0) {
             prepare(begin);
         }
         part_of_[begin / kStep] = static_cast<std::uint8_t>(part);
         for (std::uint32_t number = begin + kStep; number-- > begin;) {
-            give_back(cell(number));
+            give_back(slot(number));
         }
         count_.store(begin + kStep, std::memory_order_release);
     }
-    void prepare(std::uint32_t number) REQUIRES(engine_lock) {  // that cell and those after it
-        if (cells_ == nullptr) {
-            cells_ = static_cast<std::byte *>(reserve_inaccessible(kMost * kSize));
+    void prepare(std::uint32_t number) REQUIRES(engine_lock) {  // that slot and those after it
+        if (slots_ == nullptr) {
+            slots_ = static_cast<std::byte *>(reserve_inaccessible(kMost * kSize));
         }
         if (generations_ == nullptr) {
             generations_ = static_cast<std::uint32_t *>(reserve_addresses(kMost * sizeof(std::uint32_t)));
         }
-        const bool are_there = cells_ != nullptr && generations_ != nullptr;
-        if (!are_there || number == kMost || !make_accessible(cell(number), kPrepared * kSize)) {
+        const bool are_there = slots_ != nullptr && generations_ != nullptr;
+        if (!are_there || number == kMost || !make_accessible(slot(number), kPrepared * kSize)) {
             throw std::bad_alloc();
         }
-        announce_pointers(cell(number), kPrepared * kSize);
+        announce_pointers(slot(number), kPrepared * kSize);
     }
 
     static inline Object nobody_;
-    std::atomic<std::uint32_t> count_{0};  // changed with the whole lock, as are these:
-    std::byte *cells_ = nullptr;           // addresses of kMost of them, of which the first are used
+    std::atomic<std::uint32_t> count_{0};  // changed with the global lock, as are these:
+    std::byte *slots_ = nullptr;           // addresses of kMost of them, of which the first are used
     std::uint32_t *generations_ = nullptr;
     std::array<std::uint8_t, kMost / kStep> part_of_{};
     std::array<Part, Shards::kMost> parts_ GUARDED_BY(engine_lock){};

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-TABLE = Path(__file__).parents[2] / "backends" / "sim" / "src" / "api" / "diversion.cpp"
+TABLE = Path(__file__).parents[2] / "backends" / "sim" / "src" / "api" / "task_redirect.cpp"
 RULE = re.compile(r"\{Function::(\w+), Use::\w+\}")
 
 
