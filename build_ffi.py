@@ -26,7 +26,6 @@ PYTHON_ENTRIES = """\
 extern "Python+C" {
     void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
     void ascend_rt_python_free(void *allocator, void *block);
-    int32_t ascend_rt_python_call_site(char *text, size_t size);
     aclError ascend_rt_python_kernel(const aclsimKernelBlock *block, void *kernel);
     void ascend_rt_python_release(void *kernel);
     void ascend_rt_python_graph_destroyed(void *graph);
@@ -42,7 +41,8 @@ typedef void *aclrtAllocatorAllocAdviseFunc;
 typedef void *aclrtAllocatorFreeFunc;
 typedef void *aclrtAllocatorGetAddrFromBlockFunc;
 typedef void *aclrtExceptionInfoCallback;
-typedef void *aclsimCallSiteProvider;
+typedef void *aclsimCaptureFrames;
+typedef void *aclsimNameFrame;
 typedef void *aclsimInterruptCheck;
 typedef void *aclsimKernelFunction;
 typedef void *aclsimReleaseFunction;

@@ -1029,8 +1029,12 @@ class Lib:
         """int32_t aclsimIsSimulated(const char *function)."""
     def aclsimGetCheckReports(self) -> int:
         """uint64_t aclsimGetCheckReports(void)."""
-    def aclsimSetCallSiteProvider(self, provider: Any, /) -> int:
-        """aclError aclsimSetCallSiteProvider(aclsimCallSiteProvider provider)."""
+    def aclsimSetPlaceProvider(self, capture: Any, name: Any, /) -> int:
+        """aclError aclsimSetPlaceProvider(aclsimCaptureFrames capture, aclsimNameFrame name)."""
+    def aclsimDeclareAccesses(self, accesses: Any, count: int, /) -> int:
+        """aclError aclsimDeclareAccesses(const aclsimAccess *accesses, uint64_t count)."""
+    def aclsimWantsAccesses(self) -> int:
+        """int32_t aclsimWantsAccesses(void)."""
     def aclsimSetInterruptCheck(self, check: Any, /) -> int:
         """aclError aclsimSetInterruptCheck(aclsimInterruptCheck check)."""
     def aclsimFailCall(self, function: Any, nth: int, code: int, /) -> int:
@@ -1115,6 +1119,8 @@ class Lib:
         """int ascend_rt_synchronize_event(void *event, int32_t timeout_ms)."""
     def ascend_rt_synchronize_stream(self, stream: Any, timeout_ms: int, /) -> int:
         """int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms)."""
+    def ascend_rt_set_package(self, directory: Any, /) -> None:
+        """void ascend_rt_set_package(const char *directory)."""
     def ascend_rt_close_gate(self, timeout_ms: int, /) -> int:
         """int ascend_rt_close_gate(int32_t timeout_ms)."""
     def ascend_rt_open_gate(self) -> None:
@@ -1126,11 +1132,15 @@ class Lib:
     ascend_rt_allocate_near_entry: Any
     ascend_rt_free_entry: Any
     ascend_rt_address_entry: Any
-    ascend_rt_call_site_entry: Any
+    ascend_rt_capture_frames_entry: Any
+    ascend_rt_name_frame_entry: Any
     ascend_rt_interrupt_entry: Any
     ascend_rt_kernel_entry: Any
     ascend_rt_release_entry: Any
     ascend_rt_graph_destroyed_entry: Any
+    ACLSIM_ACCESS_READ: int
+    ACLSIM_ACCESS_READ_WRITE: int
+    ACLSIM_ACCESS_WRITE: int
     ACLSIM_RESOURCE_EVENTS: int
     ACLSIM_RESOURCE_MEMORY: int
     ACLSIM_RESOURCE_NOTIFIES: int

@@ -266,6 +266,9 @@ static bool enter(void) {
     return !atomic_load(&closed);
 }
 
+bool ascend_rt_enter(void) { return enter(); }
+void ascend_rt_leave(void) { leave(); }
+
 static void *allocate_near(aclrtAllocator allocator, size_t size, aclrtAllocatorAddr wish) {
     void *block = enter() ? ascend_rt_python_allocate(allocator, size, wish) : NULL;
     leave();
@@ -279,12 +282,6 @@ static void free_block(aclrtAllocator allocator, aclrtAllocatorBlock block) {
         ascend_rt_python_free(allocator, block);
     }
     leave();
-}
-
-static int32_t call_site(char *text, size_t size) {
-    const int32_t result = enter() ? ascend_rt_python_call_site(text, size) : -1;
-    leave();
-    return result;
 }
 
 /* Python handles the interrupt when the call has returned. */
@@ -332,7 +329,6 @@ const aclrtAllocatorAllocFunc ascend_rt_allocate_entry = allocate;
 const aclrtAllocatorAllocAdviseFunc ascend_rt_allocate_near_entry = allocate_near;
 const aclrtAllocatorFreeFunc ascend_rt_free_entry = free_block;
 const aclrtAllocatorGetAddrFromBlockFunc ascend_rt_address_entry = address_of;
-const aclsimCallSiteProvider ascend_rt_call_site_entry = call_site;
 const aclsimInterruptCheck ascend_rt_interrupt_entry = is_interrupted;
 const aclsimKernelFunction ascend_rt_kernel_entry = run_kernel;
 const aclsimReleaseFunction ascend_rt_release_entry = release_kernel;

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
 
-from ascend_rt._driver import ffi, lib
+from ascend_rt._driver import lib
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 def install() -> None:
-    """Register the provider; only with ``ASCEND_RT_SIM_CHECK``, because it is called for every C function."""
-    lib.aclsimSetCallSiteProvider(lib.ascend_rt_call_site_entry)
+    """Register the provider of places (``_call_frames.c``); only with ``ASCEND_RT_SIM_CHECK``, which asks it."""
+    lib.ascend_rt_set_package(os.fsencode(_PACKAGE))
+    lib.aclsimSetPlaceProvider(lib.ascend_rt_capture_frames_entry, lib.ascend_rt_name_frame_entry)
 
 
 def stack_level() -> int:
@@ -31,14 +31,3 @@ def place() -> str | None:
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
     return None if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
-
-
-@ffi.def_extern(error=-1)  # type: ignore[untyped-decorator, unused-ignore]
-def ascend_rt_python_call_site(text: Any, size: int) -> int:
-    """Write the place of the call."""
-    found = place()
-    if found is None:
-        return -1  # a thread of the runtime
-    encoded = os.fsencode(found)[-(size - 1) :]
-    ffi.memmove(text, encoded + b"\0", len(encoded) + 1)
-    return 0

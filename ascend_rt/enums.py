@@ -1267,6 +1267,14 @@ class RunMode(IntEnum):
     HOST = 1
 
 
+class SimAccessMode(IntEnum):
+    """``aclsimAccessMode``."""
+
+    READ = 1
+    WRITE = 2
+    READ_WRITE = 3
+
+
 class SimResource(IntEnum):
     """``aclsimResource``."""
 

@@ -19,11 +19,41 @@ int32_t aclsimIsSimulated(const char *function);
 
 /* The number of reports of ASCEND_RT_SIM_CHECK=memory so far. */
 uint64_t aclsimGetCheckReports(void);
-/* A function that knows the place of a call in the program: it writes the place, for instance "train.py:12", and
- * returns 0, or anything else if it does not know. Called on the calling thread of every function; must not call the
- * library. NULL: there is none. */
-typedef int32_t (*aclsimCallSiteProvider)(char *text, size_t size);
-aclError aclsimSetCallSiteProvider(aclsimCallSiteProvider provider);
+/* A place in the program as its runtime sees it: code, and an offset in that. Both mean something to the provider alone. */
+typedef struct aclsimCallFrame {
+    const void *code;
+    int64_t offset;
+} aclsimCallFrame;
+/* Writes the frames that the calling thread is in, the innermost first, at most so many, and returns how many; 0: it
+ * knows none. Called at the beginning of functions; must not call the library. */
+typedef int32_t (*aclsimCaptureFrames)(aclsimCallFrame *frames, int32_t most);
+/* Writes what a frame is called, for instance "train.py:12", and returns 0, or anything else if it does not know. Called
+ * on any thread, with locks of the library held: must neither call the library nor wait. */
+typedef int32_t (*aclsimNameFrame)(const aclsimCallFrame *frame, char *text, size_t size);
+/* NULL: there is none, and places are return addresses. */
+aclError aclsimSetPlaceProvider(aclsimCaptureFrames capture, aclsimNameFrame name);
+
+/* One operand of a kernel: `rank` dimensions of so many elements, so many bytes apart; a stride may be negative. */
+typedef enum aclsimAccessMode {
+    ACLSIM_ACCESS_READ = 1,
+    ACLSIM_ACCESS_WRITE = 2,
+    ACLSIM_ACCESS_READ_WRITE = 3,
+} aclsimAccessMode;
+typedef struct aclsimAccess {
+    const void *address; /* of the first element */
+    aclsimAccessMode mode;
+    uint32_t elementSize; /* in bytes */
+    uint32_t rank;        /* at most 16; 0: one element */
+    const int64_t *shape;
+    const int64_t *strides; /* in bytes; NULL: without gaps, the last dimension varies fastest */
+    const char *name;       /* of the operand, a string that stays; may be NULL */
+} aclsimAccess;
+/* Declares what the next kernel that the calling thread launches, or puts into a graph, reads and writes; replaces what
+ * it declared before. A kernel without a declaration may access anything, and no check guesses what. Does nothing while
+ * aclsimWantsAccesses() is 0. */
+aclError aclsimDeclareAccesses(const aclsimAccess *accesses, uint64_t count);
+/* 1 while a check or another observer wants to know accesses. */
+int32_t aclsimWantsAccesses(void);
 
 /* Tells whether the calling thread is to wait no longer. A thread that waits for a place in a full queue asks now and
  * then; if it is, its call fails with ACL_ERROR_RT_STREAM_TASK_FULL, and nothing is submitted. Must not call the library.

@@ -24,6 +24,10 @@ from backends.abi.declarations import Function
 
 _DEFINITION = re.compile(r"^[a-z][\w ]*[ *](acl\w+)\([^;{]*\)\s*\{", re.MULTILINE)
 
+# What a function takes that only orders tasks or asks for their state. All others may have to do with memory.
+_ORDERING = {"aclrtStream", "aclrtEvent", "aclrtNotify", "aclrtCntNotify"}
+_SCALAR = re.compile(r"(u?int\d+_t|float|aclrt\w*(Status|Flag))( ?\*)?$")
+
 _UNSUPPORTED = """\
 #include "abi/acl.h"
 #include "support/error.h"
@@ -37,7 +41,7 @@ namespace aclsim {{
 
 // In the order of enum Function.
 const FunctionInfo kFunctions[] = {{
-    {{"", 0, false}},
+    {{"", 0, false, false}},
 {functions}
 }};
 
@@ -140,11 +144,17 @@ def defined_in(sources: Iterable[Path]) -> set[str]:
     return {name for source in sources for name in _DEFINITION.findall(source.read_text(encoding="utf-8"))}
 
 
+def _names_memory(function: Function) -> bool:
+    types = [parameter.type for parameter in function.parameters]
+    return not _ORDERING.intersection(types) or not all(it in _ORDERING or _SCALAR.match(it) for it in types)
+
+
 def _info(function: Function, is_simulated: bool) -> str:
     # A function that no document tells about is taken to be on all products.
     products = declarations.PRODUCTS if function.products is None else function.products
     mask = " | ".join(f"k{product}" for product in products) or "0"
-    return f'    {{"{function.name}", {mask}, {str(is_simulated).lower()}}},'
+    flags = ", ".join(str(flag).lower() for flag in (is_simulated, _names_memory(function)))
+    return f'    {{"{function.name}", {mask}, {flags}}},'
 
 
 def _by_name(functions: Iterable[Function]) -> list[Function]:

@@ -21,7 +21,7 @@ constexpr std::size_t kExecutions = 25;  // of each thread
 class Order final : public aclsim::Observer {
   public:
     explicit Order(std::uint32_t first_stream) : first_stream_(first_stream) {}
-    void started(aclsim::Time, const Stream &stream, const Task &task) override {
+    void started(const aclsim::Moment &, const Stream &stream, const Task &task, std::uint32_t) override {
         if (task.kind() == TaskKind::CmoBarrier) {
             const std::size_t number = ++barriers_[index(stream)];
             for (const std::size_t operations : operations_) {
@@ -29,7 +29,7 @@ class Order final : public aclsim::Observer {
             }
         }
     }
-    void ended(aclsim::Time, const Stream &stream, const Task &task) override {
+    void ended(const aclsim::Moment &, const Stream &stream, const Task &task, std::uint32_t) override {
         if (task.kind() == TaskKind::Cmo) {
             ++operations_[index(stream)];
         }

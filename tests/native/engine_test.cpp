@@ -23,10 +23,12 @@ namespace {
 // Writes down what it is told, with streams in the order in which they were first seen: "a", "b", ...
 class Recorder final : public Observer {
   public:
-    void submitted(Time, const Stream &stream, const Task &task, const aclsim::Submission &how) override {
+    void submitted(const aclsim::Moment &, const Stream &stream, const Task &task,
+                   const aclsim::Submission &how) override {
         note("submit", stream.point(task), std::string(" by ") + how.origin.call);
     }
-    void blocked(Time, const Stream &stream, const Task &task, const aclsim::Causes &causes) override {
+    void blocked(const aclsim::Moment &, const Stream &stream, const Task &task,
+                 const aclsim::Causes &causes) override {
         std::string text = causes.any ? " for any of" : " for all of";
         for (const aclsim::Cause &cause : causes.list) {
             text += " " + (cause.stream == nullptr ? std::string("outside")
@@ -34,13 +36,21 @@ class Recorder final : public Observer {
         }
         note("block", stream.point(task), text);
     }
-    void started(Time, const Stream &stream, const Task &task) override { note("start", stream.point(task)); }
-    void ended(Time, const Stream &stream, const Task &task) override { note("end", stream.point(task)); }
-    void dropped(Time, const Stream &stream, const Task &task, aclError) override { note("drop", stream.point(task)); }
-    void ordered(Time, Point before, Point after, aclsim::Ordering) override {
-        lines.push_back("order " + name_of(before) + " " + name_of(after));
+    void started(const aclsim::Moment &, const Stream &stream, const Task &task, std::uint32_t) override {
+        note("start", stream.point(task));
     }
-    void host_learned(Time, std::uint32_t, Point point, aclsim::Learned) override { note("learn", point); }
+    void ended(const aclsim::Moment &, const Stream &stream, const Task &task, std::uint32_t) override {
+        note("end", stream.point(task));
+    }
+    void dropped(const aclsim::Moment &, const Stream &stream, const Task &task, aclError) override {
+        note("drop", stream.point(task));
+    }
+    void ordered(const aclsim::Moment &, const aclsim::Edge &edge) override {
+        lines.push_back("order " + name_of(edge.before) + " " + name_of(edge.after));
+    }
+    void host_learned(const aclsim::Moment &, std::uint32_t, Point point, aclsim::HostSync) override {
+        note("learn", point);
+    }
     std::vector<std::string> lines;
 
   private:
@@ -182,7 +192,7 @@ void models_are_told_with_their_orders() {
 
 class Origins final : public Observer {
   public:
-    void submitted(Time, const Stream &, const Task &, const aclsim::Submission &how) override {
+    void submitted(const aclsim::Moment &, const Stream &, const Task &, const aclsim::Submission &how) override {
         list.push_back(how.origin);
     }
     bool are_all(std::uint32_t thread, const std::string &call, bool is_calling) const {
@@ -298,7 +308,7 @@ void a_destroyed_handle_is_never_another_object() {
 class EndOf final : public Observer {
   public:
     explicit EndOf(std::uint64_t sequence) : sequence_(sequence) {}
-    void ended(Time, const Stream &, const Task &task) override {
+    void ended(const aclsim::Moment &, const Stream &, const Task &task, std::uint32_t) override {
         if (task.sequence == sequence_) {
             over.open();
         }

@@ -21,37 +21,61 @@ constexpr auto kRead = AccessMode::Read;
 constexpr auto kWrite = AccessMode::Write;
 constexpr auto kBoth = AccessMode::ReadWrite;
 
-using Told = std::tuple<const void *, std::uint64_t, AccessMode>;
+// An access, and how often which pieces repeat: once, unless it is said.
+struct Told {
+    const void *address;
+    std::uint64_t size;
+    AccessMode mode;
+    std::uint64_t width = size;
+    std::uint64_t count = 1;
+    std::uint64_t stride = size;
+
+    explicit Told(const Access &it) : address(it.address), size(it.size), mode(it.mode) {
+        if (!it.layout.is_whole()) {
+            CHECK(it.layout.count == 1);
+            width = it.layout.width;
+            count = it.layout.repetitions[0].count;
+            stride = it.layout.repetitions[0].stride;
+        }
+    }
+    Told(const void *from, std::uint64_t bytes, AccessMode how) : address(from), size(bytes), mode(how) {}
+    Told(const void *from, AccessMode how, std::uint64_t row, std::uint64_t rows, std::uint64_t pitch)
+        : address(from), size((rows - 1) * pitch + row), mode(how), width(row), count(rows), stride(pitch) {}
+    bool operator==(const Told &other) const {
+        return std::tie(address, size, mode, width, count, stride) ==
+               std::tie(other.address, other.size, other.mode, other.width, other.count, other.stride);
+    }
+};
 using Accesses = std::vector<Told>;
 
 class Facts final : public Observer {
   public:
-    void submitted(Time, const Stream &, const Task &, const Submission &how) override {
+    void submitted(const Moment &, const Stream &, const Task &, const Submission &how) override {
         ++tasks;
         for (const Access &it : how.accesses) {
             add(it);
         }
     }
-    void accessed(Time, const Task &, const Access &access, bool is_there) override {
+    void accessed(const Moment &, const Stream &, const Task &, const Access &access, bool is_there) override {
         if (is_there) {
             add(access);
         }
     }
-    void allocated(Time, const Allocation &it) override {
+    void allocated(const Moment &, const Allocation &it) override {
         CHECK(live.emplace(it.address, it.number).second);
         ++allocations;
     }
-    void freed(Time, const void *address) override { CHECK(live.erase(address) == 1); }
-    void freed_all(Time, std::uintptr_t begin, std::uint64_t size) override {
+    void freed(const Moment &, const void *address) override { CHECK(live.erase(address) == 1); }
+    void freed_all(const Moment &, std::uintptr_t begin, std::uint64_t size) override {
         for (auto it = live.begin(); it != live.end();) {
             it = reinterpret_cast<std::uintptr_t>(it->first) - begin < size ? live.erase(it) : std::next(it);
         }
     }
-    void free_submitted(Time, const void *address, std::uint64_t number) override {
+    void free_submitted(const Moment &, const void *address, std::uint64_t number) override {
         CHECK(live.erase(address) == 1);
         CHECK(leaving.emplace(number, address).second);
     }
-    void free_reached(Time, std::uint64_t number) override { CHECK(leaving.erase(number) == 1); }
+    void free_reached(const Moment &, std::uint64_t number, Point) override { CHECK(leaving.erase(number) == 1); }
 
     Accesses accesses;
     int tasks = 0;
@@ -62,7 +86,7 @@ class Facts final : public Observer {
   private:
     void add(const Access &it) {
         if (it.mode != AccessMode::None) {
-            accesses.emplace_back(it.address, it.size, it.mode);
+            accesses.emplace_back(it);
         }
     }
 };
@@ -135,7 +159,7 @@ void each_task_tells_what_it_accesses() {
          {{a, 100, kWrite}, {pinned, 100, kRead}}},
         {"copy of rows",
          [&] { return aclrtMemcpy2dAsync(a, 20, pinned, 30, 10, 3, ACL_MEMCPY_HOST_TO_DEVICE, s); },
-         {{a, 50, kWrite}, {pinned, 70, kRead}}},
+         {{a, kWrite, 10, 3, 20}, {pinned, kRead, 10, 3, 30}}},
         {"buffered copy",
          [&] { return aclrtMemcpyAsync(a, kSize, pinned, 100, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, s); },
          {{a, 100, kWrite}}},
@@ -176,9 +200,9 @@ void each_task_tells_what_it_accesses() {
         if (facts.accesses != row.expected) {
             std::fprintf(stderr, "%s: %zu accesses were told, not the %zu expected ones\n", row.name,
                          facts.accesses.size(), row.expected.size());
-            for (const auto &[address, size, mode] : facts.accesses) {
-                std::fprintf(stderr, "  %p %llu %d\n", address, static_cast<unsigned long long>(size),
-                             static_cast<int>(mode));
+            for (const Told &told : facts.accesses) {
+                std::fprintf(stderr, "  %p %llu %d\n", told.address, static_cast<unsigned long long>(told.size),
+                             static_cast<int>(told.mode));
             }
             std::abort();
         }

@@ -12,12 +12,10 @@ namespace aclsim {
 
 inline constexpr Time kBegin{std::chrono::hours(24 * 365 * 200)};  // far from what the host's clock says
 
-// Each look at it takes a microsecond, so that whoever spins comes to an end; otherwise it stands still.
+// It stands still until it is advanced.
 class ManualClock final : public Clock {
   public:
-    Time now() const override {
-        return kBegin + std::chrono::microseconds(++looks_) + std::chrono::milliseconds(advanced_ms_);
-    }
+    Time now() const override { return kBegin + std::chrono::milliseconds(advanced_ms_); }
     bool wait_until(Lock &lock, std::condition_variable_any &changed, Time when) override {
         if (now() >= when) {
             return false;
@@ -35,7 +33,6 @@ class ManualClock final : public Clock {
     }
 
   private:
-    mutable std::atomic<std::int64_t> looks_{0};
     std::atomic<std::int64_t> advanced_ms_{0};
     std::vector<std::condition_variable_any *> waiting_;
 };

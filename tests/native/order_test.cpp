@@ -27,37 +27,37 @@ void join(VectorClock &into, const VectorClock &other) {
 
 class HappensBefore final : public Observer {
   public:
-    void submitted(Time, const Stream &stream, const Task &task, const Submission &how) override {
+    void submitted(const Moment &, const Stream &stream, const Task &task, const Submission &how) override {
         newest = stream.point(task);
         if (how.origin.is_calling) {
             tasks_[key_of(newest)].host = threads_[how.origin.thread];
         }
     }
-    void blocked(Time, const Stream &stream, const Task &task, const Causes &causes) override {
+    void blocked(const Moment &, const Stream &stream, const Task &task, const Causes &causes) override {
         Node &node = tasks_.at(key_of(stream.point(task)));
         node.causes.clear();
         for (const Cause &cause : causes.list) {
             node.causes.push_back(cause.stream == nullptr ? Key{} : Key{cause.stream->serial, cause.sequence});
         }
     }
-    void started(Time, const Stream &stream, const Task &task) override {
+    void started(const Moment &, const Stream &stream, const Task &task, std::uint32_t) override {
         Node &node = tasks_.at(key_of(stream.point(task)));
         CHECK(node.started == 0 && node.ended == 0);
         node.started = ++steps_;
         const auto previous = tasks_.find({stream.serial, task.sequence - 1});
         CHECK(previous == tasks_.end() || previous->second.ended != 0);
     }
-    void ended(Time, const Stream &stream, const Task &task) override {
+    void ended(const Moment &, const Stream &stream, const Task &task, std::uint32_t) override {
         Node &node = tasks_.at(key_of(stream.point(task)));
         CHECK(node.started != 0 && node.ended == 0);
         node.ended = ++steps_;
     }
-    void dropped(Time, const Stream &, const Task &, aclError) override { CHECK(false); }
-    void ordered(Time, Point before, Point after, Ordering) override {
-        CHECK(before.stream != 0);
-        edges_[key_of(after)].push_back(key_of(before));
+    void dropped(const Moment &, const Stream &, const Task &, aclError) override { CHECK(false); }
+    void ordered(const Moment &, const Edge &edge) override {
+        CHECK(edge.before.stream != 0 && edge.process == 0);
+        edges_[key_of(edge.after)].push_back(key_of(edge.before));
     }
-    void host_learned(Time, std::uint32_t thread, Point point, Learned) override {
+    void host_learned(const Moment &, std::uint32_t thread, Point point, HostSync) override {
         const auto found = tasks_.find(key_of(point));
         if (found != tasks_.end()) {  // else from before this program
             CHECK(found->second.ended != 0);

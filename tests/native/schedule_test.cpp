@@ -22,6 +22,8 @@ class LastFirst final : public Scheduler {
         chosen[choice] = candidates.back()->id;
         return *candidates.back();
     }
+    bool may_start(const Stream &stream) override { return stream.id != held_id; }
+    void host_polled(std::uint32_t thread, const Point &task) override { polls.emplace_back(thread, task.sequence); }
     bool may_end(const std::vector<Stream *> &ran) override { return ran.size() >= ends_together; }
     void host_waits(const HostWait &) override { ++waits; }
     void host_goes_on(const HostWait &) override { ++ends; }
@@ -31,6 +33,9 @@ class LastFirst final : public Scheduler {
     int waits = 0;
     int ends = 0;
     std::size_t ends_together = 1;
+    std::uint32_t held_id = kNoStream;
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> polls;
+    static constexpr std::uint32_t kNoStream = 1000;
 };
 
 class NoFailures final : public FailureHandler {
@@ -59,8 +64,12 @@ class Group final : public StreamGroup {
 
 class Recorder final : public Observer {
   public:
-    void started(Time when, const Stream &stream, const Task &) override { note(when, started_ids, stream); }
-    void ended(Time when, const Stream &stream, const Task &) override { note(when, ended_ids, stream); }
+    void started(const Moment &when, const Stream &stream, const Task &, std::uint32_t) override {
+        note(when.time(), started_ids, stream);
+    }
+    void ended(const Moment &when, const Stream &stream, const Task &, std::uint32_t) override {
+        note(when.time(), ended_ids, stream);
+    }
     std::vector<std::uint32_t> started_ids;
     std::vector<std::uint32_t> ended_ids;
 
@@ -270,6 +279,51 @@ void ended_streams(Bench &bench) {
     CHECK(bench.recorder.ended_ids.size() == 3);
 }
 
+// Two streams are held, and one of them may go on.
+void one_held_stream(Bench &bench) {
+    Lock lock = bench.core.acquire();
+    bench.forget();
+    bench.core.hold(true);
+    bool is_open = true;
+    Waiters waiters;
+    bench.core.submit(*bench.streams[0], Gated(waiters, is_open));
+    bench.core.submit(*bench.streams[1], Gated(waiters, is_open));
+    bench.scheduler.held_id = 1;
+    bench.core.hold(false);
+    CHECK((bench.recorder.ended_ids == Ids{0}));
+    bench.core.start_held(*bench.streams[1]);
+    CHECK((bench.recorder.ended_ids == Ids{0}));  // the scheduler still says no
+    bench.core.note_polled(bench.streams[1]->newest());
+    CHECK(bench.scheduler.polls.size() == 1 && bench.scheduler.polls[0].second == bench.streams[1]->submitted);
+    CHECK(bench.scheduler.polls[0].first == thread_number());
+    bench.scheduler.held_id = LastFirst::kNoStream;
+    bench.core.start_held(*bench.streams[1]);
+    CHECK((bench.recorder.ended_ids == Ids{0, 1}));
+}
+
+// The same work brings the same decisions, and they are the choices that were made.
+void decisions_are_kept(Bench &bench) {
+    const auto run = [&] {
+        const Lock lock = bench.core.acquire();
+        const std::size_t before = bench.scheduler.decisions().size();
+        bool is_open = false;
+        Waiters waiters;
+        for (std::size_t i = 0; i < 3; ++i) {
+            bench.core.submit(*bench.streams[i], Gated(waiters, is_open));
+        }
+        is_open = true;
+        waiters.wake(bench.core);
+        bench.core.pump();
+        const auto &all = bench.scheduler.decisions();
+        return std::vector<Scheduler::Decision>(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
+    };
+    const auto first = run();
+    CHECK(first == run());
+    CHECK(first.size() == 6);  // of the waiters, and of the streams that they let go on
+    CHECK((first[0] == Scheduler::Decision{Choice::Waiter, 3, 2}));
+    CHECK((first[3] == Scheduler::Decision{Choice::Runnable, 3, 2}));
+}
+
 }  // namespace
 
 int main() {
@@ -280,6 +334,8 @@ int main() {
     time_limits(bench);
     helpers(bench);
     ended_streams(bench);
+    one_held_stream(bench);
+    decisions_are_kept(bench);
     std::puts("native schedule: all passed");
     return 0;
 }

@@ -165,6 +165,7 @@ aclError copy_batch(Function function, const Batch &batch, std::size_t *failInde
 aclError copy_batch_async(Function function, const Batch &batch, std::size_t *failIndex, aclrtStream stream) {
     return batch_entry(function, batch, kAnyLength, failIndex, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require_own_stream(sim, stream);
+        sim.core.note_batch();
         for_each_item(sim, batch, *failIndex,
                       [&](const Transfer &item, aclrtMemcpyKind direction) REQUIRES(engine_lock) {
                           // Looked up each time: while an item waits for the stream another thread may destroy it.

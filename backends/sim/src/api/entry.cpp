@@ -44,9 +44,6 @@ void look_at_environment(Function function) {
     if (!config().error.empty()) {
         fail_unremembered(ACL_ERROR_RT_INTERNAL_ERROR, "%s", config().error.c_str());
     }
-    if (config().checks_memory) {
-        find_call_place();
-    }
     if (Faults::concerns_calls() || !config().faults.empty()) {
         check_faults(function);
     }
@@ -54,12 +51,20 @@ void look_at_environment(Function function) {
     if (has_refusals) {
         check_refusal(function);
     }
-    if (!is_forked_child && !config().checks_memory && config().faults.empty() && !has_refusals) {
+    if (!is_forked_child && config().faults.empty() && !has_refusals) {
         g_looks_at_environment.store(false, std::memory_order_relaxed);
     }
 }
 
 }  // namespace
+
+void find_place_of(CurrentCall &call, const void *return_address) {
+    const bool is_wanted =
+        g_wanted_places.load(std::memory_order_relaxed) == WantedPlaces::All || names_memory(call.function);
+    if (is_wanted && !g_is_forked_child.load(std::memory_order_relaxed)) {
+        find_place(call.place, return_address);
+    }
+}
 
 void check_environment(Function function) {
     try {

@@ -19,11 +19,17 @@ inline std::atomic<bool> g_looks_at_environment{true};
 // Throws what the environment, or fault injection, makes the call answer.
 void check_environment(Function function);
 
+// Notes where the call is in the program, if that is wanted of such calls.
+void find_place_of(CurrentCall &call, const void *return_address);
+
 // Runs the body of an entry point and turns what it throws into the return code: no C++ exception leaves the library.
 // The engine is not locked.
 template <class Body>
 [[gnu::always_inline]] inline aclError checked_entry(Function function, Body body) {
     CurrentCall call(function);
+    if (unlikely(g_wanted_places.load(std::memory_order_relaxed) != WantedPlaces::None)) {
+        find_place_of(call, __builtin_return_address(0));
+    }
     try {
         if (unlikely(g_looks_at_environment.load(std::memory_order_relaxed) || Faults::concerns_calls())) {
             check_environment(function);

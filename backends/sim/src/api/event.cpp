@@ -78,10 +78,12 @@ void require_healthy_record(const Event &event) REQUIRES(engine_lock) {
     }
 }
 
-// The calling thread is told that the newest record is complete.
-void note_queried(Simulator &sim, const Event &event) REQUIRES(engine_lock) {
-    if (sim.core.observers().any() && event.record_point().stream != 0) {
-        sim.core.observers().tell(&Observer::host_learned, thread_number(), event.record_point(), Learned::Queried);
+// The calling thread is told whether the newest record is complete.
+void note_queried(Simulator &sim, const Event &event, bool is_complete) REQUIRES(engine_lock) {
+    if (is_complete) {
+        sim.core.note_learned(event.record_point(), HostSync::Queried);
+    } else {
+        sim.core.note_polled(event.record_point());
     }
 }
 
@@ -434,8 +436,8 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
         require_healthy_record(found);
         const bool complete = !found.was_recorded() || found.was_seen_complete();
         *status = complete ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
-        if (complete && found.was_recorded()) {
-            note_queried(sim, found);
+        if (found.was_recorded()) {
+            note_queried(sim, found, complete);
         }
     });
 }
@@ -453,7 +455,9 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
             require_healthy_record(found);
             if (found.is_complete()) {
                 found.see_complete();
-                note_queried(sim, found);
+            }
+            if (found.was_recorded()) {
+                note_queried(sim, found, found.is_complete());
             }
             // Never recorded: complete in the new mode, not in the old (section 0.2).
             const bool complete = found.was_recorded() ? found.is_complete() : found.mode == Event::Mode::New;

@@ -4,6 +4,7 @@
 
 #include "api/kernel.h"
 #include "api/model.h"
+#include "tasks/declared_accesses.h"
 #include "tasks/graph.h"
 #include "tasks/kernel_launch.h"
 #include "tasks/value.h"
@@ -76,6 +77,7 @@ std::unique_ptr<Task> make_kernel(Simulator &sim, Lock &lock, ModelTask &task, c
     const auto launch = make_ref_in<KernelLaunch>(*device.shard, *function, params.numBlocks, std::move(arguments),
                                                   std::move(attributes), execution_limit_us(sim));
     prepare(sim.kernels, device, *launch);
+    note_kernel_accesses(sim.memory);
     return former->changed_to(launch);
 }
 
@@ -85,8 +87,12 @@ std::unique_ptr<Task> make_replacement(Simulator &sim, Lock &lock, ModelTask &ta
         case ACL_MODEL_RI_TASK_KERNEL:
             return make_kernel(sim, lock, task, params.kernelTaskParams);
         case ACL_MODEL_RI_TASK_VALUE_WRITE:
+            note_use(sim.memory, params.valueWriteTaskParams.devAddr, sizeof(std::uint64_t), AccessMode::Write,
+                     "devAddr");
             return sim.values.make_write(params.valueWriteTaskParams);
         case ACL_MODEL_RI_TASK_VALUE_WAIT:
+            note_use(sim.memory, params.valueWaitTaskParams.devAddr, sizeof(std::uint64_t), AccessMode::Read,
+                     "devAddr");
             return sim.values.make_wait(params.valueWaitTaskParams);
         default:
             fail(ACL_ERROR_RT_PARAM_INVALID, "task %zu of stream %u cannot become one of type %d", task.index,

@@ -33,7 +33,7 @@ void free_host(Simulator &sim, void *pointer) REQUIRES(engine_lock) {
     }
     const Block block = *sim.memory.space().pinned().find(pointer);
     if (sim.memory.space().overlaps_range(pointer, block.size)) {
-        sim.core.observers().tell(&Observer::freed_registered, pointer);
+        sim.core.observers().tell<kMemory>(&Observer::freed_registered, pointer);
     }
     note_release(sim.memory, pointer);
     sim.memory.space().free_pinned(pointer);

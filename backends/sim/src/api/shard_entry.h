@@ -39,6 +39,7 @@ template <class StaysInShard, class Body>
         if (!lock.is_global()) {
             if (sim.core.is_undisturbed() && !sim.machine.snapshot_gate.is_closed() && stays_in_shard(sim)) {
                 const ShardEnd end(sim, lock);
+                const Core::Call call(sim.core);
                 body(sim, lock);
                 return;
             }

@@ -1,8 +1,11 @@
 // Control of the simulator (abi/aclsim.h).
 #include <algorithm>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "api/entry.h"
+#include "tasks/declared_accesses.h"
 #include "tasks/sleep.h"
 
 using namespace aclsim;
@@ -21,6 +24,47 @@ aclError aclsimGetInfo(aclsimInfo *info) {
         info->workerCount = config().workers;
     });
 }
+
+namespace {
+
+constexpr std::uint32_t kHighestRank = 16;
+
+AccessMode mode_of(const aclsimAccess &access) {
+    switch (access.mode) {
+        case ACLSIM_ACCESS_READ:
+            return AccessMode::Read;
+        case ACLSIM_ACCESS_WRITE:
+            return AccessMode::Write;
+        case ACLSIM_ACCESS_READ_WRITE:
+            return AccessMode::ReadWrite;
+    }
+    fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no access mode %d", static_cast<int>(access.mode));
+}
+
+}  // namespace
+
+aclError aclsimDeclareAccesses(const aclsimAccess *accesses, uint64_t count) {
+    return checked_entry(Function::aclsimDeclareAccesses, [&] {
+        if (!Observers::want_accesses()) {
+            return;
+        }
+        if (count != 0) {
+            require(accesses, "accesses");
+        }
+        std::vector<Access> declared;
+        for (uint64_t i = 0; i < count; ++i) {
+            const aclsimAccess &it = accesses[i];
+            if (it.rank > kHighestRank || (it.rank > 0 && it.shape == nullptr)) {
+                fail_unremembered(ACL_ERROR_INVALID_PARAM, "access %llu: rank %u exceeds %u, or shape is NULL",
+                                  static_cast<unsigned long long>(i), it.rank, kHighestRank);
+            }
+            add_access(declared, it, mode_of(it));
+        }
+        declare_accesses(std::move(declared));
+    });
+}
+
+int32_t aclsimWantsAccesses(void) { return Observers::want_accesses() ? 1 : 0; }
 
 int32_t aclsimIsSimulated(const char *function) { return info_of(find_function(function)).is_simulated ? 1 : 0; }
 
@@ -120,8 +164,8 @@ int32_t aclsimIsLive(const void *address, size_t size) {
     return is_live;
 }
 
-aclError aclsimSetCallSiteProvider(aclsimCallSiteProvider provider) {
-    set_call_site_provider(provider);
+aclError aclsimSetPlaceProvider(aclsimCaptureFrames capture, aclsimNameFrame name) {
+    set_place_provider({capture, name});
     return ACL_SUCCESS;
 }
 

@@ -12,19 +12,22 @@ std::atomic<bool> g_started{false};
 }  // namespace
 
 Simulator &Simulator::start() {
-    static Simulator *const instance = new Simulator();
+    static Simulator *const instance = new Simulator(SimulatorOptions());
     instance_.store(instance, std::memory_order_release);
     return *instance;
 }
 
 bool Simulator::was_started() { return g_started.load(std::memory_order_acquire); }
 
-Simulator::Simulator() {
+Simulator::Simulator(const SimulatorOptions &options) : clock(options.clock), core(options.clock, options.scheduler) {
     g_started.store(true, std::memory_order_release);
     SharedMemory::remove_unused();
     core.set_stall_reporter(stall);
     if (config().checks_memory) {
         core.add_observer(memory_check);
+    }
+    for (Observer *const observer : options.observers) {
+        core.add_observer(*observer);
     }
     error = apply_faults(faults, memory, config().faults);
 }

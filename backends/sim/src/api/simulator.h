@@ -21,7 +21,17 @@
 
 namespace aclsim {
 
+// What a simulator is made with, from outside: no part of it names a clock or a scheduler.
+struct SimulatorOptions {
+    Clock &clock = host_clock();
+    Scheduler &scheduler = eager_scheduler();
+    std::vector<Observer *> observers{};  // from the first call on
+};
+
 struct Simulator {
+    explicit Simulator(const SimulatorOptions &options);
+    Simulator(const Simulator &) = delete;
+    Simulator &operator=(const Simulator &) = delete;
     // Made at the first call, and never destroyed: threads of the library may outlive main().
     static Simulator &get() {
         Simulator *known = instance_.load(std::memory_order_acquire);
@@ -29,16 +39,15 @@ struct Simulator {
     }
     static bool was_started();
 
-    SteadyClock clock;
-    EagerScheduler scheduler;
-    Core core{clock, scheduler};
+    Clock &clock;
+    Core core;
     Stall stall{core};
     Machine machine{core};
     Models models{machine};
     Labels labels{machine};
     Memory memory{machine};
     Kernels kernels{memory};
-    Values values{core};
+    Values values{memory};
     Initialization initialization{machine};
     Faults faults{core};
     Profiler profiler{core};
@@ -50,7 +59,6 @@ struct Simulator {
     std::uint64_t op_execute_timeout_us = 0;  // aclrtSetOpExecuteTimeOut: the last call wins; 0 is the longest
 
   private:
-    Simulator();
     static Simulator &start();
     static inline std::atomic<Simulator *> instance_{nullptr};
 };

@@ -239,8 +239,10 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
             require_context(sim);
             require_healthy(context_of(found));
             *status = found.is_complete() ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
-            if (found.is_complete() && !found.is_always_complete() && sim.core.observers().any()) {
-                sim.core.observers().tell(&Observer::host_learned, thread_number(), found.newest(), Learned::Queried);
+            if (!found.is_complete()) {
+                sim.core.note_polled(found.newest());
+            } else if (!found.is_always_complete()) {
+                sim.core.note_learned(found.newest(), HostSync::Queried);
             }
         });
 }

@@ -35,4 +35,10 @@ class SteadyClock final : public Clock {
     }
 };
 
+// The host's clock, for what must go on whatever clock the simulated machine has. It lives until the process ends.
+inline Clock &host_clock() {
+    static auto *const clock = new SteadyClock();
+    return *clock;
+}
+
 }  // namespace aclsim

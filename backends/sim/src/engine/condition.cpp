@@ -17,7 +17,7 @@ ConditionTask::ConditionTask(Core &core, std::uint32_t timeout_s, bool polls)
 Start ConditionTask::start(Stream &stream) {
     const bool has_passed = try_pass();
     if (has_passed || has_expired_) {
-        if (has_passed && core_.observers().any()) {
+        if (has_passed && core_.observers().want(kOrder | kMemory)) {
             note_passed(stream);
         }
         leave(stream);

@@ -11,37 +11,37 @@ namespace {
 constexpr int kHelpDepth = 64;  // how many streams a helper follows along causes before it gives up
 
 thread_local bool t_is_own = false;
-thread_local Causes t_causes;                 // which a helper looks at; kept for its memory
-thread_local bool t_does_deferred = false;    // some of them call functions of the program, which call the library
-thread_local std::vector<Access> t_accesses;  // of the present call; only while there are observers
-thread_local std::vector<std::vector<Access>> t_outer_accesses;  // of the calls in which that was made
+thread_local Causes t_causes;               // which a helper looks at; kept for its memory
+thread_local bool t_does_deferred = false;  // some of them call functions of the program, which call the library
+
+const std::vector<Access> kNoAccesses;
 
 }  // namespace
 
 Core::Core(Clock &clock, Scheduler &scheduler)
     : clock_(clock),
       scheduler_(scheduler),
-      spinner_(clock, std::thread::hardware_concurrency()),
+      spinner_(host_clock(), std::thread::hardware_concurrency()),
       observers_(clock),
       timer_(*this),
       timing_(clock, config().profile.get()) {
     add_workers(0);
-    note_who_interferes();
+    note_who_disturbs();
 }
 
 void Core::add_observer(Observer &observer) {
     observers_.add(observer);
-    note_who_interferes();
+    note_who_disturbs();
 }
 
 void Core::remove_observer(Observer &observer) {
     observers_.remove(observer);
-    note_who_interferes();
+    note_who_disturbs();
 }
 
 void Core::set_filter(TaskFilter *filter) {
     filter_ = filter;
-    note_who_interferes();
+    note_who_disturbs();
 }
 
 std::uint32_t Core::assign_shard() {
@@ -104,7 +104,7 @@ bool Core::admit_slowly(Lock &lock, Stream &stream) {
     const std::uint64_t enough = stream.submitted + 1 - config().product->queue_depth;
     InterruptPoll poll(*this, ACL_ERROR_RT_STREAM_TASK_FULL,
                        "a place in the queue of stream " + std::to_string(stream.id));
-    wait_for(lock, keep, enough, kNever, interrupt_check_ != nullptr ? &poll : nullptr);
+    wait_for(lock, keep, enough, kNever, interrupt_check_ != nullptr ? &poll : nullptr, HostSync::QueueRoom);
     if (stream.destroyer != std::thread::id()) {  // it waits for what has been submitted by then, and no more
         fail(ACL_ERROR_RT_INVALID_HANDLE, "the stream was destroyed while this call waited for a place in its queue");
     }
@@ -117,7 +117,7 @@ void Core::submit_slowly(Stream &stream, std::unique_ptr<Task> task) {
     if (filter_ != nullptr) {
         task = filter_->filter(stream, std::move(task));
     }
-    tell_submitted(stream, *task, present_call());
+    tell_submitted(observers_.moment(), stream, *task);
     enqueue(stream, std::move(task));
     if (stream.state == Stream::State::Idle) {
         advance(stream);
@@ -142,9 +142,7 @@ void Core::enqueue(Stream &stream, std::unique_ptr<Task> task) {
 void Core::append(Stream &stream, std::unique_ptr<Task> task, const Origin &origin) {
     task->sequence = ++stream.submitted;
     note_change(stream);
-    std::vector<Access> outer = std::exchange(t_accesses, {});  // of a call that waits, and not of this task
-    tell_submitted(stream, *task, origin);
-    t_accesses = std::move(outer);
+    observers_.tell<kTasks>(&Observer::submitted, stream, *task, Submission{origin, kNoAccesses});
     const bool was_empty = stream.queue.front() == nullptr;
     stream.queue.push(std::move(task));
     if (was_empty) {
@@ -152,33 +150,65 @@ void Core::append(Stream &stream, std::unique_ptr<Task> task, const Origin &orig
     }
 }
 
-void Core::tell_submitted(const Stream &stream, const Task &task, const Origin &origin) {
-    if (observers_.any()) {
-        const std::vector<Access> accesses = std::exchange(t_accesses, {});
-        observers_.tell(&Observer::submitted, stream, task, Submission{origin, accesses});
+Submission Core::describe_submission() {
+    const Call *const call = Call::t_newest_;
+    if (call == nullptr) {
+        return {present_call(), kNoAccesses};
+    }
+    return {present_call(), call->accesses_ != nullptr ? *call->accesses_ : kNoAccesses, call->are_accesses_known_,
+            call->batch_};
+}
+
+// The task has taken over what the call has said of it.
+void Core::hand_over_accesses() {
+    if (Call *const call = Call::t_newest_) {
+        delete std::exchange(call->accesses_, nullptr);
+        call->are_accesses_known_ = true;
+        call->uses_memory_ = false;
+    }
+}
+
+void Core::note_changed(const Stream &stream, const Task &former, const Task &now) {
+    if (observers_.want(kTasks)) {
+        observers_.tell<kTasks>(&Observer::changed, stream, former, now, describe_submission());
+    }
+    hand_over_accesses();
+}
+
+void Core::tell_submitted(const Moment &now, const Stream &stream, const Task &task) {
+    if (observers_.want(kTasks)) {
+        observers_.tell_at<kTasks>(now, &Observer::submitted, stream, task, describe_submission());
+    }
+    hand_over_accesses();
+}
+
+void Core::tell_start(const Moment &now, const Stream &stream, const Task &task, Start start) {
+    if (start == Start::Blocked && observers_.want(kTasks)) {
+        Causes causes;
+        task.add_causes(causes);
+        observers_.tell_at<kTasks>(now, &Observer::blocked, stream, task, causes);
+    }
+}
+
+void Core::tell_done(const Moment &now, const Stream &stream, const Task &task) {
+    if (observers_.want(kTasks)) {
+        const std::uint32_t thread = thread_number();
+        observers_.tell_at<kTasks>(now, &Observer::started, stream, task, thread);
+        observers_.tell_at<kTasks>(now, &Observer::ended, stream, task, thread);
     }
 }
 
 // --- moving forward --------------------------------------------------------------------------------------------------
 
 Stream &Core::take(Choice choice, std::vector<Stream *> &candidates) {
-    Stream *chosen = scheduler_.takes_first() ? candidates.front() : &scheduler_.choose(choice, candidates);
-    candidates.erase(std::find(candidates.begin(), candidates.end(), chosen));
-    return *chosen;
-}
-
-Start Core::start_task(Stream &stream, Task &task) {
-    const Start start = task.start(stream);
-    if (observers_.any()) {
-        if (start == Start::Done) {
-            observers_.tell(&Observer::started, stream, task);
-        } else if (start == Start::Blocked) {
-            Causes causes;
-            task.add_causes(causes);
-            observers_.tell(&Observer::blocked, stream, task, causes);
-        }
+    if (scheduler_.takes_first()) {
+        Stream *const first = candidates.front();
+        candidates.erase(candidates.begin());
+        return *first;
     }
-    return start;
+    Stream &chosen = scheduler_.pick(choice, candidates);
+    candidates.erase(std::find(candidates.begin(), candidates.end(), &chosen));
+    return chosen;
 }
 
 void Core::note_failure(Stream &stream, Task &task) {
@@ -260,15 +290,18 @@ void Core::advance(Stream &stream) {
         if (timing_.is_on() && must_await_start(stream, *head)) {
             return;
         }
-        const Start start = start_task(stream, *head);
+        const Start start = head->start(stream);
         const bool is_done = start == Start::Done || (start == Start::Run && lets_tasks_start_ && head->run_at_once());
         if (!is_done) {
+            tell_start(observers_.moment(), stream, *head, start);
             park(stream, start);
             return;
         }
         // What a task has waited for may have come after the device was done: only a record keeps the stream late.
         stream.timing.is_late = stream.timing.is_late && head->work().cost == Cost::Record;
-        complete(stream, *stream.queue.pop());
+        const auto done = stream.queue.pop();
+        complete(stream, *done);
+        tell_done(observers_.moment(), stream, *done);
     }
     stream.timing.is_late = false;
 }
@@ -297,7 +330,8 @@ void Core::run_head(Lock &lock, Stream &stream, Executor::Server &server) {
     stream.state = Stream::State::Running;
     stream.runner = std::this_thread::get_id();
     Task &head = *stream.queue.front();
-    observers_.tell(&Observer::started, stream, head);
+    head.runner = thread_number();
+    observers_.tell<kTasks>(&Observer::started, stream, head, head.runner);
     lock.unlock();
     head.run();
     lock_again(lock);
@@ -327,13 +361,15 @@ void Core::end_head(Stream &stream) {
         }
     }
     stream.queue.front()->finish();
-    complete(stream, *stream.queue.pop());
+    const auto done = stream.queue.pop();
+    complete(stream, *done);
+    observers_.tell<kTasks>(&Observer::ended, stream, *done, done->runner);
     advance(stream);
 }
 
 void Core::hold(bool on) {
     is_held_ = on;
-    note_who_interferes();
+    note_who_disturbs();
     if (on) {
         return;
     }
@@ -344,6 +380,16 @@ void Core::hold(bool on) {
         if (const auto alive = executor.lock()) {
             alive->wake();
         }
+    }
+}
+
+void Core::start_held(Stream &stream) {
+    if (stream.state == Stream::State::Held && !stream.timing.is_awaited) {
+        std::vector<Ref<Stream>> &held = work().held;
+        held.erase(std::remove(held.begin(), held.end(), Ref<Stream>(stream)), held.end());
+        stream.state = Stream::State::Idle;
+        make_runnable(stream);
+        pump();
     }
 }
 
@@ -367,7 +413,7 @@ void Core::drop_queue(Stream &stream, aclError reason) {
     note_change(stream);
     while (auto task = stream.queue.pop()) {
         task->cancel(stream);
-        observers_.tell(&Observer::dropped, stream, *task, reason);
+        observers_.tell<kTasks>(&Observer::dropped, stream, *task, reason);
     }
     stream.dropped.store(stream.submitted, std::memory_order_relaxed);
     if (running) {
@@ -417,7 +463,8 @@ bool Core::drop_tasks(Lock &lock, Stream &stream, aclError reason, Time deadline
 
 // --- waiting ---------------------------------------------------------------------------------------------------------
 
-Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline, WaitCheck *check) {
+Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline, WaitCheck *check,
+                            HostSync how) {
     const std::uint64_t aborts = stream->aborts;
     Executor::Server server;
     std::optional<HostWait> wait;  // while the thread really waits
@@ -444,10 +491,7 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
     server.leave();
     wait.reset();
     stream->synchronized = std::max(stream->synchronized, sequence);
-    if (observers_.any()) {
-        observers_.tell(&Observer::host_learned, thread_number(), Point{stream->serial, sequence},
-                        Learned::Synchronized);
-    }
+    note_learned({stream->serial, sequence}, how);
     if (failure_handler_->is_pending()) {
         upgrade_to_global(lock);
         if (!failure_handler_->settle(lock, *stream, deadline)) {
@@ -600,29 +644,68 @@ bool Core::await_deferred(Lock &lock) {
 
 // --- what calls work on ----------------------------------------------------------------------------------------------
 
-void Core::note_access(const void *address, std::uint64_t size, AccessMode mode, const char *name) {
-    if (observers_.any()) {
-        t_accesses.push_back({address, size, mode, name});
-        observers_.tell(&Observer::call_accesses, t_accesses.back());
+// An observer that was added during the call hears of the next one.
+void Core::tell_access(const Access &access) {
+    Call *const call = Call::t_newest_;
+    if (call == nullptr) {
+        return;
+    }
+    if (call->accesses_ == nullptr) {
+        call->accesses_ = new std::vector<Access>;
+    }
+    call->accesses_->push_back(access);
+    call->uses_memory_ = true;
+    observers_.tell<kMemory>(&Observer::call_accesses, access);
+}
+
+void Core::note_unknown_accesses() {
+    if (Call *const call = Call::t_newest_) {
+        call->are_accesses_known_ = false;
+    }
+}
+
+void Core::note_batch() {
+    if (Call *const call = Call::t_newest_) {
+        call->batch_ = ++batches_;
     }
 }
 
 void Core::note_done_with_memory() {
-    if (observers_.any()) {
-        t_accesses.clear();
-        observers_.tell(&Observer::call_done_with_memory);
+    Call *const call = Call::t_newest_;
+    if (call != nullptr && call->uses_memory_) {
+        hand_over_accesses();
+        observers_.tell<kMemory>(&Observer::call_done_with_memory);
     }
 }
 
+namespace {
+
+CallSite present_site() {
+    const CurrentCall *const call = current_call();
+    const bool is_placed = call != nullptr && call->place.kind != CallPlace::Kind::Unknown;
+    return {thread_number(), current_function(), is_placed ? &call->place : nullptr};
+}
+
+}  // namespace
+
 void Core::Call::begin() {
-    t_outer_accesses.push_back(std::exchange(t_accesses, {}));
-    core_->observers_.tell(&Observer::call_began);
+    outer_ = std::exchange(t_newest_, this);
+    accesses_ = nullptr;
+    batch_ = 0;
+    are_accesses_known_ = true;
+    uses_memory_ = false;
+    if (core_->observers_.want(kCalls)) {
+        core_->observers_.tell<kCalls>(&Observer::call_began, present_site());
+    }
 }
 
 void Core::Call::end() {
-    core_->observers_.tell(&Observer::call_ended);
-    t_accesses = std::move(t_outer_accesses.back());
-    t_outer_accesses.pop_back();
+    core_->note_done_with_memory();
+    if (core_->observers_.want(kCalls)) {
+        core_->observers_.tell<kCalls>(&Observer::call_ended, present_site());
+    }
+    delete accesses_;
+    t_newest_ = outer_;
 }
 
 }  // namespace aclsim

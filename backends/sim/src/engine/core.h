@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -108,13 +109,14 @@ class Core {
     }
     // Does a task that is submitted now start before submit() returns?
     bool starts_at_once(const Stream &stream) const REQUIRES(engine_lock) {
-        return lets_tasks_start_ && stream.state == Stream::State::Idle && stream.executes_tasks;
+        return lets_tasks_start_ && is_free(stream);
     }
     // Starts or queues a task on a stream that has just admitted it. Never waits.
     template <class T>
     [[gnu::always_inline]] inline void submit(Stream &stream, T task) REQUIRES(engine_lock);
     // Queues a task that a model makes, for the next pump(); the stream takes tasks from the model alone.
     void append(Stream &stream, std::unique_ptr<Task> task, const Origin &origin) REQUIRES(engine_lock);
+
     static Origin present_call() { return {thread_number(), current_function(), /*is_calling=*/true}; }
     // The stream's head is to be looked at again: what it waited for has happened.
     void make_runnable(Stream &stream) REQUIRES(engine_lock) { work().runnable.push_back(&stream); }
@@ -139,6 +141,8 @@ class Core {
     // aclsimHold.
     void hold(bool on) REQUIRES(engine_lock);
     bool is_held() const REQUIRES(engine_lock) { return is_held_; }
+    // Asks the scheduler anew about one stream that it has held; the others stay so. With the global lock.
+    void start_held(Stream &stream) REQUIRES(engine_lock);
 
     // --- waiting -------------------------------------------------------------------------------------------------
     enum class Waited : std::uint8_t {
@@ -150,17 +154,19 @@ class Core {
     // Until the task of that sequence number is done, and what follows from its failure. Without a deadline the calling
     // thread helps to run what it waits for; with one only what is brief, because else nobody knows how long it takes.
     // With a check it fails when that does, and runs no kernel, in which it could not look.
-    Waited wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline, WaitCheck *check = nullptr)
-        REQUIRES(engine_lock);
+    // `how`: what observers are told that the thread learns by it.
+    Waited wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline, WaitCheck *check = nullptr,
+                    HostSync how = HostSync::Synchronized) REQUIRES(engine_lock);
     // What wait_for() comes to for a stream that is done and takes tasks, in a group without failures to tell. false:
     // it has more to do.
     bool settle_at_once(Stream &stream) const REQUIRES(engine_lock) {
         const bool has_more =
             stream.group.has_failures || !stream.group.accepts(stream) || !stream.is_done(stream.submitted);
-        if (has_more || observers_.any() || failure_handler_->is_pending()) {
+        if (has_more || failure_handler_->is_pending()) {
             return false;
         }
         stream.synchronized = stream.submitted;
+        note_learned(stream.newest(), HostSync::Synchronized);
         return true;
     }
 
@@ -203,13 +209,38 @@ class Core {
     void set_interrupt_check(InterruptCheck check) REQUIRES(engine_lock) { interrupt_check_ = check; }
     void set_stall_reporter(StallReporter &reporter) REQUIRES(engine_lock) { stall_reporter_ = &reporter; }
 
-    // --- what the present call of the calling thread works on, for observers -------------------------------------
-    void note_access(const void *address, std::uint64_t size, AccessMode mode, const char *name) REQUIRES(engine_lock);
+    // --- for observers: what the present call of the calling thread works on, and what that learns ----------------
+    void note_access(const Access &access) REQUIRES(engine_lock) {
+        if (observers_.want(kMemory)) {
+            tell_access(access);
+        }
+    }
+    // The call has changed a task of a graph, which keeps the new one from now on.
+    void note_changed(const Stream &stream, const Task &former, const Task &now) REQUIRES(engine_lock);
+    // What the call submits runs code of the program, which has not declared its accesses.
+    void note_unknown_accesses() REQUIRES(engine_lock);
+    // The tasks that the call submits from now on are one batch: no one comes before another.
+    void note_batch() REQUIRES(engine_lock);
     void note_done_with_memory() REQUIRES(engine_lock);  // the call no longer uses its memory
-    // A stream's head that starts has read in memory what it works on.
-    void note_found(const Stream &stream, const Access &access, bool is_there) const REQUIRES(engine_lock) {
-        if (observers_.any()) {
-            observers_.tell(&Observer::accessed, *stream.queue.front(), access, is_there);
+    // A task that starts has read in memory what it works on. Observers know it by the task in the queue, which a model
+    // executes it as; a task that starts at once is in none.
+    void note_found(const Stream &stream, const Task &task, const Access &access, bool is_there) const
+        REQUIRES(engine_lock) {
+        const Task *const head = stream.queue.front();
+        observers_.tell<kMemory>(&Observer::accessed, stream, head != nullptr ? *head : task, access, is_there);
+    }
+    void note_edge(const Edge &edge) const REQUIRES(engine_lock) { observers_.tell<kOrder>(&Observer::ordered, edge); }
+    void note_learned(const Point &task, HostSync how) const REQUIRES(engine_lock) {
+        if (observers_.want(kOrder) && task.stream != 0) {
+            observers_.tell<kOrder>(&Observer::host_learned, thread_number(), task, how);
+        }
+    }
+    void note_polled(const Point &task) REQUIRES(engine_lock) {
+        if (observers_.want(kOrder) && task.stream != 0) {
+            observers_.tell<kOrder>(&Observer::host_polled, thread_number(), task);
+        }
+        if (unlikely(!scheduler_.takes_first())) {
+            scheduler_.host_polled(thread_number(), task);
         }
     }
     class Call;  // from its beginning to its end
@@ -227,7 +258,7 @@ class Core {
     static bool is_own_thread();
     std::uint32_t own_threads() const REQUIRES(engine_lock) { return own_threads_; }
 
-    // Every call does its own work and nothing else: nobody watches, holds or delays tasks, and none has failed.
+    // Every call does its own work and nothing else: tasks are neither held nor delayed, and none has failed.
     bool is_undisturbed() const REQUIRES(engine_lock) {
         return lets_tasks_start_ && !stream_order_.is_noting() && !failure_handler_->is_pending();
     }
@@ -249,9 +280,12 @@ class Core {
         }
     }
     void note_change(const Stream &stream) REQUIRES(engine_lock) { shards_.note_change(shard_of(stream)); }
-    void note_who_interferes() REQUIRES(engine_lock) {
-        const bool is_watched = observers_.any() || filter_ != nullptr || timing_.is_on();
-        lets_tasks_start_ = !is_watched && !is_held_ && scheduler_.takes_first();
+    void note_who_disturbs() REQUIRES(engine_lock) {
+        lets_tasks_start_ = filter_ == nullptr && !timing_.is_on() && !is_held_ && scheduler_.takes_first();
+        starts_untold_ = lets_tasks_start_ && !observers_.want(kTasks | kMemory);
+    }
+    static bool is_free(const Stream &stream) REQUIRES(engine_lock) {
+        return stream.state == Stream::State::Idle && stream.executes_tasks;
     }
     bool may_start(Stream &stream, const Task &head) REQUIRES(engine_lock) {
         if (Lock::held_shard() != Shards::kGlobal) {
@@ -271,14 +305,23 @@ class Core {
     }
     void submit_slowly(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);
     void submit_started(Stream &stream, std::unique_ptr<Task> task, Start start) REQUIRES(engine_lock);
-    void tell_submitted(const Stream &stream, const Task &task, const Origin &origin) REQUIRES(engine_lock);
+    // What submit() does with a task that starts at once, with observers.
+    template <class T>
+    [[gnu::noinline]] void submit_told(Stream &stream, T task) REQUIRES(engine_lock);
+    // What the present call has said of the task that it makes.
+    static Submission describe_submission() REQUIRES(engine_lock);
+    static void hand_over_accesses() REQUIRES(engine_lock);  // to the task that was submitted
+    void tell_submitted(const Moment &now, const Stream &stream, const Task &task) REQUIRES(engine_lock);
+    void tell_access(const Access &access) REQUIRES(engine_lock);
+    // One step: what it reports has one time.
+    void tell_start(const Moment &now, const Stream &stream, const Task &task, Start start) REQUIRES(engine_lock);
+    void tell_done(const Moment &now, const Stream &stream, const Task &task) REQUIRES(engine_lock);
     Stream &take(Choice choice, std::vector<Stream *> &candidates) REQUIRES(engine_lock);
     Start start_task(Stream &stream, Task &task) REQUIRES(engine_lock);
     void complete(Stream &stream, Task &task) REQUIRES(engine_lock) {
         timer_.disarm(stream);
         // What an abort dropped behind a running task is done with that task.
         complete_up_to(std::max(task.sequence, stream.dropped.load(std::memory_order_relaxed)), stream, task);
-        observers_.tell(&Observer::ended, stream, task);
     }
     void complete_up_to(std::uint64_t done, Stream &stream, Task &task) REQUIRES(engine_lock) {
         note_change(stream);
@@ -332,14 +375,16 @@ class Core {
 
     std::array<Worklist, Shards::kMost + 1> worklists_ GUARDED_BY(engine_lock);
     bool is_held_ GUARDED_BY(engine_lock) = false;
-    // Nobody watches, replaces, delays, orders or holds tasks: each starts as soon as it can.
+    // Tasks are neither replaced, delayed, ordered nor held: each starts as soon as it can.
     bool lets_tasks_start_ GUARDED_BY(engine_lock) = false;
+    bool starts_untold_ GUARDED_BY(engine_lock) = false;  // and no observer wants to know of it
     std::unique_ptr<DeferredWork> deferred_
         GUARDED_BY(engine_lock);  // a chain: what is deferred needs no memory of its own
     DeferredWork *last_deferred_ GUARDED_BY(engine_lock) = nullptr;
     std::size_t deferred_at_work_ GUARDED_BY(engine_lock) = 0;  // threads that do some
     std::size_t deferred_waits_ GUARDED_BY(engine_lock) = 0;
     std::condition_variable_any deferred_done_;
+    std::atomic<std::uint64_t> batches_{0};
     std::vector<HostWait *> host_waits_ GUARDED_BY(engine_lock);
     std::uint32_t own_threads_ GUARDED_BY(engine_lock) = 0;
 };
@@ -347,7 +392,8 @@ class Core {
 // While a call of the program runs, for observers. Calls nest: callbacks make them.
 class Core::Call {
   public:
-    explicit Call(Core &core) REQUIRES(engine_lock) : core_(core.observers_.any() ? &core : nullptr) {
+    explicit Call(Core &core) REQUIRES(engine_lock)
+        : core_(core.observers_.want(kCalls | kMemory | kTasks) ? &core : nullptr) {
         if (core_ != nullptr) {
             begin();
         }
@@ -361,10 +407,18 @@ class Core::Call {
     Call &operator=(const Call &) = delete;
 
   private:
+    friend class Core;
     void begin() REQUIRES(engine_lock);
     void end() REQUIRES(engine_lock);
+    static inline thread_local Call *t_newest_ = nullptr;
 
+    // All but the first are valid only if there is a core.
     Core *const core_;
+    Call *outer_;
+    std::vector<Access> *accesses_;  // nullptr: none
+    std::uint64_t batch_;
+    bool are_accesses_known_;
+    bool uses_memory_;  // observers know of accesses that no task has taken over
 };
 
 template <class T>
@@ -373,14 +427,33 @@ void Core::submit(Stream &stream, T task) {
     task.submitter = thread_number();
     note_submission(stream.handle(), task.sequence);
     const bool needs_more = Lock::held_shard() != Shards::kGlobal && !task.stays_in_shard(stream);
-    if (needs_more || !starts_at_once(stream)) {
-        submit_slowly(stream, kept(std::move(task)));
+    if (needs_more || !starts_untold_ || !is_free(stream)) {
+        if (!needs_more && starts_at_once(stream)) {
+            submit_told(stream, std::move(task));
+        } else {
+            submit_slowly(stream, kept(std::move(task)));
+        }
         return;
     }
     const Start start = task.start(stream);
     if (start == Start::Done || (start == Start::Run && task.run_at_once())) {
         complete_up_to(task.sequence, stream, task);  // the fast path: nothing was allocated, and nobody is told
     } else {
+        submit_started(stream, kept(std::move(task)), start);
+    }
+    pump();
+}
+
+template <class T>
+void Core::submit_told(Stream &stream, T task) {
+    const Moment now = observers_.moment();
+    tell_submitted(now, stream, task);
+    const Start start = task.start(stream);
+    if (start == Start::Done || (start == Start::Run && task.run_at_once())) {
+        complete_up_to(task.sequence, stream, task);
+        tell_done(now, stream, task);
+    } else {
+        tell_start(now, stream, task, start);
         submit_started(stream, kept(std::move(task)), start);
     }
     pump();

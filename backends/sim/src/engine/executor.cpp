@@ -128,7 +128,7 @@ bool Executor::start_thread() {
 }
 
 Stream &Executor::next() const {
-    return core_.scheduler().takes_first() ? *ready_.front() : core_.scheduler().choose(Choice::Ready, ready_.all());
+    return core_.scheduler().takes_first() ? *ready_.front() : core_.scheduler().pick(Choice::Ready, ready_.all());
 }
 
 void Executor::serve() {

@@ -1,10 +1,13 @@
-// What the engine tells about its work: the words of the observer interface.
+// Facts about the work of the engine: the words of the observer interface.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "abi/acl.h"
+#include "support/call_place.h"
 #include "support/ref.h"
 
 namespace aclsim {
@@ -52,8 +55,43 @@ struct Causes {
 // Why what follows one task comes after another one.
 enum class Ordering : std::uint8_t { Event, IpcEvent, Notify, Value, Barrier, Model, PoolReuse };
 
+// `after`, and what follows it in its stream, comes after `before`. The order inside a stream is not among the facts.
+struct Edge {
+    Point before;
+    Point after;
+    Ordering why;
+    std::int32_t process = 0;  // of `before`, if that is a task of another process: its numbers are that process's
+};
+
 // How a thread of the program comes to know that a task is done.
-enum class Learned : std::uint8_t { Synchronized, Queried, CalledBack };
+enum class HostSync : std::uint8_t {
+    Synchronized,
+    Queried,
+    CalledBack,
+    QueueRoom,  // it waited for a place in the stream's queue: the program has not synchronized
+};
+
+// The objects by which tasks are ordered.
+enum class SyncKind : std::uint8_t { Event, IpcEvent, Notify, CountingNotify, CapturedEvent };
+
+struct SyncObject {
+    SyncKind kind;
+    const void *handle;
+};
+
+// What a wait for an object is bound to, as far as that is settled by its call.
+struct WaitBinding {
+    enum class State : std::uint8_t {
+        Record,         // the record at `record`
+        OtherProcess,   // a record that another process has made
+        Any,            // whatever task satisfies it: an edge says which
+        NeverRecorded,  // nothing: the event was never recorded, and the wait orders nothing
+        Ignored,        // nothing: the product ignores waits for events of other devices
+    };
+    State state;
+    Point record{};
+    bool has_task = true;  // false: the wait needed none; its point is that of the stream's next task
+};
 
 enum class AccessMode : std::uint8_t {
     Read,
@@ -62,11 +100,41 @@ enum class AccessMode : std::uint8_t {
     None,  // the call only names the memory, as the operand of a later task
 };
 
+// Pieces that repeat: so many, so many bytes apart.
+struct Repetition {
+    std::uint64_t count;
+    std::uint64_t stride;
+
+    bool operator==(const Repetition &other) const { return count == other.count && stride == other.stride; }
+};
+
+// Which bytes of an access are touched: `width` bytes, repeated along each of the repetitions. Without repetitions all
+// of them are.
+struct Layout {
+    static constexpr std::size_t kMost = 8;
+    std::uint64_t width = 0;
+    std::uint8_t count = 0;
+    std::array<Repetition, kMost> repetitions{};  // the outermost first
+
+    static Layout rows(std::uint64_t width, std::uint64_t height, std::uint64_t pitch) {
+        return height <= 1 || width == pitch ? Layout{} : Layout{width, 1, {{{height, pitch}}}};
+    }
+    bool is_whole() const { return count == 0; }
+};
+
 struct Access {
     const void *address;
-    std::uint64_t size;
+    std::uint64_t size;  // from the first byte to the last
     AccessMode mode;
     const char *name;  // of the argument
+    Layout layout{};
+};
+
+// A call of the C API.
+struct CallSite {
+    std::uint32_t thread;  // the kernel's number
+    const char *function;
+    const CallPlace *place;  // nullptr, unless an observer wants it
 };
 
 // The call that a task is there for.
@@ -82,6 +150,10 @@ struct Origin {
 struct Submission {
     Origin origin;
     const std::vector<Access> &accesses;  // the memory that the task works on, as far as it is known by then
+    // false: the task may access any memory, because it runs code of the program that has declared nothing.
+    bool are_accesses_known = true;
+    std::uint64_t batch =
+        0;  // tasks of one batch, which have the same number, are in no order with each other; 0: none
 };
 
 // What happens to the content of memory at its allocation, for those who check its use.

@@ -1,12 +1,14 @@
 // Every choice of order and moment: which of several streams comes next, and whether a task may start at all.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "engine/facts.h"
 #include "engine/lock.h"
 
 namespace aclsim {
@@ -61,12 +63,36 @@ class Scheduler {
     // A thread of the program begins to wait, and goes on.
     virtual void host_waits(const HostWait &) REQUIRES(engine_lock) {}
     virtual void host_goes_on(const HostWait &) REQUIRES(engine_lock) {}
+    // A thread, by the kernel's number, was told that a task is not done. If it asks until that is done, the scheduler
+    // must let it come so far: Core::start_held().
+    virtual void host_polled(std::uint32_t /*thread*/, const Point & /*task*/) REQUIRES(engine_lock) {}
+
+    // What it has chosen so far, to be written down or compared with another run.
+    struct Decision {
+        Choice choice;
+        std::uint32_t candidates;  // how many there were
+        std::uint32_t chosen;      // the place of the chosen one among them
+
+        bool operator==(const Decision &other) const {
+            return choice == other.choice && candidates == other.candidates && chosen == other.chosen;
+        }
+    };
+    const std::vector<Decision> &decisions() const REQUIRES(engine_lock) { return decisions_; }
+    // A choice that is kept among them.
+    Stream &pick(Choice choice, const std::vector<Stream *> &candidates) REQUIRES(engine_lock) {
+        Stream &chosen = choose(choice, candidates);
+        const auto place = std::find(candidates.begin(), candidates.end(), &chosen) - candidates.begin();
+        decisions_.push_back(
+            {choice, static_cast<std::uint32_t>(candidates.size()), static_cast<std::uint32_t>(place)});
+        return chosen;
+    }
 
   protected:
     explicit Scheduler(bool takes_first) : takes_first_(takes_first) {}
 
   private:
     const bool takes_first_;
+    std::vector<Decision> decisions_ GUARDED_BY(engine_lock);  // none of one that takes the first
 };
 
 // The default: whatever can start starts at once; by priority, then by age.
@@ -77,5 +103,10 @@ class EagerScheduler final : public Scheduler {
         return *candidates.front();
     }
 };
+
+inline Scheduler &eager_scheduler() {
+    static auto *const scheduler = new EagerScheduler();
+    return *scheduler;
+}
 
 }  // namespace aclsim

@@ -15,7 +15,8 @@ namespace aclsim {
 
 class Spinner {
   public:
-    Spinner(const Clock &clock, std::uint32_t processors) : clock_(clock), processors_(processors) {}
+    // Threads look for real time: a clock of the simulated machine may stand still.
+    Spinner(const Clock &host_clock, std::uint32_t processors) : clock_(host_clock), processors_(processors) {}
 
     // Looks for at most config().spin; true when the condition came true.
     template <class Condition>

@@ -99,6 +99,7 @@ class alignas(64) Stream : public Object {
     bool is_bound() const REQUIRES(engine_lock) { return !executes_tasks && keeper != nullptr; }
     bool is_done(std::uint64_t sequence) const { return completed.load(std::memory_order_acquire) >= sequence; }
     Point newest() const REQUIRES(engine_lock) { return {serial, submitted}; }
+    Point next() const REQUIRES(engine_lock) { return {serial, submitted + 1}; }  // of the task to be submitted
     Point point(const Task &task) const REQUIRES(engine_lock) { return {serial, task.sequence}; }
 
     // What an idle stream is asked, by a task or the device's synchronization, comes first and fills one cache line

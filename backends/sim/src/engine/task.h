@@ -131,6 +131,7 @@ class Task {
     std::uint64_t sequence = 0;     // position in its stream, from 1
     aclError result = ACL_SUCCESS;  // set by start() or run(); a failure shows at the next synchronization
     std::uint32_t submitter = 0;    // the kernel's number of the submitting thread
+    std::uint32_t runner = 0;       // and of the thread that runs it
     bool was_cut_short = false;     // run() ended early, because the stream's queue was dropped: an abort, not an end
     std::unique_ptr<Task> next;
 };

@@ -109,7 +109,7 @@ Stream &Timer::next_expired(Time now) const {
     for (auto it = limits_.begin(); it != limits_.end() && it->first <= now; ++it) {
         candidates.push_back(it->second);
     }
-    return core_.scheduler().choose(Choice::Expired, candidates);
+    return core_.scheduler().pick(Choice::Expired, candidates);
 }
 
 void Timer::expire(Stream &stream) {

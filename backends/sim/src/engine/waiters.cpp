@@ -34,7 +34,7 @@ void Waiters::wake_all(Core &core) {
             for (Stream *stream = first_; stream != nullptr; stream = stream->waits_before_) {
                 candidates.push_back(stream);
             }
-            chosen = &core.scheduler().choose(Choice::Waiter, candidates);
+            chosen = &core.scheduler().pick(Choice::Waiter, candidates);
         }
         remove(*chosen);
         core.make_runnable(*chosen);

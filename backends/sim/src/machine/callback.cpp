@@ -154,6 +154,7 @@ void Reports::launch(Lock &lock, ContextStream &stream, aclrtCallback function, 
         subscribe(user.callback_thread, stream);
     }
     const auto thread = threads_.at(user.callback_thread);
+    machine_.core.note_unknown_accesses();
     machine_.core.submit(stream, CallbackTask(thread, function, argument, blocks_stream));
 }
 
@@ -184,11 +185,8 @@ void Reports::process(Lock &lock, std::uint64_t thread, Time deadline) {
 
 void Reports::run(Lock &lock, const Callback &callback) {
     Core &core = machine_.core;
-    if (core.observers().any()) {
-        const std::uint64_t done = callback.task.sequence - (callback.blocked ? 1 : 0);
-        core.observers().tell(&Observer::host_learned, thread_number(), Point{callback.task.stream, done},
-                              Learned::CalledBack);
-    }
+    const std::uint64_t done = callback.task.sequence - (callback.blocked ? 1 : 0);
+    core.note_learned({callback.task.stream, done}, HostSync::CalledBack);
     if (callback.blocked) {
         Executor::Server server;
         core.run_head(lock, *callback.blocked, server);
@@ -210,6 +208,7 @@ void launch_host_function(Machine &machine, Lock &lock, ContextStream &stream, a
     if (!context.host_functions->has_thread()) {
         fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host has no thread left to run the function");
     }
+    machine.core.note_unknown_accesses();
     machine.core.submit(stream, HostFunctionTask(*context.host_functions, function, argument));
 }
 

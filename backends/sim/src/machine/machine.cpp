@@ -17,6 +17,7 @@ Ref<ContextStream> add_stream(Machine &machine, Context &context, std::uint32_t 
     auto stream = make_ref_in<ContextStream>(shard, context, id, flags, priority);
     machine.core.registry().add(stream, shard);
     context.streams.push_back(stream);
+    machine.core.observers().tell<kTasks>(&Observer::stream_created, *stream);
     return stream;
 }
 
@@ -303,6 +304,7 @@ void forget_stream(Machine &machine, ContextStream &stream) {
     machine.reports.release(stream);
     stream.set_redirect(nullptr);
     stream.is_destroyed = true;
+    machine.core.observers().tell<kTasks>(&Observer::stream_destroyed, stream);
     stream.progress.notify_all();
     erase(context.streams, keep);
     machine.core.stream_order().forget(stream);

@@ -14,9 +14,9 @@ void require_allocated(Memory &memory, const void *address, std::size_t size, co
     }
 }
 
-void require_live(Memory &memory, const void *address, std::size_t size, AccessMode mode, const char *name) {
-    require_allocated(memory, address, size, name);
-    note_use(memory, address, size, mode, name);
+void require_live(Memory &memory, const Access &access) {
+    require_allocated(memory, access.address, access.size, access.name);
+    note_use(memory, access);
 }
 
 void require_still_live(Memory &memory, std::initializer_list<Extent> extents) {

@@ -5,6 +5,7 @@
 
 #include "support/config.h"
 #include "support/error.h"
+#include "support/text.h"
 
 namespace aclsim {
 
@@ -63,7 +64,7 @@ void Memory::device_closed(Device &device) {
     symbols.forget_device(id);
     ipc_memory.forget_device(id);
     virtual_memory.drop(id);
-    core.observers().tell(&Observer::freed_all, space().device(id).base(), space().device(id).capacity());
+    tell_release(space().device(id).base(), space().device(id).capacity());
     space().free_all(id);
 }
 
@@ -71,6 +72,30 @@ std::string describe_room(Memory &memory, const Device &device) {
     const Heap &heap = memory.space().device(device.physical_id);
     return std::to_string(heap.free_bytes()) + " of " + std::to_string(heap.capacity()) + " bytes are free on device " +
            std::to_string(device.user_id) + mention_others(heap.card(), SharedCard::kBytes);
+}
+
+void Memory::tell_release(const void *address) {
+    const std::optional<Block> block = space().find(address);
+    if (release_listener_ != nullptr && block) {
+        release_listener_->memory_released(block->address, block->size);
+    }
+    core.observers().tell<kMemory>(&Observer::freed, address);
+}
+
+void Memory::tell_release(std::uintptr_t begin, std::uint64_t size) {
+    if (release_listener_ != nullptr) {
+        release_listener_->memory_released(begin, size);
+    }
+    core.observers().tell<kMemory>(&Observer::freed_all, begin, size);
+}
+
+std::uint64_t Memory::note_free_in_stream(const void *address, std::uint64_t size) {
+    const std::uint64_t number = pools.next_number();
+    if (release_listener_ != nullptr) {
+        release_listener_->memory_released(as_integer(address), size);
+    }
+    core.observers().tell<kMemory>(&Observer::free_submitted, address, number);
+    return number;
 }
 
 }  // namespace aclsim

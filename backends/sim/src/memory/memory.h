@@ -17,6 +17,13 @@
 
 namespace aclsim {
 
+// Keeps something by addresses, which means nothing once the memory there is gone.
+class ReleaseListener {
+  public:
+    virtual ~ReleaseListener() = default;
+    virtual void memory_released(std::uintptr_t begin, std::uint64_t size) REQUIRES(engine_lock) = 0;
+};
+
 // Guarded by the engine's lock.
 class Memory final : public Resident {
   public:
@@ -37,6 +44,13 @@ class Memory final : public Resident {
     // The same of such a block that observers know to be freed.
     void return_device_block(const void *address) REQUIRES(engine_lock);
 
+    void set_release_listener(ReleaseListener &listener) { release_listener_ = &listener; }
+    // Memory from that address on is about to be freed: observers and the listener are told.
+    void tell_release(const void *address) REQUIRES(engine_lock);
+    void tell_release(std::uintptr_t begin, std::uint64_t size) REQUIRES(engine_lock);
+    // A stream is to free it; returns the number of the free.
+    std::uint64_t note_free_in_stream(const void *address, std::uint64_t size) REQUIRES(engine_lock);
+
     void context_closed(Context &context) override REQUIRES(engine_lock);
     void device_closed(Device &device) override REQUIRES(engine_lock);
     void device_synchronized(Device &device) override REQUIRES(engine_lock) { pools.trim(*this, device); }
@@ -52,27 +66,33 @@ class Memory final : public Resident {
 
   private:
     std::unique_ptr<AddressSpace> space_ GUARDED_BY(engine_lock);
+    ReleaseListener *release_listener_ = nullptr;
 };
 
 // For observers: memory was allocated, with the size that was asked for; it is freed; the present call works on it.
 inline void note_allocation(Memory &memory, void *address, std::uint64_t size, Pages pages = Pages::Own)
     REQUIRES(engine_lock) {
-    if (memory.core.observers().any()) {
+    if (memory.core.observers().want(kMemory)) {
         const Allocation allocation{address, size, memory.space().find(address)->size, pages};
-        memory.core.observers().tell(&Observer::allocated, allocation);
+        memory.core.observers().tell<kMemory>(&Observer::allocated, allocation);
     }
 }
 
 inline void note_release(Memory &memory, const void *address) REQUIRES(engine_lock) {
-    memory.core.observers().tell(&Observer::freed, address);
+    if (memory.core.observers().want(kMemory | kOrder)) {
+        memory.tell_release(address);
+    }
 }
 
 // Memory of the user's own is not known, whatever was at its addresses before.
+inline void note_use(Memory &memory, const Access &access) REQUIRES(engine_lock) {
+    if (memory.core.observers().want(kMemory) && memory.space().locate(access.address).place != Place::Unregistered) {
+        memory.core.note_access(access);
+    }
+}
 inline void note_use(Memory &memory, const void *address, std::uint64_t size, AccessMode mode, const char *name)
     REQUIRES(engine_lock) {
-    if (memory.core.observers().any() && memory.space().locate(address).place != Place::Unregistered) {
-        memory.core.note_access(address, size, mode, name);
-    }
+    note_use(memory, {address, size, mode, name});
 }
 
 // Works without the lock, on memory that must not be freed meanwhile.

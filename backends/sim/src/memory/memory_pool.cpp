@@ -30,9 +30,9 @@ class AttachTask final : public ConditionTask {
     bool try_pass() override REQUIRES(engine_lock) { return fence_.has_passed(); }
     void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
         fence_.for_each([&](const Point &freed) REQUIRES(engine_lock) {
-            core_.observers().tell(&Observer::ordered, freed, stream.point(*this), Ordering::PoolReuse);
+            core_.note_edge({freed, stream.point(*this), Ordering::PoolReuse});
         });
-        core_.observers().tell(&Observer::allocation_reached, number_);
+        core_.observers().tell<kMemory>(&Observer::allocation_reached, number_, stream.point(*this));
     }
     Waiters &waiters() override { return pool_->waiters; }
 
@@ -50,23 +50,23 @@ class DetachTask final : public Task {
         : core_(core), pool_(std::move(pool)), number_(number) {}
     DetachTask(DetachTask &&) = default;
     DetachTask &operator=(DetachTask &&) = delete;
-    ~DetachTask() override { reach(); }
+    ~DetachTask() override { reach({}); }
     TaskKind kind() const override { return TaskKind::Detach; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         if (stream.executes_tasks) {
-            reach();
+            reach(stream.point(*this));
             pool_->waiters.wake(core_);
         }
         return Start::Done;
     }
     // The pool has the block back since the submission.
-    void cancel(Stream &) override REQUIRES(engine_lock) { reach(); }
+    void cancel(Stream &stream) override REQUIRES(engine_lock) { reach(stream.point(*this)); }
 
   private:
-    void reach() REQUIRES(engine_lock) {
+    void reach(const Point &task) REQUIRES(engine_lock) {
         if (pool_ && !has_reached_) {  // no pool: moved from
             has_reached_ = true;
-            core_.observers().tell(&Observer::free_reached, number_);
+            core_.observers().tell<kMemory>(&Observer::free_reached, number_, task);
         }
     }
 
@@ -83,18 +83,18 @@ class FreeTask final : public Task {
     FreeTask(Memory &memory, void *address, std::uint64_t number)
         : memory_(memory), address_(address), number_(number) {}
     TaskKind kind() const override { return TaskKind::Free; }
-    Start start(Stream &) override REQUIRES(engine_lock) {
+    Start start(Stream &stream) override REQUIRES(engine_lock) {
         if (!take_back()) {  // it never was one, or went with its device
             result = ACL_ERROR_RT_PARAM_INVALID;
             return Start::Done;
         }
-        memory_.core.observers().tell(&Observer::free_reached, number_);
+        memory_.core.observers().tell<kMemory>(&Observer::free_reached, number_, stream.point(*this));
         memory_.return_device_block(address_);
         return Start::Done;
     }
     void cancel(Stream &) override REQUIRES(engine_lock) {
         if (take_back()) {
-            memory_.core.observers().tell(&Observer::free_dropped, number_);
+            memory_.core.observers().tell<kMemory>(&Observer::free_dropped, number_);
         }
     }
 
@@ -107,13 +107,6 @@ class FreeTask final : public Task {
     void *address_;
     std::uint64_t number_;
 };
-
-// Tells observers that a free was submitted to a stream; returns its number.
-std::uint64_t note_free(Memory &memory, const void *address) REQUIRES(engine_lock) {
-    const std::uint64_t number = memory.pools.next_number();
-    memory.core.observers().tell(&Observer::free_submitted, address, number);
-    return number;
-}
 
 void require_used(Memory &memory, const MemoryPool &pool, const void *address) REQUIRES(engine_lock) {
     if (pool.state_of(address) != MemoryPool::State::Used) {
@@ -130,9 +123,9 @@ void free_block_in_stream(Memory &memory, Stream &stream, void *address) REQUIRE
     }
     std::uint64_t number = 0;
     if (memory.space().change_owner(address, Owner::Application, Owner::Stream)) {
-        number = note_free(memory, address);
+        number = memory.note_free_in_stream(address, memory.space().find(address)->size);
     } else {
-        memory.core.observers().tell(&Observer::freed_nothing, address);
+        memory.core.observers().tell<kMemory>(&Observer::freed_nothing, address);
     }
     memory.core.submit(stream, FreeTask(memory, address, number));
 }
@@ -228,6 +221,8 @@ void *MemoryPool::allocate(std::uint64_t bytes, const Stream &stream, const Stre
     }
     return found == blocks_.end() ? nullptr : take(found, bytes, fence);
 }
+
+std::uint64_t MemoryPool::size_of(const void *address) const { return blocks_.at(as_integer(address)).size; }
 
 MemoryPool::State MemoryPool::state_of(const void *address) const {
     auto reservation = reservations_.upper_bound(as_integer(address));
@@ -386,7 +381,7 @@ Ref<MemoryPool> MemoryPools::create(Memory &memory, Device &device, std::uint64_
 void MemoryPools::destroy(Memory &memory, MemoryPool &pool) {
     const Device &device = pool.device;
     for (const auto &[address, size] : pool.reservations()) {
-        memory.core.observers().tell(&Observer::freed_all, address, size);
+        memory.tell_release(address, size);
     }
     pool.abandon();
     memory.core.registry().remove(pool);
@@ -447,7 +442,7 @@ void *allocate_in_stream(Memory &memory, Stream &stream, const Ref<MemoryPool> &
     }
     fence.remove(stream);  // what it has freed itself is behind it
     const Allocation allocation{address, size, bytes, Pages::InStream, memory.pools.next_number()};
-    memory.core.observers().tell(&Observer::allocated, allocation);
+    memory.core.observers().tell<kMemory>(&Observer::allocated, allocation);
     memory.core.submit(stream, AttachTask(memory.core, pool, allocation.number, std::move(fence)));
     return address;
 }
@@ -474,7 +469,8 @@ void free_in_stream(Memory &memory, Stream &stream, void *address) {
     Fence fence;
     fence.add(Ref<const Stream>(stream), stream.executes_tasks ? stream.submitted + 1 : Fence::kEndOfStream);
     pool->release(address, fence);
-    memory.core.submit(stream, DetachTask(memory.core, pool, note_free(memory, address)));
+    memory.core.submit(stream,
+                       DetachTask(memory.core, pool, memory.note_free_in_stream(address, pool->size_of(address))));
 }
 
 bool free_into_pool(Memory &memory, void *address) {

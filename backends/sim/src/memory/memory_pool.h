@@ -71,6 +71,7 @@ class MemoryPool final : public Object {
         REQUIRES(engine_lock);
     enum class State : std::uint8_t { Outside, Used, NotUsed };
     State state_of(const void *address) const REQUIRES(engine_lock);
+    std::uint64_t size_of(const void *address) const REQUIRES(engine_lock);       // of a used block
     void release(const void *address, const Fence &fence) REQUIRES(engine_lock);  // of a used block
     // Gives cached reservations that are not used back to the device, as long as this many bytes remain.
     void trim(std::uint64_t keep) REQUIRES(engine_lock);

@@ -1,33 +1,40 @@
 #include "observe/memory_check.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
 #include <utility>
 
-#if defined(__has_include)
-#if __has_include(<execinfo.h>)
-#include <dlfcn.h>
-#include <execinfo.h>
-#define ACLSIM_HAS_BACKTRACE 1
-#endif
-#endif
-
 #include "engine/stream.h"
 #include "support/error.h"
 #include "support/text.h"
+#include "support/thread_state.h"
 
 namespace aclsim {
+
+// A call, noted without words: most are never shown.
+struct CallNote {
+    const char *function = "";
+    CallPlace place{};
+
+    static CallNote present() {
+        const CurrentCall *call = current_call();
+        return call == nullptr ? CallNote() : CallNote{call->name(), call->place};
+    }
+    bool is_known() const { return *function != '\0'; }
+    std::string text() const {
+        return function + (place.kind == CallPlace::Kind::Unknown ? std::string() : " at " + name_of(place));
+    }
+};
 
 struct MemoryCheck::Block {
     std::uintptr_t address;
     std::uint64_t size;
     std::uint64_t room;
     Pages pages;
-    std::string allocated;  // the call
-    std::string freed{};
+    CallNote allocated;
+    CallNote freed{};
     bool is_gone = false;                       // freed, in the order of streams too
     std::vector<const MemoryUses *> pending{};  // by tasks and calls that are not done
 
@@ -38,7 +45,7 @@ struct MemoryCheck::Block {
 
 // The memory that a task or a call works on, until that has ended. A task that is kept for replays does not count.
 struct MemoryUses {
-    explicit MemoryUses(std::string user) : who(std::move(user)) {}
+    explicit MemoryUses(const CallNote &made_by) : call(made_by) {}
     ~MemoryUses() { end(); }
     MemoryUses(const MemoryUses &) = delete;
     MemoryUses &operator=(const MemoryUses &) = delete;
@@ -55,8 +62,15 @@ struct MemoryUses {
             it->pending.erase(std::remove(it->pending.begin(), it->pending.end(), this), it->pending.end());
         }
     }
+    std::string who() const {
+        return sequence == 0 ? call.text()
+                             : "task " + std::to_string(sequence) + " of stream " + std::to_string(stream_id) +
+                                   ", which " + call.text() + " submitted,";
+    }
 
-    std::string who;
+    CallNote call;
+    std::uint64_t sequence = 0;  // of the task that has taken the use over, in its stream
+    std::uint32_t stream_id = 0;
     MemoryCheck::Blocks blocks{};
 };
 
@@ -67,15 +81,35 @@ constexpr std::uint64_t kPoisoned = 16ULL << 20;       // bytes; pages behind th
 constexpr std::uint64_t kNear = 16ULL << 20;           // bytes; addresses so close behind an allocation name it
 constexpr int kNewMemory = 0xCD, kFreedMemory = 0xDD;  // patterns that no program expects
 
-std::atomic<std::int32_t (*)(char *, std::size_t)> g_provider{nullptr};
-// Of the calls that the thread is in, the present one last.
-thread_local std::vector<std::shared_ptr<MemoryUses>> t_uses;
+// The uses of the calls that a thread is in, one inside the other: of those that use memory at all.
+struct CallUses {
+    std::vector<std::pair<const CurrentCall *, std::shared_ptr<MemoryUses>>> stack;
 
-std::string present_call() {
-    const CurrentCall *call = current_call();
-    const bool is_placed = call != nullptr && call->place != nullptr;
-    return current_function() + (is_placed ? " at " + *call->place : std::string());
-}
+    static std::shared_ptr<MemoryUses> *find() {  // of the present call; nullptr: it uses no memory
+        CallUses *const own = ThreadState<CallUses>::find();
+        const bool has_present = own != nullptr && !own->stack.empty() && own->stack.back().first == current_call();
+        return has_present ? &own->stack.back().second : nullptr;
+    }
+    static MemoryUses &get() {
+        if (std::shared_ptr<MemoryUses> *const found = find()) {
+            return **found;
+        }
+        auto &stack = ThreadState<CallUses>::get().stack;
+        stack.emplace_back(current_call(), std::make_shared<MemoryUses>(CallNote::present()));
+        return *stack.back().second;
+    }
+    static std::shared_ptr<MemoryUses> take() {
+        std::shared_ptr<MemoryUses> *const found = find();
+        if (found == nullptr) {
+            return nullptr;
+        }
+        auto uses = std::move(*found);
+        ThreadState<CallUses>::get().stack.pop_back();
+        return uses;
+    }
+};
+
+std::string present_call() { return CallNote::present().text(); }
 
 std::string bytes_at(std::uint64_t size, std::uintptr_t address) {
     char text[64];
@@ -92,53 +126,19 @@ void poison(const MemoryCheck::Block &block, int pattern) {
     std::memset(reinterpret_cast<void *>(block.address), pattern, std::min(block.size, kPoisoned));
 }
 
-// The first caller outside this library: "file+offset in function", of the call itself and not of where it returns to.
-std::string native_place() {
-#ifdef ACLSIM_HAS_BACKTRACE
-    void *frames[16];
-    const int count = backtrace(frames, static_cast<int>(std::size(frames)));
-    Dl_info own = {};
-    dladdr(reinterpret_cast<void *>(&set_call_site_provider), &own);
-    bool was_inside = false;  // a sanitizer's own backtrace() comes before
-    for (int i = 0; i < count; ++i) {
-        Dl_info info = {};
-        if (dladdr(frames[i], &info) == 0 || info.dli_fname == nullptr) {
-            continue;
-        }
-        was_inside = was_inside || info.dli_fbase == own.dli_fbase;
-        if (!was_inside || info.dli_fbase == own.dli_fbase) {
-            continue;
-        }
-        char offset[32];
-        std::snprintf(offset, sizeof offset, "+%#llx",
-                      static_cast<unsigned long long>(as_integer(frames[i]) - 1 - as_integer(info.dli_fbase)));
-        return info.dli_fname + (offset + (info.dli_sname == nullptr ? "" : std::string(" in ") + info.dli_sname));
-    }
-#endif
-    return "an unknown place";
-}
-
 }  // namespace
 
-void find_call_place() {
-    char text[256] = "";
-    auto *const provider = g_provider.load(std::memory_order_acquire);
-    const bool is_told = provider != nullptr && provider(text, sizeof text) == 0;
-    current_call()->place = std::make_unique<std::string>(is_told ? std::string(text) : native_place());
-}
-
-void set_call_site_provider(std::int32_t (*provider)(char *, std::size_t)) {
-    g_provider.store(provider, std::memory_order_release);
-}
-
 std::string MemoryCheck::Block::text() const {
-    return bytes_at(size, address) + " that " + allocated + " gave" + (freed.empty() ? "" : " and " + freed + " freed");
+    return bytes_at(size, address) + " that " + allocated.text() + " gave" +
+           (freed.is_known() ? " and " + freed.text() + " freed" : "");
 }
 
 // --- allocations -----------------------------------------------------------------------------------------------------
 
-void MemoryCheck::allocated(Time, const Allocation &it) {
-    auto block = std::make_shared<Block>(Block{as_integer(it.address), it.size, it.room, it.pages, present_call()});
+void MemoryCheck::allocated(const Moment &, const Allocation &it) {
+    const Guard guard(mutex_);
+    auto block =
+        std::make_shared<Block>(Block{as_integer(it.address), it.size, it.room, it.pages, CallNote::present()});
     live_[block->address] = block;
     if (it.pages == Pages::Own) {
         poison(*block, kNewMemory);
@@ -147,7 +147,8 @@ void MemoryCheck::allocated(Time, const Allocation &it) {
     }
 }
 
-void MemoryCheck::allocation_reached(Time, std::uint64_t number) {
+void MemoryCheck::allocation_reached(const Moment &, std::uint64_t number, Point) {
+    const Guard guard(mutex_);
     const auto found = in_stream_.find(number);
     if (found != in_stream_.end()) {
         if (!found->second->is_gone) {
@@ -159,7 +160,7 @@ void MemoryCheck::allocation_reached(Time, std::uint64_t number) {
 
 std::shared_ptr<MemoryCheck::Block> MemoryCheck::retire(Live::iterator found) {
     const std::shared_ptr<Block> block = found->second;
-    block->freed = present_call();
+    block->freed = CallNote::present();
     live_.erase(found);
     retired_.push_back(block);
     if (retired_.size() > kRemembered) {
@@ -168,14 +169,16 @@ std::shared_ptr<MemoryCheck::Block> MemoryCheck::retire(Live::iterator found) {
     return block;
 }
 
-void MemoryCheck::free_submitted(Time, const void *address, std::uint64_t number) {
+void MemoryCheck::free_submitted(const Moment &, const void *address, std::uint64_t number) {
+    const Guard guard(mutex_);
     const auto found = live_.find(as_integer(address));
     if (found != live_.end()) {
         in_stream_[number] = retire(found);
     }
 }
 
-void MemoryCheck::free_reached(Time, std::uint64_t number) {
+void MemoryCheck::free_reached(const Moment &, std::uint64_t number, Point) {
+    const Guard guard(mutex_);
     const auto found = in_stream_.find(number);
     if (found != in_stream_.end()) {
         reach_free(*found->second);
@@ -183,7 +186,8 @@ void MemoryCheck::free_reached(Time, std::uint64_t number) {
     }
 }
 
-void MemoryCheck::free_dropped(Time, std::uint64_t number) {
+void MemoryCheck::free_dropped(const Moment &, std::uint64_t number) {
+    const Guard guard(mutex_);
     const auto found = in_stream_.find(number);
     if (found == in_stream_.end()) {
         return;
@@ -191,23 +195,25 @@ void MemoryCheck::free_dropped(Time, std::uint64_t number) {
     const std::shared_ptr<Block> block = found->second;
     in_stream_.erase(found);
     retired_.erase(std::remove(retired_.begin(), retired_.end(), block), retired_.end());
-    block->freed.clear();
+    block->freed = {};
     live_[block->address] = block;
 }
 
-void MemoryCheck::freed_nothing(Time, const void *address) {
+void MemoryCheck::freed_nothing(const Moment &, const void *address) {
+    const Guard guard(mutex_);
     report(present_call() + " frees " + text_of(address) + ", which is not the start of live device memory,\n  " +
            words_for(address));
 }
 
-void MemoryCheck::freed_registered(Time, const void *address) {
+void MemoryCheck::freed_registered(const Moment &, const void *address) {
+    const Guard guard(mutex_);
     report(present_call() + " frees " + text_of(address) +
            ", which is registered; call aclrtHostUnregister first,\n  " + words_for(address));
 }
 
 void MemoryCheck::report_uses(const Block &block) {
     for (const MemoryUses *use : block.pending) {
-        report(block.text() + "\n  while " + use->who + " still uses it; synchronize first");
+        report(block.text() + "\n  while " + use->who() + " still uses it; synchronize first");
     }
 }
 
@@ -219,14 +225,16 @@ void MemoryCheck::reach_free(Block &block) {
     }
 }
 
-void MemoryCheck::freed(Time, const void *address) {
+void MemoryCheck::freed(const Moment &, const void *address) {
+    const Guard guard(mutex_);
     const auto found = live_.find(as_integer(address));
     if (found != live_.end()) {
         reach_free(*retire(found));
     }
 }
 
-void MemoryCheck::freed_all(Time, std::uintptr_t begin, std::uint64_t size) {
+void MemoryCheck::freed_all(const Moment &, std::uintptr_t begin, std::uint64_t size) {
+    const Guard guard(mutex_);
     for (auto it = live_.lower_bound(begin); it != live_.end() && it->first - begin < size;) {
         const auto block = retire(it++);
         report_uses(*block);
@@ -260,7 +268,7 @@ MemoryCheck::Blocks MemoryCheck::find_live(const void *address, std::uint64_t si
     }
     const std::uintptr_t end = as_integer(address) + size;
     Blocks used{it->second};
-    const auto goes_on = [&](const Block &last) REQUIRES(engine_lock) {
+    const auto goes_on = [&](const Block &last) {
         return ++it != live_.end() && last.end() < end && last.end() == it->first && last.pages == Pages::Shared &&
                it->second->pages == Pages::Shared;
     };
@@ -279,95 +287,128 @@ MemoryCheck::Blocks MemoryCheck::find_in_stream(const void *address, std::uint64
 
 // Reports what the runtime lets pass: uses past the size that was asked for, and of memory that a pool or the driver
 // keeps.
-void MemoryCheck::examine(const std::string &who, const Access &access, const Blocks &used) {
+void MemoryCheck::examine(const MemoryUses *user, const Access &access, const Blocks &used) {
+    const auto who = [&] { return user == nullptr ? present_call() : user->who(); };
     if (used.empty()) {
         if (const auto gone = find_retired(access.address)) {
-            report(use_of(who, access) + "inside " + gone->text());
+            report(use_of(who(), access) + "inside " + gone->text());
         }
         return;
     }
     const std::uintptr_t end = as_integer(access.address) + access.size;
     const Block &last = *used.back();
     if (end > last.end()) {
-        report(use_of(who, access) + std::to_string(std::min(access.size, end - last.end())) +
+        report(use_of(who(), access) + std::to_string(std::min(access.size, end - last.end())) +
                " of them past the end of " + last.text());
     }
 }
 
-void MemoryCheck::call_began(Time) { t_uses.emplace_back(); }
-
-void MemoryCheck::call_ended(Time) {
-    if (!t_uses.empty()) {  // the check may have been attached meanwhile
-        t_uses.pop_back();
-    }
+void MemoryCheck::call_done_with_memory(const Moment &) {
+    const Guard guard(mutex_);
+    CallUses::take();
 }
 
-void MemoryCheck::call_done_with_memory(Time) {
-    if (!t_uses.empty()) {
-        t_uses.back().reset();
-    }
-}
-
-void MemoryCheck::call_accesses(Time, const Access &access) {
+void MemoryCheck::call_accesses(const Moment &, const Access &access) {
+    const Guard guard(mutex_);
     const Blocks used = find_live(access.address, access.size);
-    examine(present_call(), access, used);
-    if (used.empty() || t_uses.empty()) {
-        return;
+    examine(nullptr, access, used);
+    if (!used.empty() && current_call() != nullptr) {
+        CallUses::get().add(used);
     }
-    if (t_uses.back() == nullptr) {
-        t_uses.back() = std::make_shared<MemoryUses>(present_call());
-    }
-    t_uses.back()->add(used);
 }
 
-void MemoryCheck::submitted(Time, const Stream &stream, const Task &task, const Submission &) {
-    uses_.erase(&task);  // of an earlier task at the same address, whose model was destroyed
-    if (t_uses.empty() || t_uses.back() == nullptr) {
+void MemoryCheck::submitted(const Moment &, const Stream &stream, const Task &task, const Submission &how) {
+    const bool is_kept = !stream.executes_tasks && how.origin.is_calling;
+    if (CallUses::find() == nullptr && !is_kept) {
         return;
     }
-    const auto uses = std::exchange(t_uses.back(), nullptr);
-    uses->who = "task " + std::to_string(task.sequence) + " of stream " + std::to_string(stream.id) + ", which " +
-                present_call() + " submitted,";
-    if (!stream.executes_tasks) {
+    const Guard guard(mutex_);
+    const auto uses = CallUses::take();
+    if (is_kept) {
+        kept_.erase(&task);  // of an earlier task at the same address, whose model was destroyed
+    }
+    if (uses == nullptr) {
+        return;
+    }
+    uses->sequence = task.sequence;
+    uses->stream_id = stream.id;
+    if (is_kept) {
         uses->end();  // its executions use the memory
+        kept_[&task] = uses;
+    } else {
+        uses_[{stream.serial, task.sequence}] = uses;
+        count_.store(uses_.size(), std::memory_order_relaxed);
     }
-    uses_[&task] = uses;
 }
 
-void MemoryCheck::accessed(Time, const Task &task, const Access &access, bool is_there) {
-    const auto found = uses_.find(&task);
+void MemoryCheck::changed(const Moment &, const Stream &stream, const Task &former, const Task &now,
+                          const Submission &) {
+    const Guard guard(mutex_);
+    const auto uses = CallUses::take();
+    kept_.erase(&now);
+    if (uses != nullptr) {
+        uses->sequence = former.sequence;
+        uses->stream_id = stream.id;
+        uses->end();
+        kept_[&now] = uses;
+    }
+}
+
+void MemoryCheck::ended(const Moment &, const Stream &stream, const Task &task, std::uint32_t) { forget(stream, task); }
+
+void MemoryCheck::dropped(const Moment &, const Stream &stream, const Task &task, aclError) { forget(stream, task); }
+
+void MemoryCheck::forget(const Stream &stream, const Task &task) {
+    if (count_.load(std::memory_order_relaxed) != 0) {
+        const Guard guard(mutex_);
+        uses_.erase({stream.serial, task.sequence});
+        count_.store(uses_.size(), std::memory_order_relaxed);
+    }
+}
+
+void MemoryCheck::accessed(const Moment &, const Stream &stream, const Task &task, const Access &access,
+                           bool is_there) {
+    const Guard guard(mutex_);
+    const auto found = uses_.find({stream.serial, task.sequence});
     if (found == uses_.end()) {
         return;
     }
     MemoryUses &uses = *found->second;
     if (!is_there) {
-        report(use_of(uses.who, access) + words_for(access.address));
+        report(use_of(uses.who(), access) + words_for(access.address));
         return;
     }
     const Blocks used = find_in_stream(access.address, access.size);
-    examine(uses.who, access, used);
+    examine(&uses, access, used);
     uses.add(used);
 }
 
-void MemoryCheck::replayed(Time, const Task &kept, const Task &replay) {
-    const auto found = uses_.find(&kept);
-    if (found == uses_.end()) {
+void MemoryCheck::replayed(const Moment &, const Stream &stream, const Task &kept, const Task &replay) {
+    const Guard guard(mutex_);
+    const auto found = kept_.find(&kept);
+    if (found == kept_.end()) {
         return;
     }
     const MemoryUses &uses = *found->second;
     for (const auto &block : uses.blocks) {
         if (block->is_gone) {
-            report(uses.who + " is executed by its model and uses\n  " + block->text());
+            report(uses.who() + " is executed by its model and uses\n  " + block->text());
         }
     }
-    const auto own = std::make_shared<MemoryUses>(uses.who);
+    const auto own = std::make_shared<MemoryUses>(uses.call);
+    own->sequence = uses.sequence;
+    own->stream_id = uses.stream_id;
     own->add(uses.blocks);
-    uses_[&replay] = own;
+    uses_[{stream.serial, replay.sequence}] = own;
+    count_.store(uses_.size(), std::memory_order_relaxed);
 }
 
 // --- words -----------------------------------------------------------------------------------------------------------
 
-void MemoryCheck::explain(const void *address, std::string &text) const { text += "; " + words_for(address); }
+void MemoryCheck::explain(const void *address, std::string &text) const {
+    const Guard guard(mutex_);
+    text += "; " + words_for(address);
+}
 
 std::string MemoryCheck::words_for(const void *address) const {
     const auto before = find_before(address);
@@ -384,7 +425,7 @@ std::string MemoryCheck::words_for(const void *address) const {
 }
 
 void MemoryCheck::report(const std::string &text) {
-    ++reports_;
+    reports_.fetch_add(1, std::memory_order_relaxed);
     std::fprintf(stderr, "ascend_rt simulator, memory check: %s\n", text.c_str());
 }
 

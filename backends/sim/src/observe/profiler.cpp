@@ -1,11 +1,13 @@
 #include "observe/profiler.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "engine/thread.h"
 #include "machine/context.h"
 #include "support/error.h"
+#include "support/thread_state.h"
 
 namespace aclsim {
 namespace {
@@ -13,6 +15,10 @@ namespace {
 constexpr std::uint64_t kTaskTypes =
     ACL_PROF_TASK_TIME | ACL_PROF_TASK_TIME_L0 | ACL_PROF_TASK_TIME_L2 | ACL_PROF_TASK_TIME_L3 | ACL_PROF_OP_ATTR;
 constexpr std::uint64_t kCallTypes = ACL_PROF_ACL_API | ACL_PROF_RUNTIME_API;
+
+struct CallTimes {
+    std::vector<Time> began;  // of the calls that the thread is in: they nest
+};
 
 }  // namespace
 
@@ -22,6 +28,17 @@ bool Profile::is_about(std::uint32_t device) const {
 
 bool Profile::is_of(const ProfileConfig &config) const {
     return devices == config.devices && data_types == config.data_types;
+}
+
+void Profile::join_parts() {
+    for (Part &part : parts) {
+        std::move(part.tasks.begin(), part.tasks.end(), std::back_inserter(tasks));
+        std::move(part.calls.begin(), part.calls.end(), std::back_inserter(calls));
+        part = {};
+    }
+    const auto by_end = [](const auto &one, const auto &other) { return one.ended < other.ended; };
+    std::stable_sort(tasks.begin(), tasks.end(), by_end);
+    std::stable_sort(calls.begin(), calls.end(), by_end);
 }
 
 void Profiler::initialize(const std::string &path) { path_ = path; }
@@ -46,6 +63,7 @@ std::unique_ptr<Profile> Profiler::stop(const ProfileConfig &config) {
     std::unique_ptr<Profile> profile = std::move(*found);
     profiles_.erase(found);
     detach_if_idle();
+    profile->join_parts();
     return profile;
 }
 
@@ -55,14 +73,16 @@ std::vector<std::unique_ptr<Profile>> Profiler::finalize() {
     if (!profiles.empty()) {
         detach_if_idle();
     }
+    for (const auto &profile : profiles) {
+        profile->join_parts();
+    }
     return profiles;
 }
 
 void Profiler::detach_if_idle() {
     if (profiles_.empty()) {
         core_.remove_observer(*this);
-        pending_.clear();
-        calls_.clear();
+        pending_ = {};
     }
 }
 
@@ -75,49 +95,77 @@ Profile *Profiler::profile_of(std::uint32_t device, std::uint64_t data_types) {
     return nullptr;
 }
 
-void Profiler::submitted(Time now, const Stream &stream, const Task &task, const Submission &) {
-    if (profile_of(device_of(stream).user_id, kTaskTypes) != nullptr) {
-        pending_[{stream.serial, task.sequence}] = {now, now};
+Profiler::Times *Profiler::Pending::find(const Key &task) {
+    if (key == task) {
+        return &newest;
+    }
+    const auto found = others.find(task);
+    return found == others.end() ? nullptr : &found->second;
+}
+
+void Profiler::Pending::add(const Key &task, const Times &times) {
+    if (key != Key()) {
+        others[key] = newest;
+    }
+    key = task;
+    newest = times;
+}
+
+void Profiler::Pending::erase(const Key &task) {
+    if (key == task) {
+        key = Key();
+    } else {
+        others.erase(task);
     }
 }
 
-void Profiler::started(Time now, const Stream &stream, const Task &task) {
-    const auto found = pending_.find({stream.serial, task.sequence});
-    if (found != pending_.end()) {
-        found->second.started = now;
+void Profiler::submitted(const Moment &now, const Stream &stream, const Task &task, const Submission &) {
+    if (profile_of(device_of(stream).user_id, kTaskTypes) != nullptr) {
+        pending_of(stream).add({stream.serial, task.sequence}, {now.time(), now.time()});
+    }
+}
+
+void Profiler::started(const Moment &now, const Stream &stream, const Task &task, std::uint32_t) {
+    if (Times *const times = pending_of(stream).find({stream.serial, task.sequence})) {
+        times->started = now.time();
     }
 }
 
 // What was submitted before the profile began is not in it.
-void Profiler::ended(Time now, const Stream &stream, const Task &task) {
-    const auto found = pending_.find({stream.serial, task.sequence});
-    if (found == pending_.end()) {
+void Profiler::ended(const Moment &now, const Stream &stream, const Task &task, std::uint32_t) {
+    const Key key{stream.serial, task.sequence};
+    Pending &pending = pending_of(stream);
+    const Times *const times = pending.find(key);
+    if (times == nullptr) {
         return;
     }
     const std::uint32_t device = device_of(stream).user_id;
     if (Profile *profile = profile_of(device, kTaskTypes)) {
         TaskLabel label;
         task.label(stream, label);
-        profile->tasks.push_back({device, stream.id, task.sequence, task.kind(), std::move(label),
-                                  found->second.submitted, found->second.started, now});
+        profile->parts[Core::shard_of(stream)].tasks.push_back({device, stream.id, task.sequence, task.kind(),
+                                                                std::move(label), times->submitted, times->started,
+                                                                now.time()});
     }
-    pending_.erase(found);
+    pending.erase(key);
 }
 
-void Profiler::dropped(Time, const Stream &stream, const Task &task, aclError) {
-    pending_.erase({stream.serial, task.sequence});
+void Profiler::dropped(const Moment &, const Stream &stream, const Task &task, aclError) {
+    pending_of(stream).erase({stream.serial, task.sequence});
 }
 
-void Profiler::call_began(Time now) { calls_[thread_number()].push_back(now); }
+void Profiler::call_began(const Moment &now, const CallSite &) {
+    ThreadState<CallTimes>::get().began.push_back(now.time());
+}
 
-void Profiler::call_ended(Time now) {
-    std::vector<Time> &began = calls_[thread_number()];
+void Profiler::call_ended(const Moment &now, const CallSite &site) {
+    std::vector<Time> &began = ThreadState<CallTimes>::get().began;
     if (began.empty()) {
         return;  // the profile has begun in the call
     }
     for (const auto &profile : profiles_) {
         if ((profile->data_types & kCallTypes) != 0) {
-            profile->calls.push_back({thread_number(), current_function(), began.back(), now});
+            profile->parts[Lock::held_shard()].calls.push_back({site.thread, site.function, began.back(), now.time()});
         }
     }
     began.pop_back();

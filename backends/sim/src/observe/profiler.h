@@ -2,6 +2,7 @@
 // (docs/semantics/ profiling.md). An observer of the engine while a profile is taken.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -52,15 +53,23 @@ struct Profile {
     std::vector<std::uint32_t> devices;
     std::uint64_t data_types;
     std::string directory;
-    std::string stamp;  // the time of its beginning, as it stands in names of files
-    std::vector<TaskEntry> tasks{};
+    std::string stamp;               // the time of its beginning, as it stands in names of files
+    std::vector<TaskEntry> tasks{};  // in the order in which they ended; complete when the profile was stopped
     std::vector<CallEntry> calls{};
+
+    // What the threads of one shard have added; those with the global lock have a part of their own.
+    struct alignas(64) Part {
+        std::vector<TaskEntry> tasks;
+        std::vector<CallEntry> calls;
+    };
+    std::array<Part, Shards::kMost + 1> parts{};
+    void join_parts();
 };
 
-// Guarded by the engine's lock.
+// Guarded by the engine's lock: what concerns one stream, by its shard.
 class Profiler final : public Observer {
   public:
-    explicit Profiler(Core &core) : core_(core) {}
+    explicit Profiler(Core &core) : Observer(kTasks | kCalls), core_(core) {}
 
     void initialize(const std::string &path) REQUIRES(engine_lock);
     bool is_initialized() const REQUIRES(engine_lock) { return !path_.empty(); }
@@ -72,12 +81,12 @@ class Profiler final : public Observer {
     // All that has not been stopped.
     std::vector<std::unique_ptr<Profile>> finalize() REQUIRES(engine_lock);
 
-    void submitted(Time, const Stream &, const Task &, const Submission &) override REQUIRES(engine_lock);
-    void started(Time, const Stream &, const Task &) override REQUIRES(engine_lock);
-    void ended(Time, const Stream &, const Task &) override REQUIRES(engine_lock);
-    void dropped(Time, const Stream &, const Task &, aclError) override REQUIRES(engine_lock);
-    void call_began(Time) override REQUIRES(engine_lock);
-    void call_ended(Time) override REQUIRES(engine_lock);
+    void submitted(const Moment &, const Stream &, const Task &, const Submission &) override REQUIRES(engine_lock);
+    void started(const Moment &, const Stream &, const Task &, std::uint32_t) override REQUIRES(engine_lock);
+    void ended(const Moment &, const Stream &, const Task &, std::uint32_t) override REQUIRES(engine_lock);
+    void dropped(const Moment &, const Stream &, const Task &, aclError) override REQUIRES(engine_lock);
+    void call_began(const Moment &, const CallSite &) override REQUIRES(engine_lock);
+    void call_ended(const Moment &, const CallSite &) override REQUIRES(engine_lock);
 
   private:
     using Key = std::pair<std::uint64_t, std::uint64_t>;  // stream, sequence
@@ -85,14 +94,24 @@ class Profiler final : public Observer {
         Time submitted;
         Time started;
     };
+    // Tasks of one shard that have not ended. The newest one is kept apart: most end at once, and need no entry.
+    struct alignas(64) Pending {
+        Key key{};
+        Times newest{};
+        std::map<Key, Times> others;
+
+        Times *find(const Key &task);
+        void add(const Key &task, const Times &times);
+        void erase(const Key &task);
+    };
+    Pending &pending_of(const Stream &stream) REQUIRES(engine_lock) { return pending_[Core::shard_of(stream)]; }
     Profile *profile_of(std::uint32_t device, std::uint64_t data_types) REQUIRES(engine_lock);
     void detach_if_idle() REQUIRES(engine_lock);
 
     Core &core_;
     std::string path_ GUARDED_BY(engine_lock);  // empty: aclprofInit was not called
     std::vector<std::unique_ptr<Profile>> profiles_ GUARDED_BY(engine_lock);
-    std::map<Key, Times> pending_ GUARDED_BY(engine_lock);
-    std::map<std::uint32_t, std::vector<Time>> calls_ GUARDED_BY(engine_lock);  // by thread; calls nest
+    std::array<Pending, Shards::kMost + 1> pending_ GUARDED_BY(engine_lock);
 };
 
 }  // namespace aclsim

@@ -5,10 +5,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include "abi/acl.h"
+#include "support/call_place.h"
 #include "support/function.h"
 
 namespace aclsim {
@@ -66,7 +66,7 @@ class CurrentCall {
 
     const Function function;
     const char *name() const { return what_ != nullptr ? what_ : info_of(function).name; }
-    std::unique_ptr<std::string> place;  // in the program; known with the memory check
+    CallPlace place;  // in the program; known while somebody wants places
 
   private:
     friend CurrentCall *current_call();

@@ -70,7 +70,7 @@ class EdgeEndTask final : public ConditionTask {
   protected:
     bool try_pass() override REQUIRES(engine_lock) { return signal_->is_set(); }
     void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
-        core_.observers().tell(&Observer::ordered, signal_->set_by(), stream.point(*this), Ordering::Event);
+        core_.note_edge({signal_->set_by(), stream.point(*this), Ordering::Event});
     }
     Waiters &waiters() override { return signal_->waiters; }
 
@@ -95,14 +95,23 @@ class EdgeResetTask final : public Task {
     EventName event_;
 };
 
+SyncObject object_of(const Event &event) { return {SyncKind::CapturedEvent, event.handle()}; }
+
 }  // namespace
 
 void submit_edge_begin(Core &core, Stream &stream, const Ref<Signal> &signal, const Event *event) {
+    if (event != nullptr) {
+        core.observers().tell<kOrder>(&Observer::records, stream.next(), object_of(*event));
+    }
     core.submit(stream, EdgeBeginTask(core, signal, EventName(event)));
 }
 
 void submit_edge_end(Core &core, Stream &stream, const Ref<Signal> &signal, const Event *event,
                      std::uint32_t timeout_s) {
+    if (event != nullptr) {
+        const WaitBinding binding{WaitBinding::State::Any};  // each execution brings an edge
+        core.observers().tell<kOrder>(&Observer::waits, stream.next(), object_of(*event), binding);
+    }
     core.submit(stream, EdgeEndTask(core, signal, EventName(event), timeout_s));
     if (event != nullptr) {
         core.submit(stream, EdgeResetTask(EventName(event)));

@@ -86,7 +86,7 @@ bool CmoBarrierTask::try_pass() {
 
 void CmoBarrierTask::note_passed(const Stream &stream) {
     for (const auto &operation : operations_) {
-        core_.observers().tell(&Observer::ordered, operation->task, stream.point(*this), Ordering::Barrier);
+        core_.note_edge({operation->task, stream.point(*this), Ordering::Barrier});
     }
 }
 
@@ -106,13 +106,13 @@ void CmoTask::run() { operate(type_, range_); }
 Start DescribedCmoTask::start(Stream &stream) {
     const CmoDescriptor &layout = CmoDescriptor::of_product();
     if (!memory_.space().is_live(descriptor_, layout.size)) {  // it was freed after the call
-        memory_.core.note_found(stream, {descriptor_, layout.size, AccessMode::Read, "cmoDesc"}, false);
+        memory_.core.note_found(stream, *this, {descriptor_, layout.size, AccessMode::Read, "cmoDesc"}, false);
         result = ACL_ERROR_RT_DRV_INTERNAL_ERROR;
         return Start::Done;
     }
     range_ = layout.read(descriptor_);
     if (memory_.space().locate(range_.address).place != Place::Unregistered) {
-        memory_.core.note_found(stream, {range_.address, range_.length, AccessMode::Read, "src"}, true);
+        memory_.core.note_found(stream, *this, {range_.address, range_.length, AccessMode::Read, "src"}, true);
     }
     return Start::Run;
 }

@@ -185,9 +185,12 @@ aclrtMemcpyKind correct_kind(Memory &memory, aclrtMemcpyKind kind, const void *d
 }
 
 void require_ranges(Memory &memory, const Transfer &transfer) {
-    require_live(memory, transfer.destination, extent_of(transfer, transfer.destination_pitch), AccessMode::Write,
-                 "dst");
-    require_live(memory, transfer.source, extent_of(transfer, transfer.source_pitch), AccessMode::Read, "src");
+    const auto rows = [&](const void *address, std::size_t pitch, AccessMode mode, const char *name) {
+        return Access{address, extent_of(transfer, pitch), mode, name,
+                      Layout::rows(transfer.width, transfer.height, pitch)};
+    };
+    require_live(memory, rows(transfer.destination, transfer.destination_pitch, AccessMode::Write, "dst"));
+    require_live(memory, rows(transfer.source, transfer.source_pitch, AccessMode::Read, "src"));
     require_access(memory, transfer);
 }
 

@@ -25,8 +25,10 @@ void Signal::fail_without_id(const Device &device) {
 }
 
 void Signal::set(Core &core, const Point &record) {
-    set_ = true;
-    set_by_ = record;
+    if (!set_) {  // a record of a bit that is set changes nothing
+        set_ = true;
+        set_by_ = record;
+    }
     waiters.wake(core);
 }
 
@@ -155,7 +157,7 @@ class WaitTask final : public ConditionTask {
   protected:
     bool try_pass() override REQUIRES(engine_lock) { return signal_->is_set(); }
     void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
-        core_.observers().tell(&Observer::ordered, signal_->set_by(), stream.point(*this), Ordering::Event);
+        core_.note_edge({signal_->set_by(), stream.point(*this), Ordering::Event});
     }
     void leave(Stream &stream) override REQUIRES(engine_lock) {
         ConditionTask::leave(stream);
@@ -236,8 +238,9 @@ const Ref<Signal> &Event::signal() {
 void Event::record(Core &core, Lock &lock, Stream &stream) {
     Ref<Event> self(this);  // admit() may let other threads in
     core.admit(lock, stream);
+    core.observers().tell<kOrder>(&Observer::records, stream.next(), sync_object());
     if (is_ipc()) {
-        rare_->ipc_record = ipc()->issue();
+        rare_->ipc_record = ipc()->issue(stream.next());
         note_record(stream);
         submit_ipc_record(core, stream, ipc(), ipc_record());
         return;
@@ -257,6 +260,7 @@ std::unique_ptr<Task> Event::make_record(Core &core, Stream &launching) {
     recorded_ = true;
     complete_ = seen_ = was_reset_ = false;
     note_record(launching);
+    core.observers().tell<kOrder>(&Observer::records, launching.next(), sync_object());
     return std::make_unique<RecordTask>(core, Ref<Event>(this), signal());
 }
 
@@ -294,29 +298,52 @@ void Event::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s
     } else {
         core.admit(lock, stream);
     }
+    const auto tell = [&](const WaitBinding &binding) REQUIRES(engine_lock) {
+        core.observers().tell<kOrder>(&Observer::waits, stream.next(), sync_object(), binding);
+    };
     if (is_ignored) {
+        tell({WaitBinding::State::Ignored, {}, /*has_task=*/false});
         return;
     }
     const bool is_timed = product.has_wait_timeout && !(is_foreign && product.has(kForeignWaitsAreUntimed));
     const std::uint32_t timeout = is_timed ? timeout_s : 0;
+    if (core.stream_order().is_noting() && recorded_ && !has_fixed_signal() && record_stream() != nullptr) {
+        core.stream_order().add(stream, record_point());
+    }
+    const bool is_satisfied = is_satisfied_for(stream);
+    if (core.observers().want(kOrder)) {
+        const WaitBinding binding = bind_wait(!is_satisfied);
+        tell(binding);
+        if (is_satisfied && binding.state == WaitBinding::State::Record) {
+            // What follows in the stream comes after the record, without a task for it.
+            core.note_edge({binding.record, stream.next(), Ordering::Event});
+        }
+    }
     if (is_ipc()) {
         submit_ipc_wait(core, stream, ipc(), timeout);
         return;
     }
-    const bool is_noted = core.stream_order().is_noting() || core.observers().any();
-    const Stream *const recorded = is_noted && recorded_ && !has_fixed_signal() ? record_stream() : nullptr;
-    if (recorded) {
-        core.stream_order().add(stream, {recorded->serial, record_sequence_});
-    }
-    if (is_satisfied_for(stream)) {
-        if (recorded) {  // what follows in the stream comes after the record without a task for it
-            core.observers().tell(&Observer::ordered, Point{recorded->serial, record_sequence_},
-                                  Point{stream.serial, stream.submitted + 1}, Ordering::Event);
-        }
+    if (is_satisfied) {
         return;
     }
     core.submit(stream, WaitTask(core, self, signal(), timeout));
 }
+
+WaitBinding Event::bind_wait(bool has_task) const {
+    using State = WaitBinding::State;
+    if (!was_recorded() && !has_fixed_signal()) {
+        return {State::NeverRecorded, {}, has_task};
+    }
+    if (is_ipc()) {
+        const IpcRecords::Maker maker = ipc()->maker_of(ipc()->newest());
+        return maker.is_own() ? WaitBinding{State::Record, maker.task, has_task}
+                              : WaitBinding{State::OtherProcess, {}, has_task};
+    }
+    return has_fixed_signal() ? WaitBinding{State::Any, {}, has_task}
+                              : WaitBinding{State::Record, record_point(), has_task};
+}
+
+SyncObject Event::sync_object() const { return {is_ipc() ? SyncKind::IpcEvent : SyncKind::Event, handle()}; }
 
 void Event::reset(Core &core, Lock &lock, Stream &stream) {
     const Ref<Event> self(this);

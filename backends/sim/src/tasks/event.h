@@ -54,7 +54,7 @@ class Signal final : public RefCounted {
     }
     const std::optional<std::uint32_t> &id() const REQUIRES(engine_lock) { return id_; }
     bool is_set() const REQUIRES(engine_lock) { return set_; }
-    const Point &set_by() const REQUIRES(engine_lock) { return set_by_; }  // the newest of the records that have set it
+    const Point &set_by() const REQUIRES(engine_lock) { return set_by_; }  // the first record since it was clear
     void set(Core &core, const Point &record) REQUIRES(engine_lock);
     void clear() REQUIRES(engine_lock) { set_ = false; }
 
@@ -150,7 +150,7 @@ class alignas(64) Event final : public Object {
     // and why that was aborted, if it was.
     Stream *record_stream() const REQUIRES(engine_lock);
     std::uint64_t record_sequence() const REQUIRES(engine_lock) { return record_sequence_; }
-    Point record_point() const REQUIRES(engine_lock) {
+    Point record_point() const REQUIRES(engine_lock) {  // also when the stream is gone
         return record_stream_ ? Point{record_stream_->serial, record_sequence_} : Point{};
     }
     aclError abort_reason() const REQUIRES(engine_lock) { return was_aborted_ ? rare_->abort_reason : ACL_SUCCESS; }
@@ -195,6 +195,8 @@ class alignas(64) Event final : public Object {
         return *rare_;
     }
     void note_record(Stream &stream) REQUIRES(engine_lock);
+    SyncObject sync_object() const REQUIRES(engine_lock);
+    WaitBinding bind_wait(bool has_task) const REQUIRES(engine_lock);
     // The event and its signal, or none, for a task that may be the last to refer to them.
     bool stays_in_shard_with(const Stream &stream, const Signal *signal) const REQUIRES(engine_lock);
     // Is there an id behind the signal of each record? K4 needs none where the hardware schedules.

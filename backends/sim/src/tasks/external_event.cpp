@@ -54,8 +54,7 @@ class ExternalWaitTask final : public ConditionTask {
     bool try_pass() override REQUIRES(engine_lock) { return !external_->awaited || external_->awaited->is_set(); }
     void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
         if (external_->awaited) {
-            core_.observers().tell(&Observer::ordered, external_->awaited->set_by(), stream.point(*this),
-                                   Ordering::Event);
+            core_.note_edge({external_->awaited->set_by(), stream.point(*this), Ordering::Event});
         }
     }
     void leave(Stream &stream) override REQUIRES(engine_lock) {

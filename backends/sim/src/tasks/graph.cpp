@@ -106,6 +106,7 @@ void Graph::complete() {
 }
 
 void Graph::change(ModelTask &task, std::unique_ptr<Task> replacement) {
+    core_.note_changed(task.stream, task.task(), *replacement);
     task.replacement = std::move(replacement);
     changed_.push_back(&task);
     status = Status::Updating;

@@ -40,7 +40,7 @@ bool IndirectCopyTask::is_readable(const Stream &stream, const void *address, st
                                    const char *name) const {
     const bool is_there = is_live_on_device(memory_, address, size);
     if (!is_there) {
-        memory_.core.note_found(stream, {address, size, AccessMode::Read, name}, false);
+        memory_.core.note_found(stream, *this, {address, size, AccessMode::Read, name}, false);
     }
     return is_there;
 }
@@ -49,7 +49,7 @@ bool IndirectCopyTask::is_found(const Stream &stream, const void *address, Acces
     const std::size_t size = transfer_.width;
     const bool is_there = size != 0 && is_live_on_device(memory_, address, size) &&
                           memory_.space().locate(address).device == device_of(stream).physical_id;
-    memory_.core.note_found(stream, {address, size, mode, name}, is_there);
+    memory_.core.note_found(stream, *this, {address, size, mode, name}, is_there);
     return is_there;
 }
 

@@ -25,7 +25,7 @@ class IpcRecordTask final : public Task {
     // An aborted record counts as complete, so that no other process waits for it for ever.
     void cancel(Stream &stream) override REQUIRES(engine_lock) {
         records_->pending.remove(stream, *this);
-        records_->complete(core_, record_, stream.point(*this));
+        records_->complete(core_, record_);
     }
 
   private:
@@ -50,8 +50,10 @@ class IpcWaitTask final : public ConditionTask {
   protected:
     bool try_pass() override { return records_->is_complete(record_); }
     void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
-        core_.observers().tell(&Observer::ordered, records_->point_of(record_), stream.point(*this),
-                               Ordering::IpcEvent);
+        const IpcRecords::Maker maker = records_->maker_of(record_);
+        if (maker.process != 0) {
+            core_.note_edge({maker.task, stream.point(*this), Ordering::IpcEvent, maker.is_own() ? 0 : maker.process});
+        }
     }
     Waiters &waiters() override { return records_->waiters; }
 
@@ -71,28 +73,35 @@ std::shared_ptr<IpcRecords> IpcRecords::open(const std::string &name) {
     return memory ? std::make_shared<IpcRecords>(std::move(memory)) : nullptr;
 }
 
-std::uint64_t IpcRecords::issue() {
+std::uint64_t IpcRecords::issue(const Point &task) {
     std::uint64_t issued = shared().issued;
     do {
         if (issued >= kSlots && !is_complete(issued + 1 - kSlots)) {
             fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "%zu records of the IPC event are not complete", kSlots);
         }
     } while (!shared().issued.compare_exchange_weak(issued, issued + 1));
-    return issued + 1;
-}
-
-void IpcRecords::complete(Core &core, std::uint64_t record, const Point &task) {
+    const std::uint64_t record = issued + 1;
     Slot &slot = shared().slots[record % kSlots];
     slot.process = getpid();
     slot.stream = task.stream;
     slot.sequence = task.sequence;
-    slot.completed = record;
+    slot.made = record;
+    return record;
+}
+
+void IpcRecords::complete(Core &core, std::uint64_t record) {
+    shared().slots[record % kSlots].completed = record;
     waiters.wake(core);
 }
 
-Point IpcRecords::point_of(std::uint64_t record) const {
+bool IpcRecords::Maker::is_own() const { return process == getpid(); }
+
+IpcRecords::Maker IpcRecords::maker_of(std::uint64_t record) const {
     const Slot &slot = shared().slots[record % kSlots];
-    return slot.process == getpid() ? Point{slot.stream, slot.sequence} : Point{};
+    if (record == 0 || slot.made != record) {
+        return {};
+    }
+    return {static_cast<std::int32_t>(slot.process), {slot.stream, slot.sequence}};
 }
 
 void submit_ipc_record(Core &core, Stream &stream, std::shared_ptr<IpcRecords> records, std::uint64_t record) {

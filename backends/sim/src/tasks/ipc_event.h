@@ -28,13 +28,19 @@ class IpcRecords {
     const std::string &name() const { return memory_->name(); }
     // The number of a new record. Fails with ACL_ERROR_RT_RESOURCE_ALLOC_FAIL if it would be more than kSlots behind
     // one that is not complete.
-    std::uint64_t issue();
+    std::uint64_t issue(const Point &task);
     std::uint64_t newest() const { return shared().issued; }  // 0: never recorded, which counts as complete
     bool is_complete(std::uint64_t record) const {
         return record == 0 || shared().slots[record % kSlots].completed >= record;
     }
-    void complete(Core &core, std::uint64_t record, const Point &task) REQUIRES(engine_lock);
-    Point point_of(std::uint64_t record) const;  // of the task that made it, if that was one of this process
+    void complete(Core &core, std::uint64_t record) REQUIRES(engine_lock);
+    // The task that makes a record, by the numbers of its process; process 0: not known.
+    struct Maker {
+        std::int32_t process = 0;
+        Point task{};
+        bool is_own() const;
+    };
+    Maker maker_of(std::uint64_t record) const;
 
     PendingTasks pending;  // records of this process
     Waiters waiters;
@@ -44,7 +50,8 @@ class IpcRecords {
     static constexpr std::size_t kSlots = 65536;
     struct Slot {
         std::atomic<std::uint64_t> completed;  // the newest record of this slot that is
-        std::atomic<std::int64_t> process;     // that made it, and the task there
+        std::atomic<std::uint64_t> made;       // the record of which the following is known
+        std::atomic<std::int64_t> process;     // that makes it, and the task there
         std::atomic<std::uint64_t> stream;
         std::atomic<std::uint64_t> sequence;
     };

@@ -12,6 +12,7 @@
 #include "memory/memory.h"
 #include "support/config.h"
 #include "support/error.h"
+#include "tasks/declared_accesses.h"
 #include "tasks/kernels.h"
 
 namespace aclsim {
@@ -331,6 +332,7 @@ void prepare(Kernels &kernels, const Device &device, KernelLaunch &launch) {
 void launch_kernel(Kernels &kernels, Lock &lock, ContextStream &stream, Ref<KernelLaunch> launch) {
     Memory &memory = kernels.memory;
     prepare(kernels, device_of(stream), *launch);
+    note_kernel_accesses(memory);
     const KernelArguments &arguments = launch->arguments;
     if (!arguments.is_copy()) {
         note_use(memory, arguments.address(), arguments.size(), AccessMode::Read, "argsData");

@@ -124,7 +124,7 @@ Start Execution::proceed(Stream &stream, const Task &task) {
         return Start::Blocked;
     }
     for (const Point &end : run_->ends) {
-        model_->core_.observers().tell(&Observer::ordered, end, stream.point(task), Ordering::Model);
+        model_->core_.note_edge({end, stream.point(task), Ordering::Model});
     }
     return Start::Done;
 }
@@ -341,10 +341,10 @@ void Model::replace(const Stream &stream, std::size_t index, std::unique_ptr<Tas
         kept->cancel(*track.stream);
     }
     kept = std::move(task);
-    const Task *queued = is_executing() && core_.observers().any() ? stream.queue.front() : nullptr;
+    const Task *queued = is_executing() && core_.observers().want(kTasks) ? stream.queue.front() : nullptr;
     for (; queued != nullptr; queued = queued->next.get()) {
         if (queued->sequence == kept->sequence) {
-            core_.observers().tell(&Observer::replayed, *kept, *queued);
+            core_.observers().tell<kTasks>(&Observer::replayed, stream, *kept, *queued);
         }
     }
 }
@@ -395,7 +395,7 @@ void Model::play(Track &track, std::size_t begin, const Point &before) {
     track.is_started = true;
     if (before.sequence > 0 && begin < track.tasks.size()) {
         const Point first{track.stream->serial, track.stream->submitted + 1};
-        core_.observers().tell(&Observer::ordered, before, first, Ordering::Model);
+        core_.note_edge({before, first, Ordering::Model});
     }
     for (track.next = begin; track.next < track.tasks.size();) {
         Task &task = *track.tasks[track.next];
@@ -408,7 +408,7 @@ void Model::play(Track &track, std::size_t begin, const Point &before) {
         core_.append(*track.stream, std::move(replay), run_->origin);
         task.sequence = queued.sequence;
         task.note_queued(*track.stream);
-        core_.observers().tell(&Observer::replayed, task, queued);
+        core_.observers().tell<kTasks>(&Observer::replayed, *track.stream, task, queued);
         track.reached = std::max(track.reached, ++track.next);
         if (task.kind() == TaskKind::Branch) {
             break;
@@ -447,7 +447,7 @@ void Model::end(Run &run) {
         run.result = first_of(run.result, ACL_ERROR_RT_MODEL_EXECUTE);
     }
     for (const Track &track : tracks_) {
-        if (core_.observers().any() && track.reached > 0) {
+        if (core_.observers().want(kOrder) && track.reached > 0) {
             run.ends.push_back(track.stream->newest());
         }
     }

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "engine/condition.h"
 #include "engine/core.h"
 #include "machine/device.h"
@@ -51,9 +53,14 @@ class NotifyRecordTask final : public Task {
     TaskKind kind() const override { return TaskKind::NotifyRecord; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         notify_->records_.remove(stream, *this);
-        notify_->changed_by_ = stream.point(*this);
         std::atomic<std::uint32_t> &value = notify_->value();
-        value = changed(value, info_);  // of a shared one: 1, whatever it was
+        const std::uint32_t before = value;
+        const std::uint32_t after = changed(before, info_);  // of a shared one: 1, whatever it was
+        if (after != before) {
+            const bool replaces = before == 0 || info_.mode == ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE;
+            notify_->note_change(stream.point(*this), replaces);
+        }
+        value = after;
         notify_->waiters_.wake(core_);
         return Start::Done;
     }
@@ -93,7 +100,7 @@ class NotifyWaitTask final : public ConditionTask {
         return true;
     }
     void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
-        core_.observers().tell(&Observer::ordered, notify_->changed_by_, stream.point(*this), Ordering::Notify);
+        notify_->note_edges(core_, stream.point(*this));
     }
     Waiters &waiters() override { return notify_->waiters_; }
 
@@ -122,13 +129,35 @@ std::uint32_t AnyNotify::take_id(Device &device) {
 void AnyNotify::record(Core &core, Lock &lock, Stream &stream, const aclrtCntNotifyRecordInfo &info) {
     const Ref<AnyNotify> self(this);
     core.admit(lock, stream);
+    core.observers().tell<kOrder>(&Observer::records, stream.next(), SyncObject{sync_kind(), handle()});
     core.submit(stream, NotifyRecordTask(core, self, info));
 }
 
 void AnyNotify::wait(Core &core, Lock &lock, Stream &stream, const aclrtCntNotifyWaitInfo &info) {
     const Ref<AnyNotify> self(this);
     core.admit(lock, stream);
+    core.observers().tell<kOrder>(&Observer::waits, stream.next(), SyncObject{sync_kind(), handle()},
+                                  WaitBinding{WaitBinding::State::Any});
     core.submit(stream, NotifyWaitTask(core, self, info));
+}
+
+void AnyNotify::note_change(const Point &record, bool replaces) {
+    if (replaces) {
+        changed_by_.clear();
+    }
+    const auto of_stream = std::find_if(changed_by_.begin(), changed_by_.end(),
+                                        [&](const Point &it) { return it.stream == record.stream; });
+    if (of_stream != changed_by_.end()) {
+        *of_stream = record;
+    } else {
+        changed_by_.push_back(record);
+    }
+}
+
+void AnyNotify::note_edges(Core &core, const Point &after) {
+    for (const Point &record : changed_by_) {
+        core.note_edge({record, after, Ordering::Notify});
+    }
 }
 
 // --- CntNotify -------------------------------------------------------------------------------------------------------
@@ -168,6 +197,29 @@ Ref<Notify> Notify::import_key(Core &core, Device &device, const std::string &ke
 
 void Notify::record(Core &core, Lock &lock, Stream &stream) { AnyNotify::record(core, lock, stream, kSetBit); }
 
+// Of a shared notify the page says it, because other processes record it, too.
+void Notify::note_change(const Point &record, bool replaces) {
+    AnyNotify::note_change(record, replaces);
+    if (shared_) {
+        Shared &shared = shared_->as<Shared>();
+        shared.process = getpid();
+        shared.stream = record.stream;
+        shared.sequence = record.sequence;
+    }
+}
+
+void Notify::note_edges(Core &core, const Point &after) {
+    if (!shared_) {
+        AnyNotify::note_edges(core, after);
+        return;
+    }
+    const Shared &shared = shared_->as<Shared>();
+    const auto process = static_cast<std::int32_t>(shared.process);
+    if (process != 0) {
+        core.note_edge({{shared.stream, shared.sequence}, after, Ordering::Notify, process == getpid() ? 0 : process});
+    }
+}
+
 void Notify::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s) {
     AnyNotify::wait(core, lock, stream, {ACL_RT_CNT_NOTIFY_WAIT_BIGGER_MODE, 0, timeout_s, /*isClear=*/1, {}});
 }
@@ -176,6 +228,9 @@ const std::string &Notify::export_key(Core &core, bool checks_process) {
     core.timer().start();  // waits that are blocked already poll from now on
     shared_ = SharedMemory::create<Shared>();
     Shared &shared = shared_->as<Shared>();
+    if (bit_ != 0 && !changed_by_.empty()) {
+        note_change(Point(changed_by_.front()), /*replaces=*/true);
+    }
     shared.bit = bit_.load();
     shared.id = id;
     shared.device = device.physical_id;

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "abi/acl.h"
+#include "engine/facts.h"
 #include "engine/lock.h"
 #include "engine/pending.h"
 #include "engine/registry.h"
@@ -38,15 +40,20 @@ class AnyNotify : public Object {
     virtual std::atomic<std::uint32_t> &value() REQUIRES(engine_lock) = 0;
     virtual bool is_shared() const REQUIRES(engine_lock) { return false; }
     virtual std::string text() REQUIRES(engine_lock) = 0;
+    virtual SyncKind sync_kind() const = 0;
+    // A record has changed the value; it replaces what earlier ones made of it, or adds to that.
+    virtual void note_change(const Point &record, bool replaces) REQUIRES(engine_lock);
+    // The records that have made the value what it is come before that task.
+    virtual void note_edges(Core &core, const Point &after) REQUIRES(engine_lock);
 
     Waiters waiters_;
+    std::vector<Point> changed_by_ GUARDED_BY(engine_lock);  // the newest record of each stream
 
   private:
     friend class NotifyRecordTask;
     friend class NotifyWaitTask;
     const bool owns_id_;
-    PendingTasks records_;                      // of this process
-    Point changed_by_ GUARDED_BY(engine_lock);  // the newest record of this process
+    PendingTasks records_;  // of this process
 };
 
 class CntNotify final : public AnyNotify {
@@ -60,6 +67,7 @@ class CntNotify final : public AnyNotify {
   protected:
     std::atomic<std::uint32_t> &value() override { return count_; }
     std::string text() override;
+    SyncKind sync_kind() const override { return SyncKind::CountingNotify; }
 
   private:
     std::atomic<std::uint32_t> count_{0};
@@ -91,6 +99,9 @@ class Notify final : public AnyNotify {
         return shared_ ? shared_->as<Shared>().bit : bit_;
     }
     std::string text() override { return "notify " + std::to_string(id); }
+    SyncKind sync_kind() const override { return SyncKind::Notify; }
+    void note_change(const Point &record, bool replaces) override REQUIRES(engine_lock);
+    void note_edges(Core &core, const Point &after) override REQUIRES(engine_lock);
 
   private:
     static constexpr std::size_t kProcesses = 256;
@@ -98,6 +109,9 @@ class Notify final : public AnyNotify {
         std::atomic<std::uint32_t> bit;
         std::uint32_t id;
         std::uint32_t device;
+        std::atomic<std::int64_t> process;  // that has set the bit, and the task there; 0: none
+        std::atomic<std::uint64_t> stream;
+        std::atomic<std::uint64_t> sequence;
         PermittedProcesses<kProcesses> importers;
     };
 

@@ -273,7 +273,7 @@ bool RandomTask::read(const Stream &stream) {
         return false;
     }
     if (info_.randomNum.isAddr != 0) {  // the submission did not know how much
-        memory_.core.note_found(stream, written, true);
+        memory_.core.note_found(stream, *this, written, true);
     }
     return true;
 }
@@ -298,7 +298,7 @@ bool RandomTask::is_there(const Stream &stream, const Access &access) const {
     const bool is_live = memory_.space().locate(access.address).place == Place::Device &&
                          memory_.space().is_live(access.address, access.size);
     if (!is_live) {
-        memory_.core.note_found(stream, access, false);
+        memory_.core.note_found(stream, *this, access, false);
     }
     return is_live;
 }

@@ -15,10 +15,11 @@ namespace {
 
 // false: it is no live memory of a device.
 template <class T>
-bool read(Memory &memory, const Stream &stream, const void *address, const char *name, T &value) REQUIRES(engine_lock) {
+bool read(Memory &memory, const Stream &stream, const Task &task, const void *address, const char *name, T &value)
+    REQUIRES(engine_lock) {
     const bool is_there =
         memory.space().locate(address).place == Place::Device && memory.space().is_live(address, sizeof value);
-    memory.core.note_found(stream, {address, sizeof value, AccessMode::Read, name}, is_there);
+    memory.core.note_found(stream, task, {address, sizeof value, AccessMode::Read, name}, is_there);
     if (is_there) {
         std::memcpy(&value, address, sizeof value);
     }
@@ -36,7 +37,7 @@ Task *TaskName::find() const {
 Start RandomUpdateTask::start(Stream &stream) {
     aclrtRandomNumTaskInfo info{};
     auto *const target = dynamic_cast<RandomTask *>(target_.find());
-    if (target != nullptr && read(memory_, stream, source_, "srcAddr", info)) {
+    if (target != nullptr && read(memory_, stream, *this, source_, "srcAddr", info)) {
         target->update(info);
     } else {
         result = ACL_ERROR_RT_DRV_INTERNAL_ERROR;
@@ -47,8 +48,8 @@ Start RandomUpdateTask::start(Stream &stream) {
 std::string KernelUpdateTask::update(const Stream &stream) {
     std::uint64_t entry = 0;
     std::uint64_t blocks = 0;
-    if (!read(kernels_.memory, stream, entry_, "funcEntryAddr", entry) ||
-        !read(kernels_.memory, stream, blocks_, "blockDimAddr", blocks)) {
+    if (!read(kernels_.memory, stream, *this, entry_, "funcEntryAddr", entry) ||
+        !read(kernels_.memory, stream, *this, blocks_, "blockDimAddr", blocks)) {
         return "funcEntryAddr or blockDimAddr is no device memory any more";
     }
     auto *const target = dynamic_cast<KernelTask *>(target_.find());

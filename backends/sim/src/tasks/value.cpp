@@ -34,8 +34,8 @@ class ValueWriteTask final : public Task {
     TaskKind kind() const override { return TaskKind::ValueWrite; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         values_.writes_.remove(stream, *this);
-        if (values_.core_.observers().any()) {
-            values_.last_written_[address_] = stream.point(*this);
+        if (values_.core_.observers().want(kOrder)) {
+            values_.last_written_[as_integer(address_)] = {stream.point(*this), value_};
         }
         __atomic_store_n(static_cast<std::uint64_t *>(address_), value_, __ATOMIC_RELEASE);
         values_.waiters_.wake(values_.core_);
@@ -78,11 +78,15 @@ class ValueWaitTask final : public ConditionTask {
     }
 
   protected:
-    bool try_pass() override { return is_satisfied(load(address_), value_, flag_); }
+    bool try_pass() override {
+        found_ = load(address_);
+        return is_satisfied(found_, value_, flag_);
+    }
+    // Another value was written by a copy, by a kernel or by the host, which say nothing of it.
     void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
-        const auto written = values_.last_written_.find(address_);
-        if (written != values_.last_written_.end()) {
-            core_.observers().tell(&Observer::ordered, written->second, stream.point(*this), Ordering::Value);
+        const auto written = values_.last_written_.find(as_integer(address_));
+        if (written != values_.last_written_.end() && written->second.value == found_) {
+            core_.note_edge({written->second.task, stream.point(*this), Ordering::Value});
         }
     }
     Waiters &waiters() override { return values_.waiters_; }
@@ -92,7 +96,12 @@ class ValueWaitTask final : public ConditionTask {
     const void *address_;
     std::uint64_t value_;
     std::uint32_t flag_;
+    std::uint64_t found_ = 0;
 };
+
+void Values::memory_released(std::uintptr_t begin, std::uint64_t size) {
+    last_written_.erase(last_written_.lower_bound(begin), last_written_.lower_bound(begin + size));
+}
 
 void Values::write(Stream &stream, void *address, std::uint64_t value) {
     core_.submit(stream, ValueWriteTask(*this, address, value));

@@ -1,0 +1,93 @@
+#include "tasks/declared_accesses.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "memory/memory.h"
+#include "support/thread_state.h"
+
+namespace aclsim {
+namespace {
+
+struct Declared {
+    std::optional<std::vector<Access>> accesses;
+};
+
+void add_pieces(std::vector<Access> &list, Access piece, std::uint64_t width, std::vector<Repetition> &gaps) {
+    if (gaps.size() > Layout::kMost) {
+        const Repetition outermost = gaps.back();
+        gaps.pop_back();
+        for (std::uint64_t i = 0; i < outermost.count; ++i) {
+            add_pieces(list, piece, width, gaps);
+            piece.address = static_cast<const unsigned char *>(piece.address) + outermost.stride;
+        }
+        gaps.push_back(outermost);
+        return;
+    }
+    piece.size = width;
+    for (const Repetition &it : gaps) {
+        piece.size += (it.count - 1) * it.stride;
+    }
+    if (!gaps.empty()) {
+        piece.layout.width = width;
+        piece.layout.count = static_cast<std::uint8_t>(gaps.size());
+        std::copy(gaps.rbegin(), gaps.rend(), piece.layout.repetitions.begin());
+    }
+    list.push_back(piece);
+}
+
+}  // namespace
+
+// Strides are made positive, dimensions of one element dropped, and those without gaps between them joined: the bytes
+// are the same. What is deeper than a layout holds is split along its outermost dimensions.
+void add_access(std::vector<Access> &list, const aclsimAccess &operand, AccessMode mode) {
+    const auto *first = static_cast<const unsigned char *>(operand.address);
+    std::vector<Repetition> dimensions;
+    std::int64_t dense = operand.elementSize;  // the stride of a dimension without gaps
+    for (std::uint32_t i = operand.rank; i-- > 0;) {
+        const std::int64_t count = operand.shape[i];
+        const std::int64_t stride = operand.strides == nullptr ? dense : operand.strides[i];
+        dense *= count;
+        if (count <= 0) {
+            return;
+        }
+        if (count == 1 || stride == 0) {
+            continue;
+        }
+        first += stride < 0 ? (count - 1) * stride : 0;
+        dimensions.push_back({static_cast<std::uint64_t>(count), static_cast<std::uint64_t>(std::abs(stride))});
+    }
+    std::sort(dimensions.begin(), dimensions.end(),
+              [](const Repetition &one, const Repetition &other) { return one.stride < other.stride; });
+    std::uint64_t width = operand.elementSize;
+    std::vector<Repetition> gaps;  // the innermost first
+    for (const Repetition &it : dimensions) {
+        const bool continues = gaps.empty() ? it.stride <= width : it.stride == gaps.back().count * gaps.back().stride;
+        if (!continues) {
+            gaps.push_back(it);
+        } else if (gaps.empty()) {
+            width = (it.count - 1) * it.stride + width;
+        } else {
+            gaps.back().count *= it.count;
+        }
+    }
+    add_pieces(list, {first, 0, mode, operand.name == nullptr ? "operand" : operand.name}, width, gaps);
+}
+
+void declare_accesses(std::vector<Access> accesses) { ThreadState<Declared>::get().accesses = std::move(accesses); }
+
+void note_kernel_accesses(Memory &memory) {
+    Declared *const declared = ThreadState<Declared>::find();
+    if (declared == nullptr || !declared->accesses) {
+        memory.core.note_unknown_accesses();
+        return;
+    }
+    const std::vector<Access> accesses = *std::exchange(declared->accesses, std::nullopt);
+    for (const Access &access : accesses) {
+        note_use(memory, access);
+    }
+}
+
+}  // namespace aclsim

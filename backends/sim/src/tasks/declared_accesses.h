@@ -1,0 +1,22 @@
+// Accesses that the program declares for kernels (aclsimDeclareAccesses): the runtime cannot see what a kernel does
+// with its arguments.
+#pragma once
+
+#include <vector>
+
+#include "abi/aclsim.h"
+#include "engine/facts.h"
+#include "engine/lock.h"
+
+namespace aclsim {
+
+class Memory;
+
+// Adds an operand to a list; one of no elements adds nothing.
+void add_access(std::vector<Access> &list, const aclsimAccess &operand, AccessMode mode);
+// By the calling thread, for the next kernel that it launches, or puts into a graph. Replaces what it declared before.
+void declare_accesses(std::vector<Access> accesses);
+// The present call launches a kernel: what was declared are its accesses; if nothing was, they are unknown.
+void note_kernel_accesses(Memory &memory) REQUIRES(engine_lock);
+
+}  // namespace aclsim
