@@ -8,7 +8,6 @@
 
 using aclsim::Stream;
 using aclsim::Task;
-using aclsim::TaskKind;
 
 namespace {
 
@@ -22,7 +21,7 @@ class Order final : public aclsim::Observer {
   public:
     explicit Order(std::uint32_t first_stream) : first_stream_(first_stream) {}
     void started(aclsim::Time, const Stream &stream, const Task &task) override {
-        if (task.kind() == TaskKind::CmoBarrier) {
+        if (&task.info() == &aclsim::CmoBarrierTask::kInfo) {
             const std::size_t number = ++barriers_[index(stream)];
             for (const std::size_t operations : operations_) {
                 CHECK(operations >= number);
@@ -30,7 +29,7 @@ class Order final : public aclsim::Observer {
         }
     }
     void ended(aclsim::Time, const Stream &stream, const Task &task) override {
-        if (task.kind() == TaskKind::Cmo) {
+        if (&task.info() == &aclsim::kCacheOperation) {
             ++operations_[index(stream)];
         }
     }

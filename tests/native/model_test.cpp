@@ -152,7 +152,7 @@ void contexts_are_destroyed_under_executions() {
 // Drops what is queued in the stream of a fill that begins to run.
 struct AbortOfFills final : aclsim::Observer {
     void started(aclsim::Time, const aclsim::Stream &stream, const aclsim::Task &task) override {
-        if (task.kind() == aclsim::TaskKind::Fill) {
+        if (&task.info() == &aclsim::FillTask::kInfo) {
             aclsim::Simulator::get().core.drop_queue(const_cast<aclsim::Stream &>(stream),
                                                      ACL_ERROR_RT_MODEL_ABORT_NORMAL);
         }

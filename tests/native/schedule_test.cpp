@@ -105,7 +105,8 @@ struct Bench {
 class Work final : public Task {
   public:
     explicit Work(Executor *executor = nullptr) : executor_(executor) {}
-    TaskKind kind() const override { return TaskKind::Copy; }
+    static constexpr TaskInfo kInfo{"MEMCPY"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &) override { return Start::Run; }
     Executor *executor() override { return executor_; }
 
@@ -116,7 +117,8 @@ class Work final : public Task {
 class Gated final : public Task {
   public:
     Gated(Waiters &waiters, const bool &is_open) : waiters_(&waiters), is_open_(&is_open) {}
-    TaskKind kind() const override { return TaskKind::Wait; }
+    static constexpr TaskInfo kInfo{"EVENT_WAIT"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &stream) override {
         if (*is_open_ || has_expired_) {
             waiters_->remove(stream);
@@ -137,7 +139,8 @@ class Gated final : public Task {
 class Join final : public Task {
   public:
     Join(Core &core, const Stream &left, const Stream &right) : core_(core), left_(&left), right_(&right) {}
-    TaskKind kind() const override { return TaskKind::CmoBarrier; }
+    static constexpr TaskInfo kInfo{"CMO"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &stream) override {
         const bool is_done = left_->is_done(left_->submitted) && right_->is_done(right_->submitted);
         if (!is_done) {

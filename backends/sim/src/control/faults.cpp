@@ -34,7 +34,7 @@ class FaultyTask final : public Task {
         sequence = task_->sequence;
         submitter = task_->submitter;
     }
-    TaskKind kind() const override { return task_->kind(); }
+    const TaskInfo &info() const override { return task_->info(); }
     Work work() const override { return task_->work(); }
 
     Start start(Stream &stream) override REQUIRES(engine_lock) {
@@ -81,7 +81,6 @@ class FaultyTask final : public Task {
         return is_delayed() ? "the end of a delay by aclsimDelayTasks" : task_->awaited();
     }
     std::vector<Ref<Stream>> parts() const override REQUIRES(engine_lock) { return task_->parts(); }
-    bool blocks_for_callback() const override REQUIRES(engine_lock) { return task_->blocks_for_callback(); }
 
   private:
     bool is_delayed() const { return delay_.count() > 0 && !has_waited_; }

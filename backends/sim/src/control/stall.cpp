@@ -14,32 +14,6 @@
 namespace aclsim {
 namespace {
 
-// What a thread does that runs a task of this kind; the others need no thread.
-std::string running(TaskKind kind) {
-    switch (kind) {
-        case TaskKind::HostFunction:
-            return "a host function";
-        case TaskKind::Callback:
-            return "a callback";
-        case TaskKind::Reduce:
-            return "a reduction";
-        case TaskKind::Random:
-            return "random numbers";
-        case TaskKind::Fill:
-            return "a fill of memory";
-        case TaskKind::Cmo:
-            return "a cache operation";
-        case TaskKind::Branch:
-            return "a branch of a model";
-        case TaskKind::Operator:
-            return "an operator";
-        case TaskKind::Kernel:
-            return "a kernel";
-        default:
-            return "a copy";
-    }
-}
-
 std::string name_of(const Stream &stream) {
     return "stream " + std::to_string(stream.id) + " of device " + std::to_string(device_of(stream).user_id);
 }
@@ -76,9 +50,9 @@ std::string doing(const Core &core, const Stream &stream, const Task &head) REQU
         case Stream::State::Held:
             return stream.timing.is_awaited ? "starts when the device would, by the profile" : "is held by aclsimHold";
         case Stream::State::Ready:
-            return "waits for a thread to run " + running(head.kind());
+            return std::string("waits for a thread to run ") + head.info().running;
         case Stream::State::Running:
-            return "runs " + running(head.kind()) +
+            return std::string("runs ") + head.info().running +
                    (wait == nullptr ? ""
                                     : ", where " + std::string(wait->function()) + " waits for " + awaited_by(*wait));
         case Stream::State::Blocked:

@@ -478,7 +478,7 @@ Core::Helpable Core::find_helpable(Stream &stream, Time deadline, const WaitChec
     const auto may_help = [this, deadline, check](Stream &ready) REQUIRES(engine_lock) {
         Task &head = *ready.queue.front();
         Executor &executor = executor_of(ready);
-        const bool may_take_long = deadline == kNever && (check == nullptr || head.kind() != TaskKind::Kernel);
+        const bool may_take_long = deadline == kNever && (check == nullptr || !head.info().has(kIsKernel));
         return executor.can_be_helped && (may_take_long || head.is_brief() || !executor.has_thread());
     };
     const bool has_global = Lock::held_shard() == Shards::kGlobal;

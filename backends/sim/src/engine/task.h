@@ -18,43 +18,27 @@ namespace aclsim {
 class Executor;
 class Stream;
 
-enum class TaskKind : std::uint8_t {
-    Record,
-    Wait,
-    Reset,
-    Copy,
-    Fill,
-    HostFunction,
-    Callback,
-    NotifyRecord,
-    NotifyWait,
-    ValueWrite,
-    ValueWait,
-    Reduce,
-    Random,
-    Trace,
-    Prefetch,
-    Cmo,
-    CmoBarrier,
-    Activate,
-    Label,
-    Branch,
-    Model,
-    GraphEnd,
-    Conditional,
-    GroupUpdate,
-    Update,
-    Operator,
-    Kernel,
-    Sleep,
-    Attach,
-    Detach,
-    Free,
+// Answers to the questions that the engine and its observers ask of tasks of any type.
+enum TaskTrait : std::uint32_t {
+    kRunsProgram = 1U << 0,     // its work is done by code of the program, on the host
+    kIsKernel = 1U << 1,        // it may run for as long as it likes, and has a time limit on a device
+    kAwaitsCallback = 1U << 2,  // its stream waits for a callback that another thread is to process
+    kIsBranch = 1U << 3,        // its end decides which task of its model is next
+    kIsUnrepeatable = 1U << 4,  // no model can keep it: it executes one, or changes one
+    kIsUnlisted = 1U << 5,      // prints of graphs leave it out
 };
 
-const char *name_of(TaskKind kind);  // as profiles and prints of graphs show it
+// Properties that all tasks of a type share: a constant in the file of the type. No list of the types exists.
+struct TaskInfo {
+    const char *name;                // as profiles and prints of graphs show it
+    const char *running = "a task";  // the work of a thread that runs it, in words
+    std::uint32_t traits = 0;        // bits of TaskTrait
+    Cost cost = Cost::None;          // that a profile of a card has for it, whatever it works on
 
-// What a profile tells of a task beyond its kind.
+    constexpr bool has(TaskTrait trait) const { return (traits & trait) != 0; }
+};
+
+// What a profile tells of a task beyond its name.
 struct TaskLabel {
     static constexpr std::uint32_t kNoModel = 0xFFFFFFFF;
 
@@ -80,10 +64,10 @@ class Task {
     static void *operator new(std::size_t size) REQUIRES(engine_lock);
     static void operator delete(void *block, std::size_t size) REQUIRES(engine_lock);
 
-    virtual TaskKind kind() const = 0;
+    virtual const TaskInfo &info() const = 0;
     // What a profile has a cost for. That of a record or a wait is known before start(), of others afterwards; how much
     // a kernel moves, after run().
-    virtual Work work() const { return {}; }
+    virtual Work work() const { return {info().cost}; }
 
     // Engine lock held. Called again each time the stream is woken, until it does not answer Blocked.
     virtual Start start(Stream &stream) REQUIRES(engine_lock) = 0;
@@ -123,8 +107,6 @@ class Task {
     virtual FailedKernel failed_kernel() const REQUIRES(engine_lock) { return {}; }
     // The streams that do a Blocked task's work.
     virtual std::vector<Ref<Stream>> parts() const REQUIRES(engine_lock);
-    // Does its stream wait for a callback that another thread is to process?
-    virtual bool blocks_for_callback() const REQUIRES(engine_lock) { return false; }
 
     bool has_failed() const { return result != ACL_SUCCESS || was_cut_short; }
 

@@ -98,7 +98,7 @@ void Profiler::ended(Time now, const Stream &stream, const Task &task) {
     if (Profile *profile = profile_of(device, kTaskTypes)) {
         TaskLabel label;
         task.label(stream, label);
-        profile->tasks.push_back({device, stream.id, task.sequence, task.kind(), std::move(label),
+        profile->tasks.push_back({device, stream.id, task.sequence, &task.info(), std::move(label),
                                   found->second.submitted, found->second.started, now});
     }
     pending_.erase(found);

@@ -25,8 +25,7 @@ class EdgeBeginTask final : public Task {
   public:
     EdgeBeginTask(Core &core, Ref<Signal> signal, const EventName &event)
         : core_(core), signal_(std::move(signal)), event_(event) {}
-    TaskKind kind() const override { return TaskKind::Record; }
-    Work work() const override { return {Cost::Record}; }
+    const TaskInfo &info() const override { return kEventRecord; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         signal_->records.remove(stream, *this);
         signal_->set(core_, stream.point(*this));
@@ -53,8 +52,7 @@ class EdgeEndTask final : public ConditionTask {
   public:
     EdgeEndTask(Core &core, Ref<Signal> signal, const EventName &event, std::uint32_t timeout_s)
         : ConditionTask(core, timeout_s, /*polls=*/false), signal_(std::move(signal)), event_(event) {}
-    TaskKind kind() const override { return TaskKind::Wait; }
-    Work work() const override { return {Cost::Wait}; }
+    const TaskInfo &info() const override { return kEventWait; }
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) { signal_->records.add_causes(causes); }
     std::string awaited() const override {
         return event_.handle == nullptr ? "the stream before it" : "captured event " + text_of(event_.handle);
@@ -84,7 +82,7 @@ class EdgeEndTask final : public ConditionTask {
 class EdgeResetTask final : public Task {
   public:
     explicit EdgeResetTask(const EventName &event) : event_(event) {}
-    TaskKind kind() const override { return TaskKind::Reset; }
+    const TaskInfo &info() const override { return kEventReset; }
     Start start(Stream &) override { return Start::Done; }
     void describe(aclmdlRITaskParams &params) const override {
         params.type = ACL_MODEL_RI_TASK_EVENT_RESET;

@@ -97,7 +97,8 @@ struct KernelLaunch final : public RefCounted {
 class KernelTask final : public Task {
   public:
     KernelTask(Memory &memory, Ref<KernelLaunch> launch, Workspace workspace);
-    TaskKind kind() const override { return TaskKind::Kernel; }
+    static constexpr TaskInfo kInfo{"KERNEL", "a kernel", kIsKernel};
+    const TaskInfo &info() const override { return kInfo; }
     Work work() const override { return {Cost::Kernel, bytes_, &launch_->function->description.name}; }
     Start start(Stream &stream) override REQUIRES(engine_lock);
     bool stays_in_shard(const Stream &) const override REQUIRES(engine_lock);

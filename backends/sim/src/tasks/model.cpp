@@ -14,7 +14,7 @@ namespace aclsim {
 namespace {
 
 // Not what an execution of a model, or a change of one, is itself.
-bool is_repeatable(const Task &task) { return task.kind() != TaskKind::Model && task.kind() != TaskKind::GroupUpdate; }
+bool is_repeatable(const Task &task) { return !task.info().has(kIsUnrepeatable); }
 
 aclError first_of(aclError earlier, aclError later) { return earlier != ACL_SUCCESS ? earlier : later; }
 
@@ -49,7 +49,7 @@ class Replay final : public Task {
     }
     ~Replay() override { run_->leave(first_of(result, abort_reason_)); }
 
-    TaskKind kind() const override { return kept_->kind(); }
+    const TaskInfo &info() const override { return kept_->info(); }
     Work work() const override { return kept_->work(); }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         stream_ = &stream;
@@ -86,7 +86,6 @@ class Replay final : public Task {
     }
     std::string failure_reason() const override REQUIRES(engine_lock) { return kept_->failure_reason(); }
     FailedKernel failed_kernel() const override REQUIRES(engine_lock) { return kept_->failed_kernel(); }
-    bool blocks_for_callback() const override REQUIRES(engine_lock) { return kept_->blocks_for_callback(); }
 
   private:
     std::shared_ptr<Model::Run> run_;
@@ -100,7 +99,8 @@ class Replay final : public Task {
 class ActivateTask final : public Task {
   public:
     ActivateTask(Model &model, const Stream &stream) : model_(model), stream_(stream) {}
-    TaskKind kind() const override { return TaskKind::Activate; }
+    static constexpr TaskInfo kInfo{"STREAM_ACTIVE"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         model_.activate(stream_, stream.point(*this));
         return Start::Done;
@@ -149,7 +149,8 @@ class LaunchTask final : public Task {
   public:
     LaunchTask(Ref<Model> model, std::unique_ptr<LaunchBinding> binding, bool counts)
         : execution_(std::move(model), launching(), std::move(binding)), counts_(counts) {}
-    TaskKind kind() const override { return TaskKind::Model; }
+    static constexpr TaskInfo kInfo{"MODEL_EXECUTE", "an execution of a model", kIsUnrepeatable};
+    const TaskInfo &info() const override { return kInfo; }
 
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         if (execution_.proceed(stream, *this) == Start::Blocked) {
@@ -410,7 +411,7 @@ void Model::play(Track &track, std::size_t begin, const Point &before) {
         task.note_queued(*track.stream);
         core_.observers().tell(&Observer::replayed, task, queued);
         track.reached = std::max(track.reached, ++track.next);
-        if (task.kind() == TaskKind::Branch) {
+        if (task.info().has(kIsBranch)) {
             break;
         }
     }

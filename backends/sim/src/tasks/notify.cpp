@@ -48,7 +48,8 @@ class NotifyRecordTask final : public Task {
   public:
     NotifyRecordTask(Core &core, Ref<AnyNotify> notify, const aclrtCntNotifyRecordInfo &info)
         : core_(core), notify_(std::move(notify)), info_(info) {}
-    TaskKind kind() const override { return TaskKind::NotifyRecord; }
+    static constexpr TaskInfo kInfo{"NOTIFY_RECORD"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         notify_->records_.remove(stream, *this);
         notify_->changed_by_ = stream.point(*this);
@@ -70,7 +71,8 @@ class NotifyWaitTask final : public ConditionTask {
   public:
     NotifyWaitTask(Core &core, Ref<AnyNotify> notify, const aclrtCntNotifyWaitInfo &info)
         : ConditionTask(core, info.timeout, notify->is_shared()), notify_(std::move(notify)), info_(info) {}
-    TaskKind kind() const override { return TaskKind::NotifyWait; }
+    static constexpr TaskInfo kInfo{"NOTIFY_WAIT"};
+    const TaskInfo &info() const override { return kInfo; }
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
         causes.any = true;
         notify_->records_.add_causes(causes);

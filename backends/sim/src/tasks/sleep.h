@@ -14,7 +14,8 @@ class Core;
 class SleepTask final : public Task {
   public:
     SleepTask(Core &core, std::uint64_t cycles);
-    TaskKind kind() const override { return TaskKind::Sleep; }
+    static constexpr TaskInfo kInfo{"SLEEP"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &stream) override REQUIRES(engine_lock);
     void rewind() override REQUIRES(engine_lock) { is_over_ = false; }
     bool expire() override REQUIRES(engine_lock) { return is_over_ = true; }

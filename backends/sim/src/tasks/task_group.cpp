@@ -16,7 +16,8 @@ class UpdateTask final : public Task {
         : core_(core), graph_(std::move(graph)), group_(std::move(group)), kernels_(std::move(kernels)) {
         core_.timer().start();
     }
-    TaskKind kind() const override { return TaskKind::GroupUpdate; }
+    static constexpr TaskInfo kInfo{"TASK", "an update of kernels", kIsUnrepeatable};
+    const TaskInfo &info() const override { return kInfo; }
     // An execution has what it has not come to changed: its graph may wait for an event that the program records behind
     // the update (aclmdlRICaptureTaskUpdateBegin). A kernel that runs stays until it has ended.
     Start start(Stream &stream) override REQUIRES(engine_lock) {

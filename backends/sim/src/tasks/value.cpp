@@ -31,7 +31,8 @@ class ValueWriteTask final : public Task {
   public:
     ValueWriteTask(Values &values, void *address, std::uint64_t value)
         : values_(values), address_(address), value_(value) {}
-    TaskKind kind() const override { return TaskKind::ValueWrite; }
+    static constexpr TaskInfo kInfo{"VALUE_WRITE"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         values_.writes_.remove(stream, *this);
         if (values_.core_.observers().any()) {
@@ -62,7 +63,8 @@ class ValueWaitTask final : public ConditionTask {
           address_(address),
           value_(value),
           flag_(flag) {}
-    TaskKind kind() const override { return TaskKind::ValueWait; }
+    static constexpr TaskInfo kInfo{"VALUE_WAIT"};
+    const TaskInfo &info() const override { return kInfo; }
     // A copy, or the host, may write the value as well as a task of its own kind.
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
         causes.any = true;
