@@ -33,7 +33,7 @@ constexpr TaskInfo kKernel{"KERNEL", "a kernel", kIsKernel};
 constexpr TaskInfo kFunction{"FUNCTION", "a function of the program", kRunsProgram};
 
 // Waits until a thread of the test lets it go on.
-class Gated final : public Task {
+class Gated final : public BlockingTask {
   public:
     Gated(Waiters &waiters, const bool &is_open, const TaskInfo &info)
         : waiters_(&waiters), is_open_(&is_open), info_(info) {}
@@ -46,6 +46,8 @@ class Gated final : public Task {
         waiters_->add(stream);
         return Start::Blocked;
     }
+    void add_causes(Causes &) const override {}
+    std::string awaited() const override { return "a gate"; }
 
   private:
     Waiters *waiters_;

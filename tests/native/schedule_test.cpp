@@ -114,7 +114,7 @@ class Work final : public Task {
     Executor *executor_;
 };
 
-class Gated final : public Task {
+class Gated final : public BlockingTask {
   public:
     Gated(Waiters &waiters, const bool &is_open) : waiters_(&waiters), is_open_(&is_open) {}
     static constexpr TaskInfo kInfo{"EVENT_WAIT"};
@@ -128,6 +128,8 @@ class Gated final : public Task {
         return Start::Blocked;
     }
     bool expire() override { return has_expired_ = true; }
+    void add_causes(Causes &) const override {}
+    std::string awaited() const override { return "a gate"; }
 
   private:
     Waiters *waiters_;
@@ -136,7 +138,7 @@ class Gated final : public Task {
 };
 
 // Waits for the newest tasks of two streams.
-class Join final : public Task {
+class Join final : public BlockingTask {
   public:
     Join(Core &core, const Stream &left, const Stream &right) : core_(core), left_(&left), right_(&right) {}
     static constexpr TaskInfo kInfo{"CMO"};
@@ -151,6 +153,7 @@ class Join final : public Task {
     void add_causes(Causes &causes) const override {
         causes.list = {{left_, left_->submitted}, {right_, right_->submitted}};
     }
+    std::string awaited() const override { return "two streams"; }
 
   private:
     Core &core_;

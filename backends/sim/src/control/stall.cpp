@@ -42,7 +42,7 @@ const HostWait *wait_of_runner(const Core &core, const Stream &stream) REQUIRES(
     return stream.state != Stream::State::Running || found == waits.end() ? nullptr : *found;
 }
 
-std::string doing(const Core &core, const Stream &stream, const Task &head) REQUIRES(engine_lock) {
+std::string doing(const Core &core, const Stream &stream, Task &head) REQUIRES(engine_lock) {
     const HostWait *wait = wait_of_runner(core, stream);
     switch (stream.state) {
         case Stream::State::Idle:
@@ -58,11 +58,11 @@ std::string doing(const Core &core, const Stream &stream, const Task &head) REQU
         case Stream::State::Blocked:
             break;
     }
-    return "waits for " + head.awaited();
+    return "waits for " + head.as_blocking()->awaited();
 }
 
 std::string line_about(const Core &core, const Stream &stream) REQUIRES(engine_lock) {
-    const Task *head = stream.queue.front();
+    Task *const head = stream.queue.front();
     if (head != nullptr) {
         return "  " + name_of(stream) + ", at task " + std::to_string(head->sequence) + " of " +
                std::to_string(stream.submitted) + ", " + doing(core, stream, *head) + "\n";
@@ -111,7 +111,7 @@ class Mobility {
         if (const HostWait *wait = wait_of_runner(core_, stream)) {
             causes.list.push_back(wait->cause());
         } else if (stream.state == Stream::State::Blocked) {
-            stream.queue.front()->add_causes(causes);
+            stream.queue.front()->as_blocking()->add_causes(causes);
         } else if (const Stream *ahead = ahead_of(stream)) {
             causes.list.push_back({ahead, ahead->queue.front()->sequence});
         }

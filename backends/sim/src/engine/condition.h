@@ -10,7 +10,7 @@ namespace aclsim {
 
 class Core;
 
-class ConditionTask : public Task {
+class ConditionTask : public BlockingTask {
   public:
     Start start(Stream &stream) final REQUIRES(engine_lock);
     void cancel(Stream &stream) override REQUIRES(engine_lock) { leave(stream); }

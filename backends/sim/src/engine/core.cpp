@@ -174,7 +174,7 @@ Start Core::start_task(Stream &stream, Task &task) {
             observers_.tell(&Observer::started, stream, task);
         } else if (start == Start::Blocked) {
             Causes causes;
-            task.add_causes(causes);
+            task.as_blocking()->add_causes(causes);
             observers_.tell(&Observer::blocked, stream, task, causes);
         }
     }
@@ -187,7 +187,7 @@ void Core::note_failure(Stream &stream, Task &task) {
         return;
     }
     stream.failure = task.result;
-    stream.failure_reason = task.failure_reason();
+    stream.failure_reason = task.details().failure_reason();
     stream.group.has_failures = true;
     if (stream.group.stops_on_failure && stream.group.failure == ACL_SUCCESS) {
         stream.group.stop(task.result);
@@ -405,8 +405,9 @@ bool Core::await_running(Lock &lock, Stream &stream, Time deadline) {
 }
 
 bool Core::drop_tasks(Lock &lock, Stream &stream, aclError reason, Time deadline) {
-    const Task *head = stream.queue.front();
-    const auto parts = head != nullptr ? head->parts() : std::vector<Ref<Stream>>();
+    Task *const head = stream.queue.front();
+    const BlockingTask *const blocking = head != nullptr ? head->as_blocking() : nullptr;
+    const auto parts = blocking != nullptr ? blocking->parts() : std::vector<Ref<Stream>>();
     drop_queue(stream, reason);
     bool is_done = await_running(lock, stream, deadline);
     for (const auto &part : parts) {
@@ -499,7 +500,7 @@ Core::Helpable Core::find_helpable(Stream &stream, Time deadline, const WaitChec
         }
         Causes &causes = t_causes;
         causes.list.clear();
-        at->queue.front()->add_causes(causes);
+        at->queue.front()->as_blocking()->add_causes(causes);
         Stream *next = nullptr;
         for (const Cause &cause : causes.list) {
             auto *awaited = const_cast<Stream *>(cause.stream);

@@ -4,8 +4,16 @@
 #include "engine/stream.h"
 
 namespace aclsim {
+namespace {
 
-std::vector<Ref<Stream>> Task::parts() const { return {}; }
+class NoDetails final : public TaskDetails {};
+const NoDetails kNoDetails;
+
+}  // namespace
+
+const TaskDetails &Task::details() const { return kNoDetails; }
+
+std::vector<Ref<Stream>> BlockingTask::parts() const { return {}; }
 
 void *Task::operator new(std::size_t size) { return task_memory[Lock::held_shard()].take(size); }
 

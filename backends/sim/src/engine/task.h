@@ -55,6 +55,22 @@ enum class Start : std::uint8_t {
     Run,      // a thread of its executor must run it
 };
 
+// Answers of the few tasks that have some to questions of graphs, profiles and reports of failures.
+class TaskDetails {
+  public:
+    // The answer of aclmdlRITaskGetParams. The type stays ACL_MODEL_RI_TASK_DEFAULT if the task has no parameters.
+    virtual void describe(aclmdlRITaskParams &) const REQUIRES(engine_lock) {}
+    virtual void label(const Stream &, TaskLabel &) const REQUIRES(engine_lock) {}
+    // Of a task that failed: in words, "" if it knows no more than the code; and of a kernel.
+    virtual std::string failure_reason() const REQUIRES(engine_lock) { return {}; }
+    virtual FailedKernel failed_kernel() const REQUIRES(engine_lock) { return {}; }
+
+  protected:
+    ~TaskDetails() = default;
+};
+
+class BlockingTask;
+
 class Task {
   public:
     Task() = default;
@@ -93,20 +109,9 @@ class Task {
     virtual void rewind() REQUIRES(engine_lock) {}
     // Engine lock held. The task, or an execution of it by its model, waits in the queue now.
     virtual void note_queued(const Stream &) REQUIRES(engine_lock) {}
-    // Engine lock held. The time limit that a Blocked task has set with the timer has come; true if it wants to be
-    // started again.
-    virtual bool expire() REQUIRES(engine_lock) { return false; }
-    // What a Blocked task waits for: as facts, and in words.
-    virtual void add_causes(Causes &) const REQUIRES(engine_lock) {}
-    virtual std::string awaited() const REQUIRES(engine_lock) { return "nothing"; }
-    // What aclmdlRITaskGetParams tells of it. The type stays ACL_MODEL_RI_TASK_DEFAULT if that has nothing to tell.
-    virtual void describe(aclmdlRITaskParams &) const REQUIRES(engine_lock) {}
-    virtual void label(const Stream &, TaskLabel &) const REQUIRES(engine_lock) {}
-    // What a task that failed can tell of it: in words, "" if it knows no more than the code; and of a kernel.
-    virtual std::string failure_reason() const REQUIRES(engine_lock) { return {}; }
-    virtual FailedKernel failed_kernel() const REQUIRES(engine_lock) { return {}; }
-    // The streams that do a Blocked task's work.
-    virtual std::vector<Ref<Stream>> parts() const REQUIRES(engine_lock);
+    // A task that may be Blocked; nullptr: start() never answers that.
+    virtual BlockingTask *as_blocking() REQUIRES(engine_lock) { return nullptr; }
+    virtual const TaskDetails &details() const;
 
     bool has_failed() const { return result != ACL_SUCCESS || was_cut_short; }
 
@@ -115,6 +120,19 @@ class Task {
     std::uint32_t submitter = 0;    // the kernel's number of the submitting thread
     bool was_cut_short = false;     // run() ended early, because the stream's queue was dropped: an abort, not an end
     std::unique_ptr<Task> next;
+};
+
+class BlockingTask : public Task {
+  public:
+    BlockingTask *as_blocking() override REQUIRES(engine_lock) { return this; }
+    // Engine lock held. The time limit that the task, which is Blocked, has set with the timer has come; true if it
+    // wants to be started again.
+    virtual bool expire() REQUIRES(engine_lock) { return false; }
+    // The reasons why it is Blocked: as facts, and in words.
+    virtual void add_causes(Causes &) const REQUIRES(engine_lock) = 0;
+    virtual std::string awaited() const REQUIRES(engine_lock) = 0;
+    // The streams that do its work.
+    virtual std::vector<Ref<Stream>> parts() const REQUIRES(engine_lock);
 };
 
 // First in, first out, without a heap node of its own per task.

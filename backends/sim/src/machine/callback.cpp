@@ -33,7 +33,7 @@ class HostFunctionTask final : public Task {
 
 // A callback that blocks its stream is run as the head of the stream, by the thread that processes it: a thread that
 // waits for the running task waits for the callback too.
-class CallbackTask final : public Task {
+class CallbackTask final : public BlockingTask {
   public:
     CallbackTask(std::shared_ptr<Reports::ReportThread> thread, aclrtCallback function, void *argument,
                  bool blocks_stream)

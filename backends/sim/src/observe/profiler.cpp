@@ -97,7 +97,7 @@ void Profiler::ended(Time now, const Stream &stream, const Task &task) {
     const std::uint32_t device = device_of(stream).user_id;
     if (Profile *profile = profile_of(device, kTaskTypes)) {
         TaskLabel label;
-        task.label(stream, label);
+        task.details().label(stream, label);
         profile->tasks.push_back({device, stream.id, task.sequence, &task.info(), std::move(label),
                                   found->second.submitted, found->second.started, now});
     }

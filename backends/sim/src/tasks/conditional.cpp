@@ -10,7 +10,7 @@
 namespace aclsim {
 namespace {
 
-class ConditionalTask final : public Task {
+class ConditionalTask final : public BlockingTask {
   public:
     ConditionalTask(Core &core, Ref<Condition> condition, aclmdlRICondTaskType type, std::vector<Ref<Graph>> graphs)
         : core_(core), condition_(std::move(condition)), type_(type), graphs_(std::move(graphs)) {

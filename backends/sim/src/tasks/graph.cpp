@@ -56,11 +56,12 @@ class GraphEndTask final : public Task {
 };
 
 // Reads as the task that it takes the place of.
-class DisabledTask final : public Task {
+class DisabledTask final : public Task, public TaskDetails {
   public:
-    explicit DisabledTask(const Task &disabled) : info_(disabled.info()) { disabled.describe(params_); }
+    explicit DisabledTask(const Task &disabled) : info_(disabled.info()) { disabled.details().describe(params_); }
     const TaskInfo &info() const override { return info_; }
     Start start(Stream &) override { return Start::Done; }
+    const TaskDetails &details() const override { return *this; }
     void describe(aclmdlRITaskParams &params) const override { params = params_; }
 
   private:

@@ -68,7 +68,7 @@ class Writer {
     }
     static std::string parameters(const Task &task) REQUIRES(engine_lock) {
         aclmdlRITaskParams params{};
-        task.describe(params);
+        task.details().describe(params);
         switch (params.type) {
             case ACL_MODEL_RI_TASK_KERNEL:
                 return ",\"blocks\":" + std::to_string(params.kernelTaskParams.numBlocks) +

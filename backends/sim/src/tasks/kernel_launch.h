@@ -94,7 +94,7 @@ struct KernelLaunch final : public RefCounted {
 };
 
 // Its blocks run at the same time on the workers. Can be repeated: rewind().
-class KernelTask final : public Task {
+class KernelTask final : public Task, public TaskDetails {
   public:
     KernelTask(Memory &memory, Ref<KernelLaunch> launch, Workspace workspace);
     static constexpr TaskInfo kInfo{"KERNEL", "a kernel", kIsKernel};
@@ -104,6 +104,7 @@ class KernelTask final : public Task {
     bool stays_in_shard(const Stream &) const override REQUIRES(engine_lock);
     void run() override;
     void rewind() override REQUIRES(engine_lock);
+    const TaskDetails &details() const override { return *this; }
     std::string failure_reason() const override REQUIRES(engine_lock) { return failure_; }
     FailedKernel failed_kernel() const override REQUIRES(engine_lock);
     void describe(aclmdlRITaskParams &params) const override REQUIRES(engine_lock);

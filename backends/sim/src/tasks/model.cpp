@@ -40,7 +40,7 @@ struct Model::Run {
 };
 
 // A task of a model in one execution.
-class Replay final : public Task {
+class Replay final : public Task, public TaskDetails {
   public:
     Replay(std::shared_ptr<Model::Run> run, const std::unique_ptr<Task> &kept, std::size_t index)
         : run_(std::move(run)), kept_(kept), index_(index) {
@@ -73,19 +73,21 @@ class Replay final : public Task {
         abort_reason_ = stream.abort_reason;
         kept_->cancel(stream);
     }
-    bool expire() override REQUIRES(engine_lock) { return kept_->expire(); }
-    void add_causes(Causes &causes) const override REQUIRES(engine_lock) { kept_->add_causes(causes); }
-    std::string awaited() const override REQUIRES(engine_lock) { return kept_->awaited(); }
+    BlockingTask *as_blocking() override REQUIRES(engine_lock) { return kept_->as_blocking(); }
+    const TaskDetails &details() const override { return *this; }
+    void describe(aclmdlRITaskParams &params) const override REQUIRES(engine_lock) {
+        kept_->details().describe(params);
+    }
     void label(const Stream &stream, TaskLabel &label) const override REQUIRES(engine_lock) {
-        kept_->label(stream, label);
+        kept_->details().label(stream, label);
         label.model = run_->model->id;
         if (const ModelTask *named = run_->model->known_task(stream, index_)) {
             label.op_info.assign(named->op_info.begin(), named->op_info.end());
             label.extend_info = named->extend_info;
         }
     }
-    std::string failure_reason() const override REQUIRES(engine_lock) { return kept_->failure_reason(); }
-    FailedKernel failed_kernel() const override REQUIRES(engine_lock) { return kept_->failed_kernel(); }
+    std::string failure_reason() const override REQUIRES(engine_lock) { return kept_->details().failure_reason(); }
+    FailedKernel failed_kernel() const override REQUIRES(engine_lock) { return kept_->details().failed_kernel(); }
 
   private:
     std::shared_ptr<Model::Run> run_;
@@ -145,7 +147,7 @@ aclError Execution::result() const { return run_->result; }
 std::vector<Ref<Stream>> Execution::parts() const { return is_under_way() ? model_->streams() : Model::Streams(); }
 
 // In a stream that executes nothing it waits for ever, and does not count.
-class LaunchTask final : public Task {
+class LaunchTask final : public BlockingTask {
   public:
     LaunchTask(Ref<Model> model, std::unique_ptr<LaunchBinding> binding, bool counts)
         : execution_(std::move(model), launching(), std::move(binding)), counts_(counts) {}

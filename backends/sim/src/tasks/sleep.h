@@ -11,7 +11,7 @@ namespace aclsim {
 class Core;
 
 // The cycles are those of the clock that stamps events. The timer ends it: no thread is busy meanwhile.
-class SleepTask final : public Task {
+class SleepTask final : public BlockingTask {
   public:
     SleepTask(Core &core, std::uint64_t cycles);
     static constexpr TaskInfo kInfo{"SLEEP"};

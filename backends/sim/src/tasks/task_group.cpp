@@ -10,7 +10,7 @@
 namespace aclsim {
 namespace {
 
-class UpdateTask final : public Task {
+class UpdateTask final : public BlockingTask {
   public:
     UpdateTask(Core &core, Ref<Graph> graph, Ref<TaskGroup> group, std::vector<std::unique_ptr<Task>> kernels)
         : core_(core), graph_(std::move(graph)), group_(std::move(group)), kernels_(std::move(kernels)) {

@@ -39,12 +39,13 @@ class RandomUpdateTask final : public Task {
 };
 
 // What the update of a kernel reads: the number of a function, and how many blocks.
-class KernelUpdateTask final : public Task {
+class KernelUpdateTask final : public Task, public TaskDetails {
   public:
     KernelUpdateTask(Kernels &kernels, TaskName target, Ref<Binary> binary, const void *entry, const void *blocks)
         : kernels_(kernels), target_(std::move(target)), binary_(std::move(binary)), entry_(entry), blocks_(blocks) {}
     const TaskInfo &info() const override { return kTaskUpdate; }
     Start start(Stream &stream) override REQUIRES(engine_lock);
+    const TaskDetails &details() const override { return *this; }
     std::string failure_reason() const override REQUIRES(engine_lock) { return failure_; }
 
   private:
