@@ -1267,6 +1267,14 @@ class RunMode(IntEnum):
     HOST = 1
 
 
+class SimAccessMode(IntEnum):
+    """``aclsimAccessMode``."""
+
+    READ = 0
+    WRITE = 1
+    READ_WRITE = 2
+
+
 class SimResource(IntEnum):
     """``aclsimResource``."""
 

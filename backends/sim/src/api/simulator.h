@@ -18,6 +18,7 @@
 #include "tasks/label.h"
 #include "tasks/model.h"
 #include "tasks/value.h"
+#include "tasks/word_wait.h"
 
 namespace aclsim {
 
@@ -39,6 +40,7 @@ struct Simulator {
     Memory memory{machine};
     Kernels kernels{memory};
     Values values{core};
+    SharedWords words{core};
     Initialization initialization{machine};
     Faults faults{core};
     Profiler profiler{core};
