@@ -1,4 +1,6 @@
 // Barriers of cache operations across the streams of a model that several threads execute at the same time.
+#include "tasks/cmo.h"
+
 #include <cstdlib>
 #include <vector>
 

@@ -6,6 +6,7 @@
 #include "check.h"
 #include "concurrent.h"
 #include "observe.h"
+#include "tasks/copy.h"
 
 namespace {
 

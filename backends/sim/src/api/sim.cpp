@@ -3,6 +3,9 @@
 #include <cstring>
 
 #include "api/entry.h"
+#include "control/faults.h"
+#include "memory/memory.h"
+#include "observe/memory_check.h"
 #include "tasks/sleep.h"
 
 using namespace aclsim;

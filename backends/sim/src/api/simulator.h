@@ -6,23 +6,27 @@
 #include <string>
 #include <vector>
 
-#include "control/faults.h"
-#include "control/stall.h"
 #include "engine/core.h"
-#include "machine/initialization.h"
 #include "machine/machine.h"
-#include "memory/memory.h"
-#include "observe/memory_check.h"
-#include "observe/profiler.h"
-#include "tasks/kernels.h"
-#include "tasks/label.h"
-#include "tasks/model.h"
-#include "tasks/value.h"
-#include "tasks/word_wait.h"
 
 namespace aclsim {
 
-struct Simulator {
+class Faults;
+class Initialization;
+class Kernels;
+class Labels;
+class Memory;
+class MemoryCheck;
+class Models;
+class Profiler;
+class SharedWords;
+class Values;
+
+// An entry point includes the headers of the parts that it uses.
+class Simulator {
+    struct Parts;
+
+  public:
     // Made at the first call, and never destroyed: threads of the library may outlive main().
     static Simulator &get() {
         Simulator *known = instance_.load(std::memory_order_acquire);
@@ -33,18 +37,22 @@ struct Simulator {
     SteadyClock clock;
     EagerScheduler scheduler;
     Core core{clock, scheduler};
-    Stall stall{core};
     Machine machine{core};
-    Models models{machine};
-    Labels labels{machine};
-    Memory memory{machine};
-    Kernels kernels{memory};
-    Values values{core};
-    SharedWords words{core};
-    Initialization initialization{machine};
-    Faults faults{core};
-    Profiler profiler{core};
-    MemoryCheck memory_check;  // an observer with ASCEND_RT_SIM_CHECK=memory
+
+  private:
+    Parts &parts_;
+
+  public:
+    Models &models;
+    Labels &labels;
+    Memory &memory;
+    Kernels &kernels;
+    Values &values;
+    SharedWords &words;
+    Initialization &initialization;
+    Faults &faults;
+    Profiler &profiler;
+    MemoryCheck &memory_check;  // an observer with ASCEND_RT_SIM_CHECK=memory
 
     std::string error;                    // what is wrong with ASCEND_RT_SIM_FAULTS: every call fails with this text
     std::uint32_t op_wait_timeout_s = 0;  // aclrtSetOpWaitTimeout: 0 is none

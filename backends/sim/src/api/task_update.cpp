@@ -3,6 +3,7 @@
 
 #include "api/entry.h"
 #include "memory/extent.h"
+#include "memory/memory.h"
 #include "tasks/random.h"
 
 using namespace aclsim;

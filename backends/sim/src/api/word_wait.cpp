@@ -1,4 +1,6 @@
 // Waits for words that companion libraries and other processes change (abi/aclsim.h).
+#include "tasks/word_wait.h"
+
 #include "api/entry.h"
 #include "memory/extent.h"
 
