@@ -1057,6 +1057,10 @@ class Lib:
         """aclError aclsimRunOperator(aclrtStream stream, size_t workspaceBytes)."""
     def aclsimSleep(self, stream: Any, cycles: int, /) -> int:
         """aclError aclsimSleep(aclrtStream stream, uint64_t cycles)."""
+    def aclsimSubmitWait(self, stream: Any, wait: Any, /) -> int:
+        """aclError aclsimSubmitWait(aclrtStream stream, const aclsimWait *wait)."""
+    def aclsimWake(self, word: Any, /) -> int:
+        """aclError aclsimWake(const volatile uint64_t *word)."""
     def aclsimRegisterSymbol(self, symbol: Any, content: Any, size: int, /) -> int:
         """aclError aclsimRegisterSymbol(const void *symbol, const void *content, size_t size)."""
     def aclsimUnregisterSymbol(self, symbol: Any, /) -> int:

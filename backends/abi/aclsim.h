@@ -113,6 +113,37 @@ aclError aclsimRunOperator(aclrtStream stream, size_t workspaceBytes);
  * with force, ends it at once. A NULL stream is the default stream. */
 aclError aclsimSleep(aclrtStream stream, uint64_t cycles);
 
+/* Called once, when the task is over and looks at the word no more. result is that of the task: 0, the content of code,
+ * ACL_ERROR_RT_TASK_TIMEOUT, or the reason of an abort. It may call the library. */
+typedef void (*aclsimWaitEnd)(void *userData, aclError result);
+
+typedef struct aclsimWait {
+    const char *name;              /* of the operation, in profiles and in explanations of waits */
+    const volatile uint64_t *word; /* aligned to 8; readable until the task is over */
+    uint64_t value;                /* that the word must reach: the task waits while *word < value */
+    const volatile aclError *code; /* where the task's result is when the word has reached the value; NULL: it is 0 */
+    uint32_t timeoutSeconds;       /* until it fails with ACL_ERROR_RT_TASK_TIMEOUT; 0: it has no limit */
+    const aclsimAccess *accesses;  /* the memory that the operation works on; NULL if accessCount is 0 */
+    size_t accessCount;
+    aclsimWaitEnd end; /* may be NULL */
+    void *userData;
+} aclsimWait;
+
+/* Lets an operation that runs elsewhere have its place in a stream: a task that waits for a word which threads of a
+ * companion library, or another process, change. It needs no thread, so that any number of streams may wait. The
+ * memory is that of the operation: it must be live, and ASCEND_RT_SIM_CHECK=memory treats the task as its user. The
+ * structures are copied. A NULL stream is the default stream. Failures, with which nothing is submitted and end is not
+ * called:
+ *   ACL_ERROR_INVALID_PARAM        wait, name or word is NULL, the word is not aligned to 8, or an access has no such
+ *                                  mode or no shape
+ *   ACL_ERROR_RT_PARAM_INVALID     an access is not live memory
+ *   ACL_ERROR_RT_STREAM_CAPTURED   the stream is being captured
+ *   ACL_ERROR_RT_STREAM_MODEL      the stream is bound to a model, which would repeat the task */
+aclError aclsimSubmitWait(aclrtStream stream, const aclsimWait *wait);
+/* Lets the tasks of this process that wait for the word look at it now. Without it they look within a millisecond or so,
+ * which is how they notice the stores of another process. */
+aclError aclsimWake(const volatile uint64_t *word);
+
 /* Does what a program with a variable in device memory does when it is loaded: from now on the symbol, an address of the
  * host, stands for a variable of that size in the symbol functions. Each device gets its own, with the content copied
  * from here, at its first use and again after a reset. ACL_ERROR_RT_INVALID_SYMBOL: it is registered already, or not. */

@@ -6,6 +6,7 @@
 
 #include "api/simulator.h"
 #include "concurrent.h"
+#include "memory/memory.h"
 #include "support/error.h"
 
 using aclsim::AccessMode;

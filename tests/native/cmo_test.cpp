@@ -1,4 +1,6 @@
 // Barriers of cache operations across the streams of a model that several threads execute at the same time.
+#include "tasks/cmo.h"
+
 #include <cstdlib>
 #include <vector>
 
@@ -8,7 +10,6 @@
 
 using aclsim::Stream;
 using aclsim::Task;
-using aclsim::TaskKind;
 
 namespace {
 
@@ -22,7 +23,7 @@ class Order final : public aclsim::Observer {
   public:
     explicit Order(std::uint32_t first_stream) : first_stream_(first_stream) {}
     void started(const aclsim::Moment &, const Stream &stream, const Task &task, std::uint32_t) override {
-        if (task.kind() == TaskKind::CmoBarrier) {
+        if (&task.info() == &aclsim::CmoBarrierTask::kInfo) {
             const std::size_t number = ++barriers_[index(stream)];
             for (const std::size_t operations : operations_) {
                 CHECK(operations >= number);
@@ -30,7 +31,7 @@ class Order final : public aclsim::Observer {
         }
     }
     void ended(const aclsim::Moment &, const Stream &stream, const Task &task, std::uint32_t) override {
-        if (task.kind() == TaskKind::Cmo) {
+        if (&task.info() == &aclsim::kCacheOperation) {
             ++operations_[index(stream)];
         }
     }

@@ -6,6 +6,7 @@
 #include "check.h"
 #include "concurrent.h"
 #include "observe.h"
+#include "tasks/copy.h"
 
 namespace {
 
@@ -153,7 +154,7 @@ void contexts_are_destroyed_under_executions() {
 struct AbortOfFills final : aclsim::Observer {
     void started(const aclsim::Moment &, const aclsim::Stream &stream, const aclsim::Task &task,
                  std::uint32_t) override {
-        if (task.kind() == aclsim::TaskKind::Fill) {
+        if (&task.info() == &aclsim::FillTask::kInfo) {
             aclsim::Simulator::get().core.drop_queue(const_cast<aclsim::Stream &>(stream),
                                                      ACL_ERROR_RT_MODEL_ABORT_NORMAL);
         }

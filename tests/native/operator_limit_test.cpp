@@ -27,11 +27,17 @@ class NoReports final : public StallReporter {
     int looks = 0;
 };
 
+constexpr TaskInfo kWait{"WAIT"};
+constexpr TaskInfo kCopy{"COPY", "a copy"};
+constexpr TaskInfo kKernel{"KERNEL", "a kernel", kIsKernel};
+constexpr TaskInfo kFunction{"FUNCTION", "a function of the program", kRunsProgram};
+
 // Waits until a thread of the test lets it go on.
-class Gated final : public Task {
+class Gated final : public BlockingTask {
   public:
-    Gated(Waiters &waiters, const bool &is_open, TaskKind kind) : waiters_(&waiters), is_open_(&is_open), kind_(kind) {}
-    TaskKind kind() const override { return kind_; }
+    Gated(Waiters &waiters, const bool &is_open, const TaskInfo &info)
+        : waiters_(&waiters), is_open_(&is_open), info_(info) {}
+    const TaskInfo &info() const override { return info_; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         if (*is_open_) {
             waiters_->remove(stream);
@@ -40,24 +46,26 @@ class Gated final : public Task {
         waiters_->add(stream);
         return Start::Blocked;
     }
+    void add_causes(Causes &) const override {}
+    std::string awaited() const override { return "a gate"; }
 
   private:
     Waiters *waiters_;
     const bool *is_open_;
-    TaskKind kind_;
+    const TaskInfo &info_;
 };
 
 // Runs until a thread of the test lets it end.
 class Running final : public Task {
   public:
-    Running(::LatchedCallback &held, TaskKind kind) : held_(&held), kind_(kind) {}
-    TaskKind kind() const override { return kind_; }
+    Running(::LatchedCallback &held, const TaskInfo &info) : held_(&held), info_(info) {}
+    const TaskInfo &info() const override { return info_; }
     Start start(Stream &) override { return Start::Run; }
     void run() override { ::LatchedCallback::run(held_); }
 
   private:
     ::LatchedCallback *held_;
-    TaskKind kind_;
+    const TaskInfo &info_;
 };
 
 // A part of the engine is never destroyed: its threads outlive main().
@@ -78,8 +86,8 @@ struct Bench {
         }
         return create_stream(machine, *device(number).primary, 0, 0);
     }
-    void submit_wait(Stream &stream, TaskKind kind) REQUIRES(engine_lock) {
-        core.submit(stream, Gated(waiters, is_open, kind));
+    void submit_wait(Stream &stream, const TaskInfo &info) REQUIRES(engine_lock) {
+        core.submit(stream, Gated(waiters, is_open, info));
     }
     void open() REQUIRES(engine_lock) {
         is_open = true;
@@ -173,7 +181,7 @@ void a_wait_fails_when_nothing_ends_and_stays_pending(Bench &bench) {
     {
         const Lock lock = bench.core.acquire();
         stream = bench.new_stream(0);
-        bench.submit_wait(*stream, TaskKind::Wait);
+        bench.submit_wait(*stream, kWait);
     }
     const int looks = bench.reports.looks;
     for (int i = 0; i < 2; ++i) {
@@ -201,13 +209,13 @@ void what_ends_on_the_device_begins_the_limit_anew(Bench &bench) {
         stuck = bench.new_stream(0);
         other = bench.new_stream(0);
         foreign = bench.new_stream(1);
-        bench.submit_wait(*stuck, TaskKind::NotifyWait);
+        bench.submit_wait(*stuck, kWait);
     }
     const auto end_task = [&](Stream &stream) {
         const Lock lock = bench.core.acquire();
         Waiters none;
         const bool is_open = true;
-        bench.core.submit(stream, Gated(none, is_open, TaskKind::Record));
+        bench.core.submit(stream, Gated(none, is_open, kWait));
     };
     Synchronization synchronization(bench);
     for (int i = 0; i < 3; ++i) {
@@ -241,15 +249,15 @@ void await_end(Bench &bench, const ContextStream &stream) {
 }
 
 // A task runs on the device while a wait of another stream is stuck.
-void what_runs(Bench &bench, TaskKind kind, std::size_t device, bool has_limit) {
+void what_runs(Bench &bench, const TaskInfo &info, std::size_t device, bool has_limit) {
     ::LatchedCallback held;
     Ref<ContextStream> busy;
     {
         const Lock lock = bench.core.acquire();
         const Ref<ContextStream> stuck = bench.new_stream(0);
         busy = bench.new_stream(device);
-        bench.submit_wait(*stuck, TaskKind::Wait);
-        bench.core.submit(*busy, Running(held, kind));
+        bench.submit_wait(*stuck, kWait);
+        bench.core.submit(*busy, Running(held, info));
     }
     CHECK(held.entered.opens());
     Synchronization synchronization(bench);
@@ -281,7 +289,7 @@ void a_kernel_that_waits_for_a_thread_is_not_run_by_the_caller(Bench &bench) {
         const Lock lock = bench.core.acquire();
         awaited = bench.new_stream(0);  // before the others, as the synchronization waits for them
         for (::LatchedCallback &each : busy) {
-            bench.core.submit(*bench.new_stream(0), Running(each, TaskKind::Kernel));
+            bench.core.submit(*bench.new_stream(0), Running(each, kKernel));
         }
     }
     for (::LatchedCallback &each : busy) {
@@ -289,7 +297,7 @@ void a_kernel_that_waits_for_a_thread_is_not_run_by_the_caller(Bench &bench) {
     }
     {
         const Lock lock = bench.core.acquire();
-        bench.core.submit(*awaited, Running(held, TaskKind::Kernel));
+        bench.core.submit(*awaited, Running(held, kKernel));
         awaited = nullptr;
     }
     {
@@ -308,7 +316,7 @@ void a_kernel_that_waits_for_a_thread_is_not_run_by_the_caller(Bench &bench) {
 void a_callback_that_a_stream_waits_for_has_no_limit(Bench &bench) {
     {
         const Lock lock = bench.core.acquire();
-        bench.submit_wait(*bench.new_stream(0), TaskKind::Callback);
+        bench.submit_wait(*bench.new_stream(0), kFunction);
     }
     Synchronization synchronization(bench);
     synchronization.outlasts(10 * kLimit);
@@ -322,7 +330,7 @@ void a_callback_that_a_stream_waits_for_has_no_limit(Bench &bench) {
 void held_devices_have_no_limit(Bench &bench) {
     {
         const Lock lock = bench.core.acquire();
-        bench.submit_wait(*bench.new_stream(0), TaskKind::ValueWait);
+        bench.submit_wait(*bench.new_stream(0), kWait);
         bench.core.hold(true);
     }
     Synchronization synchronization(bench);
@@ -343,10 +351,10 @@ int main() {
     static Bench &bench = *new Bench();
     a_wait_fails_when_nothing_ends_and_stays_pending(bench);
     what_ends_on_the_device_begins_the_limit_anew(bench);
-    what_runs(bench, TaskKind::Kernel, /*device=*/0, /*has_limit=*/true);
-    what_runs(bench, TaskKind::Copy, /*device=*/0, /*has_limit=*/false);
-    what_runs(bench, TaskKind::Copy, /*device=*/1, /*has_limit=*/true);
-    what_runs(bench, TaskKind::HostFunction, /*device=*/1, /*has_limit=*/false);
+    what_runs(bench, kKernel, /*device=*/0, /*has_limit=*/true);
+    what_runs(bench, kCopy, /*device=*/0, /*has_limit=*/false);
+    what_runs(bench, kCopy, /*device=*/1, /*has_limit=*/true);
+    what_runs(bench, kFunction, /*device=*/1, /*has_limit=*/false);
     a_kernel_that_waits_for_a_thread_is_not_run_by_the_caller(bench);
     a_callback_that_a_stream_waits_for_has_no_limit(bench);
     held_devices_have_no_limit(bench);

@@ -7,6 +7,7 @@
 #include "api/simulator.h"
 #include "check.h"
 #include "concurrent.h"
+#include "memory/memory_pool.h"
 #include "support/error.h"
 
 using aclsim::Lock;

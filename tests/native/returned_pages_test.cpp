@@ -4,6 +4,7 @@
 #include "check.h"
 #include "concurrent.h"
 #include "latch.h"
+#include "memory/memory.h"
 
 using aclsim::Lock;
 using aclsim::Simulator;

@@ -114,7 +114,8 @@ struct Bench {
 class Work final : public Task {
   public:
     explicit Work(Executor *executor = nullptr) : executor_(executor) {}
-    TaskKind kind() const override { return TaskKind::Copy; }
+    static constexpr TaskInfo kInfo{"MEMCPY"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &) override { return Start::Run; }
     Executor *executor() override { return executor_; }
 
@@ -122,10 +123,11 @@ class Work final : public Task {
     Executor *executor_;
 };
 
-class Gated final : public Task {
+class Gated final : public BlockingTask {
   public:
     Gated(Waiters &waiters, const bool &is_open) : waiters_(&waiters), is_open_(&is_open) {}
-    TaskKind kind() const override { return TaskKind::Wait; }
+    static constexpr TaskInfo kInfo{"EVENT_WAIT"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &stream) override {
         if (*is_open_ || has_expired_) {
             waiters_->remove(stream);
@@ -135,6 +137,8 @@ class Gated final : public Task {
         return Start::Blocked;
     }
     bool expire() override { return has_expired_ = true; }
+    void add_causes(Causes &) const override {}
+    std::string awaited() const override { return "a gate"; }
 
   private:
     Waiters *waiters_;
@@ -143,10 +147,11 @@ class Gated final : public Task {
 };
 
 // Waits for the newest tasks of two streams.
-class Join final : public Task {
+class Join final : public BlockingTask {
   public:
     Join(Core &core, const Stream &left, const Stream &right) : core_(core), left_(&left), right_(&right) {}
-    TaskKind kind() const override { return TaskKind::CmoBarrier; }
+    static constexpr TaskInfo kInfo{"CMO"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &stream) override {
         const bool is_done = left_->is_done(left_->submitted) && right_->is_done(right_->submitted);
         if (!is_done) {
@@ -157,6 +162,7 @@ class Join final : public Task {
     void add_causes(Causes &causes) const override {
         causes.list = {{left_, left_->submitted}, {right_, right_->submitted}};
     }
+    std::string awaited() const override { return "two streams"; }
 
   private:
     Core &core_;

@@ -3,6 +3,7 @@
 #include "memory/allocator.h"
 
 #include "api/entry.h"
+#include "memory/memory.h"
 
 using namespace aclsim;
 

@@ -10,6 +10,7 @@
 
 #include "api/entry.h"
 #include "support/json.h"
+#include "tasks/kernels.h"
 
 using namespace aclsim;
 

@@ -3,6 +3,7 @@
 
 #include "api/model.h"
 #include "tasks/conditional.h"
+#include "tasks/model.h"
 
 using namespace aclsim;
 

@@ -3,6 +3,7 @@
 #include "tasks/cmo.h"
 
 #include "api/entry.h"
+#include "memory/memory.h"
 #include "tasks/model.h"
 
 using namespace aclsim;

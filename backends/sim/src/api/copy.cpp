@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/shard_entry.h"
+#include "memory/memory.h"
 
 using namespace aclsim;
 

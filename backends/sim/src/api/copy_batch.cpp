@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/entry.h"
+#include "memory/memory.h"
 #include "tasks/copy.h"
 
 using namespace aclsim;

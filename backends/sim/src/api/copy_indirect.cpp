@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "api/entry.h"
+#include "memory/memory.h"
 #include "tasks/indirect_copy.h"
 
 using namespace aclsim;

@@ -4,6 +4,8 @@
 
 #include <atomic>
 
+#include "observe/memory_check.h"
+
 namespace aclsim {
 namespace {
 

@@ -6,10 +6,10 @@
 #include <new>
 
 #include "api/simulator.h"
+#include "control/faults.h"
 #include "support/config.h"
 #include "support/error.h"
 #include "support/expect.h"
-#include "tasks/event.h"
 
 namespace aclsim {
 
@@ -137,11 +137,6 @@ T &require_handle(Simulator &sim, void *handle, const char *what) REQUIRES(engin
 template <class T>
 T &require_handle(Simulator &, Handle<T> handle, const char *what) REQUIRES(engine_lock) {
     return require_found(handle.find(), handle.value(), what);
-}
-
-inline Event &require_event(Simulator &sim, Handle<Event> event) REQUIRES(engine_lock) {
-    require(event.value(), "event");
-    return require_handle(sim, event, "event");
 }
 
 inline Context &require_context(Simulator &sim) REQUIRES(engine_lock) { return require_context(sim.machine); }

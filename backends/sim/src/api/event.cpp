@@ -32,6 +32,20 @@ const char *cure_for_flags(std::uint32_t flag, std::uint32_t known) {
     return "pass a combination of 0x1, 0x2 and 0x8, or one of 0x10, 0x20 and 0x40 alone";
 }
 
+Event &require_event(Simulator &sim, Handle<Event> event) REQUIRES(engine_lock) {
+    require(event.value(), "event");
+    return require_handle(sim, event, "event");
+}
+
+Event *event_in_shard(Handle<Event> event) REQUIRES(engine_lock) {
+    auto *found = event.find();
+    return found != nullptr && found->stays_in_shard() ? found : nullptr;
+}
+
+bool have_one_shard(Handle<Event> event, Handle<ContextStream> stream) {
+    return Registry::shard_of(event.value()) == Registry::shard_of(stream.value());
+}
+
 // The thread's context lives, and its device has a place for the event.
 bool can_create_in_shard(Simulator &sim, void *context, Event::Mode mode, std::uint32_t flag) REQUIRES(engine_lock) {
     return Event::is_plain(mode, flag) && sim.core.registry().find<Context>(context) != nullptr &&

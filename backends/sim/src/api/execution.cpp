@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "api/entry.h"
+#include "memory/memory.h"
 #include "tasks/copy.h"
 #include "tasks/reduce.h"
 #include "tasks/trace.h"

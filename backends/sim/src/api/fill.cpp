@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "api/shard_entry.h"
+#include "memory/memory.h"
 #include "tasks/copy.h"
 
 using namespace aclsim;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "api/kernel.h"
+#include "tasks/kernels.h"
 
 using namespace aclsim;
 

@@ -21,7 +21,7 @@ ModelTask &require_task(Simulator &sim, aclmdlRITask task) REQUIRES(engine_lock)
 
 aclmdlRITaskParams describe(const ModelTask &task) REQUIRES(engine_lock) {
     aclmdlRITaskParams params{};
-    (task.replacement ? *task.replacement : task.task()).describe(params);
+    (task.replacement ? *task.replacement : task.task()).details().describe(params);
     return params;
 }
 

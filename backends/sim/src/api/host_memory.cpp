@@ -2,6 +2,7 @@
 #include "api/entry.h"
 #include "memory/address_space.h"
 #include "memory/malloc_config.h"
+#include "memory/memory.h"
 #include "support/pages.h"
 
 using namespace aclsim;

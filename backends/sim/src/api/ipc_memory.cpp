@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "api/entry.h"
+#include "memory/memory.h"
 
 using namespace aclsim;
 

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "api/kernel.h"
+#include "tasks/kernels.h"
 
 using namespace aclsim;
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "api/entry.h"
+#include "memory/memory.h"
 #include "tasks/model.h"
 
 using namespace aclsim;

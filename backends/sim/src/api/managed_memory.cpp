@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "api/entry.h"
+#include "memory/memory.h"
 #include "tasks/prefetch.h"
 
 using namespace aclsim;

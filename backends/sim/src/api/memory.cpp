@@ -1,4 +1,6 @@
 // Device memory, and questions about any memory (memory_cmo_allocator.md sections 1 and 5).
+#include "memory/memory.h"
+
 #include <algorithm>
 #include <cstring>
 #include <string>

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "api/entry.h"
+#include "memory/memory.h"
 
 using namespace aclsim;
 

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "tasks/model.h"
+
 using namespace aclsim;
 
 namespace {

@@ -1,6 +1,7 @@
 // Overflow of floating-point numbers: its mode, and what a stream's tasks have met (device_context_init_errors.md
 // section 5). Nothing that is simulated sets the status; a kernel that runs on the host may.
 #include "api/entry.h"
+#include "memory/memory.h"
 #include "tasks/copy.h"
 
 using namespace aclsim;

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "api/entry.h"
+#include "observe/profiler.h"
 
 using namespace aclsim;
 

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "api/entry.h"
-#include "tasks/event.h"
 
 namespace aclsim {
 
@@ -56,15 +55,6 @@ inline ContextStream *stream_in_shard(Handle<ContextStream> stream) REQUIRES(eng
     const bool is_simple = found != nullptr && found->executes_tasks && !found->is_redirected &&
                            context_of(*found).handle() == thread_context().current();
     return is_simple && !Core::is_full(*found) ? found : nullptr;
-}
-
-inline Event *event_in_shard(Handle<Event> event) REQUIRES(engine_lock) {
-    auto *found = event.find();
-    return found != nullptr && found->stays_in_shard() ? found : nullptr;
-}
-
-inline bool have_one_shard(Handle<Event> event, Handle<ContextStream> stream) {
-    return Registry::shard_of(event.value()) == Registry::shard_of(stream.value());
 }
 
 }  // namespace aclsim

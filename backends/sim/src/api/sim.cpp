@@ -1,10 +1,11 @@
 // Control of the simulator (abi/aclsim.h).
 #include <algorithm>
 #include <cstring>
-#include <utility>
-#include <vector>
 
 #include "api/entry.h"
+#include "control/faults.h"
+#include "memory/memory.h"
+#include "observe/memory_check.h"
 #include "tasks/declared_accesses.h"
 #include "tasks/sleep.h"
 
@@ -25,42 +26,12 @@ aclError aclsimGetInfo(aclsimInfo *info) {
     });
 }
 
-namespace {
-
-constexpr std::uint32_t kHighestRank = 16;
-
-AccessMode mode_of(const aclsimAccess &access) {
-    switch (access.mode) {
-        case ACLSIM_ACCESS_READ:
-            return AccessMode::Read;
-        case ACLSIM_ACCESS_WRITE:
-            return AccessMode::Write;
-        case ACLSIM_ACCESS_READ_WRITE:
-            return AccessMode::ReadWrite;
-    }
-    fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no access mode %d", static_cast<int>(access.mode));
-}
-
-}  // namespace
-
 aclError aclsimDeclareAccesses(const aclsimAccess *accesses, uint64_t count) {
     return checked_entry(Function::aclsimDeclareAccesses, [&] {
         if (!Observers::want_accesses()) {
             return;
         }
-        if (count != 0) {
-            require(accesses, "accesses");
-        }
-        std::vector<Access> declared;
-        for (uint64_t i = 0; i < count; ++i) {
-            const aclsimAccess &it = accesses[i];
-            if (it.rank > kHighestRank || (it.rank > 0 && it.shape == nullptr)) {
-                fail_unremembered(ACL_ERROR_INVALID_PARAM, "access %llu: rank %u exceeds %u, or shape is NULL",
-                                  static_cast<unsigned long long>(i), it.rank, kHighestRank);
-            }
-            add_access(declared, it, mode_of(it));
-        }
-        declare_accesses(std::move(declared));
+        declare_accesses(read_accesses(accesses, count));
     });
 }
 

@@ -2,7 +2,18 @@
 
 #include <atomic>
 
+#include "control/faults.h"
+#include "control/stall.h"
+#include "machine/initialization.h"
+#include "memory/memory.h"
+#include "observe/memory_check.h"
+#include "observe/profiler.h"
 #include "support/shared_memory.h"
+#include "tasks/kernels.h"
+#include "tasks/label.h"
+#include "tasks/model.h"
+#include "tasks/value.h"
+#include "tasks/word_wait.h"
 
 namespace aclsim {
 namespace {
@@ -10,6 +21,33 @@ namespace {
 std::atomic<bool> g_started{false};
 
 }  // namespace
+
+// In the order in which they depend on each other.
+struct Simulator::Parts {
+    Parts(Core &core, Machine &machine)
+        : stall(core),
+          models(machine),
+          labels(machine),
+          memory(machine),
+          kernels(memory),
+          values(memory),
+          words(core),
+          initialization(machine),
+          faults(core),
+          profiler(core) {}
+
+    Stall stall;
+    Models models;
+    Labels labels;
+    Memory memory;
+    Kernels kernels;
+    Values values;
+    SharedWords words;
+    Initialization initialization;
+    Faults faults;
+    Profiler profiler;
+    MemoryCheck memory_check;
+};
 
 Simulator &Simulator::start() {
     static Simulator *const instance = new Simulator(SimulatorOptions());
@@ -19,10 +57,23 @@ Simulator &Simulator::start() {
 
 bool Simulator::was_started() { return g_started.load(std::memory_order_acquire); }
 
-Simulator::Simulator(const SimulatorOptions &options) : clock(options.clock), core(options.clock, options.scheduler) {
+Simulator::Simulator(const SimulatorOptions &options)
+    : clock(options.clock),
+      core(options.clock, options.scheduler),
+      parts_(*new Parts(core, machine)),
+      models(parts_.models),
+      labels(parts_.labels),
+      memory(parts_.memory),
+      kernels(parts_.kernels),
+      values(parts_.values),
+      words(parts_.words),
+      initialization(parts_.initialization),
+      faults(parts_.faults),
+      profiler(parts_.profiler),
+      memory_check(parts_.memory_check) {
     g_started.store(true, std::memory_order_release);
     SharedMemory::remove_unused();
-    core.set_stall_reporter(stall);
+    core.set_stall_reporter(parts_.stall);
     if (config().checks_memory) {
         core.add_observer(memory_check);
     }

@@ -6,20 +6,21 @@
 #include <string>
 #include <vector>
 
-#include "control/faults.h"
-#include "control/stall.h"
 #include "engine/core.h"
-#include "machine/initialization.h"
 #include "machine/machine.h"
-#include "memory/memory.h"
-#include "observe/memory_check.h"
-#include "observe/profiler.h"
-#include "tasks/kernels.h"
-#include "tasks/label.h"
-#include "tasks/model.h"
-#include "tasks/value.h"
 
 namespace aclsim {
+
+class Faults;
+class Initialization;
+class Kernels;
+class Labels;
+class Memory;
+class MemoryCheck;
+class Models;
+class Profiler;
+class SharedWords;
+class Values;
 
 // What a simulator is made with, from outside: no part of it names a clock or a scheduler.
 struct SimulatorOptions {
@@ -28,7 +29,11 @@ struct SimulatorOptions {
     std::vector<Observer *> observers{};  // from the first call on
 };
 
-struct Simulator {
+// An entry point includes the headers of the parts that it uses.
+class Simulator {
+    struct Parts;
+
+  public:
     explicit Simulator(const SimulatorOptions &options);
     Simulator(const Simulator &) = delete;
     Simulator &operator=(const Simulator &) = delete;
@@ -41,17 +46,22 @@ struct Simulator {
 
     Clock &clock;
     Core core;
-    Stall stall{core};
     Machine machine{core};
-    Models models{machine};
-    Labels labels{machine};
-    Memory memory{machine};
-    Kernels kernels{memory};
-    Values values{memory};
-    Initialization initialization{machine};
-    Faults faults{core};
-    Profiler profiler{core};
-    MemoryCheck memory_check;  // an observer with ASCEND_RT_SIM_CHECK=memory
+
+  private:
+    Parts &parts_;
+
+  public:
+    Models &models;
+    Labels &labels;
+    Memory &memory;
+    Kernels &kernels;
+    Values &values;
+    SharedWords &words;
+    Initialization &initialization;
+    Faults &faults;
+    Profiler &profiler;
+    MemoryCheck &memory_check;  // an observer with ASCEND_RT_SIM_CHECK=memory
 
     std::string error;                    // what is wrong with ASCEND_RT_SIM_FAULTS: every call fails with this text
     std::uint32_t op_wait_timeout_s = 0;  // aclrtSetOpWaitTimeout: 0 is none

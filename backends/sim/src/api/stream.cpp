@@ -4,6 +4,7 @@
 
 #include "api/shard_entry.h"
 #include "control/stall.h"
+#include "memory/memory.h"
 #include "tasks/capture.h"
 #include "tasks/model.h"
 

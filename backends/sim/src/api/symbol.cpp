@@ -3,6 +3,7 @@
 
 #include "api/copy.h"
 #include "api/entry.h"
+#include "memory/memory.h"
 
 using namespace aclsim;
 

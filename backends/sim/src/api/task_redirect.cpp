@@ -126,6 +126,7 @@ constexpr UseOfFunction kUses[] = {
     {Function::aclmdlRIUnbindStream, Use::Refused},
     {Function::aclmdlRIEndTask, Use::Refused},
     {Function::aclsimRunOperator, Use::Refused},
+    {Function::aclsimSubmitWait, Use::Refused},
 };
 
 Use use_of(Function function) {

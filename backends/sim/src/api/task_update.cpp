@@ -3,6 +3,8 @@
 
 #include "api/entry.h"
 #include "memory/extent.h"
+#include "memory/memory.h"
+#include "tasks/random.h"
 
 using namespace aclsim;
 
@@ -39,7 +41,7 @@ void update_random(Simulator &sim, Lock &lock, aclrtStream task_stream, std::uin
     }
     require_own(sim, on);
     const TaskName name{Ref<Stream>(target), id};
-    if (const Task *task = name.find(); task == nullptr || task->kind() != TaskKind::Random) {
+    if (const Task *task = name.find(); task == nullptr || &task->info() != &RandomTask::kInfo) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "task %u of stream %u is no task of a model that makes random numbers", id,
              target.id);
     }

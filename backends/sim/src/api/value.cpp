@@ -1,9 +1,12 @@
 // Writing a value and waiting for one in stream order (events_streams_sync.md section 8).
+#include "tasks/value.h"
+
 #include <atomic>
 
 #include "api/entry.h"
 #include "control/stall.h"
 #include "engine/condition.h"
+#include "memory/memory.h"
 #include "tasks/copy.h"
 
 using namespace aclsim;

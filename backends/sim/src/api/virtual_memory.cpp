@@ -6,6 +6,7 @@
 #include <string>
 
 #include "api/entry.h"
+#include "memory/memory.h"
 
 using namespace aclsim;
 

@@ -27,14 +27,14 @@ void require_short(std::chrono::microseconds delay) {
 }
 
 // A task that a rule is for: it starts later, or fails instead of doing its work.
-class FaultyTask final : public Task {
+class FaultyTask final : public BlockingTask {
   public:
     FaultyTask(Core &core, std::unique_ptr<Task> task, std::chrono::microseconds delay, aclError failure)
         : core_(core), task_(std::move(task)), delay_(delay), failure_(failure) {
         sequence = task_->sequence;
         submitter = task_->submitter;
     }
-    TaskKind kind() const override { return task_->kind(); }
+    const TaskInfo &info() const override { return task_->info(); }
     Work work() const override { return task_->work(); }
 
     Start start(Stream &stream) override REQUIRES(engine_lock) {
@@ -45,8 +45,8 @@ class FaultyTask final : public Task {
             return Start::Blocked;
         }
         if (failure_ != ACL_SUCCESS) {
+            task_->result = result = failure_;
             task_->fail(stream);
-            result = failure_;
             return Start::Done;
         }
         const Start start = task_->start(stream);
@@ -69,19 +69,14 @@ class FaultyTask final : public Task {
         task_->sequence = sequence;
         task_->note_queued(stream);
     }
-    bool expire() override REQUIRES(engine_lock) { return is_delayed() ? (has_waited_ = true) : task_->expire(); }
+    // While it is delayed, the task itself waits.
+    BlockingTask *as_blocking() override REQUIRES(engine_lock) { return is_delayed() ? this : task_->as_blocking(); }
+    bool expire() override REQUIRES(engine_lock) { return has_waited_ = true; }
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
-        if (is_delayed()) {
-            causes.list.push_back({nullptr, 0, Outside::Clock});
-        } else {
-            task_->add_causes(causes);
-        }
+        causes.list.push_back({nullptr, 0, Outside::Clock});
     }
-    std::string awaited() const override REQUIRES(engine_lock) {
-        return is_delayed() ? "the end of a delay by aclsimDelayTasks" : task_->awaited();
-    }
-    std::vector<Ref<Stream>> parts() const override REQUIRES(engine_lock) { return task_->parts(); }
-    bool blocks_for_callback() const override REQUIRES(engine_lock) { return task_->blocks_for_callback(); }
+    std::string awaited() const override REQUIRES(engine_lock) { return "the end of a delay by aclsimDelayTasks"; }
+    const TaskDetails &details() const override { return task_->details(); }
 
   private:
     bool is_delayed() const { return delay_.count() > 0 && !has_waited_; }

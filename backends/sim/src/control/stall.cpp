@@ -14,32 +14,6 @@
 namespace aclsim {
 namespace {
 
-// What a thread does that runs a task of this kind; the others need no thread.
-std::string running(TaskKind kind) {
-    switch (kind) {
-        case TaskKind::HostFunction:
-            return "a host function";
-        case TaskKind::Callback:
-            return "a callback";
-        case TaskKind::Reduce:
-            return "a reduction";
-        case TaskKind::Random:
-            return "random numbers";
-        case TaskKind::Fill:
-            return "a fill of memory";
-        case TaskKind::Cmo:
-            return "a cache operation";
-        case TaskKind::Branch:
-            return "a branch of a model";
-        case TaskKind::Operator:
-            return "an operator";
-        case TaskKind::Kernel:
-            return "a kernel";
-        default:
-            return "a copy";
-    }
-}
-
 std::string name_of(const Stream &stream) {
     return "stream " + std::to_string(stream.id) + " of device " + std::to_string(device_of(stream).user_id);
 }
@@ -68,7 +42,7 @@ const HostWait *wait_of_runner(const Core &core, const Stream &stream) REQUIRES(
     return stream.state != Stream::State::Running || found == waits.end() ? nullptr : *found;
 }
 
-std::string doing(const Core &core, const Stream &stream, const Task &head) REQUIRES(engine_lock) {
+std::string doing(const Core &core, const Stream &stream, Task &head) REQUIRES(engine_lock) {
     const HostWait *wait = wait_of_runner(core, stream);
     switch (stream.state) {
         case Stream::State::Idle:
@@ -76,19 +50,19 @@ std::string doing(const Core &core, const Stream &stream, const Task &head) REQU
         case Stream::State::Held:
             return stream.timing.is_awaited ? "starts when the device would, by the profile" : "is held by aclsimHold";
         case Stream::State::Ready:
-            return "waits for a thread to run " + running(head.kind());
+            return std::string("waits for a thread to run ") + head.info().running;
         case Stream::State::Running:
-            return "runs " + running(head.kind()) +
+            return std::string("runs ") + head.info().running +
                    (wait == nullptr ? ""
                                     : ", where " + std::string(wait->function()) + " waits for " + awaited_by(*wait));
         case Stream::State::Blocked:
             break;
     }
-    return "waits for " + head.awaited();
+    return "waits for " + head.as_blocking()->awaited();
 }
 
 std::string line_about(const Core &core, const Stream &stream) REQUIRES(engine_lock) {
-    const Task *head = stream.queue.front();
+    Task *const head = stream.queue.front();
     if (head != nullptr) {
         return "  " + name_of(stream) + ", at task " + std::to_string(head->sequence) + " of " +
                std::to_string(stream.submitted) + ", " + doing(core, stream, *head) + "\n";
@@ -137,7 +111,7 @@ class Mobility {
         if (const HostWait *wait = wait_of_runner(core_, stream)) {
             causes.list.push_back(wait->cause());
         } else if (stream.state == Stream::State::Blocked) {
-            stream.queue.front()->add_causes(causes);
+            stream.queue.front()->as_blocking()->add_causes(causes);
         } else if (const Stream *ahead = ahead_of(stream)) {
             causes.list.push_back({ahead, ahead->queue.front()->sequence});
         }

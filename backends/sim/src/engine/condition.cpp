@@ -21,7 +21,7 @@ Start ConditionTask::start(Stream &stream) {
             note_passed(stream);
         }
         leave(stream);
-        result = has_passed ? ACL_SUCCESS : ACL_ERROR_RT_TASK_TIMEOUT;
+        result = has_passed ? outcome() : ACL_ERROR_RT_TASK_TIMEOUT;
         return Start::Done;
     }
     waiters().add(stream);

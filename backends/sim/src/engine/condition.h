@@ -10,7 +10,7 @@ namespace aclsim {
 
 class Core;
 
-class ConditionTask : public Task {
+class ConditionTask : public BlockingTask {
   public:
     Start start(Stream &stream) final REQUIRES(engine_lock);
     void cancel(Stream &stream) override REQUIRES(engine_lock) { leave(stream); }
@@ -25,6 +25,8 @@ class ConditionTask : public Task {
     bool is_timed() const { return timeout_s_ > 0; }
     // Engine lock held. Takes what the condition gives, if it holds now.
     virtual bool try_pass() REQUIRES(engine_lock) = 0;
+    // The result of a task whose condition held.
+    virtual aclError outcome() const REQUIRES(engine_lock) { return ACL_SUCCESS; }
     // The condition has been passed: tells observers which task made it true, if that is known.
     virtual void note_passed(const Stream &) REQUIRES(engine_lock) {}
     // The wait has ended, in whatever way.

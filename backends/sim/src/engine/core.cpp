@@ -185,7 +185,7 @@ void Core::tell_submitted(const Moment &now, const Stream &stream, const Task &t
 void Core::tell_start(const Moment &now, const Stream &stream, const Task &task, Start start) {
     if (start == Start::Blocked && observers_.want(kTasks)) {
         Causes causes;
-        task.add_causes(causes);
+        const_cast<Task &>(task).as_blocking()->add_causes(causes);
         observers_.tell_at<kTasks>(now, &Observer::blocked, stream, task, causes);
     }
 }
@@ -217,7 +217,7 @@ void Core::note_failure(Stream &stream, Task &task) {
         return;
     }
     stream.failure = task.result;
-    stream.failure_reason = task.failure_reason();
+    stream.failure_reason = task.details().failure_reason();
     stream.group.has_failures = true;
     if (stream.group.stops_on_failure && stream.group.failure == ACL_SUCCESS) {
         stream.group.stop(task.result);
@@ -451,8 +451,9 @@ bool Core::await_running(Lock &lock, Stream &stream, Time deadline) {
 }
 
 bool Core::drop_tasks(Lock &lock, Stream &stream, aclError reason, Time deadline) {
-    const Task *head = stream.queue.front();
-    const auto parts = head != nullptr ? head->parts() : std::vector<Ref<Stream>>();
+    Task *const head = stream.queue.front();
+    const BlockingTask *const blocking = head != nullptr ? head->as_blocking() : nullptr;
+    const auto parts = blocking != nullptr ? blocking->parts() : std::vector<Ref<Stream>>();
     drop_queue(stream, reason);
     bool is_done = await_running(lock, stream, deadline);
     for (const auto &part : parts) {
@@ -522,7 +523,7 @@ Core::Helpable Core::find_helpable(Stream &stream, Time deadline, const WaitChec
     const auto may_help = [this, deadline, check](Stream &ready) REQUIRES(engine_lock) {
         Task &head = *ready.queue.front();
         Executor &executor = executor_of(ready);
-        const bool may_take_long = deadline == kNever && (check == nullptr || head.kind() != TaskKind::Kernel);
+        const bool may_take_long = deadline == kNever && (check == nullptr || !head.info().has(kIsKernel));
         return executor.can_be_helped && (may_take_long || head.is_brief() || !executor.has_thread());
     };
     const bool has_global = Lock::held_shard() == Shards::kGlobal;
@@ -543,7 +544,7 @@ Core::Helpable Core::find_helpable(Stream &stream, Time deadline, const WaitChec
         }
         Causes &causes = t_causes;
         causes.list.clear();
-        at->queue.front()->add_causes(causes);
+        at->queue.front()->as_blocking()->add_causes(causes);
         Stream *next = nullptr;
         for (const Cause &cause : causes.list) {
             auto *awaited = const_cast<Stream *>(cause.stream);

@@ -18,43 +18,27 @@ namespace aclsim {
 class Executor;
 class Stream;
 
-enum class TaskKind : std::uint8_t {
-    Record,
-    Wait,
-    Reset,
-    Copy,
-    Fill,
-    HostFunction,
-    Callback,
-    NotifyRecord,
-    NotifyWait,
-    ValueWrite,
-    ValueWait,
-    Reduce,
-    Random,
-    Trace,
-    Prefetch,
-    Cmo,
-    CmoBarrier,
-    Activate,
-    Label,
-    Branch,
-    Model,
-    GraphEnd,
-    Conditional,
-    GroupUpdate,
-    Update,
-    Operator,
-    Kernel,
-    Sleep,
-    Attach,
-    Detach,
-    Free,
+// Answers to the questions that the engine and its observers ask of tasks of any type.
+enum TaskTrait : std::uint32_t {
+    kRunsProgram = 1U << 0,     // its work is done by code of the program, on the host
+    kIsKernel = 1U << 1,        // it may run for as long as it likes, and has a time limit on a device
+    kAwaitsCallback = 1U << 2,  // its stream waits for a callback that another thread is to process
+    kIsBranch = 1U << 3,        // its end decides which task of its model is next
+    kIsUnrepeatable = 1U << 4,  // no model can keep it: it executes one, or changes one
+    kIsUnlisted = 1U << 5,      // prints of graphs leave it out
 };
 
-const char *name_of(TaskKind kind);  // as profiles and prints of graphs show it
+// Properties that all tasks of a type share: a constant in the file of the type. No list of the types exists.
+struct TaskInfo {
+    const char *name;                // as profiles and prints of graphs show it
+    const char *running = "a task";  // the work of a thread that runs it, in words
+    std::uint32_t traits = 0;        // bits of TaskTrait
+    Cost cost = Cost::None;          // that a profile of a card has for it, whatever it works on
 
-// What a profile tells of a task beyond its kind.
+    constexpr bool has(TaskTrait trait) const { return (traits & trait) != 0; }
+};
+
+// What a profile tells of a task beyond its name.
 struct TaskLabel {
     static constexpr std::uint32_t kNoModel = 0xFFFFFFFF;
 
@@ -71,6 +55,22 @@ enum class Start : std::uint8_t {
     Run,      // a thread of its executor must run it
 };
 
+// Answers of the few tasks that have some to questions of graphs, profiles and reports of failures.
+class TaskDetails {
+  public:
+    // The answer of aclmdlRITaskGetParams. The type stays ACL_MODEL_RI_TASK_DEFAULT if the task has no parameters.
+    virtual void describe(aclmdlRITaskParams &) const REQUIRES(engine_lock) {}
+    virtual void label(const Stream &, TaskLabel &) const REQUIRES(engine_lock) {}
+    // Of a task that failed: in words, "" if it knows no more than the code; and of a kernel.
+    virtual std::string failure_reason() const REQUIRES(engine_lock) { return {}; }
+    virtual FailedKernel failed_kernel() const REQUIRES(engine_lock) { return {}; }
+
+  protected:
+    ~TaskDetails() = default;
+};
+
+class BlockingTask;
+
 class Task {
   public:
     Task() = default;
@@ -80,10 +80,10 @@ class Task {
     static void *operator new(std::size_t size) REQUIRES(engine_lock);
     static void operator delete(void *block, std::size_t size) REQUIRES(engine_lock);
 
-    virtual TaskKind kind() const = 0;
+    virtual const TaskInfo &info() const = 0;
     // What a profile has a cost for. That of a record or a wait is known before start(), of others afterwards; how much
     // a kernel moves, after run().
-    virtual Work work() const { return {}; }
+    virtual Work work() const { return {info().cost}; }
 
     // Engine lock held. Called again each time the stream is woken, until it does not answer Blocked.
     virtual Start start(Stream &stream) REQUIRES(engine_lock) = 0;
@@ -109,22 +109,9 @@ class Task {
     virtual void rewind() REQUIRES(engine_lock) {}
     // Engine lock held. The task, or an execution of it by its model, waits in the queue now.
     virtual void note_queued(const Stream &) REQUIRES(engine_lock) {}
-    // Engine lock held. The time limit that a Blocked task has set with the timer has come; true if it wants to be
-    // started again.
-    virtual bool expire() REQUIRES(engine_lock) { return false; }
-    // What a Blocked task waits for: as facts, and in words.
-    virtual void add_causes(Causes &) const REQUIRES(engine_lock) {}
-    virtual std::string awaited() const REQUIRES(engine_lock) { return "nothing"; }
-    // What aclmdlRITaskGetParams tells of it. The type stays ACL_MODEL_RI_TASK_DEFAULT if that has nothing to tell.
-    virtual void describe(aclmdlRITaskParams &) const REQUIRES(engine_lock) {}
-    virtual void label(const Stream &, TaskLabel &) const REQUIRES(engine_lock) {}
-    // What a task that failed can tell of it: in words, "" if it knows no more than the code; and of a kernel.
-    virtual std::string failure_reason() const REQUIRES(engine_lock) { return {}; }
-    virtual FailedKernel failed_kernel() const REQUIRES(engine_lock) { return {}; }
-    // The streams that do a Blocked task's work.
-    virtual std::vector<Ref<Stream>> parts() const REQUIRES(engine_lock);
-    // Does its stream wait for a callback that another thread is to process?
-    virtual bool blocks_for_callback() const REQUIRES(engine_lock) { return false; }
+    // A task that may be Blocked; nullptr: start() never answers that.
+    virtual BlockingTask *as_blocking() REQUIRES(engine_lock) { return nullptr; }
+    virtual const TaskDetails &details() const;
 
     bool has_failed() const { return result != ACL_SUCCESS || was_cut_short; }
 
@@ -134,6 +121,19 @@ class Task {
     std::uint32_t runner = 0;       // and of the thread that runs it
     bool was_cut_short = false;     // run() ended early, because the stream's queue was dropped: an abort, not an end
     std::unique_ptr<Task> next;
+};
+
+class BlockingTask : public Task {
+  public:
+    BlockingTask *as_blocking() override REQUIRES(engine_lock) { return this; }
+    // Engine lock held. The time limit that the task, which is Blocked, has set with the timer has come; true if it
+    // wants to be started again.
+    virtual bool expire() REQUIRES(engine_lock) { return false; }
+    // The reasons why it is Blocked: as facts, and in words.
+    virtual void add_causes(Causes &) const REQUIRES(engine_lock) = 0;
+    virtual std::string awaited() const REQUIRES(engine_lock) = 0;
+    // The streams that do its work.
+    virtual std::vector<Ref<Stream>> parts() const REQUIRES(engine_lock);
 };
 
 // First in, first out, without a heap node of its own per task.

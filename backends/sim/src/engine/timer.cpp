@@ -116,8 +116,11 @@ void Timer::expire(Stream &stream) {
     limits_.erase({std::exchange(stream.expires_at_, kNever), &stream});
     if (stream.timing.is_awaited) {
         core_.end_timing(stream);
-    } else if (awaits_limit(stream) && stream.queue.front()->expire()) {
-        core_.make_runnable(stream);
+    } else if (awaits_limit(stream)) {
+        BlockingTask *const head = stream.queue.front()->as_blocking();
+        if (head != nullptr && head->expire()) {
+            core_.make_runnable(stream);
+        }
     }
 }
 

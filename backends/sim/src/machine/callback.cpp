@@ -16,8 +16,8 @@ class HostFunctionTask final : public Task {
   public:
     HostFunctionTask(Executor &thread, aclrtHostFunc function, void *argument)
         : thread_(&thread), function_(function), argument_(argument) {}
-    TaskKind kind() const override { return TaskKind::HostFunction; }
-    Work work() const override { return {Cost::HostFunction}; }
+    static constexpr TaskInfo kInfo{"HOST_FUNC", "a host function", kRunsProgram, Cost::HostFunction};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &) override { return Start::Run; }
     void run() override { function_(argument_); }
     Executor *executor() override { return thread_; }
@@ -33,12 +33,12 @@ class HostFunctionTask final : public Task {
 
 // A callback that blocks its stream is run as the head of the stream, by the thread that processes it: a thread that
 // waits for the running task waits for the callback too.
-class CallbackTask final : public Task {
+class CallbackTask final : public BlockingTask {
   public:
     CallbackTask(std::shared_ptr<Reports::ReportThread> thread, aclrtCallback function, void *argument,
                  bool blocks_stream)
         : thread_(std::move(thread)), function_(function), argument_(argument), blocks_stream_(blocks_stream) {}
-    TaskKind kind() const override { return TaskKind::Callback; }
+    const TaskInfo &info() const override { return blocks_stream_ ? kBlocking : kPosted; }
 
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         if (thread_->streams == 0 && blocks_stream_) {  // the execution of a model: its stream was unsubscribed since
@@ -60,11 +60,13 @@ class CallbackTask final : public Task {
         queue.erase(std::remove_if(queue.begin(), queue.end(), is_own), queue.end());
     }
     void rewind() override { is_posted_ = false; }
-    bool blocks_for_callback() const override { return blocks_stream_; }
     void add_causes(Causes &causes) const override { causes.list.push_back({nullptr, 0, Outside::Host}); }
     std::string awaited() const override { return "its subscribed thread to call aclrtProcessReport"; }
 
   private:
+    static constexpr TaskInfo kPosted{"CALLBACK", "a callback", kRunsProgram};
+    static constexpr TaskInfo kBlocking{"CALLBACK", "a callback", kRunsProgram | kAwaitsCallback};
+
     std::shared_ptr<Reports::ReportThread> thread_;
     aclrtCallback function_;
     void *argument_;
@@ -77,7 +79,7 @@ namespace {
 // Also the callback that runs now is still in the queue.
 bool has_blocking_callback(const Stream &stream) REQUIRES(engine_lock) {
     for (const Task *task = stream.queue.front(); task != nullptr; task = task->next.get()) {
-        if (task->blocks_for_callback()) {
+        if (task->info().has(kAwaitsCallback)) {
             return true;
         }
     }

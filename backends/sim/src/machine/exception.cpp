@@ -42,7 +42,7 @@ void Exceptions::report(const rtExceptionInfo &info, std::uint64_t stream) {
 void Exceptions::task_failed(const Stream &stream, const Task &task) {
     if (std::find(std::begin(kNoFailures), std::end(kNoFailures), task.result) == std::end(kNoFailures)) {
         report({static_cast<std::uint32_t>(task.sequence), stream.id, task.submitter, device_of(stream).user_id,
-                static_cast<std::uint32_t>(task.result), task.failed_kernel()},
+                static_cast<std::uint32_t>(task.result), task.details().failed_kernel()},
                stream.serial);
     }
 }

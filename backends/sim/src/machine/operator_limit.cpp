@@ -13,15 +13,12 @@ namespace {
 constexpr int kLooks = 16;
 
 // Does the program itself do what the stream stands at?
-bool is_at_host(const Stream &stream) REQUIRES(engine_lock) {
-    const TaskKind kind = stream.queue.front()->kind();
-    return kind == TaskKind::HostFunction || kind == TaskKind::Callback;
-}
+bool is_at_host(const Stream &stream) REQUIRES(engine_lock) { return stream.queue.front()->info().has(kRunsProgram); }
 
 // Does the stream stand at a task that has a time limit on a device?
 bool is_at_wait_or_kernel(const Stream &stream) REQUIRES(engine_lock) {
     const bool has_thread = stream.state == Stream::State::Ready || stream.state == Stream::State::Running;
-    return stream.state == Stream::State::Blocked || (has_thread && stream.queue.front()->kind() == TaskKind::Kernel);
+    return stream.state == Stream::State::Blocked || (has_thread && stream.queue.front()->info().has(kIsKernel));
 }
 
 }  // namespace

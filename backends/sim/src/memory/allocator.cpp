@@ -24,7 +24,8 @@ bool is_live_on(Memory &memory, const Device &device, const void *address, std::
 class OperatorTask final : public Task {
   public:
     explicit OperatorTask(Workspace workspace) : workspace_(std::move(workspace)) {}
-    TaskKind kind() const override { return TaskKind::Operator; }
+    static constexpr TaskInfo kInfo{"OPERATOR", "an operator"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         if (workspace_.size() == 0) {
             return Start::Done;

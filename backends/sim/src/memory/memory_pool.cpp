@@ -22,7 +22,8 @@ class AttachTask final : public ConditionTask {
           pool_(std::move(pool)),
           number_(number),
           fence_(std::move(fence)) {}
-    TaskKind kind() const override { return TaskKind::Attach; }
+    static constexpr TaskInfo kInfo{"TASK"};
+    const TaskInfo &info() const override { return kInfo; }
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) { fence_.add_causes(causes); }
     std::string awaited() const override { return "memory of a pool that was freed in another stream"; }
 
@@ -51,7 +52,8 @@ class DetachTask final : public Task {
     DetachTask(DetachTask &&) = default;
     DetachTask &operator=(DetachTask &&) = delete;
     ~DetachTask() override { reach({}); }
-    TaskKind kind() const override { return TaskKind::Detach; }
+    static constexpr TaskInfo kInfo{"TASK"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         if (stream.executes_tasks) {
             reach(stream.point(*this));
@@ -82,7 +84,8 @@ class FreeTask final : public Task {
   public:
     FreeTask(Memory &memory, void *address, std::uint64_t number)
         : memory_(memory), address_(address), number_(number) {}
-    TaskKind kind() const override { return TaskKind::Free; }
+    static constexpr TaskInfo kInfo{"TASK"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         if (!take_back()) {  // it never was one, or went with its device
             result = ACL_ERROR_RT_PARAM_INVALID;

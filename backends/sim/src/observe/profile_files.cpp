@@ -46,7 +46,7 @@ std::string shown(const std::string &information) {
 
 std::string name_of(const Profile::TaskEntry &task) {
     const TaskLabel &it = task.label;
-    return !it.name.empty() ? it.name : it.op_info.empty() ? name_of(task.kind) : shown(it.op_info);
+    return !it.name.empty() ? it.name : it.op_info.empty() ? task.info->name : shown(it.op_info);
 }
 
 std::string csv_row(std::initializer_list<std::string> cells) {
@@ -71,7 +71,7 @@ std::string task_table(const Profile &profile) {
     std::string text = csv_row({"Device_id", "kernel_name", "kernel_type", "stream_id", "task_id", "task_time(us)",
                                 "task_start(us)", "task_stop(us)"});
     for (const auto &it : profile.tasks) {
-        text += csv_row({digits(it.device), name_of(it), name_of(it.kind), digits(it.stream), digits(it.task),
+        text += csv_row({digits(it.device), name_of(it), it.info->name, digits(it.stream), digits(it.task),
                          microseconds(it.ended - it.started), microseconds(it.started), microseconds(it.ended)});
     }
     return text;
@@ -87,7 +87,7 @@ std::string operator_table(const Profile &profile) {
             continue;
         }
         text += csv_row({digits(it.device), model_id(label), digits(it.task), digits(it.stream), name_of(it),
-                         name_of(it.kind), microseconds(it.started), microseconds(it.ended - it.started),
+                         it.info->name, microseconds(it.started), microseconds(it.ended - it.started),
                          microseconds(it.started - it.submitted), shown(label.op_info), label.extend_info});
     }
     return text;
@@ -107,7 +107,7 @@ std::string trace_event(const std::string &name, int process, std::uint64_t thre
 
 std::string arguments_of(const Profile::TaskEntry &it) {
     const TaskLabel &label = it.label;
-    std::string text = "\"Task Id\":" + digits(it.task) + ",\"Task Type\":" + quoted(name_of(it.kind)) +
+    std::string text = "\"Task Id\":" + digits(it.task) + ",\"Task Type\":" + quoted(it.info->name) +
                        ",\"Model Id\":" + quoted(model_id(label));
     if (!label.op_info.empty()) {
         text += ",\"Op Info\":" + quoted(shown(label.op_info));

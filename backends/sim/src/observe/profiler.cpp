@@ -142,8 +142,8 @@ void Profiler::ended(const Moment &now, const Stream &stream, const Task &task, 
     const std::uint32_t device = device_of(stream).user_id;
     if (Profile *profile = profile_of(device, kTaskTypes)) {
         TaskLabel label;
-        task.label(stream, label);
-        profile->parts[Core::shard_of(stream)].tasks.push_back({device, stream.id, task.sequence, task.kind(),
+        task.details().label(stream, label);
+        profile->parts[Core::shard_of(stream)].tasks.push_back({device, stream.id, task.sequence, &task.info(),
                                                                 std::move(label), times->submitted, times->started,
                                                                 now.time()});
     }

@@ -32,7 +32,7 @@ struct Profile {
         std::uint32_t device;
         std::uint32_t stream;
         std::uint64_t task;
-        TaskKind kind;
+        const TaskInfo *info;
         TaskLabel label;
         Time submitted;
         Time started;

@@ -21,12 +21,11 @@ struct EventName {
     std::uint32_t flags = 0;
 };
 
-class EdgeBeginTask final : public Task {
+class EdgeBeginTask final : public Task, public TaskDetails {
   public:
     EdgeBeginTask(Core &core, Ref<Signal> signal, const EventName &event)
         : core_(core), signal_(std::move(signal)), event_(event) {}
-    TaskKind kind() const override { return TaskKind::Record; }
-    Work work() const override { return {Cost::Record}; }
+    const TaskInfo &info() const override { return kEventRecord; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         signal_->records.remove(stream, *this);
         signal_->set(core_, stream.point(*this));
@@ -35,6 +34,7 @@ class EdgeBeginTask final : public Task {
     void rewind() override REQUIRES(engine_lock) { signal_->clear(); }
     void note_queued(const Stream &stream) override REQUIRES(engine_lock) { signal_->records.add(stream, *this); }
     void cancel(Stream &stream) override REQUIRES(engine_lock) { signal_->records.remove(stream, *this); }
+    const TaskDetails &details() const override { return *this; }
     void describe(aclmdlRITaskParams &params) const override {
         if (event_.handle != nullptr) {
             params.type = ACL_MODEL_RI_TASK_EVENT_RECORD;
@@ -49,16 +49,16 @@ class EdgeBeginTask final : public Task {
     EventName event_;
 };
 
-class EdgeEndTask final : public ConditionTask {
+class EdgeEndTask final : public ConditionTask, public TaskDetails {
   public:
     EdgeEndTask(Core &core, Ref<Signal> signal, const EventName &event, std::uint32_t timeout_s)
         : ConditionTask(core, timeout_s, /*polls=*/false), signal_(std::move(signal)), event_(event) {}
-    TaskKind kind() const override { return TaskKind::Wait; }
-    Work work() const override { return {Cost::Wait}; }
+    const TaskInfo &info() const override { return kEventWait; }
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) { signal_->records.add_causes(causes); }
     std::string awaited() const override {
         return event_.handle == nullptr ? "the stream before it" : "captured event " + text_of(event_.handle);
     }
+    const TaskDetails &details() const override { return *this; }
     void describe(aclmdlRITaskParams &params) const override {
         if (event_.handle != nullptr) {
             params.type = ACL_MODEL_RI_TASK_EVENT_WAIT;
@@ -81,11 +81,12 @@ class EdgeEndTask final : public ConditionTask {
 
 // The hardware's event is reset behind each wait (graphs_kernels.md section B6 [obs*]); an edge is, when the next
 // execution begins.
-class EdgeResetTask final : public Task {
+class EdgeResetTask final : public Task, public TaskDetails {
   public:
     explicit EdgeResetTask(const EventName &event) : event_(event) {}
-    TaskKind kind() const override { return TaskKind::Reset; }
+    const TaskInfo &info() const override { return kEventReset; }
     Start start(Stream &) override { return Start::Done; }
+    const TaskDetails &details() const override { return *this; }
     void describe(aclmdlRITaskParams &params) const override {
         params.type = ACL_MODEL_RI_TASK_EVENT_RESET;
         params.eventResetTaskParams = {event_.handle, event_.flags, 0};

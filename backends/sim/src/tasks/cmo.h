@@ -60,11 +60,13 @@ class CmoBarriers {
     Waiters waiters_;
 };
 
+inline constexpr TaskInfo kCacheOperation{"CMO", "a cache operation"};
+
 // Works on a range that is known at submission.
 class CmoTask final : public Task {
   public:
     CmoTask(aclrtCmoType type, const CacheRange &range) : type_(type), range_(range) {}
-    TaskKind kind() const override { return TaskKind::Cmo; }
+    const TaskInfo &info() const override { return kCacheOperation; }
     Start start(Stream &) override REQUIRES(engine_lock) { return Start::Run; }
     void run() override;
 
@@ -78,7 +80,7 @@ class TaggedCmoTask final : public Task {
   public:
     TaggedCmoTask(Core &core, CmoBarriers &barriers, std::shared_ptr<CmoBarriers::Operation> operation)
         : core_(core), barriers_(barriers), operation_(std::move(operation)) {}
-    TaskKind kind() const override { return TaskKind::Cmo; }
+    const TaskInfo &info() const override { return kCacheOperation; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         operation_->task = stream.point(*this);
         return Start::Run;
@@ -100,7 +102,7 @@ class DescribedCmoTask final : public Task {
   public:
     DescribedCmoTask(Memory &memory, aclrtCmoType type, const void *descriptor)
         : memory_(memory), type_(type), descriptor_(descriptor) {}
-    TaskKind kind() const override { return TaskKind::Cmo; }
+    const TaskInfo &info() const override { return kCacheOperation; }
     Start start(Stream &) override REQUIRES(engine_lock);
     void run() override;
 
@@ -118,7 +120,8 @@ class CmoBarrierTask final : public ConditionTask {
         : ConditionTask(core, /*timeout_s=*/0, /*polls=*/false),
           barriers_(barriers),
           operations_(std::move(operations)) {}
-    TaskKind kind() const override { return TaskKind::CmoBarrier; }
+    static constexpr TaskInfo kInfo{"CMO"};
+    const TaskInfo &info() const override { return kInfo; }
     void add_causes(Causes &causes) const override REQUIRES(engine_lock);
     std::string awaited() const override REQUIRES(engine_lock) { return "cache operations with barriers"; }
 

@@ -10,13 +10,14 @@
 namespace aclsim {
 namespace {
 
-class ConditionalTask final : public Task {
+class ConditionalTask final : public BlockingTask {
   public:
     ConditionalTask(Core &core, Ref<Condition> condition, aclmdlRICondTaskType type, std::vector<Ref<Graph>> graphs)
         : core_(core), condition_(std::move(condition)), type_(type), graphs_(std::move(graphs)) {
         core_.timer().start();
     }
-    TaskKind kind() const override { return TaskKind::Conditional; }
+    static constexpr TaskInfo kInfo{"CONDITIONAL"};
+    const TaskInfo &info() const override { return kInfo; }
 
     // A loop begins one execution each time it is started, and then comes back by the timer: what needs no thread would
     // else go round with the engine locked.

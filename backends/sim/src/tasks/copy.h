@@ -95,7 +95,8 @@ class CopyTask : public DataTask {
   public:
     CopyTask(const Transfer &transfer, aclrtMemcpyKind direction)
         : DataTask(transfer.width * transfer.height), transfer_(transfer), direction_(direction) {}
-    TaskKind kind() const final { return TaskKind::Copy; }
+    static constexpr TaskInfo kInfo{"MEMCPY", "a copy"};
+    const TaskInfo &info() const final { return kInfo; }
     Work work() const final { return work_of(direction_, transfer_); }
     bool stays_in_shard(const Stream &) const override REQUIRES(engine_lock) { return true; }
 
@@ -121,7 +122,8 @@ class BufferedCopyTask final : public CopyTask {
 class FillTask final : public DataTask {
   public:
     explicit FillTask(const Pattern &pattern) : DataTask(pattern.unit * pattern.count), pattern_(pattern) {}
-    TaskKind kind() const override { return TaskKind::Fill; }
+    static constexpr TaskInfo kInfo{"MEMSET", "a fill of memory"};
+    const TaskInfo &info() const override { return kInfo; }
     Work work() const override { return work_of(pattern_); }
     bool stays_in_shard(const Stream &) const override REQUIRES(engine_lock) { return true; }
 

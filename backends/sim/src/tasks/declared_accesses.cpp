@@ -6,10 +6,25 @@
 #include <utility>
 
 #include "memory/memory.h"
+#include "support/error.h"
 #include "support/thread_state.h"
 
 namespace aclsim {
 namespace {
+
+constexpr std::uint32_t kHighestRank = 16;
+
+AccessMode mode_of(const aclsimAccess &access) {
+    switch (access.mode) {
+        case ACLSIM_ACCESS_READ:
+            return AccessMode::Read;
+        case ACLSIM_ACCESS_WRITE:
+            return AccessMode::Write;
+        case ACLSIM_ACCESS_READ_WRITE:
+            return AccessMode::ReadWrite;
+    }
+    fail_unremembered(ACL_ERROR_INVALID_PARAM, "there is no access mode %d", static_cast<int>(access.mode));
+}
 
 struct Declared {
     std::optional<std::vector<Access>> accesses;
@@ -37,8 +52,6 @@ void add_pieces(std::vector<Access> &list, Access piece, std::uint64_t width, st
     }
     list.push_back(piece);
 }
-
-}  // namespace
 
 // Strides are made positive, dimensions of one element dropped, and those without gaps between them joined: the bytes
 // are the same. What is deeper than a layout holds is split along its outermost dimensions.
@@ -74,6 +87,24 @@ void add_access(std::vector<Access> &list, const aclsimAccess &operand, AccessMo
         }
     }
     add_pieces(list, {first, 0, mode, operand.name == nullptr ? "operand" : operand.name}, width, gaps);
+}
+
+}  // namespace
+
+std::vector<Access> read_accesses(const aclsimAccess *operands, std::uint64_t count) {
+    if (count != 0) {
+        require(operands, "accesses");
+    }
+    std::vector<Access> accesses;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const aclsimAccess &it = operands[i];
+        if (it.rank > kHighestRank || (it.rank > 0 && it.shape == nullptr)) {
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "access %llu: rank %u exceeds %u, or shape is NULL",
+                              static_cast<unsigned long long>(i), it.rank, kHighestRank);
+        }
+        add_access(accesses, it, mode_of(it));
+    }
+    return accesses;
 }
 
 void declare_accesses(std::vector<Access> accesses) { ThreadState<Declared>::get().accesses = std::move(accesses); }

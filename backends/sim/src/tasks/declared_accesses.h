@@ -12,8 +12,8 @@ namespace aclsim {
 
 class Memory;
 
-// Adds an operand to a list; one of no elements adds nothing.
-void add_access(std::vector<Access> &list, const aclsimAccess &operand, AccessMode mode);
+// The pieces of memory that operands are; one of no elements is none. Fails with ACL_ERROR_INVALID_PARAM.
+std::vector<Access> read_accesses(const aclsimAccess *operands, std::uint64_t count);
 // By the calling thread, for the next kernel that it launches, or puts into a graph. Replaces what it declared before.
 void declare_accesses(std::vector<Access> accesses);
 // The present call launches a kernel: what was declared are its accesses; if nothing was, they are unknown.

@@ -39,8 +39,7 @@ class RecordTask final : public Task {
           event_(std::move(event)),
           signal_(std::move(signal)),
           record_(signal_ ? ++signal_->newest_record : 0) {}
-    TaskKind kind() const override { return TaskKind::Record; }
-    Work work() const override { return {Cost::Record}; }
+    const TaskInfo &info() const override { return kEventRecord; }
     bool stays_in_shard(const Stream &stream) const override REQUIRES(engine_lock) {
         return event_->stays_in_shard_with(stream, signal_.get());
     }
@@ -130,8 +129,7 @@ class WaitTask final : public ConditionTask {
         : ConditionTask(core, timeout_s, /*polls=*/false), event_(std::move(event)), signal_(std::move(signal)) {
         ++event_->rare_->outstanding_waits;
     }
-    TaskKind kind() const override { return TaskKind::Wait; }
-    Work work() const override { return {Cost::Wait}; }
+    const TaskInfo &info() const override { return kEventWait; }
     bool stays_in_shard(const Stream &stream) const override REQUIRES(engine_lock) {
         return !is_timed() && event_->stays_in_shard_with(stream, signal_.get());
     }
@@ -174,7 +172,7 @@ class WaitTask final : public ConditionTask {
 class ResetTask final : public Task {
   public:
     explicit ResetTask(Ref<Signal> signal) : signal_(std::move(signal)) {}
-    TaskKind kind() const override { return TaskKind::Reset; }
+    const TaskInfo &info() const override { return kEventReset; }
     Start start(Stream &) override REQUIRES(engine_lock) {
         signal_->clear();
         return Start::Done;

@@ -22,6 +22,11 @@ namespace aclsim {
 struct CapturedEvent;
 class Core;
 
+// Shared by the records, waits and resets of all kinds of events.
+inline constexpr TaskInfo kEventRecord{"EVENT_RECORD", "a record", 0, Cost::Record};
+inline constexpr TaskInfo kEventWait{"EVENT_WAIT", "a wait", 0, Cost::Wait};
+inline constexpr TaskInfo kEventReset{"EVENT_RESET"};
+
 // The bit that a record sets and that waits look at, and the hardware id that it has on the device. K2 and K5 have one
 // for life, the other kinds take a new one for each record, which is why an earlier wait keeps its own record. A record
 // that ends at once needs none: no wait has to look.

@@ -13,8 +13,7 @@ namespace {
 class ExternalRecordTask final : public Task {
   public:
     explicit ExternalRecordTask(std::shared_ptr<ExternalEvent> external) : external_(std::move(external)) {}
-    TaskKind kind() const override { return TaskKind::Record; }
-    Work work() const override { return {Cost::Record}; }
+    const TaskInfo &info() const override { return kEventRecord; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         const auto record = std::exchange(external_->record, nullptr);
         record->sequence = sequence;
@@ -38,8 +37,7 @@ class ExternalWaitTask final : public ConditionTask {
   public:
     ExternalWaitTask(Core &core, std::shared_ptr<ExternalEvent> external)
         : ConditionTask(core, /*timeout_s=*/0, /*polls=*/false), external_(std::move(external)) {}
-    TaskKind kind() const override { return TaskKind::Wait; }
-    Work work() const override { return {Cost::Wait}; }
+    const TaskInfo &info() const override { return kEventWait; }
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
         external_->awaited->records.add_causes(causes);
         if (external_->awaited->records.empty()) {  // a graph that is launched, and has not begun

@@ -50,20 +50,22 @@ class Releases final : public DeferredWork {
 // [obs]).
 class GraphEndTask final : public Task {
   public:
-    TaskKind kind() const override { return TaskKind::GraphEnd; }
+    static constexpr TaskInfo kInfo{"TASK", "the end of a graph", kIsUnlisted};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &) override { return Start::Done; }
 };
 
 // Reads as the task that it takes the place of.
-class DisabledTask final : public Task {
+class DisabledTask final : public Task, public TaskDetails {
   public:
-    explicit DisabledTask(const Task &disabled) : kind_(disabled.kind()) { disabled.describe(params_); }
-    TaskKind kind() const override { return kind_; }
+    explicit DisabledTask(const Task &disabled) : info_(disabled.info()) { disabled.details().describe(params_); }
+    const TaskInfo &info() const override { return info_; }
     Start start(Stream &) override { return Start::Done; }
+    const TaskDetails &details() const override { return *this; }
     void describe(aclmdlRITaskParams &params) const override { params = params_; }
 
   private:
-    TaskKind kind_;
+    const TaskInfo &info_;
     aclmdlRITaskParams params_{};
 };
 

@@ -28,7 +28,7 @@ class Writer {
     std::string write() REQUIRES(engine_lock) {
         std::string events;
         for_each_task([&](const Stream &stream, std::size_t index, const Task &task) REQUIRES(engine_lock) {
-            if (task.kind() != TaskKind::GraphEnd) {
+            if (!task.info().has(kIsUnlisted)) {
                 events += (events.empty() ? "\n" : ",\n") + event(stream, index, task);
             }
         });
@@ -49,8 +49,8 @@ class Writer {
         const std::string device = std::to_string(device_of(stream).user_id);
         const std::string id = std::to_string(stream.id);
         std::string args = "\"device_id\":" + device + ",\"model_id\":" + std::to_string(model_.id) +
-                           ",\"stream_id\":" + id + ",\"task_id\":" + number + ",\"task_type\":\"" +
-                           name_of(task.kind()) + "\"";
+                           ",\"stream_id\":" + id + ",\"task_id\":" + number + ",\"task_type\":\"" + task.info().name +
+                           "\"";
         const auto begin = begins_.find(edge_ended_by(task));
         if (begin != begins_.end()) {
             args +=
@@ -63,12 +63,12 @@ class Writer {
         if (is_verbose_) {
             args += parameters(task);
         }
-        return std::string("{\"name\":\"") + name_of(task.kind()) + "\",\"ph\":\"X\",\"pid\":" + device +
-               ",\"tid\":" + id + ",\"ts\":" + number + ",\"dur\":1,\"args\":{" + args + "}}";
+        return std::string("{\"name\":\"") + task.info().name + "\",\"ph\":\"X\",\"pid\":" + device + ",\"tid\":" + id +
+               ",\"ts\":" + number + ",\"dur\":1,\"args\":{" + args + "}}";
     }
     static std::string parameters(const Task &task) REQUIRES(engine_lock) {
         aclmdlRITaskParams params{};
-        task.describe(params);
+        task.details().describe(params);
         switch (params.type) {
             case ACL_MODEL_RI_TASK_KERNEL:
                 return ",\"blocks\":" + std::to_string(params.kernelTaskParams.numBlocks) +

@@ -7,6 +7,7 @@
 #include "engine/condition.h"
 #include "engine/core.h"
 #include "support/error.h"
+#include "tasks/event.h"
 
 namespace aclsim {
 namespace {
@@ -15,8 +16,7 @@ class IpcRecordTask final : public Task {
   public:
     IpcRecordTask(Core &core, std::shared_ptr<IpcRecords> records, std::uint64_t record)
         : core_(core), records_(std::move(records)), record_(record) {}
-    TaskKind kind() const override { return TaskKind::Record; }
-    Work work() const override { return {Cost::Record}; }
+    const TaskInfo &info() const override { return kEventRecord; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         cancel(stream);
         return Start::Done;
@@ -38,8 +38,7 @@ class IpcWaitTask final : public ConditionTask {
   public:
     IpcWaitTask(Core &core, std::shared_ptr<IpcRecords> records, std::uint32_t timeout_s)
         : ConditionTask(core, timeout_s, /*polls=*/true), records_(std::move(records)), record_(records_->newest()) {}
-    TaskKind kind() const override { return TaskKind::Wait; }
-    Work work() const override { return {Cost::Wait}; }
+    const TaskInfo &info() const override { return kEventWait; }
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
         causes.any = true;
         records_->pending.add_causes(causes);

@@ -94,15 +94,17 @@ struct KernelLaunch final : public RefCounted {
 };
 
 // Its blocks run at the same time on the workers. Can be repeated: rewind().
-class KernelTask final : public Task {
+class KernelTask final : public Task, public TaskDetails {
   public:
     KernelTask(Memory &memory, Ref<KernelLaunch> launch, Workspace workspace);
-    TaskKind kind() const override { return TaskKind::Kernel; }
+    static constexpr TaskInfo kInfo{"KERNEL", "a kernel", kIsKernel};
+    const TaskInfo &info() const override { return kInfo; }
     Work work() const override { return {Cost::Kernel, bytes_, &launch_->function->description.name}; }
     Start start(Stream &stream) override REQUIRES(engine_lock);
     bool stays_in_shard(const Stream &) const override REQUIRES(engine_lock);
     void run() override;
     void rewind() override REQUIRES(engine_lock);
+    const TaskDetails &details() const override { return *this; }
     std::string failure_reason() const override REQUIRES(engine_lock) { return failure_; }
     FailedKernel failed_kernel() const override REQUIRES(engine_lock);
     void describe(aclmdlRITaskParams &params) const override REQUIRES(engine_lock);

@@ -40,13 +40,15 @@ struct LabelList final : public Object {
 // The place itself.
 class LabelTask final : public Task {
   public:
-    TaskKind kind() const override { return TaskKind::Label; }
+    static constexpr TaskInfo kInfo{"TASK"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &) override REQUIRES(engine_lock) { return Start::Done; }
 };
 
 class BranchTask : public Task {
   public:
-    TaskKind kind() const final { return TaskKind::Branch; }
+    static constexpr TaskInfo kInfo{"TASK", "a branch of a model", kIsBranch};
+    const TaskInfo &info() const final { return kInfo; }
     Start start(Stream &stream) final REQUIRES(engine_lock) {
         stream_ = &stream;
         interruption_ = {stream, sequence};

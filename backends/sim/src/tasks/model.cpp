@@ -14,7 +14,7 @@ namespace aclsim {
 namespace {
 
 // Not what an execution of a model, or a change of one, is itself.
-bool is_repeatable(const Task &task) { return task.kind() != TaskKind::Model && task.kind() != TaskKind::GroupUpdate; }
+bool is_repeatable(const Task &task) { return !task.info().has(kIsUnrepeatable); }
 
 aclError first_of(aclError earlier, aclError later) { return earlier != ACL_SUCCESS ? earlier : later; }
 
@@ -40,7 +40,7 @@ struct Model::Run {
 };
 
 // A task of a model in one execution.
-class Replay final : public Task {
+class Replay final : public Task, public TaskDetails {
   public:
     Replay(std::shared_ptr<Model::Run> run, const std::unique_ptr<Task> &kept, std::size_t index)
         : run_(std::move(run)), kept_(kept), index_(index) {
@@ -49,7 +49,7 @@ class Replay final : public Task {
     }
     ~Replay() override { run_->leave(first_of(result, abort_reason_)); }
 
-    TaskKind kind() const override { return kept_->kind(); }
+    const TaskInfo &info() const override { return kept_->info(); }
     Work work() const override { return kept_->work(); }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         stream_ = &stream;
@@ -73,20 +73,21 @@ class Replay final : public Task {
         abort_reason_ = stream.abort_reason;
         kept_->cancel(stream);
     }
-    bool expire() override REQUIRES(engine_lock) { return kept_->expire(); }
-    void add_causes(Causes &causes) const override REQUIRES(engine_lock) { kept_->add_causes(causes); }
-    std::string awaited() const override REQUIRES(engine_lock) { return kept_->awaited(); }
+    BlockingTask *as_blocking() override REQUIRES(engine_lock) { return kept_->as_blocking(); }
+    const TaskDetails &details() const override { return *this; }
+    void describe(aclmdlRITaskParams &params) const override REQUIRES(engine_lock) {
+        kept_->details().describe(params);
+    }
     void label(const Stream &stream, TaskLabel &label) const override REQUIRES(engine_lock) {
-        kept_->label(stream, label);
+        kept_->details().label(stream, label);
         label.model = run_->model->id;
         if (const ModelTask *named = run_->model->known_task(stream, index_)) {
             label.op_info.assign(named->op_info.begin(), named->op_info.end());
             label.extend_info = named->extend_info;
         }
     }
-    std::string failure_reason() const override REQUIRES(engine_lock) { return kept_->failure_reason(); }
-    FailedKernel failed_kernel() const override REQUIRES(engine_lock) { return kept_->failed_kernel(); }
-    bool blocks_for_callback() const override REQUIRES(engine_lock) { return kept_->blocks_for_callback(); }
+    std::string failure_reason() const override REQUIRES(engine_lock) { return kept_->details().failure_reason(); }
+    FailedKernel failed_kernel() const override REQUIRES(engine_lock) { return kept_->details().failed_kernel(); }
 
   private:
     std::shared_ptr<Model::Run> run_;
@@ -100,7 +101,8 @@ class Replay final : public Task {
 class ActivateTask final : public Task {
   public:
     ActivateTask(Model &model, const Stream &stream) : model_(model), stream_(stream) {}
-    TaskKind kind() const override { return TaskKind::Activate; }
+    static constexpr TaskInfo kInfo{"STREAM_ACTIVE"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         model_.activate(stream_, stream.point(*this));
         return Start::Done;
@@ -145,11 +147,12 @@ aclError Execution::result() const { return run_->result; }
 std::vector<Ref<Stream>> Execution::parts() const { return is_under_way() ? model_->streams() : Model::Streams(); }
 
 // In a stream that executes nothing it waits for ever, and does not count.
-class LaunchTask final : public Task {
+class LaunchTask final : public BlockingTask {
   public:
     LaunchTask(Ref<Model> model, std::unique_ptr<LaunchBinding> binding, bool counts)
         : execution_(std::move(model), launching(), std::move(binding)), counts_(counts) {}
-    TaskKind kind() const override { return TaskKind::Model; }
+    static constexpr TaskInfo kInfo{"MODEL_EXECUTE", "an execution of a model", kIsUnrepeatable};
+    const TaskInfo &info() const override { return kInfo; }
 
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         if (execution_.proceed(stream, *this) == Start::Blocked) {
@@ -410,7 +413,7 @@ void Model::play(Track &track, std::size_t begin, const Point &before) {
         task.note_queued(*track.stream);
         core_.observers().tell<kTasks>(&Observer::replayed, *track.stream, task, queued);
         track.reached = std::max(track.reached, ++track.next);
-        if (task.kind() == TaskKind::Branch) {
+        if (task.info().has(kIsBranch)) {
             break;
         }
     }

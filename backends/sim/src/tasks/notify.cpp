@@ -50,7 +50,8 @@ class NotifyRecordTask final : public Task {
   public:
     NotifyRecordTask(Core &core, Ref<AnyNotify> notify, const aclrtCntNotifyRecordInfo &info)
         : core_(core), notify_(std::move(notify)), info_(info) {}
-    TaskKind kind() const override { return TaskKind::NotifyRecord; }
+    static constexpr TaskInfo kInfo{"NOTIFY_RECORD"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         notify_->records_.remove(stream, *this);
         std::atomic<std::uint32_t> &value = notify_->value();
@@ -77,7 +78,8 @@ class NotifyWaitTask final : public ConditionTask {
   public:
     NotifyWaitTask(Core &core, Ref<AnyNotify> notify, const aclrtCntNotifyWaitInfo &info)
         : ConditionTask(core, info.timeout, notify->is_shared()), notify_(std::move(notify)), info_(info) {}
-    TaskKind kind() const override { return TaskKind::NotifyWait; }
+    static constexpr TaskInfo kInfo{"NOTIFY_WAIT"};
+    const TaskInfo &info() const override { return kInfo; }
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
         causes.any = true;
         notify_->records_.add_causes(causes);

@@ -14,7 +14,8 @@ class PrefetchTask final : public Task {
   public:
     PrefetchTask(Memory &memory, const void *pointer, std::size_t size)
         : memory_(memory), pointer_(pointer), size_(size) {}
-    TaskKind kind() const override { return TaskKind::Prefetch; }
+    static constexpr TaskInfo kInfo{"PREFETCH", "a prefetch"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &) override REQUIRES(engine_lock) {
         return memory_.managed_memory.contains(pointer_, size_) ? Start::Run : Start::Done;
     }

@@ -28,7 +28,8 @@ class RandomTask final : public DataTask {
     static constexpr std::size_t kParametersSize = 16;
     static constexpr std::size_t kCounterSize = 16;
     RandomTask(Memory &memory, const aclrtRandomNumTaskInfo &info);
-    TaskKind kind() const override { return TaskKind::Random; }
+    static constexpr TaskInfo kInfo{"RANDOM", "random numbers"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &stream) override REQUIRES(engine_lock);
     // The addresses, seed and count of this are those of the next execution.
     void update(const aclrtRandomNumTaskInfo &info) REQUIRES(engine_lock);

@@ -27,7 +27,8 @@ bool is_reduced_by(const Product &product, aclDataType type);
 class ReduceTask final : public Task {
   public:
     explicit ReduceTask(const Reduction &reduction) : reduction_(reduction) {}
-    TaskKind kind() const override { return TaskKind::Reduce; }
+    static constexpr TaskInfo kInfo{"REDUCE", "a reduction"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &) override REQUIRES(engine_lock) { return Start::Run; }
     void run() override { reduction_.perform(); }
 

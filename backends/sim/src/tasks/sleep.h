@@ -11,10 +11,11 @@ namespace aclsim {
 class Core;
 
 // The cycles are those of the clock that stamps events. The timer ends it: no thread is busy meanwhile.
-class SleepTask final : public Task {
+class SleepTask final : public BlockingTask {
   public:
     SleepTask(Core &core, std::uint64_t cycles);
-    TaskKind kind() const override { return TaskKind::Sleep; }
+    static constexpr TaskInfo kInfo{"SLEEP"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &stream) override REQUIRES(engine_lock);
     void rewind() override REQUIRES(engine_lock) { is_over_ = false; }
     bool expire() override REQUIRES(engine_lock) { return is_over_ = true; }

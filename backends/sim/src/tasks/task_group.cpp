@@ -10,13 +10,14 @@
 namespace aclsim {
 namespace {
 
-class UpdateTask final : public Task {
+class UpdateTask final : public BlockingTask {
   public:
     UpdateTask(Core &core, Ref<Graph> graph, Ref<TaskGroup> group, std::vector<std::unique_ptr<Task>> kernels)
         : core_(core), graph_(std::move(graph)), group_(std::move(group)), kernels_(std::move(kernels)) {
         core_.timer().start();
     }
-    TaskKind kind() const override { return TaskKind::GroupUpdate; }
+    static constexpr TaskInfo kInfo{"TASK", "an update of kernels", kIsUnrepeatable};
+    const TaskInfo &info() const override { return kInfo; }
     // An execution has what it has not come to changed: its graph may wait for an event that the program records behind
     // the update (aclmdlRICaptureTaskUpdateBegin). A kernel that runs stays until it has ended.
     Start start(Stream &stream) override REQUIRES(engine_lock) {

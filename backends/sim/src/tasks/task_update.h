@@ -22,12 +22,14 @@ struct TaskName {
     Task *find() const REQUIRES(engine_lock);  // nullptr: the stream's model has no such task
 };
 
+inline constexpr TaskInfo kTaskUpdate{"TASK_UPDATE"};
+
 // What the update of a random-number task reads: the addresses, seed and count of an aclrtRandomNumTaskInfo.
 class RandomUpdateTask final : public Task {
   public:
     RandomUpdateTask(Memory &memory, TaskName target, const void *source)
         : memory_(memory), target_(std::move(target)), source_(source) {}
-    TaskKind kind() const override { return TaskKind::Update; }
+    const TaskInfo &info() const override { return kTaskUpdate; }
     Start start(Stream &stream) override REQUIRES(engine_lock);
 
   private:
@@ -37,12 +39,13 @@ class RandomUpdateTask final : public Task {
 };
 
 // What the update of a kernel reads: the number of a function, and how many blocks.
-class KernelUpdateTask final : public Task {
+class KernelUpdateTask final : public Task, public TaskDetails {
   public:
     KernelUpdateTask(Kernels &kernels, TaskName target, Ref<Binary> binary, const void *entry, const void *blocks)
         : kernels_(kernels), target_(std::move(target)), binary_(std::move(binary)), entry_(entry), blocks_(blocks) {}
-    TaskKind kind() const override { return TaskKind::Update; }
+    const TaskInfo &info() const override { return kTaskUpdate; }
     Start start(Stream &stream) override REQUIRES(engine_lock);
+    const TaskDetails &details() const override { return *this; }
     std::string failure_reason() const override REQUIRES(engine_lock) { return failure_; }
 
   private:

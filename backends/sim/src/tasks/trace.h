@@ -8,7 +8,8 @@ namespace aclsim {
 
 class TraceTask final : public Task {
   public:
-    TaskKind kind() const override { return TaskKind::Trace; }
+    static constexpr TaskInfo kInfo{"PROFILER_TRACE"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &) override REQUIRES(engine_lock) { return Start::Done; }
 };
 

@@ -27,11 +27,12 @@ bool is_satisfied(std::uint64_t found, std::uint64_t value, std::uint32_t flag) 
 
 }  // namespace
 
-class ValueWriteTask final : public Task {
+class ValueWriteTask final : public Task, public TaskDetails {
   public:
     ValueWriteTask(Values &values, void *address, std::uint64_t value)
         : values_(values), address_(address), value_(value) {}
-    TaskKind kind() const override { return TaskKind::ValueWrite; }
+    static constexpr TaskInfo kInfo{"VALUE_WRITE"};
+    const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         values_.writes_.remove(stream, *this);
         if (values_.core_.observers().want(kOrder)) {
@@ -43,6 +44,7 @@ class ValueWriteTask final : public Task {
     }
     void cancel(Stream &stream) override REQUIRES(engine_lock) { values_.writes_.remove(stream, *this); }
     void note_queued(const Stream &stream) override REQUIRES(engine_lock) { values_.writes_.add(stream, *this); }
+    const TaskDetails &details() const override { return *this; }
     void describe(aclmdlRITaskParams &params) const override {
         params.type = ACL_MODEL_RI_TASK_VALUE_WRITE;
         params.valueWriteTaskParams = {address_, value_};
@@ -54,7 +56,7 @@ class ValueWriteTask final : public Task {
     std::uint64_t value_;
 };
 
-class ValueWaitTask final : public ConditionTask {
+class ValueWaitTask final : public ConditionTask, public TaskDetails {
   public:
     ValueWaitTask(Values &values, const void *address, std::uint64_t value, std::uint32_t flag)
         : ConditionTask(values.core_, /*timeout_s=*/0, /*polls=*/true),
@@ -62,7 +64,8 @@ class ValueWaitTask final : public ConditionTask {
           address_(address),
           value_(value),
           flag_(flag) {}
-    TaskKind kind() const override { return TaskKind::ValueWait; }
+    static constexpr TaskInfo kInfo{"VALUE_WAIT"};
+    const TaskInfo &info() const override { return kInfo; }
     // A copy, or the host, may write the value as well as a task of its own kind.
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
         causes.any = true;
@@ -72,6 +75,7 @@ class ValueWaitTask final : public ConditionTask {
     std::string awaited() const override {
         return "a value at " + text_of(address_) + ", where " + std::to_string(load(address_)) + " is";
     }
+    const TaskDetails &details() const override { return *this; }
     void describe(aclmdlRITaskParams &params) const override {
         params.type = ACL_MODEL_RI_TASK_VALUE_WAIT;
         params.valueWaitTaskParams = {const_cast<void *>(address_), value_, flag_};
