@@ -8,6 +8,9 @@
 namespace aclsim {
 namespace {
 
+constexpr int kPauses = 7;  // the last of them takes a microsecond or two
+constexpr int kYields = 100;
+constexpr int kSleeps = 4;
 constexpr std::chrono::microseconds kSleep{50};
 
 constexpr std::uint32_t kTicketStep = 2;  // tickets are even: no ticket, or the state of a flag that is taken, is 1
@@ -15,6 +18,14 @@ std::atomic<std::uint32_t> g_tickets{0};
 
 // Tickets begin anew when their numbers are used up.
 bool is_older(std::uint32_t ticket, std::uint32_t other) { return static_cast<std::int32_t>(ticket - other) < 0; }
+
+// Other programs may keep the processor for milliseconds, and give it back sooner to a thread that sleeps.
+bool yield_briefly() {
+    constexpr std::chrono::microseconds kLongTurn{500};
+    const auto begin = std::chrono::steady_clock::now();
+    std::this_thread::yield();
+    return std::chrono::steady_clock::now() - begin < kLongTurn;
+}
 
 void sleep_uncancelled() {  // a thread that waits for the lock may be in a destructor, and must not be unwound there
     int state = 0;
@@ -114,11 +125,15 @@ void Backoff::pause() {
             pause_processor();
         }
     } else if (rounds_ < kPauses + kYields) {
-        std::this_thread::yield();
+        rounds_ = yield_briefly() ? rounds_ : kPauses + kYields;
     } else {
         sleep_uncancelled();
     }
     rounds_ += was_patient() ? 0 : 1;
 }
+
+bool Backoff::was_long() const { return rounds_ > kPauses; }
+
+bool Backoff::was_patient() const { return rounds_ == kPauses + kYields + kSleeps; }
 
 }  // namespace aclsim

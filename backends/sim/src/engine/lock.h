@@ -33,15 +33,10 @@ inline void pause_processor() {
 class Backoff {
   public:
     void pause();
-    bool was_long() const { return rounds_ > kPauses; }        // longer than most threads have the lock
-    bool was_patient() const { return rounds_ == kPatience; }  // longer than a thread that sleeps needs to look again
+    bool was_long() const;     // longer than most threads have the lock
+    bool was_patient() const;  // longer than a thread that sleeps needs to look again
 
   private:
-    static constexpr int kPauses = 7;  // the last of them takes a microsecond or two
-    static constexpr int kYields = 100;
-    static constexpr int kSleeps = 4;
-    static constexpr int kPatience = kPauses + kYields + kSleeps;
-
     int rounds_ = 0;
 };
 
