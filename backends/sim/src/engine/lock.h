@@ -239,4 +239,7 @@ class SCOPED_CAPABILITY Unlocked {
     Lock &lock_;
 };
 
+// Between parts of work that grows with a size. What was looked at before may have changed.
+inline void let_others_in(Lock &lock) REQUIRES(engine_lock) { const Unlocked unlocked(lock); }
+
 }  // namespace aclsim
