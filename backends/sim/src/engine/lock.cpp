@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kPauses = 7;  // the last of them takes a microsecond or two
 constexpr int kYields = 100;
-constexpr int kSleeps = 4;
+constexpr int kSleeps = 2;
 constexpr std::chrono::microseconds kSleep{50};
 
 constexpr std::uint32_t kTicketStep = 2;  // tickets are even: no ticket, or the state of a flag that is taken, is 1
