@@ -51,6 +51,7 @@ class GateEvent {
     GateEvent &operator=(const GateEvent &) = delete;
     void close(aclrtStream stream) const { CHECK_OK(aclrtStreamWaitEvent(stream, event_)); }
     void open(aclrtStream by) const { CHECK_OK(aclrtRecordEvent(event_, by)); }
+    aclrtEvent handle() const { return event_; }
 
   private:
     aclrtEvent event_ = nullptr;

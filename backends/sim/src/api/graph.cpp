@@ -127,9 +127,15 @@ aclError aclmdlRIDebugJsonPrint(aclmdlRI modelRI, const char *path, uint32_t fla
         require(modelRI, "modelRI");
         require(path, "path");
         require_supported();
-        const std::string text =
-            graph_json(require_own_model(sim, modelRI), flags == ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE);
+        GraphJson json(flags == ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE);
+        for (const auto &stream : require_own_model(sim, modelRI).streams()) {
+            const Model &model = require_own_model(sim, modelRI);
+            if (stream->keeper == &model) {  // else another thread has unbound it
+                json.add(model, *stream);
+            }
+            let_others_in(lock);
+        }
         const Unlocked unlocked(lock);
-        write_file(path, text);
+        write_file(path, json.text());
     });
 }

@@ -48,7 +48,9 @@ std::string doing(const Core &core, const Stream &stream, Task &head) REQUIRES(e
         case Stream::State::Idle:
             return stream.is_active() ? "is stopped by a failure" : "keeps its tasks for a model";
         case Stream::State::Held:
-            return stream.timing.is_awaited ? "starts when the device would, by the profile" : "is held by aclsimHold";
+            return stream.timing.is_awaited ? "starts when the device would, by the profile"
+                   : core.is_held()         ? "is held by aclsimHold"
+                                            : "is about to go on";
         case Stream::State::Ready:
             return std::string("waits for a thread to run ") + head.info().running;
         case Stream::State::Running:

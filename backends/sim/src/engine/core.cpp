@@ -65,10 +65,7 @@ void Core::upgrade_to_global(Lock &lock) {
 
 void Core::release_held(std::vector<Ref<Stream>> &held) {
     for (const auto &stream : held) {
-        if (stream->state == Stream::State::Held) {  // a stream that was aborted meanwhile may be here twice
-            stream->state = Stream::State::Idle;
-            make_runnable(*stream);
-        }
+        resume(*stream);  // one that was aborted meanwhile may be here twice
     }
     held.clear();
 }
@@ -143,11 +140,7 @@ void Core::append(Stream &stream, std::unique_ptr<Task> task, const Origin &orig
     task->sequence = ++stream.submitted;
     note_change(stream);
     observers_.tell<kTasks>(&Observer::submitted, stream, *task, Submission{origin, kNoAccesses});
-    const bool was_empty = stream.queue.front() == nullptr;
     stream.queue.push(std::move(task));
-    if (was_empty) {
-        make_runnable(stream);
-    }
 }
 
 Submission Core::describe_submission() {
@@ -276,40 +269,79 @@ void Core::end_timing(Stream &stream) {
     }
 }
 
-void Core::advance(Stream &stream) {
+// Other threads have the lock before the streams that are held back go on.
+class Core::GoOn final : public DeferredWork {
+  public:
+    explicit GoOn(Core &core) : core_(core) {}
+    void work() noexcept override {}
+    void finish() override REQUIRES(engine_lock) {
+        core_.is_to_go_on_ = false;
+        core_.release_held(core_.work().held);
+        core_.pump();
+    }
+
+  private:
+    Core &core_;
+};
+
+void Core::hold_back(Stream &stream) {
+    stream.state = Stream::State::Held;
+    work().held.emplace_back(stream);
+}
+
+// Whoever leaves a shard goes on with what is held back there.
+void Core::let_others_in(Stream &stream) {
+    hold_back(stream);
+    if (Lock::held_shard() == Shards::kGlobal && !std::exchange(is_to_go_on_, true)) {
+        defer(std::make_unique<GoOn>(*this));
+    }
+}
+
+std::size_t Core::advance(Stream &stream) {
     stream.state = Stream::State::Idle;
     const auto may_go_on = [&]() REQUIRES(engine_lock) {
         return stream.is_active() && stream.group.failure == ACL_SUCCESS;
     };
-    while (Task *head = may_go_on() ? stream.queue.front() : nullptr) {
+    std::size_t done = 0;
+    for (; Task *head = may_go_on() ? stream.queue.front() : nullptr; ++done) {
         if (!may_start(stream, *head)) {
-            stream.state = Stream::State::Held;
-            work().held.emplace_back(stream);
-            return;
+            hold_back(stream);
+            return done;
+        }
+        if (are_many(done)) {
+            let_others_in(stream);
+            return done;
         }
         if (timing_.is_on() && must_await_start(stream, *head)) {
-            return;
+            return done;
         }
         const Start start = head->start(stream);
         const bool is_done = start == Start::Done || (start == Start::Run && lets_tasks_start_ && head->run_at_once());
         if (!is_done) {
             tell_start(observers_.moment(), stream, *head, start);
             park(stream, start);
-            return;
+            return done;
         }
         // What a task has waited for may have come after the device was done: only a record keeps the stream late.
         stream.timing.is_late = stream.timing.is_late && head->work().cost == Cost::Record;
-        const auto done = stream.queue.pop();
-        complete(stream, *done);
-        tell_done(observers_.moment(), stream, *done);
+        const auto ended = stream.queue.pop();
+        complete(stream, *ended);
+        tell_done(observers_.moment(), stream, *ended);
     }
     stream.timing.is_late = false;
+    return done;
 }
 
 void Core::look_at_runnable() {
-    const auto look_at = [this](Stream &stream) REQUIRES(engine_lock) {
-        if (stream.state != Stream::State::Ready && stream.state != Stream::State::Running) {  // it may be there twice
-            advance(stream);
+    std::size_t done = 0;
+    const auto look_at = [&](Stream &stream) REQUIRES(engine_lock) {
+        if (stream.state == Stream::State::Ready || stream.state == Stream::State::Running) {
+            return;  // it may be there twice
+        }
+        if (are_many(done) && stream.queue.front() != nullptr) {
+            let_others_in(stream);
+        } else {
+            done += advance(stream);
         }
     };
     std::vector<Stream *> &runnable = work().runnable;

@@ -114,9 +114,25 @@ class Core {
     // Starts or queues a task on a stream that has just admitted it. Never waits.
     template <class T>
     [[gnu::always_inline]] inline void submit(Stream &stream, T task) REQUIRES(engine_lock);
-    // Queues a task that a model makes, for the next pump(); the stream takes tasks from the model alone.
+    // Queues a task that a model makes; the stream takes tasks from the model alone.
     void append(Stream &stream, std::unique_ptr<Task> task, const Origin &origin) REQUIRES(engine_lock);
-
+    // A stream that does not start what it has until it is told to go on, because more is to be queued first.
+    static void suspend(Stream &stream) REQUIRES(engine_lock) {
+        if (stream.state == Stream::State::Idle) {
+            stream.state = Stream::State::Held;
+        }
+    }
+    void resume(Stream &stream) REQUIRES(engine_lock) {
+        if (stream.state == Stream::State::Held) {  // else it was aborted meanwhile
+            stream.state = Stream::State::Idle;
+            make_runnable(stream);
+        }
+    }
+    // Is it so many tasks that other threads are to have the lock before more is done? Not with a deterministic
+    // schedule.
+    bool are_many(std::size_t tasks) const REQUIRES(engine_lock) {
+        return tasks >= kTasksAtOnce && scheduler_.takes_first();
+    }
     static Origin present_call() { return {thread_number(), current_function(), /*is_calling=*/true}; }
     // The stream's head is to be looked at again: what it waited for has happened.
     void make_runnable(Stream &stream) REQUIRES(engine_lock) { work().runnable.push_back(&stream); }
@@ -264,11 +280,15 @@ class Core {
     }
 
   private:
+    static constexpr std::size_t kTasksAtOnce = 512;  // some 200 µs
+
+    class GoOn;
     // What is to be done before the lock is free; of each shard, and of the global lock.
     struct alignas(64) Worklist {
         std::vector<Stream *> runnable;
         std::vector<Stream *> ended;  // whose head has run
-        // Whose head may not start now; in a shard, whose head needs the global lock.
+        // Whose head may not start now; in a shard, whose head needs the global lock, or after so many tasks that other
+        // threads are to have the lock first.
         std::vector<Ref<Stream>> held;
     };
     Worklist &work() REQUIRES(engine_lock) { return worklists_[Lock::held_shard()]; }
@@ -342,7 +362,9 @@ class Core {
     void park(Stream &stream, Start start) REQUIRES(engine_lock);
     bool must_await_start(Stream &stream, const Task &head) REQUIRES(engine_lock);
     bool await_timing(Stream &stream, Stream::State state) REQUIRES(engine_lock);
-    void advance(Stream &stream) REQUIRES(engine_lock);
+    std::size_t advance(Stream &stream) REQUIRES(engine_lock);  // the number of tasks that it has done
+    void hold_back(Stream &stream) REQUIRES(engine_lock);
+    void let_others_in(Stream &stream) REQUIRES(engine_lock);
     void look_at_runnable() REQUIRES(engine_lock);
     void end_heads() REQUIRES(engine_lock);
     void end_head(Stream &stream) REQUIRES(engine_lock);
@@ -385,6 +407,7 @@ class Core {
     std::size_t deferred_waits_ GUARDED_BY(engine_lock) = 0;
     std::condition_variable_any deferred_done_;
     std::atomic<std::uint64_t> batches_{0};
+    bool is_to_go_on_ GUARDED_BY(engine_lock) = false;  // deferred, for streams that are held back with the global lock
     std::vector<HostWait *> host_waits_ GUARDED_BY(engine_lock);
     std::uint32_t own_threads_ GUARDED_BY(engine_lock) = 0;
 };

@@ -8,8 +8,24 @@
 namespace aclsim {
 namespace {
 
+constexpr int kPauses = 7;  // the last of them takes a microsecond or two
 constexpr int kYields = 100;
+constexpr int kSleeps = 2;
 constexpr std::chrono::microseconds kSleep{50};
+
+constexpr std::uint32_t kTicketStep = 2;  // tickets are even: no ticket, or the state of a flag that is taken, is 1
+std::atomic<std::uint32_t> g_tickets{0};
+
+// Tickets begin anew when their numbers are used up.
+bool is_older(std::uint32_t ticket, std::uint32_t other) { return static_cast<std::int32_t>(ticket - other) < 0; }
+
+// Other programs may keep the processor for milliseconds, and give it back sooner to a thread that sleeps.
+bool yield_briefly() {
+    constexpr std::chrono::microseconds kLongTurn{500};
+    const auto begin = std::chrono::steady_clock::now();
+    std::this_thread::yield();
+    return std::chrono::steady_clock::now() - begin < kLongTurn;
+}
 
 void sleep_uncancelled() {  // a thread that waits for the lock may be in a destructor, and must not be unwound there
     int state = 0;
@@ -20,57 +36,104 @@ void sleep_uncancelled() {  // a thread that waits for the lock may be in a dest
 
 }  // namespace
 
-void Shards::lock_shard_in_turn(std::uint32_t number) {
-    Backoff backoff;
-    bool is_counted = false;
+// --- turns -----------------------------------------------------------------------------------------------------------
+
+void Turn::pause() {
+    backoff_.pause();
+    if (ticket_ == kNoTicket && backoff_.was_long()) {
+        ticket_ = g_tickets += kTicketStep;
+    }
+}
+
+bool Turn::may_take(std::uint32_t ticket) {
+    if (gives_way_to_ != ticket) {
+        gives_way_to_ = ticket;
+        backoff_ = Backoff();
+    }
+    return ticket == ticket_ || backoff_.was_patient();
+}
+
+bool Flag::try_take(Turn &turn) {
+    if (!try_pass(turn)) {
+        return false;
+    }
+    std::uint32_t state = state_.load(std::memory_order_relaxed);
+    const bool may_take = state == kFree || (state != kTaken && turn.may_take(state));
+    if (!may_take || !state_.compare_exchange_strong(state, kTaken)) {
+        return false;
+    }
+    end_turn(state);  // of the other one, too, until that looks again
+    end_turn(turn.ticket());
+    return true;
+}
+
+bool Flag::try_pass(const Turn &turn) {
+    if (!is_taken()) {
+        return true;
+    }
+    ask_for_turn(turn.ticket());
+    return false;
+}
+
+void Flag::give_up_turn(const Turn &turn) {
+    end_turn(turn.ticket());
+    std::uint32_t state = turn.ticket();
+    state_.compare_exchange_strong(state, kFree);
+}
+
+void Flag::ask_for_turn(std::uint32_t ticket) {
+    std::uint32_t next = next_.load(std::memory_order_relaxed);
+    while (ticket != Turn::kNoTicket && (next == kFree || is_older(ticket, next)) &&
+           !next_.compare_exchange_weak(next, ticket, std::memory_order_relaxed)) {
+    }
+}
+
+void Flag::end_turn(std::uint32_t ticket) { next_.compare_exchange_strong(ticket, kFree, std::memory_order_relaxed); }
+
+// --- the lock --------------------------------------------------------------------------------------------------------
+
+void Shards::lock_in_turn() {
+    Turn turn;
     do {
-        backoff.pause();
-        if (!is_counted && backoff.was_long() && is_claimed_.load(std::memory_order_relaxed)) {
-            is_counted = true;
-            ++waiting_;
-        }
-    } while (!try_lock_shard(number));
-    if (is_counted) {
-        --waiting_;
+        turn.pause();
+    } while (!whole_.try_take(turn));
+    if (count() > 1) {
+        await_shards();
+    }
+}
+
+void Shards::lock_shard_in_turn(std::uint32_t number) {
+    Turn turn;
+    do {
+        turn.pause();
+    } while (!whole_.try_pass(turn) || !shards_[number].flag.try_take(turn) || !leave_unless_whole_is_free(number));
+    if (turn.ticket() != Turn::kNoTicket) {
+        whole_.give_up_turn(turn);
     }
 }
 
 void Shards::await_shards() {
-    if (unlikely(waiting_.load(std::memory_order_relaxed) > 0)) {
-        unlock();
-        give_way();
-        for (Backoff backoff; is_claimed_.exchange(true); backoff.pause()) {
-        }
-    }
     for (std::uint32_t number = 0; number < count(); ++number) {  // no shard is taken from here on
-        for (Backoff backoff; shards_[number].is_taken; backoff.pause()) {
-        }
-    }
-}
-
-// For as long as one that waits needs to see that the lock is free, if it looks.
-void Shards::give_way() {
-    const std::uint32_t before = waiting_.load(std::memory_order_relaxed);
-    for (int i = 0; i < 20 && waiting_.load(std::memory_order_relaxed) >= before; ++i) {
-        for (int j = 0; j < 4; ++j) {
-            pause_processor();
+        for (Backoff backoff; shards_[number].flag.is_taken(); backoff.pause()) {
         }
     }
 }
 
 void Backoff::pause() {
-    if (rounds_ >= kPauses + kYields) {
-        sleep_uncancelled();
-        return;
-    }
-    if (rounds_ >= kPauses) {
-        std::this_thread::yield();
-    } else {
+    if (rounds_ < kPauses) {
         for (int i = 0; i < 2 << rounds_; ++i) {  // the first is longer than a thread needs from one call to the next
             pause_processor();
         }
+    } else if (rounds_ < kPauses + kYields) {
+        rounds_ = yield_briefly() ? rounds_ : kPauses + kYields;
+    } else {
+        sleep_uncancelled();
     }
-    ++rounds_;
+    rounds_ += was_patient() ? 0 : 1;
 }
+
+bool Backoff::was_long() const { return rounds_ > kPauses; }
+
+bool Backoff::was_patient() const { return rounds_ == kPauses + kYields + kSleeps; }
 
 }  // namespace aclsim

@@ -33,17 +33,63 @@ inline void pause_processor() {
 class Backoff {
   public:
     void pause();
-    bool was_long() const { return rounds_ > kPauses; }  // longer than anybody has the lock
+    bool was_long() const;     // longer than most threads have the lock
+    bool was_patient() const;  // longer than a thread that sleeps needs to look again
 
   private:
-    static constexpr int kPauses = 7;  // the last of them takes a microsecond or two
-
     int rounds_ = 0;
 };
 
-// Who wants the global lock claims it, and waits until the shards are free; who wants a shard takes that, and gives it
-// back if somebody has claimed the whole. So each sees the other, and the global lock costs little more with many
-// devices than with one.
+// A thread that waits for flags of the lock. When that has been long, it draws a ticket: the older one goes first.
+class Turn {
+  public:
+    static constexpr std::uint32_t kNoTicket = 0;
+
+    void pause();
+    std::uint32_t ticket() const { return ticket_; }
+    // A flag is free for the thread with that ticket. Another one gives way, but not for ever: that thread may have no
+    // processor.
+    bool may_take(std::uint32_t ticket);
+
+  private:
+    std::uint32_t ticket_ = kNoTicket;
+    std::uint32_t gives_way_to_ = kNoTicket;
+    Backoff backoff_;
+};
+
+// A flag that one thread has at a time, taken by one atomic exchange and given back by a store: a mutex would need a
+// second exchange. Any thread takes it that finds it free, which costs least as long as nobody has it for long or takes
+// it again and again. For those that have waited for long there are turns: the flag is then free for the oldest of them
+// alone, until that has had it. A thread asks for its turn whenever it looks, so one that does not look has none.
+class Flag {
+  public:
+    bool is_taken() const { return state_ == kTaken; }
+    bool looks_free() const { return state_.load(std::memory_order_relaxed) == kFree; }
+    bool try_take() {
+        std::uint32_t state = kFree;
+        return state_.compare_exchange_strong(state, kTaken);
+    }
+    void give_back() { state_.store(next_.load(std::memory_order_relaxed), std::memory_order_release); }
+
+    // For a thread that waits.
+    bool try_take(Turn &turn);
+    bool try_pass(const Turn &turn);      // is it not taken, whoever it is free for?
+    void give_up_turn(const Turn &turn);  // by one that has passed
+
+  private:
+    static constexpr std::uint32_t kFree = Turn::kNoTicket;
+    static constexpr std::uint32_t kTaken = 1;
+
+    void ask_for_turn(std::uint32_t ticket);
+    void end_turn(std::uint32_t ticket);
+
+    std::atomic<std::uint32_t> state_{kFree};  // or the ticket of the thread that it is free for
+    std::atomic<std::uint32_t> next_{kFree};   // the state when it is given back
+};
+
+// Who wants the global lock takes the flag of the whole, and waits until the shards are free; who wants a shard takes
+// that, and gives it back if somebody has the whole. So each sees the other, and the global lock costs little more with
+// many devices than with one.
 class Shards {
   public:
     static constexpr std::uint32_t kMost = 16;       // further devices share them
@@ -65,57 +111,51 @@ class Shards {
   private:
     friend class Lock;
     struct alignas(64) Shard {  // threads of different devices do not share a cache line
-        std::atomic<bool> is_taken{false};
+        Flag flag;
         std::uint64_t changes = 0;
     };
 
     void lock() {
-        if (unlikely(!claim())) {
+        if (unlikely(!try_lock())) {
             lock_in_turn();
         }
     }
-    bool try_lock() { return !is_claimed_.load(std::memory_order_relaxed) && claim(); }
-    void unlock() { is_claimed_.store(false, std::memory_order_release); }
+    bool try_lock() {
+        const bool is_taken = whole_.try_take();
+        if (likely(is_taken) && unlikely(count() > 1)) {
+            await_shards();
+        }
+        return is_taken;
+    }
+    void unlock() { whole_.give_back(); }
     void lock_shard(std::uint32_t number) {
         if (unlikely(!try_lock_shard(number))) {
             lock_shard_in_turn(number);
         }
     }
     bool try_lock_shard(std::uint32_t number) {
-        std::atomic<bool> &is_taken = shards_[number].is_taken;
-        if (unlikely(is_claimed_.load(std::memory_order_relaxed) || is_taken.load(std::memory_order_relaxed) ||
-                     is_taken.exchange(true))) {
+        Flag &own = shards_[number].flag;
+        if (unlikely(whole_.is_taken() || !own.looks_free() || !own.try_take())) {
             return false;
         }
-        if (likely(!is_claimed_)) {
+        return leave_unless_whole_is_free(number);
+    }
+    // A shard that was just taken: somebody may have taken the whole meanwhile.
+    bool leave_unless_whole_is_free(std::uint32_t number) {
+        if (likely(!whole_.is_taken())) {
             return true;
         }
-        unlock_shard(number);  // somebody has claimed the whole meanwhile
+        unlock_shard(number);
         return false;
     }
-    void unlock_shard(std::uint32_t number) { shards_[number].is_taken.store(false, std::memory_order_release); }
+    void unlock_shard(std::uint32_t number) { shards_[number].flag.give_back(); }
 
-    bool claim() {
-        const bool is_first = !is_claimed_.exchange(true);
-        if (likely(is_first) && unlikely(count() > 1)) {
-            await_shards();
-        }
-        return is_first;
-    }
-    [[gnu::noinline]] void lock_in_turn() {
-        Backoff backoff;
-        do {
-            backoff.pause();
-        } while (!try_lock());
-    }
+    void lock_in_turn();
     void lock_shard_in_turn(std::uint32_t number);
-    void await_shards();  // the whole is claimed
-    void give_way();
+    void await_shards();  // the flag of the whole is taken
 
     std::atomic<std::uint32_t> count_{1};  // changed with the global lock
-    alignas(64) std::atomic<bool> is_claimed_{false};
-    // Threads that want a shard, and found the whole claimed for long: by one that takes it again and again.
-    std::atomic<std::uint32_t> waiting_{0};
+    alignas(64) Flag whole_;
     std::array<Shard, kMost> shards_;
 };
 
@@ -198,5 +238,8 @@ class SCOPED_CAPABILITY Unlocked {
   private:
     Lock &lock_;
 };
+
+// Between parts of work that grows with a size. What was looked at before may have changed.
+inline void let_others_in(Lock &lock) REQUIRES(engine_lock) { const Unlocked unlocked(lock); }
 
 }  // namespace aclsim

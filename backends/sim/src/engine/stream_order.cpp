@@ -8,8 +8,11 @@ namespace aclsim {
 
 void StreamOrder::add(const Stream &waiting, const Point &recorded) {
     if (is_noting_) {
-        std::uint64_t &known = links_[{waiting.serial, recorded.stream}];
-        known = std::max(known, recorded.sequence);
+        const auto [link, is_new] = links_.emplace(Pair(waiting.serial, recorded.stream), recorded.sequence);
+        link->second = std::max(link->second, recorded.sequence);
+        if (is_new) {
+            reversed_.emplace(recorded.stream, waiting.serial);
+        }
     }
 }
 
@@ -19,9 +22,13 @@ bool StreamOrder::has(const Stream &waiting, const Point &recorded) const {
 }
 
 void StreamOrder::forget(const Stream &gone) {
-    for (auto link = links_.begin(); link != links_.end();) {
-        const auto &[waiting, recorded] = link->first;
-        link = waiting == gone.serial || recorded == gone.serial ? links_.erase(link) : std::next(link);
+    for (auto link = links_.lower_bound({gone.serial, 0}); link != links_.end() && link->first.first == gone.serial;) {
+        reversed_.erase({link->first.second, gone.serial});
+        link = links_.erase(link);
+    }
+    for (auto it = reversed_.lower_bound({gone.serial, 0}); it != reversed_.end() && it->first == gone.serial;) {
+        links_.erase({it->second, gone.serial});
+        it = reversed_.erase(it);
     }
 }
 

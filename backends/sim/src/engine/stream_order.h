@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "engine/facts.h"
@@ -21,6 +22,7 @@ class StreamOrder {
     void stop() REQUIRES(engine_lock) {
         is_noting_ = false;
         links_.clear();
+        reversed_.clear();
     }
     bool is_noting() const REQUIRES(engine_lock) { return is_noting_; }
     void add(const Stream &waiting, const Point &recorded) REQUIRES(engine_lock);
@@ -29,8 +31,10 @@ class StreamOrder {
 
   private:
     bool is_noting_ GUARDED_BY(engine_lock) = false;
-    // (waiting, recorded) -> sequence.
-    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> links_ GUARDED_BY(engine_lock);
+    using Pair = std::pair<std::uint64_t, std::uint64_t>;  // of streams
+
+    std::map<Pair, std::uint64_t> links_ GUARDED_BY(engine_lock);  // (waiting, recorded) -> sequence
+    std::set<Pair> reversed_ GUARDED_BY(engine_lock);              // (recorded, waiting)
 };
 
 }  // namespace aclsim

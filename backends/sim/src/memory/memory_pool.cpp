@@ -187,8 +187,9 @@ void Fence::add_causes(Causes &causes) const {
 
 // --- MemoryPool ------------------------------------------------------------------------------------------------------
 
-MemoryPool::MemoryPool(Device &owner, AddressSpace &memory, std::uint64_t bytes)
-    : device(owner), size(bytes), memory_(memory) {
+MemoryPool::MemoryPool(Device &owner, AddressSpace &memory, Owners &owners, std::uint64_t created_as,
+                       std::uint64_t bytes)
+    : device(owner), number(created_as), size(bytes), memory_(memory), owners_(owners) {
     for (const auto reuse : {ACL_RT_MEM_POOL_REUSE_FOLLOW_EVENT_DEPENDENCIES, ACL_RT_MEM_POOL_REUSE_ALLOW_OPPORTUNISTIC,
                              ACL_RT_MEM_POOL_REUSE_ALLOW_INTERNAL_DEPENDENCIES}) {
         attributes_[reuse] = 1;
@@ -268,6 +269,7 @@ void MemoryPool::trim(std::uint64_t keep) {
         uncache(block);
         blocks_.erase(block);
         it = reservations_.erase(reservation);
+        owners_.erase(address);
         memory_.free_internal(device.physical_id, reinterpret_cast<void *>(address));
         count(ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH, reserved() - bytes);
     }
@@ -287,6 +289,9 @@ void MemoryPool::abandon() {
 
 void MemoryPool::forget() {
     is_abandoned_ = true;
+    for (const auto &[address, bytes] : reservations_) {
+        owners_.erase(address);
+    }
     reservations_.clear();
     blocks_.clear();
     cached_.clear();
@@ -312,6 +317,7 @@ MemoryPool::Blocks::iterator MemoryPool::reserve(std::uint64_t bytes) {
     }
     count(ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH, reserved() + bytes);
     reservations_.emplace(as_integer(address), bytes);
+    owners_.emplace(as_integer(address), this);
     const auto block = blocks_.emplace(as_integer(address), Block{bytes, false, {}}).first;
     cache(block);
     return block;
@@ -374,63 +380,70 @@ void MemoryPool::count(aclrtMemPoolAttr current, aclrtMemPoolAttr high, std::uin
 // --- MemoryPools -----------------------------------------------------------------------------------------------------
 
 Ref<MemoryPool> MemoryPools::create(Memory &memory, Device &device, std::uint64_t size) {
-    const auto pool = make_ref<MemoryPool>(device, memory.space(), size);
+    const auto pool = make_ref<MemoryPool>(device, memory.space(), owners_, ++created_, size);
     memory.core.registry().add(pool);
     memory.core.stream_order().start();
-    pools_.push_back(pool);
+    pools_.emplace(pool->number, pool);
     return pool;
 }
 
 void MemoryPools::destroy(Memory &memory, MemoryPool &pool) {
-    const Device &device = pool.device;
+    const Ref<MemoryPool> keep(pool);
     for (const auto &[address, size] : pool.reservations()) {
         memory.tell_release(address, size);
     }
     pool.abandon();
     memory.core.registry().remove(pool);
-    trim(memory, device);
+    trim(memory.core, pool);
 }
 
 Ref<MemoryPool> MemoryPools::pool_of(const void *address) const {
-    const auto holds = [&](const auto &pool)
-                           REQUIRES(engine_lock) { return pool->state_of(address) != MemoryPool::State::Outside; };
-    const auto found = std::find_if(pools_.begin(), pools_.end(), holds);
-    return found == pools_.end() ? nullptr : *found;
+    const auto next = owners_.upper_bound(as_integer(address));
+    MemoryPool *const before = next == owners_.begin() ? nullptr : std::prev(next)->second;
+    const bool is_inside = before != nullptr && before->state_of(address) != MemoryPool::State::Outside;
+    return is_inside ? Ref<MemoryPool>(before) : nullptr;
 }
 
-template <class Predicate>
-void MemoryPools::drop(Core &core, Predicate is_gone) {
-    const auto gone = std::remove_if(pools_.begin(), pools_.end(), is_gone);
-    if (gone == pools_.end()) {
-        return;  // a synchronization that has no more than a shard comes here, too, and must change nothing
+// A synchronization that has no more than a shard comes here, too, if there is no pool.
+void MemoryPools::trim(Memory &memory, const Device &device) {
+    for (auto it = in_use_.begin(); it != in_use_.end();) {
+        MemoryPool &pool = *it++->second;
+        if (&pool.device == &device) {
+            trim(memory.core, pool);
+        }
     }
-    pools_.erase(gone, pools_.end());
+}
+
+void MemoryPools::trim(Core &core, MemoryPool &pool) {
+    pool.trim(pool.is_abandoned() ? 0 : pool.attribute(ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD));
+    if (pool.reserved() == 0) {
+        in_use_.erase(pool.number);
+        if (pool.is_abandoned()) {
+            drop(core, pool);
+        }
+    }
+}
+
+void MemoryPools::drop(Core &core, MemoryPool &pool) {
+    const std::uint64_t number = pool.number;
+    in_use_.erase(number);
+    pools_.erase(number);
     if (pools_.empty()) {
         core.stream_order().stop();
     }
 }
 
-void MemoryPools::trim(Memory &memory, const Device &device) {
-    for (const auto &pool : pools_) {
-        if (&pool->device == &device) {
-            pool->trim(pool->is_abandoned() ? 0 : pool->attribute(ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD));
-        }
-    }
-    const auto is_gone = [](const auto &pool)
-                             REQUIRES(engine_lock) { return pool->is_abandoned() && pool->reserved() == 0; };
-    drop(memory.core, is_gone);
-}
-
 void MemoryPools::close(Memory &memory, const Device &device) {
-    for (const auto &pool : pools_) {
+    for (auto it = pools_.begin(); it != pools_.end();) {
+        const Ref<MemoryPool> pool = it++->second;
         if (&pool->device == &device) {
             if (!pool->is_abandoned()) {
                 memory.core.registry().remove(*pool);
             }
             pool->forget();
+            drop(memory.core, *pool);
         }
     }
-    drop(memory.core, [&](const auto &pool) { return &pool->device == &device; });
 }
 
 // --- in the order of streams -----------------------------------------------------------------------------------------
@@ -440,6 +453,7 @@ void *allocate_in_stream(Memory &memory, Stream &stream, const Ref<MemoryPool> &
     const std::uint64_t bytes = round_up(size, MemoryPool::kGranularity);
     Fence fence;
     void *const address = pool->allocate(bytes, stream, memory.core.stream_order(), fence);
+    memory.pools.note_use(*pool);
     if (address == nullptr) {
         return nullptr;
     }

@@ -63,7 +63,10 @@ class MemoryPool final : public Object {
     static constexpr Kind kKind = Kind::MemoryPool;
     static constexpr std::uint64_t kGranularity = 2ULL << 20;
 
-    MemoryPool(Device &owner, AddressSpace &memory, std::uint64_t size);
+    // Which pool has the reservation that begins at an address; of all pools.
+    using Owners = std::map<std::uintptr_t, MemoryPool *>;
+
+    MemoryPool(Device &owner, AddressSpace &memory, Owners &owners, std::uint64_t number, std::uint64_t size);
 
     // The address of a block of so many bytes, a multiple of the granularity; nullptr when the pool is exhausted. The
     // stream must not touch it before the fence.
@@ -89,6 +92,7 @@ class MemoryPool final : public Object {
     }
 
     Device &device;
+    const std::uint64_t number;  // of its creation
     const std::uint64_t size;
     Waiters waiters;  // streams that wait for a block to be freed
 
@@ -112,6 +116,7 @@ class MemoryPool final : public Object {
     void count(aclrtMemPoolAttr current, aclrtMemPoolAttr high, std::uint64_t bytes) REQUIRES(engine_lock);
 
     AddressSpace &memory_;
+    Owners &owners_ GUARDED_BY(engine_lock);
     bool is_abandoned_ GUARDED_BY(engine_lock) = false;
     std::uint64_t attributes_[ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH + 1] = {};
     std::map<std::uintptr_t, std::uint64_t> reservations_ GUARDED_BY(engine_lock);  // address -> size
@@ -129,18 +134,23 @@ class MemoryPools {
     void destroy(Memory &memory, MemoryPool &pool) REQUIRES(engine_lock);
     // The pool that the address lies in, or nullptr.
     Ref<MemoryPool> pool_of(const void *address) const REQUIRES(engine_lock);
-    // A stream of the device was synchronized: releases what the pools hold above their thresholds.
+    // The pool may have reserved memory.
+    void note_use(MemoryPool &pool) REQUIRES(engine_lock) { in_use_.emplace(pool.number, &pool); }
     bool empty() const REQUIRES(engine_lock) { return pools_.empty(); }
+    // A stream of the device was synchronized: releases what the pools hold above their thresholds.
     void trim(Memory &memory, const Device &device) REQUIRES(engine_lock);
     // The device is reset: its pools are gone, with all their memory.
     void close(Memory &memory, const Device &device) REQUIRES(engine_lock);
 
   private:
-    template <class Predicate>
-    void drop(Core &core, Predicate is_gone) REQUIRES(engine_lock);
+    void trim(Core &core, MemoryPool &pool) REQUIRES(engine_lock);
+    void drop(Core &core, MemoryPool &pool) REQUIRES(engine_lock);
 
-    // Those that are destroyed stay while they hold memory.
-    std::vector<Ref<MemoryPool>> pools_ GUARDED_BY(engine_lock);
+    // By their numbers. Those that are destroyed stay while they hold memory.
+    std::map<std::uint64_t, Ref<MemoryPool>> pools_ GUARDED_BY(engine_lock);
+    std::map<std::uint64_t, MemoryPool *> in_use_ GUARDED_BY(engine_lock);  // those that hold memory, and a few more
+    MemoryPool::Owners owners_ GUARDED_BY(engine_lock);
+    std::uint64_t created_ GUARDED_BY(engine_lock) = 0;
     std::uint64_t numbers_ GUARDED_BY(engine_lock) = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "tasks/capture.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "engine/thread.h"
@@ -72,9 +73,9 @@ void Capture::require_usable(const ContextStream &stream) const {
 // --- events ----------------------------------------------------------------------------------------------------------
 
 CapturedEvent &Capture::captured(Event &event) {
-    const auto known =
-        std::find_if(events_.begin(), events_.end(), [&](const CapturedEvent &it) { return it.event == &event; });
-    return known != events_.end() ? *known : events_.emplace_back(CapturedEvent{*this, Ref<Event>(event)});
+    const auto known = events_.find(&event);
+    return known != events_.end() ? known->second
+                                  : events_.emplace(&event, CapturedEvent{*this, Ref<Event>(event)}).first->second;
 }
 
 void Capture::record(Lock &lock, ContextStream &stream, Event &event) {
@@ -168,17 +169,17 @@ void Capture::invalidate() {
     }
 }
 
-// Its last task must be a record that some stream waits for.
-bool Capture::is_joined(const Branch &branch) const {
-    return std::any_of(events_.begin(), events_.end(), [&](const CapturedEvent &it) REQUIRES(engine_lock) {
-        return it.stream == branch.hidden && it.sequence == branch.hidden->submitted && it.is_awaited;
-    });
-}
-
+// The last task of a stream must be a record that some stream waits for.
 void Capture::require_joined() const {
+    std::set<const Stream *> joined;
+    for (const auto &[event, it] : events_) {
+        if (it.is_awaited && it.sequence == it.stream->submitted) {
+            joined.insert(it.stream);
+        }
+    }
     std::string unjoined;
     for (std::size_t i = 1; i < branches_.size(); ++i) {
-        if (!is_joined(branches_[i])) {
+        if (joined.count(branches_[i].hidden) == 0) {
             unjoined += (unjoined.empty() ? "" : ", ") + std::to_string(branches_[i].stream->id);
         }
     }
@@ -219,7 +220,7 @@ void Capture::require_complete() const {
 void Capture::end() {
     const Ref<Capture> keep(this);
     machine_.capture_modes.leave(*this);
-    for (const CapturedEvent &it : events_) {
+    for (const auto &[event, it] : events_) {
         if (it.event->captured() == &it) {
             it.event->set_captured(nullptr);
         }

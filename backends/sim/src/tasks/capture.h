@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -62,12 +62,11 @@ class Capture final : public TaskRedirect {
     void make_room(Branch &branch) REQUIRES(engine_lock);
     [[noreturn]] void interrupt_group(aclError reason) REQUIRES(engine_lock);
     CapturedEvent &captured(Event &event) REQUIRES(engine_lock);
-    bool is_joined(const Branch &branch) const REQUIRES(engine_lock);
     void require_joined() const REQUIRES(engine_lock);
 
     Machine &machine_;
     std::vector<Branch> branches_ GUARDED_BY(engine_lock);  // the origin's is the first
-    std::list<CapturedEvent> events_ GUARDED_BY(engine_lock);
+    std::map<const Event *, CapturedEvent> events_ GUARDED_BY(engine_lock);
     std::unique_ptr<OpenGroup> group_ GUARDED_BY(engine_lock);
     bool has_origin_joined_ GUARDED_BY(engine_lock) = false;  // it has waited for another stream of the capture
     std::string broken_by_ GUARDED_BY(engine_lock);           // the call that made it invalid; empty: none

@@ -22,7 +22,8 @@ aclError first_of(aclError earlier, aclError later) { return earlier != ACL_SUCC
 
 // One execution.
 struct Model::Run {
-    Run(Ref<Model> executed, const Origin &launch) : model(std::move(executed)), origin(launch) {}
+    Run(Ref<Model> executed, const Point &launch, const Origin &launching, bool repeated)
+        : model(std::move(executed)), before(launch), origin(launching), is_repeated(repeated) {}
     bool has_ended() const { return left == 0; }
     void leave(aclError failure) REQUIRES(engine_lock) {
         result = first_of(result, failure);
@@ -33,10 +34,34 @@ struct Model::Run {
     }
 
     Ref<Model> model;
+    const Point before;  // that it, and what is played of it, comes after; none if the host executes the model
     Origin origin;
-    std::uint32_t left = 1;     // replays that have not ended; 1 for the caller that is starting them
-    std::vector<Point> ends{};  // the last replay of each stream; only while there are observers
+    const bool is_repeated;               // its tasks have run before
+    std::uint32_t left = 1;               // replays that have not ended; 1 for the caller that is starting them
+    std::size_t begun = 0;                // tracks whose replays have been queued
+    aclError abort_reason = ACL_SUCCESS;  // it was stopped, or replays were dropped
+    std::vector<Point> ends{};            // the last replay of each stream; only while there are observers
     aclError result = ACL_SUCCESS;
+};
+
+// Tasks of a model that is gone. Other threads have the lock between parts of them.
+class TasksLeave final : public DeferredWork {
+  public:
+    using Tasks = std::vector<std::unique_ptr<Task>>;
+    TasksLeave(Core &core, std::vector<Tasks> tasks) : core_(core), tasks_(std::move(tasks)) {}
+    void work() noexcept override {}
+    void finish() override REQUIRES(engine_lock) {
+        for (std::size_t gone = 0; !tasks_.empty() && !core_.are_many(gone); tasks_.pop_back()) {
+            gone += tasks_.back().size();
+        }
+        if (!tasks_.empty()) {
+            core_.defer(std::make_unique<TasksLeave>(core_, std::move(tasks_)));
+        }
+    }
+
+  private:
+    Core &core_;
+    std::vector<Tasks> tasks_;
 };
 
 // A task of a model in one execution.
@@ -70,7 +95,7 @@ class Replay final : public Task, public TaskDetails {
     bool is_brief() const override { return kept_->is_brief(); }
     Executor *executor() override { return kept_->executor(); }
     void cancel(Stream &stream) override REQUIRES(engine_lock) {
-        abort_reason_ = stream.abort_reason;
+        run_->abort_reason = abort_reason_ = stream.abort_reason;
         kept_->cancel(stream);
     }
     BlockingTask *as_blocking() override REQUIRES(engine_lock) { return kept_->as_blocking(); }
@@ -95,6 +120,22 @@ class Replay final : public Task, public TaskDetails {
     const std::size_t index_;            // in its stream of the model
     const Stream *stream_ = nullptr;
     aclError abort_reason_ = ACL_SUCCESS;
+};
+
+// The rest of a beginning: other threads have the lock before.
+class Beginning final : public DeferredWork {
+  public:
+    explicit Beginning(std::shared_ptr<Model::Run> run) : context_(run->model->context), run_(std::move(run)) {}
+    void work() noexcept override {}
+    void finish() override REQUIRES(engine_lock) {
+        Model &model = *run_->model;
+        model.go_on_beginning(run_);
+        model.core_.pump();
+    }
+
+  private:
+    const Ref<Context> context_;
+    const std::shared_ptr<Model::Run> run_;
 };
 
 // A task that starts a stream of its model.
@@ -190,8 +231,15 @@ class LaunchTask final : public BlockingTask {
 Model::~Model() { unbind_all(); }
 
 void Model::unbind_all() {
+    std::vector<TasksLeave::Tasks> tasks;
+    std::size_t count = 0;
     for (Track &track : tracks_) {
         discard(track);
+        count += track.tasks.size();
+        tasks.push_back(std::move(track.tasks));
+    }
+    if (core_.are_many(count)) {
+        core_.defer(std::make_unique<TasksLeave>(core_, std::move(tasks)));
     }
     tracks_.clear();
     end_ = nullptr;
@@ -368,33 +416,65 @@ void Model::close_handles() {
 // --- executing -------------------------------------------------------------------------------------------------------
 
 std::shared_ptr<Model::Run> Model::begin(const Point &before, const Origin &origin, LaunchBinding *binding) {
-    const auto run = run_ = std::make_shared<Run>(Ref<Model>(this), origin);
+    const auto run = run_ = std::make_shared<Run>(Ref<Model>(this), before, origin, has_run_);
+    has_run_ = true;
     for (Track &track : tracks_) {
         track.is_started = false;
-        track.reached = 0;
-        for (const auto &task : track.tasks) {
-            if (has_run_) {
-                task->rewind();
-            }
-            task->result = ACL_SUCCESS;
-        }
     }
-    has_run_ = true;
     prepare();
     if (binding != nullptr) {
         binding->apply();
     }
-    for (Track &track : tracks_) {
+    go_on_beginning(run);
+    return run;
+}
+
+// No stream starts before all of them are ready: they wait for each other's tasks.
+void Model::go_on_beginning(const std::shared_ptr<Run> &run) {
+    for (std::size_t queued = 0; run->begun < tracks_.size();) {
+        if (core_.are_many(queued)) {
+            core_.defer(std::make_unique<Beginning>(run));
+            return;
+        }
+        Track &track = tracks_[run->begun++];
+        rewind(track, *run);
         if (track.is_head) {
-            play(track, 0, before);
+            Core::suspend(*track.stream);
+            queue(track, 0, run->before);
+        }
+        queued += track.tasks.size();
+    }
+    for (const Track &track : tracks_) {
+        if (run->abort_reason != ACL_SUCCESS) {  // before all had been queued
+            core_.drop_queue(*track.stream, run->abort_reason);
+        } else if (track.is_head) {
+            core_.resume(*track.stream);
         }
     }
     run->origin.is_calling = false;
     run->leave(ACL_SUCCESS);
-    return run;
+}
+
+void Model::rewind(Track &track, const Run &run) {
+    track.reached = 0;
+    for (const auto &task : track.tasks) {
+        if (run.is_repeated) {
+            task->rewind();
+        }
+        task->result = ACL_SUCCESS;
+    }
 }
 
 void Model::play(Track &track, std::size_t begin, const Point &before) {
+    Stream &stream = *track.stream;
+    const bool was_empty = stream.queue.front() == nullptr;
+    queue(track, begin, before);
+    if (was_empty && stream.queue.front() != nullptr) {
+        core_.make_runnable(stream);
+    }
+}
+
+void Model::queue(Track &track, std::size_t begin, const Point &before) {
     track.is_started = true;
     if (before.sequence > 0 && begin < track.tasks.size()) {
         const Point first{track.stream->serial, track.stream->submitted + 1};
@@ -486,6 +566,9 @@ void Model::activate(const Stream &stream, const Point &before) {
 }
 
 void Model::stop(aclError reason) {
+    if (run_ != nullptr) {
+        run_->abort_reason = reason;
+    }
     for (const auto &stream : streams()) {
         core_.drop_queue(*stream, reason);
     }
@@ -552,7 +635,12 @@ aclError Model::execute(Lock &lock, Time deadline) {
             core_.pump();
             continue;
         }
-        const Ref<Stream> stream(first_at_work());
+        Stream *const at_work = first_at_work();
+        if (at_work == nullptr) {  // another thread drops what it has begun
+            core_.await_deferred(lock);
+            continue;
+        }
+        const Ref<Stream> stream(*at_work);
         switch (core_.wait_for(lock, stream, stream->submitted, deadline)) {
             case Core::Waited::TimedOut:
                 if (own != nullptr) {

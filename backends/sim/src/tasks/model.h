@@ -145,6 +145,7 @@ class Model : public Object, public TaskKeeper {
 
   private:
     friend class ActivateTask;
+    friend class Beginning;
     friend class Execution;
     friend class LaunchTask;
     friend class Replay;
@@ -165,11 +166,14 @@ class Model : public Object, public TaskKeeper {
     void discard(Track &track) REQUIRES(engine_lock);
     void forget_tasks(Track &track) REQUIRES(engine_lock);
     void require_repeatable(const Stream &stream) const REQUIRES(engine_lock);
-    // What the execution, or what is played of it, comes after; none if the host executes the model.
+    // Other threads have the lock before the streams start if there are many tasks.
     std::shared_ptr<Run> begin(const Point &before, const Origin &origin, LaunchBinding *binding = nullptr)
         REQUIRES(engine_lock);
+    void go_on_beginning(const std::shared_ptr<Run> &run) REQUIRES(engine_lock);
+    static void rewind(Track &track, const Run &run) REQUIRES(engine_lock);
     // Queues the tasks from that one on, up to the next branch.
-    void play(Track &track, std::size_t begin, const Point &before) REQUIRES(engine_lock);
+    void queue(Track &track, std::size_t begin, const Point &before) REQUIRES(engine_lock);
+    void play(Track &track, std::size_t begin, const Point &before) REQUIRES(engine_lock);  // and starts the stream
     void activate(const Stream &stream, const Point &before) REQUIRES(engine_lock);
     void end(Run &run) REQUIRES(engine_lock);
     Stream *first_at_work() const REQUIRES(engine_lock);
