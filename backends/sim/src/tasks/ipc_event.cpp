@@ -1,7 +1,5 @@
 #include "tasks/ipc_event.h"
 
-#include <unistd.h>
-
 #include <utility>
 
 #include "engine/condition.h"
@@ -77,13 +75,17 @@ std::uint64_t IpcRecords::issue() {
         if (issued >= kSlots && !is_complete(issued + 1 - kSlots)) {
             fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "%zu records of the IPC event are not complete", kSlots);
         }
+        const std::uint64_t slot = issued + 1;
+        if (slot < kSlots && slot % kReservedSlots == 0) {
+            memory_->reserve(&shared().slots[slot], kReservedSlots * sizeof(Slot));
+        }
     } while (!shared().issued.compare_exchange_weak(issued, issued + 1));
     return issued + 1;
 }
 
 void IpcRecords::complete(Core &core, std::uint64_t record, const Point &task) {
     Slot &slot = shared().slots[record % kSlots];
-    slot.process = getpid();
+    slot.process = own_process();
     slot.stream = task.stream;
     slot.sequence = task.sequence;
     slot.completed = record;
@@ -92,7 +94,7 @@ void IpcRecords::complete(Core &core, std::uint64_t record, const Point &task) {
 
 Point IpcRecords::point_of(std::uint64_t record) const {
     const Slot &slot = shared().slots[record % kSlots];
-    return slot.process == getpid() ? Point{slot.stream, slot.sequence} : Point{};
+    return slot.process == own_process() ? Point{slot.stream, slot.sequence} : Point{};
 }
 
 void submit_ipc_record(Core &core, Stream &stream, std::shared_ptr<IpcRecords> records, std::uint64_t record) {

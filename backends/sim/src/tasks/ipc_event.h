@@ -27,7 +27,7 @@ class IpcRecords {
 
     const std::string &name() const { return memory_->name(); }
     // The number of a new record. Fails with ACL_ERROR_RT_RESOURCE_ALLOC_FAIL if it would be more than kSlots behind
-    // one that is not complete.
+    // one that is not complete, or the host has no page for its slot.
     std::uint64_t issue();
     std::uint64_t newest() const { return shared().issued; }  // 0: never recorded, which counts as complete
     bool is_complete(std::uint64_t record) const {
@@ -40,11 +40,13 @@ class IpcRecords {
     Waiters waiters;
 
   private:
-    // How many records may be made while one of them is not complete. A slot costs nothing until it is used.
+    // How many records may be made while one of them is not complete. Slots get pages, so many at a time, before a
+    // record has one of them.
     static constexpr std::size_t kSlots = 65536;
+    static constexpr std::size_t kReservedSlots = 64;
     struct Slot {
         std::atomic<std::uint64_t> completed;  // the newest record of this slot that is
-        std::atomic<std::int64_t> process;     // that made it, and the task there
+        std::atomic<std::uint64_t> process;    // that made it, and the task there
         std::atomic<std::uint64_t> stream;
         std::atomic<std::uint64_t> sequence;
     };
@@ -52,6 +54,7 @@ class IpcRecords {
         std::atomic<std::uint64_t> issued;
         Slot slots[kSlots];
     };
+    static_assert(offsetof(Shared, slots) + kReservedSlots * sizeof(Slot) <= SharedMemory::kFirstBytes);
     Shared &shared() const { return memory_->as<Shared>(); }
 
     std::shared_ptr<SharedMemory> memory_;

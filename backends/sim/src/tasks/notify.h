@@ -100,6 +100,7 @@ class Notify final : public AnyNotify {
         std::uint32_t device;
         PermittedProcesses<kProcesses> importers;
     };
+    static_assert(sizeof(Shared) <= SharedMemory::kFirstBytes);
 
     std::atomic<std::uint32_t> bit_{0};
     std::shared_ptr<SharedMemory> shared_;
