@@ -64,10 +64,13 @@ class SharedCard::Turn {
 SharedCard::SharedCard(const std::string &product, std::uint32_t number) : key_(key_of(product, number)) {}
 
 bool SharedCard::take(Resource resource, std::uint64_t amount, std::uint64_t capacity) {
-    require_table();
+    if (!has_table(resource)) {
+        require_table();
+    }
     if (try_to_take(resource, amount, capacity)) {
         return true;
     }
+    require_table();
     const Turn turn(memory_);
     clear_rows_without_owner();
     return try_to_take(resource, amount, capacity);
@@ -97,7 +100,7 @@ void SharedCard::count(Resource resource, std::uint64_t amount) {
 
 void SharedCard::give_back(Resource resource, std::uint64_t amount) {
     held_[resource] -= amount;
-    if (has_table()) {
+    if (has_table(resource)) {
         publish(resource);
     }
 }
@@ -140,8 +143,14 @@ std::uint64_t SharedCard::room(Resource resource, std::uint64_t capacity) const 
 // A row belongs to whoever has the lock of its first byte.
 std::size_t SharedCard::byte_of(std::size_t row) { return offsetof(Table, rows) + row * sizeof(Row); }
 
+// Asks whether another process has cut the table, which takes longer than the rest of a small allocation: memory is
+// counted without, as long as it fits.
+bool SharedCard::has_table(Resource resource) const {
+    return memory_ != nullptr && (resource == kBytes || memory_->is_whole());
+}
+
 void SharedCard::require_table() {
-    if (is_alone_ || has_table()) {
+    if (is_alone_ || (memory_ != nullptr && memory_->is_whole())) {
         return;
     }
     memory_.reset();

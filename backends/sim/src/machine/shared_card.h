@@ -53,7 +53,7 @@ class SharedCard {
     class Turn;
 
     void require_table() REQUIRES(engine_lock);
-    bool has_table() const REQUIRES(engine_lock) { return memory_ != nullptr && memory_->is_whole(); }
+    bool has_table(Resource resource) const REQUIRES(engine_lock);
     Table &table() const REQUIRES(engine_lock) { return memory_->as<Table>(); }
     std::size_t used_rows() const REQUIRES(engine_lock);
     // Another process may write anything to the table: what is read there is no more than a number.
