@@ -221,6 +221,13 @@ void a_table_that_is_spoilt_is_replaced(const std::function<void()> &spoil) {
 void cut() { CHECK(truncate(path().c_str(), 0) == 0); }
 void lengthen() { CHECK(truncate(path().c_str(), 1 << 20) == 0); }
 void remove_name() { CHECK(unlink(path().c_str()) == 0); }
+void permit_all() {  // another user could cut it
+    CHECK((Table().mode() & 0777) == 0600);
+    CHECK(chmod(path().c_str(), 0666) == 0);
+    const auto other = new_card();
+    other->count(SharedCard::kStreams, 1);
+    CHECK((Table().mode() & 0777) == 0600);
+}
 
 // A process that was stopped while it removed the file has this lock, and so has nobody else the shared one.
 void a_table_that_is_kept_locked_is_replaced() {
@@ -250,23 +257,19 @@ std::string standard_error_of(const std::function<void()> &body) {
     return text;
 }
 
-// Another user could cut the file at any time: it is left alone, which the program is told once.
-void a_table_that_others_may_write_is_not_used() {
+// The host may refuse the file for ever. The program is told once.
+void a_card_without_a_table_is_the_processs_own() {
+    CHECK(mkdir(path().c_str(), 0700) == 0);
     const auto first = new_card();
-    first->count(SharedCard::kBytes, 600);
-    const Table table;
-    CHECK((table.mode() & 0777) == 0600);
-    CHECK(fchmod(table.file(), 0666) == 0);
     const auto second = new_card();
-    const auto third = new_card();
     const std::string said = standard_error_of([&] {
+        CHECK(first->take(SharedCard::kBytes, 1000, kCapacity));
         CHECK(second->take(SharedCard::kBytes, 1000, kCapacity));
-        CHECK(third->take(SharedCard::kBytes, 1000, kCapacity));
     });
-    CHECK(second->held_by_others(SharedCard::kBytes) == 0);
-    CHECK(said.find(path()) != std::string::npos && said.find("remove the file") != std::string::npos);
+    CHECK(first->held_by_others(SharedCard::kBytes) == 0 && first->left(SharedCard::kBytes, kCapacity) == 0);
+    CHECK(said.find(path()) != std::string::npos && said.find("remove it") != std::string::npos);
     CHECK(std::count(said.begin(), said.end(), '\n') == 1);
-    CHECK(access(path().c_str(), F_OK) == 0);
+    CHECK(rmdir(path().c_str()) == 0);
 }
 
 // Takes, gives back and dies at random. What is known to be held is never more than what is.
@@ -347,11 +350,11 @@ int main() {
     a_forked_child_keeps_nothing();
     one_that_was_stopped_in_its_turn_blocks_nobody();
     whatever_is_in_the_table_is_only_a_number();
-    for (const auto &spoil : {cut, lengthen, remove_name}) {
+    for (const auto &spoil : {cut, lengthen, remove_name, permit_all}) {
         a_table_that_is_spoilt_is_replaced(spoil);
     }
     a_table_that_is_kept_locked_is_replaced();
-    a_table_that_others_may_write_is_not_used();
+    a_card_without_a_table_is_the_processs_own();
     many_at_once_never_hold_too_much();
     the_whole_is_held_by_one_at_a_time();
     the_last_unit_is_given_out();

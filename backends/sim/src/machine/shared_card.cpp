@@ -16,11 +16,6 @@ namespace {
 // Goes up with every change of the table: releases that lay it out differently do not meet.
 constexpr int kLayout = 2;
 
-std::string key_of(const std::string &product, std::uint32_t number) {
-    const std::string user = config().shares_with_all_users ? "" : "u" + std::to_string(geteuid()) + "-";
-    return "card" + std::to_string(kLayout) + "-" + user + product + "-" + std::to_string(number);
-}
-
 // Amounts that another process wrote may be of any size.
 std::uint64_t add(std::uint64_t sum, std::uint64_t amount) { return sum + std::min(amount, UINT64_MAX - sum); }
 
@@ -61,7 +56,8 @@ class SharedCard::Turn {
     bool has_it_ = false;
 };
 
-SharedCard::SharedCard(const std::string &product, std::uint32_t number) : key_(key_of(product, number)) {}
+SharedCard::SharedCard(const std::string &product, std::uint32_t number)
+    : name_(product + "-" + std::to_string(number)) {}
 
 bool SharedCard::take(Resource resource, std::uint64_t amount, std::uint64_t capacity) {
     if (!has_table(resource)) {
@@ -168,8 +164,10 @@ void SharedCard::require_table() {
 }
 
 void SharedCard::open() {
-    auto memory = SharedMemory::open_or_create<Table>(
-        key_, config().shares_with_all_users ? SharedMemory::Users::All : SharedMemory::Users::Own);
+    const bool is_for_all = config().shares_with_all_users;
+    const std::string user = is_for_all ? "" : "u" + std::to_string(geteuid()) + "-";
+    auto memory = SharedMemory::open_or_create<Table>("card" + std::to_string(kLayout) + "-" + user + name_,
+                                                      is_for_all ? SharedMemory::Users::All : SharedMemory::Users::Own);
     std::size_t row = 0;
     while (row < kRows && !memory->try_lock(byte_of(row))) {
         ++row;

@@ -65,7 +65,7 @@ class SharedCard {
     void clear_rows_without_owner() REQUIRES(engine_lock);
     static std::size_t byte_of(std::size_t row);
 
-    const std::string key_;
+    const std::string name_;
     std::shared_ptr<SharedMemory> memory_ GUARDED_BY(engine_lock);
     std::size_t own_row_ GUARDED_BY(engine_lock) = 0;
     bool is_alone_ GUARDED_BY(engine_lock) = false;  // without a table

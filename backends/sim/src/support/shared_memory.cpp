@@ -68,11 +68,12 @@ constexpr int kAttempts = 10;
 // Meanings that errors have here.
 constexpr int kRemoved = ESTALE;
 constexpr int kKeptLocked = EWOULDBLOCK;
-constexpr int kWrongSize = EINVAL;
+constexpr int kWrongSize = EINVAL;  // also what shm_open answers for a directory
 constexpr int kNotOwn = EPERM;
 
-// A file of the name is nobody's: its users would share the lock, and have closed a file that was cut.
-bool can_be_replaced(int error) { return error == kKeptLocked || error == kWrongSize; }
+// A file of the name has no users: they would share the lock, and look for another one if it was cut or its name is
+// gone.
+bool can_be_replaced(int error) { return error == kKeptLocked || error == kWrongSize || error == kNotOwn; }
 
 std::string reason_of(int error) {
     switch (error) {
@@ -81,11 +82,9 @@ std::string reason_of(int error) {
         case kKeptLocked:
             return "another process, which may be stopped, keeps it locked; end that process or remove the file";
         case kWrongSize:
-            return "its size is wrong; remove the file";
+            return "it is a directory, or its size is wrong; remove it";
         case kNotOwn:
             return "it belongs to another user, or others may write to it; remove the file";
-        case EISDIR:
-            return "it is a directory; remove it";
         default:
             return describe_host_error(error, kDirectory);
     }
@@ -122,12 +121,10 @@ constexpr std::chrono::seconds kPatience(1);
 bool lock_shared(int file) {
     const auto end = std::chrono::steady_clock::now() + kPatience;
     while (flock(file, LOCK_SH | LOCK_NB) != 0) {
-        const bool is_locked = errno == EWOULDBLOCK;
-        if ((!is_locked && errno != EINTR) || std::chrono::steady_clock::now() > end) {
+        if ((errno != kKeptLocked && errno != EINTR) || std::chrono::steady_clock::now() > end) {
             return false;
         }
         std::this_thread::sleep_for(std::chrono::microseconds(50));
-        errno = kKeptLocked;
     }
     errno = kRemoved;
     return has_name(file);
@@ -291,11 +288,8 @@ std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
     for (int attempt = 0;; ++attempt) {
         const std::string name = name_of(number_of_new_file());
         const int file = open_file(name, O_CREAT | O_EXCL);
-        std::shared_ptr<SharedMemory> piece =
-            file < 0 ? nullptr
-                     : use(
-                           name, file, size,
-                           [&] { return set_size(file, size) && reserve_pages(file, 0, std::min(size, kFirstBytes)); });
+        const auto fill = [&] { return set_size(file, size) && reserve_pages(file, 0, std::min(size, kFirstBytes)); };
+        std::shared_ptr<SharedMemory> piece = file < 0 ? nullptr : use(name, file, size, fill);
         if (piece != nullptr) {
             return piece;
         }
