@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <thread>
@@ -33,17 +34,16 @@ void say_once(const char *reason) {
 // could have. A process that was stopped while it had the turn delays the others, and cannot block them.
 class SharedCard::Turn {
   public:
-    explicit Turn(const std::shared_ptr<SharedMemory> &memory) : memory_(memory.get()) {
-        for (int attempt = 0; memory_ != nullptr && !has_it_ && attempt < kAttempts; ++attempt) {
-            has_it_ = memory_->try_lock(kByte);
-            if (!has_it_) {
-                std::this_thread::yield();
-            }
+    explicit Turn(const SharedMemory &memory) : memory_(memory), has_it_(memory.try_lock(kByte)) {
+        const auto end = std::chrono::steady_clock::now() + kPatience;
+        while (!has_it_ && std::chrono::steady_clock::now() < end) {
+            std::this_thread::yield();
+            has_it_ = memory_.try_lock(kByte);
         }
     }
     ~Turn() {
         if (has_it_) {
-            memory_->unlock(kByte);
+            memory_.unlock(kByte);
         }
     }
     Turn(const Turn &) = delete;
@@ -51,9 +51,9 @@ class SharedCard::Turn {
 
   private:
     static constexpr std::size_t kByte = offsetof(Table, used_rows);
-    static constexpr int kAttempts = 100'000;
-    const SharedMemory *const memory_;
-    bool has_it_ = false;
+    static constexpr std::chrono::seconds kPatience{1};
+    const SharedMemory &memory_;
+    bool has_it_;
 };
 
 SharedCard::SharedCard(const std::string &product, std::uint32_t number)
@@ -67,7 +67,10 @@ bool SharedCard::take(Resource resource, std::uint64_t amount, std::uint64_t cap
         return true;
     }
     require_table();
-    const Turn turn(memory_);
+    if (memory_ == nullptr) {
+        return try_to_take(resource, amount, capacity);
+    }
+    const Turn turn(*memory_);
     clear_rows_without_owner();
     return try_to_take(resource, amount, capacity);
 }
