@@ -77,6 +77,12 @@ def files_of(on_card: dict[str, str]) -> list[Path]:
     return list(Path("/dev/shm").glob(f"ascend_rt-card*-{on_card['ASCEND_RT_VISIBLE_DEVICES']}"))
 
 
+@pytest.fixture
+def for_all_users(on_card) -> dict[str, str]:
+    """Return the environment of programs that share a card with those of other users."""
+    return on_card | {"ASCEND_RT_SIM_CARDS": "all-users"}
+
+
 def test_memory_of_another_process_is_not_free(start, on_card) -> None:
     first, second = start(**on_card), start(**on_card)
     before = int(second(FREE))
@@ -215,7 +221,7 @@ def test_separate_cards(start, on_card) -> None:
 def test_another_value_fails_every_call(child) -> None:
     code, message = child("told([lib.aclrtSetDevice(0), text()])", ASCEND_RT_SIM_CARDS="both")
     assert code != 0
-    assert message == "aclrtSetDevice: ASCEND_RT_SIM_CARDS=both is neither shared nor separate"
+    assert message == "aclrtSetDevice: ASCEND_RT_SIM_CARDS=both is not one of shared, all-users, separate"
 
 
 def test_the_last_process_removes_the_file(start, on_card) -> None:
@@ -242,8 +248,8 @@ ONE, TWO = 65533, 65534  # users without rights
 
 @as_root
 @pytest.mark.parametrize(("owner", "user"), [(ONE, TWO), (ONE, None), (None, ONE)])
-def test_users_share_a_card(start, on_card, owner: int | None, user: int | None) -> None:
-    first, second = start(owner, **on_card), start(user, **on_card)
+def test_users_share_a_card(start, for_all_users, owner: int | None, user: int | None) -> None:
+    first, second = start(owner, **for_all_users), start(user, **for_all_users)
     assert first(ALLOCATE.format(50 * GIB)) == first(CREATE.format(1500)) == "0"
     assert first(FREE) == second(FREE)
     assert (first(STREAMS), second(STREAMS)) == ("478", "478")
@@ -254,7 +260,24 @@ def test_users_share_a_card(start, on_card, owner: int | None, user: int | None)
 
 
 @as_root
-def test_a_file_that_outlives_its_owner_serves_others(start, on_card) -> None:
+@pytest.mark.parametrize(("owner", "user"), [(ONE, TWO), (ONE, None), (None, ONE)])
+@pytest.mark.parametrize("shared", ["shared", ""])
+def test_users_do_not_share_a_card_that_they_are_not_asked_to(
+    start, on_card, owner: int | None, user: int | None, shared: str
+) -> None:
+    environment = on_card | {"ASCEND_RT_SIM_CARDS": shared}
+    first, second = start(owner, **environment), start(user, **environment)
+    modes = {(file.stat().st_uid, file.stat().st_mode & 0o777) for file in files_of(on_card)}
+    assert modes == {(owner or 0, 0o600), (user or 0, 0o600)}
+    before = second(FREE), second(STREAMS)
+    assert first(ALLOCATE.format(50 * GIB)) == first(CREATE.format(1500)) == "0"
+    assert (second(FREE), second(STREAMS)) == before
+    assert second(ALLOCATE.format(50 * GIB)) == "0"
+
+
+@as_root
+def test_a_file_that_outlives_its_owner_serves_others(start, for_all_users) -> None:
+    on_card = for_all_users
     first, second = start(ONE, **on_card), start(TWO, **on_card)
     assert second(ALLOCATE.format(50 * GIB)) == "0"
     first.end()
@@ -354,7 +377,12 @@ def unshared(start, on_card) -> Iterator[dict[str, str]]:
 def test_a_host_that_shares_no_memory_leaves_each_process_its_own(unshared, child) -> None:
     codes, gib, why, said = child(ALONE, **unshared | {"ASCEND_RT_SIM_CARDS": ""})
     assert (codes, gib, why) == ([0, 0, 0, 0], 1, None)
-    assert said.startswith("ascend_rt simulator: aclrtSetDevice: the host gives no shared memory for a card. This")
+    (directory,) = files_of(unshared)
+    assert said.startswith("ascend_rt simulator: aclrtSetDevice: the host gives no shared memory for a card: ")
+    assert (
+        f"{directory}: it is a directory, or its size is wrong; remove it. This process has its devices for itself"
+        in said
+    )
     assert said.count("\n") == 1
 
 

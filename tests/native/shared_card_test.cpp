@@ -3,10 +3,15 @@
 #include "machine/shared_card.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -23,6 +28,34 @@ namespace {
 constexpr std::uint64_t kCapacity = 1000;
 
 std::string product() { return "test" + std::to_string(getppid()) + "." + std::to_string(getpid()); }
+
+std::string path() { return "/dev/shm/ascend_rt-card2-u" + std::to_string(geteuid()) + "-" + product() + "-0"; }
+
+// The table as another program may open it.
+class Table {
+  public:
+    Table() : file_(open(path().c_str(), O_RDWR | O_CLOEXEC)) {
+        CHECK(file_ >= 0 && fstat(file_, &status_) == 0);
+        words_ = static_cast<std::uint64_t *>(mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0));
+        CHECK(words_ != MAP_FAILED);
+    }
+    ~Table() {
+        munmap(words_, bytes());
+        close(file_);
+    }
+    Table(const Table &) = delete;
+    Table &operator=(const Table &) = delete;
+    int file() const { return file_; }
+    mode_t mode() const { return status_.st_mode; }
+    void fill(std::uint64_t word) { std::fill(words_, words_ + bytes() / sizeof word, word); }
+
+  private:
+    std::size_t bytes() const { return static_cast<std::size_t>(status_.st_size); }
+
+    const int file_;
+    struct stat status_{};
+    std::uint64_t *words_ = nullptr;
+};
 
 std::unique_ptr<SharedCard> new_card(std::uint32_t number = 0) {
     return std::make_unique<SharedCard>(product(), number);
@@ -134,16 +167,109 @@ void one_that_was_stopped_in_its_turn_blocks_nobody() {
     const auto second = new_card();
     first->count(SharedCard::kBytes, 600);
     second->count(SharedCard::kBytes, 1);
-    const std::string path = "/dev/shm/ascend_rt-card2-" + product() + "-0";
-    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
-    CHECK(file >= 0);
+    const Table table;
     struct flock turn = {};
     turn.l_type = F_WRLCK;
     turn.l_len = 1;
-    CHECK(fcntl(file, F_OFD_SETLK, &turn) == 0);
+    CHECK(fcntl(table.file(), F_OFD_SETLK, &turn) == 0);
     CHECK(!second->take(SharedCard::kBytes, 400, kCapacity));
     CHECK(second->take(SharedCard::kBytes, 399, kCapacity));
+}
+
+// --- a program that does what no process with the simulator does
+// -----------------------------------------------------
+
+void whatever_is_in_the_table_is_only_a_number() {
+    const auto first = new_card();
+    const auto second = new_card();
+    first->count(SharedCard::kBytes, 600);
+    second->count(SharedCard::kBytes, 1);
+    for (const std::uint64_t word :
+         std::vector<std::uint64_t>{1ULL << 40, 1ULL << 63, UINT64_MAX}) {  // the number of rows, too
+        Table().fill(word);
+        CHECK(first->held_by_others(SharedCard::kBytes) >= word);
+        CHECK(first->left(SharedCard::kBytes, kCapacity) == 0);
+        CHECK(!first->take(SharedCard::kBytes, 1, kCapacity));
+    }
+    Table().fill(0);
+    first->give_back(SharedCard::kBytes, 599);  // what a card holds it knows itself
+    CHECK(first->left(SharedCard::kBytes, kCapacity) == 999);
+    second->count(SharedCard::kBytes, 1);
+    CHECK(second->take(SharedCard::kBytes, 998, kCapacity));
+}
+
+// Each card finds the new table at its next use, and brings with it what it holds. The host is asked at changes of
+// streams, at requests that do not fit, and at questions.
+void a_table_that_is_spoilt_is_replaced(const std::function<void()> &spoil) {
+    const auto first = new_card();
+    const auto second = new_card();
+    CHECK(first->take(SharedCard::kBytes, 600, kCapacity));
+    CHECK(first->take(SharedCard::kStreams, 600, kCapacity));
+    CHECK(second->take(SharedCard::kStreams, 300, kCapacity));
+    spoil();
+    first->give_back(SharedCard::kStreams, 100);
+    CHECK(first->take(SharedCard::kStreams, 10, kCapacity));
+    CHECK(!second->take(SharedCard::kStreams, 191, kCapacity));
+    CHECK(!second->take(SharedCard::kBytes, 401, kCapacity));
+    CHECK(first->held_by_others(SharedCard::kStreams) == 300);
+    CHECK(second->held_by_others(SharedCard::kStreams) == 510);
+    const auto third = new_card();
+    CHECK(third->left(SharedCard::kStreams, kCapacity) == 190);
+    CHECK(third->left(SharedCard::kBytes, kCapacity) == 400);
+}
+
+void cut() { CHECK(truncate(path().c_str(), 0) == 0); }
+void lengthen() { CHECK(truncate(path().c_str(), 1 << 20) == 0); }
+void remove_name() { CHECK(unlink(path().c_str()) == 0); }
+void permit_all() {  // another user could cut it
+    CHECK((Table().mode() & 0777) == 0600);
+    CHECK(chmod(path().c_str(), 0666) == 0);
+    const auto other = new_card();
+    other->count(SharedCard::kStreams, 1);
+    CHECK((Table().mode() & 0777) == 0600);
+}
+
+// A process that was stopped while it removed the file has this lock, and so has nobody else the shared one.
+void a_table_that_is_kept_locked_is_replaced() {
+    new_card()->count(SharedCard::kBytes, 1);
+    const int file = open(path().c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    CHECK(file >= 0 && flock(file, LOCK_EX | LOCK_NB) == 0);
+    const auto first = new_card();
+    const auto second = new_card();
+    CHECK(first->take(SharedCard::kBytes, 600, kCapacity));
+    CHECK(second->held_by_others(SharedCard::kBytes) == 600);
     close(file);
+}
+
+std::string standard_error_of(const std::function<void()> &body) {
+    int ends[2] = {};
+    const int kept = dup(STDERR_FILENO);
+    CHECK(kept >= 0 && pipe(ends) == 0 && dup2(ends[1], STDERR_FILENO) >= 0);
+    body();
+    CHECK(dup2(kept, STDERR_FILENO) >= 0);
+    close(kept);
+    close(ends[1]);
+    std::string text(4096, '\0');
+    const ssize_t size = read(ends[0], text.data(), text.size());
+    close(ends[0]);
+    CHECK(size >= 0);
+    text.resize(static_cast<std::size_t>(size));
+    return text;
+}
+
+// The host may refuse the file for ever. The program is told once.
+void a_card_without_a_table_is_the_processs_own() {
+    CHECK(mkdir(path().c_str(), 0700) == 0);
+    const auto first = new_card();
+    const auto second = new_card();
+    const std::string said = standard_error_of([&] {
+        CHECK(first->take(SharedCard::kBytes, 1000, kCapacity));
+        CHECK(second->take(SharedCard::kBytes, 1000, kCapacity));
+    });
+    CHECK(first->held_by_others(SharedCard::kBytes) == 0 && first->left(SharedCard::kBytes, kCapacity) == 0);
+    CHECK(said.find(path()) != std::string::npos && said.find("remove it") != std::string::npos);
+    CHECK(std::count(said.begin(), said.end(), '\n') == 1);
+    CHECK(rmdir(path().c_str()) == 0);
 }
 
 // Takes, gives back and dies at random. What is known to be held is never more than what is.
@@ -223,6 +349,12 @@ int main() {
     what_a_dead_one_held_is_free_for_its_successor_too();
     a_forked_child_keeps_nothing();
     one_that_was_stopped_in_its_turn_blocks_nobody();
+    whatever_is_in_the_table_is_only_a_number();
+    for (const auto &spoil : {cut, lengthen, remove_name, permit_all}) {
+        a_table_that_is_spoilt_is_replaced(spoil);
+    }
+    a_table_that_is_kept_locked_is_replaced();
+    a_card_without_a_table_is_the_processs_own();
     many_at_once_never_hold_too_much();
     the_whole_is_held_by_one_at_a_time();
     the_last_unit_is_given_out();

@@ -88,7 +88,6 @@ aclrtDrvMemHandle import_memory(Simulator &sim, std::uint64_t number, const Devi
         prop.location = {0, ACL_MEM_LOCATION_TYPE_HOST};
     }
     auto memory = make_ref<PhysicalMemory>(sim.memory, *pages, prop);
-    memory->mark_imported();
     sim.core.registry().add(memory);
     return memory->handle();
 }

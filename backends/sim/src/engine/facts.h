@@ -60,7 +60,8 @@ struct Edge {
     Point before;
     Point after;
     Ordering why;
-    std::int32_t process = 0;  // of `before`, if that is a task of another process: its numbers are that process's
+    // Another process's number, if `before` is a task of that: its stream is that process's, too.
+    std::uint64_t process = 0;
 };
 
 // How a thread of the program comes to know that a task is done.

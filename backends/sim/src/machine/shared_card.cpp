@@ -1,6 +1,9 @@
 #include "machine/shared_card.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <thread>
@@ -14,23 +17,33 @@ namespace {
 // Goes up with every change of the table: releases that lay it out differently do not meet.
 constexpr int kLayout = 2;
 
+// Amounts that another process wrote may be of any size.
+std::uint64_t add(std::uint64_t sum, std::uint64_t amount) { return sum + std::min(amount, UINT64_MAX - sum); }
+
+void say_once(const char *reason) {
+    static const int said = std::fprintf(stderr,
+                                         "ascend_rt simulator: %s. This process has its devices for itself; "
+                                         "ASCEND_RT_SIM_CARDS=separate says that it may\n",
+                                         reason);
+    static_cast<void>(said);
+}
+
 }  // namespace
 
 // The turn to repeat a request that did not fit: two that repeat theirs at once may refuse each other what one of them
 // could have. A process that was stopped while it had the turn delays the others, and cannot block them.
 class SharedCard::Turn {
   public:
-    explicit Turn(const std::shared_ptr<SharedMemory> &memory) : memory_(memory.get()) {
-        for (int attempt = 0; memory_ != nullptr && !has_it_ && attempt < kAttempts; ++attempt) {
-            has_it_ = memory_->try_lock(kByte);
-            if (!has_it_) {
-                std::this_thread::yield();
-            }
+    explicit Turn(const SharedMemory &memory) : memory_(memory), has_it_(memory.try_lock(kByte)) {
+        const auto end = std::chrono::steady_clock::now() + kPatience;
+        while (!has_it_ && std::chrono::steady_clock::now() < end) {
+            std::this_thread::yield();
+            has_it_ = memory_.try_lock(kByte);
         }
     }
     ~Turn() {
         if (has_it_) {
-            memory_->unlock(kByte);
+            memory_.unlock(kByte);
         }
     }
     Turn(const Turn &) = delete;
@@ -38,19 +51,26 @@ class SharedCard::Turn {
 
   private:
     static constexpr std::size_t kByte = offsetof(Table, used_rows);
-    static constexpr int kAttempts = 100'000;
-    const SharedMemory *const memory_;
-    bool has_it_ = false;
+    static constexpr std::chrono::seconds kPatience{1};
+    const SharedMemory &memory_;
+    bool has_it_;
 };
 
 SharedCard::SharedCard(const std::string &product, std::uint32_t number)
-    : key_("card" + std::to_string(kLayout) + "-" + product + "-" + std::to_string(number)) {}
+    : name_(product + "-" + std::to_string(number)) {}
 
 bool SharedCard::take(Resource resource, std::uint64_t amount, std::uint64_t capacity) {
+    if (!has_table(resource)) {
+        require_table();
+    }
     if (try_to_take(resource, amount, capacity)) {
         return true;
     }
-    const Turn turn(memory_);
+    require_table();
+    if (memory_ == nullptr) {
+        return try_to_take(resource, amount, capacity);
+    }
+    const Turn turn(*memory_);
     clear_rows_without_owner();
     return try_to_take(resource, amount, capacity);
 }
@@ -58,86 +78,99 @@ bool SharedCard::take(Resource resource, std::uint64_t amount, std::uint64_t cap
 // Adding before looking at the sum makes sure that of two processes one at least sees the other's amount. A request
 // that cannot fit adds nothing, and so is in nobody's way.
 bool SharedCard::try_to_take(Resource resource, std::uint64_t amount, std::uint64_t capacity) {
-    Amount &held = own(resource);
-    if (total(resource) + amount > capacity) {
+    if (amount > room(resource, capacity)) {
         return false;
     }
-    held += amount;
-    if (total(resource) > capacity) {
-        held -= amount;
+    held_[resource] += amount;
+    publish(resource);
+    if (add(held_[resource], others(resource)) > capacity) {
+        held_[resource] -= amount;
+        publish(resource);
         return false;
     }
     return true;
 }
 
-void SharedCard::count(Resource resource, std::uint64_t amount) { own(resource) += amount; }
+void SharedCard::count(Resource resource, std::uint64_t amount) {
+    require_table();
+    held_[resource] += amount;
+    publish(resource);
+}
 
-void SharedCard::give_back(Resource resource, std::uint64_t amount) { own(resource) -= amount; }
+void SharedCard::give_back(Resource resource, std::uint64_t amount) {
+    held_[resource] -= amount;
+    if (has_table(resource)) {
+        publish(resource);
+    }
+}
 
 std::uint64_t SharedCard::held_by_others(Resource resource) {
-    const std::uint64_t held = own(resource);
-    if (total(resource) == held) {
-        return 0;
+    require_table();
+    if (others(resource) > 0) {
+        clear_rows_without_owner();
     }
-    clear_rows_without_owner();
-    return total(resource) - held;
+    return others(resource);
 }
 
 std::uint64_t SharedCard::left(Resource resource, std::uint64_t capacity) {
-    const std::uint64_t held = held_by_others(resource) + own(resource);
-    return capacity - std::min(held, capacity);
+    held_by_others(resource);
+    return room(resource, capacity);
 }
 
-SharedCard::Amount &SharedCard::own(Resource resource) {
-    if (own_row_ == nullptr) {
-        open();
+void SharedCard::publish(Resource resource) {
+    if (memory_ != nullptr) {
+        table().rows[own_row_].held[resource] = held_[resource];
     }
-    return own_row_->held[resource];
 }
 
-std::uint64_t SharedCard::total(Resource resource) const {
+std::size_t SharedCard::used_rows() const {
+    return memory_ == nullptr ? 0 : std::min<std::size_t>(table().used_rows, kRows);
+}
+
+std::uint64_t SharedCard::others(Resource resource) const {
     std::uint64_t sum = 0;
-    const std::size_t rows = table_->used_rows;
-    for (std::size_t row = 0; row < rows; ++row) {
-        sum += table_->rows[row].held[resource];
+    for (std::size_t row = 0, rows = used_rows(); row < rows; ++row) {
+        sum = add(sum, row == own_row_ ? 0 : table().rows[row].held[resource].load());
     }
     return sum;
+}
+
+std::uint64_t SharedCard::room(Resource resource, std::uint64_t capacity) const {
+    return capacity - std::min(capacity, add(held_[resource], others(resource)));
 }
 
 // A row belongs to whoever has the lock of its first byte.
 std::size_t SharedCard::byte_of(std::size_t row) { return offsetof(Table, rows) + row * sizeof(Row); }
 
-void SharedCard::open() {
+// Asks whether another process has cut the table, which takes longer than the rest of a small allocation: memory is
+// counted without, as long as it fits.
+bool SharedCard::has_table(Resource resource) const {
+    return memory_ != nullptr && (resource == kBytes || memory_->is_whole());
+}
+
+void SharedCard::require_table() {
+    if (is_alone_ || (memory_ != nullptr && memory_->is_whole())) {
+        return;
+    }
+    memory_.reset();
     if (config().must_share_cards) {
-        open_shared();
+        open();
         return;
     }
     const KeptText older;
     try {
-        open_shared();
+        open();
     } catch (const Failure &) {
-        open_alone(take_recent_text());
+        is_alone_ = true;
+        say_once(take_recent_text());
     }
 }
 
-void SharedCard::open_alone(const char *reason) {
-    static const int said = std::fprintf(stderr,
-                                         "ascend_rt simulator: %s. This process has its devices for itself; "
-                                         "ASCEND_RT_SIM_CARDS=separate says that it may\n",
-                                         reason);
-    (void)said;
-    own_table_ = std::make_unique<Table>();
-    own_table_->used_rows = 1;
-    table_ = own_table_.get();
-    own_row_ = &table_->rows[0];
-}
-
-void SharedCard::open_shared() {
-    const auto memory = SharedMemory::open_or_create<Table>(key_);
-    if (memory == nullptr) {
-        fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host gives no shared memory for a card");
-    }
-    auto &table = memory->as<Table>();
+void SharedCard::open() {
+    const bool is_for_all = config().shares_with_all_users;
+    const std::string user = is_for_all ? "" : "u" + std::to_string(geteuid()) + "-";
+    auto memory = SharedMemory::open_or_create<Table>("card" + std::to_string(kLayout) + "-" + user + name_,
+                                                      is_for_all ? SharedMemory::Users::All : SharedMemory::Users::Own);
     std::size_t row = 0;
     while (row < kRows && !memory->try_lock(byte_of(row))) {
         ++row;
@@ -145,19 +178,20 @@ void SharedCard::open_shared() {
     if (row == kRows) {
         fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "%zu processes use the card already", kRows);
     }
-    table.rows[row].clear();
-    std::size_t used = table.used_rows;
-    while (used <= row && !table.used_rows.compare_exchange_weak(used, row + 1)) {
+    memory_ = std::move(memory);
+    own_row_ = row;
+    for (const Resource resource : {kStreams, kBytes}) {
+        publish(resource);
     }
-    memory_ = memory;
-    table_ = &table;
-    own_row_ = &table.rows[row];
+    std::size_t used = table().used_rows;
+    while (used <= row && !table().used_rows.compare_exchange_weak(used, row + 1)) {
+    }
 }
 
 void SharedCard::clear_rows_without_owner() {
-    for (std::size_t row = 0; row < table_->used_rows; ++row) {
-        Row &found = table_->rows[row];
-        if (&found != own_row_ && !found.is_empty() && memory_->try_lock(byte_of(row))) {
+    for (std::size_t row = 0, rows = used_rows(); row < rows; ++row) {
+        Row &found = table().rows[row];
+        if (row != own_row_ && !found.is_empty() && memory_->try_lock(byte_of(row))) {
             found.clear();
             memory_->unlock(byte_of(row));
         }

@@ -23,9 +23,10 @@ class SharedCard {
   public:
     enum Resource : std::size_t { kStreams, kBytes, kResources };
 
-    // Cards of different products, and of different numbers, have nothing in common. The table is opened at the first
-    // use. If the host cannot share it, the process says so and has the card for itself; with
-    // ASCEND_RT_SIM_CARDS=shared the use fails with ACL_ERROR_RT_RESOURCE_ALLOC_FAIL.
+    // Cards of different products, and of different numbers, have nothing in common, and neither have those of
+    // different users, except with ASCEND_RT_SIM_CARDS=all-users. The table is opened at the first use, and anew if
+    // another process has cut or removed it. If the host cannot share it, the process says so and has the card for
+    // itself; with ASCEND_RT_SIM_CARDS=shared or all-users the use fails with ACL_ERROR_RT_RESOURCE_ALLOC_FAIL.
     SharedCard(const std::string &product, std::uint32_t number);
     // false: all processes together would hold more than the capacity.
     bool take(Resource resource, std::uint64_t amount, std::uint64_t capacity) REQUIRES(engine_lock);
@@ -51,20 +52,24 @@ class SharedCard {
     };
     class Turn;
 
-    Amount &own(Resource resource) REQUIRES(engine_lock);  // opens the table
-    std::uint64_t total(Resource resource) const REQUIRES(engine_lock);
+    void require_table() REQUIRES(engine_lock);
+    bool has_table(Resource resource) const REQUIRES(engine_lock);
+    Table &table() const REQUIRES(engine_lock) { return memory_->as<Table>(); }
+    std::size_t used_rows() const REQUIRES(engine_lock);
+    // Another process may write anything to the table: what is read there is no more than a number.
+    std::uint64_t others(Resource resource) const REQUIRES(engine_lock);
+    std::uint64_t room(Resource resource, std::uint64_t capacity) const REQUIRES(engine_lock);
+    void publish(Resource resource) REQUIRES(engine_lock);
     bool try_to_take(Resource resource, std::uint64_t amount, std::uint64_t capacity) REQUIRES(engine_lock);
     void open() REQUIRES(engine_lock);
-    void open_shared() REQUIRES(engine_lock);
-    void open_alone(const char *reason) REQUIRES(engine_lock);
     void clear_rows_without_owner() REQUIRES(engine_lock);
     static std::size_t byte_of(std::size_t row);
 
-    const std::string key_;
+    const std::string name_;
     std::shared_ptr<SharedMemory> memory_ GUARDED_BY(engine_lock);
-    std::unique_ptr<Table> own_table_ GUARDED_BY(engine_lock);  // instead of the shared memory
-    Table *table_ GUARDED_BY(engine_lock) = nullptr;
-    Row *own_row_ GUARDED_BY(engine_lock) = nullptr;
+    std::size_t own_row_ GUARDED_BY(engine_lock) = 0;
+    bool is_alone_ GUARDED_BY(engine_lock) = false;  // without a table
+    std::uint64_t held_[kResources] GUARDED_BY(engine_lock) = {};
 };
 
 // What the failure of a request says of the other processes; nothing if they hold nothing, or nullptr is passed.

@@ -8,6 +8,7 @@
 
 #include "support/error.h"
 #include "support/pages.h"
+#include "support/shared_memory.h"
 #include "support/text.h"
 
 namespace aclsim {
@@ -58,6 +59,9 @@ AddressSpace::AddressSpace(Core &core, std::uint32_t devices, std::uint64_t devi
     : core_(core),
       stride_(slot_size(device_memory)),
       pinned_slots_(round_up(kPinnedOffset + pinned_memory, stride_) / stride_) {
+    for (std::uint32_t device = 0; device < devices; ++device) {
+        files_.push_back(PageFile::create(device_memory));
+    }
     range_size_ = stride_ * (pinned_slots_ + devices) + kGiantPage;
     range_ = as_integer(reserve_addresses(range_size_));
     if (range_ == 0) {
@@ -71,8 +75,7 @@ AddressSpace::AddressSpace(Core &core, std::uint32_t devices, std::uint64_t devi
     heaps_.emplace_back(base_ + kPinnedOffset, pinned_memory);
     for (std::uint32_t device = 0; device < devices; ++device) {
         const std::uintptr_t slot = base_ + stride_ * (pinned_slots_ + device);
-        files_.push_back(PageFile::create(device_memory));
-        files_.back()->map(reinterpret_cast<void *>(slot), 0, device_memory);
+        files_[device]->map(reinterpret_cast<void *>(slot), 0, device_memory);
         heaps_.emplace_back(slot, device_memory);
     }
 }
@@ -299,6 +302,12 @@ const Range *AddressSpace::find_range(const void *address) const {
     }
     const Range &range = std::prev(after)->second;
     return as_integer(address) - range.address < range.size ? &range : nullptr;
+}
+
+bool AddressSpace::is_orphaned(const void *address) const {
+    const Range *range = find_range(address);
+    return range != nullptr && range->exported_as != 0 &&
+           !SharedMemory::is_used(SharedMemory::name_of(range->exported_as));
 }
 
 bool AddressSpace::overlaps_range(const void *address, std::uint64_t size) const {

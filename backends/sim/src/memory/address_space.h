@@ -46,7 +46,8 @@ struct Range {
     std::uint64_t page;
     bool is_accessible;  // not before aclrtMemSetAccess, if it was mapped without access
     Registration registration = Registration::None;
-    std::uint32_t importer = 0;  // the user's id of the device that was current when the memory was imported by key
+    std::uint32_t importer = 0;     // the user's id of the device that was current when the memory was imported by key
+    std::uint64_t exported_as = 0;  // another process's memory: the number of its export
 };
 
 // Guarded by the engine's lock.
@@ -104,6 +105,9 @@ class AddressSpace {
         ranges_.erase(address);
     }  // of registered host memory
     const Range *find_range(const void *address) const REQUIRES(engine_lock);
+    // Imported memory that its exporter has freed, or whose exporter has ended: what is read there is not defined. Asks
+    // the host, which takes some microseconds.
+    bool is_orphaned(const void *address) const REQUIRES(engine_lock);
     bool overlaps_range(const void *address, std::uint64_t size) const REQUIRES(engine_lock);
 
   private:

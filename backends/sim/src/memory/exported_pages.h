@@ -21,7 +21,8 @@ struct PhysicalPages {
     std::uint64_t size;
     Location location;
     aclrtMemAttr attribute;
-    std::uint64_t page;  // bytes
+    std::uint64_t page;             // bytes
+    std::uint64_t exported_as = 0;  // another process's: the number of its export
 };
 
 class ExportedPages {
@@ -29,7 +30,8 @@ class ExportedPages {
     // Known to other processes as long as it lives. The exporter's process must live when another one opens it.
     ExportedPages(const PhysicalPages &pages, bool checks_process);
     // Nothing: no process exports that, or this one does. Fails with ACL_ERROR_RT_NO_PERMISSION if the process is not
-    // among those that the exporter named.
+    // among those that the exporter named, and with ACL_ERROR_RT_PARAM_INVALID or ACL_ERROR_RT_RESOURCE_ALLOC_FAIL if
+    // the pages are out of its reach.
     static std::optional<PhysicalPages> open(const std::string &name);
 
     // Fails with ACL_ERROR_RT_NO_PERMISSION if the export checks no process, and with ACL_ERROR_RT_PARAM_INVALID if

@@ -74,6 +74,7 @@ void *IpcMemory::import(const std::string &key, Device &importer, bool enables_a
     }
     Range range{reinterpret_cast<std::uintptr_t>(address), size, pages->location, pages->page, true};
     range.importer = importer.user_id;
+    range.exported_as = pages->exported_as;
     memory_.space().add_range(range);
     const Import import{address, owner};
     try {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "support/error.h"
+#include "support/host_error.h"
 #include "support/pages.h"
 
 #ifndef MAP_NORESERVE
@@ -21,12 +23,21 @@ namespace {
 
 int create_file() {
 #ifdef __linux__
-    return memfd_create("ascend_rt", MFD_CLOEXEC);
+    return memfd_create("ascend_rt", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 #else
     char name[] = "/tmp/ascend_rt-XXXXXX";
     const int file = mkstemp(name);
     unlink(name);
     return file;
+#endif
+}
+
+// No process can cut a file that others have mapped, which would end them.
+void keep_size(int file) {
+#ifdef __linux__
+    fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+#else
+    static_cast<void>(file);
 #endif
 }
 
@@ -36,15 +47,40 @@ std::shared_ptr<PageFile> PageFile::create(std::uint64_t size) {
     const std::shared_ptr<PageFile> file(new PageFile(create_file()));
     if (file->file_ < 0 || ftruncate(file->file_, static_cast<off_t>(size)) != 0) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "the host gives no file of %llu GiB for simulated memory: %s",
-             static_cast<unsigned long long>(size >> 30), std::strerror(errno));
+             static_cast<unsigned long long>(size >> 30), describe_host_error(errno).c_str());
     }
+    keep_size(file->file_);
     return file;
 }
 
-std::shared_ptr<PageFile> PageFile::open(int process, int descriptor) {
+// The path only names the file, which is not opened before it is known: opening a device may change it.
+std::shared_ptr<PageFile> PageFile::open(int process, int descriptor, const FileIdentity &identity) {
+#ifdef __linux__
     const std::string path = "/proc/" + std::to_string(process) + "/fd/" + std::to_string(descriptor);
-    const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    const PageFile named(::open(path.c_str(), O_PATH | O_CLOEXEC));
+    if (named.file_ < 0) {
+        return nullptr;
+    }
+    if (!(named.identity() == identity)) {
+        errno = ENOENT;
+        return nullptr;
+    }
+    const std::string own_path = "/proc/self/fd/" + std::to_string(named.file_);
+    const int file = ::open(own_path.c_str(), O_RDWR | O_CLOEXEC);
     return file < 0 ? nullptr : std::shared_ptr<PageFile>(new PageFile(file));
+#else
+    static_cast<void>(process);
+    static_cast<void>(descriptor);
+    static_cast<void>(identity);
+    errno = ENOTSUP;
+    return nullptr;
+#endif
+}
+
+FileIdentity PageFile::identity() const {
+    struct stat status = {};
+    fstat(file_, &status);
+    return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size)};
 }
 
 PageFile::~PageFile() {

@@ -7,17 +7,30 @@
 
 namespace aclsim {
 
+// A file as every process sees it. Numbers of processes and descriptors are used again, and are others in another
+// container.
+struct FileIdentity {
+    std::uint64_t device;
+    std::uint64_t number;
+    std::uint64_t size;
+    bool operator==(const FileIdentity &other) const {
+        return device == other.device && number == other.number && size == other.size;
+    }
+};
+
 class PageFile {
   public:
     // Fails with ACL_ERROR_RT_MEMORY_ALLOCATION.
     static std::shared_ptr<PageFile> create(std::uint64_t size);
-    // A file of another process, by the number it has there; nullptr: there is none, or it may not be opened.
-    static std::shared_ptr<PageFile> open(int process, int descriptor);
+    // That file of another process, by the number it has there. nullptr, with the reason in errno: it may not be
+    // opened, or the number is none or another file's.
+    static std::shared_ptr<PageFile> open(int process, int descriptor, const FileIdentity &identity);
     ~PageFile();
     PageFile(const PageFile &) = delete;
     PageFile &operator=(const PageFile &) = delete;
 
     int descriptor() const { return file_; }
+    FileIdentity identity() const;
     // Makes the addresses show the pages from that offset. Fails with ACL_ERROR_RT_MEMORY_ALLOCATION.
     void map(void *address, std::uint64_t offset, std::uint64_t size) const;
     // Gives pages back to the host; they are zero again.

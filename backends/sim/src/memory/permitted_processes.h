@@ -13,6 +13,11 @@ class PermittedProcesses {
   public:
     void start(bool is_checked) { is_checked_ = is_checked ? 1 : 0; }
     bool is_checked() const { return is_checked_ != 0; }
+    // What must have pages before so many more are added, from the begin of this object on.
+    std::size_t bytes_with(std::size_t count) const {
+        const std::size_t known = std::min<std::size_t>(count_, kLimit);
+        return sizeof(*this) - (kLimit - known - std::min(count, kLimit - known)) * sizeof(ids_[0]);
+    }
     // false: they would be more than the limit.
     bool add(const std::int32_t *processes, std::size_t count, std::size_t limit = kLimit) {
         const std::size_t known = count_;

@@ -17,6 +17,12 @@ void require_multiple(std::uint64_t page, std::uint64_t value, const char *what)
     }
 }
 
+Range range_of(void *address, const PhysicalPages &pages, bool is_accessible) {
+    Range range{as_integer(address), pages.size, pages.location, pages.page, is_accessible};
+    range.exported_as = pages.exported_as;
+    return range;
+}
+
 bool is_same(const aclrtMemLocation &a, const aclrtMemLocation &b) { return a.type == b.type && a.id == b.id; }
 
 }  // namespace
@@ -156,7 +162,7 @@ void VirtualMemory::map(void *address, std::uint64_t size, Ref<PhysicalMemory> m
     if (is_accessible) {
         pages.file->map(address, pages.offset, size);
     }
-    memory_.space().add_range({as_integer(address), size, pages.location, pages.page, is_accessible});
+    memory_.space().add_range(range_of(address, pages, is_accessible));
     Mapping &mapping = mappings_[as_integer(address)];
     mapping = {size, std::move(memory), {}, reservation->first};
     if (is_accessible) {
@@ -234,7 +240,7 @@ void VirtualMemory::set_access(void *address, const aclrtMemLocation &location) 
     const PhysicalPages &pages = mapping.memory->pages();
     if (mapping.granted.empty()) {
         pages.file->map(address, pages.offset, mapping.size);
-        memory_.space().add_range({as_integer(address), mapping.size, pages.location, pages.page, true});
+        memory_.space().add_range(range_of(address, pages, true));
     }
     if (!has_access(address, location)) {
         mapping.granted.push_back(location);

@@ -33,8 +33,7 @@ class PhysicalMemory final : public Object {
 
     const PhysicalPages &pages() const { return pages_; }
     const aclrtPhysicalMemProp &properties() const { return properties_; }
-    bool is_imported() const REQUIRES(engine_lock) { return is_imported_; }
-    void mark_imported() REQUIRES(engine_lock) { is_imported_ = true; }
+    bool is_imported() const { return pages_.exported_as != 0; }
     std::unique_ptr<ExportedPages> exported GUARDED_BY(engine_lock);
     std::uint32_t references GUARDED_BY(engine_lock) = 1;  // handles: aclrtMemRetainAllocationHandle
 
@@ -44,7 +43,6 @@ class PhysicalMemory final : public Object {
     aclrtPhysicalMemProp properties_;
     Memory &memory_;
     void *block_ GUARDED_BY(engine_lock) = nullptr;  // of the device's heap or, only to count it, of the host's
-    bool is_imported_ GUARDED_BY(engine_lock) = false;
 };
 
 struct AddressRange {

@@ -94,14 +94,15 @@ void read_number(Config &config, const char *name, std::uint32_t low, std::uint3
 
 void read_cards(Config &config) {
     const std::string cards = environment("ASCEND_RT_SIM_CARDS");
-    if (!cards.empty() && cards != "shared" && cards != "separate") {
-        config.error = "ASCEND_RT_SIM_CARDS=" + cards + " is neither shared nor separate";
+    config.shares_with_all_users = cards == "all-users";
+    config.must_share_cards = cards == "shared" || config.shares_with_all_users;
+    if (!cards.empty() && cards != "separate" && !config.must_share_cards) {
+        config.error = "ASCEND_RT_SIM_CARDS=" + cards + " is not one of shared, all-users, separate";
     }
-    if (cards == "shared" && !SharedMemory::kHasLocks) {
-        config.error = "ASCEND_RT_SIM_CARDS=shared needs Linux";
+    if (config.must_share_cards && !SharedMemory::kHasLocks) {
+        config.error = "ASCEND_RT_SIM_CARDS=" + cards + " needs Linux";
     }
     config.shares_cards = SharedMemory::kHasLocks && cards != "separate";
-    config.must_share_cards = cards == "shared";
 }
 
 // The product that the environment and the profile name.

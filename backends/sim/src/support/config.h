@@ -43,7 +43,10 @@ struct Config {
     // ASCEND_RT_SIM_SOFTWARE_QUEUES=1: the driver keeps the queues of streams in software, as the usual one does not;
     // changes of a graph's tasks, external events and conditional tasks need it (graphs_kernels.md).
     bool has_software_queues = false;
-    bool shares_cards = false;      // ASCEND_RT_SIM_CARDS: shared, which is the default on Linux, or separate
+    // ASCEND_RT_SIM_CARDS: shared by the user's processes, which is the default on Linux, by those of all users, or
+    // separate.
+    bool shares_cards = false;
+    bool shares_with_all_users = false;
     bool must_share_cards = false;  // it is not only the default
     bool checks_memory = false;     // ASCEND_RT_SIM_CHECK=memory
     std::string faults;             // ASCEND_RT_SIM_FAULTS

@@ -8,7 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,9 +19,11 @@
 #include <mutex>
 #include <random>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "support/error.h"
+#include "support/host_error.h"
 #include "support/thread_annotations.h"
 
 namespace aclsim {
@@ -32,6 +37,7 @@ constexpr char kDirectory[] = "/dev/shm";  // where the names are files
 struct Files {
     std::mutex mutex;
     std::map<int, std::string> names;
+    std::atomic<bool> are_given_up{false};  // at exit
 };
 
 Files &files() {
@@ -59,13 +65,42 @@ void close_in_child() {
 // Another process that removes what nobody uses may find a new file before its creator has locked it.
 constexpr int kAttempts = 10;
 
+// Meanings that errors have here.
+constexpr int kRemoved = ESTALE;
+constexpr int kKeptLocked = EWOULDBLOCK;
+constexpr int kWrongSize = EINVAL;  // also what shm_open answers for a directory
+constexpr int kNotOwn = EPERM;
+
+// A file of the name has no users: they would share the lock, and look for another one if it was cut or its name is
+// gone.
+bool can_be_replaced(int error) { return error == kKeptLocked || error == kWrongSize || error == kNotOwn; }
+
+std::string reason_of(int error) {
+    switch (error) {
+        case kRemoved:
+            return "other processes remove it again and again";
+        case kKeptLocked:
+            return "another process, which may be stopped, keeps it locked; end that process or remove the file";
+        case kWrongSize:
+            return "it is a directory, or its size is wrong; remove it";
+        case kNotOwn:
+            return "it belongs to another user, or others may write to it; remove the file";
+        default:
+            return describe_host_error(error, kDirectory);
+    }
+}
+
+// Random, and from a thread that has the mutex.
+std::uint64_t random_number() {
+    static std::random_device random;
+    return static_cast<std::uint64_t>(random()) << 32 | random();
+}
+
 // The process's number, which makes names easy to attribute, and what tells its pieces apart.
 constexpr int kRandomBits = 40;
 
 std::uint64_t number_of_new_file() {
-    static std::random_device random;
-    const std::uint64_t bits = static_cast<std::uint64_t>(random()) << 32 | random();
-    return static_cast<std::uint64_t>(getpid()) << kRandomBits | (bits & ((1ULL << kRandomBits) - 1));
+    return static_cast<std::uint64_t>(getpid()) << kRandomBits | (random_number() & ((1ULL << kRandomBits) - 1));
 }
 
 int open_file(const std::string &name, int more_flags) {
@@ -79,24 +114,33 @@ bool has_name(int file) {
     return fstat(file, &status) == 0 && status.st_nlink > 0;
 }
 
-// Becomes a user of the file; false: it was removed meanwhile.
+// Longer than the removal of a file takes, unless the process that removes it was stopped.
+constexpr std::chrono::seconds kPatience(1);
+
+// Becomes a user of the file; false: it was removed meanwhile, or a process keeps it locked.
 bool lock_shared(int file) {
-    int code = 0;
-    do {
-        code = flock(file, LOCK_SH);  // waits for at most the time that a removal takes
-    } while (code != 0 && errno == EINTR);
-    return code == 0 && has_name(file);
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (flock(file, LOCK_SH | LOCK_NB) != 0) {
+        if ((errno != kKeptLocked && errno != EINTR) || std::chrono::steady_clock::now() > end) {
+            return false;
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    errno = kRemoved;
+    return has_name(file);
 }
 
 // Ends the use of the file, and removes its name if there is no other user. Of two that end at once, one at least finds
 // none: the kernel gives up the shared lock before it tries for the exclusive one. The name of a file that was removed
 // may be that of a new one by now. The name of another user's file stays (the directory is sticky) until a process of
-// that user, or of root, ends its use or starts.
-void end_use(int file, const std::string &name) {
-    if (flock(file, LOCK_EX | LOCK_NB) == 0 && has_name(file)) {
+// that user, or of root, ends its use or starts. true: there is no other user.
+bool end_use(int file, const std::string &name) {
+    const bool is_unused = flock(file, LOCK_EX | LOCK_NB) == 0;
+    if (is_unused && has_name(file)) {
         shm_unlink(name.c_str());
     }
     flock(file, LOCK_UN);
+    return is_unused;
 }
 
 // At exit. The memory stays mapped and the bytes stay locked: other threads, and what is destroyed later, may use them.
@@ -106,27 +150,68 @@ void end_all_use() {
         end_use(file, name);
     }
     files().names.clear();
+    files().are_given_up = true;
 }
 
 bool has_size(int file, std::size_t size) {
     struct stat status = {};
-    return fstat(file, &status) == 0 && status.st_size == static_cast<off_t>(size);
+    const bool is_known = fstat(file, &status) == 0;
+    errno = is_known ? kWrongSize : errno;
+    return is_known && S_ISREG(status.st_mode) && status.st_size == static_cast<off_t>(size);
+}
+
+// The user's alone: another user could cut it, and so end the processes that use it.
+bool is_own(int file) {
+    struct stat status = {};
+    const bool is_known = fstat(file, &status) == 0;
+    errno = is_known ? kNotOwn : errno;
+    return is_known && status.st_uid == geteuid() && (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
 }
 
 bool set_size(int file, std::size_t size) { return ftruncate(file, static_cast<off_t>(size)) == 0; }
 
-// With its pages: a process that looks at one which the host does not have is killed.
-bool reserve(int file, std::size_t size) {
+bool reserve_pages(int file, std::size_t offset, std::size_t size) {
 #ifdef __linux__
-    int code = 0;
     do {
-        code = posix_fallocate(file, 0, static_cast<off_t>(size));
-    } while (code == EINTR);
-    return code == 0;
+        errno = posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(size));
+    } while (errno == EINTR);
+    return errno == 0;
 #else
-    return set_size(file, size);
+    static_cast<void>(file);
+    static_cast<void>(offset);
+    static_cast<void>(size);
+    return true;
 #endif
 }
+
+// The file gets the name when it is complete, permissions and pages included, so that nobody finds half of one. Returns
+// an error, or 0 if there is a file of that name now.
+int publish(const std::string &name, std::size_t size, SharedMemory::Users users) {
+    const std::string draft = SharedMemory::name_of(number_of_new_file());
+    const int file = open_file(draft, O_CREAT | O_EXCL);
+    if (file < 0) {
+        return errno;
+    }
+    constexpr mode_t kForOwn = S_IRUSR | S_IWUSR;
+    constexpr mode_t kForAll = kForOwn | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
+    const bool is_complete = lock_shared(file) &&
+                             fchmod(file, users == SharedMemory::Users::All ? kForAll : kForOwn) == 0 &&
+                             set_size(file, size) && reserve_pages(file, 0, size);
+    // fails if another process was first
+    const bool is_there = is_complete && (link(path_of(draft).c_str(), path_of(name).c_str()) == 0 || errno == EEXIST);
+    const int error = is_there ? 0 : errno;
+    shm_unlink(draft.c_str());
+    close(file);
+    return error;
+}
+
+[[noreturn]] void fail_to_share(const char *what, const std::string &name, int error) {
+    const std::string file = is_shortage(error) ? "" : path_of(name) + ": ";
+    fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host gives no shared memory for %s: %s%s", what, file.c_str(),
+         reason_of(error).c_str());
+}
+
+constexpr char kIpcObject[] = "an IPC object";
 
 #ifdef __linux__
 constexpr int kSetLock = F_OFD_SETLK;
@@ -144,6 +229,14 @@ struct flock lock_of(std::size_t byte, int type) {
 }
 
 }  // namespace
+
+std::uint64_t own_process() {
+    static const std::uint64_t number = [] {
+        const std::lock_guard<std::mutex> guard(files().mutex);
+        return random_number();
+    }();
+    return number;
+}
 
 void SharedMemory::remove_unused() {
     DIR *directory = opendir(kDirectory);
@@ -192,70 +285,81 @@ std::shared_ptr<SharedMemory> SharedMemory::map(const std::string &name, int fil
 
 std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
     const std::lock_guard<std::mutex> guard(files().mutex);
-    std::shared_ptr<SharedMemory> piece;
-    for (int attempt = 0; attempt < kAttempts && piece == nullptr; ++attempt) {
+    for (int attempt = 0;; ++attempt) {
         const std::string name = name_of(number_of_new_file());
         const int file = open_file(name, O_CREAT | O_EXCL);
-        if (file < 0) {
-            break;
+        const auto fill = [&] { return set_size(file, size) && reserve_pages(file, 0, std::min(size, kFirstBytes)); };
+        std::shared_ptr<SharedMemory> piece = file < 0 ? nullptr : use(name, file, size, fill);
+        if (piece != nullptr) {
+            return piece;
         }
-        piece = use(name, file, size, set_size);
+        if (errno != kRemoved || attempt == kAttempts) {
+            fail_to_share(kIpcObject, name, errno);
+        }
     }
-    if (piece == nullptr) {
-        fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host gives no shared memory for an IPC object");
-    }
-    return piece;
-}
-
-// The file gets the key's name when it is complete, permissions and pages included, so that nobody finds half of one.
-void SharedMemory::publish(const std::string &name, std::size_t size) {
-    const std::string draft = name_of(number_of_new_file());
-    const int file = open_file(draft, O_CREAT | O_EXCL);
-    if (file < 0) {
-        return;
-    }
-    constexpr mode_t kForAll = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
-    if (lock_shared(file) && fchmod(file, kForAll) == 0 && reserve(file, size)) {
-        // fails if another process was first
-        (void)!link(path_of(draft).c_str(), path_of(name).c_str());
-    }
-    shm_unlink(draft.c_str());
-    close(file);
 }
 
 // Without O_CREAT, with which Linux refuses another user's file (fs.protected_regular).
-std::shared_ptr<SharedMemory> SharedMemory::open_or_create(const std::string &key, std::size_t size) {
+std::shared_ptr<SharedMemory> SharedMemory::open_or_create(const std::string &key, std::size_t size, Users users) {
     const std::lock_guard<std::mutex> guard(files().mutex);
     const std::string name = std::string(kPrefix) + key;
-    std::shared_ptr<SharedMemory> piece = open_existing(name, size);
-    for (int attempt = 0; attempt < kAttempts && piece == nullptr; ++attempt) {
-        publish(name, size);
-        piece = open_existing(name, size);
+    const auto is_sound = [&](int file) { return (users == Users::All || is_own(file)) && has_size(file, size); };
+    for (int attempt = 0;; ++attempt) {
+        std::shared_ptr<SharedMemory> piece = open_existing(name, size, is_sound);
+        if (piece != nullptr) {
+            return piece;
+        }
+        const int error = errno;
+        const bool is_free = error == ENOENT || error == kRemoved ||
+                             (can_be_replaced(error) && (shm_unlink(name.c_str()) == 0 || errno == ENOENT));
+        const int reason = is_free ? publish(name, size, users) : error;
+        if ((reason != 0 && reason != kRemoved) || attempt == kAttempts) {
+            fail_to_share("a card", name, reason != 0 ? reason : error);
+        }
     }
-    return piece;
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::open(const std::string &name, std::size_t size) {
     const std::lock_guard<std::mutex> guard(files().mutex);
-    return number_of(name) ? open_existing(name, size) : nullptr;
-}
-
-std::shared_ptr<SharedMemory> SharedMemory::open_existing(const std::string &name, std::size_t size) {
-    const int file = open_file(name, 0);
-    return file < 0 ? nullptr : use(name, file, size, has_size);
-}
-
-std::shared_ptr<SharedMemory> SharedMemory::use(const std::string &name, int file, std::size_t size,
-                                                bool (*prepare)(int, std::size_t)) {
     std::shared_ptr<SharedMemory> piece;
-    if (lock_shared(file) && prepare(file, size)) {
+    if (number_of(name)) {
+        piece = open_existing(name, size, [size](int file) { return has_size(file, size); });
+        if (piece == nullptr && is_shortage(errno)) {
+            fail_to_share(kIpcObject, name, errno);
+        }
+    }
+    return piece;
+}
+
+template <class Prepare>
+std::shared_ptr<SharedMemory> SharedMemory::open_existing(const std::string &name, std::size_t size, Prepare is_sound) {
+    const int file = open_file(name, 0);
+    return file < 0 ? nullptr : use(name, file, size, [&] { return is_sound(file); });
+}
+
+template <class Prepare>
+std::shared_ptr<SharedMemory> SharedMemory::use(const std::string &name, int file, std::size_t size, Prepare prepare) {
+    std::shared_ptr<SharedMemory> piece;
+    if (lock_shared(file) && prepare()) {
         piece = map(name, file, size);
     }
     if (piece == nullptr) {
+        const int error = errno;
         end_use(file, name);
         close(file);
+        errno = error;
     }
     return piece;
+}
+
+bool SharedMemory::is_used(const std::string &name) {
+    const int file = open_file(name, 0);
+    if (file < 0) {
+        return errno != ENOENT;
+    }
+    const bool is_unused = end_use(file, name);
+    close(file);
+    return !is_unused;
 }
 
 SharedMemory::SharedMemory(std::string name, int file, void *address, std::size_t size)
@@ -271,6 +375,20 @@ SharedMemory::~SharedMemory() {
         close(file_);
     }
     munmap(address_, size_);
+}
+
+void SharedMemory::reserve(const void *begin, std::size_t size) const {
+    const auto offset = static_cast<std::size_t>(static_cast<const char *>(begin) - static_cast<char *>(address_));
+    if (!reserve_pages(file_, offset, size)) {
+        fail_to_share(kIpcObject, name_, errno);
+    }
+}
+
+// At exit the names are removed, and what is there is used to the end.
+bool SharedMemory::is_whole() const {
+    struct stat status = {};
+    return fstat(file_, &status) == 0 && status.st_size == static_cast<off_t>(size_) &&
+           (status.st_nlink > 0 || files().are_given_up);
 }
 
 bool SharedMemory::try_lock(std::size_t byte) const {

@@ -1,7 +1,5 @@
 #include "tasks/ipc_event.h"
 
-#include <unistd.h>
-
 #include <utility>
 
 #include "engine/condition.h"
@@ -78,10 +76,14 @@ std::uint64_t IpcRecords::issue(const Point &task) {
         if (issued >= kSlots && !is_complete(issued + 1 - kSlots)) {
             fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "%zu records of the IPC event are not complete", kSlots);
         }
+        const std::uint64_t slot = issued + 1;
+        if (slot < kSlots && slot % kReservedSlots == 0) {
+            memory_->reserve(&shared().slots[slot], kReservedSlots * sizeof(Slot));
+        }
     } while (!shared().issued.compare_exchange_weak(issued, issued + 1));
     const std::uint64_t record = issued + 1;
     Slot &slot = shared().slots[record % kSlots];
-    slot.process = getpid();
+    slot.process = own_process();
     slot.stream = task.stream;
     slot.sequence = task.sequence;
     slot.made = record;
@@ -93,14 +95,14 @@ void IpcRecords::complete(Core &core, std::uint64_t record) {
     waiters.wake(core);
 }
 
-bool IpcRecords::Maker::is_own() const { return process == getpid(); }
+bool IpcRecords::Maker::is_own() const { return process == own_process(); }
 
 IpcRecords::Maker IpcRecords::maker_of(std::uint64_t record) const {
     const Slot &slot = shared().slots[record % kSlots];
     if (record == 0 || slot.made != record) {
         return {};
     }
-    return {static_cast<std::int32_t>(slot.process), {slot.stream, slot.sequence}};
+    return {slot.process, {slot.stream, slot.sequence}};
 }
 
 void submit_ipc_record(Core &core, Stream &stream, std::shared_ptr<IpcRecords> records, std::uint64_t record) {

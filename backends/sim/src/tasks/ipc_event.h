@@ -27,7 +27,7 @@ class IpcRecords {
 
     const std::string &name() const { return memory_->name(); }
     // The number of a new record. Fails with ACL_ERROR_RT_RESOURCE_ALLOC_FAIL if it would be more than kSlots behind
-    // one that is not complete.
+    // one that is not complete, or the host has no page for its slot.
     std::uint64_t issue(const Point &task);
     std::uint64_t newest() const { return shared().issued; }  // 0: never recorded, which counts as complete
     bool is_complete(std::uint64_t record) const {
@@ -36,7 +36,7 @@ class IpcRecords {
     void complete(Core &core, std::uint64_t record) REQUIRES(engine_lock);
     // The task that makes a record, by the numbers of its process; process 0: not known.
     struct Maker {
-        std::int32_t process = 0;
+        std::uint64_t process = 0;
         Point task{};
         bool is_own() const;
     };
@@ -46,12 +46,14 @@ class IpcRecords {
     Waiters waiters;
 
   private:
-    // How many records may be made while one of them is not complete. A slot costs nothing until it is used.
+    // How many records may be made while one of them is not complete. Slots get pages, so many at a time, before a
+    // record has one of them.
     static constexpr std::size_t kSlots = 65536;
+    static constexpr std::size_t kReservedSlots = 64;
     struct Slot {
         std::atomic<std::uint64_t> completed;  // the newest record of this slot that is
         std::atomic<std::uint64_t> made;       // the record of which the following is known
-        std::atomic<std::int64_t> process;     // that makes it, and the task there
+        std::atomic<std::uint64_t> process;    // that makes it, and the task there
         std::atomic<std::uint64_t> stream;
         std::atomic<std::uint64_t> sequence;
     };
@@ -59,6 +61,7 @@ class IpcRecords {
         std::atomic<std::uint64_t> issued;
         Slot slots[kSlots];
     };
+    static_assert(offsetof(Shared, slots) + kReservedSlots * sizeof(Slot) <= SharedMemory::kFirstBytes);
     Shared &shared() const { return memory_->as<Shared>(); }
 
     std::shared_ptr<SharedMemory> memory_;

@@ -204,7 +204,7 @@ void Notify::note_change(const Point &record, bool replaces) {
     AnyNotify::note_change(record, replaces);
     if (shared_) {
         Shared &shared = shared_->as<Shared>();
-        shared.process = getpid();
+        shared.process = own_process();
         shared.stream = record.stream;
         shared.sequence = record.sequence;
     }
@@ -216,9 +216,10 @@ void Notify::note_edges(Core &core, const Point &after) {
         return;
     }
     const Shared &shared = shared_->as<Shared>();
-    const auto process = static_cast<std::int32_t>(shared.process);
+    const std::uint64_t process = shared.process;
     if (process != 0) {
-        core.note_edge({{shared.stream, shared.sequence}, after, Ordering::Notify, process == getpid() ? 0 : process});
+        core.note_edge(
+            {{shared.stream, shared.sequence}, after, Ordering::Notify, process == own_process() ? 0 : process});
     }
 }
 

@@ -109,11 +109,12 @@ class Notify final : public AnyNotify {
         std::atomic<std::uint32_t> bit;
         std::uint32_t id;
         std::uint32_t device;
-        std::atomic<std::int64_t> process;  // that has set the bit, and the task there; 0: none
+        std::atomic<std::uint64_t> process;  // that has set the bit, and the task there; 0: none
         std::atomic<std::uint64_t> stream;
         std::atomic<std::uint64_t> sequence;
         PermittedProcesses<kProcesses> importers;
     };
+    static_assert(sizeof(Shared) <= SharedMemory::kFirstBytes);
 
     std::atomic<std::uint32_t> bit_{0};
     std::shared_ptr<SharedMemory> shared_;
