@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "support/error.h"
+#include "support/thread_state.h"
 
 namespace aclsim {
 namespace {
@@ -11,7 +12,6 @@ namespace {
 constexpr int kHelpDepth = 64;  // how many streams a helper follows along causes before it gives up
 
 thread_local bool t_is_own = false;
-thread_local Causes t_causes;                 // which a helper looks at; kept for its memory
 thread_local bool t_does_deferred = false;    // some of them call functions of the program, which call the library
 thread_local std::vector<Access> t_accesses;  // of the present call; only while there are observers
 thread_local std::vector<std::vector<Access>> t_outer_accesses;  // of the calls in which that was made
@@ -497,7 +497,7 @@ Core::Helpable Core::find_helpable(Stream &stream, Time deadline, const WaitChec
         if (!has_global && !at->queue.front()->stays_in_shard(*at)) {
             return {nullptr, true};
         }
-        Causes &causes = t_causes;
+        Causes &causes = ThreadState<Causes>::get();  // kept for its memory
         causes.list.clear();
         at->queue.front()->add_causes(causes);
         Stream *next = nullptr;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace aclsim {
 
@@ -14,6 +15,7 @@ struct Thread {
     std::uint32_t number = 0;  // 0: not asked for yet
     LastTask last;
 };
+static_assert(std::is_trivially_destructible_v<Thread>);
 inline thread_local Thread t_thread;
 
 std::uint32_t ask_for_thread_number();
