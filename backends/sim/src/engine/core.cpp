@@ -299,7 +299,17 @@ void Core::run_head(Lock &lock, Stream &stream, Executor::Server &server) {
     Task &head = *stream.queue.front();
     observers_.tell(&Observer::started, stream, head);
     lock.unlock();
-    head.run();
+    try {
+        head.run();
+    } catch (...) {  // the end of the thread, by a function of the program: the stream goes on without it
+        end_run(lock, stream, server);
+        throw;
+    }
+    end_run(lock, stream, server);
+}
+
+void Core::end_run(Lock &lock, Stream &stream, Executor::Server &server) {
+    const Task &head = *stream.queue.front();
     lock_again(lock);
     if (!lock.is_global() && (head.has_failed() || !head.stays_in_shard(stream))) {
         upgrade_to_global(lock);

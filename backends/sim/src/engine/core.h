@@ -301,6 +301,7 @@ class Core {
     bool await_timing(Stream &stream, Stream::State state) REQUIRES(engine_lock);
     void advance(Stream &stream) REQUIRES(engine_lock);
     void look_at_runnable() REQUIRES(engine_lock);
+    void end_run(Lock &lock, Stream &stream, Executor::Server &server) NO_THREAD_SAFETY_ANALYSIS;  // takes the lock
     void end_heads() REQUIRES(engine_lock);
     void end_head(Stream &stream) REQUIRES(engine_lock);
     bool help(Lock &lock, Stream &stream, Executor::Server &server, std::optional<HostWait> &wait, Time deadline,

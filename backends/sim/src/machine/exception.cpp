@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <system_error>
 
 #include "engine/core.h"
 #include "machine/context.h"
@@ -51,6 +50,20 @@ void Exceptions::report_device(const Device &device, aclError code) {
     report({kUnknown, kUnknown, kUnknown, device.user_id, static_cast<std::uint32_t>(code)}, 0);
 }
 
+namespace {
+
+// No call and no task can fail by what these throw.
+void call_all(const std::vector<aclrtExceptionInfoCallback> &callbacks, rtExceptionInfo *info) noexcept {
+    for (const auto callback : callbacks) {
+        callback(info);
+    }
+    if (info->kernel.callback != nullptr) {
+        info->kernel.callback(info, info->kernel.callback_data);
+    }
+}
+
+}  // namespace
+
 void Exceptions::run(Lock &lock, const Report &report) {
     auto callbacks = callbacks_;  // one that is in both places is called twice
     if (single_ != nullptr) {
@@ -60,13 +73,7 @@ void Exceptions::run(Lock &lock, const Report &report) {
     t_is_delivering = true;
     {
         const Unlocked unlocked(lock);
-        rtExceptionInfo *info = const_cast<rtExceptionInfo *>(&report.info);  // the callback's type has no const
-        for (const auto callback : callbacks) {
-            callback(info);
-        }
-        if (info->kernel.callback != nullptr) {
-            info->kernel.callback(info, info->kernel.callback_data);
-        }
+        call_all(callbacks, const_cast<rtExceptionInfo *>(&report.info));  // the callback's type has no const
     }
     t_is_delivering = false;
     delivering_.erase(std::remove(delivering_.begin(), delivering_.end(), &report), delivering_.end());
@@ -104,20 +111,16 @@ void Exceptions::thread_sleeps() {
     }
 }
 
+// If the host has no thread left, the next synchronization of the stream delivers them.
 void Exceptions::deliver_aside() {
     if (has_thread_) {
         return;
     }
-    try {
-        std::thread([this] {
-            Lock lock = core_.acquire();
-            deliver(lock, [](const Report &it) { return it.owner == std::thread::id(); });
-            has_thread_ = false;
-        }).detach();
-        has_thread_ = true;
-    } catch (const std::system_error &) {
-        // The host has no thread left. The next synchronization of the stream delivers it.
-    }
+    has_thread_ = start_thread([this] {
+        Lock lock = core_.acquire();
+        deliver(lock, [](const Report &it) { return it.owner == std::thread::id(); });
+        has_thread_ = false;
+    });
 }
 
 bool Exceptions::settle(Lock &lock, const Stream &stream, Time deadline) {

@@ -10,6 +10,7 @@
 #include "machine/device_limits.h"
 #include "machine/machine.h"
 #include "support/error.h"
+#include "support/program_call.h"
 
 namespace aclsim {
 namespace {
@@ -169,7 +170,8 @@ void apply_default_device(Machine &machine, const Json &configuration) {
 
 template <class Callback>
 void require_success(aclRegisterCallbackType type, Callback callback) {
-    const aclError code = callback();
+    aclError code = ACL_SUCCESS;
+    call_or_fail("a callback of aclInit or aclFinalize", [&] { code = callback(); });
     if (code != ACL_SUCCESS) {
         fail_unremembered(code, "a callback of type %d answered %d", static_cast<int>(type), code);
     }
@@ -321,7 +323,8 @@ void Initialization::add_callback(aclRegisterCallbackType type, aclInitCallbackF
     const Guard guard(mutex_);
     add_to(init_callbacks_, type, function, argument);
     if (references_ > 0) {
-        function(text_.c_str(), text_.size(), argument);  // what it answers is ignored
+        call_or_fail("the callback",
+                     [&] { function(text_.c_str(), text_.size(), argument); });  // its answer is ignored
     }
 }
 

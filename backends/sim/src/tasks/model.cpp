@@ -6,6 +6,7 @@
 
 #include "engine/core.h"
 #include "support/error.h"
+#include "support/program_call.h"
 #include "tasks/capture.h"
 #include "tasks/graph.h"
 #include "tasks/label.h"
@@ -618,15 +619,24 @@ void Models::destroy(Lock &lock, Model &model) {
     core_.registry().remove(model);
     model.close_handles();
     const auto callbacks = std::exchange(model.destroy_callbacks, {});
+    struct End {
+        Models &models;
+        Model &model;
+        ~End() REQUIRES(engine_lock) {
+            models.erase(model);
+            model.retire();
+        }
+    };
+    const End end{*this, model};  // also when a callback does not return
     if (!callbacks.empty()) {
-        const KeptText text;
         const Unlocked unlocked(lock);
-        for (const auto &[function, argument] : callbacks) {
-            function(argument);
+        for (const auto &callback : callbacks) {
+            call_or_fail("a callback of the graph's destruction", [&] {
+                const KeptText text;
+                callback.first(callback.second);
+            });
         }
     }
-    erase(model);
-    model.retire();
 }
 
 void Models::forget(Model &model) {
