@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "support/error.h"
-#include "support/pages.h"
 #include "support/text.h"
 
 namespace aclsim {
@@ -58,14 +57,14 @@ AddressSpace::AddressSpace(Core &core, std::uint32_t devices, std::uint64_t devi
     : core_(core),
       stride_(slot_size(device_memory)),
       pinned_slots_(round_up(kPinnedOffset + pinned_memory, stride_) / stride_) {
-    range_size_ = stride_ * (pinned_slots_ + devices) + kGiantPage;
-    range_ = as_integer(reserve_addresses(range_size_));
-    if (range_ == 0) {
+    const std::uint64_t size = stride_ * (pinned_slots_ + devices) + kGiantPage;
+    range_ = owned_addresses(size);
+    if (range_ == nullptr) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
              "cannot reserve %llu GiB of address space (%s); lower ASCEND_RT_SIM_DEVICES or raise ulimit -v",
-             static_cast<unsigned long long>(range_size_ >> 30), std::strerror(errno));
+             static_cast<unsigned long long>(size >> 30), std::strerror(errno));
     }
-    base_ = round_up(range_, kGiantPage);
+    base_ = round_up(as_integer(range_.get()), kGiantPage);
     heaps_.reserve(devices + 1);
     prefer_large_pages(reinterpret_cast<void *>(base_), stride_ * pinned_slots_);
     heaps_.emplace_back(base_ + kPinnedOffset, pinned_memory);
@@ -78,10 +77,6 @@ AddressSpace::AddressSpace(Core &core, std::uint32_t devices, std::uint64_t devi
 }
 
 AddressSpace::~AddressSpace() {
-    give_addresses_back(reinterpret_cast<void *>(range_), range_size_);
-    if (virtual_) {
-        give_addresses_back(reinterpret_cast<void *>(virtual_begin_), virtual_->capacity() + kGiantPage);
-    }
     for (const auto &[begin, end] : taken_) {
         give_addresses_back(reinterpret_cast<void *>(begin), end - begin);
     }
@@ -264,9 +259,10 @@ bool AddressSpace::take(std::uintptr_t begin, std::uintptr_t end) {
 // A limit of the process, or a sanitizer that uses most addresses itself, may leave less than the usual size.
 bool AddressSpace::has_virtual() {
     for (std::uint64_t size = kLargestVirtual; !virtual_ && size >= kSmallestSlot; size /= 2) {
-        virtual_begin_ = as_integer(reserve_addresses(size + kGiantPage));
-        if (virtual_begin_ != 0) {
-            virtual_ = std::make_unique<Heap>(round_up(virtual_begin_, kGiantPage), size, kHugePage);
+        virtual_range_ = owned_addresses(size + kGiantPage);
+        if (virtual_range_ != nullptr) {
+            const std::uintptr_t begin = round_up(as_integer(virtual_range_.get()), kGiantPage);
+            virtual_ = std::make_unique<Heap>(begin, size, kHugePage);
         }
     }
     return virtual_ != nullptr;

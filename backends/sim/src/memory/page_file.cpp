@@ -10,6 +10,7 @@
 #include <string>
 
 #include "support/error.h"
+#include "support/file_limit.h"
 #include "support/pages.h"
 
 #ifndef MAP_NORESERVE
@@ -33,6 +34,11 @@ int create_file() {
 }  // namespace
 
 std::shared_ptr<PageFile> PageFile::create(std::uint64_t size) {
+    const std::string problem = file_limit_problem(size);
+    if (!problem.empty()) {
+        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "simulated memory is a file of %llu bytes: %s",
+             static_cast<unsigned long long>(size), problem.c_str());
+    }
     const std::shared_ptr<PageFile> file(new PageFile(create_file()));
     if (file->file_ < 0 || ftruncate(file->file_, static_cast<off_t>(size)) != 0) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "the host gives no file of %llu GiB for simulated memory: %s",

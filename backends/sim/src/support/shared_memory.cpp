@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "support/error.h"
+#include "support/file_limit.h"
 #include "support/thread_annotations.h"
 
 namespace aclsim {
@@ -128,6 +129,13 @@ bool reserve(int file, std::size_t size) {
 #endif
 }
 
+void require_file_limit(std::size_t size) {
+    const std::string problem = file_limit_problem(size);
+    if (!problem.empty()) {
+        fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "shared memory is a file of %zu bytes: %s", size, problem.c_str());
+    }
+}
+
 #ifdef __linux__
 constexpr int kSetLock = F_OFD_SETLK;
 #else
@@ -191,6 +199,7 @@ std::shared_ptr<SharedMemory> SharedMemory::map(const std::string &name, int fil
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
+    require_file_limit(size);
     const std::lock_guard<std::mutex> guard(files().mutex);
     std::shared_ptr<SharedMemory> piece;
     for (int attempt = 0; attempt < kAttempts && piece == nullptr; ++attempt) {
@@ -209,6 +218,7 @@ std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
 
 // The file gets the key's name when it is complete, permissions and pages included, so that nobody finds half of one.
 void SharedMemory::publish(const std::string &name, std::size_t size) {
+    require_file_limit(size);
     const std::string draft = name_of(number_of_new_file());
     const int file = open_file(draft, O_CREAT | O_EXCL);
     if (file < 0) {
