@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "support/shared_memory.h"
+#include "support/uncancelled.h"
 
 namespace aclsim {
 namespace {
@@ -12,6 +13,7 @@ std::atomic<bool> g_started{false};
 }  // namespace
 
 Simulator &Simulator::start() {
+    const Uncancelled uncancelled;
     static Simulator *const instance = new Simulator();
     instance_.store(instance, std::memory_order_release);
     return *instance;

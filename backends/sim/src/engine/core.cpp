@@ -5,6 +5,7 @@
 
 #include "support/error.h"
 #include "support/thread_state.h"
+#include "support/uncancelled.h"
 
 namespace aclsim {
 namespace {
@@ -302,6 +303,9 @@ void Core::run_head(Lock &lock, Stream &stream, Executor::Server &server) {
     try {
         head.run();
     } catch (...) {  // the end of the thread, by a function of the program: the stream goes on without it
+        if (!head.has_failed()) {
+            head.result = ACL_ERROR_RT_INTERNAL_ERROR;
+        }
         end_run(lock, stream, server);
         throw;
     }
@@ -390,6 +394,7 @@ void Core::drop_queue(Stream &stream, aclError reason) {
 }
 
 bool Core::await_running(Lock &lock, Stream &stream, Time deadline) {
+    const Uncancelled uncancelled;
     pump();  // other streams may have waited for a task that was dropped
     if (stream.runner == std::this_thread::get_id()) {
         return true;
@@ -576,6 +581,10 @@ bool Core::is_own_thread() { return t_is_own; }
 // --- work without the lock -------------------------------------------------------------------------------------------
 
 void Core::do_deferred(Lock &lock) {
+    if (!has_deferred()) {
+        return;
+    }
+    const Uncancelled uncancelled;
     while (has_deferred()) {
         auto own = std::move(deferred_);  // all: the call must not return while others do some of them
         const bool is_nested = std::exchange(t_does_deferred, true);
@@ -596,6 +605,7 @@ void Core::do_deferred(Lock &lock) {
 }
 
 bool Core::await_deferred(Lock &lock) {
+    const Uncancelled uncancelled;
     const bool may_wait = !t_does_deferred;
     const bool are_any = has_deferred() || (may_wait && deferred_at_work_ > 0);
     do_deferred(lock);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/core.h"
+#include "support/uncancelled.h"
 
 namespace aclsim {
 
@@ -70,6 +71,7 @@ void Executor::share(SharedWork &work, std::uint32_t others) {
 }
 
 void Executor::withdraw(SharedWork &work) {
+    const Uncancelled uncancelled;
     Lock lock = core_.acquire_shard(shard_);
     shared_.erase(std::remove(shared_.begin(), shared_.end(), &work), shared_.end());
     while (work.joined_ > 0) {

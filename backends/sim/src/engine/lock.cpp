@@ -1,9 +1,9 @@
 #include "engine/lock.h"
 
-#include <pthread.h>
-
 #include <chrono>
 #include <thread>
+
+#include "support/uncancelled.h"
 
 namespace aclsim {
 namespace {
@@ -11,11 +11,9 @@ namespace {
 constexpr int kYields = 100;
 constexpr std::chrono::microseconds kSleep{50};
 
-void sleep_uncancelled() {  // a thread that waits for the lock may be in a destructor, and must not be unwound there
-    int state = 0;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+void sleep_uncancelled() {
+    const Uncancelled uncancelled;
     std::this_thread::sleep_for(kSleep);
-    pthread_setcancelstate(state, nullptr);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "engine/core.h"
 #include "machine/context.h"
 #include "support/error.h"
+#include "support/uncancelled.h"
 
 namespace aclsim {
 namespace {
@@ -52,8 +53,9 @@ void Exceptions::report_device(const Device &device, aclError code) {
 
 namespace {
 
-// No call and no task can fail by what these throw.
+// No call and no task can fail by what these throw, and some are called by destructors.
 void call_all(const std::vector<aclrtExceptionInfoCallback> &callbacks, rtExceptionInfo *info) noexcept {
+    const Uncancelled uncancelled;
     for (const auto callback : callbacks) {
         callback(info);
     }

@@ -11,6 +11,7 @@
 #include "machine/machine.h"
 #include "support/error.h"
 #include "support/program_call.h"
+#include "support/uncancelled.h"
 
 namespace aclsim {
 namespace {
@@ -43,6 +44,7 @@ constexpr Section kDump = {"dump", ACL_ERROR_INVALID_DUMP_CONFIG};
 constexpr Section kProfiler = {"profiler", ACL_ERROR_INVALID_PROFILING_CONFIG};
 
 std::string read_file(const char *path) {
+    const Uncancelled uncancelled;
     struct stat status{};
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
         fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s does not exist or is not a regular file", path);

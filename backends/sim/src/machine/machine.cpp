@@ -5,6 +5,7 @@
 
 #include "machine/shared_card.h"
 #include "support/error.h"
+#include "support/uncancelled.h"
 
 namespace aclsim {
 namespace {
@@ -115,6 +116,7 @@ Ref<Context> create_context(Machine &machine, Device &device, bool primary) {
 }
 
 void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool force) {
+    const Uncancelled uncancelled;
     machine.core.registry().remove(*context);  // from here on no thread can find it
     for (Resident *resident : machine.residents()) {
         resident->context_closes(*context);
@@ -171,6 +173,7 @@ void synchronize_device(Machine &machine, Lock &lock, Time deadline, WaitCheck *
 }
 
 void abort_device(Machine &machine, Lock &lock, Device &device, Time deadline) {
+    const Uncancelled uncancelled;
     // Waiting lets other threads in, so everything that is touched afterwards is held.
     std::vector<Ref<Context>> contexts;
     std::vector<Ref<ContextStream>> streams;
@@ -274,6 +277,7 @@ Ref<ContextStream> create_stream(Machine &machine, Context &context, std::uint32
 }
 
 void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, bool force) {
+    const Uncancelled uncancelled;
     Context &context = context_of(*stream);
     if (stream->destroyer != std::thread::id()) {
         // Another thread is tearing it down: wait until it has.

@@ -8,6 +8,7 @@
 #include "memory/memory.h"
 #include "support/error.h"
 #include "support/program_call.h"
+#include "support/uncancelled.h"
 
 namespace aclsim {
 namespace {
@@ -73,6 +74,7 @@ class BorrowedBlock {
         }
     }
     ~BorrowedBlock() {
+        const Uncancelled uncancelled;
         memory_.core.note_done_with_memory();  // if the operator was not submitted: the callback may free the memory
         call_unlocked(lock_, [&] { allocator_.release(allocator_.object, block_); });
     }

@@ -12,6 +12,7 @@
 #include "support/error.h"
 #include "support/file_limit.h"
 #include "support/pages.h"
+#include "support/uncancelled.h"
 
 #ifndef MAP_NORESERVE
 #define MAP_NORESERVE 0
@@ -48,6 +49,7 @@ std::shared_ptr<PageFile> PageFile::create(std::uint64_t size) {
 }
 
 std::shared_ptr<PageFile> PageFile::open(int process, int descriptor) {
+    const Uncancelled uncancelled;
     const std::string path = "/proc/" + std::to_string(process) + "/fd/" + std::to_string(descriptor);
     const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     return file < 0 ? nullptr : std::shared_ptr<PageFile>(new PageFile(file));
@@ -55,6 +57,7 @@ std::shared_ptr<PageFile> PageFile::open(int process, int descriptor) {
 
 PageFile::~PageFile() {
     if (file_ >= 0) {
+        const Uncancelled uncancelled;
         close(file_);
     }
 }

@@ -21,6 +21,7 @@
 #include "support/error.h"
 #include "support/file_limit.h"
 #include "support/thread_annotations.h"
+#include "support/uncancelled.h"
 
 namespace aclsim {
 namespace {
@@ -200,6 +201,7 @@ std::shared_ptr<SharedMemory> SharedMemory::map(const std::string &name, int fil
 
 std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
     require_file_limit(size);
+    const Uncancelled uncancelled;
     const std::lock_guard<std::mutex> guard(files().mutex);
     std::shared_ptr<SharedMemory> piece;
     for (int attempt = 0; attempt < kAttempts && piece == nullptr; ++attempt) {
@@ -235,6 +237,7 @@ void SharedMemory::publish(const std::string &name, std::size_t size) {
 
 // Without O_CREAT, with which Linux refuses another user's file (fs.protected_regular).
 std::shared_ptr<SharedMemory> SharedMemory::open_or_create(const std::string &key, std::size_t size) {
+    const Uncancelled uncancelled;
     const std::lock_guard<std::mutex> guard(files().mutex);
     const std::string name = std::string(kPrefix) + key;
     std::shared_ptr<SharedMemory> piece = open_existing(name, size);
@@ -246,6 +249,7 @@ std::shared_ptr<SharedMemory> SharedMemory::open_or_create(const std::string &ke
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::open(const std::string &name, std::size_t size) {
+    const Uncancelled uncancelled;
     const std::lock_guard<std::mutex> guard(files().mutex);
     return number_of(name) ? open_existing(name, size) : nullptr;
 }
@@ -275,6 +279,7 @@ SharedMemory::SharedMemory(std::string name, int file, void *address, std::size_
 }
 
 SharedMemory::~SharedMemory() {
+    const Uncancelled uncancelled;
     const std::lock_guard<std::mutex> guard(files().mutex);
     if (files().names.erase(file_) > 0) {
         end_use(file_, name_);
