@@ -1,9 +1,11 @@
 #include "engine/core.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "support/error.h"
+#include "support/text.h"
 #include "support/thread_state.h"
 #include "support/uncancelled.h"
 
@@ -115,11 +117,19 @@ bool Core::admit_slowly(Lock &lock, Stream &stream) {
 
 void Core::submit_slowly(Stream &stream, std::unique_ptr<Task> task) {
     note_change(stream);
-    if (filter_ != nullptr) {
-        task = filter_->filter(stream, std::move(task));
+    try {
+        if (filter_ != nullptr) {
+            filter_->filter(stream, task);
+        }
+        tell_submitted(stream, *task, present_call());
+        if (stream.executes_tasks) {  // what is kept for a model is queued when that executes it
+            task->note_queued(stream);
+        }
+    } catch (const std::bad_alloc &) {
+        withdraw(stream, *task);
+        throw;
     }
-    tell_submitted(stream, *task, present_call());
-    enqueue(stream, std::move(task));
+    stream.queue.push(std::move(task));
     if (stream.state == Stream::State::Idle) {
         advance(stream);
     }
@@ -132,12 +142,10 @@ void Core::submit_started(Stream &stream, std::unique_ptr<Task> task, Start star
     park(stream, start);
 }
 
-// What is kept for a model is queued when that executes it.
-void Core::enqueue(Stream &stream, std::unique_ptr<Task> task) {
-    if (stream.executes_tasks) {
-        task->note_queued(stream);
-    }
-    stream.queue.push(std::move(task));
+void Core::withdraw(Stream &stream, Task &task) {
+    task.fail(stream);
+    timer_.disarm(stream);
+    --stream.submitted;
 }
 
 void Core::append(Stream &stream, std::unique_ptr<Task> task, const Origin &origin) {
@@ -169,7 +177,12 @@ Stream &Core::take(Choice choice, std::vector<Stream *> &candidates) {
 }
 
 Start Core::start_task(Stream &stream, Task &task) {
-    const Start start = task.start(stream);
+    Start start = Start::Done;
+    try {
+        start = task.start(stream);
+    } catch (const std::bad_alloc &) {
+        fail_for_memory(stream, task);
+    }
     if (observers_.any()) {
         if (start == Start::Done) {
             observers_.tell(&Observer::started, stream, task);
@@ -182,13 +195,19 @@ Start Core::start_task(Stream &stream, Task &task) {
     return start;
 }
 
+// The stream goes on with the next one.
+void Core::fail_for_memory(Stream &stream, Task &task) {
+    task.result = ACL_ERROR_RT_MEMORY_ALLOCATION;
+    task.fail(stream);
+}
+
 void Core::note_failure(Stream &stream, Task &task) {
     stream.aborts += task.was_cut_short ? 1 : 0;
     if (task.result == ACL_SUCCESS) {
         return;
     }
     stream.failure = task.result;
-    stream.failure_reason = task.failure_reason();
+    stream.failure_reason = text_if_memory([&]() REQUIRES(engine_lock) { return task.failure_reason(); });
     stream.group.has_failures = true;
     if (stream.group.stops_on_failure && stream.group.failure == ACL_SUCCESS) {
         stream.group.stop(task.result);
@@ -280,15 +299,15 @@ void Core::look_at_runnable() {
             advance(stream);
         }
     };
-    std::vector<Stream *> &runnable = work().runnable;
-    if (scheduler_.takes_first()) {
-        for (std::size_t i = 0; i < runnable.size(); ++i) {  // advance() may append
-            look_at(*runnable[i]);
+    RunnableList &runnable = work().runnable;
+    while (!runnable.empty()) {  // advance() may append
+        if (scheduler_.takes_first()) {
+            look_at(runnable.pop());
+        } else {
+            Stream &chosen = scheduler_.choose(Choice::Runnable, runnable.all());
+            runnable.remove(chosen);
+            look_at(chosen);
         }
-        runnable.clear();
-    }
-    while (!runnable.empty()) {
-        look_at(take(Choice::Runnable, runnable));
     }
 }
 
@@ -302,6 +321,8 @@ void Core::run_head(Lock &lock, Stream &stream, Executor::Server &server) {
     lock.unlock();
     try {
         head.run();
+    } catch (const std::bad_alloc &) {
+        head.result = ACL_ERROR_RT_MEMORY_ALLOCATION;
     } catch (...) {  // the end of the thread, by a function of the program: the stream goes on without it
         if (!head.has_failed()) {
             head.result = ACL_ERROR_RT_INTERNAL_ERROR;
@@ -340,7 +361,12 @@ void Core::end_head(Stream &stream) {
             return;
         }
     }
-    stream.queue.front()->finish();
+    Task &head = *stream.queue.front();
+    try {
+        head.finish();
+    } catch (const std::bad_alloc &) {
+        head.result = ACL_ERROR_RT_MEMORY_ALLOCATION;
+    }
     complete(stream, *stream.queue.pop());
     advance(stream);
 }

@@ -73,14 +73,17 @@ class CallbackTask final : public FunctionTask {
             return Start::Done;
         }
         if (!is_posted_) {
-            is_posted_ = true;
             thread_->queue.push_back(
                 {function_, argument_, stream.point(*this), blocks_stream_ ? Ref<Stream>(stream) : nullptr});
+            is_posted_ = true;
             thread_->arrived.notify_all();
         }
         return blocks_stream_ ? Start::Blocked : Start::Done;
     }
     void cancel(Stream &stream) override REQUIRES(engine_lock) {
+        if (!is_posted_) {
+            return;
+        }
         auto &queue = thread_->queue;
         const auto is_own = [&](const Reports::Callback &it) { return it.blocked == &stream; };
         queue.erase(std::remove_if(queue.begin(), queue.end(), is_own), queue.end());

@@ -1,6 +1,7 @@
 #include "machine/exception.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 
 #include "engine/core.h"
@@ -19,21 +20,30 @@ thread_local bool t_is_delivering = false;
 }  // namespace
 
 void Exceptions::add(aclrtExceptionInfoCallback callback) {
-    if (std::find(callbacks_.begin(), callbacks_.end(), callback) == callbacks_.end()) {
-        callbacks_.push_back(callback);
+    if (std::find(callbacks_->begin(), callbacks_->end(), callback) == callbacks_->end()) {
+        auto changed = std::make_shared<Callbacks>(*callbacks_);
+        changed->push_back(callback);
+        callbacks_ = std::move(changed);
     }
 }
 
 void Exceptions::remove(aclrtExceptionInfoCallback callback) {
-    callbacks_.erase(std::remove(callbacks_.begin(), callbacks_.end(), callback), callbacks_.end());
+    auto changed = std::make_shared<Callbacks>(*callbacks_);
+    changed->erase(std::remove(changed->begin(), changed->end(), callback), changed->end());
+    callbacks_ = std::move(changed);
 }
 
 void Exceptions::report(const rtExceptionInfo &info, std::uint64_t stream) {
-    if (single_ == nullptr && callbacks_.empty() && info.kernel.callback == nullptr) {
+    if (single_ == nullptr && callbacks_->empty() && info.kernel.callback == nullptr) {
         return;
     }
     const bool is_in_call = current_call() != nullptr;  // else a thread of the simulator's own
-    pending_.push_back({info, stream, is_in_call ? std::this_thread::get_id() : std::thread::id()});
+    try {
+        delivering_.reserve(delivering_.size() + pending_.size() + 1);  // its delivery cannot fail
+        pending_.push_back({info, stream, is_in_call ? std::this_thread::get_id() : std::thread::id()});
+    } catch (const std::bad_alloc &) {
+        return;  // a synchronization reports the failure all the same
+    }
     if (!is_in_call) {
         deliver_aside();
     }
@@ -54,10 +64,14 @@ void Exceptions::report_device(const Device &device, aclError code) {
 namespace {
 
 // No call and no task can fail by what these throw, and some are called by destructors.
-void call_all(const std::vector<aclrtExceptionInfoCallback> &callbacks, rtExceptionInfo *info) noexcept {
+void call_all(const std::vector<aclrtExceptionInfoCallback> &callbacks, aclrtExceptionInfoCallback single,
+              rtExceptionInfo *info) noexcept {
     const Uncancelled uncancelled;
     for (const auto callback : callbacks) {
         callback(info);
+    }
+    if (single != nullptr) {  // one that is in both places is called twice
+        single(info);
     }
     if (info->kernel.callback != nullptr) {
         info->kernel.callback(info, info->kernel.callback_data);
@@ -67,15 +81,13 @@ void call_all(const std::vector<aclrtExceptionInfoCallback> &callbacks, rtExcept
 }  // namespace
 
 void Exceptions::run(Lock &lock, const Report &report) {
-    auto callbacks = callbacks_;  // one that is in both places is called twice
-    if (single_ != nullptr) {
-        callbacks.push_back(single_);
-    }
+    const auto callbacks = callbacks_;
+    const auto single = single_;
     delivering_.push_back(&report);
     t_is_delivering = true;
     {
         const Unlocked unlocked(lock);
-        call_all(callbacks, const_cast<rtExceptionInfo *>(&report.info));  // the callback's type has no const
+        call_all(*callbacks, single, const_cast<rtExceptionInfo *>(&report.info));  // the callback's type has no const
     }
     t_is_delivering = false;
     delivering_.erase(std::remove(delivering_.begin(), delivering_.end(), &report), delivering_.end());

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <new>
 #include <utility>
 
 #include "support/error.h"
@@ -158,7 +159,15 @@ void AddressSpace::release_counted(const void *address) {
 
 template <class Discard, class Then>
 void AddressSpace::discard_then(Discard discard, Then then) {
-    core_.defer(std::make_unique<DeferredDiscard<Discard, Then>>(std::move(discard), std::move(then)));
+    std::unique_ptr<DeferredWork> chore;
+    try {
+        chore = std::make_unique<DeferredDiscard<Discard, Then>>(std::move(discard), std::move(then));
+    } catch (const std::bad_alloc &) {  // with the lock, though it takes long: what was released cannot be kept
+        discard();
+        then();
+        return;
+    }
+    core_.defer(std::move(chore));
 }
 
 void AddressSpace::drop_file(std::shared_ptr<PageFile> file) {
@@ -276,9 +285,8 @@ void AddressSpace::unreserve(void *address) {
 }
 
 void AddressSpace::clear_range(std::uintptr_t address, std::function<void()> then) {
-    const std::uint64_t size = ranges_.at(address).size;
+    const std::uint64_t size = clearing_[address] = ranges_.at(address).size;
     ranges_.erase(address);
-    clearing_[address] = size;
     discard_then([=] { clear_addresses(reinterpret_cast<void *>(address), size); },
                  [this, address, then = std::move(then)]() REQUIRES(engine_lock) {
                      clearing_.erase(address);

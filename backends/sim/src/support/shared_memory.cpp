@@ -14,6 +14,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <new>
 #include <random>
 #include <string_view>
 #include <utility>
@@ -188,15 +189,22 @@ std::optional<std::uint64_t> SharedMemory::number_of(const std::string &name) {
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::map(const std::string &name, int file, std::size_t size) {
+    files().names.emplace(file, name);
     void *address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (address == MAP_FAILED) {
+        files().names.erase(file);
         return nullptr;
     }
 #ifdef MADV_DONTFORK
     madvise(address, size, MADV_DONTFORK);
 #endif
-    files().names.emplace(file, name);
-    return std::shared_ptr<SharedMemory>(new SharedMemory(name, file, address, size));
+    try {
+        return std::make_shared<SharedMemory>(Made(), name, file, address, size);
+    } catch (const std::bad_alloc &) {
+        munmap(address, size);
+        files().names.erase(file);
+        throw;
+    }
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
@@ -262,17 +270,23 @@ std::shared_ptr<SharedMemory> SharedMemory::open_existing(const std::string &nam
 std::shared_ptr<SharedMemory> SharedMemory::use(const std::string &name, int file, std::size_t size,
                                                 bool (*prepare)(int, std::size_t)) {
     std::shared_ptr<SharedMemory> piece;
-    if (lock_shared(file) && prepare(file, size)) {
-        piece = map(name, file, size);
-    }
-    if (piece == nullptr) {
+    const auto give_up = [&] {
         end_use(file, name);
         close(file);
+    };
+    try {
+        piece = lock_shared(file) && prepare(file, size) ? map(name, file, size) : nullptr;
+    } catch (const std::bad_alloc &) {
+        give_up();
+        throw;
+    }
+    if (piece == nullptr) {
+        give_up();
     }
     return piece;
 }
 
-SharedMemory::SharedMemory(std::string name, int file, void *address, std::size_t size)
+SharedMemory::SharedMemory(Made, std::string name, int file, void *address, std::size_t size)
     : name_(std::move(name)), file_(file), address_(address), size_(size) {
     static const int registered = std::atexit(end_all_use);
     (void)registered;

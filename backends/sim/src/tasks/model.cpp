@@ -1,6 +1,7 @@
 #include "tasks/model.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -367,6 +368,14 @@ void Model::close_handles() {
 
 std::shared_ptr<Model::Run> Model::begin(const Point &before, const Origin &origin, LaunchBinding *binding) {
     const auto run = run_ = std::make_shared<Run>(Ref<Model>(this), origin);
+    struct Started {  // also where there is no memory for all replays
+        Run &run;
+        ~Started() REQUIRES(engine_lock) {
+            run.origin.is_calling = false;
+            run.leave(ACL_SUCCESS);
+        }
+    };
+    const Started started{*run};
     for (Track &track : tracks_) {
         track.is_started = false;
         track.reached = 0;
@@ -382,13 +391,16 @@ std::shared_ptr<Model::Run> Model::begin(const Point &before, const Origin &orig
     if (binding != nullptr) {
         binding->apply();
     }
-    for (Track &track : tracks_) {
-        if (track.is_head) {
-            play(track, 0, before);
+    try {
+        for (Track &track : tracks_) {
+            if (track.is_head) {
+                play(track, 0, before);
+            }
         }
+    } catch (const std::bad_alloc &) {
+        stop(ACL_ERROR_RT_MEMORY_ALLOCATION);
+        throw;
     }
-    run->origin.is_calling = false;
-    run->leave(ACL_SUCCESS);
     return run;
 }
 
@@ -484,8 +496,8 @@ void Model::activate(const Stream &stream, const Point &before) {
 }
 
 void Model::stop(aclError reason) {
-    for (const auto &stream : streams()) {
-        core_.drop_queue(*stream, reason);
+    for (const Track &track : tracks_) {
+        core_.drop_queue(*track.stream, reason);
     }
 }
 

@@ -134,7 +134,7 @@ void AnyNotify::wait(Core &core, Lock &lock, Stream &stream, const aclrtCntNotif
 // --- CntNotify -------------------------------------------------------------------------------------------------------
 
 Ref<CntNotify> CntNotify::create(Core &core, Device &device) {
-    auto notify = make_ref<CntNotify>(device, take_id(device));
+    auto notify = make_ref<CntNotify>(device);
     core.registry().add(notify);
     return notify;
 }
@@ -146,7 +146,7 @@ std::string CntNotify::text() {
 // --- Notify ----------------------------------------------------------------------------------------------------------
 
 Ref<Notify> Notify::create(Core &core, Device &device) {
-    auto notify = make_ref<Notify>(device, take_id(device), nullptr);
+    auto notify = make_ref<Notify>(device);
     core.registry().add(notify);
     return notify;
 }
