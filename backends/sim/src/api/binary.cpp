@@ -10,6 +10,7 @@
 
 #include "api/entry.h"
 #include "support/json.h"
+#include "support/uncancelled.h"
 #include "tasks/kernels.h"
 
 using namespace aclsim;
@@ -82,6 +83,7 @@ LoadOptions read_options(const aclrtBinaryLoadOptions *options, bool is_file) {
 // --- files -----------------------------------------------------------------------------------------------------------
 
 std::optional<Bytes> read_file(const std::string &path) {
+    const Uncancelled uncancelled;
     const std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(path.c_str(), "rb"), std::fclose);
     if (!file) {
         return std::nullopt;

@@ -42,11 +42,14 @@ void begin(Simulator &sim, aclrtStream stream, aclmdlRICaptureMode mode, Graph *
     }
     require_not_lost(device_of(origin));
     const Ref<Graph> into = graph != nullptr ? Ref<Graph>(graph) : sim.models.create_graph(context_of(origin));
-    const auto capture = make_ref<Capture>(sim.machine, into, mode);
+    Ref<Capture> capture;
     try {
+        capture = make_ref<Capture>(sim.machine, into, mode);
         capture->add(origin);
-    } catch (...) {  // the device gives out no more streams
-        capture->end();
+    } catch (...) {  // the device gives out no more streams, or the host no memory
+        if (capture) {
+            capture->end();
+        }
         into->status = graph != nullptr ? Graph::Status::New : Graph::Status::Fault;
         if (graph == nullptr) {
             sim.models.forget(*into);
@@ -69,18 +72,24 @@ Capture &require_capture(const ContextStream &stream) REQUIRES(engine_lock) {
 Ref<Graph> end(Simulator &sim, Lock &lock, Capture &capture) REQUIRES(engine_lock) {
     const Ref<Capture> keep(capture);
     const Ref<Graph> graph = capture.graph;
+    const auto give_up = [&](aclError code) REQUIRES(engine_lock) {
+        const KeptText text;
+        if (graph->capture != nullptr) {
+            capture.end();
+        }
+        if (code != ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD && !graph->is_sub_graph) {
+            sim.models.destroy(lock, *graph);
+        }
+    };
     try {
         capture.require_complete();
         capture.end();
         graph->complete();
     } catch (const Failure &failure) {
-        const KeptText text;
-        if (graph->capture != nullptr) {
-            capture.end();
-        }
-        if (failure.code != ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD && !graph->is_sub_graph) {
-            sim.models.destroy(lock, *graph);
-        }
+        give_up(failure.code);
+        throw;
+    } catch (const std::bad_alloc &) {
+        give_up(ACL_ERROR_RT_MEMORY_ALLOCATION);
         throw;
     }
     return graph;

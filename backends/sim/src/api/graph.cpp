@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/model.h"
+#include "support/uncancelled.h"
 #include "tasks/graph_json.h"
 
 using namespace aclsim;
@@ -34,6 +35,7 @@ void answer(const std::vector<void *> &found, void **array, std::uint32_t &count
 }
 
 void write_file(const char *path, const std::string &text) {
+    const Uncancelled uncancelled;
     std::FILE *file = std::fopen(path, "w");
     if (file == nullptr) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%s cannot be written", path);

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "api/kernel.h"
+#include "support/thread_state.h"
 #include "tasks/kernels.h"
 
 using namespace aclsim;
@@ -50,9 +51,8 @@ aclError aclrtKernelArgsInit(aclrtFuncHandle funcHandle, aclrtArgsHandle *argsHa
     return entry(Function::aclrtKernelArgsInit, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(funcHandle, "funcHandle");
         require(argsHandle, "argsHandle");
-        thread_local ThreadList list;
         const KernelFunction &function = require_function(sim, funcHandle);
-        ArgumentList &own = list.get(sim);
+        ArgumentList &own = ThreadState<ThreadList>::get().get(sim);
         own.begin(function);
         *argsHandle = own.handle();
     });

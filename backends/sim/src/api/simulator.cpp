@@ -9,6 +9,7 @@
 #include "observe/memory_check.h"
 #include "observe/profiler.h"
 #include "support/shared_memory.h"
+#include "support/uncancelled.h"
 #include "tasks/kernels.h"
 #include "tasks/label.h"
 #include "tasks/model.h"
@@ -50,6 +51,7 @@ struct Simulator::Parts {
 };
 
 Simulator &Simulator::start() {
+    const Uncancelled uncancelled;
     static Simulator *const instance = new Simulator(SimulatorOptions());
     instance_.store(instance, std::memory_order_release);
     return *instance;

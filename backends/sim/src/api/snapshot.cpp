@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/entry.h"
+#include "support/program_call.h"
 
 using namespace aclsim;
 
@@ -64,7 +65,8 @@ void notify(Simulator &sim, Lock &lock, aclrtSnapShotStage stage) REQUIRES(engin
         for (const Listener &listener : listeners) {
             for (const std::int32_t device : devices) {
                 if (listener.stage == stage && failure == 0) {
-                    failure = listener.callback(device, listener.argument);
+                    call_or_fail("a snapshot callback",
+                                 [&] { failure = listener.callback(device, listener.argument); });
                 }
             }
         }

@@ -16,6 +16,7 @@
 
 #include "api/entry.h"
 #include "support/json.h"
+#include "support/uncancelled.h"
 
 using namespace aclsim;
 
@@ -65,6 +66,7 @@ std::string trimmed(const std::string &text) {
 
 // What follows the key in the first line that has it; empty if there is no such file or line.
 std::string read_value(const std::string &path, const char *key) {
+    const Uncancelled uncancelled;
     std::ifstream file(path);
     for (std::string line; std::getline(file, line);) {
         const std::size_t found = line.find(key);
@@ -78,6 +80,7 @@ std::string read_value(const std::string &path, const char *key) {
 // What ASCEND_HOME_PATH names; empty if it is not set, or names the directory that PyTorch's adapter is given in place
 // of an installation.
 std::string installation() {
+    const Uncancelled uncancelled;
     const char *home = std::getenv("ASCEND_HOME_PATH");
     const std::string path = home == nullptr ? "" : home;
     return std::ifstream(path + "/simulated") ? "" : path;
@@ -256,6 +259,7 @@ std::string library_directory() {
 
 // The file at that place in one of the directories above the library; empty if there is none.
 std::string find_above_library(const char *place) {
+    const Uncancelled uncancelled;
     std::string directory = library_directory();
     for (int i = 0; i < kParents && !directory.empty(); ++i) {
         directory.erase(directory.rfind('/'));
@@ -279,6 +283,7 @@ MajorMinor require_major_minor(const std::string &version) {
 }
 
 Json read_feature_list(const std::string &path) {
+    const Uncancelled uncancelled;
     std::ifstream file(path, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     try {

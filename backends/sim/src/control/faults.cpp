@@ -135,7 +135,7 @@ void Faults::check_call(Function function) {
     }
 }
 
-std::unique_ptr<Task> Faults::filter(const Stream &stream, std::unique_ptr<Task> task) {
+void Faults::filter(const Stream &stream, std::unique_ptr<Task> &task) {
     aclError failure = ACL_SUCCESS;
     for (TaskRule &rule : tasks_) {
         failure = rule.streams.matches(stream) && rule.turn.comes() ? rule.turn.code : failure;
@@ -144,10 +144,9 @@ std::unique_ptr<Task> Faults::filter(const Stream &stream, std::unique_ptr<Task>
     for (const DelayRule &rule : delays_) {
         delay = rule.streams.matches(stream) ? rule.delay : delay;  // the newest rule counts
     }
-    if (failure == ACL_SUCCESS && delay.count() == 0) {
-        return task;
+    if (failure != ACL_SUCCESS || delay.count() > 0) {
+        task = std::make_unique<FaultyTask>(core_, std::move(task), delay, failure);
     }
-    return std::make_unique<FaultyTask>(core_, std::move(task), delay, failure);
 }
 
 void lose_device(Machine &machine, Device &device, aclError code) {

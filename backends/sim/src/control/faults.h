@@ -39,7 +39,7 @@ class Faults final : public TaskFilter {
 
     static bool concerns_calls() { return concerns_calls_.load(std::memory_order_relaxed); }  // without the lock
     void check_call(Function function) REQUIRES(engine_lock);  // throws the failure when it is its turn
-    std::unique_ptr<Task> filter(const Stream &stream, std::unique_ptr<Task> task) override REQUIRES(engine_lock);
+    void filter(const Stream &stream, std::unique_ptr<Task> &task) override REQUIRES(engine_lock);
 
   private:
     static std::atomic<bool> concerns_calls_;

@@ -1,9 +1,13 @@
 #include "engine/core.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "support/error.h"
+#include "support/text.h"
+#include "support/thread_state.h"
+#include "support/uncancelled.h"
 
 namespace aclsim {
 namespace {
@@ -11,7 +15,6 @@ namespace {
 constexpr int kHelpDepth = 64;  // how many streams a helper follows along causes before it gives up
 
 thread_local bool t_is_own = false;
-thread_local Causes t_causes;               // which a helper looks at; kept for its memory
 thread_local bool t_does_deferred = false;  // some of them call functions of the program, which call the library
 
 const std::vector<Access> kNoAccesses;
@@ -111,11 +114,19 @@ bool Core::admit_slowly(Lock &lock, Stream &stream) {
 
 void Core::submit_slowly(Stream &stream, std::unique_ptr<Task> task) {
     note_change(stream);
-    if (filter_ != nullptr) {
-        task = filter_->filter(stream, std::move(task));
+    try {
+        if (filter_ != nullptr) {
+            filter_->filter(stream, task);
+        }
+        tell_submitted(observers_.moment(), stream, *task);
+        if (stream.executes_tasks) {  // what is kept for a model is queued when that executes it
+            task->note_queued(stream);
+        }
+    } catch (const std::bad_alloc &) {
+        withdraw(stream, *task);
+        throw;
     }
-    tell_submitted(observers_.moment(), stream, *task);
-    enqueue(stream, std::move(task));
+    stream.queue.push(std::move(task));
     if (stream.state == Stream::State::Idle) {
         advance(stream);
     }
@@ -128,12 +139,10 @@ void Core::submit_started(Stream &stream, std::unique_ptr<Task> task, Start star
     park(stream, start);
 }
 
-// What is kept for a model is queued when that executes it.
-void Core::enqueue(Stream &stream, std::unique_ptr<Task> task) {
-    if (stream.executes_tasks) {
-        task->note_queued(stream);
-    }
-    stream.queue.push(std::move(task));
+void Core::withdraw(Stream &stream, Task &task) {
+    task.fail(stream);
+    timer_.disarm(stream);
+    --stream.submitted;
 }
 
 void Core::append(Stream &stream, std::unique_ptr<Task> task, const Origin &origin) {
@@ -204,13 +213,28 @@ Stream &Core::take(Choice choice, std::vector<Stream *> &candidates) {
     return chosen;
 }
 
+Start Core::start_task(Stream &stream, Task &task) {
+    try {
+        return task.start(stream);
+    } catch (const std::bad_alloc &) {
+        fail_for_memory(stream, task);
+        return Start::Done;
+    }
+}
+
+// The stream goes on with the next one.
+void Core::fail_for_memory(Stream &stream, Task &task) {
+    task.result = ACL_ERROR_RT_MEMORY_ALLOCATION;
+    task.fail(stream);
+}
+
 void Core::note_failure(Stream &stream, Task &task) {
     stream.aborts += task.was_cut_short ? 1 : 0;
     if (task.result == ACL_SUCCESS) {
         return;
     }
     stream.failure = task.result;
-    stream.failure_reason = task.details().failure_reason();
+    stream.failure_reason = text_if_memory([&]() REQUIRES(engine_lock) { return task.details().failure_reason(); });
     stream.group.has_failures = true;
     if (stream.group.stops_on_failure && stream.group.failure == ACL_SUCCESS) {
         stream.group.stop(task.result);
@@ -315,7 +339,7 @@ std::size_t Core::advance(Stream &stream) {
         if (timing_.is_on() && must_await_start(stream, *head)) {
             return done;
         }
-        const Start start = head->start(stream);
+        const Start start = start_task(stream, *head);
         const bool is_done = start == Start::Done || (start == Start::Run && lets_tasks_start_ && head->run_at_once());
         if (!is_done) {
             tell_start(observers_.moment(), stream, *head, start);
@@ -344,15 +368,15 @@ void Core::look_at_runnable() {
             done += advance(stream);
         }
     };
-    std::vector<Stream *> &runnable = work().runnable;
-    if (scheduler_.takes_first()) {
-        for (std::size_t i = 0; i < runnable.size(); ++i) {  // advance() may append
-            look_at(*runnable[i]);
+    RunnableList &runnable = work().runnable;
+    while (!runnable.empty()) {  // advance() may append
+        if (scheduler_.takes_first()) {
+            look_at(runnable.pop());
+        } else {
+            Stream &chosen = scheduler_.pick(Choice::Runnable, runnable.all());
+            runnable.remove(chosen);
+            look_at(chosen);
         }
-        runnable.clear();
-    }
-    while (!runnable.empty()) {
-        look_at(take(Choice::Runnable, runnable));
     }
 }
 
@@ -365,7 +389,22 @@ void Core::run_head(Lock &lock, Stream &stream, Executor::Server &server) {
     head.runner = thread_number();
     observers_.tell<kTasks>(&Observer::started, stream, head, head.runner);
     lock.unlock();
-    head.run();
+    try {
+        head.run();
+    } catch (const std::bad_alloc &) {
+        head.result = ACL_ERROR_RT_MEMORY_ALLOCATION;
+    } catch (...) {  // the end of the thread, by a function of the program: the stream goes on without it
+        if (!head.has_failed()) {
+            head.result = ACL_ERROR_RT_INTERNAL_ERROR;
+        }
+        end_run(lock, stream, server);
+        throw;
+    }
+    end_run(lock, stream, server);
+}
+
+void Core::end_run(Lock &lock, Stream &stream, Executor::Server &server) {
+    const Task &head = *stream.queue.front();
     lock_again(lock);
     if (!lock.is_global() && (head.has_failed() || !head.stays_in_shard(stream))) {
         upgrade_to_global(lock);
@@ -392,7 +431,12 @@ void Core::end_head(Stream &stream) {
             return;
         }
     }
-    stream.queue.front()->finish();
+    Task &head = *stream.queue.front();
+    try {
+        head.finish();
+    } catch (const std::bad_alloc &) {
+        head.result = ACL_ERROR_RT_MEMORY_ALLOCATION;
+    }
     const auto done = stream.queue.pop();
     complete(stream, *done);
     observers_.tell<kTasks>(&Observer::ended, stream, *done, done->runner);
@@ -458,6 +502,7 @@ void Core::drop_queue(Stream &stream, aclError reason) {
 }
 
 bool Core::await_running(Lock &lock, Stream &stream, Time deadline) {
+    const Uncancelled uncancelled;
     pump();  // other streams may have waited for a task that was dropped
     if (stream.runner == std::this_thread::get_id()) {
         return true;
@@ -574,7 +619,7 @@ Core::Helpable Core::find_helpable(Stream &stream, Time deadline, const WaitChec
         if (!has_global && !at->queue.front()->stays_in_shard(*at)) {
             return {nullptr, true};
         }
-        Causes &causes = t_causes;
+        Causes &causes = ThreadState<Causes>::get();  // kept for its memory
         causes.list.clear();
         at->queue.front()->as_blocking()->add_causes(causes);
         Stream *next = nullptr;
@@ -643,6 +688,10 @@ bool Core::is_own_thread() { return t_is_own; }
 // --- work without the lock -------------------------------------------------------------------------------------------
 
 void Core::do_deferred(Lock &lock) {
+    if (!has_deferred()) {
+        return;
+    }
+    const Uncancelled uncancelled;
     while (has_deferred()) {
         auto own = std::move(deferred_);  // all: the call must not return while others do some of them
         const bool is_nested = std::exchange(t_does_deferred, true);
@@ -663,6 +712,7 @@ void Core::do_deferred(Lock &lock) {
 }
 
 bool Core::await_deferred(Lock &lock) {
+    const Uncancelled uncancelled;
     const bool may_wait = !t_does_deferred;
     const bool are_any = has_deferred() || (may_wait && deferred_at_work_ > 0);
     do_deferred(lock);

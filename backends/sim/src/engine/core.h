@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -135,7 +136,7 @@ class Core {
     }
     static Origin present_call() { return {thread_number(), current_function(), /*is_calling=*/true}; }
     // The stream's head is to be looked at again: what it waited for has happened.
-    void make_runnable(Stream &stream) REQUIRES(engine_lock) { work().runnable.push_back(&stream); }
+    void make_runnable(Stream &stream) REQUIRES(engine_lock) { work().runnable.push(stream); }
     // The device of a profile is done with what the stream has begun.
     void end_timing(Stream &stream) REQUIRES(engine_lock);
     // Moves all runnable streams forward. The worklist is empty whenever the lock is free.
@@ -285,7 +286,12 @@ class Core {
     class GoOn;
     // What is to be done before the lock is free; of each shard, and of the global lock.
     struct alignas(64) Worklist {
-        std::vector<Stream *> runnable;
+        Worklist() {  // for most of what there ever is: when a task has ended, there must be room
+            ended.reserve(kRoom);
+            held.reserve(kRoom);
+        }
+        static constexpr std::size_t kRoom = 64;
+        RunnableList runnable;
         std::vector<Stream *> ended;  // whose head has run
         // Whose head may not start now; in a shard, whose head needs the global lock, or after so many tasks that other
         // threads are to have the lock first.
@@ -318,11 +324,18 @@ class Core {
     }
     bool has_unfinished_deferred() const REQUIRES(engine_lock) { return has_deferred() || deferred_at_work_ > 0; }
     bool admit_slowly(Lock &lock, Stream &stream) REQUIRES(engine_lock);
-    void enqueue(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);
     template <class T>
-    [[gnu::noinline]] static std::unique_ptr<Task> kept(T &&task) {  // out of the way of tasks that end at once
-        return std::make_unique<T>(std::forward<T>(task));
+    [[gnu::noinline]] std::unique_ptr<Task> kept(Stream &stream, T &&task)
+        REQUIRES(engine_lock) {  // out of the way of tasks that end at once
+        try {
+            return std::make_unique<T>(std::forward<T>(task));
+        } catch (const std::bad_alloc &) {
+            withdraw(stream, task);
+            throw;
+        }
     }
+    // The newest task, which is not in the queue: its submission fails for lack of memory.
+    void withdraw(Stream &stream, Task &task) REQUIRES(engine_lock);
     void submit_slowly(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);
     void submit_started(Stream &stream, std::unique_ptr<Task> task, Start start) REQUIRES(engine_lock);
     // What submit() does with a task that starts at once, with observers.
@@ -358,6 +371,7 @@ class Core {
         stream.wake_at = UINT64_MAX;
         stream.progress.notify_all();
     }
+    static void fail_for_memory(Stream &stream, Task &task) REQUIRES(engine_lock);
     void note_failure(Stream &stream, Task &task) REQUIRES(engine_lock);
     void park(Stream &stream, Start start) REQUIRES(engine_lock);
     bool must_await_start(Stream &stream, const Task &head) REQUIRES(engine_lock);
@@ -366,6 +380,7 @@ class Core {
     void hold_back(Stream &stream) REQUIRES(engine_lock);
     void let_others_in(Stream &stream) REQUIRES(engine_lock);
     void look_at_runnable() REQUIRES(engine_lock);
+    void end_run(Lock &lock, Stream &stream, Executor::Server &server) NO_THREAD_SAFETY_ANALYSIS;  // takes the lock
     void end_heads() REQUIRES(engine_lock);
     void end_head(Stream &stream) REQUIRES(engine_lock);
     bool help(Lock &lock, Stream &stream, Executor::Server &server, std::optional<HostWait> &wait, Time deadline,
@@ -454,15 +469,21 @@ void Core::submit(Stream &stream, T task) {
         if (!needs_more && starts_at_once(stream)) {
             submit_told(stream, std::move(task));
         } else {
-            submit_slowly(stream, kept(std::move(task)));
+            submit_slowly(stream, kept(stream, std::move(task)));
         }
         return;
     }
-    const Start start = task.start(stream);
+    Start start{};
+    try {
+        start = task.start(stream);
+    } catch (const std::bad_alloc &) {
+        withdraw(stream, task);
+        throw;
+    }
     if (start == Start::Done || (start == Start::Run && task.run_at_once())) {
         complete_up_to(task.sequence, stream, task);  // the fast path: nothing was allocated, and nobody is told
     } else {
-        submit_started(stream, kept(std::move(task)), start);
+        submit_started(stream, kept(stream, std::move(task)), start);
     }
     pump();
 }
@@ -471,13 +492,19 @@ template <class T>
 void Core::submit_told(Stream &stream, T task) {
     const Moment now = observers_.moment();
     tell_submitted(now, stream, task);
-    const Start start = task.start(stream);
+    Start start{};
+    try {
+        start = task.start(stream);
+    } catch (const std::bad_alloc &) {
+        withdraw(stream, task);
+        throw;
+    }
     if (start == Start::Done || (start == Start::Run && task.run_at_once())) {
         complete_up_to(task.sequence, stream, task);
         tell_done(now, stream, task);
     } else {
         tell_start(now, stream, task, start);
-        submit_started(stream, kept(std::move(task)), start);
+        submit_started(stream, kept(stream, std::move(task)), start);
     }
     pump();
 }

@@ -1,11 +1,10 @@
 #include "engine/executor.h"
 
 #include <algorithm>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "engine/core.h"
+#include "support/uncancelled.h"
 
 namespace aclsim {
 
@@ -67,11 +66,12 @@ void Executor::share(SharedWork &work, std::uint32_t others) {
         SharedWork &work;
         ~Leave() { executor.withdraw(work); }
     };
-    const Leave leave{*this, work};  // also when the thread is cancelled, which unwinds it
+    const Leave leave{*this, work};  // also when the work ends the thread
     work.work();
 }
 
 void Executor::withdraw(SharedWork &work) {
+    const Uncancelled uncancelled;
     Lock lock = core_.acquire_shard(shard_);
     shared_.erase(std::remove(shared_.begin(), shared_.end(), &work), shared_.end());
     while (work.joined_ > 0) {
@@ -86,12 +86,20 @@ void Executor::join(Lock &lock) {
     if (--work.wanted_ == 0) {
         shared_.erase(shared_.begin());
     }
+    struct Leave {
+        Executor &executor;
+        SharedWork &work;
+        Lock &lock;
+        ~Leave() NO_THREAD_SAFETY_ANALYSIS {
+            lock.lock_again();
+            if (--work.joined_ == 0) {
+                executor.left_.notify_all();
+            }
+        }
+    };
     lock.unlock();
+    const Leave leave{*this, work, lock};  // also when the work ends the thread
     work.work();
-    lock.lock_again();
-    if (--work.joined_ == 0) {
-        left_.notify_all();
-    }
 }
 
 // Has afterwards what it had before, and not the global lock, as other threads that sleep: they would wait for each
@@ -116,13 +124,10 @@ void Executor::stop() {
     work_.notify_all();
 }
 
+// If the host has no thread left, the next task tries again; meanwhile threads that synchronize help, if they may.
 bool Executor::start_thread() {
-    try {
-        // Detached: a process may end while a user's callback still runs, and that thread cannot be joined.
-        std::thread([self = shared_from_this()] { self->serve(); }).detach();
+    if (aclsim::start_thread([self = shared_from_this()] { self->serve(); })) {
         ++threads_;
-    } catch (const std::system_error &) {
-        // The host has no thread left. The next task tries again; meanwhile threads that synchronize help, if they may.
     }
     return threads_ > 0;
 }
@@ -134,6 +139,19 @@ Stream &Executor::next() const {
 void Executor::serve() {
     Lock lock = core_.acquire();
     core_.begin_own_thread();
+    struct Ends {
+        Executor &executor;
+        Lock &lock;
+        ~Ends() REQUIRES(engine_lock) {
+            executor.core_.upgrade_to_global(lock);
+            executor.core_.end_own_thread();
+            --executor.threads_;
+            if (!executor.stopped_) {
+                executor.call_if_needed();
+            }
+        }
+    };
+    const Ends ends{*this, lock};  // also when a function of the program has ended the thread
     Server server;
     while (!stopped_) {
         core_.prefer_shard(lock, shard_);
@@ -151,9 +169,6 @@ void Executor::serve() {
             core_.do_deferred(lock);
         }
     }
-    core_.upgrade_to_global(lock);
-    core_.end_own_thread();
-    --threads_;
 }
 
 void Executor::spin(Lock &lock) {

@@ -15,7 +15,7 @@ class HostWait;
 class TaskFilter {
   public:
     virtual ~TaskFilter() = default;
-    virtual std::unique_ptr<Task> filter(const Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock) = 0;
+    virtual void filter(const Stream &stream, std::unique_ptr<Task> &task) REQUIRES(engine_lock) = 0;
 };
 
 // Is told of failed tasks, and lets threads that have waited for a stream wait for what follows from a failure.

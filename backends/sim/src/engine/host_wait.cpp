@@ -8,6 +8,7 @@
 #include "engine/stream.h"
 #include "support/config.h"
 #include "support/error.h"
+#include "support/program_call.h"
 
 namespace aclsim {
 namespace {
@@ -26,7 +27,7 @@ Time InterruptPoll::look(Lock &lock) {
     bool is_interrupted = false;
     {
         const Unlocked unlocked(lock);
-        is_interrupted = check() != 0;
+        call_or_fail("the interrupt check", [&] { is_interrupted = check() != 0; });
     }
     if (is_interrupted) {
         fail(code_, "interrupted while this call waited for %s", awaited_.c_str());

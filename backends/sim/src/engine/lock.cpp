@@ -1,9 +1,9 @@
 #include "engine/lock.h"
 
-#include <pthread.h>
-
 #include <chrono>
 #include <thread>
+
+#include "support/uncancelled.h"
 
 namespace aclsim {
 namespace {
@@ -27,11 +27,9 @@ bool yield_briefly() {
     return std::chrono::steady_clock::now() - begin < kLongTurn;
 }
 
-void sleep_uncancelled() {  // a thread that waits for the lock may be in a destructor, and must not be unwound there
-    int state = 0;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+void sleep_uncancelled() {
+    const Uncancelled uncancelled;
     std::this_thread::sleep_for(kSleep);
-    pthread_setcancelstate(state, nullptr);
 }
 
 }  // namespace

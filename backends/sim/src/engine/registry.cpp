@@ -21,27 +21,33 @@ void Registry::name(Object &object, Kind kind, std::uint32_t shard, std::uint32_
 }
 
 void Registry::insert(Ref<Object> object, Kind kind, std::uint32_t shard) {
-    if (free_.empty()) {
+    if (first_free_ == kNone) {
         if (slots_.size() > kLastSlot) {
             throw std::bad_alloc();
         }
         slots_.emplace_back();
-        free_.push_back({static_cast<std::uint32_t>(slots_.size() - 1), 0});
+        add_free(static_cast<std::uint32_t>(slots_.size() - 1));
     }
-    const FreeSlot slot = free_.front();
-    free_.pop_front();
-    name(*object, kind, shard, slot.generation + 1, slot.number);
-    slots_[slot.number] = std::move(object);
+    const std::uint32_t number = first_free_;
+    Slot &slot = slots_[number];
+    first_free_ = std::exchange(slot.next_free, kNone);
+    name(*object, kind, shard, ++slot.generation, number);
+    slot.object = std::move(object);
+}
+
+void Registry::add_free(std::uint32_t number) {
+    (first_free_ == kNone ? first_free_ : slots_[last_free_].next_free) = number;
+    last_free_ = number;
 }
 
 void Registry::vacate(Object &object) {
     const std::uint32_t number = number_of(object.handle());
-    const std::uint32_t generation = generation_of(object.handle());
-    if (generation < kLastGeneration) {
-        free_.push_back({number, generation});
+    if (slots_[number].generation < kLastGeneration) {
+        add_free(number);
     }
     object.kind_ = Kind::Count;
-    const Ref<Object> last = std::exchange(slots_[number], nullptr);  // destroys the object if nobody else refers to it
+    const Ref<Object> last =
+        std::exchange(slots_[number].object, nullptr);  // destroys the object if nobody else refers to it
 }
 
 }  // namespace aclsim

@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <type_traits>
 #include <vector>
 
@@ -72,7 +71,7 @@ class Registry {
             return Handle<T>(handle).find();
         } else {
             const std::uint32_t number = number_of(handle);
-            Object *const object = number < slots_.size() ? slots_[number].get() : nullptr;
+            Object *const object = number < slots_.size() ? slots_[number].object.get() : nullptr;
             return object != nullptr && object->is_named(handle, T::kKind) ? static_cast<T *>(object) : nullptr;
         }
     }
@@ -89,9 +88,9 @@ class Registry {
         if constexpr (is_in_arena<T>) {
             T::kSlots->for_each(add);
         } else {
-            for (const Ref<Object> &object : slots_) {
-                if (object) {
-                    add(*object);
+            for (const Slot &slot : slots_) {
+                if (slot.object) {
+                    add(*slot.object);
                 }
             }
         }
@@ -99,10 +98,13 @@ class Registry {
     }
 
   private:
-    struct FreeSlot {
-        std::uint32_t number;
-        std::uint32_t generation;  // of the newest object that was there, or 0
+    static constexpr std::uint32_t kNone = 1U << kNumberBits;
+    struct Slot {
+        Ref<Object> object;
+        std::uint32_t generation = 0;     // of the newest object that was there, or 0
+        std::uint32_t next_free = kNone;  // behind this one
     };
+    void add_free(std::uint32_t number) REQUIRES(engine_lock);  // needs no memory: a destruction cannot fail
     template <class T>
     static constexpr bool is_in_arena = !std::is_same_v<decltype(T::kSlots), const std::nullptr_t>;
     static void name(Object &object, Kind kind, std::uint32_t shard, std::uint32_t generation, std::uint32_t number);
@@ -112,12 +114,12 @@ class Registry {
     static std::uint32_t field(const void *handle, unsigned shift, unsigned bits) {
         return static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(handle) >> shift) & ((1U << bits) - 1);
     }
-    static std::uint32_t generation_of(const void *handle) { return field(handle, kGenerationShift, kGenerationBits); }
 
     // Objects without a slot are entries of this table.
-    std::vector<Ref<Object>> slots_ GUARDED_BY(engine_lock);
+    std::vector<Slot> slots_ GUARDED_BY(engine_lock);
     // First in, first out: a slot rests as long as possible before it is reused.
-    std::deque<FreeSlot> free_ GUARDED_BY(engine_lock);
+    std::uint32_t first_free_ GUARDED_BY(engine_lock) = kNone;
+    std::uint32_t last_free_ GUARDED_BY(engine_lock) = kNone;
 };
 
 // A handle as the program gives it, for an object in a slot. Made before the call takes the lock, it lets the object's

@@ -39,4 +39,43 @@ std::vector<Stream *> ReadyQueue::all() const {
     return streams;
 }
 
+void RunnableList::push(Stream &stream) {
+    if (stream.runnable_next_ != nullptr) {
+        return;
+    }
+    stream.runnable_next_ = &stream;
+    (first_ == nullptr ? first_ : last_->runnable_next_) = &stream;
+    last_ = &stream;
+}
+
+Stream *RunnableList::behind(const Stream &stream) {
+    return stream.runnable_next_ == &stream ? nullptr : stream.runnable_next_;
+}
+
+Stream &RunnableList::pop() {
+    Stream &stream = *first_;
+    first_ = behind(stream);
+    stream.runnable_next_ = nullptr;
+    return stream;
+}
+
+void RunnableList::remove(Stream &stream) {
+    RunnableList others;
+    while (!empty()) {
+        Stream &next = pop();
+        if (&next != &stream) {
+            others.push(next);
+        }
+    }
+    *this = others;
+}
+
+std::vector<Stream *> RunnableList::all() const {
+    std::vector<Stream *> streams;
+    for (Stream *stream = first_; stream != nullptr; stream = behind(*stream)) {
+        streams.push_back(stream);
+    }
+    return streams;
+}
+
 }  // namespace aclsim

@@ -37,6 +37,22 @@ class ReadyQueue {
     std::atomic<std::size_t> size_{0};
 };
 
+// The streams to be moved forward, each at most once. To add one needs no memory: what completes a task cannot fail.
+class RunnableList {
+  public:
+    bool empty() const REQUIRES(engine_lock) { return first_ == nullptr; }
+    void push(Stream &stream) REQUIRES(engine_lock);
+    Stream &pop() REQUIRES(engine_lock);
+    void remove(Stream &stream) REQUIRES(engine_lock);
+    std::vector<Stream *> all() const REQUIRES(engine_lock);
+
+  private:
+    static Stream *behind(const Stream &stream) REQUIRES(engine_lock);
+
+    Stream *first_ GUARDED_BY(engine_lock) = nullptr;
+    Stream *last_ GUARDED_BY(engine_lock) = nullptr;
+};
+
 // What is to be chosen.
 enum class Choice : std::uint8_t {
     Ready,     // the stream that a free thread serves

@@ -138,10 +138,12 @@ class alignas(64) Stream : public Object {
 
   private:
     friend class ReadyQueue;
+    friend class RunnableList;
     friend class Timer;
     friend class Waiters;
     Stream *ready_previous_ GUARDED_BY(engine_lock) = nullptr;
     Stream *ready_next_ GUARDED_BY(engine_lock) = nullptr;
+    Stream *runnable_next_ GUARDED_BY(engine_lock) = nullptr;  // the last one is its own; nullptr: it is in no list
     Waiters *waits_in_ GUARDED_BY(engine_lock) = nullptr;
     Stream *waits_behind_ GUARDED_BY(engine_lock) = nullptr;
     Stream *waits_before_ GUARDED_BY(engine_lock) = nullptr;

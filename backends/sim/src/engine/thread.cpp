@@ -7,6 +7,12 @@
 #endif
 
 namespace aclsim {
+namespace {
+
+// Where one of them is blocked, a fault ends the process without calling the program's handler.
+constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+
+}  // namespace
 
 std::uint32_t ask_for_thread_number() {
 #ifdef __linux__
@@ -16,6 +22,15 @@ std::uint32_t ask_for_thread_number() {
     pthread_threadid_np(nullptr, &number);
     return static_cast<std::uint32_t>(number);
 #endif
+}
+
+SignalsBlocked::SignalsBlocked() {
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (const int fault : kFaults) {
+        sigdelset(&blocked, fault);
+    }
+    pthread_sigmask(SIG_BLOCK, &blocked, &before_);
 }
 
 }  // namespace aclsim

@@ -1,7 +1,13 @@
 // The calling thread.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <type_traits>
+#include <utility>
 
 namespace aclsim {
 
@@ -14,6 +20,7 @@ struct Thread {
     std::uint32_t number = 0;  // 0: not asked for yet
     LastTask last;
 };
+static_assert(std::is_trivially_destructible_v<Thread>);
 inline thread_local Thread t_thread;
 
 std::uint32_t ask_for_thread_number();
@@ -30,6 +37,34 @@ inline void note_submission(void *stream, std::uint64_t sequence) { t_thread.las
 inline std::uint32_t last_task_id() {
     constexpr std::uint32_t kNone = 0xFFFFFFFF;
     return last_task().stream == nullptr ? kNone : static_cast<std::uint32_t>(last_task().sequence);
+}
+
+// While the calling thread starts one of the library, which gets its signal mask. Signals are for the program's
+// threads: those of the library block all but the ones that a fault of their own code raises.
+class SignalsBlocked {
+  public:
+    SignalsBlocked();
+    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsBlocked(const SignalsBlocked &) = delete;
+    SignalsBlocked &operator=(const SignalsBlocked &) = delete;
+
+  private:
+    sigset_t before_{};
+};
+
+// Starts a thread of the library; false: the host has none left, or no memory for it. The thread is detached: a process
+// may end while a function of the program still runs, and that thread cannot be joined.
+template <class Run>
+bool start_thread(Run run) {
+    const SignalsBlocked blocked;
+    try {
+        std::thread(std::move(run)).detach();
+        return true;
+    } catch (const std::system_error &) {
+        return false;
+    } catch (const std::bad_alloc &) {
+        return false;
+    }
 }
 
 }  // namespace aclsim

@@ -1,8 +1,6 @@
 #include "engine/timer.h"
 
 #include <algorithm>
-#include <system_error>
-#include <thread>
 #include <vector>
 
 #include "engine/core.h"
@@ -21,13 +19,8 @@ bool awaits_limit(const Stream &stream) REQUIRES(engine_lock) {
 }  // namespace
 
 void Timer::start() {
-    if (started_) {
-        return;
-    }
-    try {
-        std::thread([this] { serve(); }).detach();  // the engine is never destroyed
-        started_ = true;
-    } catch (const std::system_error &) {
+    started_ = started_ || start_thread([this] { serve(); });  // the engine is never destroyed
+    if (!started_) {
         fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host has no thread left to keep time limits");
     }
 }

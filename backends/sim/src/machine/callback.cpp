@@ -2,42 +2,71 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "machine/machine.h"
 #include "support/error.h"
+#include "support/program_call.h"
 
 namespace aclsim {
 namespace {
 
 constexpr std::size_t kReportThreads = 1024;  // documented limit of distinct threads
 
-class HostFunctionTask final : public Task {
+}  // namespace
+
+// A task that calls a function of the program, and fails if that does not return.
+template <class Base>
+class FunctionTask : public Base, public TaskDetails {
+  public:
+    void run() final {
+        call_program([&] { function_(argument_); },
+                     [&](std::string how) {
+                         this->result = ACL_ERROR_RT_INTERNAL_ERROR;
+                         failure_ = std::move(how);
+                     });
+    }
+    void rewind() override REQUIRES(engine_lock) { failure_.clear(); }
+    const TaskDetails &details() const final { return *this; }
+    std::string failure_reason() const final { return failure_.empty() ? failure_ : "the function " + failure_; }
+
+  protected:
+    using Function = void (*)(void *);
+    FunctionTask(Function function, void *argument) : function_(function), argument_(argument) {}
+
+    Function function_;
+    void *argument_;
+
+  private:
+    std::string failure_;
+};
+
+namespace {
+
+class HostFunctionTask final : public FunctionTask<Task> {
   public:
     HostFunctionTask(Executor &thread, aclrtHostFunc function, void *argument)
-        : thread_(&thread), function_(function), argument_(argument) {}
+        : FunctionTask(function, argument), thread_(&thread) {}
     static constexpr TaskInfo kInfo{"HOST_FUNC", "a host function", kRunsProgram, Cost::HostFunction};
     const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &) override { return Start::Run; }
-    void run() override { function_(argument_); }
     Executor *executor() override { return thread_; }
     bool stays_in_shard(const Stream &) const override REQUIRES(engine_lock) { return true; }
 
   private:
     Executor *thread_;
-    aclrtHostFunc function_;
-    void *argument_;
 };
 
 }  // namespace
 
 // A callback that blocks its stream is run as the head of the stream, by the thread that processes it: a thread that
 // waits for the running task waits for the callback too.
-class CallbackTask final : public BlockingTask {
+class CallbackTask final : public FunctionTask<BlockingTask> {
   public:
     CallbackTask(std::shared_ptr<Reports::ReportThread> thread, aclrtCallback function, void *argument,
                  bool blocks_stream)
-        : thread_(std::move(thread)), function_(function), argument_(argument), blocks_stream_(blocks_stream) {}
+        : FunctionTask(function, argument), thread_(std::move(thread)), blocks_stream_(blocks_stream) {}
     const TaskInfo &info() const override { return blocks_stream_ ? kBlocking : kPosted; }
 
     Start start(Stream &stream) override REQUIRES(engine_lock) {
@@ -46,20 +75,25 @@ class CallbackTask final : public BlockingTask {
             return Start::Done;
         }
         if (!is_posted_) {
-            is_posted_ = true;
             thread_->queue.push_back(
                 {function_, argument_, stream.point(*this), blocks_stream_ ? Ref<Stream>(stream) : nullptr});
+            is_posted_ = true;
             thread_->arrived.notify_all();
         }
         return blocks_stream_ ? Start::Blocked : Start::Done;
     }
-    void run() override { function_(argument_); }
     void cancel(Stream &stream) override REQUIRES(engine_lock) {
+        if (!is_posted_) {
+            return;
+        }
         auto &queue = thread_->queue;
         const auto is_own = [&](const Reports::Callback &it) { return it.blocked == &stream; };
         queue.erase(std::remove_if(queue.begin(), queue.end(), is_own), queue.end());
     }
-    void rewind() override { is_posted_ = false; }
+    void rewind() override REQUIRES(engine_lock) {
+        FunctionTask::rewind();
+        is_posted_ = false;
+    }
     void add_causes(Causes &causes) const override { causes.list.push_back({nullptr, 0, Outside::Host}); }
     std::string awaited() const override { return "its subscribed thread to call aclrtProcessReport"; }
 
@@ -68,8 +102,6 @@ class CallbackTask final : public BlockingTask {
     static constexpr TaskInfo kBlocking{"CALLBACK", "a callback", kRunsProgram | kAwaitsCallback};
 
     std::shared_ptr<Reports::ReportThread> thread_;
-    aclrtCallback function_;
-    void *argument_;
     bool blocks_stream_;
     bool is_posted_ = false;
 };
@@ -194,7 +226,7 @@ void Reports::run(Lock &lock, const Callback &callback) {
         core.run_head(lock, *callback.blocked, server);
     } else {
         const Unlocked unlocked(lock);
-        callback.function(callback.argument);
+        call_or_fail("a callback", [&] { callback.function(callback.argument); });
     }
 }
 

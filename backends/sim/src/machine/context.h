@@ -57,12 +57,11 @@ class ContextStream final : public Stream {
     std::array<std::int64_t, 2> core_limits GUARDED_BY(engine_lock){-1, -1};  // cube, vector; -1: the device's limit
     std::uint32_t wants_op_info GUARDED_BY(engine_lock) = 0;  // ACL_STREAM_ATTR_CACHE_OP_INFO, for captures from here
     bool is_hidden GUARDED_BY(engine_lock) = false;           // a graph's own, which no callback is told of
-    ContextStream *stands_for GUARDED_BY(engine_lock) = nullptr;  // the stream whose tasks it takes, while it does
-
     // Who runs callbacks of this stream (events_streams_sync.md section 0.3).
     enum class CallbackOwner : std::uint8_t { None, User, Runtime };
     CallbackOwner callback_owner GUARDED_BY(engine_lock) = CallbackOwner::None;
-    std::uint64_t callback_thread GUARDED_BY(engine_lock) = 0;  // of CallbackOwner::User
+    ContextStream *stands_for GUARDED_BY(engine_lock) = nullptr;  // the stream whose tasks it takes, while it does
+    std::uint64_t callback_thread GUARDED_BY(engine_lock) = 0;    // of CallbackOwner::User
 
   private:
     Ref<TaskRedirect> redirect_ GUARDED_BY(engine_lock);

@@ -1,12 +1,13 @@
 #include "machine/exception.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
-#include <system_error>
 
 #include "engine/core.h"
 #include "machine/context.h"
 #include "support/error.h"
+#include "support/uncancelled.h"
 
 namespace aclsim {
 namespace {
@@ -19,21 +20,30 @@ thread_local bool t_is_delivering = false;
 }  // namespace
 
 void Exceptions::add(aclrtExceptionInfoCallback callback) {
-    if (std::find(callbacks_.begin(), callbacks_.end(), callback) == callbacks_.end()) {
-        callbacks_.push_back(callback);
+    if (std::find(callbacks_->begin(), callbacks_->end(), callback) == callbacks_->end()) {
+        auto changed = std::make_shared<Callbacks>(*callbacks_);
+        changed->push_back(callback);
+        callbacks_ = std::move(changed);
     }
 }
 
 void Exceptions::remove(aclrtExceptionInfoCallback callback) {
-    callbacks_.erase(std::remove(callbacks_.begin(), callbacks_.end(), callback), callbacks_.end());
+    auto changed = std::make_shared<Callbacks>(*callbacks_);
+    changed->erase(std::remove(changed->begin(), changed->end(), callback), changed->end());
+    callbacks_ = std::move(changed);
 }
 
 void Exceptions::report(const rtExceptionInfo &info, std::uint64_t stream) {
-    if (single_ == nullptr && callbacks_.empty() && info.kernel.callback == nullptr) {
+    if (single_ == nullptr && callbacks_->empty() && info.kernel.callback == nullptr) {
         return;
     }
     const bool is_in_call = current_call() != nullptr;  // else a thread of the simulator's own
-    pending_.push_back({info, stream, is_in_call ? std::this_thread::get_id() : std::thread::id()});
+    try {
+        delivering_.reserve(delivering_.size() + pending_.size() + 1);  // its delivery cannot fail
+        pending_.push_back({info, stream, is_in_call ? std::this_thread::get_id() : std::thread::id()});
+    } catch (const std::bad_alloc &) {
+        return;  // a synchronization reports the failure all the same
+    }
     if (!is_in_call) {
         deliver_aside();
     }
@@ -51,22 +61,33 @@ void Exceptions::report_device(const Device &device, aclError code) {
     report({kUnknown, kUnknown, kUnknown, device.user_id, static_cast<std::uint32_t>(code)}, 0);
 }
 
-void Exceptions::run(Lock &lock, const Report &report) {
-    auto callbacks = callbacks_;  // one that is in both places is called twice
-    if (single_ != nullptr) {
-        callbacks.push_back(single_);
+namespace {
+
+// No call and no task can fail by what these throw, and some are called by destructors.
+void call_all(const std::vector<aclrtExceptionInfoCallback> &callbacks, aclrtExceptionInfoCallback single,
+              rtExceptionInfo *info) noexcept {
+    const Uncancelled uncancelled;
+    for (const auto callback : callbacks) {
+        callback(info);
     }
+    if (single != nullptr) {  // one that is in both places is called twice
+        single(info);
+    }
+    if (info->kernel.callback != nullptr) {
+        info->kernel.callback(info, info->kernel.callback_data);
+    }
+}
+
+}  // namespace
+
+void Exceptions::run(Lock &lock, const Report &report) {
+    const auto callbacks = callbacks_;
+    const auto single = single_;
     delivering_.push_back(&report);
     t_is_delivering = true;
     {
         const Unlocked unlocked(lock);
-        rtExceptionInfo *info = const_cast<rtExceptionInfo *>(&report.info);  // the callback's type has no const
-        for (const auto callback : callbacks) {
-            callback(info);
-        }
-        if (info->kernel.callback != nullptr) {
-            info->kernel.callback(info, info->kernel.callback_data);
-        }
+        call_all(*callbacks, single, const_cast<rtExceptionInfo *>(&report.info));  // the callback's type has no const
     }
     t_is_delivering = false;
     delivering_.erase(std::remove(delivering_.begin(), delivering_.end(), &report), delivering_.end());
@@ -104,20 +125,16 @@ void Exceptions::thread_sleeps() {
     }
 }
 
+// If the host has no thread left, the next synchronization of the stream delivers them.
 void Exceptions::deliver_aside() {
     if (has_thread_) {
         return;
     }
-    try {
-        std::thread([this] {
-            Lock lock = core_.acquire();
-            deliver(lock, [](const Report &it) { return it.owner == std::thread::id(); });
-            has_thread_ = false;
-        }).detach();
-        has_thread_ = true;
-    } catch (const std::system_error &) {
-        // The host has no thread left. The next synchronization of the stream delivers it.
-    }
+    has_thread_ = start_thread([this] {
+        Lock lock = core_.acquire();
+        deliver(lock, [](const Report &it) { return it.owner == std::thread::id(); });
+        has_thread_ = false;
+    });
 }
 
 bool Exceptions::settle(Lock &lock, const Stream &stream, Time deadline) {

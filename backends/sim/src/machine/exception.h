@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -65,7 +66,9 @@ class Exceptions final : public FailureHandler {
 
     Core &core_;
     aclrtExceptionInfoCallback single_ GUARDED_BY(engine_lock) = nullptr;
-    std::vector<aclrtExceptionInfoCallback> callbacks_ GUARDED_BY(engine_lock);
+    using Callbacks = std::vector<aclrtExceptionInfoCallback>;
+    // Replaced by each change: those that run need no copy.
+    std::shared_ptr<const Callbacks> callbacks_ GUARDED_BY(engine_lock) = std::make_shared<Callbacks>();
     std::deque<Report> pending_ GUARDED_BY(engine_lock);
     std::vector<const Report *> delivering_ GUARDED_BY(engine_lock);
     std::condition_variable_any delivered_;

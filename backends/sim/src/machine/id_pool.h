@@ -21,7 +21,6 @@ class IdPool {
         if (used_ >= may_use_) {
             return false;
         }
-        ++used_;
         while (lowest_ < free_.size() && free_[lowest_] == 0) {
             ++lowest_;
         }
@@ -31,6 +30,7 @@ class IdPool {
         std::uint64_t &word = free_[lowest_];
         id = first_ + static_cast<std::uint32_t>(lowest_ * kBits) + static_cast<std::uint32_t>(__builtin_ctzll(word));
         word &= word - 1;
+        ++used_;
         return true;
     }
     void release(std::uint32_t id) REQUIRES(engine_lock) {

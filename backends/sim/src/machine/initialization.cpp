@@ -10,6 +10,8 @@
 #include "machine/device_limits.h"
 #include "machine/machine.h"
 #include "support/error.h"
+#include "support/program_call.h"
+#include "support/uncancelled.h"
 
 namespace aclsim {
 namespace {
@@ -42,6 +44,7 @@ constexpr Section kDump = {"dump", ACL_ERROR_INVALID_DUMP_CONFIG};
 constexpr Section kProfiler = {"profiler", ACL_ERROR_INVALID_PROFILING_CONFIG};
 
 std::string read_file(const char *path) {
+    const Uncancelled uncancelled;
     struct stat status{};
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
         fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s does not exist or is not a regular file", path);
@@ -169,7 +172,8 @@ void apply_default_device(Machine &machine, const Json &configuration) {
 
 template <class Callback>
 void require_success(aclRegisterCallbackType type, Callback callback) {
-    const aclError code = callback();
+    aclError code = ACL_SUCCESS;
+    call_or_fail("a callback of aclInit or aclFinalize", [&] { code = callback(); });
     if (code != ACL_SUCCESS) {
         fail_unremembered(code, "a callback of type %d answered %d", static_cast<int>(type), code);
     }
@@ -321,7 +325,8 @@ void Initialization::add_callback(aclRegisterCallbackType type, aclInitCallbackF
     const Guard guard(mutex_);
     add_to(init_callbacks_, type, function, argument);
     if (references_ > 0) {
-        function(text_.c_str(), text_.size(), argument);  // what it answers is ignored
+        call_or_fail("the callback",
+                     [&] { function(text_.c_str(), text_.size(), argument); });  // its answer is ignored
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include "machine/shared_card.h"
 #include "support/error.h"
+#include "support/uncancelled.h"
 
 namespace aclsim {
 namespace {
@@ -14,11 +15,17 @@ constexpr std::uint32_t kPrimaryDefaultStream = 0;
 Ref<ContextStream> add_stream(Machine &machine, Context &context, std::uint32_t id, std::uint32_t flags,
                               std::uint32_t priority) REQUIRES(engine_lock) {
     const std::uint32_t shard = *context.device.shard;
-    auto stream = make_ref_in<ContextStream>(shard, context, id, flags, priority);
-    machine.core.registry().add(stream, shard);
-    context.streams.push_back(stream);
-    machine.core.observers().tell<kTasks>(&Observer::stream_created, *stream);
-    return stream;
+    context.streams.emplace_back();
+    try {
+        auto stream = make_ref_in<ContextStream>(shard, context, id, flags, priority);
+        machine.core.registry().add(stream, shard);
+        context.streams.back() = stream;
+        machine.core.observers().tell<kTasks>(&Observer::stream_created, *stream);
+        return stream;
+    } catch (...) {
+        context.streams.pop_back();
+        throw;
+    }
 }
 
 // The default stream reports FAST_LAUNCH | FAST_SYNC where the chip has a control queue, else 0 (section 3).
@@ -39,6 +46,26 @@ std::uint32_t new_stream_id(Device &device, aclError exhausted) REQUIRES(engine_
     }
     return id;
 }
+
+// Of a stream to be made; given back if it is not.
+class StreamId {
+  public:
+    StreamId(Device &device, std::uint32_t value) : device_(device), value_(value) {}
+    ~StreamId() REQUIRES(engine_lock) {
+        if (!is_kept_ && value_ != kPrimaryDefaultStream) {
+            device_.release_stream(value_);
+        }
+    }
+    StreamId(const StreamId &) = delete;
+    StreamId &operator=(const StreamId &) = delete;
+    std::uint32_t value() const { return value_; }
+    void keep() { is_kept_ = true; }
+
+  private:
+    Device &device_;
+    const std::uint32_t value_;
+    bool is_kept_ = false;
+};
 
 // Does the device's synchronization wait for its tasks (events_streams_sync.md section 4)? Persistent streams never
 // execute here, so no product waits for them.
@@ -100,22 +127,29 @@ Machine::Machine(Core &core_of_all)
 }
 
 Ref<Context> create_context(Machine &machine, Device &device, bool primary) {
-    const std::uint32_t default_id =
-        primary ? kPrimaryDefaultStream : new_stream_id(device, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL);
-    if (device.contexts.empty()) {
-        device.count_internal_streams();
-    }
     if (!device.shard) {
         device.shard = machine.core.assign_shard();
     }
     auto context = make_ref<Context>(device, primary);
+    device.contexts.reserve(device.contexts.size() + 1);
+    StreamId id(device, primary ? kPrimaryDefaultStream : new_stream_id(device, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL));
     machine.core.registry().add(context, *device.shard);
-    context->default_stream = add_stream(machine, *context, default_id, default_stream_flags(), 0);
+    try {
+        context->default_stream = add_stream(machine, *context, id.value(), default_stream_flags(), 0);
+    } catch (...) {
+        machine.core.registry().remove(*context);
+        throw;
+    }
+    id.keep();
+    if (device.contexts.empty()) {
+        device.count_internal_streams();
+    }
     device.contexts.push_back(context.get());
     return context;
 }
 
 void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool force) {
+    const Uncancelled uncancelled;
     machine.core.registry().remove(*context);  // from here on no thread can find it
     for (Resident *resident : machine.residents()) {
         resident->context_closes(*context);
@@ -172,6 +206,7 @@ void synchronize_device(Machine &machine, Lock &lock, Time deadline, WaitCheck *
 }
 
 void abort_device(Machine &machine, Lock &lock, Device &device, Time deadline) {
+    const Uncancelled uncancelled;
     // Waiting lets other threads in, so everything that is touched afterwards is held.
     std::vector<Ref<Context>> contexts;
     std::vector<Ref<ContextStream>> streams;
@@ -271,10 +306,14 @@ Ref<ContextStream> create_stream(Machine &machine, Context &context, std::uint32
         fail(ACL_ERROR_RT_GROUP_NOT_SET, "device %u has %u compute groups; choose one with aclrtSetGroup first",
              context.device.user_id, config().groups);
     }
-    return add_stream(machine, context, new_stream_id(context.device, exhausted), flags, priority);
+    StreamId id(context.device, new_stream_id(context.device, exhausted));
+    const auto stream = add_stream(machine, context, id.value(), flags, priority);
+    id.keep();
+    return stream;
 }
 
 void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, bool force) {
+    const Uncancelled uncancelled;
     Context &context = context_of(*stream);
     if (stream->destroyer != std::thread::id()) {
         // Another thread is tearing it down: wait until it has.

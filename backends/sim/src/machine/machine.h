@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "engine/core.h"
@@ -58,6 +59,7 @@ struct ThreadContext {
     void *primary_context = nullptr;
     void *current() const { return explicit_context != nullptr ? explicit_context : primary_context; }
 };
+static_assert(std::is_trivially_destructible_v<ThreadContext>);
 inline thread_local ThreadContext t_context;
 inline ThreadContext &thread_context() { return t_context; }
 

@@ -1,5 +1,7 @@
 #include "machine/state_callbacks.h"
 
+#include "support/program_call.h"
+
 namespace aclsim {
 namespace {
 
@@ -11,7 +13,7 @@ void tell(Lock &lock, const NamedCallbacks<Function> &callbacks, Call call) REQU
     const auto copies = callbacks.all();  // callbacks may register and remove callbacks
     const Unlocked unlocked(lock);
     for (const auto &named : copies) {
-        call(named.second);
+        call_or_fail("a state callback", [&] { call(named.second); });
     }
 }
 

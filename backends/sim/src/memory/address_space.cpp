@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <new>
 #include <utility>
 
 #include "support/error.h"
@@ -62,14 +63,14 @@ AddressSpace::AddressSpace(Core &core, std::uint32_t devices, std::uint64_t devi
     for (std::uint32_t device = 0; device < devices; ++device) {
         files_.push_back(PageFile::create(device_memory));
     }
-    range_size_ = stride_ * (pinned_slots_ + devices) + kGiantPage;
-    range_ = as_integer(reserve_addresses(range_size_));
-    if (range_ == 0) {
+    const std::uint64_t size = stride_ * (pinned_slots_ + devices) + kGiantPage;
+    range_ = owned_addresses(size);
+    if (range_ == nullptr) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
              "cannot reserve %llu GiB of address space (%s); lower ASCEND_RT_SIM_DEVICES or raise ulimit -v",
-             static_cast<unsigned long long>(range_size_ >> 30), std::strerror(errno));
+             static_cast<unsigned long long>(size >> 30), std::strerror(errno));
     }
-    base_ = round_up(range_, kGiantPage);
+    base_ = round_up(as_integer(range_.get()), kGiantPage);
     heaps_.reserve(devices + 1);
     prefer_large_pages(reinterpret_cast<void *>(base_), stride_ * pinned_slots_);
     heaps_.emplace_back(base_ + kPinnedOffset, pinned_memory);
@@ -81,10 +82,6 @@ AddressSpace::AddressSpace(Core &core, std::uint32_t devices, std::uint64_t devi
 }
 
 AddressSpace::~AddressSpace() {
-    give_addresses_back(reinterpret_cast<void *>(range_), range_size_);
-    if (virtual_) {
-        give_addresses_back(reinterpret_cast<void *>(virtual_begin_), virtual_->capacity() + kGiantPage);
-    }
     for (const auto &[begin, end] : taken_) {
         give_addresses_back(reinterpret_cast<void *>(begin), end - begin);
     }
@@ -166,7 +163,15 @@ void AddressSpace::release_counted(const void *address) {
 
 template <class Discard, class Then>
 void AddressSpace::discard_then(Discard discard, Then then) {
-    core_.defer(std::make_unique<DeferredDiscard<Discard, Then>>(std::move(discard), std::move(then)));
+    std::unique_ptr<DeferredWork> chore;
+    try {
+        chore = std::make_unique<DeferredDiscard<Discard, Then>>(std::move(discard), std::move(then));
+    } catch (const std::bad_alloc &) {  // with the lock, though it takes long: what was released cannot be kept
+        discard();
+        then();
+        return;
+    }
+    core_.defer(std::move(chore));
 }
 
 void AddressSpace::drop_file(std::shared_ptr<PageFile> file) {
@@ -267,9 +272,10 @@ bool AddressSpace::take(std::uintptr_t begin, std::uintptr_t end) {
 // A limit of the process, or a sanitizer that uses most addresses itself, may leave less than the usual size.
 bool AddressSpace::has_virtual() {
     for (std::uint64_t size = kLargestVirtual; !virtual_ && size >= kSmallestSlot; size /= 2) {
-        virtual_begin_ = as_integer(reserve_addresses(size + kGiantPage));
-        if (virtual_begin_ != 0) {
-            virtual_ = std::make_unique<Heap>(round_up(virtual_begin_, kGiantPage), size, kHugePage);
+        virtual_range_ = owned_addresses(size + kGiantPage);
+        if (virtual_range_ != nullptr) {
+            const std::uintptr_t begin = round_up(as_integer(virtual_range_.get()), kGiantPage);
+            virtual_ = std::make_unique<Heap>(begin, size, kHugePage);
         }
     }
     return virtual_ != nullptr;
@@ -283,9 +289,8 @@ void AddressSpace::unreserve(void *address) {
 }
 
 void AddressSpace::clear_range(std::uintptr_t address, std::function<void()> then) {
-    const std::uint64_t size = ranges_.at(address).size;
+    const std::uint64_t size = clearing_[address] = ranges_.at(address).size;
     ranges_.erase(address);
-    clearing_[address] = size;
     discard_then([=] { clear_addresses(reinterpret_cast<void *>(address), size); },
                  [this, address, then = std::move(then)]() REQUIRES(engine_lock) {
                      clearing_.erase(address);

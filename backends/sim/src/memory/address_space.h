@@ -19,6 +19,7 @@
 #include "engine/core.h"
 #include "memory/heap.h"
 #include "memory/page_file.h"
+#include "support/pages.h"
 
 namespace aclsim {
 
@@ -120,8 +121,7 @@ class AddressSpace {
     void discard_then(Discard discard, Then then) REQUIRES(engine_lock);
 
     Core &core_;
-    std::uintptr_t range_ = 0;  // what was reserved for the slots: base_ is aligned
-    std::uint64_t range_size_ = 0;
+    Addresses range_;  // what was reserved for the slots: base_ is aligned
     std::uintptr_t base_ = 0;
     std::uint64_t stride_ = 0;
     std::uint64_t pinned_slots_ = 0;
@@ -129,8 +129,8 @@ class AddressSpace {
     std::vector<std::shared_ptr<PageFile>> files_;  // of the devices
     std::map<std::uintptr_t, Range> ranges_ GUARDED_BY(engine_lock);
     std::map<std::uintptr_t, std::uint64_t> clearing_ GUARDED_BY(engine_lock);  // begin -> size
-    std::unique_ptr<Heap> virtual_ GUARDED_BY(engine_lock);                     // addresses
-    std::uintptr_t virtual_begin_ GUARDED_BY(engine_lock) = 0;
+    Addresses virtual_range_ GUARDED_BY(engine_lock);
+    std::unique_ptr<Heap> virtual_ GUARDED_BY(engine_lock);
     // Addresses that users chose, begin -> end: those reserved now, and all that the host ever gave. Those stay taken,
     // because a task that uses them too late must hit no memory of others, and a crash would not tell what was wrong.
     std::map<std::uintptr_t, std::uintptr_t> wished_ GUARDED_BY(engine_lock);

@@ -7,6 +7,8 @@
 #include "memory/extent.h"
 #include "memory/memory.h"
 #include "support/error.h"
+#include "support/program_call.h"
+#include "support/uncancelled.h"
 
 namespace aclsim {
 namespace {
@@ -45,10 +47,13 @@ class OperatorTask final : public Task {
 // Calls user code: without the engine's lock.
 template <class Callback>
 void call_unlocked(Lock &lock, Callback callback) REQUIRES(engine_lock) {
+    struct InCallback {
+        InCallback() { t_is_in_callback = true; }
+        ~InCallback() { t_is_in_callback = false; }
+    };
     const Unlocked unlocked(lock);
-    t_is_in_callback = true;
+    const InCallback in_callback;
     callback();
-    t_is_in_callback = false;
 }
 
 // A block of an allocator while an operator is being submitted. The operator's task still works with it afterwards:
@@ -58,8 +63,10 @@ class BorrowedBlock {
     BorrowedBlock(Memory &memory, Lock &lock, const Allocator &allocator, std::size_t bytes)
         : memory_(memory), lock_(lock), allocator_(allocator) {
         call_unlocked(lock_, [&] {
-            block_ = allocator_.allocate(allocator_.object, bytes);
-            address_ = block_ == nullptr ? nullptr : allocator_.address_of(block_);
+            call_or_fail("the allocator's callback", [&] {
+                block_ = allocator_.allocate(allocator_.object, bytes);
+                address_ = block_ == nullptr ? nullptr : allocator_.address_of(block_);
+            });
         });
         if (block_ == nullptr) {
             fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
@@ -68,6 +75,7 @@ class BorrowedBlock {
         }
     }
     ~BorrowedBlock() {
+        const Uncancelled uncancelled;
         memory_.core.note_done_with_memory();  // if the operator was not submitted: the callback may free the memory
         call_unlocked(lock_, [&] { allocator_.release(allocator_.object, block_); });
     }

@@ -1,11 +1,19 @@
 #include "memory/heap.h"
 
+#include <new>
+
+#include "support/expect.h"
+
 namespace aclsim {
 
 void *Heap::allocate(std::uint64_t size, std::uint64_t page, std::uint16_t module) {
     if (size > own_room()) {
         return nullptr;
     }
+    if (unlikely(has_unlisted_)) {
+        list_all();
+    }
+    Usage &usage = usage_[module];
     const std::uint64_t alignment = page == kSmallPage ? std::uint64_t{1} << unit_shift_ : page;
     size = round_up(size, alignment);
     if (size > own_room() || (card_ != nullptr && !card_->take(SharedCard::kBytes, size, capacity_))) {
@@ -23,7 +31,6 @@ void *Heap::allocate(std::uint64_t size, std::uint64_t page, std::uint16_t modul
     span.page_shift = log2(page);
     ++live_blocks_;
     free_bytes_ -= size;
-    Usage &usage = usage_[module];
     usage.current += size;
     usage.peak = std::max(usage.peak, usage.current);
     return reinterpret_cast<void *>(address_of(*first));
@@ -53,12 +60,25 @@ void Heap::add_free(std::size_t first, std::size_t size, FreeSpans::node_type &n
     }
     starts_.insert(first);
     spans_[first].state = State::Free;
-    if (node.empty()) {
-        free_.emplace(size, first);
-    } else {
+    if (!node.empty()) {
         node.value() = {size, first};
         free_.insert(std::move(node));
+        return;
     }
+    try {
+        free_.emplace(size, first);
+    } catch (const std::bad_alloc &) {
+        has_unlisted_ = true;
+    }
+}
+
+void Heap::list_all() {
+    for (std::size_t first = 0; first < units_; first = end_of(first)) {
+        if (spans_[first].state == State::Free) {
+            free_.emplace(end_of(first) - first, first);
+        }
+    }
+    has_unlisted_ = false;
 }
 
 std::optional<Block> Heap::release(const void *address) {
@@ -128,6 +148,7 @@ void Heap::release_all() {
     spans_.clear();
     free_.clear();
     usage_.clear();
+    has_unlisted_ = false;
     return_to_card(capacity_ - free_bytes_);
     free_bytes_ = capacity_;
 }
@@ -135,7 +156,8 @@ void Heap::release_all() {
 void Heap::reuse_all() {
     if (--returning_ == 0) {
         is_reset_ = false;
-        free_.emplace(units_, 0);
+        FreeSpans::node_type none;
+        add_free(0, units_, none);
     }
 }
 

@@ -132,8 +132,9 @@ class Heap {
         }
     }
     std::optional<std::size_t> take(std::size_t size, std::size_t step) REQUIRES(engine_lock);
-    // In the node, if there is one.
+    // In the node, if there is one. Without memory for a node the span is free and not listed: a release cannot fail.
     void add_free(std::size_t first, std::size_t size, FreeSpans::node_type &node) REQUIRES(engine_lock);
+    void list_all() REQUIRES(engine_lock);  // that are free
     std::size_t end_of(std::size_t unit) const REQUIRES(engine_lock) { return starts_.first_above(unit); }
     Block block_at(std::size_t first) const REQUIRES(engine_lock);
 
@@ -147,9 +148,10 @@ class Heap {
     std::uint32_t returning_ GUARDED_BY(engine_lock) = 0;  // releases that reuse() or reuse_all() is still to follow
     bool is_reset_ = false;                                // all was released, and some of that is returning
     std::size_t live_blocks_ GUARDED_BY(engine_lock) = 0;
-    NumberSet starts_ GUARDED_BY(engine_lock);         // units where spans begin; at the first one does in any case
-    SparseArray<Span> spans_ GUARDED_BY(engine_lock);  // by their first unit
-    FreeSpans free_ GUARDED_BY(engine_lock);           // smallest first; no two are neighbours
+    NumberSet starts_ GUARDED_BY(engine_lock);           // units where spans begin; at the first one does in any case
+    SparseArray<Span> spans_ GUARDED_BY(engine_lock);    // by their first unit
+    FreeSpans free_ GUARDED_BY(engine_lock);             // smallest first; no two are neighbours
+    bool has_unlisted_ GUARDED_BY(engine_lock) = false;  // free spans that are not in the list
     std::map<std::uint16_t, Usage> usage_ GUARDED_BY(engine_lock);
 };
 

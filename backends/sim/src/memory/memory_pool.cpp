@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
 
 #include "engine/condition.h"
 #include "machine/context.h"
@@ -206,6 +207,9 @@ void *MemoryPool::allocate(std::uint64_t bytes, const Stream &stream, const Stre
                    (is_opportunistic && other.is_done(sequence));
         });
     };
+    if (has_uncached_) {
+        cache_all();
+    }
     auto found = find_cached(bytes, comes_after);
     if (found == blocks_.end() && reserved() - used() >= bytes) {
         join_all();
@@ -241,9 +245,12 @@ MemoryPool::State MemoryPool::state_of(const void *address) const {
     return block != blocks_.end() && block->second.is_used ? State::Used : State::NotUsed;
 }
 
-void MemoryPool::release(const void *address, const Fence &fence) {
+void MemoryPool::note_fence(const void *address, const Fence &fence) {
+    blocks_.find(as_integer(address))->second.fence.merge(fence);
+}
+
+void MemoryPool::release(const void *address) {
     const auto block = blocks_.find(as_integer(address));
-    block->second.fence.merge(fence);
     count(ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT, ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH, used() - block->second.size);
     cache(block);
     join(block);
@@ -315,30 +322,52 @@ MemoryPool::Blocks::iterator MemoryPool::reserve(std::uint64_t bytes) {
     if (address == nullptr) {
         return blocks_.end();
     }
+    Blocks::iterator block;
+    try {
+        block = blocks_.emplace(as_integer(address), Block{bytes, false, {}}).first;
+        reservations_.emplace(as_integer(address), bytes);
+        owners_.emplace(as_integer(address), this);
+    } catch (const std::bad_alloc &) {
+        reservations_.erase(as_integer(address));
+        blocks_.erase(as_integer(address));
+        memory_.free_internal(device.physical_id, address);
+        throw;
+    }
     count(ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH, reserved() + bytes);
-    reservations_.emplace(as_integer(address), bytes);
-    owners_.emplace(as_integer(address), this);
-    const auto block = blocks_.emplace(as_integer(address), Block{bytes, false, {}}).first;
     cache(block);
     return block;
 }
 
 void *MemoryPool::take(Blocks::iterator block, std::uint64_t bytes, Fence &fence) {
-    uncache(block);
+    fence = block->second.fence;
     const std::uint64_t rest = block->second.size - bytes;
     if (rest > 0) {
         cache(blocks_.emplace(block->first + bytes, Block{rest, false, block->second.fence}).first);
     }
+    uncache(block);
     block->second.size = bytes;
     block->second.is_used = true;
-    fence = block->second.fence;
     count(ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT, ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH, used() + bytes);
     return reinterpret_cast<void *>(block->first);
 }
 
+// Without memory for the list it is found by cache_all(): a release cannot fail.
 void MemoryPool::cache(Blocks::iterator block) {
     block->second.is_used = false;
-    cached_.insert({block->second.size, block->first});
+    try {
+        cached_.insert({block->second.size, block->first});
+    } catch (const std::bad_alloc &) {
+        has_uncached_ = true;
+    }
+}
+
+void MemoryPool::cache_all() {
+    for (const auto &[address, block] : blocks_) {
+        if (!block.is_used) {
+            cached_.insert({block.size, address});
+        }
+    }
+    has_uncached_ = false;
 }
 
 // Neighbours of one reservation that become free together. Others stay apart, or the earlier one would have to wait.
@@ -356,10 +385,14 @@ bool MemoryPool::join(Blocks::iterator block) {
     if (next == blocks_.end() || !can_join(block, next)) {
         return false;
     }
+    try {
+        block->second.fence.merge(next->second.fence);
+    } catch (const std::bad_alloc &) {
+        return false;  // they stay apart
+    }
     uncache(block);
     uncache(next);
     block->second.size += next->second.size;
-    block->second.fence.merge(next->second.fence);
     blocks_.erase(next);
     cache(block);
     return true;
@@ -460,7 +493,12 @@ void *allocate_in_stream(Memory &memory, Stream &stream, const Ref<MemoryPool> &
     fence.remove(stream);  // what it has freed itself is behind it
     const Allocation allocation{address, size, bytes, Pages::InStream, memory.pools.next_number()};
     memory.core.observers().tell<kMemory>(&Observer::allocated, allocation);
-    memory.core.submit(stream, AttachTask(memory.core, pool, allocation.number, std::move(fence)));
+    try {
+        memory.core.submit(stream, AttachTask(memory.core, pool, allocation.number, std::move(fence)));
+    } catch (const std::bad_alloc &) {
+        pool->release(address);
+        throw;
+    }
     return address;
 }
 
@@ -485,9 +523,10 @@ void free_in_stream(Memory &memory, Stream &stream, void *address) {
     require_used(memory, *pool, address);
     Fence fence;
     fence.add(Ref<const Stream>(stream), stream.executes_tasks ? stream.submitted + 1 : Fence::kEndOfStream);
-    pool->release(address, fence);
+    pool->note_fence(address, fence);
     memory.core.submit(stream,
                        DetachTask(memory.core, pool, memory.note_free_in_stream(address, pool->size_of(address))));
+    pool->release(address);
 }
 
 bool free_into_pool(Memory &memory, void *address) {
@@ -497,7 +536,7 @@ bool free_into_pool(Memory &memory, void *address) {
     }
     require_used(memory, *pool, address);
     note_release(memory, address);
-    pool->release(address, {});
+    pool->release(address);
     return true;
 }
 

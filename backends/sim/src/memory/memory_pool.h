@@ -74,8 +74,10 @@ class MemoryPool final : public Object {
         REQUIRES(engine_lock);
     enum class State : std::uint8_t { Outside, Used, NotUsed };
     State state_of(const void *address) const REQUIRES(engine_lock);
-    std::uint64_t size_of(const void *address) const REQUIRES(engine_lock);       // of a used block
-    void release(const void *address, const Fence &fence) REQUIRES(engine_lock);  // of a used block
+    std::uint64_t size_of(const void *address) const REQUIRES(engine_lock);  // of a used block
+    // Of a used block: the fence of those that have it next, and its release, which cannot fail.
+    void note_fence(const void *address, const Fence &fence) REQUIRES(engine_lock);
+    void release(const void *address) REQUIRES(engine_lock);
     // Gives cached reservations that are not used back to the device, as long as this many bytes remain.
     void trim(std::uint64_t keep) REQUIRES(engine_lock);
     // The pool is destroyed: what is still used is lost, what was freed goes back when its streams are done with it.
@@ -109,6 +111,7 @@ class MemoryPool final : public Object {
     Blocks::iterator reserve(std::uint64_t bytes) REQUIRES(engine_lock);
     void *take(Blocks::iterator block, std::uint64_t bytes, Fence &fence) REQUIRES(engine_lock);
     void cache(Blocks::iterator block) REQUIRES(engine_lock);
+    void cache_all() REQUIRES(engine_lock);  // that are not used
     void uncache(Blocks::iterator block) REQUIRES(engine_lock) { cached_.erase({block->second.size, block->first}); }
     bool can_join(Blocks::iterator block, Blocks::iterator next) const REQUIRES(engine_lock);
     bool join(Blocks::iterator block) REQUIRES(engine_lock);  // with the next one
@@ -123,6 +126,7 @@ class MemoryPool final : public Object {
     Blocks blocks_ GUARDED_BY(engine_lock);                                         // the reservations, without gaps
     // Smallest first, then lowest address.
     std::set<std::pair<std::uint64_t, std::uintptr_t>> cached_ GUARDED_BY(engine_lock);
+    bool has_uncached_ GUARDED_BY(engine_lock) = false;  // blocks that are not used, and not in the list
 };
 
 // The pools of all devices.

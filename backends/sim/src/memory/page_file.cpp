@@ -11,8 +11,10 @@
 #include <string>
 
 #include "support/error.h"
+#include "support/file_limit.h"
 #include "support/host_error.h"
 #include "support/pages.h"
+#include "support/uncancelled.h"
 
 #ifndef MAP_NORESERVE
 #define MAP_NORESERVE 0
@@ -44,6 +46,11 @@ void keep_size(int file) {
 }  // namespace
 
 std::shared_ptr<PageFile> PageFile::create(std::uint64_t size) {
+    const std::string problem = file_limit_problem(size);
+    if (!problem.empty()) {
+        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "simulated memory is a file of %llu bytes: %s",
+             static_cast<unsigned long long>(size), problem.c_str());
+    }
     const std::shared_ptr<PageFile> file(new PageFile(create_file()));
     if (file->file_ < 0 || ftruncate(file->file_, static_cast<off_t>(size)) != 0) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "the host gives no file of %llu GiB for simulated memory: %s",
@@ -55,6 +62,7 @@ std::shared_ptr<PageFile> PageFile::create(std::uint64_t size) {
 
 // The path only names the file, which is not opened before it is known: opening a device may change it.
 std::shared_ptr<PageFile> PageFile::open(int process, int descriptor, const FileIdentity &identity) {
+    const Uncancelled uncancelled;
 #ifdef __linux__
     const std::string path = "/proc/" + std::to_string(process) + "/fd/" + std::to_string(descriptor);
     const PageFile named(::open(path.c_str(), O_PATH | O_CLOEXEC));
@@ -85,6 +93,7 @@ FileIdentity PageFile::identity() const {
 
 PageFile::~PageFile() {
     if (file_ >= 0) {
+        const Uncancelled uncancelled;
         close(file_);
     }
 }

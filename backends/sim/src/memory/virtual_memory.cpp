@@ -1,6 +1,7 @@
 #include "memory/virtual_memory.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "memory/memory.h"
@@ -30,8 +31,10 @@ bool is_same(const aclrtMemLocation &a, const aclrtMemLocation &b) { return a.ty
 Ref<PhysicalMemory> PhysicalMemory::allocate(Memory &memory, Lock &lock, std::uint64_t size,
                                              const aclrtPhysicalMemProp &properties, std::uint64_t page) {
     require_multiple(page, size, "the size");
-    PhysicalPages pages{nullptr, 0, size, {Place::Pinned, 0}, properties.memAttr, page};
-    void *block = nullptr;
+    auto physical = make_ref<PhysicalMemory>(
+        memory, PhysicalPages{nullptr, 0, size, {Place::Pinned, 0}, properties.memAttr, page}, properties);
+    PhysicalPages &pages = physical->pages_;
+    void *&block = physical->block_;  // from here on the object gives it back
     if (properties.location.type == ACL_MEM_LOCATION_TYPE_DEVICE) {
         const Device &device = *memory.machine.devices[properties.location.id];
         require_not_poisoned(device);
@@ -58,8 +61,6 @@ Ref<PhysicalMemory> PhysicalMemory::allocate(Memory &memory, Lock &lock, std::ui
         }
         heap.set_owner(block, Owner::Mapping);
     }
-    auto physical = make_ref<PhysicalMemory>(memory, pages, properties);
-    physical->block_ = block;
     memory.core.registry().add(physical);
     return physical;
 }
@@ -98,7 +99,12 @@ void *VirtualMemory::reserve(std::uint64_t asked, void *wish, const AddressRange
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes of addresses are not free%s",
              static_cast<unsigned long long>(size), wish == nullptr ? "" : " there");
     }
-    reservations_[as_integer(address)] = {asked};
+    try {
+        reservations_[as_integer(address)] = {asked};
+    } catch (const std::bad_alloc &) {
+        memory_.space().unreserve(address);
+        throw;
+    }
     return address;
 }
 
@@ -159,14 +165,20 @@ void VirtualMemory::map(void *address, std::uint64_t size, Ref<PhysicalMemory> m
         fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR, "something is mapped at %p already; unmap it first", address);
     }
     require_alike(reservation->first, *memory);
+    Mapping mapping{size, memory, {}, reservation->first};
     if (is_accessible) {
-        pages.file->map(address, pages.offset, size);
+        mapping.granted.push_back(memory->properties().location);
     }
-    memory_.space().add_range(range_of(address, pages, is_accessible));
-    Mapping &mapping = mappings_[as_integer(address)];
-    mapping = {size, std::move(memory), {}, reservation->first};
-    if (is_accessible) {
-        mapping.granted.push_back(mapping.memory->properties().location);
+    const auto added = mappings_.emplace(as_integer(address), std::move(mapping)).first;
+    try {
+        memory_.space().add_range(range_of(address, pages, is_accessible));
+        if (is_accessible) {
+            pages.file->map(address, pages.offset, size);
+        }
+    } catch (...) {
+        memory_.space().forget_range(as_integer(address));
+        mappings_.erase(added);
+        throw;
     }
     ++reservation->second.mappings;
     note_allocation(memory_, address, size, Pages::Shared);

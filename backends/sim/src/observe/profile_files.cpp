@@ -11,6 +11,7 @@
 #include "support/error.h"
 #include "support/json.h"
 #include "support/text.h"
+#include "support/uncancelled.h"
 
 namespace aclsim {
 namespace {
@@ -156,6 +157,7 @@ void write_file(const std::string &path, const std::string &text) {
 }  // namespace
 
 void Profile::write() const {
+    const Uncancelled uncancelled;
     const std::string folder = directory + "/mindstudio_profiler_output";
     write_file(folder + "/msprof_" + stamp + ".json", trace(*this));
     write_file(folder + "/task_time_" + stamp + ".csv", task_table(*this));

@@ -4,24 +4,25 @@
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 
 #include "support/config.h"
+#include "support/thread_state.h"
 
 namespace aclsim {
 namespace {
 
-struct ThreadErrors {
-    aclError last = ACL_SUCCESS;
+constexpr const char *kNoMemory = "host out of RAM";  // fits into a string without memory
+
+struct ThreadTexts {
     std::string recent;  // text of the newest failure, until it is read
     std::string taken;   // what aclGetRecentErrMsg last returned: its pointer must stay valid
 };
 
-ThreadErrors &thread_errors() {
-    thread_local ThreadErrors errors;
-    return errors;
-}
+thread_local aclError t_last = ACL_SUCCESS;
+thread_local bool t_lacks_memory = false;  // for the text of the newest failure
 
 // The newest text of all threads, while they share it.
 struct SharedText {
@@ -38,30 +39,49 @@ SharedText &shared_text() {
 void set_recent_text(std::string text) {
     SharedText &shared = shared_text();
     if (!shared.is_on.load(std::memory_order_relaxed)) {
-        thread_errors().recent = std::move(text);
+        ThreadState<ThreadTexts>::get().recent = std::move(text);
+        t_lacks_memory = false;
         return;
     }
     const std::lock_guard<std::mutex> guard(shared.mutex);
     shared.recent = std::move(text);
 }
 
+// The text, or, where there is no memory for it, that: an older one must not be taken for this failure's.
+template <class MakeText>
+void set_recent_text_of(MakeText make) noexcept {
+    try {
+        set_recent_text(make());
+    } catch (const std::bad_alloc &) {
+        t_lacks_memory = true;
+    }
+}
+
 std::string exchange_recent_text() {
+    if (std::exchange(t_lacks_memory, false)) {
+        return kNoMemory;
+    }
     SharedText &shared = shared_text();
     if (!shared.is_on.load(std::memory_order_relaxed)) {
-        return std::exchange(thread_errors().recent, {});
+        ThreadTexts *const texts = ThreadState<ThreadTexts>::find();
+        return texts == nullptr ? std::string() : std::exchange(texts->recent, {});
     }
     const std::lock_guard<std::mutex> guard(shared.mutex);
     return std::exchange(shared.recent, {});
 }
 
-[[noreturn]] void raise(Failure failure, const char *format, va_list arguments) {
+std::string formatted(const char *format, va_list arguments) {
     va_list measured;
     va_copy(measured, arguments);
     std::string text(static_cast<std::size_t>(std::vsnprintf(nullptr, 0, format, measured)) + 1, '\0');
     va_end(measured);
     std::vsnprintf(text.data(), text.size(), format, arguments);
     text.pop_back();
-    set_recent_text(std::string(current_function()) + ": " + text);
+    return text;
+}
+
+[[noreturn]] void raise(Failure failure, const char *format, va_list arguments) {
+    set_recent_text_of([&] { return std::string(current_function()) + ": " + formatted(format, arguments); });
     throw failure;
 }
 
@@ -84,26 +104,28 @@ aclError answer_of(Function function, aclError code) {
     const CardProfile *const profile = config().profile.get();
     const aclError answer = profile == nullptr ? code : profile->answer(function, code);
     if (answer != code) {
-        set_recent_text(exchange_recent_text() + "; the profile " + profile->path + " has " + std::to_string(answer) +
-                        " in place of " + std::to_string(code));
+        set_recent_text_of([&] {
+            return exchange_recent_text() + "; the profile " + profile->path + " has " + std::to_string(answer) +
+                   " in place of " + std::to_string(code);
+        });
     }
     return answer;
 }
 
 aclError unsupported(Function function) {
-    set_recent_text(std::string(info_of(function).name) + ": the simulator does not simulate this function");
+    set_recent_text_of(
+        [&] { return std::string(info_of(function).name) + ": the simulator does not simulate this function"; });
     return answer_of(function, ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
 }
 
-// Without allocating: the short text fits into any string, and an older one must not be taken for this failure's.
 aclError out_of_memory() {
-    set_recent_text("host out of RAM");
+    set_recent_text_of([] { return kNoMemory; });
     remember(ACL_ERROR_RT_MEMORY_ALLOCATION);
     return ACL_ERROR_RT_MEMORY_ALLOCATION;
 }
 
 aclError unexpected_exception(const char *what) {
-    set_recent_text(std::string(current_function()) + ": the simulator failed: " + what);
+    set_recent_text_of([&] { return std::string(current_function()) + ": the simulator failed: " + what; });
     remember(ACL_ERROR_RT_INTERNAL_ERROR);
     return ACL_ERROR_RT_INTERNAL_ERROR;
 }
@@ -112,22 +134,15 @@ KeptText::KeptText() : text_(exchange_recent_text()) {}
 
 KeptText::~KeptText() {
     if (!text_.empty()) {
-        set_recent_text(std::move(text_));
+        set_recent_text_of([&] { return std::move(text_); });
     }
 }
 
 const char *current_function() { return current_call() == nullptr ? "" : current_call()->name(); }
 
-void remember(aclError code) { thread_errors().last = code; }
+void remember(aclError code) { t_last = code; }
 
-aclError last_error(bool clear) {
-    ThreadErrors &errors = thread_errors();
-    const aclError code = errors.last;
-    if (clear) {
-        errors.last = ACL_SUCCESS;
-    }
-    return code;
-}
+aclError last_error(bool clear) { return clear ? std::exchange(t_last, ACL_SUCCESS) : t_last; }
 
 void share_recent_texts(bool on) { shared_text().is_on.store(on, std::memory_order_relaxed); }
 
@@ -136,9 +151,13 @@ const char *take_recent_text() {
     if (text.empty()) {
         return nullptr;
     }
-    ThreadErrors &errors = thread_errors();
-    errors.taken = std::move(text);
-    return errors.taken.c_str();
+    try {
+        std::string &taken = ThreadState<ThreadTexts>::get().taken;
+        taken = std::move(text);
+        return taken.c_str();
+    } catch (const std::bad_alloc &) {
+        return kNoMemory;
+    }
 }
 
 }  // namespace aclsim

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 namespace aclsim {
 
@@ -15,6 +16,13 @@ void discard_pages(void *address, std::uint64_t size);
 // What the addresses showed is gone; they are as after reserve_addresses().
 void clear_addresses(void *address, std::uint64_t size);
 void give_addresses_back(void *address, std::uint64_t size);
+// Reserved addresses with their owner, who gives them back.
+struct GiveAddressesBack {
+    std::uint64_t size = 0;
+    void operator()(void *address) const { give_addresses_back(address, size); }
+};
+using Addresses = std::unique_ptr<void, GiveAddressesBack>;
+inline Addresses owned_addresses(std::uint64_t size) { return {reserve_addresses(size), GiveAddressesBack{size}}; }
 // Is there anything behind all of the addresses?
 bool has_pages(const void *address, std::uint64_t size);
 // Populates the pages, if the host can do that without writing to them.

@@ -17,14 +17,17 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <new>
 #include <random>
 #include <string_view>
 #include <thread>
 #include <utility>
 
 #include "support/error.h"
+#include "support/file_limit.h"
 #include "support/host_error.h"
 #include "support/thread_annotations.h"
+#include "support/uncancelled.h"
 
 namespace aclsim {
 namespace {
@@ -184,9 +187,17 @@ bool reserve_pages(int file, std::size_t offset, std::size_t size) {
 #endif
 }
 
+void require_file_limit(std::size_t size) {
+    const std::string problem = file_limit_problem(size);
+    if (!problem.empty()) {
+        fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "shared memory is a file of %zu bytes: %s", size, problem.c_str());
+    }
+}
+
 // The file gets the name when it is complete, permissions and pages included, so that nobody finds half of one. Returns
 // an error, or 0 if there is a file of that name now.
 int publish(const std::string &name, std::size_t size, SharedMemory::Users users) {
+    require_file_limit(size);
     const std::string draft = SharedMemory::name_of(number_of_new_file());
     const int file = open_file(draft, O_CREAT | O_EXCL);
     if (file < 0) {
@@ -272,18 +283,27 @@ std::optional<std::uint64_t> SharedMemory::number_of(const std::string &name) {
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::map(const std::string &name, int file, std::size_t size) {
+    files().names.emplace(file, name);
     void *address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (address == MAP_FAILED) {
+        files().names.erase(file);
         return nullptr;
     }
 #ifdef MADV_DONTFORK
     madvise(address, size, MADV_DONTFORK);
 #endif
-    files().names.emplace(file, name);
-    return std::shared_ptr<SharedMemory>(new SharedMemory(name, file, address, size));
+    try {
+        return std::make_shared<SharedMemory>(Made(), name, file, address, size);
+    } catch (const std::bad_alloc &) {
+        munmap(address, size);
+        files().names.erase(file);
+        throw;
+    }
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
+    require_file_limit(size);
+    const Uncancelled uncancelled;
     const std::lock_guard<std::mutex> guard(files().mutex);
     for (int attempt = 0;; ++attempt) {
         const std::string name = name_of(number_of_new_file());
@@ -301,6 +321,7 @@ std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
 
 // Without O_CREAT, with which Linux refuses another user's file (fs.protected_regular).
 std::shared_ptr<SharedMemory> SharedMemory::open_or_create(const std::string &key, std::size_t size, Users users) {
+    const Uncancelled uncancelled;
     const std::lock_guard<std::mutex> guard(files().mutex);
     const std::string name = std::string(kPrefix) + key;
     const auto is_sound = [&](int file) { return (users == Users::All || is_own(file)) && has_size(file, size); };
@@ -320,6 +341,7 @@ std::shared_ptr<SharedMemory> SharedMemory::open_or_create(const std::string &ke
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::open(const std::string &name, std::size_t size) {
+    const Uncancelled uncancelled;
     const std::lock_guard<std::mutex> guard(files().mutex);
     std::shared_ptr<SharedMemory> piece;
     if (number_of(name)) {
@@ -340,14 +362,20 @@ std::shared_ptr<SharedMemory> SharedMemory::open_existing(const std::string &nam
 template <class Prepare>
 std::shared_ptr<SharedMemory> SharedMemory::use(const std::string &name, int file, std::size_t size, Prepare prepare) {
     std::shared_ptr<SharedMemory> piece;
-    if (lock_shared(file) && prepare()) {
-        piece = map(name, file, size);
-    }
-    if (piece == nullptr) {
+    const auto give_up = [&] {
         const int error = errno;
         end_use(file, name);
         close(file);
         errno = error;
+    };
+    try {
+        piece = lock_shared(file) && prepare() ? map(name, file, size) : nullptr;
+    } catch (const std::bad_alloc &) {
+        give_up();
+        throw;
+    }
+    if (piece == nullptr) {
+        give_up();
     }
     return piece;
 }
@@ -362,13 +390,14 @@ bool SharedMemory::is_used(const std::string &name) {
     return !is_unused;
 }
 
-SharedMemory::SharedMemory(std::string name, int file, void *address, std::size_t size)
+SharedMemory::SharedMemory(Made, std::string name, int file, void *address, std::size_t size)
     : name_(std::move(name)), file_(file), address_(address), size_(size) {
     static const int registered = std::atexit(end_all_use);
     (void)registered;
 }
 
 SharedMemory::~SharedMemory() {
+    const Uncancelled uncancelled;
     const std::lock_guard<std::mutex> guard(files().mutex);
     if (files().names.erase(file_) > 0) {
         end_use(file_, name_);

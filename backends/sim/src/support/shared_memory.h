@@ -78,7 +78,12 @@ class SharedMemory {
     void unlock(std::size_t byte) const noexcept;
 
   private:
-    SharedMemory(std::string name, int file, void *address, std::size_t size);
+    class Made {};  // for map() alone
+
+  public:
+    SharedMemory(Made, std::string name, int file, void *address, std::size_t size);
+
+  private:
     static std::shared_ptr<SharedMemory> create(std::size_t size);
     static std::shared_ptr<SharedMemory> open(const std::string &name, std::size_t size);
     static std::shared_ptr<SharedMemory> open_or_create(const std::string &key, std::size_t size, Users users);

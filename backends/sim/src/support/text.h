@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <new>
 #include <string>
 
 namespace aclsim {
@@ -42,6 +43,16 @@ inline bool is_utf8(const std::string &text) {
 inline bool is_printable(const std::string &text) {
     const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
     return is_utf8(text) && std::none_of(text.begin(), text.end(), is_control);
+}
+
+// What make() returns, or an empty text where the host has no memory for it.
+template <class Make>
+std::string text_if_memory(Make make) noexcept {
+    try {
+        return make();
+    } catch (const std::bad_alloc &) {
+        return {};
+    }
 }
 
 }  // namespace aclsim

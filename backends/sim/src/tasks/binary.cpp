@@ -15,16 +15,6 @@ namespace {
 constexpr std::size_t kMagicBytes = 4;
 constexpr std::size_t kLookedAt = 1024;  // of a binary for AI CPUs, to see whether there is anything
 
-// A library is closed without the lock: its destructors are the program's code.
-class DeferredClose final : public DeferredWork {
-  public:
-    explicit DeferredClose(std::unique_ptr<HostLibrary> library) : library_(std::move(library)) {}
-    void work() noexcept override { library_.reset(); }
-
-  private:
-    std::unique_ptr<HostLibrary> library_;
-};
-
 bool is_host_library(const Elf &file) {
     return file.machine() == Elf::host_machine() && file.type() == Elf::Type::Shared;
 }
@@ -124,8 +114,21 @@ BinaryContent read_cpu_library(const unsigned char *data, std::size_t size) {
 
 KernelFunction::~KernelFunction() = default;
 
+// A library is closed without the lock: its destructors are the program's code.
+class Binary::Close final : public DeferredWork {
+  public:
+    void work() noexcept override { library.reset(); }
+
+    std::unique_ptr<HostLibrary> library;
+};
+
 Binary::Binary(Kernels &kernels, BinaryContent content, bool lazy, bool old_style)
-    : is_lazy(lazy), is_old_style(old_style), kernels_(kernels), memory_(kernels.memory), content_(std::move(content)) {
+    : is_lazy(lazy),
+      is_old_style(old_style),
+      kernels_(kernels),
+      memory_(kernels.memory),
+      content_(std::move(content)),
+      close_(content_.library ? std::make_unique<Close>() : nullptr) {
     kernels_.binaries_.insert(this);
     for (const auto &[kernel, function] : content_.cpu_functions) {
         register_cpu_function(function, kernel);
@@ -137,8 +140,9 @@ Binary::~Binary() {
     for (const auto &[device, address] : images_) {
         memory_.space().free_internal(device, address);
     }
-    if (content_.library) {
-        memory_.core.defer(std::make_unique<DeferredClose>(std::move(content_.library)));
+    if (close_ != nullptr) {
+        close_->library = std::move(content_.library);
+        memory_.core.defer(std::move(close_));
     }
 }
 

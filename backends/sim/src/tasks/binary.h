@@ -99,6 +99,8 @@ class Binary final : public Object {
     Kernels &kernels_;
     Memory &memory_;
     BinaryContent content_;
+    class Close;
+    std::unique_ptr<Close> close_;  // made in advance: a destruction cannot fail
     std::map<std::string, Ref<KernelFunction>> functions_ GUARDED_BY(engine_lock);  // those that were asked for
     std::map<std::string, KernelDescription> cpu_descriptions_ GUARDED_BY(engine_lock);
     std::map<std::uint32_t, void *> images_ GUARDED_BY(engine_lock);  // by device, its number before visibility

@@ -25,8 +25,8 @@ Capture::Capture(Machine &machine, Ref<Graph> captured_graph, aclmdlRICaptureMod
 
 void Capture::add(ContextStream &stream) {
     ContextStream &hidden = graph->add_stream(stream.priority);
-    hidden.stands_for = &stream;
     branches_.push_back({&stream, &hidden});
+    hidden.stands_for = &stream;
     stream.set_redirect(Ref<TaskRedirect>(this));
 }
 
@@ -151,8 +151,8 @@ Ref<TaskGroup> Capture::end_group(ContextStream &stream) {
     if (closed->failure != ACL_SUCCESS) {
         fail(closed->failure, "the task group was interrupted, or was given a task that is no kernel");
     }
-    if (!broken_by_.empty()) {
-        fail(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED, "the capture is invalid since %s", broken_by_.c_str());
+    if (broken_by_ != nullptr) {
+        fail(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED, "the capture is invalid since %s", broken_by_);
     }
     closed->ranges.back().last = branch_of(stream).hidden->submitted;
     auto group = make_ref<TaskGroup>(*graph, std::move(closed->ranges));
@@ -164,7 +164,7 @@ Ref<TaskGroup> Capture::end_group(ContextStream &stream) {
 // --- the end ---------------------------------------------------------------------------------------------------------
 
 void Capture::invalidate() {
-    if (broken_by_.empty()) {
+    if (broken_by_ == nullptr) {
         broken_by_ = current_function();
     }
 }
@@ -198,8 +198,8 @@ void Capture::require_complete() const {
     if (mode != ACL_MODEL_RI_CAPTURE_MODE_RELAXED && thread != thread_number()) {
         fail(ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD, "thread %u has begun the capture", thread);
     }
-    if (!broken_by_.empty()) {
-        fail(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED, "the capture is invalid since %s", broken_by_.c_str());
+    if (broken_by_ != nullptr) {
+        fail(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED, "the capture is invalid since %s", broken_by_);
     }
     for (const auto &stream : graph->streams()) {
         if (stream->aborts > 0) {

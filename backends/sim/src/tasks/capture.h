@@ -68,8 +68,8 @@ class Capture final : public TaskRedirect {
     std::vector<Branch> branches_ GUARDED_BY(engine_lock);  // the origin's is the first
     std::map<const Event *, CapturedEvent> events_ GUARDED_BY(engine_lock);
     std::unique_ptr<OpenGroup> group_ GUARDED_BY(engine_lock);
-    bool has_origin_joined_ GUARDED_BY(engine_lock) = false;  // it has waited for another stream of the capture
-    std::string broken_by_ GUARDED_BY(engine_lock);           // the call that made it invalid; empty: none
+    bool has_origin_joined_ GUARDED_BY(engine_lock) = false;   // it has waited for another stream of the capture
+    const char *broken_by_ GUARDED_BY(engine_lock) = nullptr;  // the call that made it invalid
 };
 
 // The capture that the stream takes part in, or nullptr.

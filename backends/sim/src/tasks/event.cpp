@@ -1,6 +1,7 @@
 #include "tasks/event.h"
 
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "engine/condition.h"
@@ -250,7 +251,12 @@ void Event::record(Core &core, Lock &lock, Stream &stream) {
     complete_ = seen_ = was_reset_ = false;
     note_record(stream);
     const bool needs_signal = has_signal_ || !core.starts_at_once(stream);
-    core.submit(stream, RecordTask(core, std::move(self), needs_signal ? signal() : nullptr));
+    try {
+        core.submit(stream, RecordTask(core, std::move(self), needs_signal ? signal() : nullptr));
+    } catch (const std::bad_alloc &) {
+        recorded_ = false;  // a wait for a record that never comes would last for ever
+        throw;
+    }
 }
 
 std::unique_ptr<Task> Event::make_record(Core &core, Stream &launching) {

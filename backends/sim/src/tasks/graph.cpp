@@ -12,40 +12,6 @@
 namespace aclsim {
 namespace {
 
-// A graph may end while its streams move forward, so they leave the machine when that is over.
-class StreamsLeave final : public DeferredWork {
-  public:
-    StreamsLeave(Machine &machine, std::vector<Ref<ContextStream>> streams)
-        : machine_(machine), streams_(std::move(streams)) {}
-    void work() noexcept override {}
-    void finish() override REQUIRES(engine_lock) {
-        for (const auto &stream : std::exchange(streams_, {})) {
-            if (stream->destroyer == std::thread::id()) {  // else its context takes it along
-                machine_.core.registry().remove(*stream);
-                forget_stream(machine_, *stream);
-            }
-        }
-    }
-
-  private:
-    Machine &machine_;
-    std::vector<Ref<ContextStream>> streams_;
-};
-
-// The program's functions must not be called with the lock held.
-class Releases final : public DeferredWork {
-  public:
-    explicit Releases(std::vector<Graph::Release> releases) : releases_(std::move(releases)) {}
-    void work() noexcept override {
-        for (const Graph::Release &release : releases_) {
-            release.function(release.data);
-        }
-    }
-
-  private:
-    const std::vector<Graph::Release> releases_;
-};
-
 // The runtime's own task at the end of a graph, where the driver has no software queues (graphs_kernels.md section B6
 // [obs]).
 class GraphEndTask final : public Task {
@@ -71,29 +37,55 @@ class DisabledTask final : public Task, public TaskDetails {
 
 }  // namespace
 
-Graph::Graph(Machine &machine, Context &owner, std::uint32_t number)
-    : Model(machine.core, owner, number), machine_(machine) {}
-
-Graph::~Graph() {
-    std::vector<Ref<ContextStream>> hidden;
-    for (const auto &stream : streams()) {
-        if (!stream->is_destroyed) {
-            hidden.emplace_back(static_cast<ContextStream *>(stream.get()));
+// What follows the destruction of a graph. The program's functions must not be called with the lock held, and its
+// streams may move forward still, so they leave the machine when that is over.
+class Graph::End final : public DeferredWork {
+  public:
+    explicit End(Machine &machine) : machine_(machine) {}
+    void work() noexcept override {
+        for (const Graph::Release &release : releases) {
+            release.function(release.data);
         }
     }
-    unbind_all();
-    if (!releases.empty()) {
-        core_.defer(std::make_unique<Releases>(std::move(releases)));
+    void finish() override REQUIRES(engine_lock) {
+        for (const auto &stream : std::exchange(streams, {})) {
+            if (!stream->is_destroyed && stream->destroyer == std::thread::id()) {  // else its context takes it along
+                machine_.core.registry().remove(*stream);
+                forget_stream(machine_, *stream);
+            }
+        }
     }
-    if (!hidden.empty()) {
-        core_.defer(std::make_unique<StreamsLeave>(machine_, std::move(hidden)));
+
+    std::vector<Graph::Release> releases;
+    std::vector<Ref<ContextStream>> streams;
+
+  private:
+    Machine &machine_;
+};
+
+Graph::Graph(Machine &machine, Context &owner, std::uint32_t number)
+    : Model(machine.core, owner, number), machine_(machine), end_(std::make_unique<End>(machine)) {}
+
+Graph::~Graph() {
+    unbind_all();
+    end_->releases = std::move(releases);
+    if (!end_->releases.empty() || !end_->streams.empty()) {
+        core_.defer(std::move(end_));
     }
 }
 
 ContextStream &Graph::add_stream(std::uint32_t stream_priority) {
     const aclError exhausted =
         config().has(Change::NamesMissingStreams) ? ACL_ERROR_RT_NO_STREAM_RESOURCE : ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
-    const auto stream = create_stream(machine_, context, ACL_STREAM_PERSISTENT, stream_priority, exhausted);
+    auto &own = end_->streams;
+    own.emplace_back();
+    try {
+        own.back() = create_stream(machine_, context, ACL_STREAM_PERSISTENT, stream_priority, exhausted);
+    } catch (...) {
+        own.pop_back();
+        throw;
+    }
+    const auto stream = own.back();
     stream->is_hidden = true;
     bind(*stream, /*is_head=*/true);
     return *stream;

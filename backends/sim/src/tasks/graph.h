@@ -70,7 +70,9 @@ class Graph final : public Model {
     void prepare() override REQUIRES(engine_lock);
 
   private:
+    class End;
     Machine &machine_;
+    std::unique_ptr<End> end_ GUARDED_BY(engine_lock);  // made in advance: a destruction cannot fail
     std::vector<ModelTask *> changed_ GUARDED_BY(engine_lock);
 };
 

@@ -17,9 +17,15 @@ class DeferredRelease final : public DeferredWork {
 
 }  // namespace
 
+RegisteredCode::RegisteredCode(Core &core, const aclsimKernel &kernel)
+    : KernelCode(kernel.workspaceSize),
+      core_(core),
+      kernel_(kernel),
+      release_(kernel.release == nullptr ? nullptr : std::make_unique<DeferredRelease>(kernel)) {}
+
 RegisteredCode::~RegisteredCode() {
-    if (kernel_.release != nullptr) {
-        core_.defer(std::make_unique<DeferredRelease>(kernel_));
+    if (release_ != nullptr) {
+        core_.defer(std::move(release_));
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "abi/acl.h"
 #include "engine/lock.h"
@@ -11,6 +12,7 @@
 namespace aclsim {
 
 class Core;
+class DeferredWork;
 
 class KernelCode : public RefCounted {
   public:
@@ -62,14 +64,14 @@ class EmptyCode final : public KernelCode {
 // aclsimRegisterKernel. When the last launch that uses it is done, it is given back to the program.
 class RegisteredCode final : public KernelCode {
   public:
-    RegisteredCode(Core &core, const aclsimKernel &kernel)
-        : KernelCode(kernel.workspaceSize), core_(core), kernel_(kernel) {}
+    RegisteredCode(Core &core, const aclsimKernel &kernel);
     ~RegisteredCode() override;
     aclError run(const aclsimKernelBlock &block) const override { return kernel_.function(&block, kernel_.userData); }
 
   private:
     Core &core_;
     const aclsimKernel kernel_;
+    std::unique_ptr<DeferredWork> release_;  // made in advance: a destruction cannot fail
 };
 
 }  // namespace aclsim

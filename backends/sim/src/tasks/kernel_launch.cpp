@@ -1,10 +1,7 @@
 #include "tasks/kernel_launch.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <mutex>
 #include <optional>
 
@@ -12,6 +9,8 @@
 #include "memory/memory.h"
 #include "support/config.h"
 #include "support/error.h"
+#include "support/program_call.h"
+#include "support/text.h"
 #include "tasks/declared_accesses.h"
 #include "tasks/kernels.h"
 
@@ -67,12 +66,13 @@ class Blocks final : public SharedWork {
             block.index = static_cast<std::uint32_t>(index);
             run(block);
             if (clock_.now() > deadline_) {
-                note(block, timeout_code(),
-                     "took longer than the " + std::to_string(launch_.limit_us) + " us of the launch");
+                note(block, timeout_code(), text_if_memory([&] {
+                         return "took longer than the " + std::to_string(launch_.limit_us) + " us of the launch";
+                     }));
             }
         }
     }
-    const std::optional<BlockFailure> &failure() const { return failure_; }  // the first one; when all have left
+    std::optional<BlockFailure> &failure() { return failure_; }  // the first one; when all have left
     bool was_cut_short() const { return was_cut_short_.load(std::memory_order_relaxed); }
     std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
@@ -84,21 +84,14 @@ class Blocks final : public SharedWork {
         block.textSize = sizeof text;
         std::uint64_t bytes = 0;
         block.bytes = has_cost_ ? &bytes : nullptr;
-        try {
-            const aclError code = launch_.code->run(block);
-            bytes_.fetch_add(bytes, std::memory_order_relaxed);
-            if (code != ACL_SUCCESS) {
-                text[sizeof text - 1] = '\0';
-                note(block, code, std::string("reported an error") + (*text == '\0' ? "" : ": ") + text);
-            }
-        } catch (const std::exception &error) {
-            note(block, exception_code(), std::string("threw an exception: ") + error.what());
-#ifdef __GLIBCXX__
-        } catch (const abi::__forced_unwind &) {
-            throw;  // the thread is being cancelled
-#endif
-        } catch (...) {
-            note(block, exception_code(), "threw an exception");
+        aclError code = ACL_SUCCESS;
+        call_program([&] { code = launch_.code->run(block); },
+                     [&](const std::string &how) { note(block, exception_code(), how); });
+        bytes_.fetch_add(bytes, std::memory_order_relaxed);
+        if (code != ACL_SUCCESS) {
+            text[sizeof text - 1] = '\0';
+            note(block, code,
+                 text_if_memory([&] { return std::string("reported an error") + (*text == '\0' ? "" : ": ") + text; }));
         }
     }
     aclError exception_code() const {
@@ -110,8 +103,10 @@ class Blocks final : public SharedWork {
     void note(const aclsimKernelBlock &block, aclError code, const std::string &what) {
         const std::lock_guard<std::mutex> lock(mutex_);
         if (!failure_) {
-            failure_ = BlockFailure{code, "block " + std::to_string(block.index) + " of " +
-                                              std::to_string(block.count) + " of kernel " + block.name + " " + what};
+            failure_ = BlockFailure{code, text_if_memory([&] {
+                                        return "block " + std::to_string(block.index) + " of " +
+                                               std::to_string(block.count) + " of kernel " + block.name + " " + what;
+                                    })};
         }
         has_failed_.store(true, std::memory_order_relaxed);
     }
@@ -251,16 +246,23 @@ bool KernelTask::stays_in_shard(const Stream &) const {
 
 void KernelTask::run() {
     Blocks blocks(memory_.core, *running_, workspace_, interruption_);
+    struct TakeResult {
+        KernelTask &task;
+        Blocks &blocks;
+        ~TakeResult() {
+            task.was_cut_short = blocks.was_cut_short();
+            task.bytes_ = blocks.bytes();
+            if (blocks.failure()) {
+                task.result = blocks.failure()->code;
+                task.failure_ = std::move(blocks.failure()->text);
+            }
+        }
+    };
+    const TakeResult take_result{*this, blocks};  // also when a block ends the thread
     if (running_->blocks > 1) {
         workers_->share(blocks, running_->blocks - 1);
     } else {
         blocks.work();
-    }
-    was_cut_short = blocks.was_cut_short();
-    bytes_ = blocks.bytes();
-    if (blocks.failure()) {
-        result = blocks.failure()->code;
-        failure_ = blocks.failure()->text;
     }
 }
 

@@ -1,11 +1,13 @@
 #include "tasks/model.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <utility>
 
 #include "engine/core.h"
 #include "support/error.h"
+#include "support/program_call.h"
 #include "tasks/capture.h"
 #include "tasks/graph.h"
 #include "tasks/label.h"
@@ -431,18 +433,22 @@ std::shared_ptr<Model::Run> Model::begin(const Point &before, const Origin &orig
 
 // No stream starts before all of them are ready: they wait for each other's tasks.
 void Model::go_on_beginning(const std::shared_ptr<Run> &run) {
-    for (std::size_t queued = 0; run->begun < tracks_.size();) {
-        if (core_.are_many(queued)) {
-            core_.defer(std::make_unique<Beginning>(run));
-            return;
+    try {
+        for (std::size_t queued = 0; run->begun < tracks_.size();) {
+            if (core_.are_many(queued)) {
+                core_.defer(std::make_unique<Beginning>(run));
+                return;
+            }
+            Track &track = tracks_[run->begun++];
+            rewind(track, *run);
+            if (track.is_head) {
+                Core::suspend(*track.stream);
+                queue(track, 0, run->before);
+            }
+            queued += track.tasks.size();
         }
-        Track &track = tracks_[run->begun++];
-        rewind(track, *run);
-        if (track.is_head) {
-            Core::suspend(*track.stream);
-            queue(track, 0, run->before);
-        }
-        queued += track.tasks.size();
+    } catch (const std::bad_alloc &) {  // the execution ends before it has begun
+        run->abort_reason = ACL_ERROR_RT_MEMORY_ALLOCATION;
     }
     for (const Track &track : tracks_) {
         if (run->abort_reason != ACL_SUCCESS) {  // before all had been queued
@@ -569,8 +575,8 @@ void Model::stop(aclError reason) {
     if (run_ != nullptr) {
         run_->abort_reason = reason;
     }
-    for (const auto &stream : streams()) {
-        core_.drop_queue(*stream, reason);
+    for (const Track &track : tracks_) {
+        core_.drop_queue(*track.stream, reason);
     }
 }
 
@@ -709,15 +715,24 @@ void Models::destroy(Lock &lock, Model &model) {
     core_.registry().remove(model);
     model.close_handles();
     const auto callbacks = std::exchange(model.destroy_callbacks, {});
+    struct End {
+        Models &models;
+        Model &model;
+        ~End() REQUIRES(engine_lock) {
+            models.erase(model);
+            model.retire();
+        }
+    };
+    const End end{*this, model};  // also when a callback does not return
     if (!callbacks.empty()) {
-        const KeptText text;
         const Unlocked unlocked(lock);
-        for (const auto &[function, argument] : callbacks) {
-            function(argument);
+        for (const auto &callback : callbacks) {
+            call_or_fail("a callback of the graph's destruction", [&] {
+                const KeptText text;
+                callback.first(callback.second);
+            });
         }
     }
-    erase(model);
-    model.retire();
 }
 
 void Models::forget(Model &model) {

@@ -165,7 +165,7 @@ void AnyNotify::note_edges(Core &core, const Point &after) {
 // --- CntNotify -------------------------------------------------------------------------------------------------------
 
 Ref<CntNotify> CntNotify::create(Core &core, Device &device) {
-    auto notify = make_ref<CntNotify>(device, take_id(device));
+    auto notify = make_ref<CntNotify>(device);
     core.registry().add(notify);
     return notify;
 }
@@ -177,7 +177,7 @@ std::string CntNotify::text() {
 // --- Notify ----------------------------------------------------------------------------------------------------------
 
 Ref<Notify> Notify::create(Core &core, Device &device) {
-    auto notify = make_ref<Notify>(device, take_id(device), nullptr);
+    auto notify = make_ref<Notify>(device);
     core.registry().add(notify);
     return notify;
 }

@@ -60,7 +60,7 @@ class CntNotify final : public AnyNotify {
   public:
     static constexpr Kind kKind = Kind::CntNotify;
     static Ref<CntNotify> create(Core &core, Device &device) REQUIRES(engine_lock);
-    CntNotify(Device &owner, std::uint32_t notify_id) : AnyNotify(owner, notify_id, true) {}
+    explicit CntNotify(Device &owner) REQUIRES(engine_lock) : AnyNotify(owner, take_id(owner), true) {}
     using AnyNotify::record;
     using AnyNotify::wait;
 
@@ -81,8 +81,9 @@ class Notify final : public AnyNotify {
     // A notify of another process, or of this one. nullptr: no such key; fails with ACL_ERROR_RT_NO_PERMISSION if the
     // process is not among those that the exporter named.
     static Ref<Notify> import_key(Core &core, Device &device, const std::string &key) REQUIRES(engine_lock);
+    explicit Notify(Device &owner) REQUIRES(engine_lock) : AnyNotify(owner, take_id(owner), true) {}
     Notify(Device &owner, std::uint32_t notify_id, std::shared_ptr<SharedMemory> memory)
-        : AnyNotify(owner, notify_id, memory == nullptr), shared_(std::move(memory)) {}
+        : AnyNotify(owner, notify_id, false), shared_(std::move(memory)) {}
 
     void record(Core &core, Lock &lock, Stream &stream) REQUIRES(engine_lock);
     void wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s) REQUIRES(engine_lock);

@@ -1,0 +1,22 @@
+// The limit on the size of the files that the process writes (ulimit -f). The kernel sends SIGXFSZ, which ends the
+// process, to a thread that goes beyond it: it is asked before a file is made that large.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <string>
+
+namespace aclsim {
+
+// What keeps a file from having that size, and what helps; "" if nothing does.
+inline std::string file_limit_problem(std::uint64_t size) {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || size <= limit.rlim_cur) {
+        return {};
+    }
+    return "the limit on the size of files (ulimit -f) is " + std::to_string(limit.rlim_cur) + " bytes; raise it to " +
+           std::to_string(size) + " or unlimited, with ulimit -f or in the batch system";
+}
+
+}  // namespace aclsim

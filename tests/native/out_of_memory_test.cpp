@@ -1,0 +1,428 @@
+// The host has no memory: the n-th allocation of a call fails, for every n and many calls. The call fails with a code
+// and a text, or does without; no exception leaves the library, no stream waits for ever, and afterwards the same call
+// works. The same for allocations of all threads, while the call's work is done.
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <new>
+#include <thread>
+
+#include "concurrent.h"
+#include "latch.h"
+
+namespace {
+
+constexpr long kOff = -1;
+std::atomic<bool> g_fails_on_any_thread{false};
+std::atomic<long> g_left{kOff};   // allocations of all threads until one fails
+thread_local long t_left = kOff;  // of the calling thread
+
+bool fails_now() {
+    if (g_fails_on_any_thread.load(std::memory_order_relaxed)) {
+        return g_left.fetch_sub(1) == 0;
+    }
+    return t_left >= 0 && t_left-- == 0;
+}
+
+void *allocate(std::size_t size, std::size_t alignment) {
+    void *block = nullptr;
+    if (fails_now() || posix_memalign(&block, alignment, size) != 0) {
+        throw std::bad_alloc();
+    }
+    return block;
+}
+
+// Makes the n-th allocation from now on fail, of the calling thread or of any.
+class Shortage {
+  public:
+    Shortage(long n, bool on_any_thread) : on_any_thread_(on_any_thread) {
+        if (on_any_thread) {
+            g_left = n;
+            g_fails_on_any_thread = true;
+        } else {
+            t_left = n;
+        }
+    }
+    ~Shortage() { end(); }
+    Shortage(const Shortage &) = delete;
+    Shortage &operator=(const Shortage &) = delete;
+    // true: one has failed.
+    bool end() {
+        g_fails_on_any_thread = false;
+        const long left = on_any_thread_ ? g_left.exchange(kOff) : std::exchange(t_left, kOff);
+        return left < 0;
+    }
+
+  private:
+    const bool on_any_thread_;
+};
+
+}  // namespace
+
+void *operator new(std::size_t size) { return allocate(size, alignof(std::max_align_t)); }
+void *operator new[](std::size_t size) { return allocate(size, alignof(std::max_align_t)); }
+void *operator new(std::size_t size, std::align_val_t alignment) {
+    return allocate(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void *block) noexcept { std::free(block); }
+void operator delete[](void *block) noexcept { std::free(block); }
+void operator delete(void *block, std::size_t) noexcept { std::free(block); }
+void operator delete[](void *block, std::size_t) noexcept { std::free(block); }
+void operator delete(void *block, std::align_val_t) noexcept { std::free(block); }
+void operator delete(void *block, std::size_t, std::align_val_t) noexcept { std::free(block); }
+
+namespace {
+
+constexpr std::int32_t kLongest_ms = 10'000;
+constexpr std::size_t kSize = 4 << 20;
+
+aclrtContext g_context = nullptr;
+aclrtStream g_busy = nullptr, g_other = nullptr;
+aclrtEvent g_event = nullptr;
+aclrtNotify g_notify = nullptr;
+aclrtMemPool g_pool = nullptr;
+aclmdlRI g_graph = nullptr;
+void *g_memory = nullptr, *g_host = nullptr;
+LatchedCallback *g_held = nullptr;
+
+void nothing(void *) {}
+
+// The busy stream has a task that runs until release().
+void hold() {
+    g_held = new LatchedCallback;
+    CHECK_OK(aclrtLaunchHostFunc(g_busy, LatchedCallback::run, g_held));
+    g_held->entered.wait();
+}
+void release() {
+    if (g_held != nullptr) {
+        g_held->released.open();
+        (void)aclrtSynchronizeStreamWithTimeout(g_busy, kLongest_ms);
+        delete std::exchange(g_held, nullptr);
+    }
+}
+
+// A call, with what it needs before each attempt, and what undoes it if it succeeded.
+struct Case {
+    const char *name;
+    std::function<void()> prepare;
+    std::function<aclError()> call;
+    std::function<void()> undo;
+    bool is_used_up = false;  // prepare() makes what the call uses up, unless it fails
+};
+
+void *g_made = nullptr;
+char g_key[65];
+
+// The first failure of several calls.
+aclError first_failure(std::initializer_list<std::function<aclError()>> calls) {
+    for (const auto &call : calls) {
+        if (const aclError code = call()) {
+            return code;
+        }
+    }
+    return ACL_SUCCESS;
+}
+
+void no_preparation() {}
+
+aclrtPhysicalMemProp device_memory() {
+    aclrtPhysicalMemProp properties{};
+    properties.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+    properties.memAttr = ACL_HBM_MEM_HUGE;
+    return properties;
+}
+
+const Case kCases[] = {
+    {"aclrtCreateStream", no_preparation, [] { return aclrtCreateStream(&g_made); },
+     [] { CHECK_OK(aclrtDestroyStream(g_made)); }},
+    {"aclrtCreateEvent", no_preparation, [] { return aclrtCreateEvent(&g_made); },
+     [] { CHECK_OK(aclrtDestroyEvent(g_made)); }},
+    {"aclrtCreateNotify", no_preparation, [] { return aclrtCreateNotify(&g_made, 0); },
+     [] { CHECK_OK(aclrtDestroyNotify(g_made)); }},
+    {"aclrtCreateContext", no_preparation, [] { return aclrtCreateContext(&g_made, 0); },
+     [] {
+         CHECK_OK(aclrtDestroyContext(g_made));
+         CHECK_OK(aclrtSetCurrentContext(g_context));
+     }},
+    {"aclrtSetDevice", no_preparation, [] { return aclrtSetDevice(1); },
+     [] {
+         CHECK_OK(aclrtResetDevice(1));
+         CHECK_OK(aclrtSetCurrentContext(g_context));
+     }},
+    {"aclrtMalloc", no_preparation, [] { return aclrtMalloc(&g_made, kSize, ACL_MEM_MALLOC_HUGE_FIRST); },
+     [] { CHECK_OK(aclrtFree(g_made)); }},
+    {"aclrtMalloc, small", no_preparation, [] { return aclrtMalloc(&g_made, 4096, ACL_MEM_MALLOC_HUGE_FIRST); },
+     [] { CHECK_OK(aclrtFree(g_made)); }},
+    {"aclrtMallocHost", no_preparation, [] { return aclrtMallocHost(&g_made, kSize); },
+     [] { CHECK_OK(aclrtFreeHost(g_made)); }},
+    {"aclrtFree", [] { CHECK_OK(aclrtMalloc(&g_made, kSize, ACL_MEM_MALLOC_HUGE_FIRST)); },
+     [] { return aclrtFree(g_made); }, no_preparation, true},
+    {"aclrtFreeHost", [] { CHECK_OK(aclrtMallocHost(&g_made, kSize)); }, [] { return aclrtFreeHost(g_made); },
+     no_preparation, true},
+    {"aclrtLaunchHostFunc", hold, [] { return aclrtLaunchHostFunc(g_busy, nothing, nullptr); }, release},
+    {"aclrtLaunchHostFunc, idle", no_preparation, [] { return aclrtLaunchHostFunc(g_other, nothing, nullptr); },
+     no_preparation},
+    {"aclrtRecordEvent", hold, [] { return aclrtRecordEvent(g_event, g_busy); }, release},
+    {"aclrtStreamWaitEvent",
+     [] {
+         hold();
+         CHECK_OK(aclrtRecordEvent(g_event, g_busy));
+     },
+     [] { return aclrtStreamWaitEvent(g_other, g_event); }, release},
+    {"aclrtStreamWaitEventWithTimeout",
+     [] {
+         hold();
+         CHECK_OK(aclrtRecordEvent(g_event, g_busy));
+     },
+     [] { return aclrtStreamWaitEventWithTimeout(g_other, g_event, 100); }, release},
+    {"aclrtMemcpyAsync", no_preparation,
+     [] { return aclrtMemcpyAsync(g_memory, 1 << 20, g_host, 1 << 20, ACL_MEMCPY_HOST_TO_DEVICE, g_other); },
+     no_preparation},
+    {"aclrtMemcpy", no_preparation,
+     [] { return aclrtMemcpy(g_memory, 1 << 20, g_host, 1 << 20, ACL_MEMCPY_HOST_TO_DEVICE); }, no_preparation},
+    {"aclrtMemset", no_preparation, [] { return aclrtMemset(g_memory, 1 << 20, 0, 1 << 20); }, no_preparation},
+    {"aclrtMemsetAsync", hold, [] { return aclrtMemsetAsync(g_memory, 1 << 20, 0, 1 << 20, g_busy); }, release},
+    {"aclrtSynchronizeStream", [] { CHECK_OK(aclrtMemsetAsync(g_memory, 1 << 20, 0, 1 << 20, g_other)); },
+     [] { return aclrtSynchronizeStream(g_other); }, no_preparation},
+    {"aclrtSynchronizeStreamWithTimeout", [] { CHECK_OK(aclrtMemsetAsync(g_memory, 1 << 20, 0, 1 << 20, g_other)); },
+     [] { return aclrtSynchronizeStreamWithTimeout(g_other, kLongest_ms); }, no_preparation},
+    {"aclrtSynchronizeDevice", [] { CHECK_OK(aclrtMemsetAsync(g_memory, 1 << 20, 0, 1 << 20, g_other)); },
+     [] { return aclrtSynchronizeDevice(); }, no_preparation},
+    {"aclrtSynchronizeEvent",
+     [] {
+         CHECK_OK(aclrtMemsetAsync(g_memory, 1 << 20, 0, 1 << 20, g_other));
+         CHECK_OK(aclrtRecordEvent(g_event, g_other));
+     },
+     [] { return aclrtSynchronizeEvent(g_event); }, no_preparation},
+    {"aclrtWaitAndResetNotify", hold, [] { return aclrtWaitAndResetNotify(g_notify, g_busy, 1000); },
+     [] {
+         CHECK_OK(aclrtRecordNotify(g_notify, g_other));
+         release();
+     }},
+    {"aclrtRecordNotify", no_preparation, [] { return aclrtRecordNotify(g_notify, g_other); },
+     [] { CHECK_OK(aclrtWaitAndResetNotify(g_notify, g_other, 1000)); }},
+    {"aclrtDestroyStream", [] { CHECK_OK(aclrtCreateStream(&g_made)); }, [] { return aclrtDestroyStream(g_made); },
+     no_preparation, true},
+    {"aclrtDestroyEvent", [] { CHECK_OK(aclrtCreateEvent(&g_made)); }, [] { return aclrtDestroyEvent(g_made); },
+     no_preparation, true},
+    {"aclrtDestroyContext",
+     [] {
+         CHECK_OK(aclrtCreateContext(&g_made, 0));
+         CHECK_OK(aclrtSetCurrentContext(g_context));
+     },
+     [] { return aclrtDestroyContext(g_made); }, no_preparation, true},
+    {"aclrtStreamAbort", [] { CHECK_OK(aclrtMemsetAsync(g_memory, 1 << 20, 0, 1 << 20, g_other)); },
+     [] { return aclrtStreamAbort(g_other); }, no_preparation},
+    {"aclrtDeviceTaskAbort", no_preparation, [] { return aclrtDeviceTaskAbort(0, 1000); }, no_preparation},
+    {"capture",
+     [] {
+         aclmdlRI left = nullptr;
+         (void)aclmdlRICaptureEnd(g_other, &left);  // of an attempt that failed
+         if (left != nullptr) {
+             (void)aclmdlRIDestroy(left);
+         }
+     },
+     [] {
+         aclmdlRI graph = nullptr;
+         const aclError code = first_failure({
+             [] { return aclmdlRICaptureBegin(g_other, ACL_MODEL_RI_CAPTURE_MODE_RELAXED); },
+             [] { return aclrtLaunchHostFunc(g_other, nothing, nullptr); },
+             [] { return aclrtMemsetAsync(g_memory, 4096, 1, 4096, g_other); },
+             [] { return aclrtRecordEvent(g_event, g_other); },
+             [] { return aclrtStreamWaitEvent(g_other, g_event); },
+         });
+         const aclError end = aclmdlRICaptureEnd(g_other, &graph);
+         const aclError destroyed = graph == nullptr ? ACL_SUCCESS : aclmdlRIDestroy(graph);
+         if (destroyed != ACL_SUCCESS) {
+             CHECK_OK(aclmdlRIDestroy(graph));
+         }
+         return code != ACL_SUCCESS ? code : end != ACL_SUCCESS ? end : destroyed;
+     },
+     no_preparation},
+    {"aclmdlRIExecuteAsync", no_preparation, [] { return aclmdlRIExecuteAsync(g_graph, g_other); }, no_preparation},
+    {"aclmdlRIExecuteAsync, busy", hold, [] { return aclmdlRIExecuteAsync(g_graph, g_busy); }, release},
+    {"pool", no_preparation,
+     [] {
+         const aclError code = aclrtMemPoolMallocAsync(&g_made, 1 << 20, g_pool, g_other);
+         const aclError freed = code == ACL_SUCCESS ? aclrtMemPoolFreeAsync(g_made, g_other) : ACL_SUCCESS;
+         if (freed != ACL_SUCCESS) {
+             CHECK_OK(aclrtMemPoolFreeAsync(g_made, g_other));
+         }
+         return code != ACL_SUCCESS ? code : freed;
+     },
+     no_preparation},
+    {"aclrtNotifyGetExportKey", [] { CHECK_OK(aclrtCreateNotify(&g_made, 0)); },
+     [] { return aclrtNotifyGetExportKey(g_made, g_key, sizeof g_key, 0); }, no_preparation, true},
+    {"aclrtIpcGetEventHandle", [] { CHECK_OK(aclrtCreateEventExWithFlag(&g_made, ACL_EVENT_IPC)); },
+     [] {
+         aclrtIpcEventHandle handle{};
+         return first_failure({
+             [&] { return aclrtIpcGetEventHandle(g_made, &handle); },
+             [] { return aclrtRecordEvent(g_made, g_other); },
+             [] { return aclrtStreamWaitEvent(g_other, g_made); },
+         });
+     },
+     [] { CHECK_OK(aclrtDestroyEvent(g_made)); }, true},
+    {"a task that fails",
+     [] {
+         CHECK_OK(aclsimClearFaults());
+         CHECK_OK(aclrtSetExceptionInfoCallback([](aclrtExceptionInfo *) {}));
+     },
+     [] {
+         const aclError code = first_failure({
+             [] { return aclsimFailTask(g_other, 1, ACL_ERROR_RT_AICORE_EXCEPTION); },
+             [] { return aclrtRecordEvent(g_event, g_other); },
+         });
+         const aclError failure = aclrtSynchronizeStream(g_other);
+         CHECK(code != ACL_SUCCESS || failure != ACL_SUCCESS);
+         return failure == ACL_ERROR_RT_AICORE_EXCEPTION ? ACL_SUCCESS : code;
+     },
+     no_preparation},
+    {"aclrtReserveMemAddress", no_preparation, [] { return aclrtReserveMemAddress(&g_made, 2 << 20, 0, nullptr, 0); },
+     [] { CHECK_OK(aclrtReleaseMemAddress(g_made)); }},
+    {"aclrtMapMem", no_preparation,
+     [] {
+         const aclrtPhysicalMemProp properties = device_memory();
+         aclrtDrvMemHandle pages = nullptr;
+         void *address = nullptr;
+         const aclError code = first_failure({
+             [&] { return aclrtMallocPhysical(&pages, 2 << 20, &properties, 0); },
+             [&] { return aclrtReserveMemAddress(&address, 2 << 20, 0, nullptr, 0); },
+             [&] { return aclrtMapMem(address, 2 << 20, 0, pages, 0); },
+             [&] { return aclrtUnmapMem(address); },
+         });
+         if (address != nullptr) {
+             if (code != ACL_SUCCESS) {
+                 (void)aclrtUnmapMem(address);
+             }
+             (void)aclrtReleaseMemAddress(address);
+         }
+         if (pages != nullptr) {
+             (void)aclrtFreePhysical(pages);
+         }
+         return code;
+     },
+     no_preparation},
+};
+
+void check_has_text(const Case &it, long n, aclError code) {
+    const char *text = aclGetRecentErrMsg();
+    if (code != ACL_SUCCESS && (text == nullptr || *text == '\0')) {
+        std::fprintf(stderr, "%s, allocation %ld: %d without a text\n", it.name, n, code);
+        std::abort();
+    }
+}
+
+// Nothing waits for ever. A task may have failed for lack of memory.
+void settle(const Case &it, long n) {
+    const aclError code = aclrtSynchronizeDeviceWithTimeout(kLongest_ms);
+    if (code == ACL_ERROR_RT_STREAM_SYNC_TIMEOUT) {
+        std::fprintf(stderr, "%s, allocation %ld: the device is never done\n", it.name, n);
+        std::abort();
+    }
+    (void)aclrtSynchronizeDeviceWithTimeout(kLongest_ms);
+    (void)aclGetRecentErrMsg();
+}
+
+// Once with a shortage; false: the call made fewer allocations.
+bool try_with_shortage(const Case &it, long n, bool on_any_thread) {
+    it.prepare();
+    Shortage shortage(n, on_any_thread);
+    const aclError code = it.call();
+    if (on_any_thread && g_held == nullptr) {
+        (void)aclrtSynchronizeDeviceWithTimeout(kLongest_ms);
+    }
+    const bool has_failed = shortage.end();
+    check_has_text(it, n, code);
+    if (code == ACL_SUCCESS) {
+        it.undo();
+    } else if (g_held != nullptr) {
+        release();
+    }
+    settle(it, n);
+    return has_failed;
+}
+
+void works_again(const Case &it) {
+    it.prepare();
+    CHECK_OK(it.call());
+    it.undo();
+    settle(it, kOff);
+}
+
+// What a call that failed might keep.
+struct Room {
+    std::uint32_t streams = 0, events = 0;
+    std::size_t memory = 0;
+};
+
+Room room() {
+    Room found;
+    std::size_t all = 0;
+    CHECK_OK(aclrtGetStreamAvailableNum(&found.streams));
+    CHECK_OK(aclrtGetEventAvailNum(&found.events));
+    CHECK_OK(aclrtGetMemInfo(ACL_HBM_MEM, &found.memory, &all));
+    return found;
+}
+
+void check_is_as_before(const Case &it, const Room &before) {
+    const Room now = room();
+    if (it.is_used_up ||
+        (now.streams == before.streams && now.events == before.events && now.memory == before.memory)) {
+        return;
+    }
+    std::fprintf(stderr, "%s: before %u streams, %u events, %zu bytes, now %u, %u, %zu\n", it.name, before.streams,
+                 before.events, before.memory, now.streams, now.events, now.memory);
+    std::abort();
+}
+
+void a_shortage_is_survived(const Case &it, bool on_any_thread) {
+    constexpr long kMost = 200;
+    works_again(it);
+    const Room before = room();
+    long n = 0;
+    while (n < kMost && try_with_shortage(it, n, on_any_thread)) {
+        ++n;
+    }
+    CHECK(n < kMost);
+    works_again(it);
+    check_is_as_before(it, before);
+}
+
+void set_up() {
+    CHECK_OK(aclrtSetDevice(0));
+    CHECK_OK(aclrtGetCurrentContext(&g_context));
+    g_busy = new_stream();
+    g_other = new_stream();
+    g_event = new_event();
+    g_pool = new_pool();
+    CHECK_OK(aclrtCreateNotify(&g_notify, 0));
+    CHECK_OK(aclrtMalloc(&g_memory, kSize, ACL_MEM_MALLOC_HUGE_FIRST));
+    CHECK_OK(aclrtMallocHost(&g_host, kSize));
+    CHECK_OK(aclmdlRICaptureBegin(g_busy, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+    CHECK_OK(aclrtLaunchHostFunc(g_busy, nothing, nullptr));
+    CHECK_OK(aclrtMemsetAsync(g_memory, 4096, 1, 4096, g_busy));
+    CHECK_OK(aclmdlRICaptureEnd(g_busy, &g_graph));
+}
+
+}  // namespace
+
+// The name of a case, to run that alone.
+int main(int count, char **arguments) {
+    const Watchdog watchdog("out_of_memory", std::chrono::seconds(200));
+    setenv("ASCEND_RT_SIM_DEVICES", "2", 1);
+    set_up();
+    for (const Case &it : kCases) {
+        if (count > 1 && std::strcmp(arguments[1], it.name) != 0) {
+            continue;
+        }
+        a_shortage_is_survived(it, /*on_any_thread=*/false);
+        a_shortage_is_survived(it, /*on_any_thread=*/true);
+    }
+    CHECK_OK(aclrtResetDeviceForce(0));
+    CHECK_OK(aclrtSetDevice(0));
+    CHECK_OK(aclrtResetDevice(0));
+    return 0;
+}
