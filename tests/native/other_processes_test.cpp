@@ -224,7 +224,7 @@ class NoDescriptors {
 
 bool says_that_descriptors_are_used_up() { return says(text(), {"0 open files", "ulimit -n"}); }
 
-void exports_fail_without_descriptors_and_work_with_them() {
+[[maybe_unused]] void exports_fail_without_descriptors_and_work_with_them() {
     CHECK_OK(aclrtSetDevice(0));
     aclrtNotify notify = nullptr;
     CHECK_OK(aclrtCreateNotify(&notify, ACL_NOTIFY_DEFAULT));
@@ -254,7 +254,7 @@ void exports_fail_without_descriptors_and_work_with_them() {
 }
 
 // The reason is not that there is nothing of the name.
-void imports_fail_without_descriptors_and_work_with_them() {
+[[maybe_unused]] void imports_fail_without_descriptors_and_work_with_them() {
     const Channel keys;
     const Channel end;
     const pid_t exporter = start([&] {
@@ -421,8 +421,10 @@ void imported_memory_is_orphaned_when(End how) {
 
 int main() {
 #ifdef __linux__
+#ifndef __SANITIZE_ADDRESS__  // with it comes the undefined behaviour sanitizer, which opens pipes to look at objects
     run(exports_fail_without_descriptors_and_work_with_them);
     run(imports_fail_without_descriptors_and_work_with_them);
+#endif
     run(only_the_file_that_was_exported_is_opened);
     run(a_page_file_cannot_be_cut);
     for (const End how : {End::Frees, End::Closes, End::Resets, End::Exits, End::IsKilled}) {
