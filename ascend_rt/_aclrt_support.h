@@ -39,6 +39,7 @@ extern atomic_uint_fast64_t ascend_rt_failed_tasks;
 void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
 void ascend_rt_python_free(void *allocator, void *block);
 int32_t ascend_rt_python_call_site(char *text, size_t size);
+size_t ascend_rt_python_threads(aclsimThread *threads, size_t capacity);
 aclError ascend_rt_python_kernel(const aclsimKernelBlock *block, void *kernel);
 void ascend_rt_python_release(void *kernel);
 void ascend_rt_python_graph_destroyed(void *graph);
@@ -130,6 +131,8 @@ extern const aclrtAllocatorFreeFunc ascend_rt_free_entry;
 extern const aclrtAllocatorGetAddrFromBlockFunc ascend_rt_address_entry;
 /* Tells the simulator's memory check where in the Python program a call comes from. */
 extern const aclsimCallSiteProvider ascend_rt_call_site_entry;
+/* Names the threads of Python to the simulator's search for deadlocks; while the gate is closed they are not known. */
+extern const aclsimThreadProvider ascend_rt_threads_entry;
 /* Whether Ctrl-C was pressed, asked by the main thread while it waits for a place in a full queue. */
 extern const aclsimInterruptCheck ascend_rt_interrupt_entry;
 /* The functions of a kernel of the simulator that is written in Python. While the gate is closed its blocks fail. */

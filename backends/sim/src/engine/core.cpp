@@ -10,7 +10,6 @@ namespace {
 
 constexpr int kHelpDepth = 64;  // how many streams a helper follows along causes before it gives up
 
-thread_local bool t_is_own = false;
 thread_local Causes t_causes;                 // which a helper looks at; kept for its memory
 thread_local bool t_does_deferred = false;    // some of them call functions of the program, which call the library
 thread_local std::vector<Access> t_accesses;  // of the present call; only while there are observers
@@ -557,11 +556,11 @@ void Core::end_wait(HostWait &wait) {
 }
 
 void Core::begin_own_thread() {
-    t_is_own = true;
+    t_thread.is_own = true;
     ++own_threads_;
 }
 
-bool Core::is_own_thread() { return t_is_own; }
+bool Core::is_own_thread() { return t_thread.is_own; }
 
 // --- work without the lock -------------------------------------------------------------------------------------------
 
