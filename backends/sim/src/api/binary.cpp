@@ -164,9 +164,11 @@ aclrtBinHandle add_binary(Simulator &sim, BinaryContent content, bool is_lazy) R
     return sim.kernels.add(std::move(content), is_lazy, /*is_old_style=*/false)->handle();
 }
 
-KernelFunction &require_found(KernelFunction *function) {
+KernelFunction &require_entry(Binary &binary, std::uint64_t entry) REQUIRES(engine_lock) {
+    KernelFunction *function = binary.function(entry);
     if (function == nullptr) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "the binary has no such kernel");
+        fail(ACL_ERROR_RT_PARAM_INVALID, "the binary has no kernel with the entry %llu",
+             static_cast<unsigned long long>(entry));
     }
     return *function;
 }
@@ -294,7 +296,7 @@ aclError aclrtBinaryGetFunctionByEntry(aclrtBinHandle binHandle, uint64_t funcEn
         require(binHandle, "binHandle");
         require(funcHandle, "funcHandle");
         *funcHandle = nullptr;
-        *funcHandle = load_function(sim, lock, require_found(require_binary(sim, binHandle).function(funcEntry)));
+        *funcHandle = load_function(sim, lock, require_entry(require_binary(sim, binHandle), funcEntry));
     });
 }
 

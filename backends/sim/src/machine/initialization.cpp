@@ -74,7 +74,7 @@ bool is_whole_number(const std::string &text) {
 // "0" or "1".
 bool read_switch(const Json &value, const char *key) {
     if (!is_string(value, "0") && !is_string(value, "1")) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s is neither \"0\" nor \"1\"", key);
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s is %s, and must be \"0\" or \"1\"", key, written(value).c_str());
     }
     return value.text == "1";
 }

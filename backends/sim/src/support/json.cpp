@@ -278,6 +278,21 @@ std::string JsonError::text() const {
 
 Json parse_json(std::string_view text, std::size_t depth) { return JsonReader(text, depth).read(); }
 
+std::string written(const Json &value) {
+    switch (value.type) {
+        case Json::Type::Object:
+            return "an object";
+        case Json::Type::Array:
+            return "an array";
+        case Json::Type::Null:
+            return "null";
+        case Json::Type::String:
+            return quoted(value.text.substr(0, 40));
+        default:
+            return value.text.substr(0, 40);
+    }
+}
+
 double number_of(const Json &number) {
     double value = 0;
     std::istringstream text(number.text);

@@ -179,8 +179,8 @@ class SharedObject {
                 has_thread_data_ = true;
                 return;
             case PT_GNU_RELRO:
-                require(within != nullptr && (within->p_flags & PF_W) != 0 && segment.p_vaddr == within->p_vaddr,
-                        "what is to be write-protected is not at the beginning of data");
+                require(is_in_data_pages(segment.p_vaddr, segment.p_memsz),
+                        "what is to be write-protected is not in data");
                 return;
             case PT_DYNAMIC:
                 require(is_there && (within->p_flags & PF_W) != 0 && segment.p_filesz == segment.p_memsz,
@@ -192,6 +192,13 @@ class SharedObject {
         }
     }
 
+    // In a segment that can be written, up to the end of its last page.
+    bool is_in_data_pages(Address address, std::uint64_t size) const {
+        const auto page = static_cast<Address>(sysconf(_SC_PAGESIZE));
+        const Elf64_Phdr *segment = segment_at(address, 1, PF_R | PF_W);
+        return segment != nullptr && size <= kLongestImage &&
+               address + size <= (segment->p_vaddr + segment->p_memsz + page - 1) / page * page;
+    }
     // The segment with these flags that has the range in memory; nullptr: none.
     const Elf64_Phdr *segment_at(Address address, std::uint64_t size, std::uint32_t flags) const {
         const auto found = std::find_if(loaded_.begin(), loaded_.end(), [&](const Elf64_Phdr &it) {
@@ -280,6 +287,13 @@ class SharedObject {
         }
         if (has(DT_GNU_HASH)) {
             count_by_hashes(value(DT_GNU_HASH));
+        }
+        const auto header = in_file<Elf64_Ehdr>(0);
+        for (std::uint64_t i = 0; i < header.e_shnum; ++i) {  // hashes do not count symbols of other objects
+            const auto section = in_file<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr));
+            if (section.sh_type == SHT_DYNSYM && section.sh_addr == value(DT_SYMTAB)) {
+                symbols_ = std::max(symbols_, section.sh_size / sizeof(Elf64_Sym));
+            }
         }
     }
 

@@ -99,22 +99,6 @@ std::string number_text(double value) {
     return text;
 }
 
-// What is written there, shortened: the value, or its type.
-std::string written(const Json &value) {
-    switch (value.type) {
-        case Json::Type::Object:
-            return "an object";
-        case Json::Type::Array:
-            return "an array";
-        case Json::Type::Null:
-            return "null";
-        case Json::Type::String:
-            return quoted(value.text.substr(0, 40));
-        default:
-            return value.text.substr(0, 40);
-    }
-}
-
 class ProfileReader {
   public:
     ProfileReader(const std::string &path, CardProfile &profile) : path_(path), profile_(profile) {}
