@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -108,6 +109,24 @@ void random_damage_is_survived(const Bytes &object) {
     }
 }
 
+// As the runtime does; a description is needed for operators of AI CPUs only.
+void a_broken_description_beside_it_is_ignored(const Bytes &object) {
+    char folder[] = "/tmp/aclsim-object-XXXXXX";
+    CHECK(mkdtemp(folder) != nullptr);
+    const std::string path = std::string(folder) + "/kernels.o";
+    const std::string description = std::string(folder) + "/kernels.json";
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char *>(object.data()), static_cast<std::streamsize>(object.size()));
+    CHECK_OK(aclrtSetDevice(0));
+    for (const char *text : {"", "{", "[1, 2]", "{\"magic\": 5}"}) {
+        std::ofstream(description) << text;
+        aclrtBinHandle binary = nullptr;
+        CHECK_OK(aclrtBinaryLoadFromFile(path.c_str(), nullptr, &binary));
+        CHECK_OK(aclrtBinaryUnLoad(binary));
+    }
+    CHECK(unlink(path.c_str()) == 0 && unlink(description.c_str()) == 0 && rmdir(folder) == 0);
+}
+
 }  // namespace
 
 int main(int count, char **arguments) {
@@ -116,6 +135,7 @@ int main(int count, char **arguments) {
     CHECK(loads(object, "no damage"));
     every_field_is_compared_with_the_file(object);
     random_damage_is_survived(object);
+    a_broken_description_beside_it_is_ignored(object);  // last: a process that has used the library does not fork
     std::puts("native host_object: all passed");
     return 0;
 }

@@ -1,8 +1,6 @@
 // Kernel binaries (graphs_kernels.md section A2).
 #include "tasks/binary.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -108,22 +106,30 @@ Json read_description(const std::string &path) {
     }
 }
 
-// What the description beside an object says of it, if there is one.
+// The description beside an object; one that cannot be read is ignored (graphs_kernels.md section A2 [obs]).
+Json description_beside(const std::string &path) {
+    const std::string beside = with_extension(path, ".json");
+    try {
+        return beside == path ? Json() : parse_json(read_file(beside, kLongestJson), kDeepestDescription);
+    } catch (const FileError &) {
+        return {};
+    } catch (const JsonError &) {
+        return {};
+    }
+}
+
+// What the description says of the object.
 std::uint32_t magic_beside(const std::string &path) {
     constexpr struct {
         const char *name;
         std::uint32_t magic;
     } kNames[] = {{"RT_DEV_BINARY_MAGIC_ELF_AIVEC", ACL_RT_BINARY_MAGIC_ELF_VECTOR_CORE},
                   {"RT_DEV_BINARY_MAGIC_ELF_AICUBE", ACL_RT_BINARY_MAGIC_ELF_CUBE_CORE}};
-    const std::string beside = with_extension(path, ".json");
-    if (beside == path || access(beside.c_str(), R_OK) != 0) {
-        return ACL_RT_BINARY_MAGIC_ELF_AICORE;
-    }
-    const Json description = read_description(beside);
+    const Json description = description_beside(path);
     const Json *debug = description.find("debugOptions");
     if (debug != nullptr && debug->text.find("printf") != std::string::npos) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s: kernels that print cannot be loaded this way",
-                          beside.c_str());
+                          with_extension(path, ".json").c_str());
     }
     const Json *magic = description.find("magic");
     const auto found = std::find_if(std::begin(kNames), std::end(kNames),
