@@ -313,7 +313,7 @@ aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
             case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
                 set_custom_tag(require_uncaptured(require_own_stream(sim, stream)), value->userCustomTag);
                 break;
-            case ACL_STREAM_ATTR_CACHE_OP_INFO:  // of any context (graphs_kernels.md section I)
+            case ACL_STREAM_ATTR_CACHE_OP_INFO:  // of any context (graphs_kernels.md)
                 require_switch(value->cacheOpInfoSwitch);
                 set_cache_op_info(require_stream(sim, stream), value->cacheOpInfoSwitch);
                 break;
