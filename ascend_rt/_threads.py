@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which threads may call the runtime: the simulator asks before it says that a wait can never end.
 
-Threads of other libraries, as those of OpenBLAS, are not named: they sleep until they get work. A thread that Python does
-not know and that uses the runtime is known to the simulator by its calls.
+Threads of other libraries, as those of OpenBLAS, are not named: they sleep until they get work. A thread that
+Python does not know, but that uses the runtime, is known to the simulator by its calls.
 """
 
 from __future__ import annotations
