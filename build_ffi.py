@@ -26,6 +26,7 @@ PYTHON_ENTRIES = """\
 extern "Python+C" {
     void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
     void ascend_rt_python_free(void *allocator, void *block);
+    size_t ascend_rt_python_threads(aclsimThread *threads, size_t capacity);
     aclError ascend_rt_python_kernel(const aclsimKernelBlock *block, void *kernel);
     void ascend_rt_python_release(void *kernel);
     void ascend_rt_python_graph_destroyed(void *graph);
@@ -46,6 +47,7 @@ typedef void *aclsimNameFrame;
 typedef void *aclsimInterruptCheck;
 typedef void *aclsimKernelFunction;
 typedef void *aclsimReleaseFunction;
+typedef void *aclsimThreadProvider;
 typedef void *aclrtCallback;
 """
 

@@ -1037,6 +1037,8 @@ class Lib:
         """int32_t aclsimWantsAccesses(void)."""
     def aclsimSetInterruptCheck(self, check: Any, /) -> int:
         """aclError aclsimSetInterruptCheck(aclsimInterruptCheck check)."""
+    def aclsimSetThreadProvider(self, provider: Any, /) -> int:
+        """aclError aclsimSetThreadProvider(aclsimThreadProvider provider)."""
     def aclsimFailCall(self, function: Any, nth: int, code: int, /) -> int:
         """aclError aclsimFailCall(const char *function, uint64_t nth, aclError code)."""
     def aclsimFailTask(self, stream: Any, nth: int, code: int, /) -> int:
@@ -1138,6 +1140,7 @@ class Lib:
     ascend_rt_address_entry: Any
     ascend_rt_capture_frames_entry: Any
     ascend_rt_name_frame_entry: Any
+    ascend_rt_threads_entry: Any
     ascend_rt_interrupt_entry: Any
     ascend_rt_kernel_entry: Any
     ascend_rt_release_entry: Any

@@ -284,6 +284,12 @@ static void free_block(aclrtAllocator allocator, aclrtAllocatorBlock block) {
     leave();
 }
 
+static size_t name_threads(aclsimThread *threads, size_t capacity) {
+    const size_t count = enter() ? ascend_rt_python_threads(threads, capacity) : 0;
+    leave();
+    return count;
+}
+
 /* Python handles the interrupt when the call has returned. */
 static int32_t is_interrupted(void) {
     if (!ascend_rt_is_main_thread()) {
@@ -329,6 +335,7 @@ const aclrtAllocatorAllocFunc ascend_rt_allocate_entry = allocate;
 const aclrtAllocatorAllocAdviseFunc ascend_rt_allocate_near_entry = allocate_near;
 const aclrtAllocatorFreeFunc ascend_rt_free_entry = free_block;
 const aclrtAllocatorGetAddrFromBlockFunc ascend_rt_address_entry = address_of;
+const aclsimThreadProvider ascend_rt_threads_entry = name_threads;
 const aclsimInterruptCheck ascend_rt_interrupt_entry = is_interrupted;
 const aclsimKernelFunction ascend_rt_kernel_entry = run_kernel;
 const aclsimReleaseFunction ascend_rt_release_entry = release_kernel;

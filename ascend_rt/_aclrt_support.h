@@ -38,6 +38,7 @@ extern atomic_uint_fast64_t ascend_rt_failed_tasks;
 /* Defined by cffi: enter Python with a call of an allocator or a kernel, and tell it of the end of a graph. */
 void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
 void ascend_rt_python_free(void *allocator, void *block);
+size_t ascend_rt_python_threads(aclsimThread *threads, size_t capacity);
 aclError ascend_rt_python_kernel(const aclsimKernelBlock *block, void *kernel);
 void ascend_rt_python_release(void *kernel);
 void ascend_rt_python_graph_destroyed(void *graph);
@@ -131,11 +132,12 @@ extern const aclrtAllocatorAllocFunc ascend_rt_allocate_entry;
 extern const aclrtAllocatorAllocAdviseFunc ascend_rt_allocate_near_entry;
 extern const aclrtAllocatorFreeFunc ascend_rt_free_entry;
 extern const aclrtAllocatorGetAddrFromBlockFunc ascend_rt_address_entry;
-/* Tells the simulator's memory check where in the Python program a call comes from. */
 /* Places of calls (_call_frames.c). */
 void ascend_rt_set_package(const char *directory);
 extern const aclsimCaptureFrames ascend_rt_capture_frames_entry;
 extern const aclsimNameFrame ascend_rt_name_frame_entry;
+/* Names the threads of Python to the simulator's search for deadlocks; while the gate is closed they are not known. */
+extern const aclsimThreadProvider ascend_rt_threads_entry;
 /* Whether Ctrl-C was pressed, asked by the main thread while it waits for a place in a full queue. */
 extern const aclsimInterruptCheck ascend_rt_interrupt_entry;
 /* The functions of a kernel of the simulator that is written in Python. While the gate is closed its blocks fail. */

@@ -312,7 +312,10 @@ def load() -> Choice:
 
             _call_site.install()
         if chosen.backend == "sim":
+            from ascend_rt import _threads
+
             lib.aclsimSetInterruptCheck(lib.ascend_rt_interrupt_entry)
+            _threads.install()
     _log.info("the library is %s (%s): %s", ", ".join(chosen.paths), chosen.backend, chosen.reason)
     if chosen.warning and warn_of_simulator:
         import warnings

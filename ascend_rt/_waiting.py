@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from ascend_rt import _failures
+from ascend_rt import _failures, _threads
 from ascend_rt._driver import address, ffi, lib, recent_message
 from ascend_rt._timeout import FOR_EVER
 from ascend_rt.errors import RuntimeClosed, error_for
@@ -46,16 +46,19 @@ class _Wait:
         self._context = ffi.new("aclrtContext *")
         lib.aclrtGetCurrentContext(self._context)  # NULL if there is none, which the call will tell
         self._lock = _thread.allocate_lock()
+        self.is_under_way = False
         self._has_ended = False
         self._is_left = False
 
     def run(self) -> None:
+        self.is_under_way = True
         try:
             if self._context[0]:
                 lib.aclrtSetCurrentContext(self._context[0])
             code = getattr(lib, self._function)(*self._arguments)
         except RuntimeClosed:  # left behind before it began, by a program that ends
             return
+        self.is_under_way = False
         message = recent_message()
         with self._lock:
             self.code, self.message = code, message
@@ -102,11 +105,14 @@ def wait(function: str, limit: int, *arguments: Any) -> tuple[int, str]:
     call = _Wait(function, limit, arguments, ended.release)
     try:
         call.start()
+        _threads.begin_wait(wait.__code__, call)
         while not ended.acquire(timeout=_LOOK_S):
             pass
     except BaseException:  # of a signal handler
         call.leave()
         raise
+    finally:
+        _threads.end_wait()
     return call.code, call.message
 
 

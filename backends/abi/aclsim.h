@@ -61,6 +61,19 @@ int32_t aclsimWantsAccesses(void);
 typedef int32_t (*aclsimInterruptCheck)(void);
 aclError aclsimSetInterruptCheck(aclsimInterruptCheck check);
 
+/* A thread of the program, for the search for deadlocks. */
+typedef struct aclsimThread {
+    uint64_t thread;   /* pthread_self() */
+    int32_t isWaiting; /* 1: it does nothing until another thread has returned from a call of the library */
+} aclsimThread;
+/* A function that names all threads of the program that may call the library, in an array of that capacity; returns
+ * their number, at most the capacity of them are written, and 0 means that they are not known. With it, a wait can be
+ * called a deadlock though the process has other threads, for instance those of a library for mathematics. Called on a
+ * thread that waits, from time to time; must not call the library. NULL: there is none, and every thread of the process
+ * may call. */
+typedef size_t (*aclsimThreadProvider)(aclsimThread *threads, size_t capacity);
+aclError aclsimSetThreadProvider(aclsimThreadProvider provider);
+
 /* Fault injection. nth counts from 1 and from now on; 0 is every time. A NULL stream is every stream. ASCEND_RT_SIM_FAULTS
  * causes the same from outside: entries separated by semicolons, call:FUNCTION:N=CODE, task:STREAM_ID:N=CODE (or *),
  * delay:STREAM_ID=MICROSECONDS, limit:streams|events|notifies|memory=N, lose:DEVICE=CODE, poison:DEVICE=CODE,

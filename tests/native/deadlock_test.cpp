@@ -1,10 +1,13 @@
 // Deadlocks of every mixture are named at once and exactly, and what only looks like one is not. Each case runs in a
 // process of its own, whose threads are known: the answer depends on what every thread of the program does.
+#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -121,6 +124,38 @@ void thread_that_ended() {
     aclrtSynchronizeStream(stream);
 }
 
+// A wait for an event that a thread may record.
+void wait_for_gate() {
+    aclrtStream stream = new_stream();
+    CHECK_OK(aclrtStreamWaitEvent(stream, new_bit_event()));
+    aclrtSynchronizeStream(stream);
+}
+
+std::uint64_t this_thread() { return static_cast<std::uint64_t>(pthread_self()); }
+aclsimThread g_main;  // as the program names it
+
+std::size_t name_main(aclsimThread *threads, std::size_t /*capacity*/) {
+    threads[0] = g_main;
+    return 1;
+}
+
+// As the threads of a library for mathematics.
+void thread_that_is_not_named() {
+    g_main = {this_thread(), 0};
+    CHECK_OK(aclsimSetThreadProvider(name_main));
+    std::thread([] { pause(); }).detach();
+    wait_for_gate();
+}
+
+void thread_that_waits_for_the_waiting_one() {
+    g_main = {this_thread(), 1};
+    CHECK_OK(aclsimSetThreadProvider(name_main));
+    std::thread([] {
+        CHECK_OK(aclrtSetDevice(0));
+        wait_for_gate();
+    }).join();
+}
+
 // --- no deadlocks: the wait is explained after its time, as what it is
 // ---------------------------------------------------
 
@@ -132,6 +167,51 @@ void other_thread_records() {
     CHECK_OK(aclrtStreamWaitEvent(stream, gate));
     g_end = [=] { CHECK_OK(aclrtRecordEvent(gate, new_stream())); };
     CHECK_OK(aclrtSynchronizeStream(stream));
+}
+
+// The last of more than fit at first.
+std::size_t name_many(aclsimThread *threads, std::size_t capacity) {
+    constexpr std::size_t kMany = 100;
+    for (std::size_t i = 0; i < std::min(capacity, kMany); ++i) {
+        threads[i] = {this_thread(), i + 1 == kMany ? 0 : 1};
+    }
+    if (capacity >= kMany) {
+        threads[kMany - 1].thread = ~threads[0].thread;
+    }
+    return kMany;
+}
+
+void named_thread_records() {
+    CHECK_OK(aclsimSetThreadProvider(name_many));
+    other_thread_records();
+}
+
+void unknown_thread_records() {
+    CHECK_OK(aclsimSetThreadProvider([](aclsimThread *, std::size_t) -> std::size_t { return 0; }));
+    other_thread_records();
+}
+
+// Though the program does not name it.
+void thread_that_has_submitted_records() {
+    static std::promise<void> latch;
+    aclrtStream stream = new_stream();
+    aclrtEvent gate = new_bit_event();
+    CHECK_OK(aclrtStreamWaitEvent(stream, gate));
+    g_main = {this_thread(), 0};
+    CHECK_OK(aclsimSetThreadProvider(name_main));
+    std::promise<void> submitted;
+    std::thread second([&] {
+        CHECK_OK(aclrtSetDevice(0));
+        aclrtStream own = new_stream();
+        CHECK_OK(aclrtRecordEvent(new_bit_event(), own));
+        submitted.set_value();
+        latch.get_future().wait();
+        CHECK_OK(aclrtRecordEvent(gate, own));
+    });
+    submitted.get_future().wait();
+    g_end = [] { latch.set_value(); };
+    CHECK_OK(aclrtSynchronizeStream(stream));
+    second.join();
 }
 
 void ring_without_its_first_token() {
@@ -249,10 +329,18 @@ const Case kDeadlocks[] = {
     {"full queue", full_queue, "aclrtProfTrace waits for ever for task 1", "waits for event 0x", kEnd},
     {"ended thread", thread_that_ended, "aclrtSynchronizeStream waits for ever for task 1", "which is not recorded",
      kEnd},
+    {"thread that is not named", thread_that_is_not_named, "aclrtSynchronizeStream waits for ever for task 1",
+     "which is not recorded", kEnd},
+    {"thread that waits for another", thread_that_waits_for_the_waiting_one,
+     "aclrtSynchronizeStream waits for ever for task 1", "which is not recorded", kEnd},
 };
 
 const Case kOthers[] = {
     {"other thread", other_thread_records, "aclrtSynchronizeStream has waited", "which is not recorded", nullptr},
+    {"named thread", named_thread_records, "aclrtSynchronizeStream has waited", "which is not recorded", nullptr},
+    {"unknown thread", unknown_thread_records, "aclrtSynchronizeStream has waited", "which is not recorded", nullptr},
+    {"thread that has submitted", thread_that_has_submitted_records, "aclrtSynchronizeStream has waited",
+     "which is not recorded", nullptr},
     {"ring", ring_without_its_first_token, "aclrtSynchronizeStream has waited", "waits for notify",
      "  which waits for itself, unless something else ends that\n"},
     {"waiting thread", waiting_thread_records, "aclrtSynchronizeStream has waited", "which is not recorded", nullptr},

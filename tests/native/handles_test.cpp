@@ -1,6 +1,7 @@
 // A destroyed handle never names another object, however many objects are created after it.
 #include <random>
 #include <set>
+#include <string>
 
 #include "check.h"
 #include "concurrent.h"
@@ -89,6 +90,46 @@ void thousands_of_handles_are_told_apart() {
     }
 }
 
+std::string recent_text() {
+    const char *text = aclGetRecentErrMsg();
+    return text == nullptr ? "" : text;
+}
+
+void require_in(const std::string &part, const std::string &text) {
+    if (text.find(part) == std::string::npos) {
+        std::fprintf(stderr, "no \"%s\" in: %s\n", part.c_str(), text.c_str());
+        std::abort();
+    }
+}
+
+// The failure of a stream that is used in a wrong context says which contexts these are, and what to call.
+void both_contexts_are_named() {
+    aclrtContext other = nullptr;
+    aclrtStream there = nullptr;
+    aclrtStream here = nullptr;
+    CHECK_OK(aclrtCreateStream(&here));
+    CHECK_OK(aclrtCreateContext(&other, 1));
+    CHECK_OK(aclrtCreateStream(&there));
+    const aclrtEvent event = new_event();
+    CHECK_CODE(ACL_ERROR_RT_STREAM_CONTEXT, aclrtRecordEvent(event, here));
+    const std::string text = recent_text();
+    require_in("belongs to the primary context of device 0, but the calling thread works in context 0x", text);
+    require_in(" of device 1; call aclrtSetDevice(0) first", text);
+    CHECK_OK(aclrtSetDevice(0));
+    CHECK_CODE(ACL_ERROR_RT_STREAM_CONTEXT, aclrtRecordEvent(event, there));
+    require_in(
+        " of device 1, but the calling thread works in the primary context of device 0; call aclrtSetCurrentContext",
+        recent_text());
+    // This attribute may be set in any context.
+    aclrtStreamAttrValue value{};
+    value.cacheOpInfoSwitch = 1;
+    CHECK_OK(aclrtSetStreamAttribute(there, ACL_STREAM_ATTR_CACHE_OP_INFO, &value));
+    CHECK_OK(aclrtGetStreamAttribute(there, ACL_STREAM_ATTR_CACHE_OP_INFO, &value));
+    CHECK_OK(aclrtDestroyEvent(event));
+    CHECK_OK(aclrtDestroyStream(here));
+    CHECK_OK(aclrtDestroyContext(other));
+}
+
 }  // namespace
 
 int main() {
@@ -98,6 +139,7 @@ int main() {
     the_handle_of_an_event_in_use_is_gone_at_once();
     thousands_of_handles_are_told_apart();
     no_handle_comes_back();
+    both_contexts_are_named();
     CHECK_OK(aclrtResetDevice(0));
     return 0;
 }

@@ -248,9 +248,19 @@ void visible_devices() {
     };
     for (const Case &it : cases) {
         Ids ids;
-        CHECK(aclsim::parse_visible_devices(it.text, 4, ids) == it.is_valid);
+        std::string problem;
+        CHECK(aclsim::parse_visible_devices(it.text, 4, ids, problem) == it.is_valid);
+        CHECK(it.is_valid || !problem.empty());
         CHECK(!it.is_valid || ids == it.ids);
     }
+    Ids ids;
+    std::string problem;
+    aclsim::parse_visible_devices("2,1", 4, ids, problem);
+    CHECK(problem == "1 follows 2, and the numbers must ascend");
+    aclsim::parse_visible_devices("1,x,3", 4, ids, problem);
+    CHECK(problem == "\"x\" is no device from 0 to 3, and ends the list");
+    aclsim::parse_visible_devices("0,3", 4, ids, problem);
+    CHECK(problem.empty());
 }
 
 }  // namespace

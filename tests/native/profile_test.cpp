@@ -10,6 +10,8 @@
 #include <string>
 
 #include "check.h"
+#include "latch.h"
+#include "support/json.h"
 
 using namespace aclsim;
 
@@ -67,8 +69,8 @@ const std::string kCode = "; allowed is a whole number from 1 to 2147483647";
 
 const Row kRows[] = {
     // the file
-    {"", "it is no JSON, at byte 0: a value expected"},
-    {R"({"profile": {"format": 1)", "it is no JSON, at byte 24: ',' or '}' expected"},
+    {"", "it is no JSON: a value expected, in line 1, at byte 0 of the file"},
+    {R"({"profile": {"format": 1)", "it is no JSON: ',' or '}' expected, in line 1, at byte 24 of the file"},
     {"[1, 2]", kNoProfile},
     {R"({"tool": "verify"})", kNoProfile},
     {R"({"profile": 1})", "profile is 1; allowed is an object"},
@@ -156,7 +158,7 @@ void a_file_that_cannot_be_read_is_explained() {
         {"no/such/file.json",
          "ASCEND_RT_SIM_PROFILE=no/such/file.json: the file cannot be read: No such file or directory"},
         {".", "ASCEND_RT_SIM_PROFILE=.: the file cannot be read: Is a directory"},
-        {"/dev/zero", "ASCEND_RT_SIM_PROFILE=/dev/zero: the file is longer than 64 MiB"},
+        {"/dev/zero", "ASCEND_RT_SIM_PROFILE=/dev/zero: the file is longer than 16 MiB"},
     };
     for (const Row &row : rows) {
         CardProfile profile;
@@ -269,6 +271,31 @@ void an_empty_profile_changes_nothing() {
     CHECK(profile.codes.empty() && !profile.refuses_functions && !profile.has_costs);
 }
 
+std::string repeated(std::size_t times, const std::string &text) {
+    std::string result;
+    for (std::size_t i = 0; i < times; ++i) {
+        result += text;
+    }
+    return result;
+}
+
+void a_text_beyond_a_limit_is_refused() {
+    const std::string nested = R"({"other":)" + repeated(65, "\n[") + repeated(65, "]") + "}";
+    CHECK(problem_of(nested) == "it is no JSON: arrays are nested deeper than 64, in line 66, at byte 138 of the file");
+    const std::string objects = R"({"other":)" + repeated(64, R"({"":)") + "0" + repeated(65, "}");
+    CHECK(problem_of(objects) ==
+          "it is no JSON: objects are nested deeper than 64, in line 1, at byte 261 of the file");
+    const std::string many = R"({"other": [)" + repeated(kMostJsonValues, "0,\n") + "0]}";
+    const std::string expected = "it is no JSON: there are more than 524288 values, in line 524287, ";
+    require_same("many values", problem_of(many).substr(0, expected.size()), expected);
+}
+
+// As many members as a text may have; a look at all of them for each would take minutes.
+void repeated_members_take_no_time() {
+    const Watchdog watchdog("a profile that repeats a member", kLongEnough);
+    CHECK(problem_of(R"({"profile": {)" + repeated(400000, R"("format": 1, )") + R"("format": 1}})").empty());
+}
+
 }  // namespace
 
 int main() {
@@ -278,6 +305,8 @@ int main() {
     the_product_is_the_one_that_was_chosen();
     a_profile_is_read();
     of_members_with_the_same_name_the_last_counts();
+    a_text_beyond_a_limit_is_refused();
+    repeated_members_take_no_time();
     numbers_are_those_of_json_in_every_locale();
     an_empty_profile_changes_nothing();
     return 0;

@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 from support.programs import BEGINNING
 
@@ -342,3 +346,82 @@ report(a.synchronize, lambda: lib.aclrtStreamAbort(raw(a)), b"profile\\n")
     variables = {"ASCEND_RT_BACKEND": "sim", "ASCEND_RT_SIM_STALL_MS": "50", "ASCEND_RT_SIM_PROFILE": str(profile)}
     result = run("-c", BEGINNING + PRELUDE + program, **variables)
     assert "at task 1 of 1, starts when the device would, by the profile" in result.stdout
+
+
+# A thread that Python does not know, as a library for mathematics has them.
+FOREIGN_THREAD = """
+import ctypes
+libc = ctypes.CDLL(None)
+assert libc.pthread_create(ctypes.byref(ctypes.c_ulong()), None, libc.pause, None) == 0
+a = Stream()
+lib.aclrtStreamWaitEvent(raw(a), new("aclrtEvent *", "aclrtCreateEventWithFlag", 1))
+"""
+DEADLOCKS = {
+    "in the main thread": ("a.synchronize()", "aclrtSynchronizeStream"),
+    "in the main thread, raw": ("lib.aclrtSynchronizeStream(raw(a))", "aclrtSynchronizeStream"),
+    "in all threads": (
+        """
+def run():
+    device.set_current()
+    device.synchronize()
+threading.Thread(target=run).start()
+device.synchronize()
+""",
+        "aclrtSynchronizeDevice",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEADLOCKS)
+def test_a_deadlock_is_found_beside_threads_of_other_libraries(name: str) -> None:
+    code, function = DEADLOCKS[name]
+    command = [sys.executable, "-c", BEGINNING + FOREIGN_THREAD + code]
+    # A text that comes sooner than this is that of a deadlock.
+    variables = os.environ | {"ASCEND_RT_BACKEND": "sim", "ASCEND_RT_SIM_STALL_MS": "86400000"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=variables) as program:
+        assert program.stderr is not None
+        lines = [program.stderr.readline() for _ in range(3)]
+        program.kill()
+    assert lines[0].startswith(f"ascend_rt simulator: {function} waits for ever for task 1 of stream ")
+    assert "is not recorded" in lines[1]
+    assert lines[2] == "  and nothing is left that could end that: a deadlock\n"
+
+
+THREADS_THAT_MAY_ACT = {
+    "a thread of Python that has not called yet": """
+threading.Thread(target=end).start()
+a.synchronize()
+""",
+    "a signal handler in the thread that waits": """
+import signal
+from ascend_rt import _waiting
+signal.signal(signal.SIGUSR1, lambda *_: end())
+main = threading.get_ident()
+def interrupt():
+    while sys._current_frames()[main].f_code is not _waiting.wait.__code__:
+        pass
+    os.kill(os.getpid(), signal.SIGUSR1)
+threading.Thread(target=interrupt).start()
+a.synchronize()
+""",
+}
+
+
+@pytest.mark.parametrize("name", THREADS_THAT_MAY_ACT)
+def test_a_wait_that_python_may_still_end_is_no_deadlock(run, name: str) -> None:
+    beginning = """
+gate = event()
+lib.aclrtStreamWaitEvent(raw(a), gate)
+def end():
+    text = b""
+    while b"is not recorded" not in text:
+        text += os.read(reading, 4096)
+    device.set_current()
+    assert lib.aclrtRecordEvent(gate, raw(b)) == 0
+    print(text.decode(), end="", flush=True)
+"""
+    program = BEGINNING + PRELUDE + beginning + THREADS_THAT_MAY_ACT[name]
+    result = run("-c", program, ASCEND_RT_BACKEND="sim", ASCEND_RT_SIM_STALL_MS="300")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "aclrtSynchronizeStream has waited 300 ms" in result.stdout
+    assert "deadlock" not in result.stdout

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/entry.h"
+#include "support/file.h"
 #include "support/json.h"
 #include "support/uncancelled.h"
 #include "tasks/kernels.h"
@@ -17,9 +18,8 @@ using namespace aclsim;
 
 namespace {
 
-using Bytes = std::vector<unsigned char>;
-
 constexpr std::size_t kDeepestDescription = 32;
+constexpr std::size_t kLongestBinary = 1 << 30;
 constexpr std::uint32_t kMagics[] = {ACL_RT_BINARY_MAGIC_ELF_AICORE, ACL_RT_BINARY_MAGIC_ELF_VECTOR_CORE,
                                      ACL_RT_BINARY_MAGIC_ELF_CUBE_CORE};
 constexpr std::int32_t kCpuFromData = 2;  // CPU_KERNEL_MODE: the library alone, its functions are registered
@@ -82,27 +82,17 @@ LoadOptions read_options(const aclrtBinaryLoadOptions *options, bool is_file) {
 
 // --- files -----------------------------------------------------------------------------------------------------------
 
-std::optional<Bytes> read_file(const std::string &path) {
+std::string require_file(const std::string &path, std::size_t longest) {
     const Uncancelled uncancelled;
-    const std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(path.c_str(), "rb"), std::fclose);
-    if (!file) {
-        return std::nullopt;
+    try {
+        return read_file(path, longest);
+    } catch (const FileError &error) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s", path.c_str(), error.what.c_str());
     }
-    Bytes bytes;
-    unsigned char piece[16384];
-    std::size_t size = 0;
-    while ((size = std::fread(piece, 1, sizeof piece, file.get())) > 0) {
-        bytes.insert(bytes.end(), piece, piece + size);
-    }
-    return std::ferror(file.get()) != 0 ? std::nullopt : std::optional<Bytes>(std::move(bytes));
 }
 
-Bytes require_file(const std::string &path) {
-    std::optional<Bytes> bytes = read_file(path);
-    if (!bytes) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%s cannot be read", path.c_str());
-    }
-    return *std::move(bytes);
+const unsigned char *bytes_of(const std::string &content) {
+    return reinterpret_cast<const unsigned char *>(content.data());
 }
 
 std::string with_extension(const std::string &path, const char *extension) {
@@ -111,31 +101,38 @@ std::string with_extension(const std::string &path, const char *extension) {
     return (dot == std::string::npos || dot < directory ? path : path.substr(0, dot)) + extension;
 }
 
-Json parse_description(const std::string &path, const Bytes &bytes) {
+Json read_description(const std::string &path) {
     try {
-        return parse_json(std::string(bytes.begin(), bytes.end()), kDeepestDescription);
+        return parse_json(require_file(path, kLongestJson), kDeepestDescription);
     } catch (const JsonError &error) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%s, byte %zu: %s", path.c_str(), error.position, error.what.c_str());
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%s is not JSON: %s", path.c_str(), error.text().c_str());
     }
 }
 
-// What the description beside an object says of it, if there is one.
+// The description beside an object; one that cannot be read is ignored (graphs_kernels.md section A2 [obs]).
+Json description_beside(const std::string &path) {
+    const std::string beside = with_extension(path, ".json");
+    try {
+        return beside == path ? Json() : parse_json(read_file(beside, kLongestJson), kDeepestDescription);
+    } catch (const FileError &) {
+        return {};
+    } catch (const JsonError &) {
+        return {};
+    }
+}
+
+// What the description says of the object.
 std::uint32_t magic_beside(const std::string &path) {
     constexpr struct {
         const char *name;
         std::uint32_t magic;
     } kNames[] = {{"RT_DEV_BINARY_MAGIC_ELF_AIVEC", ACL_RT_BINARY_MAGIC_ELF_VECTOR_CORE},
                   {"RT_DEV_BINARY_MAGIC_ELF_AICUBE", ACL_RT_BINARY_MAGIC_ELF_CUBE_CORE}};
-    const std::string beside = with_extension(path, ".json");
-    const std::optional<Bytes> bytes = beside == path ? std::nullopt : read_file(beside);
-    if (!bytes) {
-        return ACL_RT_BINARY_MAGIC_ELF_AICORE;
-    }
-    const Json description = parse_description(beside, *bytes);
+    const Json description = description_beside(path);
     const Json *debug = description.find("debugOptions");
     if (debug != nullptr && debug->text.find("printf") != std::string::npos) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s: kernels that print cannot be loaded this way",
-                          beside.c_str());
+                          with_extension(path, ".json").c_str());
     }
     const Json *magic = description.find("magic");
     const auto found = std::find_if(std::begin(kNames), std::end(kNames),
@@ -145,15 +142,15 @@ std::uint32_t magic_beside(const std::string &path) {
 
 BinaryContent read_object(const std::string &path) {
     const std::uint32_t magic = magic_beside(path);
-    const Bytes bytes = require_file(path);
-    return read_binary(bytes.data(), bytes.size(), magic);
+    const std::string content = require_file(path, kLongestBinary);
+    return read_binary(bytes_of(content), content.size(), magic);
 }
 
 // A description of operators for AI CPUs: {"kernel": {"opInfo": {"functionName": "..."}}}.
 BinaryContent read_cpu_description(const std::string &path, bool has_library) {
-    const Json description = parse_description(path, require_file(path));
-    const Bytes library = has_library ? require_file(with_extension(path, ".so")) : Bytes();
-    BinaryContent content = read_cpu_library(library.data(), library.size());
+    const Json description = read_description(path);
+    const std::string library = has_library ? require_file(with_extension(path, ".so"), kLongestBinary) : "";
+    BinaryContent content = read_cpu_library(bytes_of(library), library.size());
     for (const auto &[kernel, operation] : description.members) {
         const Json *information = operation.find("opInfo");
         const Json *function = information != nullptr ? information->find("functionName") : nullptr;
@@ -176,9 +173,11 @@ aclrtBinHandle add_binary(Simulator &sim, BinaryContent content, bool is_lazy) R
     return sim.kernels.add(std::move(content), is_lazy, /*is_old_style=*/false)->handle();
 }
 
-KernelFunction &require_found(KernelFunction *function) {
+KernelFunction &require_entry(Binary &binary, std::uint64_t entry) REQUIRES(engine_lock) {
+    KernelFunction *function = binary.function(entry);
     if (function == nullptr) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "the binary has no such kernel");
+        fail(ACL_ERROR_RT_PARAM_INVALID, "the binary has no kernel with the entry %llu",
+             static_cast<unsigned long long>(entry));
     }
     return *function;
 }
@@ -306,7 +305,7 @@ aclError aclrtBinaryGetFunctionByEntry(aclrtBinHandle binHandle, uint64_t funcEn
         require(binHandle, "binHandle");
         require(funcHandle, "funcHandle");
         *funcHandle = nullptr;
-        *funcHandle = load_function(sim, lock, require_found(require_binary(sim, binHandle).function(funcEntry)));
+        *funcHandle = load_function(sim, lock, require_entry(require_binary(sim, binHandle), funcEntry));
     });
 }
 

@@ -65,7 +65,6 @@ aclError aclrtProcessReport(int32_t timeout) {
         if (timeout == 0 || timeout < -1) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "timeout %d ms is neither -1 nor positive", timeout);
         }
-        const auto thread = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(pthread_self()));
-        sim.machine.reports.process(lock, thread, deadline_of(sim, timeout));
+        sim.machine.reports.process(lock, thread_identifier(), deadline_of(sim, timeout));
     });
 }

@@ -26,7 +26,7 @@ ContextStream &require_free_stream(ContextStream &stream) REQUIRES(engine_lock) 
         fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is bound to model %u", stream.id, model_of(stream)->id);
     }
     if (&stream == context_of(stream).default_stream.get()) {
-        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the default stream is not captured");
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the default stream is not captured; create a stream");
     }
     return stream;
 }

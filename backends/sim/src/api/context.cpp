@@ -63,7 +63,8 @@ aclError aclrtGetCurrentContext(aclrtContext *context) {
         require(context, "context");
         const Context *current = current_context(sim);
         if (current == nullptr) {
-            fail_unremembered(ACL_ERROR_RT_CONTEXT_NULL, "the calling thread has no current context");
+            fail_unremembered(ACL_ERROR_RT_CONTEXT_NULL,
+                              "the calling thread has no current context; call aclrtSetDevice in it");
         }
         *context = current->handle();
     });

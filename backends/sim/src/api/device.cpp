@@ -102,7 +102,8 @@ aclError aclrtGetDevice(int32_t *deviceId) {
         require(deviceId, "deviceId");
         const Context *context = current_context(sim);
         if (context == nullptr) {
-            fail_unremembered(ACL_ERROR_RT_CONTEXT_NULL, "no device is set in the calling thread");
+            fail_unremembered(ACL_ERROR_RT_CONTEXT_NULL,
+                              "no device is set in the calling thread; call aclrtSetDevice in it");
         }
         *deviceId = static_cast<int32_t>(context->device.user_id);
     });

@@ -122,7 +122,7 @@ aclError aclrtGetDeviceCount(uint32_t *count) {
     return entry(Function::aclrtGetDeviceCount, [&](Simulator &sim, Lock &) {
         require(count, "count");
         if (!config().visible_is_valid) {
-            fail(ACL_ERROR_RT_NO_DEVICE, "ASCEND_RT_VISIBLE_DEVICES selects no device");
+            fail(ACL_ERROR_RT_NO_DEVICE, "%s", visible_devices_text().c_str());
         }
         *count = static_cast<uint32_t>(sim.machine.devices.size());
     });

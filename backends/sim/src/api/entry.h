@@ -167,7 +167,7 @@ inline ContextStream &require_own(Simulator &sim, ContextStream &stream) REQUIRE
     }
     const Context &context = require_context(sim);
     if (&context_of(stream) != &context) {
-        fail(ACL_ERROR_RT_STREAM_CONTEXT, "stream %u belongs to another context than the calling thread's", stream.id);
+        fail_of_other_context(stream, &context);
     }
     return stream;
 }

@@ -137,7 +137,8 @@ void exchange_external(Simulator &sim, Lock &lock, Event &event, ContextStream *
     associate(use == ExternalEvent::Use::Record ? event.record_flag : event.wait_flag, ACL_EVENT_RECORD_EXTERNAL);
     Capture *const capture = named == nullptr ? nullptr : capture_of(*named);
     if (capture == nullptr) {
-        fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, "the stream is not being captured");
+        fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED,
+             "the stream of an external event is not being captured; call aclmdlRICaptureBegin first");
     }
     require_software_queues();
     require_root(*capture->graph);
@@ -240,8 +241,9 @@ void join_capture(Lock &lock, ContextStream &stream, Event &event, std::uint32_t
     }
     require_capturable_flags(stream);
     if (&context_of(stream) != &capture.graph->context) {
-        fail(ACL_ERROR_RT_STREAM_CONTEXT, "stream %u belongs to another context than graph %u", stream.id,
-             capture.graph->id);
+        fail(ACL_ERROR_RT_STREAM_CONTEXT, "stream %u belongs to %s, but graph %u, which the event is of, to %s",
+             stream.id, text_of(context_of(stream)).c_str(), capture.graph->id,
+             text_of(capture.graph->context).c_str());
     }
     capture.add(stream);
     capture.wait(lock, stream, event, timeout_s);
@@ -267,7 +269,7 @@ void join_capture(Lock &lock, ContextStream &stream, Event &event, std::uint32_t
         return;
     }
     if (event.is_default() && !event.was_recorded()) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "the event was never recorded");
+        fail(ACL_ERROR_RT_PARAM_INVALID, "event %p was never recorded; call aclrtRecordEvent first", event.handle());
     }
     event.wait(sim.core, lock, on, timeout_s);
 }
@@ -373,13 +375,14 @@ void require_record(const Event &event) REQUIRES(engine_lock) {
         refuse_kind("an external or IPC");
     }
     if (!event.was_recorded()) {
-        fail(ACL_ERROR_RT_INTERNAL_ERROR, "an event was never recorded");
+        fail(ACL_ERROR_RT_INTERNAL_ERROR, "event %p was never recorded; call aclrtRecordEvent first", event.handle());
     }
 }
 
 void require_time(const Event &event) REQUIRES(engine_lock) {
     if (!event.is_complete()) {
-        fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "an event's record is not complete; synchronize it first");
+        fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "the record of event %p is not complete; synchronize it first",
+             event.handle());
     }
 }
 

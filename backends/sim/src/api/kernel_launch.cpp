@@ -191,7 +191,11 @@ Shape require_simt(const KernelFunction &function, const dim3 &grid, const dim3 
     const std::uint64_t rows = std::uint64_t{grid.y} * grid.z;
     if (grid.x == 0 || rows == 0 || threads.x == 0 || threads.y == 0 || threads.z == 0 || rows > UINT32_MAX ||
         grid.x * rows > UINT32_MAX) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "the dimensions of a launch are at least 1, and their product fits 32 bits");
+        fail(ACL_ERROR_RT_PARAM_INVALID,
+             "a grid of %u x %u x %u and blocks of %u x %u x %u threads: each must be at least 1, and the grid's "
+             "product "
+             "fit 32 bits",
+             grid.x, grid.y, grid.z, threads.x, threads.y, threads.z);
     }
     if (function.is_cpu() || !config().product->has(kHasSimt)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "kernel %s is no SIMT kernel", function.description.name.c_str());

@@ -50,8 +50,9 @@ aclError aclrtCreateLabel(aclrtLabel *label) {
 aclError aclrtDestroyLabel(aclrtLabel label) {
     return entry(Function::aclrtDestroyLabel, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         Label &found = require_label(sim, label);
-        if (&found.context != &require_context(sim)) {
-            fail(ACL_ERROR_RT_LABEL_CONTEXT, "the label belongs to another context than the calling thread's");
+        const Context &current = require_context(sim);
+        if (&found.context != &current) {
+            fail_of_other_context(ACL_ERROR_RT_LABEL_CONTEXT, "the label", found.context, &current);
         }
         sim.labels.remove(found);
     });
@@ -96,7 +97,7 @@ aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream) {
         Label &found = require_label(sim, label);
         ContextStream &on = require_own_stream(sim, stream);
         if (&found.context != &context_of(on)) {
-            fail(ACL_ERROR_RT_LABEL_CONTEXT, "the label belongs to another context than the calling thread's");
+            fail_of_other_context(ACL_ERROR_RT_LABEL_CONTEXT, "the label", found.context, &context_of(on));
         }
         Model &model = require_model_of(on);
         if (!found.is_in_list || found.stream) {

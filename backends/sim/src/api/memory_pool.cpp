@@ -65,7 +65,7 @@ MemoryPool &require_attributed(Simulator &sim, aclrtMemPool pool, const void *va
 void require_stream_here(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     const ContextStream &found = require_handle<ContextStream>(sim, stream, "stream");
     if (current_context(sim) != &context_of(found)) {
-        fail(ACL_ERROR_RT_STREAM_CONTEXT, "stream %u belongs to another context than the calling thread's", found.id);
+        fail_of_other_context(found, current_context(sim));
     }
 }
 

@@ -11,8 +11,9 @@ inline Model &require_model(Simulator &sim, aclmdlRI model) REQUIRES(engine_lock
 }
 
 inline Model &require_own(Simulator &sim, Model &model) REQUIRES(engine_lock) {
-    if (&model.context != &require_context(sim)) {
-        fail(ACL_ERROR_RT_MODEL_CONTEXT, "model %u belongs to another context than the calling thread's", model.id);
+    const Context &current = require_context(sim);
+    if (&model.context != &current) {
+        fail_of_other_context(ACL_ERROR_RT_MODEL_CONTEXT, "model " + std::to_string(model.id), model.context, &current);
     }
     return model;
 }

@@ -25,7 +25,8 @@ ContextStream &require_last_stream(Simulator &sim) REQUIRES(engine_lock) {
         fail_without_task("does not exist, or its stream is gone");
     }
     if (&context_of(*stream) != &context) {
-        fail(ACL_ERROR_RT_STREAM_CONTEXT, "the calling thread's last task is in another context than its current one");
+        fail_of_other_context(ACL_ERROR_RT_STREAM_CONTEXT, "the calling thread's last task", context_of(*stream),
+                              &context);
     }
     return *stream;
 }

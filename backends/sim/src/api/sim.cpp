@@ -145,4 +145,10 @@ aclError aclsimSetInterruptCheck(aclsimInterruptCheck check) {
                          [&](Simulator &sim, Lock &) REQUIRES(engine_lock) { sim.core.set_interrupt_check(check); });
 }
 
+aclError aclsimSetThreadProvider(aclsimThreadProvider provider) {
+    return ungated_entry(Function::aclsimSetThreadProvider, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        sim.stall.set_thread_provider(provider);
+    });
+}
+
 aclError aclsimNoOp(void *, void *) { return ACL_SUCCESS; }

@@ -316,9 +316,9 @@ aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
             case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
                 set_custom_tag(require_uncaptured(require_own_stream(sim, stream)), value->userCustomTag);
                 break;
-            case ACL_STREAM_ATTR_CACHE_OP_INFO:
+            case ACL_STREAM_ATTR_CACHE_OP_INFO:  // of any context (graphs_kernels.md)
                 require_switch(value->cacheOpInfoSwitch);
-                set_cache_op_info(require_own_stream(sim, stream), value->cacheOpInfoSwitch);
+                set_cache_op_info(require_stream(sim, stream), value->cacheOpInfoSwitch);
                 break;
             case ACL_STREAM_ATTR_PRIORITY:
                 // A hint to the device: Get does not return it, and the order of creation stays in force.
@@ -344,7 +344,7 @@ aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
                 value->userCustomTag = require_own_stream(sim, stream).custom_tag;
                 break;
             case ACL_STREAM_ATTR_CACHE_OP_INFO:
-                value->cacheOpInfoSwitch = cache_op_info(require_own_stream(sim, stream));
+                value->cacheOpInfoSwitch = cache_op_info(require_stream(sim, stream));
                 break;
             case ACL_STREAM_ATTR_PRIORITY:
                 require_own(sim, require_prioritized(sim, stream));

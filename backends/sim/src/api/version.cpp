@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "api/entry.h"
+#include "support/file.h"
 #include "support/json.h"
 #include "support/uncancelled.h"
 
@@ -284,13 +285,13 @@ MajorMinor require_major_minor(const std::string &version) {
 
 Json read_feature_list(const std::string &path) {
     const Uncancelled uncancelled;
-    std::ifstream file(path, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
     try {
+        const std::string text = read_file(path, kLongestJson);
         return text.empty() ? Json() : parse_json(text, kJsonDepth);
+    } catch (const FileError &error) {
+        fail_unremembered(ACL_ERROR_PARSE_FILE, "%s: %s", path.c_str(), error.what.c_str());
     } catch (const JsonError &error) {
-        fail_unremembered(ACL_ERROR_PARSE_FILE, "%s is not JSON: %s, at byte %zu", path.c_str(), error.what.c_str(),
-                          error.position);
+        fail_unremembered(ACL_ERROR_PARSE_FILE, "%s is not JSON: %s", path.c_str(), error.text().c_str());
     }
 }
 

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #ifdef __linux__
 #include <dirent.h>
 #endif
 
+#include "engine/thread.h"
 #include "machine/context.h"
 #include "support/config.h"
 
@@ -93,7 +96,9 @@ std::size_t count_threads() {
 // anything, but it cannot make a submitted task overtake another one.
 class Mobility {
   public:
-    Mobility(Core &core, const HostWait &wait) REQUIRES(engine_lock) : core_(core), wait_(wait) {
+    // The threads are those of which the program says that no others can act; none: it does not say that.
+    Mobility(Core &core, const HostWait &wait, std::vector<aclsimThread> threads = {}) REQUIRES(engine_lock)
+        : core_(core), wait_(wait), threads_(std::move(threads)) {
         add(wait.cause());
         spread();
         if (!can_end() && asks_for_host_) {
@@ -191,14 +196,33 @@ class Mobility {
         spread();
     }
 
-    // All threads of the process but those that wait here without a limit, and the simulator's.
+    // Threads of the program that wait here without a limit.
+    std::vector<std::uint64_t> waiting_threads() const REQUIRES(engine_lock) {
+        std::vector<std::uint64_t> waiting;
+        for (const HostWait *wait : core_.host_waits()) {
+            if (wait->is_asleep() && !wait->has_deadline() && !wait->is_of_own_thread()) {
+                waiting.push_back(wait->thread_identifier());
+            }
+        }
+        return waiting;
+    }
+
+    // Any other, and not the simulator's: of those that the program names and those that have used the library, or else
+    // of the process.
     bool has_free_thread() const REQUIRES(engine_lock) {
-        const auto &waits = core_.host_waits();
-        const auto waiting = std::count_if(waits.begin(), waits.end(), [](const HostWait *wait) REQUIRES(engine_lock) {
-            return wait->is_asleep() && !wait->has_deadline() && !wait->is_of_own_thread();
+        std::vector<std::uint64_t> waiting = waiting_threads();
+        const auto enrolled = enrolled_threads();
+        if (threads_.empty() || !enrolled) {
+            const std::size_t threads = count_threads();
+            return threads == 0 || threads > waiting.size() + core_.own_threads();
+        }
+        std::vector<std::uint64_t> able = *enrolled;
+        for (const aclsimThread &thread : threads_) {
+            (thread.isWaiting != 0 ? waiting : able).push_back(thread.thread);
+        }
+        return std::any_of(able.begin(), able.end(), [&](std::uint64_t thread) {
+            return std::find(waiting.begin(), waiting.end(), thread) == waiting.end();
         });
-        const std::size_t threads = count_threads();
-        return threads == 0 || threads > static_cast<std::size_t>(waiting) + core_.own_threads();
     }
 
     bool is_mobile(const Cause &cause) const REQUIRES(engine_lock) {
@@ -235,6 +259,7 @@ class Mobility {
 
     Core &core_;
     const HostWait &wait_;
+    const std::vector<aclsimThread> threads_;
     mutable bool asks_for_host_ = false;
     bool host_can_act_ = false;
     std::map<const Stream *, Node> nodes_;
@@ -265,6 +290,15 @@ std::string chain_of(const Core &core, const HostWait &wait, const Mobility &mob
     return text + (is_stuck ? "  and nothing is left that could end that: a deadlock\n" : "");
 }
 
+// If it is one. true: that depends on what the threads of the program may do.
+bool explain_deadlock(Core &core, HostWait &wait, std::vector<aclsimThread> threads) REQUIRES(engine_lock) {
+    const Mobility mobility(core, wait, std::move(threads));
+    if (!mobility.can_end()) {
+        wait.explain(heading(wait) + " waits for ever for " + awaited_by(wait) + "\n" + chain_of(core, wait, mobility));
+    }
+    return mobility.depends_on_host();
+}
+
 }  // namespace
 
 void Stall::explain_stall(HostWait &wait) {
@@ -272,13 +306,30 @@ void Stall::explain_stall(HostWait &wait) {
                  awaited_by(wait) + "\n" + chain_of(core_, wait, Mobility(core_, wait)));
 }
 
-bool Stall::look_for_deadlock(HostWait &wait) {
-    const Mobility mobility(core_, wait);
-    if (!mobility.can_end()) {
-        wait.explain(heading(wait) + " waits for ever for " + awaited_by(wait) + "\n" +
-                     chain_of(core_, wait, mobility));
+// Their number may have grown since the last time.
+std::vector<aclsimThread> Stall::ask_for_threads(Lock &lock) const {
+    const aclsimThreadProvider ask = provider_;
+    const Unlocked unlocked(lock);
+    std::vector<aclsimThread> threads(64);
+    for (;;) {
+        const std::size_t count = ask(threads.data(), threads.size());
+        const bool is_complete = count <= threads.size();
+        threads.resize(count);
+        if (is_complete) {
+            return threads;
+        }
     }
-    return mobility.depends_on_host();
+}
+
+bool Stall::look_for_deadlock(HostWait &wait, Lock &lock) {
+    const bool depends_on_host = explain_deadlock(core_, wait, {});
+    if (!depends_on_host || wait.is_explained() || provider_ == nullptr) {
+        return depends_on_host;
+    }
+    // No thread that acts between the two can go unnoticed: it would change the engine, or be among those named.
+    const std::uint64_t changes = core_.changes();
+    std::vector<aclsimThread> threads = ask_for_threads(lock);
+    return changes != core_.changes() || explain_deadlock(core_, wait, std::move(threads));
 }
 
 }  // namespace aclsim

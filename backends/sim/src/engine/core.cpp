@@ -14,7 +14,6 @@ namespace {
 
 constexpr int kHelpDepth = 64;  // how many streams a helper follows along causes before it gives up
 
-thread_local bool t_is_own = false;
 thread_local bool t_does_deferred = false;  // some of them call functions of the program, which call the library
 
 const std::vector<Access> kNoAccesses;
@@ -679,11 +678,11 @@ void Core::end_wait(HostWait &wait) {
 }
 
 void Core::begin_own_thread() {
-    t_is_own = true;
+    t_thread.is_own = true;
     ++own_threads_;
 }
 
-bool Core::is_own_thread() { return t_is_own; }
+bool Core::is_own_thread() { return t_thread.is_own; }
 
 // --- work without the lock -------------------------------------------------------------------------------------------
 

@@ -36,9 +36,9 @@ class StallReporter {
     virtual ~StallReporter() = default;
     // The thread has waited for the time that the configuration names.
     virtual void explain_stall(HostWait &wait) REQUIRES(engine_lock) = 0;
-    // Explains the wait if it can never end. true: look again although the engine does not change, because only the
-    // threads of the program, which come and go unnoticed, keep it from being a deadlock.
-    virtual bool look_for_deadlock(HostWait &wait) REQUIRES(engine_lock) = 0;
+    // Explains the wait if it can never end; may release the lock. true: look again although the engine does not
+    // change, because only the threads of the program, which come and go unnoticed, keep it from being a deadlock.
+    virtual bool look_for_deadlock(HostWait &wait, Lock &lock) REQUIRES(engine_lock) = 0;
 };
 
 // Work that grows with a size, or may block, and is therefore done without the lock: by the thread whose call, or whose

@@ -53,6 +53,7 @@ HostWait::HostWait(Core &core, const Cause &cause, const char *awaited, Time dea
       explain_at_(has_deadline() || config().stall.count() == 0 ? kNever : core.clock().now() + config().stall),
       look_at_(explain_at_ == kNever ? kNever : core.clock().now() + kFirstLook),
       look_interval_(kFirstLook) {
+    thread_number();  // enrols the thread
     core_.begin_wait(*this);
 }
 
@@ -70,7 +71,7 @@ bool HostWait::sleep(Lock &lock, std::condition_variable_any &changed, Time look
 }
 
 bool HostWait::look_and_sleep(Lock &lock, std::condition_variable_any &changed, Time look_again) {
-    look();
+    const bool may_have_changed = look(lock);
     if (!text_.empty()) {
         write(lock);
         return true;
@@ -79,12 +80,16 @@ bool HostWait::look_and_sleep(Lock &lock, std::condition_variable_any &changed, 
         check_at_ = check_->look(lock);
         return true;
     }
+    if (may_have_changed) {
+        return true;
+    }
     const Time when = std::min({deadline_, explain_at_, look_at_, check_at_, look_again});
     return core_.clock().wait_until(lock, changed, when) || when != deadline_;
 }
 
 // Looks for a deadlock, at growing intervals. At the end of the configured time the wait is explained in any case.
-void HostWait::look() {
+// true: the lock may have been released meanwhile.
+bool HostWait::look(Lock &lock) {
     const Time now = explain_at_ == kNever ? Time() : core_.clock().now();
     if (explain_at_ != kNever && now >= explain_at_) {
         core_.stall_reporter().explain_stall(*this);
@@ -93,9 +98,11 @@ void HostWait::look() {
         look_at_ = now + look_interval_;
         const bool has_changed = std::exchange(looked_at_, core_.changes()) != core_.changes();
         if (has_changed || looks_again_) {
-            looks_again_ = core_.stall_reporter().look_for_deadlock(*this);
+            looks_again_ = core_.stall_reporter().look_for_deadlock(*this, lock);
+            return true;
         }
     }
+    return false;
 }
 
 void HostWait::explain(const std::string &text) {

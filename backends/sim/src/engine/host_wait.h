@@ -11,6 +11,7 @@
 #include "abi/acl.h"
 #include "engine/clock.h"
 #include "engine/facts.h"
+#include "engine/thread.h"
 
 namespace aclsim {
 
@@ -64,7 +65,9 @@ class HostWait {
     const char *awaited() const { return awaited_; }  // nullptr: a task
     const char *function() const { return function_; }
     std::thread::id thread() const { return thread_; }
+    std::uint64_t thread_identifier() const { return thread_identifier_; }
     bool has_deadline() const { return deadline_ != kNever; }
+    bool is_explained() const { return explain_at_ == kNever; }
     bool is_asleep() const { return is_asleep_; }                // else the thread helps, or runs a callback
     bool is_of_own_thread() const { return is_of_own_thread_; }  // of the simulator
 
@@ -72,7 +75,7 @@ class HostWait {
     HostWait(Core &core, const Cause &cause, const char *awaited, Time deadline, WaitCheck *check)
         REQUIRES(engine_lock);
     bool look_and_sleep(Lock &lock, std::condition_variable_any &changed, Time look_again) REQUIRES(engine_lock);
-    void look() REQUIRES(engine_lock);
+    bool look(Lock &lock) REQUIRES(engine_lock);
     void write(Lock &lock) REQUIRES(engine_lock);
 
     Core &core_;
@@ -80,6 +83,7 @@ class HostWait {
     const char *const awaited_;
     const char *const function_;  // the call that waits
     const std::thread::id thread_ = std::this_thread::get_id();
+    const std::uint64_t thread_identifier_ = aclsim::thread_identifier();
     const Time deadline_;
     const bool is_of_own_thread_;
     WaitCheck *const check_;

@@ -4,10 +4,12 @@
 #include <csignal>
 #include <cstdint>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace aclsim {
 
@@ -18,12 +20,19 @@ struct LastTask {
 
 struct Thread {
     std::uint32_t number = 0;  // 0: not asked for yet
+    bool is_own = false;       // of the simulator
     LastTask last;
 };
 static_assert(std::is_trivially_destructible_v<Thread>);
 inline thread_local Thread t_thread;
 
+// Enrols the calling thread as one that uses the library, until it ends.
 std::uint32_t ask_for_thread_number();
+
+std::uint64_t thread_identifier();  // pthread_self()
+// The identifiers of all threads of the program that have submitted a task or slept here, and have not ended; nullopt
+// if there was no memory to note one.
+std::optional<std::vector<std::uint64_t>> enrolled_threads();
 
 // The kernel's number of it, which exception callbacks and observers are told (events_streams_sync.md section 11).
 inline std::uint32_t thread_number() {

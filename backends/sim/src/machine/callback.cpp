@@ -195,7 +195,8 @@ void Reports::launch(Lock &lock, ContextStream &stream, aclrtCallback function, 
 void Reports::process(Lock &lock, std::uint64_t thread, Time deadline) {
     const auto found = threads_.find(thread);
     if (found == threads_.end()) {
-        fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, "the calling thread is not subscribed to any stream");
+        fail(ACL_ERROR_RT_THREAD_SUBSCRIBE,
+             "the calling thread is not subscribed to any stream; call aclrtSubscribeReport with its id");
     }
     const auto entry = found->second;
     if (entry->device->primary == nullptr && current_context(machine_) == nullptr) {

@@ -5,6 +5,7 @@
 
 #include "engine/executor.h"
 #include "support/error.h"
+#include "support/text.h"
 
 namespace aclsim {
 namespace {
@@ -29,6 +30,28 @@ void Context::stop(aclError reason) {
     for (const auto &stream : streams) {
         stream->progress.notify_all();
     }
+}
+
+std::string text_of(const Context &context) {
+    const std::string device = " of device " + std::to_string(context.device.user_id);
+    return context.is_primary ? "the primary context" + device : "context " + text_of(context.handle()) + device;
+}
+
+void fail_of_other_context(aclError code, const std::string &object, const Context &owner, const Context *current) {
+    const std::string cure = owner.is_primary ? "aclrtSetDevice(" + std::to_string(owner.device.user_id) + ")"
+                                              : std::string("aclrtSetCurrentContext");
+    fail(code, "%s belongs to %s, but the calling thread works in %s; call %s first", object.c_str(),
+         text_of(owner).c_str(), current == nullptr ? "no context" : text_of(*current).c_str(), cure.c_str());
+}
+
+void fail_of_other_context(const ContextStream &stream, const Context *current) {
+    fail_of_other_context(ACL_ERROR_RT_STREAM_CONTEXT, "stream " + std::to_string(stream.id), context_of(stream),
+                          current);
+}
+
+void fail_stopped(const Context &context) {
+    fail(context.failure, "an earlier task of %s failed in STOP mode; destroy the context, or reset the device",
+         text_of(context).c_str());
 }
 
 void fail_aborted(const Stream &stream) { fail(stream.abort_reason, "stream %u was aborted", stream.id); }

@@ -101,11 +101,20 @@ inline void require_not_aborting(const Stream &stream) REQUIRES(engine_lock) {
         fail(ACL_ERROR_RT_STREAM_ABORT, "stream %u is being aborted", stream.id);
     }
 }
+// The context, for texts: which one it is, and of which device.
+std::string text_of(const Context &context) REQUIRES(engine_lock);
+// The failure of what needs an object of the calling thread's current context, which is given, or nullptr.
+[[noreturn]] void fail_of_other_context(aclError code, const std::string &object, const Context &owner,
+                                        const Context *current) REQUIRES(engine_lock);
+[[noreturn]] void fail_of_other_context(const ContextStream &stream, const Context *current) REQUIRES(engine_lock);
+// The failure of calls in a context whose tasks have failed in STOP mode.
+[[noreturn]] void fail_stopped(const Context &context) REQUIRES(engine_lock);
+
 // What submissions, synchronizations and queries check: the device is lost, or a task failed in STOP mode.
 inline void require_healthy(const Context &context) REQUIRES(engine_lock) {
     require_not_lost(context.device);
     if (context.failure != ACL_SUCCESS) {
-        fail(context.failure, "an earlier task failed and the context is in STOP mode");
+        fail_stopped(context);
     }
 }
 // The failure of a wait that an abort ended.

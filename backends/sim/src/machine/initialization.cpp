@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
 
 #include "machine/device_limits.h"
 #include "machine/machine.h"
 #include "support/error.h"
+#include "support/file.h"
 #include "support/program_call.h"
 #include "support/uncancelled.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 using Guard = std::lock_guard<std::recursive_mutex>;
 
-constexpr std::int64_t kLargestConfiguration = 10 * 1024 * 1024;
+constexpr std::size_t kLongestConfiguration = 10 << 20;
 constexpr std::size_t kDeepestNesting = 10;
 
 struct LimitKey {
@@ -43,35 +43,27 @@ struct Section {
 constexpr Section kDump = {"dump", ACL_ERROR_INVALID_DUMP_CONFIG};
 constexpr Section kProfiler = {"profiler", ACL_ERROR_INVALID_PROFILING_CONFIG};
 
-std::string read_file(const char *path) {
+std::string read_configuration(const char *path) {
     const Uncancelled uncancelled;
     struct stat status{};
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
         fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s does not exist or is not a regular file", path);
     }
-    if (status.st_size > kLargestConfiguration) {
-        fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s is larger than 10 MB", path);
+    try {
+        return read_file(path, kLongestConfiguration);
+    } catch (const FileError &error) {
+        fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s: %s", path, error.what.c_str());
     }
-    std::ifstream file(path, std::ios::binary);
-    std::string text;
-    if (file) {
-        text.assign(std::istreambuf_iterator<char>(file), {});
-    }
-    if (!file.is_open() || file.bad()) {
-        fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s cannot be read", path);
-    }
-    return text;
 }
 
-Json parse_configuration(const std::string &text) {
+Json parse_configuration(const char *path, const std::string &text) {
     if (text.empty()) {
         return {};  // an empty file is no configuration (device_context_init_errors.md section 3 [obs])
     }
     try {
         return parse_json(text, kDeepestNesting);
     } catch (const JsonError &error) {
-        fail_unremembered(ACL_ERROR_PARSE_FILE, "the configuration is not JSON: %s, at byte %zu", error.what.c_str(),
-                          error.position);
+        fail_unremembered(ACL_ERROR_PARSE_FILE, "the configuration %s is not JSON: %s", path, error.text().c_str());
     }
 }
 
@@ -85,7 +77,7 @@ bool is_whole_number(const std::string &text) {
 // "0" or "1".
 bool read_switch(const Json &value, const char *key) {
     if (!is_string(value, "0") && !is_string(value, "1")) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s is neither \"0\" nor \"1\"", key);
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s is %s, and must be \"0\" or \"1\"", key, written(value).c_str());
     }
     return value.text == "1";
 }
@@ -222,14 +214,14 @@ void Initialization::initialize(const char *path) {
         fail_unremembered(ACL_ERROR_REPEAT_INITIALIZE, "already initialised; pair this call with aclFinalizeReference");
     }
     const bool is_given = path != nullptr && *path != '\0';
-    text_ = is_given ? read_file(path) : std::string();
+    text_ = is_given ? read_configuration(path) : std::string();
     if (first_text_ && *first_text_ != text_) {
         fail_unremembered(ACL_ERROR_INVALID_PARAM,
                           "the configuration is not the one that the process was first initialised with");
     }
     try {
         const Change change(*this);
-        apply(parse_configuration(text_), is_given);
+        apply(parse_configuration(path, text_), is_given);
     } catch (...) {
         end_default_device();
         throw;

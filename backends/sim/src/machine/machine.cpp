@@ -285,9 +285,10 @@ Device &require_current_device(Machine &machine) {
 
 Device &require_device(Machine &machine, std::int64_t user_id) {
     if (user_id < 0 || user_id >= static_cast<std::int64_t>(machine.devices.size())) {
-        fail(ACL_ERROR_RT_INVALID_DEVICEID, "device %lld does not exist; there are %zu%s",
-             static_cast<long long>(user_id), machine.devices.size(),
-             config().visible_is_set ? " by ASCEND_RT_VISIBLE_DEVICES" : "");
+        const std::string which =
+            config().visible_is_set ? visible_devices_text() : "there are " + std::to_string(machine.devices.size());
+        fail(ACL_ERROR_RT_INVALID_DEVICEID, "device %lld does not exist; %s", static_cast<long long>(user_id),
+             which.c_str());
     }
     return *machine.devices[static_cast<std::size_t>(user_id)];
 }

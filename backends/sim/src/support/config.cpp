@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "support/json.h"
 #include "support/shared_memory.h"
 
 namespace aclsim {
@@ -148,6 +149,8 @@ void choose_release(Config &config) {
     config.error = where + release + " is not a release like 8.1.RC1, 8.5.0 or 9.1.0-beta.1";
 }
 
+constexpr std::size_t kLongestPart = 80;  // of a value in a text
+
 Config config_of_environment() {
     Config config;
     const std::uint32_t processors = std::max(1U, std::thread::hardware_concurrency());
@@ -176,7 +179,9 @@ Config config_of_environment() {
     const char *visible = std::getenv("ASCEND_RT_VISIBLE_DEVICES");
     config.visible_is_set = visible != nullptr;
     if (visible != nullptr) {
-        config.visible_is_valid = parse_visible_devices(visible, config.devices, config.visible);
+        config.visible_is_valid =
+            parse_visible_devices(visible, config.devices, config.visible, config.visible_problem);
+        config.visible_text = visible;
     } else {
         for (std::uint32_t device = 0; device < config.devices; ++device) {
             config.visible.push_back(device);
@@ -187,16 +192,22 @@ Config config_of_environment() {
 
 }  // namespace
 
-bool parse_visible_devices(const std::string &text, std::uint32_t devices, std::vector<std::uint32_t> &visible) {
+bool parse_visible_devices(const std::string &text, std::uint32_t devices, std::vector<std::uint32_t> &visible,
+                           std::string &problem) {
     visible.clear();
-    std::size_t begin = 0;
-    while (begin <= text.size()) {
+    problem.clear();
+    for (std::size_t begin = 0; begin <= text.size();) {
         const std::size_t end = std::min(text.find(',', begin), text.size());
+        const std::string part = text.substr(begin, end - begin);
         std::uint32_t device = 0;
-        if (!parse_number(text.substr(begin, end - begin), device) || device >= devices) {
+        if (!parse_number(part, device) || device >= devices) {
+            problem = quoted(part.substr(0, kLongestPart)) + " is no device from 0 to " + std::to_string(devices - 1) +
+                      ", and ends the list";
             break;
         }
         if (!visible.empty() && device <= visible.back()) {
+            problem =
+                std::to_string(device) + " follows " + std::to_string(visible.back()) + ", and the numbers must ascend";
             visible.clear();
             return false;
         }
@@ -204,6 +215,16 @@ bool parse_visible_devices(const std::string &text, std::uint32_t devices, std::
         begin = end + 1;
     }
     return !visible.empty();
+}
+
+std::string visible_devices_text() {
+    const Config &known = config();
+    const std::size_t count = known.visible.size();
+    const std::string selected = count == 0   ? "no device"
+                                 : count == 1 ? "1 device"
+                                              : std::to_string(count) + " devices";
+    return "ASCEND_RT_VISIBLE_DEVICES=" + known.visible_text.substr(0, kLongestPart) + " selects " + selected +
+           (known.visible_problem.empty() ? "" : ": " + known.visible_problem);
 }
 
 const Config &read_config() {

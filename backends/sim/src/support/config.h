@@ -40,6 +40,8 @@ struct Config {
     std::vector<std::uint32_t> visible;  // user device id -> simulated device (ASCEND_RT_VISIBLE_DEVICES)
     bool visible_is_set = false;
     bool visible_is_valid = true;
+    std::string visible_text;     // what it is
+    std::string visible_problem;  // where its reading ended, and why; empty: at its end
     // ASCEND_RT_SIM_SOFTWARE_QUEUES=1: the driver keeps the queues of streams in software, as the usual one does not;
     // changes of a graph's tasks, external events and conditional tasks need it (graphs_kernels.md).
     bool has_software_queues = false;
@@ -63,6 +65,9 @@ inline const Config &config() {
 
 // The rules of ASCEND_RT_VISIBLE_DEVICES (device_context_init_errors.md section 5.1): parsing stops at the first token
 // that is no device; what was accepted must be strictly ascending and not empty.
-bool parse_visible_devices(const std::string &text, std::uint32_t devices, std::vector<std::uint32_t> &visible);
+bool parse_visible_devices(const std::string &text, std::uint32_t devices, std::vector<std::uint32_t> &visible,
+                           std::string &problem);
+// Its value, how many devices that selects, and where the reading ended.
+std::string visible_devices_text();
 
 }  // namespace aclsim

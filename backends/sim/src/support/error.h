@@ -42,7 +42,7 @@ inline void require_size(std::uint64_t size) {
 }
 inline void require_no_flags(std::uint64_t flags) {
     if (flags != 0) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags must be 0");
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "flags must be 0, not %llu", static_cast<unsigned long long>(flags));
     }
 }
 

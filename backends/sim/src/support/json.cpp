@@ -5,7 +5,9 @@
 #include <cstdio>
 #include <cstring>
 #include <locale>
+#include <set>
 #include <sstream>
+#include <utility>
 
 #include "support/text.h"
 
@@ -27,9 +29,29 @@ void append_utf8(std::string &text, std::uint32_t code) {
     }
 }
 
+using Members = std::vector<std::pair<std::string, Json>>;
+
+// Leaves the last of those with the same name.
+void drop_repeated(Members &members) {
+    std::set<std::string_view> names;
+    std::vector<bool> is_last(members.size());
+    for (std::size_t i = members.size(); i-- > 0;) {
+        is_last[i] = names.insert(members[i].first).second;
+    }
+    if (names.size() < members.size()) {
+        Members kept;
+        for (std::size_t i = 0; i < members.size(); ++i) {
+            if (is_last[i]) {
+                kept.push_back(std::move(members[i]));
+            }
+        }
+        members = std::move(kept);
+    }
+}
+
 class JsonReader {
   public:
-    JsonReader(const std::string &text, std::size_t depth) : text_(text), depth_(depth) {}
+    JsonReader(std::string_view text, std::size_t depth) : text_(text), depth_(depth) {}
 
     Json read() {
         Json value = read_value();
@@ -41,7 +63,11 @@ class JsonReader {
     }
 
   private:
-    [[noreturn]] void fail(const char *what) const { throw JsonError{position_, what}; }
+    [[noreturn]] void fail(const std::string &what) const {
+        const std::string_view before = text_.substr(0, position_);
+        const auto lines = static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
+        throw JsonError{lines + 1, position_, what};
+    }
 
     char peek() const { return position_ < text_.size() ? text_[position_] : '\0'; }
 
@@ -68,6 +94,9 @@ class JsonReader {
 
     Json read_value() {
         skip_space();
+        if (++values_ > kMostJsonValues) {
+            fail("there are more than " + std::to_string(kMostJsonValues) + " values");
+        }
         switch (peek()) {
             case '{':
                 return read_object();
@@ -86,16 +115,16 @@ class JsonReader {
         }
     }
 
-    void enter(std::size_t &depth) {
+    void enter(std::size_t &depth, const char *what) {
         if (++depth > depth_) {
-            fail("nested too deeply");
+            fail(what + (" are nested deeper than " + std::to_string(depth_)));
         }
         ++position_;
     }
 
     Json read_object() {
         Json object{Json::Type::Object, {}, {}, {}};
-        enter(objects_);
+        enter(objects_, "objects");
         if (!accept('}')) {
             do {
                 skip_space();
@@ -105,13 +134,14 @@ class JsonReader {
             } while (accept(','));
             expect('}', "',' or '}' expected");
         }
+        drop_repeated(object.members);
         --objects_;
         return object;
     }
 
     Json read_array() {
         Json array{Json::Type::Array, {}, {}, {}};
-        enter(arrays_);
+        enter(arrays_, "arrays");
         if (!accept(']')) {
             do {
                 array.items.push_back(read_value());
@@ -156,7 +186,7 @@ class JsonReader {
             position_ += peek() == '+' || peek() == '-' ? 1 : 0;
             read_digits();
         }
-        return {Json::Type::Number, text_.substr(begin, position_ - begin), {}, {}};
+        return {Json::Type::Number, std::string(text_.substr(begin, position_ - begin)), {}, {}};
     }
 
     std::string read_string() {
@@ -226,8 +256,9 @@ class JsonReader {
         return 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
     }
 
-    const std::string &text_;
+    const std::string_view text_;
     const std::size_t depth_;
+    std::size_t values_ = 0;
     std::size_t position_ = 0;
     std::size_t objects_ = 0;
     std::size_t arrays_ = 0;
@@ -237,11 +268,30 @@ class JsonReader {
 
 const Json *Json::find(const std::string &name) const {
     const auto found =
-        std::find_if(members.rbegin(), members.rend(), [&](const auto &member) { return member.first == name; });
-    return found == members.rend() ? nullptr : &found->second;
+        std::find_if(members.begin(), members.end(), [&](const auto &member) { return member.first == name; });
+    return found == members.end() ? nullptr : &found->second;
 }
 
-Json parse_json(const std::string &text, std::size_t depth) { return JsonReader(text, depth).read(); }
+std::string JsonError::text() const {
+    return what + ", in line " + std::to_string(line) + ", at byte " + std::to_string(position) + " of the file";
+}
+
+Json parse_json(std::string_view text, std::size_t depth) { return JsonReader(text, depth).read(); }
+
+std::string written(const Json &value) {
+    switch (value.type) {
+        case Json::Type::Object:
+            return "an object";
+        case Json::Type::Array:
+            return "an array";
+        case Json::Type::Null:
+            return "null";
+        case Json::Type::String:
+            return quoted(value.text.substr(0, 40));
+        default:
+            return value.text.substr(0, 40);
+    }
+}
 
 double number_of(const Json &number) {
     double value = 0;

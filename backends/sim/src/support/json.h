@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,22 +13,32 @@ namespace aclsim {
 struct Json {
     enum class Type { Null, Boolean, Number, String, Array, Object };
 
-    // The member of an object; nullptr if this is not an object or has no such member. Of several the last counts.
+    // The member of an object; nullptr if this is not an object or has no such member.
     const Json *find(const std::string &name) const;
 
     Type type = Type::Null;
     std::string text;  // of a string its value, of a number or a boolean what is written
     std::vector<Json> items;
-    std::vector<std::pair<std::string, Json>> members;
+    std::vector<std::pair<std::string, Json>> members;  // of several with a name the last
 };
 
 struct JsonError {
-    std::size_t position;  // in bytes, from 0
+    std::size_t line;      // from 1
+    std::size_t position;  // in bytes from the beginning of the text, from 0
     std::string what;
+
+    std::string text() const;  // what, and where
 };
 
+// Limits that keep the memory for a text below 256 MiB. The text's is for those who read it.
+constexpr std::size_t kLongestJson = 16 << 20;
+constexpr std::size_t kMostJsonValues = 1 << 19;
+
 // Objects and arrays may each be nested that deep. Throws JsonError.
-Json parse_json(const std::string &text, std::size_t depth);
+Json parse_json(std::string_view text, std::size_t depth);
+
+// What is written there, shortened: the value, or its type.
+std::string written(const Json &value);
 
 // What a number is, whatever the program's locale has as decimal point and between thousands.
 double number_of(const Json &number);

@@ -1,21 +1,18 @@
 #include "support/profile.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 #include <string_view>
 
+#include "support/file.h"
 #include "support/json.h"
 #include "support/units.h"
 
 namespace aclsim {
 namespace {
 
-constexpr std::size_t kLargestProfile = 64ULL << 20;
-constexpr std::size_t kFirstRead = 1 << 16;
 constexpr std::size_t kDepth = 64;
 constexpr std::uint64_t kPage = 2ULL << 20;  // memory is given out in whole pages
 constexpr const char *kDefaultProduct = "910B";
@@ -102,22 +99,6 @@ std::string number_text(double value) {
     return text;
 }
 
-// What is written there, shortened: the value, or its type.
-std::string written(const Json &value) {
-    switch (value.type) {
-        case Json::Type::Object:
-            return "an object";
-        case Json::Type::Array:
-            return "an array";
-        case Json::Type::Null:
-            return "null";
-        case Json::Type::String:
-            return quoted(value.text.substr(0, 40));
-        default:
-            return value.text.substr(0, 40);
-    }
-}
-
 class ProfileReader {
   public:
     ProfileReader(const std::string &path, CardProfile &profile) : path_(path), profile_(profile) {}
@@ -139,9 +120,7 @@ class ProfileReader {
         read_whole(*format, "profile.format", 1, 1);
         choose_product(profile->find("product"), product);
         for (const auto &[name, value] : profile->members) {
-            if (profile->find(name) == &value) {  // of several members with a name that is the last
-                read_member(name, value);
-            }
+            read_member(name, value);
         }
     }
 
@@ -163,29 +142,13 @@ class ProfileReader {
         }
     }
 
-    std::string read_file() const {
-        const std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(path_.c_str(), "rb"), std::fclose);
-        std::string text;
-        std::size_t size = 0;
-        do {
-            text.resize(std::max(kFirstRead, 2 * size));
-            size += file ? std::fread(&text[size], 1, text.size() - size, file.get()) : 0;
-        } while (size == text.size() && size <= kLargestProfile);
-        if (!file || std::ferror(file.get()) != 0) {
-            refuse(std::string("the file cannot be read: ") + std::strerror(errno));
-        }
-        if (size > kLargestProfile) {
-            refuse("the file is longer than " + std::to_string(kLargestProfile >> 20) + " MiB");
-        }
-        text.resize(size);
-        return text;
-    }
-
     Json parse() const {
         try {
-            return parse_json(read_file(), kDepth);
+            return parse_json(read_file(path_, kLongestJson), kDepth);
+        } catch (const FileError &error) {
+            refuse(error.what);
         } catch (const JsonError &error) {
-            refuse("it is no JSON, at byte " + std::to_string(error.position) + ": " + error.what);
+            refuse("it is no JSON: " + error.text());
         }
     }
 

@@ -19,31 +19,45 @@ bool is_host_library(const Elf &file) {
     return file.machine() == Elf::host_machine() && file.type() == Elf::Type::Shared;
 }
 
+// The values of a constant of the file.
+template <class T>
+std::vector<T> values_of(const Elf &file, const Elf::Symbol &symbol) {
+    const Elf::Section &section = file.sections()[symbol.section];
+    if (symbol.offset > section.size || symbol.size > section.size - symbol.offset) {
+        throw ElfError{"the object " + std::string(symbol.name) + " reaches beyond the end of its section"};
+    }
+    std::vector<T> values(symbol.size / sizeof(T));
+    if (section.content != nullptr && !values.empty()) {
+        std::memcpy(values.data(), section.content + symbol.offset, values.size() * sizeof(T));
+    }
+    return values;
+}
+
 // The sizes in NAME_parameters, with offsets as in a C structure.
-std::vector<KernelParameter> parameters_of(const std::uint32_t *sizes, std::size_t count) {
+std::vector<KernelParameter> parameters_of(const std::vector<std::uint32_t> &sizes) {
     constexpr std::uint32_t kLargestAlignment = 8;
     std::vector<KernelParameter> parameters;
     std::uint32_t offset = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::uint32_t power = sizes[i] & -sizes[i];  // the largest power of two that divides it
+    for (const std::uint32_t size : sizes) {
+        const std::uint32_t power = size & -size;  // the largest power of two that divides it
         const std::uint32_t alignment = std::clamp(power, 1U, kLargestAlignment);
         offset = (offset + alignment - 1) / alignment * alignment;
-        parameters.push_back({offset, sizes[i]});
-        offset += sizes[i];
+        parameters.push_back({offset, size});
+        offset += size;
     }
     return parameters;
 }
 
 // Every exported function is a kernel; abi/aclsim_kernel.h says what else is looked for.
-DeviceObject read_host_object(const Elf &file, const HostLibrary &library) {
+DeviceObject read_host_object(const Elf &file) {
     DeviceObject object;
-    std::map<std::string, ImagePart> data;
+    std::map<std::string, Elf::Symbol> data;
     for (const Elf::Symbol &symbol : file.symbols(Elf::Table::Exported)) {
         const std::string name(symbol.name);
         const ImagePart part{symbol.offset, symbol.size};
         if (symbol.type == Elf::SymbolType::Object) {
             object.variables.push_back({name, part});
-            data[name] = part;
+            data.emplace(name, symbol);
         } else if (symbol.type == Elf::SymbolType::Function) {
             KernelDescription kernel;
             kernel.name = name;
@@ -54,12 +68,11 @@ DeviceObject read_host_object(const Elf &file, const HostLibrary &library) {
     for (KernelDescription &kernel : object.kernels) {
         const auto sizes = data.find(kernel.name + "_parameters");
         if (sizes != data.end()) {
-            kernel.parameters = parameters_of(static_cast<const std::uint32_t *>(library.find(sizes->first)),
-                                              sizes->second.size / sizeof(std::uint32_t));
+            kernel.parameters = parameters_of(values_of<std::uint32_t>(file, sizes->second));
         }
         const auto workspace = data.find(kernel.name + "_workspace_size");
         if (workspace != data.end() && workspace->second.size == sizeof kernel.workspace_bytes) {
-            std::memcpy(&kernel.workspace_bytes, library.find(workspace->first), sizeof kernel.workspace_bytes);
+            kernel.workspace_bytes = values_of<std::uint64_t>(file, workspace->second).front();
         }
     }
     if (object.kernels.empty()) {
@@ -83,7 +96,7 @@ BinaryContent read_binary(const unsigned char *data, std::size_t size, std::uint
         }
         file.require_segments();
         content.library = std::make_unique<HostLibrary>(data, file.extent());
-        content.object = read_host_object(file, *content.library);
+        content.object = read_host_object(file);
     } catch (const ElfError &error) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the kernel binary cannot be used: %s", error.what.c_str());
     }

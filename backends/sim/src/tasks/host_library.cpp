@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "support/error.h"
+#include "support/loadable.h"
 #include "support/uncancelled.h"
 
 namespace aclsim {
@@ -32,6 +33,7 @@ bool write_all(int file, const unsigned char *data, std::size_t size) {
 // From a copy in memory, also of a file: what was checked is what is loaded, whatever happens to the file.
 HostLibrary::HostLibrary(const unsigned char *data, std::size_t size) {
 #ifdef __linux__
+    require_loadable(data);
     const Uncancelled uncancelled;
     file_ = memfd_create("ascend_rt-kernels", MFD_CLOEXEC);
     if (file_ < 0 || !write_all(file_, data, size)) {

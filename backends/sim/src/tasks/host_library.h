@@ -11,7 +11,8 @@ namespace aclsim {
 // Opening and closing run the library's own constructors and destructors: without the engine's lock.
 class HostLibrary {
   public:
-    // The library that these bytes are; fails with ACL_ERROR_RT_PARAM_INVALID and the dynamic loader's text.
+    // The library that these bytes are, whose segments are in the file. Throws ElfError for one that the dynamic loader
+    // would stumble over, and fails with ACL_ERROR_RT_PARAM_INVALID and the loader's text for one that it refuses.
     HostLibrary(const unsigned char *data, std::size_t size);
     ~HostLibrary();
     HostLibrary(const HostLibrary &) = delete;
