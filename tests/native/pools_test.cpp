@@ -31,6 +31,34 @@ std::uint64_t attribute(aclrtMemPool pool, aclrtMemPoolAttr which) {
     return value;
 }
 
+// Of many pools, also when others have given their memory back, and a pool whose memory is gone is itself gone.
+void an_address_belongs_to_its_pool() {
+    constexpr std::size_t kPools = 64;
+    const std::size_t before = free_memory();
+    const aclrtStream stream = new_stream();
+    std::vector<aclrtMemPool> pools(kPools);
+    std::vector<void *> blocks(kPools);
+    for (std::size_t i = 0; i < kPools; ++i) {
+        pools[i] = new_pool(4 * kPage);
+        CHECK_OK(aclrtMemPoolMallocAsync(&blocks[i], kPage, pools[i], stream));
+    }
+    for (std::size_t i = 0; i < kPools; ++i) {
+        CHECK(attribute(pools[i], ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT) == kPage);
+        CHECK_OK(i % 2 == 0 ? aclrtFree(blocks[i]) : aclrtMemPoolFreeAsync(blocks[i], stream));
+        CHECK(attribute(pools[i], ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT) == 0);
+        CHECK_OK(aclrtSynchronizeStream(stream));
+        CHECK(attribute(pools[i], ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT) == 0);
+        CHECK(aclrtFree(blocks[i]) != ACL_SUCCESS);
+    }
+    for (std::size_t i = 0; i < kPools; ++i) {
+        CHECK_OK(aclrtMemPoolMallocAsync(&blocks[i], kPage, pools[i], stream));
+        CHECK_OK(aclrtMemPoolDestroy(pools[i]));
+        CHECK(aclrtFree(blocks[i]) != ACL_SUCCESS);
+    }
+    CHECK_OK(aclrtDestroyStream(stream));
+    CHECK(free_memory() == before);
+}
+
 // Each thread writes a value of its own into its blocks in stream order, and reads it back in stream order: whoever got
 // a block too early would write between the two.
 void blocks_are_exclusive(aclrtMemPool pool, int thread) {
@@ -190,6 +218,7 @@ int main() {
     setenv("ASCEND_RT_SIM_PRODUCT", "910B", 1);
     CHECK_OK(aclInit(nullptr));
     CHECK_OK(aclrtSetDevice(0));
+    an_address_belongs_to_its_pool();
     pools_are_shared();
     pools_are_destroyed_under_way();
     freed_at_once();
