@@ -1270,9 +1270,9 @@ class RunMode(IntEnum):
 class SimAccessMode(IntEnum):
     """``aclsimAccessMode``."""
 
-    READ = 0
-    WRITE = 1
-    READ_WRITE = 2
+    READ = 1
+    WRITE = 2
+    READ_WRITE = 3
 
 
 class SimResource(IntEnum):

@@ -25,6 +25,22 @@ uint64_t aclsimGetCheckReports(void);
 typedef int32_t (*aclsimCallSiteProvider)(char *text, size_t size);
 aclError aclsimSetCallSiteProvider(aclsimCallSiteProvider provider);
 
+/* One operand of a kernel: `rank` dimensions of so many elements, so many bytes apart; a stride may be negative. */
+typedef enum aclsimAccessMode {
+    ACLSIM_ACCESS_READ = 1,
+    ACLSIM_ACCESS_WRITE = 2,
+    ACLSIM_ACCESS_READ_WRITE = 3,
+} aclsimAccessMode;
+typedef struct aclsimAccess {
+    const void *address; /* of the first element */
+    aclsimAccessMode mode;
+    uint32_t elementSize; /* in bytes */
+    uint32_t rank;        /* at most 16; 0: one element */
+    const int64_t *shape;
+    const int64_t *strides; /* in bytes; NULL: without gaps, the last dimension varies fastest */
+    const char *name;       /* of the operand, a string that stays; may be NULL */
+} aclsimAccess;
+
 /* Tells whether the calling thread is to wait no longer. A thread that waits for a place in a full queue asks now and
  * then; if it is, its call fails with ACL_ERROR_RT_STREAM_TASK_FULL, and nothing is submitted. Must not call the library.
  * NULL: there is none. */
@@ -83,20 +99,6 @@ aclError aclsimRunOperator(aclrtStream stream, size_t workspaceBytes);
  * with force, ends it at once. A NULL stream is the default stream. */
 aclError aclsimSleep(aclrtStream stream, uint64_t cycles);
 
-/* Memory that a task works on until it is over. */
-typedef enum aclsimAccessMode {
-    ACLSIM_ACCESS_READ = 0,
-    ACLSIM_ACCESS_WRITE = 1,
-    ACLSIM_ACCESS_READ_WRITE = 2,
-} aclsimAccessMode;
-
-typedef struct aclsimAccess {
-    const void *address;
-    size_t size;
-    aclsimAccessMode mode;
-    const char *name; /* of the argument, for reports. A literal: it is not copied */
-} aclsimAccess;
-
 /* Called once, when the task is over and looks at the word no more. result is that of the task: 0, the content of code,
  * ACL_ERROR_RT_TASK_TIMEOUT, or the reason of an abort. It may call the library. */
 typedef void (*aclsimWaitEnd)(void *userData, aclError result);
@@ -107,19 +109,19 @@ typedef struct aclsimWait {
     uint64_t value;                /* that the word must reach: the task waits while *word < value */
     const volatile aclError *code; /* where the task's result is when the word has reached the value; NULL: it is 0 */
     uint32_t timeoutSeconds;       /* until it fails with ACL_ERROR_RT_TASK_TIMEOUT; 0: it has no limit */
-    const aclsimAccess *accesses;  /* the memory that the operation works on; NULL if accessCount is 0 */
-    size_t accessCount;
+    const aclsimAccess *accesses;  /* the operands of the operation; NULL if accessCount is 0 */
+    uint64_t accessCount;
     aclsimWaitEnd end; /* may be NULL */
     void *userData;
 } aclsimWait;
 
 /* Lets an operation that runs elsewhere have its place in a stream: a task that waits for a word which threads of a
  * companion library, or another process, change. It needs no thread, so that any number of streams may wait. The
- * memory is that of the operation: it must be live, and ASCEND_RT_SIM_CHECK=memory treats the task as its user. The
- * structures are copied. A NULL stream is the default stream. Failures, with which nothing is submitted and end is not
+ * operands must be live memory, and ASCEND_RT_SIM_CHECK=memory treats the task as their user. The structures are
+ * copied. A NULL stream is the default stream. Failures, with which nothing is submitted and end is not
  * called:
  *   ACL_ERROR_INVALID_PARAM        wait, name or word is NULL, or the word is not aligned to 8
- *   ACL_ERROR_RT_PARAM_INVALID     an access is not live memory, or has another mode
+ *   ACL_ERROR_RT_PARAM_INVALID     an operand is not live memory, or its mode or shape is wrong
  *   ACL_ERROR_RT_STREAM_CAPTURED   the stream is being captured
  *   ACL_ERROR_RT_STREAM_MODEL      the stream is bound to a model, which would repeat the task */
 aclError aclsimSubmitWait(aclrtStream stream, const aclsimWait *wait);

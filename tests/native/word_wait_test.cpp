@@ -266,11 +266,26 @@ void wrong_arguments_submit_nothing() {
     CHECK_CODE(ACL_ERROR_INVALID_PARAM, aclsimSubmitWait(stream, &bad));
     void *memory = nullptr;
     CHECK_OK(aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_NORMAL_ONLY));
-    aclsimAccess access{memory, 64, static_cast<aclsimAccessMode>(3), "sendBuf"};
+    const std::int64_t good_shape[] = {4, 16};
+    const std::int64_t long_shape[] = {4, 1LL << 40};
+    const std::int64_t strides[] = {-16, 1};
+    aclsimAccess access{memory, ACLSIM_ACCESS_READ, 1, 2, good_shape, nullptr, "sendBuf"};
     bad.accesses = &access;
-    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, aclsimSubmitWait(stream, &bad));
-    access = {memory, 1 << 30, ACLSIM_ACCESS_READ, "sendBuf"};
-    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, aclsimSubmitWait(stream, &bad));
+    const auto is_refused = [&] { CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, aclsimSubmitWait(stream, &bad)); };
+    access.mode = static_cast<aclsimAccessMode>(4);
+    is_refused();
+    access.mode = ACLSIM_ACCESS_READ;
+    access.rank = 17;
+    is_refused();
+    access.rank = 2;
+    access.elementSize = 1U << 30;
+    is_refused();
+    access.elementSize = 1;
+    access.strides = strides;  // backwards from the first byte
+    is_refused();
+    access.strides = nullptr;
+    access.shape = long_shape;
+    is_refused();
     CHECK(std::string(aclGetRecentErrMsg()).find("sendBuf") != std::string::npos);
     CHECK(is_complete(stream) && end.calls == 0);
     CHECK_OK(aclrtFree(memory));
@@ -327,8 +342,12 @@ void observers_see_the_operation(std::uint64_t delay_us) {
     const aclrtStream stream = new_stream();
     void *memory = nullptr;
     CHECK_OK(aclrtMalloc(&memory, 128, ACL_MEM_MALLOC_NORMAL_ONLY));
-    const aclsimAccess accesses[] = {{memory, 64, ACLSIM_ACCESS_READ, "sendBuf"},
-                                     {static_cast<char *>(memory) + 64, 64, ACLSIM_ACCESS_WRITE, "recvBuf"}};
+    // 64 bytes from the first on, and the 64 behind them, from the last on.
+    const std::int64_t shape[] = {4, 16};
+    const std::int64_t strides[] = {-16, -1};
+    const aclsimAccess accesses[] = {
+        {memory, ACLSIM_ACCESS_READ, 1, 2, shape, nullptr, "sendBuf"},
+        {static_cast<char *>(memory) + 127, ACLSIM_ACCESS_WRITE, 1, 2, shape, strides, nullptr}};
     Word word{0};
     aclsimWait wait = wait_for(word, 1);
     wait.accesses = accesses;
@@ -338,8 +357,10 @@ void observers_see_the_operation(std::uint64_t delay_us) {
     }
     CHECK_OK(aclsimSubmitWait(stream, &wait));
     CHECK(facts.accesses.size() == 2);
-    CHECK(facts.accesses[0].mode == aclsim::AccessMode::Read && facts.accesses[0].address == memory);
+    CHECK(facts.accesses[0].mode == aclsim::AccessMode::Read && facts.accesses[0].address == memory &&
+          facts.accesses[0].size == 64);
     CHECK(facts.accesses[1].mode == aclsim::AccessMode::Write && facts.accesses[1].size == 64);
+    CHECK(facts.accesses[1].address == static_cast<char *>(memory) + 64);
     CHECK(delay_us > 0 || facts.cause == aclsim::Outside::OtherProcess);
     set(word, 1);
     CHECK_OK(aclrtSynchronizeStream(stream));
@@ -393,6 +414,7 @@ int main() {
     const pid_t child = fork();  // before the library is used
     if (child == 0) {
         char go = 0;
+        close(to_child[1]);  // so that a failure of the parent is the end of the pipe
         CHECK(read(to_child[0], &go, 1) == 1);
         shared = 1;
         return 0;
