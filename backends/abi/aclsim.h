@@ -136,16 +136,16 @@ typedef struct aclsimWait {
     uint64_t value;                /* that the word must reach: the task waits while *word < value */
     const volatile aclError *code; /* where the task's result is when the word has reached the value; NULL: it is 0 */
     uint32_t timeoutSeconds;       /* until it fails with ACL_ERROR_RT_TASK_TIMEOUT; 0: it has no limit */
-    const aclsimAccess *accesses;  /* the memory that the operation works on; NULL if accessCount is 0 */
-    size_t accessCount;
+    const aclsimAccess *accesses;  /* the operands of the operation; NULL if accessCount is 0 */
+    uint64_t accessCount;
     aclsimWaitEnd end; /* may be NULL */
     void *userData;
 } aclsimWait;
 
 /* Lets an operation that runs elsewhere have its place in a stream: a task that waits for a word which threads of a
  * companion library, or another process, change. It needs no thread, so that any number of streams may wait. The
- * memory is that of the operation: it must be live, and ASCEND_RT_SIM_CHECK=memory treats the task as its user. The
- * structures are copied. A NULL stream is the default stream. Failures, with which nothing is submitted and end is not
+ * operands must be live memory, and ASCEND_RT_SIM_CHECK=memory treats the task as their user. The structures are
+ * copied. A NULL stream is the default stream. Failures, with which nothing is submitted and end is not
  * called:
  *   ACL_ERROR_INVALID_PARAM        wait, name or word is NULL, the word is not aligned to 8, or an access has no such
  *                                  mode or no shape

@@ -343,8 +343,10 @@ void observers_see_the_operation(std::uint64_t delay_us) {
     }
     CHECK_OK(aclsimSubmitWait(stream, &wait));
     CHECK(facts.accesses.size() == 2);
-    CHECK(facts.accesses[0].mode == aclsim::AccessMode::Read && facts.accesses[0].address == memory);
+    CHECK(facts.accesses[0].mode == aclsim::AccessMode::Read && facts.accesses[0].address == memory &&
+          facts.accesses[0].size == 64);
     CHECK(facts.accesses[1].mode == aclsim::AccessMode::Write && facts.accesses[1].size == 64);
+    CHECK(facts.accesses[1].address == static_cast<char *>(memory) + 64);
     CHECK(delay_us > 0 || facts.cause == aclsim::Outside::OtherProcess);
     set(word, 1);
     CHECK_OK(aclrtSynchronizeStream(stream));
@@ -398,6 +400,7 @@ int main() {
     const pid_t child = fork();  // before the library is used
     if (child == 0) {
         char go = 0;
+        close(to_child[1]);  // so that a failure of the parent is the end of the pipe
         CHECK(read(to_child[0], &go, 1) == 1);
         shared = 1;
         return 0;

@@ -1,6 +1,8 @@
 // Waits for words that companion libraries and other processes change (abi/aclsim.h).
 #include "tasks/word_wait.h"
 
+#include <vector>
+
 #include "api/entry.h"
 #include "memory/extent.h"
 #include "tasks/declared_accesses.h"

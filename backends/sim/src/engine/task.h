@@ -38,7 +38,7 @@ struct TaskInfo {
     constexpr bool has(TaskTrait trait) const { return (traits & trait) != 0; }
 };
 
-// What a profile tells of a task beyond its name.
+// Description of one task in profiles, beside its name.
 struct TaskLabel {
     static constexpr std::uint32_t kNoModel = 0xFFFFFFFF;
 

@@ -58,18 +58,23 @@ void add_pieces(std::vector<Access> &list, Access piece, std::uint64_t width, st
 void add_access(std::vector<Access> &list, const aclsimAccess &operand, AccessMode mode) {
     const auto *first = static_cast<const unsigned char *>(operand.address);
     std::vector<Repetition> dimensions;
+    std::int64_t size = operand.elementSize;
     std::int64_t dense = operand.elementSize;  // the stride of a dimension without gaps
     for (std::uint32_t i = operand.rank; i-- > 0;) {
         const std::int64_t count = operand.shape[i];
         const std::int64_t stride = operand.strides == nullptr ? dense : operand.strides[i];
-        dense *= count;
         if (count <= 0) {
             return;
+        }
+        std::int64_t reach = 0;
+        if (__builtin_mul_overflow(count - 1, stride, &reach) || __builtin_mul_overflow(dense, count, &dense) ||
+            __builtin_add_overflow(size, std::abs(reach), &size)) {
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "an operand reaches beyond the end of all memory");
         }
         if (count == 1 || stride == 0) {
             continue;
         }
-        first += stride < 0 ? (count - 1) * stride : 0;
+        first += stride < 0 ? reach : 0;
         dimensions.push_back({static_cast<std::uint64_t>(count), static_cast<std::uint64_t>(std::abs(stride))});
     }
     std::sort(dimensions.begin(), dimensions.end(),
