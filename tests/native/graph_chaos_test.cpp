@@ -198,6 +198,7 @@ class Player {
             case 0:
                 (void)aclrtCreateStream(&made);
                 (void)aclrtDestroyStreamForce(handles_.streams[below(4)].exchange(made));
+                abort();
                 break;
             case 1:
                 (void)aclrtCreateEventExWithFlag(&made, ACL_EVENT_SYNC);
@@ -212,7 +213,13 @@ class Player {
         }
     }
     void synchronize() { (void)aclrtSynchronizeStreamWithTimeout(stream(), kLimit_ms); }
-    void abort() { (void)aclrtStreamAbort(stream()); }
+    // All of them: what waits for a record that was dropped would wait for ever, and the destruction of a graph for
+    // that.
+    void abort() {
+        for (const auto &stream : handles_.streams) {
+            (void)aclrtStreamAbort(stream);
+        }
+    }
 
     Handles &handles_;
     std::mt19937 random_;

@@ -4,6 +4,7 @@
 
 #include "api/entry.h"
 #include "control/faults.h"
+#include "control/stall.h"
 #include "memory/memory.h"
 #include "observe/memory_check.h"
 #include "tasks/declared_accesses.h"

@@ -72,6 +72,7 @@ Simulator::Simulator(const SimulatorOptions &options)
       initialization(parts_.initialization),
       faults(parts_.faults),
       profiler(parts_.profiler),
+      stall(parts_.stall),
       memory_check(parts_.memory_check) {
     g_started.store(true, std::memory_order_release);
     SharedMemory::remove_unused();

@@ -20,6 +20,7 @@ class MemoryCheck;
 class Models;
 class Profiler;
 class SharedWords;
+class Stall;
 class Values;
 
 // What a simulator is made with, from outside: no part of it names a clock or a scheduler.
@@ -61,6 +62,7 @@ class Simulator {
     Initialization &initialization;
     Faults &faults;
     Profiler &profiler;
+    Stall &stall;
     MemoryCheck &memory_check;  // an observer with ASCEND_RT_SIM_CHECK=memory
 
     std::string error;                    // what is wrong with ASCEND_RT_SIM_FAULTS: every call fails with this text

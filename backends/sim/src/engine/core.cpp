@@ -297,6 +297,7 @@ class Core::GoOn final : public DeferredWork {
   public:
     explicit GoOn(Core &core) : core_(core) {}
     void work() noexcept override {}
+    bool moves_streams() const override { return true; }
     void finish() override REQUIRES(engine_lock) {
         core_.is_to_go_on_ = false;
         core_.release_held(core_.work().held);
@@ -690,24 +691,45 @@ void Core::do_deferred(Lock &lock) {
     if (!has_deferred()) {
         return;
     }
-    const Uncancelled uncancelled;
     while (has_deferred()) {
-        auto own = std::move(deferred_);  // all: the call must not return while others do some of them
-        const bool is_nested = std::exchange(t_does_deferred, true);
-        ++deferred_at_work_;
-        while (own != nullptr) {
-            lock.unlock();
-            own->work();
-            lock.lock();
-            own->finish();
-            own = std::move(own->next);
-        }
-        --deferred_at_work_;
-        t_does_deferred = is_nested;
-        if (deferred_waits_ > 0) {
-            deferred_done_.notify_all();
-        }
+        do_work(lock, std::move(deferred_));  // all: the call must not return while others do some of them
     }
+}
+
+void Core::do_work(Lock &lock, std::unique_ptr<DeferredWork> own) {
+    const Uncancelled uncancelled;
+    const bool is_nested = std::exchange(t_does_deferred, true);
+    ++deferred_at_work_;
+    while (own != nullptr) {
+        lock.unlock();
+        own->work();
+        lock.lock();
+        own->finish();
+        own = std::move(own->next);
+    }
+    --deferred_at_work_;
+    t_does_deferred = is_nested;
+    if (deferred_waits_ > 0) {
+        deferred_done_.notify_all();
+    }
+}
+
+bool Core::move_deferred_streams(Lock &lock) {
+    std::unique_ptr<DeferredWork> moving;
+    std::unique_ptr<DeferredWork> *end = &moving;
+    for (auto all = std::move(deferred_); all != nullptr;) {
+        auto next = std::move(all->next);
+        if (all->moves_streams()) {
+            *end = std::move(all);
+            end = &(*end)->next;
+        } else {
+            defer(std::move(all));
+        }
+        all = std::move(next);
+    }
+    const bool is_any = moving != nullptr;
+    do_work(lock, std::move(moving));
+    return is_any;
 }
 
 bool Core::await_deferred(Lock &lock) {

@@ -194,6 +194,8 @@ class Core {
         last_deferred_ = added;
     }
     bool has_deferred() const REQUIRES(engine_lock) { return deferred_ != nullptr; }
+    // Only the work with which streams move forward; false: there is none.
+    bool move_deferred_streams(Lock &lock) REQUIRES(engine_lock);
     void do_deferred(Lock &lock)
         REQUIRES(engine_lock);  // those that were deferred since; no other thread does them then
     // All, also those that other threads do; false: there are none. A thread that is in one waits for no other thread,
@@ -322,6 +324,7 @@ class Core {
     bool must_look_closely(const Stream &stream) const REQUIRES(engine_lock) {
         return is_full(stream) || !stream.executes_tasks || timing_.is_on();
     }
+    void do_work(Lock &lock, std::unique_ptr<DeferredWork> own) REQUIRES(engine_lock);
     bool has_unfinished_deferred() const REQUIRES(engine_lock) { return has_deferred() || deferred_at_work_ > 0; }
     bool admit_slowly(Lock &lock, Stream &stream) REQUIRES(engine_lock);
     template <class T>

@@ -112,13 +112,20 @@ struct Repetition {
 // Which bytes of an access are touched: `width` bytes, repeated along each of the repetitions. Without repetitions all
 // of them are.
 struct Layout {
-    static constexpr std::size_t kMost = 8;
+    static constexpr std::size_t kMost = 16;
     std::uint64_t width = 0;
     std::uint8_t count = 0;
-    std::array<Repetition, kMost> repetitions{};  // the outermost first
+    std::array<Repetition, kMost> repetitions;  // the outermost first; the others are left as they are
 
+    Layout() {}  // NOLINT: without writing all repetitions
     static Layout rows(std::uint64_t width, std::uint64_t height, std::uint64_t pitch) {
-        return height <= 1 || width == pitch ? Layout{} : Layout{width, 1, {{{height, pitch}}}};
+        Layout layout;
+        if (height > 1 && width != pitch) {
+            layout.width = width;
+            layout.count = 1;
+            layout.repetitions[0] = {height, pitch};
+        }
+        return layout;
     }
     bool is_whole() const { return count == 0; }
 };

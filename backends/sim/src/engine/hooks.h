@@ -48,6 +48,9 @@ class DeferredWork {
     virtual ~DeferredWork() = default;
     virtual void work() noexcept EXCLUDES(engine_lock) = 0;  // lock not held
     virtual void finish() REQUIRES(engine_lock) {}           // lock held
+    // Do streams only move forward with it? A thread that sleeps does such work, and no other: it might call functions
+    // of the program, which may wait for the call that sleeps.
+    virtual bool moves_streams() const { return false; }
 
     std::unique_ptr<DeferredWork> next;  // that was deferred after it
 };

@@ -109,6 +109,8 @@ class Observer {
     // A stream is to free memory that is not live.
     virtual void freed_nothing(const Moment &, const void * /*address*/) REQUIRES(engine_lock) {}
     // It was not unregistered before.
+    // The present call uses memory of another process, which has freed it or ended.
+    virtual void used_orphan(const Moment &, const Access &) REQUIRES(engine_lock) {}
     virtual void freed_registered(const Moment &, const void * /*address*/) REQUIRES(engine_lock) {}
     // A call of the thread works on memory until it is done with it, at the latest when it ends, or submits a task that
     // takes the memory over.

@@ -19,6 +19,11 @@ void require_live(Memory &memory, const Access &access) {
     note_use(memory, access);
 }
 
+void require_live(Memory &memory, const void *address, std::size_t size, AccessMode mode, const char *name) {
+    require_allocated(memory, address, size, name);
+    note_use(memory, address, size, mode, name);
+}
+
 void require_still_live(Memory &memory, std::initializer_list<Extent> extents) {
     for (const Extent &extent : extents) {
         if (!is_live(memory, extent.address, extent.size)) {

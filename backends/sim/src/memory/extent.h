@@ -20,10 +20,8 @@ void require_allocated(Memory &memory, const void *address, std::size_t size,
                        const char *name) REQUIRES(engine_lock);  // ACL_ERROR_RT_PARAM_INVALID
 // The same, and the present call, or the task that it submits, works on the memory.
 void require_live(Memory &memory, const Access &access) REQUIRES(engine_lock);
-inline void require_live(Memory &memory, const void *address, std::size_t size, AccessMode mode, const char *name)
-    REQUIRES(engine_lock) {
-    require_live(memory, {address, size, mode, name});
-}
+void require_live(Memory &memory, const void *address, std::size_t size, AccessMode mode, const char *name)
+    REQUIRES(engine_lock);
 
 // Core::admit(), with memory that must still be live afterwards: while the call waits, others may free it.
 struct Extent {

@@ -87,12 +87,17 @@ inline void note_release(Memory &memory, const void *address) REQUIRES(engine_lo
 // Memory of the user's own is not known, whatever was at its addresses before.
 inline void note_use(Memory &memory, const Access &access) REQUIRES(engine_lock) {
     if (memory.core.observers().want(kMemory) && memory.space().locate(access.address).place != Place::Unregistered) {
+        if (memory.space().is_orphaned(access.address)) {
+            memory.core.observers().tell<kMemory>(&Observer::used_orphan, access);
+        }
         memory.core.note_access(access);
     }
 }
 inline void note_use(Memory &memory, const void *address, std::uint64_t size, AccessMode mode, const char *name)
     REQUIRES(engine_lock) {
-    note_use(memory, {address, size, mode, name});
+    if (memory.core.observers().want(kMemory)) {
+        note_use(memory, {address, size, mode, name});
+    }
 }
 
 // Works without the lock, on memory that must not be freed meanwhile.

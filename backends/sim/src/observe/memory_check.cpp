@@ -211,6 +211,12 @@ void MemoryCheck::freed_registered(const Moment &, const void *address) {
            ", which is registered; call aclrtHostUnregister first,\n  " + words_for(address));
 }
 
+void MemoryCheck::used_orphan(const Moment &, const Access &access) {
+    const Guard guard(mutex_);
+    report(use_of(present_call(), access) +
+           "which belongs to another process: that has freed it, reset its device or ended; import it anew");
+}
+
 void MemoryCheck::report_uses(const Block &block) {
     for (const MemoryUses *use : block.pending) {
         report(block.text() + "\n  while " + use->who() + " still uses it; synchronize first");

@@ -41,6 +41,7 @@ class MemoryCheck final : public Observer {
     void free_dropped(const Moment &, std::uint64_t number) override REQUIRES(engine_lock);
     void allocation_reached(const Moment &, std::uint64_t number, Point) override REQUIRES(engine_lock);
     void freed_nothing(const Moment &, const void *address) override REQUIRES(engine_lock);
+    void used_orphan(const Moment &, const Access &access) override REQUIRES(engine_lock);
     void freed_registered(const Moment &, const void *address) override REQUIRES(engine_lock);
 
     // What the present call works on stays in use until the call ends; before, the task that it submits takes the use

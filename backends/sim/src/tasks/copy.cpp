@@ -185,12 +185,15 @@ aclrtMemcpyKind correct_kind(Memory &memory, aclrtMemcpyKind kind, const void *d
 }
 
 void require_ranges(Memory &memory, const Transfer &transfer) {
-    const auto rows = [&](const void *address, std::size_t pitch, AccessMode mode, const char *name) {
-        return Access{address, extent_of(transfer, pitch), mode, name,
-                      Layout::rows(transfer.width, transfer.height, pitch)};
-    };
-    require_live(memory, rows(transfer.destination, transfer.destination_pitch, AccessMode::Write, "dst"));
-    require_live(memory, rows(transfer.source, transfer.source_pitch, AccessMode::Read, "src"));
+    const std::size_t written = extent_of(transfer, transfer.destination_pitch);
+    const std::size_t read = extent_of(transfer, transfer.source_pitch);
+    require_allocated(memory, transfer.destination, written, "dst");
+    require_allocated(memory, transfer.source, read, "src");
+    if (memory.core.observers().want(kMemory)) {
+        const auto rows = [&](std::size_t pitch) { return Layout::rows(transfer.width, transfer.height, pitch); };
+        note_use(memory, {transfer.destination, written, AccessMode::Write, "dst", rows(transfer.destination_pitch)});
+        note_use(memory, {transfer.source, read, AccessMode::Read, "src", rows(transfer.source_pitch)});
+    }
     require_access(memory, transfer);
 }
 

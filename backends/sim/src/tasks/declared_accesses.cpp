@@ -12,7 +12,7 @@
 namespace aclsim {
 namespace {
 
-constexpr std::uint32_t kHighestRank = 16;
+constexpr std::uint32_t kHighestRank = Layout::kMost;
 
 AccessMode mode_of(const aclsimAccess &access) {
     switch (access.mode) {
@@ -30,31 +30,8 @@ struct Declared {
     std::optional<std::vector<Access>> accesses;
 };
 
-void add_pieces(std::vector<Access> &list, Access piece, std::uint64_t width, std::vector<Repetition> &gaps) {
-    if (gaps.size() > Layout::kMost) {
-        const Repetition outermost = gaps.back();
-        gaps.pop_back();
-        for (std::uint64_t i = 0; i < outermost.count; ++i) {
-            add_pieces(list, piece, width, gaps);
-            piece.address = static_cast<const unsigned char *>(piece.address) + outermost.stride;
-        }
-        gaps.push_back(outermost);
-        return;
-    }
-    piece.size = width;
-    for (const Repetition &it : gaps) {
-        piece.size += (it.count - 1) * it.stride;
-    }
-    if (!gaps.empty()) {
-        piece.layout.width = width;
-        piece.layout.count = static_cast<std::uint8_t>(gaps.size());
-        std::copy(gaps.rbegin(), gaps.rend(), piece.layout.repetitions.begin());
-    }
-    list.push_back(piece);
-}
-
 // Strides are made positive, dimensions of one element dropped, and those without gaps between them joined: the bytes
-// are the same. What is deeper than a layout holds is split along its outermost dimensions.
+// are the same.
 void add_access(std::vector<Access> &list, const aclsimAccess &operand, AccessMode mode) {
     const auto *first = static_cast<const unsigned char *>(operand.address);
     std::vector<Repetition> dimensions;
@@ -91,7 +68,16 @@ void add_access(std::vector<Access> &list, const aclsimAccess &operand, AccessMo
             gaps.back().count *= it.count;
         }
     }
-    add_pieces(list, {first, 0, mode, operand.name == nullptr ? "operand" : operand.name}, width, gaps);
+    Access access{first, width, mode, operand.name == nullptr ? "operand" : operand.name};
+    for (const Repetition &it : gaps) {
+        access.size += (it.count - 1) * it.stride;
+    }
+    if (!gaps.empty()) {
+        access.layout.width = width;
+        access.layout.count = static_cast<std::uint8_t>(gaps.size());
+        std::copy(gaps.rbegin(), gaps.rend(), access.layout.repetitions.begin());
+    }
+    list.push_back(access);
 }
 
 }  // namespace

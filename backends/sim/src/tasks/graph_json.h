@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "tasks/event.h"
 #include "tasks/model.h"
 
 namespace aclsim {

@@ -129,6 +129,7 @@ class Beginning final : public DeferredWork {
   public:
     explicit Beginning(std::shared_ptr<Model::Run> run) : context_(run->model->context), run_(std::move(run)) {}
     void work() noexcept override {}
+    bool moves_streams() const override { return true; }
     void finish() override REQUIRES(engine_lock) {
         Model &model = *run_->model;
         model.go_on_beginning(run_);
@@ -455,6 +456,9 @@ void Model::go_on_beginning(const std::shared_ptr<Run> &run) {
             core_.drop_queue(*track.stream, run->abort_reason);
         } else if (track.is_head) {
             core_.resume(*track.stream);
+            if (track.stream->queue.front() != nullptr) {
+                core_.make_runnable(*track.stream);  // whatever state the execution before has left it in
+            }
         }
     }
     run->origin.is_calling = false;
@@ -609,14 +613,16 @@ void Model::launch(Lock &lock, Stream &stream) {
     const Ref<Model> keep(this);
     const bool counts = stream.executes_tasks;
     launches_ += counts ? 1 : 0;  // admit() may let in a thread that destroys the model
+    std::unique_ptr<LaunchBinding> binding;
     try {
         core_.admit(lock, stream);
+        binding = bind_launch(stream);
     } catch (...) {
         launches_ -= counts ? 1 : 0;
         idle_.notify_all();
         throw;
     }
-    core_.submit(stream, LaunchTask(keep, bind_launch(stream), counts));
+    core_.submit(stream, LaunchTask(keep, std::move(binding), counts));
 }
 
 aclError Model::execute(Lock &lock, Time deadline) {
