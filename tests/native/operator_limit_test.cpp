@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kLimit{4294};
 class NoReports final : public StallReporter {
   public:
     void explain_stall(HostWait &) override {}
-    bool look_for_deadlock(HostWait &) override {
+    bool look_for_deadlock(HostWait &, Lock &) override {
         ++looks;
         return false;
     }

@@ -17,6 +17,7 @@
 #include "api/simulator.h"
 #include "check.h"
 #include "latch.h"
+#include "memory/memory.h"
 #include "memory/page_file.h"
 
 namespace {

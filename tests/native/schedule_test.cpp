@@ -49,7 +49,7 @@ class NoFailures final : public FailureHandler {
 class NoReports final : public StallReporter {
   public:
     void explain_stall(HostWait &) override {}
-    bool look_for_deadlock(HostWait &) override { return false; }
+    bool look_for_deadlock(HostWait &, Lock &) override { return false; }
 };
 
 class Group final : public StreamGroup {

@@ -313,8 +313,8 @@ struct Facts final : aclsim::Observer {
                  const aclsim::Causes &causes) override {
         cause = causes.list.empty() ? aclsim::Outside::None : causes.list.front().outside;
     }
-    void ended(const aclsim::Moment &, const aclsim::Stream &stream,
-               const aclsim::Task &task) override NO_THREAD_SAFETY_ANALYSIS {
+    void ended(const aclsim::Moment &, const aclsim::Stream &stream, const aclsim::Task &task,
+               std::uint32_t) override NO_THREAD_SAFETY_ANALYSIS {
         aclsim::TaskLabel label;
         task.details().label(stream, label);
         name = label.name;

@@ -404,8 +404,8 @@ void Core::run_head(Lock &lock, Stream &stream, Executor::Server &server) {
 }
 
 void Core::end_run(Lock &lock, Stream &stream, Executor::Server &server) {
-    const Task &head = *stream.queue.front();
     lock_again(lock);
+    const Task &head = *stream.queue.front();  // with the lock: an abort takes it out for a moment
     if (!lock.is_global() && (head.has_failed() || !head.stays_in_shard(stream))) {
         upgrade_to_global(lock);
     }

@@ -485,8 +485,8 @@ void *allocate_in_stream(Memory &memory, Stream &stream, const Ref<MemoryPool> &
     memory.core.timer().start();  // or the block would be taken when the task turns out to be impossible
     const std::uint64_t bytes = round_up(size, MemoryPool::kGranularity);
     Fence fence;
+    memory.pools.note_use(*pool);  // before: it may keep memory although the allocation fails
     void *const address = pool->allocate(bytes, stream, memory.core.stream_order(), fence);
-    memory.pools.note_use(*pool);
     if (address == nullptr) {
         return nullptr;
     }
@@ -496,6 +496,7 @@ void *allocate_in_stream(Memory &memory, Stream &stream, const Ref<MemoryPool> &
     try {
         memory.core.submit(stream, AttachTask(memory.core, pool, allocation.number, std::move(fence)));
     } catch (const std::bad_alloc &) {
+        memory.core.observers().tell<kMemory>(&Observer::freed, address);
         pool->release(address);
         throw;
     }

@@ -50,7 +50,9 @@ struct Model::Run {
 class TasksLeave final : public DeferredWork {
   public:
     using Tasks = std::vector<std::unique_ptr<Task>>;
+    TasksLeave(Core &core, std::size_t streams) : core_(core) { tasks_.reserve(streams); }
     TasksLeave(Core &core, std::vector<Tasks> tasks) : core_(core), tasks_(std::move(tasks)) {}
+    void add(Tasks tasks) { tasks_.push_back(std::move(tasks)); }  // never of more streams than was said
     void work() noexcept override {}
     void finish() override REQUIRES(engine_lock) {
         for (std::size_t gone = 0; !tasks_.empty() && !core_.are_many(gone); tasks_.pop_back()) {
@@ -234,18 +236,29 @@ class LaunchTask final : public BlockingTask {
 Model::~Model() { unbind_all(); }
 
 void Model::unbind_all() {
-    std::vector<TasksLeave::Tasks> tasks;
     std::size_t count = 0;
     for (Track &track : tracks_) {
         discard(track);
         count += track.tasks.size();
-        tasks.push_back(std::move(track.tasks));
     }
     if (core_.are_many(count)) {
-        core_.defer(std::make_unique<TasksLeave>(core_, std::move(tasks)));
+        defer_end_of_tasks();
     }
     tracks_.clear();
     end_ = nullptr;
+}
+
+// Without memory for that they end at once: this is what destructors do.
+void Model::defer_end_of_tasks() {
+    try {
+        auto leave = std::make_unique<TasksLeave>(core_, tracks_.size());
+        for (Track &track : tracks_) {
+            leave->add(std::move(track.tasks));
+        }
+        core_.defer(std::move(leave));
+    } catch (const std::bad_alloc &) {
+        return;
+    }
 }
 
 Model::Track &Model::track_of(const Stream &stream) {

@@ -165,6 +165,7 @@ class Model : public Object, public TaskKeeper {
     const Track &track_of(const Stream &stream) const REQUIRES(engine_lock);
     void discard(Track &track) REQUIRES(engine_lock);
     void forget_tasks(Track &track) REQUIRES(engine_lock);
+    void defer_end_of_tasks() REQUIRES(engine_lock);
     void require_repeatable(const Stream &stream) const REQUIRES(engine_lock);
     // Other threads have the lock before the streams start if there are many tasks.
     std::shared_ptr<Run> begin(const Point &before, const Origin &origin, LaunchBinding *binding = nullptr)
