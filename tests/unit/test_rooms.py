@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 SIM = Path(__file__).parents[2] / "backends" / "sim"
-ROOMS = ["support", "engine", "machine", "memory", "tasks", "observe", "control", "api"]  # from the lowest to the highest
+# From the lowest to the highest.
+ROOMS = ["support", "engine", "machine", "memory", "tasks", "observe", "control", "api"]
 LEVELS = {room: level for level, room in enumerate(ROOMS)}
 OUTSIDE = "abi"  # the headers of the ABI, which every room may include
 GENERATED = "function_ids.h"  # by the build, from the ABI: its only reader is support/function.h
