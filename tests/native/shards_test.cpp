@@ -17,6 +17,7 @@
 #include "check.h"
 #include "device_kit.h"
 #include "latch.h"
+#include "observe.h"
 #include "tasks/event.h"
 
 using aclsim::ContextStream;
@@ -117,6 +118,31 @@ void calls_at_rest_do_not_wait_for_another_device() {
         CHECK(returns(all));
     }
     CHECK(all.get());
+}
+
+// Nor with an observer, which hears of all that they do.
+void observed_calls_do_not_wait_for_another_device() {
+    class Counter final : public aclsim::Observer {
+      public:
+        void submitted(const aclsim::Moment &, const aclsim::Stream &, const aclsim::Task &,
+                       const aclsim::Submission &how) override {
+            ++tasks;
+            accesses += how.accesses.size();
+        }
+        void ended(const aclsim::Moment &, const aclsim::Stream &, const aclsim::Task &, std::uint32_t) override {
+            ++ends;
+        }
+        void call_ended(const aclsim::Moment &, const aclsim::CallSite &) override { ++calls; }
+        std::atomic<std::size_t> tasks{0};
+        std::atomic<std::size_t> accesses{0};
+        std::atomic<std::size_t> ends{0};
+        std::atomic<std::size_t> calls{0};
+    };
+    Counter counter;
+    const Observing observing(counter);
+    calls_at_rest_do_not_wait_for_another_device();
+    CHECK(counter.tasks >= 5 && counter.ends == counter.tasks);
+    CHECK(counter.accesses == 3 && counter.calls >= calls_at_rest().size());  // of a fill, and of a copy
 }
 
 // While there is one, the order of streams is noted for it, with the global lock.
@@ -424,6 +450,7 @@ int main() {
     const Watchdog watchdog("shards_test", std::chrono::seconds(200));
     calls_at_rest_do_not_wait_for_another_device();
     a_pool_that_is_gone_leaves_no_trace();
+    observed_calls_do_not_wait_for_another_device();
     what_a_call_moves_itself_is_there_when_it_returns();
     what_waits_is_moved_by_the_call_that_releases_it();
     objects_share_no_cache_line();
