@@ -1,17 +1,57 @@
 #include "support/call_place.h"
 
 #include <dlfcn.h>
+#if defined(__linux__) && defined(__has_include)
+#if __has_include(<execinfo.h>)
+#include <execinfo.h>
+#include <sys/auxv.h>
+#define ACLSIM_HAS_BACKTRACE 1
+#endif
+#endif
 
 #include <algorithm>
 #include <cstdio>
 
 #include "support/text.h"
 
+#ifdef ACLSIM_HAS_BACKTRACE
+// Made by the linker: where this library, or the test that it is linked into, begins and ends in memory.
+extern "C" {
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));  // NOLINT: its name
+extern const char _end[] __attribute__((visibility("hidden")));          // NOLINT
+}
+#endif
+
 namespace aclsim {
 namespace {
 
 std::atomic<aclsimCaptureFrames> g_capture{nullptr};
 std::atomic<aclsimNameFrame> g_name{nullptr};
+
+#ifdef ACLSIM_HAS_BACKTRACE
+bool is_here(std::uintptr_t address) {
+    return address - as_integer(__ehdr_start) < as_integer(_end) - as_integer(__ehdr_start);
+}
+
+// Several functions of a family may share an entry: then the call returns to this library first. The native tests are
+// one with it, and have no inside.
+bool is_inside(const void *address) {
+    static const bool is_library = !is_here(getauxval(AT_PHDR));
+    return is_library && is_here(as_integer(address));
+}
+
+// Takes microseconds: by unwinding.
+const void *first_outside(const void *otherwise) {
+    void *frames[16];
+    void **const end = frames + backtrace(frames, 16);
+    void **const inside = std::find_if(frames, end, is_inside);  // a sanitizer's own backtrace() comes before
+    void **const outside = std::find_if_not(inside, end, is_inside);
+    return outside == end ? otherwise : *outside;
+}
+#else
+bool is_inside(const void *) { return false; }
+const void *first_outside(const void *otherwise) { return otherwise; }
+#endif
 
 // "file+offset in function", of the call itself and not of where it returns to.
 std::string native_name(const void *return_address) {
@@ -43,7 +83,7 @@ void find_place(CallPlace &place, const void *return_address) {
     }
     place.kind = CallPlace::Kind::Native;
     place.count = 1;
-    place.frames[0] = {return_address, 0};
+    place.frames[0] = {is_inside(return_address) ? first_outside(return_address) : return_address, 0};
 }
 
 std::string name_of(const CallPlace &place) {

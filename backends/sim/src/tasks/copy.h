@@ -82,12 +82,13 @@ class DataTask : public Task {
     static constexpr std::size_t kUnknown = SIZE_MAX;
     // How long it takes depends on how many bytes are moved.
     explicit DataTask(std::size_t bytes) : bytes_(bytes) {}
+    void set_bytes(std::size_t bytes) { bytes_ = bytes; }  // known when it starts
     virtual bool perform(const Interruption &interruption) const = 0;
 
   private:
     static constexpr std::size_t kBriefBytes = 4 << 20;
 
-    const std::size_t bytes_;
+    std::size_t bytes_;
     Interruption interruption_;
 };
 

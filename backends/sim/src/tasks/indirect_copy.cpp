@@ -32,6 +32,7 @@ Start IndirectCopyTask::start(Stream &stream) {
         result = ACL_ERROR_RT_SYS_DMA;
         return Start::Done;
     }
+    set_bytes(transfer_.width * transfer_.height);
     return CopyTask::start(stream);
 }
 
