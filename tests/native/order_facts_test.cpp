@@ -484,13 +484,13 @@ void on_device(void (*test)()) {
 }  // namespace
 
 int main() {
-    const Watchdog watchdog("order_facts", kLongEnough * 6);
     setenv("ASCEND_RT_SIM_DEVICES", "2", 1);
     // Each in a process of its own, before this one uses the library.
     in_child("ASCEND_RT_SIM_PRODUCT", "910B", records_of_another_process_are_told);
     in_child("ASCEND_RT_SIM_PRODUCT", "950", [] { on_device(a_counting_notify_orders_by_all_contributors); });
     in_child("ASCEND_RT_SIM_PRODUCT", "310P", [] { on_device(a_wait_that_the_product_ignores_is_told); });
     in_child("ASCEND_RT_SIM_SOFTWARE_QUEUES", "1", [] { on_device(a_changed_task_of_a_graph_has_new_accesses); });
+    const Watchdog watchdog("order_facts", kLongEnough * 6);  // a thread: after the last fork
     CHECK_OK(aclrtSetDevice(0));
     for (void (*const test)() : {
              a_manual_reset_event_orders_by_its_first_record,
