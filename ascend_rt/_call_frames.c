@@ -51,7 +51,7 @@ static PyObject *read_attribute(const frame_attribute *attribute, PyObject *fram
     return attribute->get(attribute->descriptor, frame, (PyObject *)Py_TYPE(frame));
 }
 
-/* NULL: there is no memory, or it is no text. */
+/* NULL: lack of memory, or an attribute that is not text. */
 static char *copy_text(PyObject *code, const char *name) {
     PyObject *const text = PyObject_GetAttrString(code, name);
     PyObject *const bytes = text == NULL ? NULL : PyUnicode_EncodeFSDefault(text);

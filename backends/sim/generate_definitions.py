@@ -24,7 +24,7 @@ from backends.abi.declarations import Function
 
 _DEFINITION = re.compile(r"^[a-z][\w ]*[ *](acl\w+)\([^;{]*\)\s*\{", re.MULTILINE)
 
-# What a function takes that only orders tasks or asks for their state. All others may have to do with memory.
+# Types of parameters of functions that only order tasks or ask for their state. All others may have to do with memory.
 _ORDERING = {"aclrtStream", "aclrtEvent", "aclrtNotify", "aclrtCntNotify"}
 _SCALAR = re.compile(r"(u?int\d+_t|float|aclrt\w*(Status|Flag))( ?\*)?$")
 

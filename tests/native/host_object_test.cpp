@@ -36,7 +36,7 @@ struct Range {
     std::size_t end;
 };
 
-// What leads the loader: the segments and the tables that are loaded, without the code and its data.
+// Guides of the loader: the segments and the tables that are loaded, without the code and its data.
 std::vector<Range> tables_of(const Bytes &object) {
     const auto header = at<Elf64_Ehdr>(object, 0);
     std::vector<Range> tables{{header.e_phoff, header.e_phoff + header.e_phnum * sizeof(Elf64_Phdr)}};

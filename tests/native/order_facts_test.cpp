@@ -1,5 +1,6 @@
-// Facts about order: each must be so. Which record a wait came after, which tasks changed a number that another waited
-// for, what the host learned, what the call of a wait settles; and which accesses belong to a task.
+// Facts about order, each compared with what happened: the record that a wait came after, the tasks that changed a
+// number that another waited for, the things that the host learned and that the call of a wait settles; and accesses of
+// tasks.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,7 +62,7 @@ class Facts final : public Observer {
         caller = site.thread;
     }
 
-    // What the task came after.
+    // The tasks that it came after.
     std::vector<Name> before(const Name &after) const {
         std::vector<Name> found;
         for (const Edge &edge : edges) {
@@ -94,7 +95,7 @@ class Facts final : public Observer {
     std::uint32_t caller = 0;
 };
 
-// What every test begins with.
+// Streams and an observer, for every test.
 struct Bench {
     Facts facts;
     aclrtStream a = new_stream();

@@ -1,5 +1,5 @@
-// What processes share when the host has no room or no descriptors, when they are in different containers, and when one
-// of them ends. Each case runs in a process of its own, because it changes what the host gives.
+// Objects that processes share when the host has no room or no descriptors, when they are in different containers, and
+// when one of them ends. Each case runs in a process of its own, because it changes what the host gives.
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>

@@ -352,7 +352,7 @@ void works_again(const Case &it) {
     settle(it, kOff);
 }
 
-// What a call that failed might keep.
+// Resources that a call that failed might keep.
 struct Room {
     std::uint32_t streams = 0, events = 0;
     std::size_t memory = 0;

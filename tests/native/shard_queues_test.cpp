@@ -372,7 +372,7 @@ void work(Crowd<Kit> &crowd, std::int32_t device) {
     CHECK(counter == expected);
 }
 
-// What takes the global lock, and what lets no call have less for a while.
+// Calls that take the global lock, and those that let no call have less for a while.
 void disturb(Crowd<Kit> &crowd) {
     const std::int32_t own = kBusyDevices;
     std::atomic<std::uint64_t> counter{0};

@@ -121,7 +121,7 @@ Json description_beside(const std::string &path) {
     }
 }
 
-// What the description says of the object.
+// The description of the object.
 std::uint32_t magic_beside(const std::string &path) {
     constexpr struct {
         const char *name;

@@ -23,7 +23,7 @@ class SharedWords;
 class Stall;
 class Values;
 
-// What a simulator is made with, from outside: no part of it names a clock or a scheduler.
+// Parts of a simulator that come from outside: none of the others names a clock or a scheduler.
 struct SimulatorOptions {
     Clock &clock = host_clock();
     Scheduler &scheduler = eager_scheduler();

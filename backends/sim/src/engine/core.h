@@ -7,7 +7,7 @@
 //
 // All of that is done with the lock of the stream's device alone, its shard, as long as it concerns nothing else
 // (Task::stays_in_shard). A stream whose head concerns more is held, and whoever leaves the shard goes on with it with
-// the global lock: nobody ever has two shards.
+// the global lock: no thread ever has two shards.
 #pragma once
 
 #include <algorithm>
@@ -171,7 +171,7 @@ class Core {
     // Until the task of that sequence number is done, and what follows from its failure. Without a deadline the calling
     // thread helps to run what it waits for; with one only what is brief, because else nobody knows how long it takes.
     // With a check it fails when that does, and runs no kernel, in which it could not look.
-    // `how`: what observers are told that the thread learns by it.
+    // `how`: the reason that observers get for what the thread learns.
     Waited wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline, WaitCheck *check = nullptr,
                     HostSync how = HostSync::Synchronized) REQUIRES(engine_lock);
     // What wait_for() comes to for a stream that is done and takes tasks, in a group without failures to tell. false:
@@ -236,9 +236,9 @@ class Core {
     }
     // The call has changed a task of a graph, which keeps the new one from now on.
     void note_changed(const Stream &stream, const Task &former, const Task &now) REQUIRES(engine_lock);
-    // What the call submits runs code of the program, which has not declared its accesses.
+    // Notes that the call submits code of the program, which has not declared its accesses.
     void note_unknown_accesses() REQUIRES(engine_lock);
-    // The tasks that the call submits from now on are one batch: no one comes before another.
+    // Begins a batch: the tasks that the call submits from now on are unordered.
     void note_batch() REQUIRES(engine_lock);
     void note_done_with_memory() REQUIRES(engine_lock);  // the call no longer uses its memory
     // A task that starts has read in memory what it works on. Observers know it by the task in the queue, which a model
@@ -286,7 +286,7 @@ class Core {
     static constexpr std::size_t kTasksAtOnce = 512;  // some 200 µs
 
     class GoOn;
-    // What is to be done before the lock is free; of each shard, and of the global lock.
+    // Work before the lock is free; of each shard, and of the global lock.
     struct alignas(64) Worklist {
         Worklist() {  // for most of what there ever is: when a task has ended, there must be room
             ended.reserve(kRoom);
@@ -341,10 +341,10 @@ class Core {
     void withdraw(Stream &stream, Task &task) REQUIRES(engine_lock);
     void submit_slowly(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);
     void submit_started(Stream &stream, std::unique_ptr<Task> task, Start start) REQUIRES(engine_lock);
-    // What submit() does with a task that starts at once, with observers.
+    // Submits a task that starts at once, and reports it to observers.
     template <class T>
     [[gnu::noinline]] void submit_told(Stream &stream, T task) REQUIRES(engine_lock);
-    // What the present call has said of the task that it makes.
+    // Describes the task that the present call makes.
     static Submission describe_submission() REQUIRES(engine_lock);
     static void hand_over_accesses() REQUIRES(engine_lock);  // to the task that was submitted
     void tell_submitted(const Moment &now, const Stream &stream, const Task &task) REQUIRES(engine_lock);

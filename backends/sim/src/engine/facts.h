@@ -80,7 +80,7 @@ struct SyncObject {
     const void *handle;
 };
 
-// What a wait for an object is bound to, as far as that is settled by its call.
+// The record that a wait for an object is bound to, as far as its call settles that.
 struct WaitBinding {
     enum class State : std::uint8_t {
         Record,         // the record at `record`
@@ -137,6 +137,8 @@ struct Access {
     const char *name;  // of the argument
     Layout layout{};
 };
+
+inline const std::vector<Access> kNoAccesses;
 
 // A call of the C API.
 struct CallSite {

@@ -58,9 +58,10 @@ class Turn {
 };
 
 // A flag that one thread has at a time, taken by one atomic exchange and given back by a store: a mutex would need a
-// second exchange. Any thread takes it that finds it free, which costs least as long as nobody has it for long or takes
-// it again and again. For those that have waited for long there are turns: the flag is then free for the oldest of them
-// alone, until that has had it. A thread asks for its turn whenever it looks, so one that does not look has none.
+// second exchange. Any thread takes it that finds it free, which costs least as long as no thread has it for long or
+// takes it again and again. For those that have waited for long there are turns: the flag is then free for the oldest
+// of them alone, until that has had it. A thread asks for its turn whenever it looks, so one that does not look has
+// none.
 class Flag {
   public:
     bool is_taken() const { return state_ == kTaken; }
@@ -87,9 +88,9 @@ class Flag {
     std::atomic<std::uint32_t> next_{kFree};   // the state when it is given back
 };
 
-// Who wants the global lock takes the flag of the whole, and waits until the shards are free; who wants a shard takes
-// that, and gives it back if somebody has the whole. So each sees the other, and the global lock costs little more with
-// many devices than with one.
+// A thread that wants the global lock takes the flag of the whole, and waits until the shards are free; one that wants
+// a shard takes that, and gives it back if somebody has the whole. So each sees the other, and the global lock costs
+// little more with many devices than with one.
 class Shards {
   public:
     static constexpr std::uint32_t kMost = 16;       // further devices share them

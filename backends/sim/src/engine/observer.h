@@ -38,13 +38,13 @@ class Moment {
     mutable std::optional<Time> time_;
 };
 
-// What an observer wants to be told. What nobody wants is not even collected.
+// Kinds of facts that observers ask for. A kind without an observer is not even collected.
 enum Facts : std::uint32_t {
     kTasks = 1U << 0,      // streams, and the life of tasks
     kOrder = 1U << 1,      // what comes after what, and what the host learns
     kMemory = 1U << 2,     // allocations, frees and accesses
     kCalls = 1U << 3,      // begin and end of calls
-    kPlaces = 1U << 4,     // where calls are in the program: of those that work with memory,
+    kPlaces = 1U << 4,     // places of calls in the program: of those that work with memory,
     kAllPlaces = 1U << 5,  // and of all others
     kEveryFact = (1U << 6) - 1,
 };
@@ -103,7 +103,7 @@ class Observer {
     // With the point of the task that frees; none if the memory goes with its model.
     virtual void free_reached(const Moment &, std::uint64_t /*number*/, Point) REQUIRES(engine_lock) {}
     virtual void free_dropped(const Moment &, std::uint64_t /*number*/) REQUIRES(engine_lock) {}
-    // Of Pages::InStream, with the point of the task from which on the stream may use the memory.
+    // An allocation of Pages::InStream, with the point of the task from which on the stream may use the memory.
     virtual void allocation_reached(const Moment &, std::uint64_t /*number*/, Point) REQUIRES(engine_lock) {}
     // Mistakes of the program that the call itself does not report.
     // A stream is to free memory that is not live.

@@ -83,7 +83,7 @@ class Scheduler {
     // must let it come so far: Core::start_held().
     virtual void host_polled(std::uint32_t /*thread*/, const Point & /*task*/) REQUIRES(engine_lock) {}
 
-    // What it has chosen so far, to be written down or compared with another run.
+    // The choices so far, to be written down or compared with another run.
     struct Decision {
         Choice choice;
         std::uint32_t candidates;  // how many there were

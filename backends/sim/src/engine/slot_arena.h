@@ -51,8 +51,8 @@ class SlotArena {
         poison(vacant + 1, kSize - sizeof(Vacant));
     }
 
-    // What is in the slot of that number; an object that no handle names, if the slot is vacant or there is none. To
-    // find it needs no lock, because slots stay where they are; to look at it does.
+    // Finds the object in the slot of that number; an object that no handle names, if the slot is vacant or there is
+    // none. To find it needs no lock, because slots stay where they are; to look at it does.
     Object *at(std::uint32_t number) {
         return likely(number < count_.load(std::memory_order_acquire)) ? &object(number) : &nobody_;
     }

@@ -61,7 +61,7 @@ class TaskDetails {
     // The answer of aclmdlRITaskGetParams. The type stays ACL_MODEL_RI_TASK_DEFAULT if the task has no parameters.
     virtual void describe(aclmdlRITaskParams &) const REQUIRES(engine_lock) {}
     virtual void label(const Stream &, TaskLabel &) const REQUIRES(engine_lock) {}
-    // Of a task that failed: in words, "" if it knows no more than the code; and of a kernel.
+    // Reason of a failure: in words, "" if it knows no more than the code; and of a kernel.
     virtual std::string failure_reason() const REQUIRES(engine_lock) { return {}; }
     virtual FailedKernel failed_kernel() const REQUIRES(engine_lock) { return {}; }
 

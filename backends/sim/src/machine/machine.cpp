@@ -47,7 +47,7 @@ std::uint32_t new_stream_id(Device &device, aclError exhausted) REQUIRES(engine_
     return id;
 }
 
-// Of a stream to be made; given back if it is not.
+// Number for a stream to be made; given back if it is not.
 class StreamId {
   public:
     StreamId(Device &device, std::uint32_t value) : device_(device), value_(value) {}

@@ -56,7 +56,7 @@ class SharedCard {
     bool has_table(Resource resource) const REQUIRES(engine_lock);
     Table &table() const REQUIRES(engine_lock) { return memory_->as<Table>(); }
     std::size_t used_rows() const REQUIRES(engine_lock);
-    // Another process may write anything to the table: what is read there is no more than a number.
+    // Another process may write anything to the table: a number that is read there proves nothing.
     std::uint64_t others(Resource resource) const REQUIRES(engine_lock);
     std::uint64_t room(Resource resource, std::uint64_t capacity) const REQUIRES(engine_lock);
     void publish(Resource resource) REQUIRES(engine_lock);

@@ -28,7 +28,7 @@ struct Shared {
 };
 static_assert(offsetof(Shared, importers) + 8 <= SharedMemory::kFirstBytes, "counts have pages");
 
-// Of process numbers; 0: unknown.
+// The namespace of process numbers; 0: unknown.
 std::uint64_t own_namespace() {
     struct stat status = {};
     return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;

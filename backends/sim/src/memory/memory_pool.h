@@ -75,7 +75,7 @@ class MemoryPool final : public Object {
     enum class State : std::uint8_t { Outside, Used, NotUsed };
     State state_of(const void *address) const REQUIRES(engine_lock);
     std::uint64_t size_of(const void *address) const REQUIRES(engine_lock);  // of a used block
-    // Of a used block: the fence of those that have it next, and its release, which cannot fail.
+    // The end of a used block: the fence of those that have it next, and its release, which cannot fail.
     void note_fence(const void *address, const Fence &fence) REQUIRES(engine_lock);
     void release(const void *address) REQUIRES(engine_lock);
     // Gives cached reservations that are not used back to the device, as long as this many bytes remain.

@@ -22,7 +22,7 @@ class PageFile {
   public:
     // Fails with ACL_ERROR_RT_MEMORY_ALLOCATION.
     static std::shared_ptr<PageFile> create(std::uint64_t size);
-    // That file of another process, by the number it has there. nullptr, with the reason in errno: it may not be
+    // Opens a file of another process, by its number there. nullptr, with the reason in errno: it may not be
     // opened, or the number is none or another file's.
     static std::shared_ptr<PageFile> open(int process, int descriptor, const FileIdentity &identity);
     ~PageFile();

@@ -13,7 +13,7 @@ class PermittedProcesses {
   public:
     void start(bool is_checked) { is_checked_ = is_checked ? 1 : 0; }
     bool is_checked() const { return is_checked_ != 0; }
-    // What must have pages before so many more are added, from the begin of this object on.
+    // Bytes, from the begin of this object on, that must have pages before so many more are added.
     std::size_t bytes_with(std::size_t count) const {
         const std::size_t known = std::min<std::size_t>(count_, kLimit);
         return sizeof(*this) - (kLimit - known - std::min(count, kLimit - known)) * sizeof(ids_[0]);

@@ -19,7 +19,7 @@ namespace aclsim {
 
 struct MemoryUses;
 
-// Facts come from the threads of all shards: all that the check knows is guarded by a mutex of its own, the innermost
+// Facts come from the threads of all shards: all that the check knows is guarded by its mutex, the innermost
 // lock. Calls and tasks that work on no memory do not take it.
 class MemoryCheck final : public Observer {
   public:
@@ -44,8 +44,8 @@ class MemoryCheck final : public Observer {
     void used_orphan(const Moment &, const Access &access) override REQUIRES(engine_lock);
     void freed_registered(const Moment &, const void *address) override REQUIRES(engine_lock);
 
-    // What the present call works on stays in use until the call ends; before, the task that it submits takes the use
-    // over.
+    // Memory that the present call works on stays in use until the call ends; before, the task that it submits takes
+    // the use over.
     void call_accesses(const Moment &, const Access &access) override REQUIRES(engine_lock);
     void call_done_with_memory(const Moment &) override REQUIRES(engine_lock);
     void accessed(const Moment &, const Stream &, const Task &, const Access &access, bool is_there) override
@@ -76,7 +76,7 @@ class MemoryCheck final : public Observer {
     mutable std::mutex mutex_;
     Live live_;
     std::deque<std::shared_ptr<Block>> retired_;  // the newest ones, oldest first
-    // That a stream has yet to reach, by number.
+    // Blocks that a stream has yet to reach, by number.
     std::map<std::uint64_t, std::shared_ptr<Block>> in_stream_;
     std::map<Key, std::shared_ptr<MemoryUses>> uses_;           // of tasks that are not done
     std::map<const Task *, std::shared_ptr<MemoryUses>> kept_;  // of tasks that models keep

@@ -131,7 +131,7 @@ void Profiler::started(const Moment &now, const Stream &stream, const Task &task
     }
 }
 
-// What was submitted before the profile began is not in it.
+// Leaves out tasks that were submitted before the profile began.
 void Profiler::ended(const Moment &now, const Stream &stream, const Task &task, std::uint32_t) {
     const Key key{stream.serial, task.sequence};
     Pending &pending = pending_of(stream);

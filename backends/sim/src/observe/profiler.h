@@ -57,7 +57,7 @@ struct Profile {
     std::vector<TaskEntry> tasks{};  // in the order in which they ended; complete when the profile was stopped
     std::vector<CallEntry> calls{};
 
-    // What the threads of one shard have added; those with the global lock have a part of their own.
+    // Entries of the threads of one shard; those with the global lock have a part of their own.
     struct alignas(64) Part {
         std::vector<TaskEntry> tasks;
         std::vector<CallEntry> calls;

@@ -23,20 +23,20 @@ struct CallPlace {
     std::array<aclsimCallFrame, kMostFrames> frames;  // the others are left as they are
 };
 
-// What of the program knows places; nullptr: nothing does.
+// Functions of the program that know places; nullptr: none does.
 struct PlaceProvider {
     aclsimCaptureFrames capture = nullptr;
     aclsimNameFrame name = nullptr;
 };
 void set_place_provider(const PlaceProvider &provider);
 
-// Of the call that returns to that address. Without the engine's lock, because the provider may wait for one of its
-// own.
+// Finds the place of the call that returns to that address. Without the engine's lock, because the provider may wait
+// for one of its own.
 void find_place(CallPlace &place, const void *return_address);
 // "train.py:12", or "program+0x12ab in main". May be called with the engine's lock.
 std::string name_of(const CallPlace &place);
 
-// Which calls note their places.
+// Calls that note their places.
 enum class WantedPlaces : std::uint8_t { None, OfMemory, All };
 inline std::atomic<WantedPlaces> g_wanted_places{WantedPlaces::None};
 

@@ -9,7 +9,7 @@
 
 namespace aclsim {
 
-// What keeps a file from having that size, and what helps; "" if nothing does.
+// The limit that keeps a file from having that size, and the cure; "" if there is none.
 inline std::string file_limit_problem(std::uint64_t size) {
     rlimit limit{};
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || size <= limit.rlim_cur) {

@@ -37,7 +37,7 @@ constexpr std::size_t kMostJsonValues = 1 << 19;
 // Objects and arrays may each be nested that deep. Throws JsonError.
 Json parse_json(std::string_view text, std::size_t depth);
 
-// What is written there, shortened: the value, or its type.
+// The text of the value, shortened, or its type.
 std::string written(const Json &value);
 
 // What a number is, whatever the program's locale has as decimal point and between thousands.

@@ -214,7 +214,7 @@ class SharedObject {
                 std::string(what) + " is not in a segment that allows what is done with it");
     }
 
-    // What is at an address before relocation.
+    // The content of an address before relocation.
     template <class T>
     T at(Address address, const char *what) const {
         const Elf64_Phdr *segment = segment_at(address, sizeof(T), PF_R);

@@ -1,5 +1,5 @@
-// What the dynamic loader takes for granted of a shared object. It compares next to nothing with the file, so one that
-// was damaged ends the process, or overwrites what is not its own.
+// Checks of everything that the dynamic loader takes for granted of a shared object. It compares next to nothing with
+// the file, so one that was damaged ends the process, or overwrites what is not its own.
 #pragma once
 
 namespace aclsim {

@@ -194,8 +194,8 @@ void require_file_limit(std::size_t size) {
     }
 }
 
-// The file gets the name when it is complete, permissions and pages included, so that nobody finds half of one. Returns
-// an error, or 0 if there is a file of that name now.
+// The file gets the name when it is complete, permissions and pages included, so that no process finds half of one.
+// Returns an error, or 0 if there is a file of that name now.
 int publish(const std::string &name, std::size_t size, SharedMemory::Users users) {
     require_file_limit(size);
     const std::string draft = SharedMemory::name_of(number_of_new_file());

@@ -45,7 +45,7 @@ inline bool is_printable(const std::string &text) {
     return is_utf8(text) && std::none_of(text.begin(), text.end(), is_control);
 }
 
-// What make() returns, or an empty text where the host has no memory for it.
+// The result of make(), or an empty text where the host has no memory for it.
 template <class Make>
 std::string text_if_memory(Make make) noexcept {
     try {

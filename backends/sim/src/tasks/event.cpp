@@ -319,7 +319,7 @@ void Event::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s
         const WaitBinding binding = bind_wait(!is_satisfied);
         tell(binding);
         if (is_satisfied && binding.state == WaitBinding::State::Record) {
-            // What follows in the stream comes after the record, without a task for it.
+            // Later tasks of the stream come after the record, without a task for that.
             core.note_edge({binding.record, stream.next(), Ordering::Event});
         }
     }

@@ -37,7 +37,7 @@ class DisabledTask final : public Task, public TaskDetails {
 
 }  // namespace
 
-// What follows the destruction of a graph. The program's functions must not be called with the lock held, and its
+// Callbacks behind the destruction of a graph. The program's functions must not be called with the lock held, and its
 // streams may move forward still, so they leave the machine when that is over.
 class Graph::End final : public DeferredWork {
   public:

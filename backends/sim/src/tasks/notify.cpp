@@ -199,7 +199,7 @@ Ref<Notify> Notify::import_key(Core &core, Device &device, const std::string &ke
 
 void Notify::record(Core &core, Lock &lock, Stream &stream) { AnyNotify::record(core, lock, stream, kSetBit); }
 
-// Of a shared notify the page says it, because other processes record it, too.
+// A shared notify has the record in its page, because other processes record it, too.
 void Notify::note_change(const Point &record, bool replaces) {
     AnyNotify::note_change(record, replaces);
     if (shared_) {

@@ -1,0 +1,120 @@
+// Facts that the core reports to observers: the accesses of calls, and the life of tasks.
+#include <utility>
+
+#include "engine/core.h"
+
+namespace aclsim {
+
+Submission Core::describe_submission() {
+    const Call *const call = Call::t_newest_;
+    if (call == nullptr) {
+        return {present_call(), kNoAccesses};
+    }
+    return {present_call(), call->accesses_ != nullptr ? *call->accesses_ : kNoAccesses, call->are_accesses_known_,
+            call->batch_};
+}
+
+// The task has taken over what the call has said of it.
+void Core::hand_over_accesses() {
+    if (Call *const call = Call::t_newest_) {
+        delete std::exchange(call->accesses_, nullptr);
+        call->are_accesses_known_ = true;
+        call->uses_memory_ = false;
+    }
+}
+
+void Core::note_changed(const Stream &stream, const Task &former, const Task &now) {
+    if (observers_.want(kTasks)) {
+        observers_.tell<kTasks>(&Observer::changed, stream, former, now, describe_submission());
+    }
+    hand_over_accesses();
+}
+
+void Core::tell_submitted(const Moment &now, const Stream &stream, const Task &task) {
+    if (observers_.want(kTasks)) {
+        observers_.tell_at<kTasks>(now, &Observer::submitted, stream, task, describe_submission());
+    }
+    hand_over_accesses();
+}
+
+void Core::tell_start(const Moment &now, const Stream &stream, const Task &task, Start start) {
+    if (start == Start::Blocked && observers_.want(kTasks)) {
+        Causes causes;
+        const_cast<Task &>(task).as_blocking()->add_causes(causes);
+        observers_.tell_at<kTasks>(now, &Observer::blocked, stream, task, causes);
+    }
+}
+
+void Core::tell_done(const Moment &now, const Stream &stream, const Task &task) {
+    if (observers_.want(kTasks)) {
+        const std::uint32_t thread = thread_number();
+        observers_.tell_at<kTasks>(now, &Observer::started, stream, task, thread);
+        observers_.tell_at<kTasks>(now, &Observer::ended, stream, task, thread);
+    }
+}
+
+// An observer that was added during the call hears of the next one.
+void Core::tell_access(const Access &access) {
+    Call *const call = Call::t_newest_;
+    if (call == nullptr) {
+        return;
+    }
+    if (call->accesses_ == nullptr) {
+        call->accesses_ = new std::vector<Access>;
+    }
+    call->accesses_->push_back(access);
+    call->uses_memory_ = true;
+    observers_.tell<kMemory>(&Observer::call_accesses, access);
+}
+
+void Core::note_unknown_accesses() {
+    if (Call *const call = Call::t_newest_) {
+        call->are_accesses_known_ = false;
+    }
+}
+
+void Core::note_batch() {
+    if (Call *const call = Call::t_newest_) {
+        call->batch_ = ++batches_;
+    }
+}
+
+void Core::note_done_with_memory() {
+    Call *const call = Call::t_newest_;
+    if (call != nullptr && call->uses_memory_) {
+        hand_over_accesses();
+        observers_.tell<kMemory>(&Observer::call_done_with_memory);
+    }
+}
+
+namespace {
+
+CallSite present_site() {
+    const CurrentCall *const call = current_call();
+    const bool is_placed = call != nullptr && call->place.kind != CallPlace::Kind::Unknown;
+    return {thread_number(), current_function(), is_placed ? &call->place : nullptr};
+}
+
+}  // namespace
+
+void Core::Call::begin() {
+    outer_ = std::exchange(t_newest_, this);
+    accesses_ = nullptr;
+    batch_ = 0;
+    are_accesses_known_ = true;
+    uses_memory_ = false;
+    if (core_->observers_.want(kCalls)) {
+        core_->observers_.tell<kCalls>(&Observer::call_began, present_site());
+    }
+}
+
+void Core::Call::end() {
+    core_->note_done_with_memory();
+    if (core_->observers_.want(kCalls)) {
+        core_->observers_.tell<kCalls>(&Observer::call_ended, present_site());
+    }
+    delete accesses_;
+    t_newest_ = outer_;
+}
+
+}  // namespace aclsim
