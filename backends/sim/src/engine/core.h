@@ -383,7 +383,7 @@ class Core {
     void hold_back(Stream &stream) REQUIRES(engine_lock);
     void let_others_in(Stream &stream) REQUIRES(engine_lock);
     void look_at_runnable() REQUIRES(engine_lock);
-    void end_run(Lock &lock, Stream &stream, Executor::Server &server) NO_THREAD_SAFETY_ANALYSIS;  // takes the lock
+    void end_run(Lock &lock, Stream &stream, Executor::Server &server) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS;
     void end_heads() REQUIRES(engine_lock);
     void end_head(Stream &stream) REQUIRES(engine_lock);
     bool help(Lock &lock, Stream &stream, Executor::Server &server, std::optional<HostWait> &wait, Time deadline,

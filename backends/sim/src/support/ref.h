@@ -7,6 +7,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "support/thread_annotations.h"
+
 namespace aclsim {
 
 // The count is guarded by the engine's lock: references are taken and given back with it held. A class has kIsShared if
@@ -83,8 +85,9 @@ class Ref {
     T *object_ = nullptr;
 };
 
+// Not analysed: a constructor that needs the lock gets it from the caller, which the analysis cannot see.
 template <class T, class... Arguments>
-Ref<T> make_ref(Arguments &&...arguments) {
+Ref<T> make_ref(Arguments &&...arguments) NO_THREAD_SAFETY_ANALYSIS {
     return Ref<T>(new T(std::forward<Arguments>(arguments)...));
 }
 

@@ -8,6 +8,8 @@
 #include <new>
 #include <string>
 
+#include "support/thread_annotations.h"
+
 namespace aclsim {
 
 inline std::uintptr_t as_integer(const void *address) { return reinterpret_cast<std::uintptr_t>(address); }
@@ -45,9 +47,10 @@ inline bool is_printable(const std::string &text) {
     return is_utf8(text) && std::none_of(text.begin(), text.end(), is_control);
 }
 
-// The result of make(), or an empty text where the host has no memory for it.
+// The result of make(), or an empty text where the host has no memory for it. Not analysed: make() may need the lock,
+// which the caller has then.
 template <class Make>
-std::string text_if_memory(Make make) noexcept {
+std::string text_if_memory(Make make) noexcept NO_THREAD_SAFETY_ANALYSIS {
     try {
         return make();
     } catch (const std::bad_alloc &) {
