@@ -93,7 +93,7 @@ void require_healthy_record(const Event &event) REQUIRES(engine_lock) {
 }
 
 // The calling thread is told whether the newest record is complete.
-void note_queried(Simulator &sim, const Event &event, bool is_complete) REQUIRES(engine_lock) {
+[[gnu::noinline]] void tell_queried(Simulator &sim, const Event &event, bool is_complete) REQUIRES(engine_lock) {
     if (is_complete) {
         sim.core.note_learned(event.record_point(), HostSync::Queried);
     } else {
@@ -453,8 +453,8 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
         require_healthy_record(found);
         const bool complete = !found.was_recorded() || found.was_seen_complete();
         *status = complete ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
-        if (found.was_recorded()) {
-            note_queried(sim, found, complete);
+        if (sim.core.hears_of_queries() && found.was_recorded()) {
+            tell_queried(sim, found, complete);
         }
     });
 }
@@ -473,8 +473,8 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
             if (found.is_complete()) {
                 found.see_complete();
             }
-            if (found.was_recorded()) {
-                note_queried(sim, found, found.is_complete());
+            if (sim.core.hears_of_queries() && found.was_recorded()) {
+                tell_queried(sim, found, found.is_complete());
             }
             // Never recorded: complete in the new mode, not in the old (section 0.2).
             const bool complete = found.was_recorded() ? found.is_complete() : found.mode == Event::Mode::New;

@@ -254,6 +254,10 @@ class Core {
             observers_.tell<kOrder>(&Observer::host_learned, thread_number(), task, how);
         }
     }
+    // Does anything want to know what threads ask for, and learn?
+    bool hears_of_queries() const REQUIRES(engine_lock) {
+        return unlikely(observers_.want(kOrder) || !scheduler_.takes_first());
+    }
     void note_polled(const Point &task) REQUIRES(engine_lock) {
         if (observers_.want(kOrder) && task.stream != 0) {
             observers_.tell<kOrder>(&Observer::host_polled, thread_number(), task);
@@ -341,9 +345,14 @@ class Core {
     void withdraw(Stream &stream, Task &task) REQUIRES(engine_lock);
     void submit_slowly(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);
     void submit_started(Stream &stream, std::unique_ptr<Task> task, Start start) REQUIRES(engine_lock);
-    // Submits a task that starts at once, and reports it to observers.
+    // Submits a task that starts at once, and reports it to observers. Not a template: a second call of start() for
+    // each type would keep the one in submit() from being inlined.
+    using Keep = std::unique_ptr<Task> (*)(Core &, Stream &, Task &);
+    void submit_told(Stream &stream, Task &task, Keep keep) REQUIRES(engine_lock);
     template <class T>
-    [[gnu::noinline]] void submit_told(Stream &stream, T task) REQUIRES(engine_lock);
+    static std::unique_ptr<Task> keep(Core &core, Stream &stream, Task &task) REQUIRES(engine_lock) {
+        return core.kept(stream, std::move(static_cast<T &>(task)));
+    }
     // Describes the task that the present call makes.
     static Submission describe_submission() REQUIRES(engine_lock);
     static void hand_over_accesses() REQUIRES(engine_lock);  // to the task that was submitted
@@ -359,7 +368,7 @@ class Core {
         // What an abort dropped behind a running task is done with that task.
         complete_up_to(std::max(task.sequence, stream.dropped.load(std::memory_order_relaxed)), stream, task);
     }
-    void complete_up_to(std::uint64_t done, Stream &stream, Task &task) REQUIRES(engine_lock) {
+    [[gnu::always_inline]] void complete_up_to(std::uint64_t done, Stream &stream, Task &task) REQUIRES(engine_lock) {
         note_change(stream);
         stream.completed.store(done, std::memory_order_release);
         if (task.has_failed()) {
@@ -470,7 +479,7 @@ void Core::submit(Stream &stream, T task) {
     const bool needs_more = Lock::held_shard() != Shards::kGlobal && !task.stays_in_shard(stream);
     if (needs_more || !starts_untold_ || !is_free(stream)) {
         if (!needs_more && starts_at_once(stream)) {
-            submit_told(stream, std::move(task));
+            submit_told(stream, task, &keep<T>);
         } else {
             submit_slowly(stream, kept(stream, std::move(task)));
         }
@@ -486,27 +495,6 @@ void Core::submit(Stream &stream, T task) {
     if (start == Start::Done || (start == Start::Run && task.run_at_once())) {
         complete_up_to(task.sequence, stream, task);  // the fast path: nothing was allocated, and nobody is told
     } else {
-        submit_started(stream, kept(stream, std::move(task)), start);
-    }
-    pump();
-}
-
-template <class T>
-void Core::submit_told(Stream &stream, T task) {
-    const Moment now = observers_.moment();
-    tell_submitted(now, stream, task);
-    Start start{};
-    try {
-        start = task.start(stream);
-    } catch (const std::bad_alloc &) {
-        withdraw(stream, task);
-        throw;
-    }
-    if (start == Start::Done || (start == Start::Run && task.run_at_once())) {
-        complete_up_to(task.sequence, stream, task);
-        tell_done(now, stream, task);
-    } else {
-        tell_start(now, stream, task, start);
         submit_started(stream, kept(stream, std::move(task)), start);
     }
     pump();

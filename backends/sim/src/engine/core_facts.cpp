@@ -1,4 +1,5 @@
 // Facts that the core reports to observers: the accesses of calls, and the life of tasks.
+#include <new>
 #include <utility>
 
 #include "engine/core.h"
@@ -35,6 +36,26 @@ void Core::tell_submitted(const Moment &now, const Stream &stream, const Task &t
         observers_.tell_at<kTasks>(now, &Observer::submitted, stream, task, describe_submission());
     }
     hand_over_accesses();
+}
+
+void Core::submit_told(Stream &stream, Task &task, Keep keep) {
+    const Moment now = observers_.moment();
+    tell_submitted(now, stream, task);
+    Start start{};
+    try {
+        start = task.start(stream);
+    } catch (const std::bad_alloc &) {
+        withdraw(stream, task);
+        throw;
+    }
+    if (start == Start::Done || (start == Start::Run && task.run_at_once())) {
+        complete_up_to(task.sequence, stream, task);
+        tell_done(now, stream, task);
+    } else {
+        tell_start(now, stream, task, start);
+        submit_started(stream, keep(*this, stream, task), start);
+    }
+    pump();
 }
 
 void Core::tell_start(const Moment &now, const Stream &stream, const Task &task, Start start) {

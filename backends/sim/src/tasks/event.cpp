@@ -237,7 +237,9 @@ const Ref<Signal> &Event::signal() {
 void Event::record(Core &core, Lock &lock, Stream &stream) {
     Ref<Event> self(this);  // admit() may let other threads in
     core.admit(lock, stream);
-    core.observers().tell<kOrder>(&Observer::records, stream.next(), sync_object());
+    if (core.observers().want(kOrder)) {
+        core.observers().tell<kOrder>(&Observer::records, stream.next(), sync_object());
+    }
     if (is_ipc()) {
         rare_->ipc_record = ipc()->issue(stream.next());
         note_record(stream);
