@@ -135,6 +135,44 @@ void a_callback_of_a_state_fails_the_call() {
     CHECK_OK(aclrtRegStreamStateCallback("throws", nullptr, nullptr));
 }
 
+void register_callback_that_throws_at(aclrtStreamState *state) {
+    const auto throws = [](aclrtStream, aclrtStreamState at, void *wanted) {
+        if (at == *static_cast<aclrtStreamState *>(wanted)) {
+            throw_an_error(nullptr);
+        }
+    };
+    CHECK_OK(aclrtRegStreamStateCallback("throws", throws, state));
+}
+
+void a_stream_outlives_a_callback_that_fails_its_destruction() {
+    aclrtStreamState state = ACL_RT_STREAM_STATE_DESTROY_PRE;
+    const aclrtStream stream = new_stream();
+    register_callback_that_throws_at(&state);
+    CHECK_CODE(ACL_ERROR_RT_INTERNAL_ERROR, aclrtDestroyStream(stream));
+    check_text("a state callback threw an exception: thrown by the program");
+    CHECK_OK(aclrtRegStreamStateCallback("throws", nullptr, nullptr));
+    CHECK_OK(aclrtRecordEvent(new_event(), stream));
+    CHECK_OK(aclrtDestroyStream(stream));
+}
+
+void a_context_goes_whatever_its_callbacks_do() {
+    aclrtContext primary = nullptr, context = nullptr;
+    CHECK_OK(aclrtGetCurrentContext(&primary));
+    std::uint32_t before = 0, after = 0;
+    CHECK_OK(aclrtGetStreamAvailableNum(&before));
+    CHECK_OK(aclrtCreateContext(&context, 0));
+    new_stream();
+    aclrtStreamState state = ACL_RT_STREAM_STATE_DESTROY_PRE;
+    register_callback_that_throws_at(&state);
+    CHECK_CODE(ACL_ERROR_RT_INTERNAL_ERROR, aclrtDestroyContext(context));
+    check_text("a state callback threw an exception: thrown by the program");
+    CHECK_OK(aclrtRegStreamStateCallback("throws", nullptr, nullptr));
+    CHECK_OK(aclrtSetCurrentContext(primary));
+    CHECK_OK(aclrtDeviceTaskAbort(0, 1000));
+    CHECK_OK(aclrtGetStreamAvailableNum(&after));
+    CHECK(before == after);
+}
+
 void a_callback_of_a_graphs_end_fails_the_call() {
     const aclrtStream stream = new_stream();
     aclmdlRI graph = nullptr;
@@ -258,6 +296,8 @@ int main() {
     a_callback_that_does_not_block_fails_the_call();
     a_kernel_that_ends_its_thread_fails_its_task();
     a_callback_of_a_state_fails_the_call();
+    a_stream_outlives_a_callback_that_fails_its_destruction();
+    a_context_goes_whatever_its_callbacks_do();
     a_callback_of_a_graphs_end_fails_the_call();
     return 0;
 }

@@ -1,6 +1,7 @@
 #include "machine/machine.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "machine/shared_card.h"
@@ -157,8 +158,17 @@ void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool fo
     // From the back, and the streams of models last: others may wait for an execution.
     std::stable_partition(context->streams.begin(), context->streams.end(),
                           [](const auto &stream) { return !stream->executes_tasks; });
+    // A stream that a callback of the program keeps from its end goes the second time, untold: the context is lost to
+    // the program already.
+    std::optional<Failure> failure;
     while (!context->streams.empty()) {
-        destroy_stream(machine, lock, context->streams.back(), force);
+        const Ref<ContextStream> stream = context->streams.back();
+        try {
+            destroy_stream(machine, lock, stream, force);
+        } catch (const Failure &of_callback) {
+            failure = of_callback;
+            stream->is_hidden = true;
+        }
     }
     context->default_stream.reset();
     if (context->host_functions) {
@@ -175,6 +185,9 @@ void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool fo
     if (device.contexts.empty()) {
         device.lost = ACL_SUCCESS;
         device.release_internal_streams();
+    }
+    if (failure) {
+        throw Failure(*failure);
     }
 }
 
@@ -317,16 +330,24 @@ void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, boo
     const Uncancelled uncancelled;
     Context &context = context_of(*stream);
     if (stream->destroyer != std::thread::id()) {
-        // Another thread is tearing it down: wait until it has.
+        // Wait until the thread that destroys it has done so, or its callback has failed.
         HostWait wait(machine.core, *stream, stream->submitted, kNever);
-        while (!stream->is_destroyed) {
+        while (!stream->is_destroyed && stream->destroyer != std::thread::id()) {
             wait.sleep(lock, stream->progress);
         }
-        return;
+        if (stream->is_destroyed) {
+            return;
+        }
     }
     stream->destroyer = std::this_thread::get_id();
     if (!stream->is_hidden) {
-        tell_stream_state(machine.state_callbacks, lock, stream->handle(), ACL_RT_STREAM_STATE_DESTROY_PRE);
+        try {
+            tell_stream_state(machine.state_callbacks, lock, stream->handle(), ACL_RT_STREAM_STATE_DESTROY_PRE);
+        } catch (...) {
+            stream->destroyer = std::thread::id();
+            stream->progress.notify_all();
+            throw;
+        }
     }
     machine.core.registry().remove(*stream);
     // A stream that has failed in STOP mode, or never executes, would never be done.

@@ -772,7 +772,11 @@ void Models::context_closes(Context &context) {
     while (Capture *capture = machine_.capture_modes.first_in(context)) {
         capture->end();
     }
-    for (const auto &model : models_[&context]) {
+    const auto found = models_.find(&context);  // inserts nothing: the context has to close without memory too
+    if (found == models_.end()) {
+        return;
+    }
+    for (const auto &model : found->second) {
         if (core_.registry().find<Model>(model->handle()) != nullptr) {  // its destruction is not under way
             core_.registry().remove(*model);
         }
