@@ -395,6 +395,9 @@ void a_kernel_accesses_what_is_declared() {
     CHECK(found[3].address == memory + 12288 - 96 && found[3].size == 128 && found[3].layout.is_whole());
     CHECK(found[4].size == 8 && std::string(found[4].name) == "scalar");
     CHECK(!launch().are_accesses_known);  // of that launch alone
+    CHECK_OK(aclsimDeclareAccesses(operands, 6));
+    CHECK(aclrtLaunchKernelWithHostArgs(function, 0, it.a, nullptr, &argument, sizeof argument, nullptr, 0) != 0);
+    CHECK(!launch().are_accesses_known);  // nor of the launch after one that failed
 
     const aclsimAccess bad[] = {{memory, static_cast<aclsimAccessMode>(9), 4, 0, nullptr, nullptr, nullptr}};
     CHECK_CODE(ACL_ERROR_INVALID_PARAM, aclsimDeclareAccesses(bad, 1));

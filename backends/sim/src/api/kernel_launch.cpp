@@ -8,6 +8,7 @@
 
 #include "api/kernel.h"
 #include "api/shard_entry.h"
+#include "tasks/declared_accesses.h"
 #include "tasks/task_group.h"
 
 using namespace aclsim;
@@ -28,6 +29,7 @@ aclError launch_entry(Function name, aclrtStream stream, Find find, Body body) {
         const KernelFunction *const function = on == nullptr ? nullptr : find(sim);
         return function != nullptr && can_launch_in_shard(sim.kernels, *function, device_of(*on));
     };
+    const DeclarationEnds ends;
     return shard_entry(name, stream, stays, body);
 }
 

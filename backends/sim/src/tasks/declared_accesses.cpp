@@ -7,6 +7,7 @@
 
 #include "memory/memory.h"
 #include "support/error.h"
+#include "support/expect.h"
 #include "support/thread_state.h"
 
 namespace aclsim {
@@ -99,6 +100,12 @@ std::vector<Access> read_accesses(const aclsimAccess *operands, std::uint64_t co
 }
 
 void declare_accesses(std::vector<Access> accesses) { ThreadState<Declared>::get().accesses = std::move(accesses); }
+
+DeclarationEnds::~DeclarationEnds() {
+    if (Declared *const declared = ThreadState<Declared>::find(); unlikely(declared != nullptr)) {
+        declared->accesses.reset();
+    }
+}
 
 void note_kernel_accesses(Memory &memory) {
     Declared *const declared = ThreadState<Declared>::find();
