@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ascend_rt.failure_callback import Subscription, on_task_failed
     from ascend_rt.graph import Graph, GraphTask
     from ascend_rt.ipc_memory import ImportedBuffer, IpcMemory
-    from ascend_rt.kernel import Binary, Kernel
+    from ascend_rt.kernel import Binary, Kernel, Operand
     from ascend_rt.managed_memory import ManagedBuffer
     from ascend_rt.memory import Buffer, PointerAttributes, RegisteredMemory, pointer_attributes
     from ascend_rt.memory_pool import MemoryPool, PoolBuffer, PoolStatistics
@@ -113,6 +113,7 @@ __all__ = [
     "NoContext",
     "NotSupported",
     "Notify",
+    "Operand",
     "OutOfMemory",
     "PhysicalMemory",
     "PinnedBuffer",
@@ -178,7 +179,7 @@ _NAMES = {
     "failure_callback": "Subscription on_task_failed",
     "graph": "Graph GraphTask",
     "ipc_memory": "ImportedBuffer IpcMemory",
-    "kernel": "Binary Kernel",
+    "kernel": "Binary Kernel Operand",
     "managed_memory": "ManagedBuffer",
     "memory": "Buffer PointerAttributes RegisteredMemory pointer_attributes",
     "memory_pool": "MemoryPool PoolBuffer PoolStatistics",

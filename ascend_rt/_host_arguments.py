@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ascend_rt._accesses import MODES, Access
 from ascend_rt._driver import ffi, lib
-from ascend_rt.kernel import Parameter, Type, offsets, parameter
+from ascend_rt.kernel import Parameter, Type, have_known_accesses, offsets, parameter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,23 +41,50 @@ class HostArguments:
         """Return the value of each parameter: a numpy scalar, or a view of the memory that it is the address of."""
         if len(memory) < self._offsets[-1]:
             raise ValueError(f"the launch gives {len(memory)} bytes of arguments, and {self._offsets[-1]} are needed")
-        values: list[Any] = []
+        values = self._values(memory, parameters)
+        arrays = {i: self._count(each, values) for i, each in enumerate(parameters) if each.is_array}
+        for i, count in arrays.items():
+            values[i] = _view(int(values[i]), parameters[i], count, memory)
+        return values
+
+    def _values(self, memory: NDArray[np.uint8], parameters: Sequence[Parameter]) -> list[Any]:
+        """Return each parameter as a numpy scalar; an array is its address."""
+        values = []
         for each, place in zip(parameters, self._offsets, strict=False):
             dtype = each.dtype if each.dtype is not None and not each.is_array else np.dtype(np.uint64)
             values.append(memory[place : place + each.nbytes].view(dtype)[0])
-        for i, each in enumerate(parameters):
-            if each.is_array:
-                length = each.length or ""
-                count = int(length) if length.isdecimal() else int(values[self._names.index(length)])
-                values[i] = _view(int(values[i]), each.dtype, count, memory)
         return values
 
+    def _count(self, array: Parameter, values: Sequence[Any]) -> int:
+        length = array.length or ""
+        return int(length) if length.isdecimal() else int(values[self._names.index(length)])
 
-def _view(pointer: int, dtype: Any, count: int, memory: NDArray[np.uint8]) -> NDArray[Any]:
+    @property
+    def has_known_accesses(self) -> bool:
+        """Whether the types say what the function reads and writes."""
+        return have_known_accesses(self._parameters)
+
+    def accesses(self, memory: NDArray[np.uint8]) -> list[Access] | None:
+        """Return what a launch with this block of arguments accesses; None if the block is too small."""
+        parameters = self._parameters or ()
+        if len(memory) < self._offsets[-1]:
+            return None
+        values = self._values(memory, parameters)
+        return [
+            Access(MODES[each.access], int(value), np.dtype(each.dtype).itemsize, (self._count(each, values),))
+            for each, value in zip(parameters, values, strict=True)
+            if each.is_array
+        ]
+
+
+def _view(pointer: int, parameter: Parameter, count: int, memory: NDArray[np.uint8]) -> NDArray[Any]:
     """Return an array of the memory at an address, which the runtime or the block of arguments must have."""
+    dtype = np.dtype(parameter.dtype)
     nbytes = count * dtype.itemsize
     here = memory.ctypes.data
     is_inside = here <= pointer and pointer + nbytes <= here + len(memory)
     if nbytes and not is_inside and not lib.aclsimIsLive(ffi.cast("void *", pointer), nbytes):
         raise ValueError(f"the {nbytes} bytes at {pointer:#x} are no live memory of the runtime")
-    return np.frombuffer(ffi.buffer(ffi.cast("char *", pointer), nbytes), dtype)
+    array = np.frombuffer(ffi.buffer(ffi.cast("char *", pointer), nbytes), dtype)
+    array.flags.writeable = parameter.access != "in"
+    return array

@@ -7,7 +7,9 @@ it has some. A parameter's type is written as
 - ``"uint32"``, ``"float32"``, …: a number, by the name of its numpy type; or a numpy type itself, also a structured
   one;
 - ``"float32[count]"``, ``"float32[16]"``, ``"float32[]"``: the address of an array. The length, a number or the name of
-  another parameter, matters to kernels that are written in Python alone (:func:`ascend_rt.sim.kernel`).
+  another parameter, matters to kernels that are written in Python alone (:func:`ascend_rt.sim.kernel`);
+- ``"in float32[]"``, ``"out float32[]"``, ``"inout float32[]"``: the same, and what the kernel does with the array. If
+  all arrays have such a word, launches declare their accesses to the simulator's checks; see :meth:`Kernel.launch`.
 """
 
 from __future__ import annotations
@@ -16,12 +18,13 @@ import ctypes
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ascend_rt import _lifecycle
+from ascend_rt import _accesses, _lifecycle
+from ascend_rt._accesses import Operand
 from ascend_rt._driver import call, ffi, lib
 from ascend_rt._resource import Resource
 from ascend_rt._stream_argument import given_or_current
@@ -33,12 +36,12 @@ if TYPE_CHECKING:
     from ascend_rt.memory import HostMemory
     from ascend_rt.stream import Stream
 
-__all__ = ["Binary", "Kernel", "Parameter"]
+__all__ = ["Binary", "Kernel", "Operand", "Parameter"]
 
 Type = Any  # a text as above, or what numpy.dtype takes
 
 _POINTER = np.dtype(np.uint64)
-_ARRAY = re.compile(r"(\w+)\[(\w*)\]")
+_ARRAY = re.compile(r"(?:(in|out|inout) +)?(\w+)\[(\w*)\]")
 _MOST_BLOCKS = 2**16 - 1  # chips before 950 keep 16 bits of the number (graphs_kernels.md section A5)
 _SMALLEST_BLOCK = 8  # also a kernel without parameters is launched with some bytes
 
@@ -56,6 +59,8 @@ class Parameter(NamedTuple):
         Of an array: how many elements it has, "" if that is not told; None for a value.
     offset : int or None
         Where it is in the block; None is behind the one before, aligned as in C.
+    access : str
+        Of an array: "in", "out" or "inout" if the kernel reads, writes, or reads and writes it; "" is unknown.
 
     Examples
     --------
@@ -70,11 +75,17 @@ class Parameter(NamedTuple):
     nbytes: int
     length: str | None = None
     offset: int | None = None
+    access: str = ""
 
     @property
     def is_array(self) -> bool:
         """Whether the parameter is an address of an array."""
         return self.length is not None
+
+    @property
+    def has_known_accesses(self) -> bool:
+        """Whether it is known how a kernel uses the memory behind it; a number has none."""
+        return bool(self.access) if self.is_array else self.dtype is not None
 
     @property
     def alignment(self) -> int:
@@ -94,12 +105,18 @@ def parameter(type: Type) -> Parameter:
     """
     match = _ARRAY.fullmatch(type) if isinstance(type, str) else None
     try:
-        dtype = np.dtype(match[1] if match else type)
+        dtype = np.dtype(match[2] if match else type)
     except TypeError:
         dtype = np.dtype(object)
     if dtype.hasobject or not dtype.itemsize:
         raise TypeError(f"{type!r} is no type of a parameter; write for example 'uint32' or 'float32[count]'")
-    return Parameter(dtype, 8, match[2]) if match else Parameter(dtype, dtype.itemsize)
+    return Parameter(dtype, 8, match[3], access=match[1] or "") if match else Parameter(dtype, dtype.itemsize)
+
+
+def have_known_accesses(parameters: Sequence[Parameter] | None) -> bool:
+    """Return whether the types of parameters say all that a kernel accesses; without an array they say nothing."""
+    each = parameters or ()
+    return any(it.is_array for it in each) and all(it.has_known_accesses for it in each)
 
 
 def offsets(parameters: Sequence[Parameter]) -> list[int]:
@@ -245,7 +262,7 @@ class Kernel:
     >>> scale.unregister()
     """
 
-    __slots__ = ("_function", "_offsets", "binary", "name", "parameters")
+    __slots__ = ("_function", "_has_known_accesses", "_offsets", "binary", "name", "parameters")
 
     def __init__(self, binary: Binary, name: str, parameters: Sequence[Type] | None = None) -> None:
         self.binary = binary
@@ -254,6 +271,7 @@ class Kernel:
         told = _told_parameters(self._function)
         self.parameters = told if parameters is None else _declared(name, parameters, told)
         self._offsets = None if self.parameters is None else offsets(self.parameters)
+        self._has_known_accesses = have_known_accesses(self.parameters)
 
     @property
     def handle(self) -> int:
@@ -267,6 +285,8 @@ class Kernel:
         *arguments: Any,
         timeout: float | None = None,
         batch: bool | None = None,
+        reads: Iterable[Buffer | Operand] | None = None,
+        writes: Iterable[Buffer | Operand] | None = None,
     ) -> None:
         """Launch the kernel in the order of a stream.
 
@@ -285,6 +305,10 @@ class Kernel:
             None the value of ``aclrtSetOpExecuteTimeOut``. The simulator looks at the limit after each block.
         batch : bool, optional
             Start only when cores for all blocks are free.
+        reads, writes : iterable of Buffer or Operand, optional
+            What the kernel reads and writes: whole buffers, slices of them, or arrays in them. With either, everything
+            that is not named is not accessed. The simulator's checks use it, and hardware ignores it. Default: what the
+            types of the parameters say if all arrays have a word for it; else the accesses are unknown.
 
         Raises
         ------
@@ -305,9 +329,12 @@ class Kernel:
             raise ValueError(f"a kernel is launched with 1 to {_MOST_BLOCKS} blocks, not {blocks}")
         self.binary._handle  # noqa: B018  (a closed binary says so)
         packed = self._pack(arguments)
+        accesses = self._known_accesses(arguments, packed, reads, writes)
         config, stream = _config(timeout, batch), given_or_current(stream)
         memory = ffi.from_buffer("char[]", packed)
         task = self._function, blocks, stream._handle, config[0], memory, len(packed), ffi.NULL, 0
+        if accesses is not None:
+            _accesses.declare(accesses)
         stream._in_flight.submit("aclrtLaunchKernelWithHostArgs", *task, uses=(self.binary, arguments))
 
     def __getitem__(self, shape: tuple[int, Stream | None] | int) -> Callable[..., None]:
@@ -318,6 +345,25 @@ class Kernel:
             self.launch(stream, blocks, *arguments, **keywords)
 
         return launch
+
+    def _known_accesses(
+        self,
+        arguments: tuple[Any, ...],
+        packed: bytearray,
+        reads: Iterable[Buffer | Operand] | None,
+        writes: Iterable[Buffer | Operand] | None,
+    ) -> list[_accesses.Access] | None:
+        """Return what a launch accesses; None if that is unknown, or nothing wants to know it."""
+        if reads is not None or writes is not None:
+            given = _accesses.given(reads or (), writes or ())
+            return given if _accesses.are_wanted() else None
+        host_kernel = _accesses.host_kernels.get(self.name)
+        if not (self._has_known_accesses or host_kernel) or not _accesses.are_wanted():
+            return None
+        if self._has_known_accesses:
+            typed = zip(self.parameters or (), arguments, strict=True)
+            return [_accesses.of_argument(type, each) for type, each in typed if type.is_array]
+        return host_kernel.accesses(np.frombuffer(packed, np.uint8)) if host_kernel else None
 
     def _pack(self, arguments: tuple[Any, ...]) -> bytearray:
         """Return the block of arguments."""

@@ -503,6 +503,8 @@ class HostKernel:
         self._register(workspace)
 
     def _register(self, workspace: int) -> None:
+        from ascend_rt import _accesses
+
         if not supports("aclsimRegisterKernel"):
             return  # hardware runs the code of the binary
         handle = ffi.new_handle(self)
@@ -515,12 +517,19 @@ class HostKernel:
         except AclError:
             del _kernels[address(handle)]
             raise
+        _accesses.host_kernels.pop(self.name, None)
+        if self._arguments.has_known_accesses:
+            _accesses.host_kernels[self.name] = self._arguments
 
     def unregister(self) -> None:
         """Let the function do the work of launches from now on no more (``aclsimUnregisterKernel``)."""
+        from ascend_rt import _accesses
+
         if not supports("aclsimUnregisterKernel"):
             return
         call("aclsimUnregisterKernel", self.name.encode())
+        if _accesses.host_kernels.get(self.name) is self._arguments:
+            del _accesses.host_kernels[self.name]
 
     def __call__(self, *arguments: Any, **keywords: Any) -> object:
         """Call the function itself."""
@@ -569,7 +578,8 @@ def kernel(
         Of the kernel. Registering a name again replaces its function.
     parameters : mapping of names to types, or sequence of types, optional
         As in :mod:`ascend_rt.kernel`; every array has a length. Without them the function gets the block of arguments
-        as an array of bytes.
+        as an array of bytes. Arrays that are marked ``in`` cannot be written; if all arrays are marked, launches by
+        :meth:`Kernel.launch` declare their accesses.
     workspace : int, default 0
         Bytes of workspace that a launch takes.
 

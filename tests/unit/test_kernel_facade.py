@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from support.kernels import VECTOR, device_object, parameters
 
-from ascend_rt import Binary, Buffer, Device, Stream, callback, copy, fill, kernel, sim
+from ascend_rt import Binary, Buffer, Device, Operand, Stream, callback, copy, fill, kernel, sim
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument
 from ascend_rt.kernel import _config, offsets, parameter
 
@@ -394,3 +394,46 @@ double.unregister()
 """
     result = run("-c", code, ASCEND_RT_LIBRARY=build(tmp_path / "libascendcl.so"))
     assert (result.returncode, result.stdout, result.stderr) == (0, "6\n", "")
+
+
+# --- declared accesses -----------------------------------------------------------------------------------------------
+
+
+def test_operands_are_arrays_in_buffers(device: Device) -> None:
+    buffer = Buffer(4096)
+    assert Operand(buffer).shape == (4096,)
+    assert Operand(buffer, np.float32).shape == (1024,)
+    assert Operand(buffer[96:], np.float32, (10, 25), (400, 4)).shape == (10, 25)
+    assert Operand(buffer, np.float32, (0, 5000)).shape == (0, 5000)
+    with pytest.raises(ValueError, match=r"reaches 4004 bytes far, and the buffer has 4000"):
+        Operand(buffer[96:], np.float32, (10, 101), (400, 4))
+    with pytest.raises(ValueError, match="one stride of 0 or more for each dimension"):
+        Operand(buffer, np.float32, (10, 10), (4,))
+    with pytest.raises(ValueError, match="one stride of 0 or more for each dimension"):
+        Operand(buffer, np.float32, 10, (-4,))
+    with pytest.raises(ValueError, match="at most 16 dimensions, not 17"):
+        Operand(buffer, np.uint8, (1,) * 17)
+    with pytest.raises(TypeError, match="an operand is a Buffer or an Operand of one, not ndarray"):
+        Operand(np.zeros(4))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("words", ["reads", "writes"])
+def test_an_operand_that_is_none_is_refused_before_the_launch(
+    binary: Binary, stream: Stream, packed: list[bytes], words: str
+) -> None:
+    with pytest.raises(TypeError, match="an operand is a Buffer or an Operand of one, not int"):
+        binary["raw"].launch(stream, 1, np.uint64(5), **{words: [5]})  # type: ignore[arg-type]
+    stream.synchronize()
+    assert packed == []
+
+
+def test_an_array_that_is_only_read_cannot_be_written(binary: Binary, stream: Stream, unraisable: list[Any]) -> None:
+    @sim.kernel("add_custom", {"x": "in float32[4]"})
+    def add_custom(block: sim.Block, x: Any) -> None:
+        x[0] = 1
+
+    with add_custom, Buffer(16) as x:
+        binary.kernel("add_custom", ["in float32[]"]).launch(stream, 1, x)
+        with pytest.raises(AclError, match="read-only"):
+            stream.synchronize()
+    assert len(unraisable) == 1

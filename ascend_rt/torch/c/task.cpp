@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 
 #include "failure.h"
 #include "random.h"
@@ -72,6 +73,63 @@ void put_aside(Task *task) {
 std::string described(const at::Tensor &tensor) {
     return tensor.defined() ? c10::str(tensor.scalar_type(), tensor.sizes()) : "nothing";
 }
+
+// What a task accesses, for the checks of the simulator (aclsimDeclareAccesses).
+class Accesses {
+  public:
+    explicit Accesses(const Task &task) {
+        for (std::size_t i = 0; i < task.arguments.size(); ++i) {
+            add(task.arguments[i], mode_of(task.op, i));
+        }
+        for (const auto &tensors : task.outputs) {
+            for (const at::Tensor &tensor : tensors) {
+                add(tensor, ACLSIM_ACCESS_WRITE);
+            }
+        }
+    }
+    // Declares nothing if the layout of a tensor is not known: then the accesses are unknown.
+    void declare(const std::string &name) const {
+        if (are_known_) {
+            require(aclsimDeclareAccesses(list_.data(), list_.size()), "aclsimDeclareAccesses", name);
+        }
+    }
+
+  private:
+    static aclsimAccessMode mode_of(const Operator &op, std::size_t argument) {
+        const bool is_written = std::find(op.written.begin(), op.written.end(), argument) != op.written.end();
+        return !is_written                                ? ACLSIM_ACCESS_READ
+               : op.schema.arguments()[argument].is_out() ? ACLSIM_ACCESS_WRITE
+                                                          : ACLSIM_ACCESS_READ_WRITE;
+    }
+    void add(const IValue &value, aclsimAccessMode mode) {
+        replace_tensors(value, [&](const at::Tensor &tensor) {
+            add(tensor, mode);
+            return tensor;
+        });
+    }
+    void add(const at::Tensor &tensor, aclsimAccessMode mode) {
+        if (!tensor.defined()) {
+            return;
+        }
+        if (tensor.layout() != at::kStrided || tensor.is_nested() || tensor.dim() > kHighestRank) {
+            are_known_ = false;
+            return;
+        }
+        strides_.emplace_back(tensor.strides().begin(), tensor.strides().end());
+        for (std::int64_t &stride : strides_.back()) {
+            stride *= static_cast<std::int64_t>(tensor.itemsize());
+        }
+        shapes_.emplace_back(tensor.sizes().begin(), tensor.sizes().end());
+        list_.push_back({tensor.const_data_ptr(), mode, static_cast<std::uint32_t>(tensor.itemsize()),
+                         static_cast<std::uint32_t>(tensor.dim()), shapes_.back().data(), strides_.back().data(),
+                         nullptr});
+    }
+
+    static constexpr std::int64_t kHighestRank = 16;
+    bool are_known_ = true;
+    std::vector<aclsimAccess> list_;
+    std::deque<std::vector<std::int64_t>> shapes_, strides_;  // which keep their places
+};
 
 // A result takes the place of an output; its type and size are what the meta kernel has said, or it is an error.
 void put(const Operator &op, const at::Tensor &result, const at::Tensor &output) {
@@ -214,6 +272,9 @@ void submit(Operator &op, std::unique_ptr<Task> task, std::int8_t device) {
     const aclrtFuncHandle kernel = op.kernel(device);
     Task *argument = task.get();
     const aclmdlRI graph = captured_graph(stream, op.name);
+    if (aclsimWantsAccesses() != 0) {
+        Accesses(*task).declare(op.name);
+    }
     if (graph != nullptr) {
         task->is_captured = true;
         keep(graph, std::move(task));
