@@ -97,3 +97,9 @@ def test_a_failure_reaches_the_caller_that_waits_for_each(program: Program) -> N
 @pytest.mark.parametrize(("way", "code"), [("return", 0), ("exit", 3), ("raise", 1)])
 def test_the_end_with_operators_in_a_stream(program: Program, way: str, code: int) -> None:
     assert program("ending_operators.py", way, code=code) == "ending"
+
+
+def test_operators_declare_what_they_access(program: Program) -> None:
+    used = ["read", "written", "out", "in a list", "a transposed view"]
+    found = program("declared.py", ASCEND_RT_SIM_CHECK="memory")
+    assert found == {**dict.fromkeys(used, 1), "not used": 0}
