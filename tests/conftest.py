@@ -28,6 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     help_text = "the library under test: the simulator (default) or the vendor's"
     parser.addoption("--backend", choices=("sim", "cann"), default="sim", help=help_text)
     parser.addoption("--full", action="store_true", help="also run what is marked full, as CI does")
+    parser.addoption("--long", action="store_true", help="also run what is marked long, as .ci/long does")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -39,12 +40,14 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     config.addinivalue_line("markers", "simulator(reason): skip the test if the library under test is the vendor's")
     config.addinivalue_line("markers", "full: one more combination of what other tests cover; run with --full")
+    config.addinivalue_line("markers", "long: an attack that takes minutes; run with --long")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--full"):
-        left_out = [item for item in items if item.get_closest_marker("full")]
-        items[:] = [item for item in items if not item.get_closest_marker("full")]
+    off = [mark for mark in ("full", "long") if not config.getoption(f"--{mark}")]
+    left_out = [item for item in items if any(map(item.get_closest_marker, off))]
+    if left_out:
+        items[:] = [item for item in items if item not in set(left_out)]
         config.hook.pytest_deselected(items=left_out)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.effort import cases
 
 from ascend_rt import Buffer, CachingAllocator, Device
 from ascend_rt.errors import OutOfMemory
@@ -67,7 +68,7 @@ class Model:
         return sum(self.live), self.used_peak, self.reserved, self.reserved_peak, self.hits, self.misses
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, limit=st.sampled_from([4096, 3 * MIB, 12 * MIB, 1 << 40]))
 def test_random_sequences_agree_with_a_model(steps: list[tuple[Any, ...]], limit: int, device: Device) -> None:
     allocator, model = CachingAllocator(limit), Model(limit)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.effort import cases
 
 from ascend_rt.verify import card_profile
 from ascend_rt.verify.cases import Group, groups
@@ -63,7 +64,7 @@ def members(profile: Any, path: tuple[str, ...] = ()) -> set[tuple[Any, ...]]:
     return {found for name, value in profile.items() for found in members(value, (*path, name))}
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=cases(10), deadline=None)
 @given(answers, answers, limits, latencies)
 def test_the_simulator_takes_the_profile(card: Any, simulator: Any, limits: Any, latencies: Any) -> None:
     made = card_profile.made_of(report_of(card, limits, latencies), report_of(simulator, {}, {}))

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support.effort import cases
 
 from ascend_rt import Buffer, Device, Event, Stream, copy, copy_async, fill, fill_async, sim
 from ascend_rt.errors import AclError
@@ -193,7 +194,7 @@ def run_directly(machine: Machine, program: list[Step]) -> tuple[list[int], int,
 
 
 @given(st.lists(steps, max_size=25), st.integers(1, 3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=cases(150), deadline=None)
 def test_a_captured_program_does_what_it_does_directly(machine: Machine, drawn: list[Step], launches: int) -> None:
     program, calls = sound(drawn)
     expected = run_directly(machine, program)
@@ -212,7 +213,7 @@ def test_a_captured_program_does_what_it_does_directly(machine: Machine, drawn: 
 
 @pytest.mark.simulator("failures on demand are the simulator's")
 @given(st.lists(steps, min_size=1, max_size=15), st.integers(1, 4), st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=cases(80), deadline=None)
 def test_a_call_that_fails_fails_alike_in_a_capture(
     machine: Machine, drawn: list[Step], nth: int, data: st.DataObject
 ) -> None:
@@ -236,7 +237,7 @@ def test_a_call_that_fails_fails_alike_in_a_capture(
 
 @pytest.mark.simulator("failures on demand are the simulator's")
 @given(st.lists(steps, min_size=1, max_size=15), st.integers(1, 6))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=cases(80), deadline=None)
 def test_a_task_that_fails_fails_alike_in_each_launch(machine: Machine, drawn: list[Step], nth: int) -> None:
     program, _ = sound([step for step in drawn if step.name != "wait"])
     assume(program)

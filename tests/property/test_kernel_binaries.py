@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.codes import OK, RT_PARAM
+from support.effort import cases
 from support.kernels import CUBE, VECTOR, device_object, parameters
 
 from ascend_rt import Device, ffi, lib
@@ -62,7 +63,7 @@ def test_a_sound_file_is_loaded() -> None:
     assert use(SOUND) == OK
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(300), deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_are_refused(content: bytes) -> None:
     if content:
@@ -75,7 +76,7 @@ def test_a_file_that_ends_early_is_refused(end: int) -> None:
     assert use(SOUND[:end]) == RT_PARAM
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=cases(1500), deadline=None)
 @given(st.integers(0, len(SOUND) - 8), st.sampled_from([1, 2, 4, 8]), st.sampled_from(EDGES))
 def test_one_wrong_number_does_no_harm(place: int, width: int, number: int) -> None:
     content = bytearray(SOUND)
@@ -83,7 +84,7 @@ def test_one_wrong_number_does_no_harm(place: int, width: int, number: int) -> N
     assert use(bytes(content)) in (OK, RT_PARAM)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(cases(20)))
 def test_many_wrong_bytes_do_no_harm(seed: int) -> None:
     choose = random.Random(seed)
     for _ in range(100):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.codes import INTERNAL, OK
+from support.effort import cases
 from support.memory_pools import FLAGS, PAGE, RESERVED, THRESHOLD, USED, USED_HIGH, Pool
 
 from ascend_rt import Buffer, Device, Stream
@@ -116,7 +117,7 @@ class Model:
         assert Device(0).memory_info.free == self.free_memory
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, flags=st.sets(st.sampled_from(FLAGS)), threshold=st.integers(0, 12))
 def test_random_sequences_agree_with_a_model(
     steps: list[tuple[Any, ...]], flags: set[int], threshold: int, lib: Any, ffi: Any, device: Any

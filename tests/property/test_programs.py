@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.effort import cases
 
 from ascend_rt import Buffer, Device, Event, PinnedBuffer, Stream, copy_async, fill, fill_async
 from ascend_rt.errors import Timeout
@@ -215,7 +216,7 @@ def current_device() -> None:
     Device(0).set_current()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(programs)
 def test_ordered_reads_see_the_last_write(program: list[Step]) -> None:
     with closing(Machine()) as machine:
@@ -224,7 +225,7 @@ def test_ordered_reads_see_the_last_write(program: list[Step]) -> None:
         machine.check()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(100), deadline=None)
 @given(programs, st.data())
 def test_the_same_with_streams_that_start_late(program: list[Step], data: Any) -> None:
     """Every stream is held back at first, so that everything is queued before it runs."""

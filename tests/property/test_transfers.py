@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.effort import cases
 
 from ascend_rt import Buffer, Device, PinnedBuffer, Stream, copy
 
@@ -125,7 +126,7 @@ def move_rows(lib: Any, ffi: Any, machine: Machine, row: Rows) -> None:
         machine.model[row.destination][to : to + row.width] = machine.model[row.source][source : source + row.width]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=cases(150), deadline=None)
 @given(st.lists(rows(), max_size=6))
 def test_rows_arrive_where_they_belong(lib: Any, ffi: Any, machine: Machine, program: list[Rows]) -> None:
     machine.reset()
@@ -168,7 +169,7 @@ items = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(st.lists(items, min_size=1, max_size=8), st.booleans())
 def test_batches_arrive_up_to_the_failing_item(
     lib: Any, ffi: Any, machine: Machine, batch: list[Item], is_async: bool
