@@ -12,7 +12,7 @@ namespace {
 std::uint32_t shard_of(aclrtEvent event) { return aclsim::Registry::shard_of(event); }
 
 // One object at a time, so that all have the same place.
-void no_handle_comes_back() {
+[[maybe_unused]] void no_handle_comes_back() {
     constexpr int kCreations = (1 << 24) + 1;
     const aclrtEvent first = new_event();
     CHECK_OK(aclrtDestroyEvent(first));
@@ -138,7 +138,9 @@ int main() {
     a_handle_of_another_type_is_refused();
     the_handle_of_an_event_in_use_is_gone_at_once();
     thousands_of_handles_are_told_apart();
+#ifndef __SANITIZE_THREAD__  // one thread, for minutes
     no_handle_comes_back();
+#endif
     both_contexts_are_named();
     CHECK_OK(aclrtResetDevice(0));
     return 0;
