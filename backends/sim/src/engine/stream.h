@@ -77,7 +77,7 @@ class alignas(64) Stream : public Object {
     static constexpr auto *kSlots = &stream_slots;
 
     enum class State : std::uint8_t {
-        Idle,     // queue is empty
+        Idle,     // queue is empty, or the stream may not execute it
         Held,     // the scheduler, the timing model, or a missing global lock keeps the head from starting
         Blocked,  // head waits for another stream or for the user
         Ready,    // head waits for a thread

@@ -87,8 +87,8 @@ class Task {
 
     // Requires the engine lock. Called again each time the stream is woken, until the result is not Blocked.
     virtual Start start(Stream &stream) REQUIRES(engine_lock) = 0;
-    // Alternative to run() after Start::Run, when nothing observes the task. Returns true if it has done the work;
-    // returns false if the work takes longer than its hand-over to a thread.
+    // Alternative to run() after Start::Run, tried only while tasks are neither held back nor delayed. Returns true if
+    // it has done the work; returns false if the work takes longer than its hand-over to a thread.
     virtual bool run_at_once() REQUIRES(engine_lock) { return false; }
     // Call without holding the engine lock, only after Start::Run.
     virtual void run() EXCLUDES(engine_lock) {}
