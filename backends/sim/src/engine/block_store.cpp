@@ -6,7 +6,7 @@
 namespace aclsim {
 namespace {
 
-// The address sanitizer should see every use of freed memory.
+// Bypass recycling so that the address sanitizer detects every use of freed memory.
 #ifdef __SANITIZE_ADDRESS__
 constexpr bool kRecycles = false;
 #else
@@ -50,7 +50,7 @@ void TaskStore::give_back(void *block, std::size_t size) {
     }
 }
 
-// The first line of a chunk, whose address is a multiple of its size, tells whose it is.
+// Header in the first line of a chunk, whose address is a multiple of its size: identifies the owner.
 struct alignas(64) ObjectStore::Chunk {
     ObjectStore *owner;
     static Chunk &of(void *block) {
@@ -75,7 +75,7 @@ void ObjectStore::give_back(void *block, std::size_t size) {
 }
 
 void *ObjectStore::carve(std::size_t size) {
-    if (left_ < size) {  // what is left is lost: less than one block
+    if (left_ < size) {  // discards the rest of the chunk: less than one block
         void *const chunk = ::operator new(kChunk, std::align_val_t{kChunk});
         new (chunk) Chunk{this};
         rest_ = static_cast<char *>(chunk) + sizeof(Chunk);

@@ -1,5 +1,5 @@
-// Memory of what comes and goes with the engine lock held, often on different threads: a list of returned blocks under
-// that lock is much cheaper than the general allocator.
+// Memory for objects that are created and destroyed under the engine lock, often on different threads: a free list
+// under that lock is much cheaper than the general allocator.
 #pragma once
 
 #include <array>
@@ -10,14 +10,14 @@
 
 namespace aclsim {
 
-// The returned blocks, by size.
+// Free lists of returned blocks, by size.
 class BlockLists {
   public:
     static constexpr std::size_t kStep = 64;
     static constexpr std::size_t kLargest = 256;
     static constexpr std::size_t rounded(std::size_t size) { return size_class(size) * kStep; }
 
-    void *take(std::size_t size) REQUIRES(engine_lock);  // nullptr: there is none
+    void *take(std::size_t size) REQUIRES(engine_lock);  // nullptr: none of that size
     void add(void *block, std::size_t size) REQUIRES(engine_lock);
     std::size_t count(std::size_t size) const REQUIRES(engine_lock) { return lists_[size_class(size)].count; }
 
@@ -34,8 +34,8 @@ class BlockLists {
     List lists_[kLargest / kStep + 1] GUARDED_BY(engine_lock){};
 };
 
-// Each block is one of the general allocator, which gets back what is more than a few thousand: a queue that was long
-// once does not keep its memory. A block may be given back to another store than it is from.
+// Store of blocks from the general allocator. Blocks beyond a few thousand go back to it, so that a queue that was once
+// long does not keep its memory. A block may be returned to a different store.
 class alignas(64) TaskStore {
   public:
     void *take(std::size_t size) REQUIRES(engine_lock);
@@ -46,9 +46,9 @@ class alignas(64) TaskStore {
     BlockLists returned_;
 };
 
-// Neighbours in chunks that are kept: a block with an alignment takes the general allocator ten times as long. Each has
-// cache lines of its own, and goes back to the store it is from, because threads of different devices use their objects
-// at the same time.
+// Store of blocks cut from chunks that are kept: the general allocator takes ten times as long for an aligned block.
+// Blocks do not share cache lines, and return to the store they came from, because threads of different devices use
+// their objects at the same time.
 class alignas(64) ObjectStore {
   public:
     void *take(std::size_t size) REQUIRES(engine_lock);
@@ -64,10 +64,10 @@ class alignas(64) ObjectStore {
     std::size_t left_ GUARDED_BY(engine_lock) = 0;  // bytes
 };
 
-inline std::array<TaskStore, Shards::kMost + 1> task_memory;  // of each shard, and of the global lock
-inline std::array<ObjectStore, Shards::kMost> object_memory;  // of each shard
+inline std::array<TaskStore, Shards::kMost + 1> task_memory;  // one per shard, and one for the global lock
+inline std::array<ObjectStore, Shards::kMost> object_memory;  // one per shard
 
-// Not analysed: whoever gives back the last reference has the lock (support/ref.h).
+// Not analysed: the thread that releases the last reference holds the lock (support/ref.h).
 inline void *take_object(std::size_t size, std::uint32_t shard) NO_THREAD_SAFETY_ANALYSIS {
     return object_memory[shard].take(size);
 }

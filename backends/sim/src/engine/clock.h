@@ -1,5 +1,5 @@
-// What time it is, and waiting until a time comes. Everything in the simulator that looks at the time has a Clock, so
-// that a test, or a schedule that is to be repeated, can bring its own.
+// Source of time, and waiting until a time. Every part of the simulator that reads the time uses a Clock, so that a
+// test, or a repeatable schedule, can provide another one.
 #pragma once
 
 #include <chrono>
@@ -17,12 +17,12 @@ class Clock {
   public:
     virtual ~Clock() = default;
     virtual Time now() const = 0;
-    // Until a notification, or until the time has come; false in the second case. As with every condition variable the
-    // caller checks its condition again.
+    // Waits for a notification or until the given time; returns false in the second case. As with every condition
+    // variable, the caller must check its condition again.
     virtual bool wait_until(Lock &lock, std::condition_variable_any &changed, Time when) REQUIRES(engine_lock) = 0;
 };
 
-// The host's monotonic clock.
+// Monotonic clock of the host.
 class SteadyClock final : public Clock {
   public:
     Time now() const override { return std::chrono::steady_clock::now(); }
@@ -35,7 +35,8 @@ class SteadyClock final : public Clock {
     }
 };
 
-// The host's clock, for what must go on whatever clock the simulated machine has. It lives until the process ends.
+// Returns the host's clock, for purposes that must not depend on the clock of the simulated machine. It lives until the
+// process ends.
 inline Clock &host_clock() {
     static auto *const clock = new SteadyClock();
     return *clock;

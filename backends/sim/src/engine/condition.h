@@ -18,20 +18,20 @@ class ConditionTask : public BlockingTask {
     bool expire() final REQUIRES(engine_lock) { return has_expired_ = true; }
 
   protected:
-    // timeout_s: 0 is none. polls: the condition may come true unnoticed by the engine, because another process or the
-    // host writes the memory that it is about.
+    // timeout_s: 0 means none. polls: the condition may come true unnoticed by the engine, because another process or
+    // the host writes the memory concerned.
     ConditionTask(Core &core, std::uint32_t timeout_s, bool polls);
     virtual bool polls() const REQUIRES(engine_lock) { return polls_; }
     bool is_timed() const { return timeout_s_ > 0; }
-    // Engine lock held. Takes what the condition gives, if it holds now.
+    // Consumes the condition if it holds now. Requires the engine lock.
     virtual bool try_pass() REQUIRES(engine_lock) = 0;
-    // The result of a task whose condition held.
+    // Returns the result of a task whose condition held.
     virtual aclError outcome() const REQUIRES(engine_lock) { return ACL_SUCCESS; }
-    // The condition has been passed: tells observers which task made it true, if that is known.
+    // Reports to observers which task made the condition true, if that is known.
     virtual void note_passed(const Stream &) REQUIRES(engine_lock) {}
-    // The wait has ended, in whatever way.
+    // Called when the wait ends for any reason.
     virtual void leave(Stream &stream) REQUIRES(engine_lock) { waiters().remove(stream); }
-    // A task that changes the condition wakes these.
+    // Streams to be woken by a task that changes the condition.
     virtual Waiters &waiters() REQUIRES(engine_lock) = 0;
 
     Core &core_;

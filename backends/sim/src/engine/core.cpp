@@ -12,9 +12,9 @@
 namespace aclsim {
 namespace {
 
-constexpr int kHelpDepth = 64;  // how many streams a helper follows along causes before it gives up
+constexpr int kHelpDepth = 64;  // streams followed along causes before a helper gives up
 
-thread_local bool t_does_deferred = false;  // some of them call functions of the program, which call the library
+thread_local bool t_does_deferred = false;  // inside deferred work, which may call the library via the program
 
 }  // namespace
 
@@ -65,7 +65,7 @@ void Core::upgrade_to_global(Lock &lock) {
 
 void Core::release_held(std::vector<Ref<Stream>> &held) {
     for (const auto &stream : held) {
-        resume(*stream);  // one that was aborted meanwhile may be here twice
+        resume(*stream);  // an aborted stream may be listed twice
     }
     held.clear();
 }
@@ -102,7 +102,7 @@ bool Core::admit_slowly(Lock &lock, Stream &stream) {
     InterruptPoll poll(*this, ACL_ERROR_RT_STREAM_TASK_FULL,
                        "a place in the queue of stream " + std::to_string(stream.id));
     wait_for(lock, keep, enough, kNever, interrupt_check_ != nullptr ? &poll : nullptr, HostSync::QueueRoom);
-    if (stream.destroyer != std::thread::id()) {  // it waits for what has been submitted by then, and no more
+    if (stream.destroyer != std::thread::id()) {  // destruction waits only for tasks submitted before it
         fail(ACL_ERROR_RT_INVALID_HANDLE, "the stream was destroyed while this call waited for a place in its queue");
     }
     admit(lock, stream);
@@ -116,7 +116,7 @@ void Core::submit_slowly(Stream &stream, std::unique_ptr<Task> task) {
             filter_->filter(stream, task);
         }
         tell_submitted(observers_.moment(), stream, *task);
-        if (stream.executes_tasks) {  // what is kept for a model is queued when that executes it
+        if (stream.executes_tasks) {  // a task kept for a model is queued when the model executes it
             task->note_queued(stream);
         }
     } catch (const std::bad_alloc &) {
@@ -171,7 +171,7 @@ Start Core::start_task(Stream &stream, Task &task) {
     }
 }
 
-// The stream goes on with the next one.
+// Fails the task; the stream continues with the next one.
 void Core::fail_for_memory(Stream &stream, Task &task) {
     task.result = ACL_ERROR_RT_MEMORY_ALLOCATION;
     task.fail(stream);
@@ -203,7 +203,8 @@ void Core::park(Stream &stream, Start start) {
     }
 }
 
-// A record and a wait end with their start, so they start when they would end on the device.
+// Delays the start of a record or a wait: both end when they start, so they must start when they would end on the
+// device.
 bool Core::must_await_start(Stream &stream, const Task &head) {
     const Cost cost = head.work().cost;
     if (cost != Cost::Record && cost != Cost::Wait) {
@@ -226,7 +227,7 @@ bool Core::await_timing(Stream &stream, Stream::State state) {
         stream.timing.known = stream.submitted;
         timer_.arm(stream, stream.timing.busy_until);
     } else if (was_awaited) {
-        timer_.disarm(stream);  // the head may set a time limit of its own
+        timer_.disarm(stream);  // the head may set a time limit itself
     }
     return stream.timing.is_awaited;
 }
@@ -242,7 +243,7 @@ void Core::end_timing(Stream &stream) {
     }
 }
 
-// Other threads have the lock before the streams that are held back go on.
+// Lets other threads take the lock before the streams that were held back continue.
 class Core::GoOn final : public DeferredWork {
   public:
     explicit GoOn(Core &core) : core_(core) {}
@@ -263,7 +264,7 @@ void Core::hold_back(Stream &stream) {
     work().held.emplace_back(stream);
 }
 
-// Streams that are held back in a shard go on when a thread leaves the shard.
+// Holds the stream back. In a shard, held streams continue when a thread leaves the shard.
 void Core::let_others_in(Stream &stream) {
     hold_back(stream);
     if (Lock::held_shard() == Shards::kGlobal && !std::exchange(is_to_go_on_, true)) {
@@ -296,7 +297,8 @@ std::size_t Core::advance(Stream &stream) {
             park(stream, start);
             return done;
         }
-        // What a task has waited for may have come after the device was done: only a record keeps the stream late.
+        // The event that a task waited for may have come after the device was done: only a record keeps the stream
+        // late.
         stream.timing.is_late = stream.timing.is_late && head->work().cost == Cost::Record;
         const auto ended = stream.queue.pop();
         complete(stream, *ended);
@@ -310,7 +312,7 @@ void Core::look_at_runnable() {
     std::size_t done = 0;
     const auto look_at = [&](Stream &stream) REQUIRES(engine_lock) {
         if (stream.state == Stream::State::Ready || stream.state == Stream::State::Running) {
-            return;  // it may be there twice
+            return;  // the list may contain it twice
         }
         if (are_many(done) && stream.queue.front() != nullptr) {
             let_others_in(stream);
@@ -343,7 +345,7 @@ void Core::run_head(Lock &lock, Stream &stream, Executor::Server &server) {
         head.run();
     } catch (const std::bad_alloc &) {
         head.result = ACL_ERROR_RT_MEMORY_ALLOCATION;
-    } catch (...) {  // the end of the thread, by a function of the program: the stream goes on without it
+    } catch (...) {  // a function of the program has ended the thread: the stream continues without it
         if (!head.has_failed()) {
             head.result = ACL_ERROR_RT_INTERNAL_ERROR;
         }
@@ -355,7 +357,7 @@ void Core::run_head(Lock &lock, Stream &stream, Executor::Server &server) {
 
 void Core::end_run(Lock &lock, Stream &stream, Executor::Server &server) {
     lock_again(lock);
-    const Task &head = *stream.queue.front();  // with the lock: an abort takes it out for a moment
+    const Task &head = *stream.queue.front();  // read under the lock: an abort removes it temporarily
     if (!lock.is_global() && (head.has_failed() || !head.stays_in_shard(stream))) {
         upgrade_to_global(lock);
     }
@@ -453,7 +455,7 @@ void Core::drop_queue(Stream &stream, aclError reason) {
 
 bool Core::await_running(Lock &lock, Stream &stream, Time deadline) {
     const Uncancelled uncancelled;
-    pump();  // other streams may have waited for a task that was dropped
+    pump();  // other streams may have waited for a dropped task
     if (stream.runner == std::this_thread::get_id()) {
         return true;
     }
@@ -495,7 +497,7 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
                             HostSync how) {
     const std::uint64_t aborts = stream->aborts;
     Executor::Server server;
-    std::optional<HostWait> wait;  // while the thread really waits
+    std::optional<HostWait> wait;  // set while the thread is really waiting
     while (!stream->is_done(sequence)) {
         if (stream->aborts != aborts || stream->aborting > 0) {
             return Waited::Aborted;
@@ -529,7 +531,7 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
     return stream->aborts == aborts ? Waited::Done : Waited::Aborted;
 }
 
-// Runs one task that the stream directly or indirectly waits for, if there is one that no thread has taken yet.
+// Runs one task that the stream directly or indirectly waits for, unless other threads have taken them all.
 bool Core::help(Lock &lock, Stream &stream, Executor::Server &server, std::optional<HostWait> &wait, Time deadline,
                 const WaitCheck *check) {
     const Helpable found = is_held_ ? Helpable{} : find_helpable(stream, deadline, check);
@@ -540,7 +542,7 @@ bool Core::help(Lock &lock, Stream &stream, Executor::Server &server, std::optio
         }
         return found.is_out_of_sight;
     }
-    wait.reset();  // a thread that works does not wait
+    wait.reset();  // a working thread does not wait
     server.take(executor_of(*found.stream), *found.stream);
     run_head(lock, *found.stream, server);
     return true;
@@ -569,7 +571,7 @@ Core::Helpable Core::find_helpable(Stream &stream, Time deadline, const WaitChec
         if (!has_global && !at->queue.front()->stays_in_shard(*at)) {
             return {nullptr, true};
         }
-        Causes &causes = ThreadState<Causes>::get();  // kept for its memory
+        Causes &causes = ThreadState<Causes>::get();  // reused to save allocations
         causes.list.clear();
         at->queue.front()->as_blocking()->add_causes(causes);
         Stream *next = nullptr;
@@ -591,8 +593,9 @@ Core::Helpable Core::find_helpable(Stream &stream, Time deadline, const WaitChec
     return {ready.empty() ? nullptr : &take(Choice::Helper, ready), false};
 }
 
-// Watches the stream until the task is done, or something happened that must be looked at; false when the deadline has
-// passed. Spins first: a hand-over between threads takes less than a microsecond, a wake-up from sleep tens of them.
+// Watches the stream until the task is done or something else happened that the caller must handle. Returns false if
+// the deadline has passed. Spins first: a hand-over between threads takes less than a microsecond, a wake-up from sleep
+// tens of them.
 bool Core::watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::optional<HostWait> &wait, Time deadline,
                  WaitCheck *check) {
     const auto is_done = [&] { return stream.is_done(sequence); };
@@ -603,7 +606,7 @@ bool Core::watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::option
     const bool was_quick = spinner_.until(is_done);
     lock_again(lock);
     if (!was_quick && !is_over()) {
-        upgrade_to_global(lock);  // who sleeps is known to all
+        upgrade_to_global(lock);  // sleeping threads are registered under the global lock
     }
     if (was_quick || is_over()) {
         return true;
@@ -642,7 +645,7 @@ void Core::do_deferred(Lock &lock) {
         return;
     }
     while (has_deferred()) {
-        do_work(lock, std::move(deferred_));  // all: the call must not return while others do some of them
+        do_work(lock, std::move(deferred_));  // all: the call must not return while other threads do some of it
     }
 }
 

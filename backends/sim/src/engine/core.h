@@ -1,13 +1,13 @@
-// The core of the engine: tasks are submitted, streams move forward, threads wait for them.
+// Core of the engine: submits tasks, moves streams forward, and lets threads wait for them.
 //
-// How a task travels: an API call takes the lock and submit()s a task. If the stream is idle the task starts at once;
-// a record or a satisfied wait is then complete when the call returns. Otherwise the task is queued. The thread that
-// completes a task (the submitter, a worker, a host thread that helps) moves its stream forward, and every stream that
-// the completion released.
+// Life of a task: an API call takes the lock and submit()s a task. If the stream is idle, the task starts at once; a
+// record or a satisfied wait is then complete when the call returns. Otherwise the task is queued. The thread that
+// completes a task (the submitter, a worker, or a host thread that helps) moves its stream forward, and also every
+// stream that the completion released.
 //
-// All of that is done with the lock of the stream's device alone, its shard, as long as it concerns nothing else
-// (Task::stays_in_shard). A stream whose head concerns more is held, and whoever leaves the shard goes on with it with
-// the global lock: no thread ever has two shards.
+// A shard, the lock of the stream's device, is sufficient for all of this as long as a task concerns nothing outside
+// that device (Task::stays_in_shard). A stream whose head concerns more is held back; the thread that leaves the shard
+// takes the global lock and resumes the stream. No thread ever holds two shards.
 #pragma once
 
 #include <algorithm>
@@ -50,21 +50,21 @@ class Core {
     Core &operator=(const Core &) = delete;
 
     Lock acquire() ACQUIRE(engine_lock) { return Lock(shards_); }
-    // The shard of an object, or the global lock.
+    // Takes the shard of the object, or the global lock if there is only one shard.
     Lock acquire_shard_of(void *handle) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
         return acquire_shard(Registry::shard_of(handle));
     }
-    // For a device that is used for the first time: the number of its shard.
+    // Returns the shard number for a device that is used for the first time.
     std::uint32_t assign_shard() REQUIRES(engine_lock);
     Lock acquire_shard(std::uint32_t shard) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
         return unlikely(shards_.count() > 1) ? Lock(shards_, shard) : Lock(shards_);
     }
-    // After unlock(): what the lock had before, or the whole, if a shard is not enough any more.
+    // Retakes the lock released by unlock(); upgrades to the global lock if a shard is no longer sufficient.
     void lock_again(Lock &lock) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
         lock.lock_again();
         check_scope(lock);
     }
-    // The same, if nobody has it now.
+    // Does the same, but only if the lock is free now.
     bool try_lock_again(Lock &lock) NO_THREAD_SAFETY_ANALYSIS {
         const bool is_locked = lock.try_lock_again();
         if (is_locked) {
@@ -72,72 +72,73 @@ class Core {
         }
         return is_locked;
     }
-    // That shard, whether the lock has it or the whole, if there are several and it is enough; else the whole.
+    // Downgrades a global lock to the shard if there are several shards and one is sufficient. Otherwise keeps the
+    // lock, and upgrades a shard that is no longer sufficient.
     void prefer_shard(Lock &lock, std::uint32_t shard) REQUIRES(engine_lock) {
         if (lock.is_global() && shards_.count() > 1 && is_undisturbed()) {
             lock.downgrade(shard);
         }
         check_scope(lock);
     }
-    // The whole instead of a shard, and what was left to whoever leaves that.
+    // Replaces a shard by the global lock, and resumes the streams that were held back in the shard.
     void upgrade_to_global(Lock &lock) REQUIRES(engine_lock);
-    // Before a thread that had a shard leaves it.
+    // Call before releasing a shard: resumes the streams that were held back in it.
     void leave_shard(Lock &lock) REQUIRES(engine_lock) {
         if (!lock.is_global() && unlikely(!work().held.empty())) {
             upgrade_to_global(lock);
         }
     }
-    // Has the calling thread what belongs to the stream?
+    // Returns true if the lock held by the calling thread covers the stream.
     static bool covers(const Stream &stream) REQUIRES(engine_lock) {
         const std::uint32_t held = Lock::held_shard();
         return held == Shards::kGlobal || held == shard_of(stream);
     }
     static std::uint32_t shard_of(const Stream &stream) { return Registry::shard_of(stream.handle()); }
 
-    // --- submitting and moving streams forward; lock held --------------------------------------------------------
-    // What every submission checks; waits while the queue is full, and lets other threads in meanwhile. Fails with
-    // what the stream's group says, or when the stream was destroyed meanwhile.
-    // true: it waited, and what the caller has looked at before may have changed.
+    // --- submitting tasks and moving streams forward; requires the engine lock ------------------------------------
+    // Checks the preconditions of every submission. While the queue is full it waits and releases the lock. Fails if
+    // the stream's group rejects tasks, or if the stream was destroyed during the wait. Returns true if it waited:
+    // state that the caller read before may have changed.
     bool admit(Lock &lock, Stream &stream) REQUIRES(engine_lock) {
         if (!stream.group.accepts(stream)) {
             stream.group.require_accepting(stream);
         }
         return must_look_closely(stream) ? admit_slowly(lock, stream) : false;
     }
-    // Has its queue no room?
+    // Returns true if the stream's queue is full.
     static bool is_full(const Stream &stream) REQUIRES(engine_lock) {
         return stream.state != Stream::State::Idle && stream.queue.size() >= config().product->queue_depth;
     }
-    // Does a task that is submitted now start before submit() returns?
+    // Returns true if a task submitted now would start before submit() returns.
     bool starts_at_once(const Stream &stream) const REQUIRES(engine_lock) {
         return lets_tasks_start_ && is_free(stream);
     }
     // Starts or queues a task on a stream that has just admitted it. Never waits.
     template <class T>
     [[gnu::always_inline]] inline void submit(Stream &stream, T task) REQUIRES(engine_lock);
-    // Queues a task that a model makes; the stream takes tasks from the model alone.
+    // Queues a task that a model creates; the stream accepts tasks from that model only.
     void append(Stream &stream, std::unique_ptr<Task> task, const Origin &origin) REQUIRES(engine_lock);
-    // A stream that does not start what it has until it is told to go on, because more is to be queued first.
+    // Keeps an idle stream from starting tasks until resume(), so that more tasks can be queued first.
     static void suspend(Stream &stream) REQUIRES(engine_lock) {
         if (stream.state == Stream::State::Idle) {
             stream.state = Stream::State::Held;
         }
     }
     void resume(Stream &stream) REQUIRES(engine_lock) {
-        if (stream.state == Stream::State::Held) {  // else it was aborted meanwhile
+        if (stream.state == Stream::State::Held) {  // otherwise it was aborted in the meantime
             stream.state = Stream::State::Idle;
             make_runnable(stream);
         }
     }
-    // Is it so many tasks that other threads are to have the lock before more is done? Not with a deterministic
-    // schedule.
+    // Returns true if so many tasks were processed that other threads must get the lock before more is done. Always
+    // false under a deterministic schedule.
     bool are_many(std::size_t tasks) const REQUIRES(engine_lock) {
         return tasks >= kTasksAtOnce && scheduler_.takes_first();
     }
     static Origin present_call() { return {thread_number(), current_function(), /*is_calling=*/true}; }
-    // The stream's head is to be looked at again: what it waited for has happened.
+    // Schedules another look at the stream's head, because the condition it waited for may hold now.
     void make_runnable(Stream &stream) REQUIRES(engine_lock) { work().runnable.push(stream); }
-    // The device of a profile is done with what the stream has begun.
+    // Records that the profiled device has finished the work that the stream began.
     void end_timing(Stream &stream) REQUIRES(engine_lock);
     // Moves all runnable streams forward. The worklist is empty whenever the lock is free.
     void pump() REQUIRES(engine_lock) {
@@ -145,20 +146,21 @@ class Core {
             look_at_runnable();
         }
     }
-    // Runs the head of a stream, which is in no ready queue, on the calling thread, without the lock. A shard may have
-    // become the global lock afterwards.
+    // Runs the head of a stream, which is in no ready queue, on the calling thread, without the lock. On return, a
+    // shard may have been upgraded to the global lock.
     void run_head(Lock &lock, Stream &stream, Executor::Server &server) REQUIRES(engine_lock);
-    // Drops what is queued. Threads that wait for the stream fail with the reason.
+    // Drops all queued tasks. Threads that wait for the stream fail with the reason.
     void drop_queue(Stream &stream, aclError reason) REQUIRES(engine_lock);
-    // Waits for the task that runs; the stream takes no tasks meanwhile. false when the deadline has passed. A task
-    // that the calling thread runs itself is not waited for.
+    // Waits for the running task; the stream accepts no tasks meanwhile. Returns false if the deadline has passed. Does
+    // not wait for a task that the calling thread itself runs.
     bool await_running(Lock &lock, Stream &stream, Time deadline) REQUIRES(engine_lock);
-    // Both: the stream is empty afterwards.
+    // Combines drop_queue() and await_running(); the stream is empty afterwards.
     bool drop_tasks(Lock &lock, Stream &stream, aclError reason, Time deadline) REQUIRES(engine_lock);
-    // aclsimHold.
+    // Implements aclsimHold.
     void hold(bool on) REQUIRES(engine_lock);
     bool is_held() const REQUIRES(engine_lock) { return is_held_; }
-    // Asks the scheduler anew about one stream that it has held; the others stay so. With the global lock.
+    // Asks the scheduler again about one stream that it has held back; other streams stay held. Requires the global
+    // lock.
     void start_held(Stream &stream) REQUIRES(engine_lock);
 
     // --- waiting -------------------------------------------------------------------------------------------------
@@ -166,16 +168,17 @@ class Core {
         Done,
         TimedOut,
         Aborted,
-        Stopped,  // a task failed in STOP mode: this one will not be run
+        Stopped,  // a task failed in STOP mode: the awaited task will not run
     };
-    // Until the task of that sequence number is done, and what follows from its failure. Without a deadline the calling
-    // thread helps to run what it waits for; with one only what is brief, because else nobody knows how long it takes.
-    // With a check it fails when that does, and runs no kernel, in which it could not look.
-    // `how`: the reason that observers get for what the thread learns.
+    // Waits until the task with that sequence number is done and the consequences of its failure are settled. Without a
+    // deadline, the calling thread helps to run the tasks it waits for; with a deadline, it runs only brief ones,
+    // because the duration of others is unknown. Given a check, fails when the check does, and runs no kernels that may
+    // take long, because it could not check while one runs. Runs any task of an executor that can get no thread. `how`
+    // is the reason reported to observers for the knowledge gained.
     Waited wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline, WaitCheck *check = nullptr,
                     HostSync how = HostSync::Synchronized) REQUIRES(engine_lock);
-    // What wait_for() comes to for a stream that is done and takes tasks, in a group without failures to tell. false:
-    // it has more to do.
+    // Completes wait_for() at once for a stream that is done and accepts tasks, in a group without failures to report.
+    // Returns false if wait_for() has more to do.
     bool settle_at_once(Stream &stream) const REQUIRES(engine_lock) {
         const bool has_more =
             stream.group.has_failures || !stream.group.accepts(stream) || !stream.is_done(stream.submitted);
@@ -194,12 +197,11 @@ class Core {
         last_deferred_ = added;
     }
     bool has_deferred() const REQUIRES(engine_lock) { return deferred_ != nullptr; }
-    // Only the work with which streams move forward; false: there is none.
+    // Performs only the deferred work that moves streams forward. Returns false if there is none.
     bool move_deferred_streams(Lock &lock) REQUIRES(engine_lock);
-    void do_deferred(Lock &lock)
-        REQUIRES(engine_lock);  // those that were deferred since; no other thread does them then
-    // All, also those that other threads do; false: there are none. A thread that is in one waits for no other thread,
-    // which might wait for it.
+    void do_deferred(Lock &lock) REQUIRES(engine_lock);  // performs all deferred work that no other thread has taken
+    // Performs all deferred work and waits for work that other threads perform. Returns false if there is none. A
+    // thread that already performs deferred work waits for no other thread, which might be waiting for it.
     bool await_deferred(Lock &lock) REQUIRES(engine_lock);
 
     // --- parts ---------------------------------------------------------------------------------------------------
@@ -211,13 +213,13 @@ class Core {
     StreamOrder &stream_order() { return stream_order_; }
     Timer &timer() { return timer_; }
     TimingModel &timing() { return timing_; }
-    // Where the stream's head is to be run.
+    // Returns the executor that must run the stream's head.
     Executor &executor_of(const Stream &stream) const REQUIRES(engine_lock) {
         Executor *const own = stream.queue.front()->executor();
         return own != nullptr ? *own : workers_of(stream);
     }
     Executor &workers_of(const Stream &stream) const REQUIRES(engine_lock) { return *workers_[shard_of(stream)]; }
-    // For streams of that shard.
+    // Creates an executor for streams of that shard.
     std::shared_ptr<Executor> create_executor(std::uint32_t shard, std::uint32_t threads, bool can_be_helped)
         REQUIRES(engine_lock);
     void add_observer(Observer &observer) REQUIRES(engine_lock);
@@ -228,21 +230,21 @@ class Core {
     void set_interrupt_check(InterruptCheck check) REQUIRES(engine_lock) { interrupt_check_ = check; }
     void set_stall_reporter(StallReporter &reporter) REQUIRES(engine_lock) { stall_reporter_ = &reporter; }
 
-    // --- for observers: what the present call of the calling thread works on, and what that learns ----------------
+    // --- for observers: the work of the calling thread's present call, and the knowledge it gains -----------------
     void note_access(const Access &access) REQUIRES(engine_lock) {
         if (observers_.want(kMemory)) {
             tell_access(access);
         }
     }
-    // The call has changed a task of a graph, which keeps the new one from now on.
+    // Reports that the call has changed a task of a graph, which keeps the new task from now on.
     void note_changed(const Stream &stream, const Task &former, const Task &now) REQUIRES(engine_lock);
     // Notes that the call submits code of the program, which has not declared its accesses.
     void note_unknown_accesses() REQUIRES(engine_lock);
-    // Begins a batch: the tasks that the call submits from now on are unordered.
+    // Begins a batch: tasks that the call submits from now on are unordered.
     void note_batch() REQUIRES(engine_lock);
     void note_done_with_memory() REQUIRES(engine_lock);  // the call no longer uses its memory
-    // A task that starts has read in memory what it works on. Observers know it by the task in the queue, which a model
-    // executes it as; a task that starts at once is in none.
+    // Reports that a starting task has read its operands from memory. Observers know the task by the queued task that a
+    // model executes it as; a task that starts at once is in no queue.
     void note_found(const Stream &stream, const Task &task, const Access &access, bool is_there) const
         REQUIRES(engine_lock) {
         const Task *const head = stream.queue.front();
@@ -254,7 +256,7 @@ class Core {
             observers_.tell<kOrder>(&Observer::host_learned, thread_number(), task, how);
         }
     }
-    // Does anything want to know what threads ask for, and learn?
+    // Returns true if an observer or the scheduler wants to know about queries of threads and their answers.
     bool hears_of_queries() const REQUIRES(engine_lock) {
         return unlikely(observers_.want(kOrder) || !scheduler_.takes_first());
     }
@@ -266,41 +268,41 @@ class Core {
             scheduler_.host_polled(thread_number(), task);
         }
     }
-    class Call;  // from its beginning to its end
+    class Call;  // scope of one call
 
-    // --- host threads that wait; see HostWait --------------------------------------------------------------------
+    // --- waiting host threads; see HostWait ----------------------------------------------------------------------
     const std::vector<HostWait *> &host_waits() const REQUIRES(engine_lock) { return host_waits_; }
     void begin_wait(HostWait &wait) REQUIRES(engine_lock);
     void end_wait(HostWait &wait) REQUIRES(engine_lock);
     StallReporter &stall_reporter() REQUIRES(engine_lock) { return *stall_reporter_; }
-    // Grows with every step that may end or begin a deadlock.
+    // Counts the steps that may end or begin a deadlock.
     std::uint64_t changes() const REQUIRES(engine_lock) { return shards_.changes(); }
-    // Threads of the simulator's own: they count themselves.
+    // Register and unregister a thread of the simulator.
     void begin_own_thread() REQUIRES(engine_lock);
     void end_own_thread() REQUIRES(engine_lock) { --own_threads_; }
     static bool is_own_thread();
     std::uint32_t own_threads() const REQUIRES(engine_lock) { return own_threads_; }
 
-    // Every call does its own work and nothing else: tasks are neither held nor delayed, and none has failed.
+    // Returns true if every call does only its own work: no task is held back or delayed, and none has failed.
     bool is_undisturbed() const REQUIRES(engine_lock) {
         return lets_tasks_start_ && !stream_order_.is_noting() && !failure_handler_->is_pending();
     }
 
   private:
-    static constexpr std::size_t kTasksAtOnce = 512;  // some 200 µs
+    static constexpr std::size_t kTasksAtOnce = 512;  // about 200 µs
 
     class GoOn;
-    // Work before the lock is free; of each shard, and of the global lock.
+    // Work to be finished before the lock is released; one list per shard, and one for the global lock.
     struct alignas(64) Worklist {
-        Worklist() {  // for most of what there ever is: when a task has ended, there must be room
+        Worklist() {  // reserves room for the usual maximum: ending a task must not fail for lack of memory
             ended.reserve(kRoom);
             held.reserve(kRoom);
         }
         static constexpr std::size_t kRoom = 64;
         RunnableList runnable;
-        std::vector<Stream *> ended;  // whose head has run
-        // Whose head may not start now; in a shard, whose head needs the global lock, or after so many tasks that other
-        // threads are to have the lock first.
+        std::vector<Stream *> ended;  // streams whose head has run
+        // Streams whose head may not start now. In a shard: streams whose head needs the global lock, or that yield to
+        // other threads after many tasks.
         std::vector<Ref<Stream>> held;
     };
     Worklist &work() REQUIRES(engine_lock) { return worklists_[Lock::held_shard()]; }
@@ -333,7 +335,7 @@ class Core {
     bool admit_slowly(Lock &lock, Stream &stream) REQUIRES(engine_lock);
     template <class T>
     [[gnu::noinline]] std::unique_ptr<Task> kept(Stream &stream, T &&task)
-        REQUIRES(engine_lock) {  // out of the way of tasks that end at once
+        REQUIRES(engine_lock) {  // keeps this code out of the path of tasks that end at once
         try {
             return std::make_unique<T>(std::forward<T>(task));
         } catch (const std::bad_alloc &) {
@@ -341,31 +343,31 @@ class Core {
             throw;
         }
     }
-    // The newest task, which is not in the queue: its submission fails for lack of memory.
+    // Undoes the submission of the newest task, which is not in the queue, for lack of memory.
     void withdraw(Stream &stream, Task &task) REQUIRES(engine_lock);
     void submit_slowly(Stream &stream, std::unique_ptr<Task> task) REQUIRES(engine_lock);
     void submit_started(Stream &stream, std::unique_ptr<Task> task, Start start) REQUIRES(engine_lock);
     // Submits a task that starts at once, and reports it to observers. Not a template: a second call of start() for
-    // each type would keep the one in submit() from being inlined.
+    // each type would keep the call in submit() from being inlined.
     using Keep = std::unique_ptr<Task> (*)(Core &, Stream &, Task &);
     void submit_told(Stream &stream, Task &task, Keep keep) REQUIRES(engine_lock);
     template <class T>
     static std::unique_ptr<Task> keep(Core &core, Stream &stream, Task &task) REQUIRES(engine_lock) {
         return core.kept(stream, std::move(static_cast<T &>(task)));
     }
-    // Describes the task that the present call makes.
+    // Describes the submission of a task by the present call.
     static Submission describe_submission() REQUIRES(engine_lock);
-    static void hand_over_accesses() REQUIRES(engine_lock);  // to the task that was submitted
+    static void hand_over_accesses() REQUIRES(engine_lock);  // to the submitted task
     void tell_submitted(const Moment &now, const Stream &stream, const Task &task) REQUIRES(engine_lock);
     void tell_access(const Access &access) REQUIRES(engine_lock);
-    // One step: what it reports has one time.
+    // Report one step; all facts of a step have the same time.
     void tell_start(const Moment &now, const Stream &stream, const Task &task, Start start) REQUIRES(engine_lock);
     void tell_done(const Moment &now, const Stream &stream, const Task &task) REQUIRES(engine_lock);
     Stream &take(Choice choice, std::vector<Stream *> &candidates) REQUIRES(engine_lock);
     Start start_task(Stream &stream, Task &task) REQUIRES(engine_lock);
     void complete(Stream &stream, Task &task) REQUIRES(engine_lock) {
         timer_.disarm(stream);
-        // What an abort dropped behind a running task is done with that task.
+        // An abort marks the tasks dropped behind a running task as done together with that task.
         complete_up_to(std::max(task.sequence, stream.dropped.load(std::memory_order_relaxed)), stream, task);
     }
     [[gnu::always_inline]] void complete_up_to(std::uint64_t done, Stream &stream, Task &task) REQUIRES(engine_lock) {
@@ -388,7 +390,7 @@ class Core {
     void park(Stream &stream, Start start) REQUIRES(engine_lock);
     bool must_await_start(Stream &stream, const Task &head) REQUIRES(engine_lock);
     bool await_timing(Stream &stream, Stream::State state) REQUIRES(engine_lock);
-    std::size_t advance(Stream &stream) REQUIRES(engine_lock);  // the number of tasks that it has done
+    std::size_t advance(Stream &stream) REQUIRES(engine_lock);  // returns the number of completed tasks
     void hold_back(Stream &stream) REQUIRES(engine_lock);
     void let_others_in(Stream &stream) REQUIRES(engine_lock);
     void look_at_runnable() REQUIRES(engine_lock);
@@ -399,7 +401,7 @@ class Core {
               const WaitCheck *check) REQUIRES(engine_lock);
     struct Helpable {
         Stream *stream = nullptr;      // nullptr: none
-        bool is_out_of_sight = false;  // there may be one, but not in the shard
+        bool is_out_of_sight = false;  // a candidate may exist outside the shard
     };
     Helpable find_helpable(Stream &stream, Time deadline, const WaitCheck *check) REQUIRES(engine_lock);
     bool watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::optional<HostWait> &wait, Time deadline,
@@ -416,7 +418,7 @@ class Core {
     Timer timer_;
     TimingModel timing_;
     std::vector<std::weak_ptr<Executor>> executors_ GUARDED_BY(engine_lock);
-    std::array<std::shared_ptr<Executor>, Shards::kMost> workers_;  // by shard; of those that are in use
+    std::array<std::shared_ptr<Executor>, Shards::kMost> workers_;  // by shard; null for unused shards
     TaskFilter *filter_ GUARDED_BY(engine_lock) = nullptr;
     FailureHandler *failure_handler_ GUARDED_BY(engine_lock) = nullptr;
     StallReporter *stall_reporter_ GUARDED_BY(engine_lock) = nullptr;
@@ -424,22 +426,22 @@ class Core {
 
     std::array<Worklist, Shards::kMost + 1> worklists_ GUARDED_BY(engine_lock);
     bool is_held_ GUARDED_BY(engine_lock) = false;
-    // Tasks are neither replaced, delayed, ordered nor held: each starts as soon as it can.
+    // Set if tasks are neither replaced, delayed, reordered nor held back: each starts as soon as it can.
     bool lets_tasks_start_ GUARDED_BY(engine_lock) = false;
-    bool starts_untold_ GUARDED_BY(engine_lock) = false;  // and no observer wants to know of it
+    bool starts_untold_ GUARDED_BY(engine_lock) = false;  // and no observer wants to know about it
     std::unique_ptr<DeferredWork> deferred_
-        GUARDED_BY(engine_lock);  // a chain: what is deferred needs no memory of its own
+        GUARDED_BY(engine_lock);  // a linked chain, so that deferring allocates no memory
     DeferredWork *last_deferred_ GUARDED_BY(engine_lock) = nullptr;
-    std::size_t deferred_at_work_ GUARDED_BY(engine_lock) = 0;  // threads that do some
+    std::size_t deferred_at_work_ GUARDED_BY(engine_lock) = 0;  // threads that perform some of it
     std::size_t deferred_waits_ GUARDED_BY(engine_lock) = 0;
     std::condition_variable_any deferred_done_;
     std::atomic<std::uint64_t> batches_{0};
-    bool is_to_go_on_ GUARDED_BY(engine_lock) = false;  // deferred, for streams that are held back with the global lock
+    bool is_to_go_on_ GUARDED_BY(engine_lock) = false;  // a GoOn is deferred for globally held streams
     std::vector<HostWait *> host_waits_ GUARDED_BY(engine_lock);
     std::uint32_t own_threads_ GUARDED_BY(engine_lock) = 0;
 };
 
-// While a call of the program runs, for observers. Calls nest: callbacks make them.
+// Scope of one call of the program, for observers. Calls nest, because callbacks make calls.
 class Core::Call {
   public:
     explicit Call(Core &core) REQUIRES(engine_lock)
@@ -462,7 +464,7 @@ class Core::Call {
     void end() REQUIRES(engine_lock);
     static inline thread_local Call *t_newest_ = nullptr;
 
-    // All but the first are valid only if there is a core.
+    // All members but the first are valid only if there is a core.
     Core *const core_;
     Call *outer_;
     std::vector<Access> *accesses_;  // nullptr: none
@@ -493,7 +495,7 @@ void Core::submit(Stream &stream, T task) {
         throw;
     }
     if (start == Start::Done || (start == Start::Run && task.run_at_once())) {
-        complete_up_to(task.sequence, stream, task);  // the fast path: nothing was allocated, and nobody is told
+        complete_up_to(task.sequence, stream, task);  // fast path: no allocation, no report to observers
     } else {
         submit_started(stream, kept(stream, std::move(task)), start);
     }

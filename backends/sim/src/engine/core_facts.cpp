@@ -15,7 +15,7 @@ Submission Core::describe_submission() {
             call->batch_};
 }
 
-// The task has taken over what the call has said of it.
+// Transfers the accesses that the call declared to the submitted task.
 void Core::hand_over_accesses() {
     if (Call *const call = Call::t_newest_) {
         delete std::exchange(call->accesses_, nullptr);
@@ -74,7 +74,8 @@ void Core::tell_done(const Moment &now, const Stream &stream, const Task &task) 
     }
 }
 
-// An observer that was added during the call hears of the next one.
+// Reports an access of the present call. An observer that was added during the call receives facts from the next call
+// on.
 void Core::tell_access(const Access &access) {
     Call *const call = Call::t_newest_;
     if (call == nullptr) {

@@ -79,7 +79,7 @@ void Executor::withdraw(SharedWork &work) {
     }
 }
 
-// Works on what a running task shares.
+// Joins the work shared by a running task.
 void Executor::join(Lock &lock) {
     SharedWork &work = *shared_.front();
     ++work.joined_;
@@ -102,8 +102,8 @@ void Executor::join(Lock &lock) {
     work.work();
 }
 
-// Has afterwards what it had before, and not the global lock, as other threads that sleep: they would wait for each
-// other whenever work comes.
+// Sleeps and retakes the same lock afterwards. Retaking the global lock, as other sleeping threads do, would make
+// workers wait for each other whenever work arrives.
 void Executor::sleep(std::condition_variable_any &changed, Lock &lock) {
     struct Again {
         Lock &held;
@@ -124,7 +124,8 @@ void Executor::stop() {
     work_.notify_all();
 }
 
-// If the host has no thread left, the next task tries again; meanwhile threads that synchronize help, if they may.
+// Starts a thread. If the host has none left, the next task tries again; meanwhile synchronizing threads help, if
+// allowed.
 bool Executor::start_thread() {
     if (aclsim::start_thread([self = shared_from_this()] { self->serve(); })) {
         ++threads_;
@@ -175,12 +176,12 @@ void Executor::spin(Lock &lock) {
     lock.unlock();
     bool has_lock = false;
     std::uint64_t seen = 0;
-    // As long as streams become ready: to wake a thread takes ten times as long as to submit a task, also when the one
-    // that submits it comes for it itself.
+    // Spin as long as streams become ready: waking a thread takes ten times as long as submitting a task, even if the
+    // submitter then runs the task itself.
     do {
         seen = arrivals_.load(std::memory_order_relaxed);
-        // Not lock(): the thread that made a stream ready mostly serves it itself, and would have to share the lock
-        // for nothing.
+        // Try only: the thread that made a stream ready usually serves it itself, and would contend for the lock for
+        // nothing.
         has_lock = core_.spinner().until([&] { return ready_.size() > 0 && core_.try_lock_again(lock); });
     } while (!has_lock && arrivals_.load(std::memory_order_relaxed) != seen);
     if (!has_lock) {

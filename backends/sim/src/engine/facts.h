@@ -1,4 +1,4 @@
-// Facts about the work of the engine: the words of the observer interface.
+// Facts about the work of the engine: vocabulary of the observer interface.
 #pragma once
 
 #include <array>
@@ -14,65 +14,65 @@ namespace aclsim {
 
 class Stream;
 
-// A task, by the number of its stream, which no other stream of the process ever has, and its place there.
+// Identifies a task: the number of its stream, which is unique in the process, and its position in that stream.
 struct Point {
     std::uint64_t stream = 0;  // 0: no task
     std::uint64_t sequence = 0;
 };
 
-// What something waits for that no task of a stream will bring about.
+// Source of an awaited change that no task of a stream will bring about.
 enum class Outside : std::uint8_t {
-    None,          // a task does
-    Host,          // a thread of the program: it is to submit, record, write or process something
+    None,          // none: a task brings it about
+    Host,          // a thread of the program, which must submit, record, write or process something
     OtherProcess,  // a process that shares an event or a notify
     Anybody,       // any task, or a thread of the program
-    Clock,         // a time comes
+    Clock,         // the passing of time
 };
 
-// What a blocked task, or a host thread, waits for: a task of a stream, or something outside.
+// Reason why a blocked task or a host thread waits: a task of a stream, or an outside source.
 struct Cause {
     const Stream *stream = nullptr;
     std::uint64_t sequence = 0;
     Outside outside = Outside::None;
 };
 
-// What exception callbacks may ask about a kernel that failed.
+// Details that exception callbacks may query about a failed kernel.
 struct FailedKernel {
-    aclrtFuncHandle function = nullptr;  // nullptr: the task was no kernel
+    aclrtFuncHandle function = nullptr;  // nullptr: the task was not a kernel
     void *arguments = nullptr;
     std::uint32_t arguments_size = 0;
-    aclrtOpExceptionCallback callback = nullptr;  // of its binary
+    aclrtOpExceptionCallback callback = nullptr;  // callback of the kernel's binary
     void *callback_data = nullptr;
-    Ref<const RefCounted> owner{};  // of the arguments
+    Ref<const RefCounted> owner{};  // keeps the arguments alive
 };
 
-// What a blocked task waits for.
+// Reasons why a task is blocked.
 struct Causes {
     std::vector<Cause> list;
-    bool any = false;  // one of them is enough; else all must come true
+    bool any = false;  // true: one of them is sufficient; false: all must come true
 };
 
-// Why what follows one task comes after another one.
+// Reason why the successors of one task come after another task.
 enum class Ordering : std::uint8_t { Event, IpcEvent, Notify, Value, Barrier, Model, PoolReuse };
 
-// `after`, and what follows it in its stream, comes after `before`. The order inside a stream is not among the facts.
+// Orders `after` and its successors in the same stream behind `before`. Order within a stream is not reported.
 struct Edge {
     Point before;
     Point after;
     Ordering why;
-    // Another process's number, if `before` is a task of that: its stream is that process's, too.
+    // Number of the other process if `before` is a task of one; the stream then belongs to that process, too.
     std::uint64_t process = 0;
 };
 
-// How a thread of the program comes to know that a task is done.
+// Means by which a thread of the program learns that a task is done.
 enum class HostSync : std::uint8_t {
     Synchronized,
     Queried,
     CalledBack,
-    QueueRoom,  // it waited for a place in the stream's queue: the program has not synchronized
+    QueueRoom,  // waiting for a place in the stream's queue: the program has not synchronized
 };
 
-// The objects by which tasks are ordered.
+// Kinds of objects that order tasks.
 enum class SyncKind : std::uint8_t { Event, IpcEvent, Notify, CountingNotify, CapturedEvent };
 
 struct SyncObject {
@@ -80,18 +80,18 @@ struct SyncObject {
     const void *handle;
 };
 
-// The record that a wait for an object is bound to, as far as its call settles that.
+// Record to which a wait for an object is bound, as far as the call determines it.
 struct WaitBinding {
     enum class State : std::uint8_t {
         Record,         // the record at `record`
-        OtherProcess,   // a record that another process has made
-        Any,            // whatever task satisfies it: an edge says which
-        NeverRecorded,  // nothing: the event was never recorded, and the wait orders nothing
-        Ignored,        // nothing: the product ignores waits for events of other devices
+        OtherProcess,   // a record made by another process
+        Any,            // any task that satisfies the wait: an edge names it
+        NeverRecorded,  // none: the event was never recorded, and the wait orders nothing
+        Ignored,        // none: the product ignores waits for events of other devices
     };
     State state;
     Point record{};
-    bool has_task = true;  // false: the wait needed none; its point is that of the stream's next task
+    bool has_task = true;  // false: the wait needed no task; its point is that of the stream's next task
 };
 
 enum class AccessMode : std::uint8_t {
@@ -101,7 +101,7 @@ enum class AccessMode : std::uint8_t {
     None,  // the call only names the memory, as the operand of a later task
 };
 
-// Pieces that repeat: so many, so many bytes apart.
+// Repeated pieces: `count` pieces, `stride` bytes apart.
 struct Repetition {
     std::uint64_t count;
     std::uint64_t stride;
@@ -109,13 +109,13 @@ struct Repetition {
     bool operator==(const Repetition &other) const { return count == other.count && stride == other.stride; }
 };
 
-// Which bytes of an access are touched: `width` bytes, repeated along each of the repetitions. Without repetitions all
-// of them are.
+// Bytes that an access touches: `width` bytes, repeated along each of the repetitions; all bytes if there are no
+// repetitions.
 struct Layout {
     static constexpr std::size_t kMost = 16;
     std::uint64_t width = 0;
     std::uint8_t count = 0;
-    std::array<Repetition, kMost> repetitions;  // the outermost first; the others are left as they are
+    std::array<Repetition, kMost> repetitions;  // outermost first; unused entries stay uninitialized
 
     Layout() {}  // NOLINT: without writing all repetitions
     static Layout rows(std::uint64_t width, std::uint64_t height, std::uint64_t pitch) {
@@ -134,51 +134,50 @@ struct Access {
     const void *address;
     std::uint64_t size;  // from the first byte to the last
     AccessMode mode;
-    const char *name;  // of the argument
+    const char *name;  // name of the argument
     Layout layout{};
 };
 
 inline const std::vector<Access> kNoAccesses;
 
-// A call of the C API.
+// Call of the C API.
 struct CallSite {
-    std::uint32_t thread;  // the kernel's number
+    std::uint32_t thread;  // OS thread number
     const char *function;
-    const CallPlace *place;  // nullptr, unless an observer wants it
+    const CallPlace *place;  // nullptr unless an observer wants it
 };
 
-// The call that a task is there for.
+// Call that caused a task.
 struct Origin {
-    std::uint32_t thread;  // the kernel's number
-    const char *call;      // the C function
-    // false: a model queues the task while it executes, for a call that launched it. What the thread has done since is
-    // not before the task.
+    std::uint32_t thread;  // OS thread number
+    const char *call;      // name of the C function
+    // false: a model queues the task during its execution, on behalf of the call that launched it. Later actions of the
+    // thread are not ordered before the task.
     bool is_calling;
 };
 
-// How a task came to be.
+// Circumstances under which a task was submitted.
 struct Submission {
     Origin origin;
-    const std::vector<Access> &accesses;  // the memory that the task works on, as far as it is known by then
-    // false: the task may access any memory, because it runs code of the program that has declared nothing.
+    const std::vector<Access> &accesses;  // memory that the task uses, as far as known at submission
+    // false: the task may access any memory, because it runs code of the program that declared no accesses.
     bool are_accesses_known = true;
-    std::uint64_t batch =
-        0;  // tasks of one batch, which have the same number, are in no order with each other; 0: none
+    std::uint64_t batch = 0;  // tasks with the same number are unordered among each other; 0: none
 };
 
-// What happens to the content of memory at its allocation, for those who check its use.
+// Effect of an allocation on the content of the memory, for observers that check its use.
 enum class Pages : std::uint8_t {
-    Own,       // undefined from now on
-    InStream,  // undefined from where the stream comes to the allocation
-    Shared,    // what others have written; neighbouring shared pages are one piece of memory
+    Own,       // content undefined from now on
+    InStream,  // content undefined from the point where the stream reaches the allocation
+    Shared,    // content written by others; adjacent shared pages form one piece of memory
 };
 
 struct Allocation {
     void *address;
-    std::uint64_t size;  // what the caller asked for
-    std::uint64_t room;  // what was given
+    std::uint64_t size;  // requested by the caller
+    std::uint64_t room;  // actually allocated
     Pages pages;
-    std::uint64_t number = 0;  // of Pages::InStream: which allocation it is that the stream comes to
+    std::uint64_t number = 0;  // identifies the allocation that the stream will reach; for Pages::InStream only
 };
 
 }  // namespace aclsim

@@ -13,7 +13,7 @@
 namespace aclsim {
 namespace {
 
-// Most waits end before the first look.
+// Delay of the first look for a deadlock; most waits end earlier.
 constexpr std::chrono::milliseconds kFirstLook{10}, kLongestLook{1000};
 constexpr std::chrono::milliseconds kAskInterval{20};
 
@@ -86,8 +86,8 @@ bool HostWait::look_and_sleep(Lock &lock, std::condition_variable_any &changed, 
     return core_.clock().wait_until(lock, changed, when) || when != deadline_;
 }
 
-// Looks for a deadlock, at growing intervals. At the end of the configured time the wait is explained in any case.
-// true: the lock may have been released meanwhile.
+// Looks for a deadlock, at growing intervals. At the end of the configured time, explains the wait in any case. Returns
+// true if the lock may have been released meanwhile.
 bool HostWait::look(Lock &lock) {
     const Time now = explain_at_ == kNever ? Time() : core_.clock().now();
     if (explain_at_ != kNever && now >= explain_at_) {

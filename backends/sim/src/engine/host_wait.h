@@ -1,5 +1,5 @@
-// A thread of the program that waits inside the simulator: to a deadline, or, without one, until what it waits for
-// happens. Long waits without a deadline are reported once, with what keeps them.
+// Wait of a program thread inside the simulator: until a deadline or, without one, until the awaited event happens.
+// Long waits without a deadline are reported once, with their reasons.
 #pragma once
 
 #include <condition_variable>
@@ -18,20 +18,21 @@ namespace aclsim {
 class Core;
 class Stream;
 
-using InterruptCheck = std::int32_t (*)();  // aclsimInterruptCheck
+using InterruptCheck = std::int32_t (*)();  // registered by aclsimInterruptCheck
 
-// Whether a thread is to go on waiting.
+// Decides if a thread continues to wait.
 class WaitCheck {
   public:
     virtual ~WaitCheck() = default;
-    // Returns when to look again, or throws a Failure, which ends the wait. The first look is at the begin of the wait.
+    // Returns the time of the next look, or throws a Failure, which ends the wait. The first look is at the beginning
+    // of the wait.
     virtual Time look(Lock &lock) REQUIRES(engine_lock) = 0;
 };
 
-// Asks the program whether the thread is interrupted.
+// Asks the program if the thread is interrupted.
 class InterruptPoll final : public WaitCheck {
   public:
-    // The text names what the call waits for, the code is what an interrupted one fails with.
+    // `awaited` names the object of the wait; `code` is the error code of an interrupted call.
     InterruptPoll(Core &core, aclError code, std::string awaited)
         : core_(core), code_(code), awaited_(std::move(awaited)) {}
     Time look(Lock &lock) override REQUIRES(engine_lock);
@@ -42,11 +43,11 @@ class InterruptPoll final : public WaitCheck {
     const std::string awaited_;
 };
 
-// Lives as long as the wait, on the stack of the thread that waits. Engine lock held at its begin and at its end.
+// Scope of a wait, on the stack of the waiting thread. Construction and destruction require the engine lock.
 class HostWait {
   public:
-    // For a task of a stream, or for something else, which the text names.
-    // With a check, sleep() fails when that does.
+    // Waits for a task of a stream, or for something else, which `awaited` names. Given a check, sleep() fails when the
+    // check does.
     HostWait(Core &core, const Stream &stream, std::uint64_t sequence, Time deadline, WaitCheck *check = nullptr)
         REQUIRES(engine_lock);
     HostWait(Core &core, Outside outside, const char *awaited, Time deadline, WaitCheck *check = nullptr)
@@ -55,10 +56,11 @@ class HostWait {
     HostWait(const HostWait &) = delete;
     HostWait &operator=(const HostWait &) = delete;
 
-    // Sleeps until a change is notified, or it is time to look again; false: the deadline has passed.
+    // Sleeps until a change is notified or the time for another look has come. Returns false if the deadline has
+    // passed.
     bool sleep(Lock &lock, std::condition_variable_any &changed, Time look_again = kNever) REQUIRES(engine_lock);
-    // The thread is to write the text to standard error, once per wait: without the lock, so that a slow reader holds
-    // up no other thread. Called by the thread itself.
+    // Passes a text to the thread, which writes it to standard error, once per wait: without the lock, so that a slow
+    // reader blocks no other thread. Called by the waiting thread itself.
     void explain(const std::string &text) REQUIRES(engine_lock);
 
     const Cause &cause() const { return cause_; }
@@ -68,7 +70,7 @@ class HostWait {
     std::uint64_t thread_identifier() const { return thread_identifier_; }
     bool has_deadline() const { return deadline_ != kNever; }
     bool is_explained() const { return explain_at_ == kNever; }
-    bool is_asleep() const { return is_asleep_; }                // else the thread helps, or runs a callback
+    bool is_asleep() const { return is_asleep_; }                // otherwise the thread helps or runs a callback
     bool is_of_own_thread() const { return is_of_own_thread_; }  // of the simulator
 
   private:
@@ -81,7 +83,7 @@ class HostWait {
     Core &core_;
     const Cause cause_;
     const char *const awaited_;
-    const char *const function_;  // the call that waits
+    const char *const function_;  // call that waits
     const std::thread::id thread_ = std::this_thread::get_id();
     const std::uint64_t thread_identifier_ = aclsim::thread_identifier();
     const Time deadline_;
@@ -89,15 +91,16 @@ class HostWait {
     WaitCheck *const check_;
     Time check_at_;
     Time explain_at_;
-    Time look_at_;  // for a deadlock; kNever: not any more
+    Time look_at_;  // next look for a deadlock; kNever: no more looks
     std::chrono::milliseconds look_interval_;
     std::uint64_t looked_at_ = 0;  // the engine's changes at the last look
-    bool looks_again_ = false;     // though there were none
+    bool looks_again_ = false;     // even without changes
     bool is_asleep_ = false;
     std::string text_;  // to be written
 };
 
-// Sleeps until then. If the program interrupts that, the call fails with the code; the text names what it waits for.
+// Sleeps until `end`. If the program interrupts the sleep, the call fails with `code`; `awaited` names the object of
+// the wait.
 void sleep_until(Core &core, Lock &lock, Time end, aclError code, const char *awaited) REQUIRES(engine_lock);
 
 }  // namespace aclsim

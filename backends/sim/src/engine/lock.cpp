@@ -8,18 +8,19 @@
 namespace aclsim {
 namespace {
 
-constexpr int kPauses = 7;  // the last of them takes a microsecond or two
+constexpr int kPauses = 7;  // the last one takes a microsecond or two
 constexpr int kYields = 100;
 constexpr int kSleeps = 2;
 constexpr std::chrono::microseconds kSleep{50};
 
-constexpr std::uint32_t kTicketStep = 2;  // tickets are even: no ticket, or the state of a flag that is taken, is 1
+constexpr std::uint32_t kTicketStep = 2;  // even tickets differ from 1, the state of a taken flag
 std::atomic<std::uint32_t> g_tickets{0};
 
-// Tickets begin anew when their numbers are used up.
+// Compares tickets; the numbers wrap around.
 bool is_older(std::uint32_t ticket, std::uint32_t other) { return static_cast<std::int32_t>(ticket - other) < 0; }
 
-// Other programs may keep the processor for milliseconds, and give it back sooner to a thread that sleeps.
+// Yields, and returns true if the thread soon got the processor back. Other programs may keep it for milliseconds, and
+// give it back sooner to a thread that sleeps.
 bool yield_briefly() {
     constexpr std::chrono::microseconds kLongTurn{500};
     const auto begin = std::chrono::steady_clock::now();
@@ -60,7 +61,7 @@ bool Flag::try_take(Turn &turn) {
     if (!may_take || !state_.compare_exchange_strong(state, kTaken)) {
         return false;
     }
-    end_turn(state);  // of the other one, too, until that looks again
+    end_turn(state);  // also of the other thread, until it looks again
     end_turn(turn.ticket());
     return true;
 }
@@ -119,7 +120,7 @@ void Shards::await_shards() {
 
 void Backoff::pause() {
     if (rounds_ < kPauses) {
-        for (int i = 0; i < 2 << rounds_; ++i) {  // the first is longer than a thread needs from one call to the next
+        for (int i = 0; i < 2 << rounds_; ++i) {  // the first pause exceeds the time between two calls of a thread
             pause_processor();
         }
     } else if (rounds_ < kPauses + kYields) {

@@ -1,9 +1,9 @@
-// The engine's lock: it guards all state of the simulator, and is never held while user code runs or many bytes are
-// moved.
+// The engine lock: guards all state of the simulator, and is never held while user code runs or large amounts of data
+// are moved.
 //
-// It has parts, the shards: one for each device in use. Who needs no more than one device has its shard alone, so that
-// devices do not wait for each other: calls (api/shard_entry.h), and the threads that run what they have queued. All
-// others have the global lock, and so everything for themselves.
+// It is divided into shards, one per device in use. An operation that concerns one device only holds that device's
+// shard, so that devices do not wait for each other: calls (api/shard_entry.h), and the threads that run queued tasks.
+// All other operations hold the global lock, which excludes all shards.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace aclsim {
 
-// Stands for the lock in annotations: whoever has a Lock, which is passed on by reference, has this.
+// Represents the lock in thread-safety annotations: a function that receives a Lock by reference holds this capability.
 class CAPABILITY("engine lock") EngineLock {};
 inline EngineLock engine_lock;
 
@@ -27,28 +27,29 @@ inline void pause_processor() {
 #endif
 }
 
-// Who waits for a flag of the lock pauses longer each time, so that whoever has it can take it again without a fight
-// about the cache line; then lets other threads run; and in the end sleeps, because the one with the lock may have a
-// lower priority.
+// Delays between attempts to take a flag of the lock. Pauses grow, so that the owner can retake the flag without
+// contention for the cache line; then the thread yields; finally it sleeps, because the owner may have a lower
+// priority.
 class Backoff {
   public:
     void pause();
-    bool was_long() const;     // longer than most threads have the lock
-    bool was_patient() const;  // longer than a thread that sleeps needs to look again
+    bool was_long() const;     // longer than most threads hold the lock
+    bool was_patient() const;  // longer than a sleeping thread needs to look again
 
   private:
     int rounds_ = 0;
 };
 
-// A thread that waits for flags of the lock. When that has been long, it draws a ticket: the older one goes first.
+// State of a thread that waits for flags of the lock. After a long wait it draws a ticket: the oldest ticket goes
+// first.
 class Turn {
   public:
     static constexpr std::uint32_t kNoTicket = 0;
 
     void pause();
     std::uint32_t ticket() const { return ticket_; }
-    // A flag is free for the thread with that ticket. Another one gives way, but not for ever: that thread may have no
-    // processor.
+    // Returns true if the thread may take a flag that is reserved for that ticket. A thread with another ticket gives
+    // way, but not forever: the ticket's owner may not get a processor.
     bool may_take(std::uint32_t ticket);
 
   private:
@@ -57,11 +58,10 @@ class Turn {
     Backoff backoff_;
 };
 
-// A flag that one thread has at a time, taken by one atomic exchange and given back by a store: a mutex would need a
-// second exchange. Any thread takes it that finds it free, which costs least as long as no thread has it for long or
-// takes it again and again. For those that have waited for long there are turns: the flag is then free for the oldest
-// of them alone, until that has had it. A thread asks for its turn whenever it looks, so one that does not look has
-// none.
+// Flag with one owner at a time, taken by one atomic exchange and released by a store; a mutex would need a second
+// exchange. Any thread may take a free flag, which is cheapest as long as no thread holds it for long or retakes it
+// repeatedly. Threads that have waited long get turns: the released flag is reserved for the oldest of them until it
+// has taken it. A thread requests its turn on every attempt, so a thread that stops trying loses its turn.
 class Flag {
   public:
     bool is_taken() const { return state_ == kTaken; }
@@ -72,10 +72,10 @@ class Flag {
     }
     void give_back() { state_.store(next_.load(std::memory_order_relaxed), std::memory_order_release); }
 
-    // For a thread that waits.
+    // For waiting threads.
     bool try_take(Turn &turn);
-    bool try_pass(const Turn &turn);      // is it not taken, whoever it is free for?
-    void give_up_turn(const Turn &turn);  // by one that has passed
+    bool try_pass(const Turn &turn);      // returns true if it is not taken, even if it is reserved
+    void give_up_turn(const Turn &turn);  // called by a thread that has passed
 
   private:
     static constexpr std::uint32_t kFree = Turn::kNoTicket;
@@ -84,22 +84,22 @@ class Flag {
     void ask_for_turn(std::uint32_t ticket);
     void end_turn(std::uint32_t ticket);
 
-    std::atomic<std::uint32_t> state_{kFree};  // or the ticket of the thread that it is free for
-    std::atomic<std::uint32_t> next_{kFree};   // the state when it is given back
+    std::atomic<std::uint32_t> state_{kFree};  // or the ticket of the thread that the flag is reserved for
+    std::atomic<std::uint32_t> next_{kFree};   // state after the next release
 };
 
-// A thread that wants the global lock takes the flag of the whole, and waits until the shards are free; one that wants
-// a shard takes that, and gives it back if somebody has the whole. So each sees the other, and the global lock costs
-// little more with many devices than with one.
+// Flags of the shards and of the global lock. A thread that wants the global lock takes the global flag and waits until
+// the shards are free; a thread that wants a shard takes the shard's flag, and releases it if the global flag is taken.
+// Thus each sees the other, and the global lock costs little more with many devices than with one.
 class Shards {
   public:
     static constexpr std::uint32_t kMost = 16;       // further devices share them
-    static constexpr std::uint32_t kGlobal = kMost;  // the number of none: the global lock
+    static constexpr std::uint32_t kGlobal = kMost;  // not a shard: the global lock
 
-    // Another one. With the global lock held.
+    // Adds a shard. Requires the global lock.
     void add() REQUIRES(engine_lock) { count_.fetch_add(1); }
     std::uint32_t count() const { return count_.load(std::memory_order_acquire); }
-    // A step that may end or begin a deadlock; of something in that shard, which the caller has.
+    // Counts a step that may end or begin a deadlock. Requires the shard, or the global lock.
     void note_change(std::uint32_t shard) REQUIRES(engine_lock) { ++shards_[shard].changes; }
     std::uint64_t changes() const REQUIRES(engine_lock) {
         std::uint64_t sum = 0;
@@ -111,7 +111,7 @@ class Shards {
 
   private:
     friend class Lock;
-    struct alignas(64) Shard {  // threads of different devices do not share a cache line
+    struct alignas(64) Shard {  // avoids sharing a cache line between threads of different devices
         Flag flag;
         std::uint64_t changes = 0;
     };
@@ -141,7 +141,7 @@ class Shards {
         }
         return leave_unless_whole_is_free(number);
     }
-    // A shard that was just taken: somebody may have taken the whole meanwhile.
+    // Releases a shard that was just taken if another thread has taken the global lock in the meantime.
     bool leave_unless_whole_is_free(std::uint32_t number) {
         if (likely(!whole_.is_taken())) {
             return true;
@@ -153,18 +153,19 @@ class Shards {
 
     void lock_in_turn();
     void lock_shard_in_turn(std::uint32_t number);
-    void await_shards();  // the flag of the whole is taken
+    void await_shards();  // requires the global flag
 
-    std::atomic<std::uint32_t> count_{1};  // changed with the global lock
+    std::atomic<std::uint32_t> count_{1};  // changed under the global lock
     alignas(64) Flag whole_;
     std::array<Shard, kMost> shards_;
 };
 
-// Held from its construction to its destruction, except between unlock() and the next lock.
+// Scoped lock: held from construction to destruction, except between unlock() and the next lock.
 class SCOPED_CAPABILITY Lock {
   public:
     explicit Lock(Shards &shards) ACQUIRE(engine_lock) : shards_(shards) { lock(); }
-    // The shard of that number; the whole, if that is the number of none. For when there are several.
+    // Takes the shard with that number; the global lock if the number is not that of a shard. For use when there are
+    // several shards.
     Lock(Shards &shards, std::uint32_t shard) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS
         : shards_(shards),
           wanted_(shard < shards.count() ? shard : Shards::kGlobal) {
@@ -174,12 +175,12 @@ class SCOPED_CAPABILITY Lock {
     Lock(const Lock &) = delete;
     Lock &operator=(const Lock &) = delete;
 
-    // The whole, whatever it had before.
+    // Takes the global lock, regardless of the lock held before.
     void lock() ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
         shards_.lock();
         wanted_ = held_ = Shards::kGlobal;
     }
-    // What it had before unlock().
+    // Retakes the lock that unlock() released.
     void lock_again() ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
         if (wanted_ == Shards::kGlobal) {
             shards_.lock();
@@ -189,8 +190,8 @@ class SCOPED_CAPABILITY Lock {
         }
         held_ = wanted_;
     }
-    // The same, if nobody has it now.
-    bool try_lock_again() NO_THREAD_SAFETY_ANALYSIS {  // the analysis does not know of it
+    // Does the same, but only if the lock is free now.
+    bool try_lock_again() NO_THREAD_SAFETY_ANALYSIS {  // not analysed: takes the lock conditionally
         if (wanted_ == Shards::kGlobal ? !shards_.try_lock() : !shards_.try_lock_shard(wanted_)) {
             return false;
         }
@@ -207,7 +208,7 @@ class SCOPED_CAPABILITY Lock {
         held_ = kNothing;
     }
     bool is_global() const { return held_ == Shards::kGlobal; }
-    // The whole instead of the shard, or the other way round. What was looked at before may have changed.
+    // Exchange a shard for the global lock, or vice versa. State that was read before may have changed.
     void upgrade_to_global() REQUIRES(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
         unlock();
         lock();
@@ -217,18 +218,18 @@ class SCOPED_CAPABILITY Lock {
         wanted_ = shard;
         lock_again();
     }
-    // The shard that the calling thread has; kGlobal: the global lock, or none.
+    // Returns the shard held by the calling thread, or kGlobal for the global lock or no lock.
     static std::uint32_t held_shard() { return t_shard_; }
 
   private:
     static constexpr std::uint32_t kNothing = Shards::kGlobal + 1;
     static inline thread_local std::uint32_t t_shard_ = Shards::kGlobal;
     Shards &shards_;
-    std::uint32_t wanted_ = Shards::kGlobal;  // by lock_again()
+    std::uint32_t wanted_ = Shards::kGlobal;  // lock that lock_again() takes
     std::uint32_t held_ = kNothing;
 };
 
-// Releases the lock for a scope: for user code, or work that grows with a size.
+// Releases the lock for a scope, to run user code or work that grows with a size. Retakes the global lock.
 class SCOPED_CAPABILITY Unlocked {
   public:
     explicit Unlocked(Lock &lock) RELEASE(engine_lock) : lock_(lock) { lock_.unlock(); }
@@ -240,7 +241,7 @@ class SCOPED_CAPABILITY Unlocked {
     Lock &lock_;
 };
 
-// Between parts of work that grows with a size. What was looked at before may have changed.
+// Releases the lock briefly between parts of work that grows with a size. State that was read before may have changed.
 inline void let_others_in(Lock &lock) REQUIRES(engine_lock) { const Unlocked unlocked(lock); }
 
 }  // namespace aclsim

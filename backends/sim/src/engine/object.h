@@ -1,4 +1,4 @@
-// What handles name.
+// Objects named by handles.
 #pragma once
 
 #include <cstddef>
@@ -31,19 +31,20 @@ enum class Kind : std::uint8_t {
     Count,
 };
 
-// Counts its references as RefCounted does, but behind the handle: in the same word a derived class has three bytes.
+// Base of objects with handles. Counts references as RefCounted does, but stores the count behind the handle, which
+// leaves three bytes of the same word to derived classes.
 class Object {
   public:
     Object() = default;
     Object(const Object &) = delete;
     Object &operator=(const Object &) = delete;
     virtual ~Object() = default;
-    void *handle() const { return handle_; }  // also when it names the object no more
+    void *handle() const { return handle_; }  // also after it stopped naming the object
     Kind kind() const { return kind_; }       // Count: no handle names the object
     bool is_named(const void *handle, Kind kind) const { return handle_ == handle && kind_ == kind; }
     std::uint32_t references() const { return references_; }
 
-    // A class whose objects lie in slots (engine/slot_arena.h) has their address instead.
+    // Overridden with the address of the arena by classes whose objects lie in slots (engine/slot_arena.h).
     static constexpr std::nullptr_t kSlots = nullptr;
 
   private:

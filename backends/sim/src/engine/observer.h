@@ -1,8 +1,8 @@
-// The interface through which the engine reports facts about its work. Time lines, race detectors, the memory check,
-// statistics and tests are observers; the engine does not know them.
+// Interface through which the engine reports facts about its work. Timelines, race detectors, the memory check,
+// statistics and tests are observers; the engine does not depend on them.
 //
-// An observer only watches: fast paths, small copies at once and the shards stay as they are without it, so that it
-// sees the program that runs without it. What disturbs tasks is in hooks.h and scheduler.h.
+// Observers only watch: fast paths, immediate small copies and shards work the same with and without them, so that the
+// observed program behaves like the unobserved one. Interfaces that influence tasks are in hooks.h and scheduler.h.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace aclsim {
 class Stream;
 class Task;
 
-// The time of one step of the engine, read when the first observer asks for it, and once.
+// Time of one step of the engine, read once, when the first observer asks for it.
 class Moment {
   public:
     explicit Moment(const Clock &clock) : clock_(clock) {}
@@ -38,21 +38,21 @@ class Moment {
     mutable std::optional<Time> time_;
 };
 
-// Kinds of facts that observers ask for. A kind without an observer is not even collected.
+// Kinds of facts that observers can request. Facts without an interested observer are not collected.
 enum Facts : std::uint32_t {
     kTasks = 1U << 0,      // streams, and the life of tasks
-    kOrder = 1U << 1,      // what comes after what, and what the host learns
+    kOrder = 1U << 1,      // ordering between tasks, and knowledge gained by the host
     kMemory = 1U << 2,     // allocations, frees and accesses
     kCalls = 1U << 3,      // begin and end of calls
-    kPlaces = 1U << 4,     // places of calls in the program: of those that work with memory,
-    kAllPlaces = 1U << 5,  // and of all others
+    kPlaces = 1U << 4,     // places in the program of calls that work with memory
+    kAllPlaces = 1U << 5,  // and of all other calls
     kEveryFact = (1U << 6) - 1,
 };
 
-// Every function is called with the shard that the fact belongs to, or with the global lock, and must not call the API.
-// Facts of different shards may come at the same time from several threads; those of one stream come one by one. A task
-// is known by its stream and its sequence number: its address may change until it has started. A task that a model
-// keeps stays where it is.
+// Receives facts. Every function is called with the shard of the fact, or with the global lock, and must not call the
+// API. Facts of different shards may arrive concurrently from several threads; facts of one stream arrive one by one.
+// Identify a task by its stream and its sequence number: its address may change until it has started. A task kept by a
+// model does not move.
 class Observer {
   public:
     explicit Observer(std::uint32_t wanted = kEveryFact) : wanted_facts(wanted) {}
@@ -66,75 +66,77 @@ class Observer {
     virtual void stream_created(const Moment &, const Stream &) REQUIRES(engine_lock) {}
     virtual void stream_destroyed(const Moment &, const Stream &) REQUIRES(engine_lock) {}
     virtual void submitted(const Moment &, const Stream &, const Task &, const Submission &) REQUIRES(engine_lock) {}
-    // Again whenever it blocks again.
+    // Repeated whenever the task blocks again.
     virtual void blocked(const Moment &, const Stream &, const Task &, const Causes &) REQUIRES(engine_lock) {}
-    // On which thread, by the kernel's number; a task that needs no time starts where it is submitted or woken.
+    // `thread` is the OS thread number; a task that takes no time starts on the thread that submits it or wakes its
+    // stream.
     virtual void started(const Moment &, const Stream &, const Task &, std::uint32_t /*thread*/) REQUIRES(engine_lock) {
     }
     virtual void ended(const Moment &, const Stream &, const Task &, std::uint32_t /*thread*/) REQUIRES(engine_lock) {}
-    // Instead of ended.
+    // Replaces ended() for a task that was dropped.
     virtual void dropped(const Moment &, const Stream &, const Task &, aclError /*reason*/) REQUIRES(engine_lock) {}
-    // A model executes one of its tasks as another task.
+    // Reports that a model executes one of its tasks as another task.
     virtual void replayed(const Moment &, const Stream &, const Task & /*kept*/, const Task & /*replay*/)
         REQUIRES(engine_lock) {}
-    // A task that a graph keeps was changed: it has other parameters, and other accesses, from now on.
+    // Reports that a task kept by a graph was changed: it has other parameters and other accesses from now on.
     virtual void changed(const Moment &, const Stream &, const Task & /*former*/, const Task & /*now*/,
                          const Submission &) REQUIRES(engine_lock) {}
 
     // --- kOrder ----------------------------------------------------------------------------------------------------
-    // At the call, before the task is submitted: the object that the record or wait at that point is for.
+    // Reported by the call, before the task is submitted: the object of the record or wait at that point.
     virtual void records(const Moment &, Point /*task*/, const SyncObject &) REQUIRES(engine_lock) {}
     virtual void waits(const Moment &, Point /*task*/, const SyncObject &, const WaitBinding &) REQUIRES(engine_lock) {}
     virtual void ordered(const Moment &, const Edge &) REQUIRES(engine_lock) {}
-    // The thread knows that the task, and what is before it, is done.
+    // Reports that the thread knows the task and its predecessors to be done.
     virtual void host_learned(const Moment &, std::uint32_t /*thread*/, Point, HostSync) REQUIRES(engine_lock) {}
-    // A query answered that the task is not done yet.
+    // Reports a query that was answered with "not done yet".
     virtual void host_polled(const Moment &, std::uint32_t /*thread*/, Point) REQUIRES(engine_lock) {}
 
     // --- kMemory ---------------------------------------------------------------------------------------------------
     virtual void allocated(const Moment &, const Allocation &) REQUIRES(engine_lock) {}
     virtual void freed(const Moment &, const void * /*address*/) REQUIRES(engine_lock) {}
-    // With a device, or a pool.
+    // Reports that all memory of a device or a pool was freed.
     virtual void freed_all(const Moment &, std::uintptr_t /*begin*/, std::uint64_t /*size*/) REQUIRES(engine_lock) {}
-    // A stream is to free the memory: freed for the calls that follow, while tasks before still work with it. The
-    // number identifies the free that the stream comes to, or never will.
+    // Reports a queued free: the memory is freed for subsequent calls, while earlier tasks still use it. The number
+    // identifies the free that the stream will reach or drop.
     virtual void free_submitted(const Moment &, const void * /*address*/, std::uint64_t /*number*/)
         REQUIRES(engine_lock) {}
-    // With the point of the task that frees; none if the memory goes with its model.
+    // The point is that of the freeing task; no task if the memory is freed together with its model.
     virtual void free_reached(const Moment &, std::uint64_t /*number*/, Point) REQUIRES(engine_lock) {}
     virtual void free_dropped(const Moment &, std::uint64_t /*number*/) REQUIRES(engine_lock) {}
-    // An allocation of Pages::InStream, with the point of the task from which on the stream may use the memory.
+    // Reports that the stream reached an allocation of Pages::InStream; the point is the first task that may use the
+    // memory.
     virtual void allocation_reached(const Moment &, std::uint64_t /*number*/, Point) REQUIRES(engine_lock) {}
-    // Mistakes of the program that the call itself does not report.
-    // A stream is to free memory that is not live.
+    // Report mistakes of the program that the call itself does not report: first, a queued free of memory that is not
+    // live.
     virtual void freed_nothing(const Moment &, const void * /*address*/) REQUIRES(engine_lock) {}
-    // It was not unregistered before.
-    // The present call uses memory of another process, which has freed it or ended.
+    // Reports that the present call uses memory of another process that has freed it or ended.
     virtual void used_orphan(const Moment &, const Access &) REQUIRES(engine_lock) {}
+    // Reports that registered memory was freed without having been unregistered.
     virtual void freed_registered(const Moment &, const void * /*address*/) REQUIRES(engine_lock) {}
-    // A call of the thread works on memory until it is done with it, at the latest when it ends, or submits a task that
-    // takes the memory over.
+    // Reports memory that a call of the thread uses until it declares to be done with it, submits a task that takes the
+    // memory over, or ends.
     virtual void call_accesses(const Moment &, const Access &) REQUIRES(engine_lock) {}
     virtual void call_done_with_memory(const Moment &) REQUIRES(engine_lock) {}
-    // A task that starts has read in memory what it works on; false: there is nothing, and the task fails.
+    // Reports that a starting task has read its operands from memory; false: there are none, and the task fails.
     virtual void accessed(const Moment &, const Stream &, const Task &, const Access &, bool /*is_there*/)
         REQUIRES(engine_lock) {}
 
     // --- kCalls ----------------------------------------------------------------------------------------------------
-    // Calls nest: callbacks make them.
+    // Calls nest, because callbacks make calls.
     virtual void call_began(const Moment &, const CallSite &) REQUIRES(engine_lock) {}
     virtual void call_ended(const Moment &, const CallSite &) REQUIRES(engine_lock) {}
 
-    // What is known of an address that a call fails with, to be put behind the text of the failure.
+    // Appends known facts about the address that a call fails with to the text of the failure.
     virtual void explain(const void * /*address*/, std::string & /*text*/) const REQUIRES(engine_lock) {}
 };
 
-// The observers of one engine, in the order in which they were added. Changed with the global lock.
+// Observers of one engine, in the order of their addition. Changes require the global lock.
 class Observers {
   public:
     explicit Observers(const Clock &clock) : clock_(clock) {}
     bool any() const REQUIRES(engine_lock) { return unlikely(wanted_ != 0); }
-    // Does one of them want one of these facts?
+    // Returns true if any observer wants one of these facts.
     bool want(std::uint32_t facts) const REQUIRES(engine_lock) { return unlikely((wanted_ & facts) != 0); }
     std::uint32_t wanted() const REQUIRES(engine_lock) { return wanted_; }
     void add(Observer &observer) REQUIRES(engine_lock) {
@@ -145,10 +147,10 @@ class Observers {
         list_.erase(std::remove(list_.begin(), list_.end(), &observer), list_.end());
         note_wanted();
     }
-    // May be asked without the lock.
+    // Call with or without the lock.
     static bool want_accesses() { return wants_accesses_.load(std::memory_order_relaxed); }
     Moment moment() const { return Moment(clock_); }
-    // tell<kTasks>(&Observer::ended, stream, task, thread): to those that want such facts.
+    // Passes a fact to the observers that want its kind: tell<kTasks>(&Observer::ended, stream, task, thread).
     template <std::uint32_t kFacts, class... Parameters, class... Arguments>
     void tell(void (Observer::*fact)(const Moment &, Parameters...), const Arguments &...arguments) const
         REQUIRES(engine_lock) {
@@ -156,7 +158,7 @@ class Observers {
             tell_at<kFacts>(moment(), fact, arguments...);
         }
     }
-    // The same for facts of one step, which have one time.
+    // Does the same for facts of one step, which have the same time.
     template <std::uint32_t kFacts, class... Parameters, class... Arguments>
     void tell_at(const Moment &moment, void (Observer::*fact)(const Moment &, Parameters...),
                  const Arguments &...arguments) const REQUIRES(engine_lock) {

@@ -8,7 +8,7 @@
 
 namespace aclsim {
 
-// Guarded by the engine's lock.
+// Guarded by the engine lock.
 class PendingTasks {
   public:
     void add(const Stream &stream, const Task &task) REQUIRES(engine_lock) {
@@ -16,10 +16,10 @@ class PendingTasks {
     }
     void remove(const Stream &stream, const Task &task) REQUIRES(engine_lock) {
         if (entries_.empty()) {
-            return;  // it was done at once
+            return;  // done at once
         }
         if (entries_.size() == 1 && entries_[0].stream == &stream && entries_[0].sequence == task.sequence) {
-            entries_.pop_back();  // mostly
+            entries_.pop_back();  // the most frequent case
             return;
         }
         const auto is_it = [&](const Entry &it) { return it.stream == &stream && it.sequence == task.sequence; };

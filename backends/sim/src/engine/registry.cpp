@@ -47,7 +47,7 @@ void Registry::vacate(Object &object) {
     }
     object.kind_ = Kind::Count;
     const Ref<Object> last =
-        std::exchange(slots_[number].object, nullptr);  // destroys the object if nobody else refers to it
+        std::exchange(slots_[number].object, nullptr);  // destroys the object if this was the last reference
 }
 
 }  // namespace aclsim

@@ -1,4 +1,4 @@
-// Handles: every object that a user can name is in one registry, and a handle is checked there before anything else.
+// Handles: every object that a user can name is in one registry, which validates a handle before any other use.
 //
 // A handle is not an address. It holds the number of a slot, or of an entry in a table, and a generation, so that a
 // destroyed handle never finds the next object there, and garbage is never followed:
@@ -24,7 +24,7 @@ namespace aclsim {
 template <class T>
 class Handle;
 
-// Guarded by the engine's lock.
+// Guarded by the engine lock.
 class Registry {
   public:
     static constexpr unsigned kKindBits = 6;
@@ -38,13 +38,13 @@ class Registry {
     static constexpr unsigned kMagicShift = kKindShift + kKindBits;
     static_assert(kMagicShift + 8 == 64, "the fields of a handle fill 64 bits");
 
-    // T::kKind tells what the handle names. The registry keeps the object alive until remove(). The shard is that of
-    // the object's device, if calls for the object may have it alone.
+    // Adds an object; T::kKind is the kind in its handle. The registry keeps the object alive until remove(). The shard
+    // is that of the object's device if the shard is sufficient for calls that use the object.
     template <class T>
     void add(const Ref<T> &object, std::uint32_t shard = 0) REQUIRES(engine_lock) {
         if constexpr (is_in_arena<T>) {
             name(*object, T::kKind, shard, ++T::kSlots->generation(*object), T::kSlots->number(*object));
-            Ref<T>(object).release();  // the registry's, until remove()
+            Ref<T>(object).release();  // the registry's reference, until remove()
         } else {
             insert(object, T::kKind, shard);
         }
@@ -52,7 +52,7 @@ class Registry {
     template <class T>
     void remove(T &object) REQUIRES(engine_lock) {
         if constexpr (is_in_arena<T>) {
-            const Ref<T> last(object);  // destroys the object if nobody else refers to it
+            const Ref<T> last(object);  // destroys the object if this is the last reference
             object.kind_ = Kind::Count;
             --object.references_;
         } else {
@@ -60,11 +60,11 @@ class Registry {
         }
     }
 
-    // What the handle says, whether it is one or not.
+    // Fields of any value, valid handle or not.
     static std::uint32_t shard_of(const void *handle) { return field(handle, kShardShift, kShardBits); }
     static std::uint32_t number_of(const void *handle) { return field(handle, kNumberShift, kNumberBits); }
 
-    // The live object of that handle and type, or nullptr for NULL, garbage, destroyed and foreign handles.
+    // Returns the live object of that handle and type, or nullptr for NULL, garbage, destroyed and foreign handles.
     template <class T>
     T *find(void *handle) const REQUIRES(engine_lock) {
         if constexpr (is_in_arena<T>) {
@@ -76,7 +76,7 @@ class Registry {
         }
     }
 
-    // All live objects of that type.
+    // Returns all live objects of that type.
     template <class T>
     std::vector<Ref<T>> all() const REQUIRES(engine_lock) {
         std::vector<Ref<T>> found;
@@ -101,29 +101,29 @@ class Registry {
     static constexpr std::uint32_t kNone = 1U << kNumberBits;
     struct Slot {
         Ref<Object> object;
-        std::uint32_t generation = 0;     // of the newest object that was there, or 0
-        std::uint32_t next_free = kNone;  // behind this one
+        std::uint32_t generation = 0;     // of the newest object in this slot, or 0
+        std::uint32_t next_free = kNone;  // next slot in the free list
     };
-    void add_free(std::uint32_t number) REQUIRES(engine_lock);  // needs no memory: a destruction cannot fail
+    void add_free(std::uint32_t number) REQUIRES(engine_lock);  // allocates nothing: destruction cannot fail
     template <class T>
     static constexpr bool is_in_arena = !std::is_same_v<decltype(T::kSlots), const std::nullptr_t>;
     static void name(Object &object, Kind kind, std::uint32_t shard, std::uint32_t generation, std::uint32_t number);
     void insert(Ref<Object> object, Kind kind, std::uint32_t shard) REQUIRES(engine_lock);
     void vacate(Object &object) REQUIRES(engine_lock);
-    // A field of what a handle says, whether it is one or not.
+    // Extracts a field of any value, valid handle or not.
     static std::uint32_t field(const void *handle, unsigned shift, unsigned bits) {
         return static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(handle) >> shift) & ((1U << bits) - 1);
     }
 
-    // Objects without a slot are entries of this table.
+    // Table of the objects that do not lie in slots.
     std::vector<Slot> slots_ GUARDED_BY(engine_lock);
-    // First in, first out: a slot rests as long as possible before it is reused.
+    // First in, first out, to keep a slot unused as long as possible.
     std::uint32_t first_free_ GUARDED_BY(engine_lock) = kNone;
     std::uint32_t last_free_ GUARDED_BY(engine_lock) = kNone;
 };
 
-// A handle as the program gives it, for an object in a slot. Made before the call takes the lock, it lets the object's
-// cache line come meanwhile.
+// Handle given by the program, for an object in a slot. Constructed before the call takes the lock, it prefetches the
+// object's cache line.
 template <class T>
 class Handle {
   public:
@@ -131,7 +131,7 @@ class Handle {
         __builtin_prefetch(object_);
     }
     void *value() const { return value_; }
-    // The live object, or nullptr for NULL, garbage, destroyed and foreign handles.
+    // Returns the live object, or nullptr for NULL, garbage, destroyed and foreign handles.
     T *find() const REQUIRES(engine_lock) {
         return object_->is_named(value_, T::kKind) ? static_cast<T *>(object_) : nullptr;
     }

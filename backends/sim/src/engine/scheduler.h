@@ -1,4 +1,4 @@
-// Every choice of order and moment: which of several streams comes next, and whether a task may start at all.
+// All choices of order and time: the next of several streams, and the permission of a task to start.
 #pragma once
 
 #include <algorithm>
@@ -18,12 +18,12 @@ class Stream;
 
 constexpr std::size_t kPriorities = 8;  // 0 is the highest (events_streams_sync.md section 3)
 
-// The streams whose head waits for a thread of one executor: first in, first out within each priority.
+// Streams whose head waits for a thread of one executor: first in, first out within each priority.
 class ReadyQueue {
   public:
     void push(Stream &stream) REQUIRES(engine_lock);
     void remove(Stream &stream) REQUIRES(engine_lock);
-    Stream *front() const REQUIRES(engine_lock);  // of the highest priority that has one
+    Stream *front() const REQUIRES(engine_lock);  // of the highest non-empty priority
     std::vector<Stream *> all() const REQUIRES(engine_lock);
     // May be read without the engine lock, by threads that look for work before they sleep.
     std::size_t size() const { return size_.load(std::memory_order_acquire); }
@@ -37,7 +37,7 @@ class ReadyQueue {
     std::atomic<std::size_t> size_{0};
 };
 
-// The streams to be moved forward, each at most once. To add one needs no memory: what completes a task cannot fail.
+// Streams to be moved forward, each at most once. Adding one allocates nothing: completing a task cannot fail.
 class RunnableList {
   public:
     bool empty() const REQUIRES(engine_lock) { return first_ == nullptr; }
@@ -53,48 +53,49 @@ class RunnableList {
     Stream *last_ GUARDED_BY(engine_lock) = nullptr;
 };
 
-// What is to be chosen.
+// Kinds of choices.
 enum class Choice : std::uint8_t {
-    Ready,     // the stream that a free thread serves
-    Waiter,    // the stream that looks first at what several wait for
-    Runnable,  // the stream that moves forward next
-    Helper,    // the stream whose head a waiting host thread runs
-    Ended,     // the stream whose head has run and completes next
-    Expired,   // the stream whose time limit is dealt with first
+    Ready,     // next stream for a free thread
+    Waiter,    // first of several waiting streams to look at the awaited condition
+    Runnable,  // next stream to move forward
+    Helper,    // stream whose head a waiting host thread runs
+    Ended,     // next stream to complete its head, which has run
+    Expired,   // next stream whose time limit is handled
 };
 
-// Called with the engine lock held. Candidates are in the order in which the eager scheduler takes them, and never
-// none.
+// Functions require the engine lock. Candidates are in the order in which the eager scheduler takes them; there is at
+// least one.
 class Scheduler {
   public:
     virtual ~Scheduler() = default;
-    // Always the first one, and every task as soon as it can start? Then the engine need not ask.
+    // Returns true if it always takes the first candidate, and starts every task as soon as possible. The engine then
+    // need not ask.
     bool takes_first() const { return takes_first_; }
     virtual Stream &choose(Choice choice, const std::vector<Stream *> &candidates) REQUIRES(engine_lock) = 0;
-    // May this stream start its head now? If not, the stream is held until Core::hold(false).
+    // Decides if this stream may start its head now. If not, the stream is held until Core::hold(false).
     virtual bool may_start(const Stream &) REQUIRES(engine_lock) { return true; }
-    // The heads of these streams have run. May one of them complete now? If not, they are asked about again when
-    // another one has run, and at Core::hold(false).
+    // Decides if one of these streams, whose heads have run, may complete its head now. If not, the engine asks again
+    // when another head has run, and at Core::hold(false).
     virtual bool may_end(const std::vector<Stream *> &) REQUIRES(engine_lock) { return true; }
-    // A thread of the program begins to wait, and goes on.
+    // Called when a thread of the program begins to wait, and when it continues.
     virtual void host_waits(const HostWait &) REQUIRES(engine_lock) {}
     virtual void host_goes_on(const HostWait &) REQUIRES(engine_lock) {}
-    // A thread, by the kernel's number, was told that a task is not done. If it asks until that is done, the scheduler
-    // must let it come so far: Core::start_held().
+    // Called when a query by a thread (OS thread number) was answered with "not done". If the thread polls until the
+    // task is done, the scheduler must let the task get there: Core::start_held().
     virtual void host_polled(std::uint32_t /*thread*/, const Point & /*task*/) REQUIRES(engine_lock) {}
 
-    // The choices so far, to be written down or compared with another run.
+    // Choices made so far, to be recorded or compared with another run.
     struct Decision {
         Choice choice;
-        std::uint32_t candidates;  // how many there were
-        std::uint32_t chosen;      // the place of the chosen one among them
+        std::uint32_t candidates;  // number of candidates
+        std::uint32_t chosen;      // index of the chosen candidate
 
         bool operator==(const Decision &other) const {
             return choice == other.choice && candidates == other.candidates && chosen == other.chosen;
         }
     };
     const std::vector<Decision> &decisions() const REQUIRES(engine_lock) { return decisions_; }
-    // A choice that is kept among them.
+    // Makes a choice and records it.
     Stream &pick(Choice choice, const std::vector<Stream *> &candidates) REQUIRES(engine_lock) {
         Stream &chosen = choose(choice, candidates);
         const auto place = std::find(candidates.begin(), candidates.end(), &chosen) - candidates.begin();
@@ -108,10 +109,10 @@ class Scheduler {
 
   private:
     const bool takes_first_;
-    std::vector<Decision> decisions_ GUARDED_BY(engine_lock);  // none of one that takes the first
+    std::vector<Decision> decisions_ GUARDED_BY(engine_lock);  // empty if it takes the first
 };
 
-// The default: whatever can start starts at once; by priority, then by age.
+// Default scheduler: starts tasks as soon as possible; by priority, then by age.
 class EagerScheduler final : public Scheduler {
   public:
     EagerScheduler() : Scheduler(/*takes_first=*/true) {}

@@ -1,6 +1,6 @@
-// Memory of the objects that hot calls look up. They lie in the order of the numbers in their handles, so that
-// arithmetic leads from a handle to its object: a table of their addresses would be one more cache line to fetch for
-// each, and programs have thousands of them.
+// Memory of the objects that hot calls look up. Objects lie in the order of the numbers in their handles, so that
+// arithmetic leads from a handle to its object: a table of addresses would cost one more cache line per object, and
+// programs have thousands of them.
 #pragma once
 
 #include <array>
@@ -18,15 +18,15 @@
 
 namespace aclsim {
 
-// What tells the objects of a kind apart in their handles.
+// Fields that distinguish the objects of one kind in their handles.
 constexpr unsigned kNumberBits = 24;
 constexpr unsigned kGenerationBits = 18;
 constexpr std::uint32_t kLastGeneration = (1U << kGenerationBits) - 1;
 
-// At most kMost slots of kSize bytes, side by side. One object after another lies in a slot, with the slot's number and
-// a generation of its own; after the last generation the slot stays vacant. The memory is kept for new objects, and
-// stays until the process ends, when threads may still look objects up. Each part of the slots is for the objects of
-// one shard, whose lock is enough to take and give back slots; only to add some takes the global lock.
+// Up to kMost adjacent slots of kSize bytes. Objects use a slot one after another, each with the slot's number and a
+// new generation; after the last generation the slot stays vacant. The memory is reused for new objects and kept until
+// the process ends, when threads may still look objects up. Slots are divided into parts, one per shard; the shard is
+// sufficient to take and return slots of its part, but adding slots requires the global lock.
 template <std::size_t kSize, std::uint32_t kMost>
 class SlotArena {
     static_assert(kMost <= 1U << kNumberBits, "a number must fit into its field");
@@ -51,12 +51,12 @@ class SlotArena {
         poison(vacant + 1, kSize - sizeof(Vacant));
     }
 
-    // Finds the object in the slot of that number; an object that no handle names, if the slot is vacant or there is
-    // none. To find it needs no lock, because slots stay where they are; to look at it does.
+    // Finds the object in the slot with that number, or an object without a handle if the slot is vacant or does not
+    // exist. Needs no lock, because slots do not move; accessing the object requires the lock.
     Object *at(std::uint32_t number) {
         return likely(number < count_.load(std::memory_order_acquire)) ? &object(number) : &nobody_;
     }
-    // Also of what is in vacant slots. With the global lock.
+    // Visits all slots, including vacant ones. Requires the global lock.
     template <class Visitor>
     void for_each(Visitor visit) REQUIRES(engine_lock) {
         const std::uint32_t count = count_.load(std::memory_order_relaxed);
@@ -68,19 +68,19 @@ class SlotArena {
     std::uint32_t number(const Object &object) const REQUIRES(engine_lock) {
         return static_cast<std::uint32_t>((reinterpret_cast<const std::byte *>(&object) - slots_) / kSize);
     }
-    // Of the newest object that got a handle there, or 0.
+    // Generation of the newest object in that slot, or 0.
     std::uint32_t &generation(const Object &object) REQUIRES(engine_lock) { return generations_[number(object)]; }
 
   private:
-    static constexpr std::uint32_t kStep = 64;        // slots that a part gets at a time
-    static constexpr std::uint32_t kPrepared = 1024;  // that the host is asked for at a time: whole pages of 64 KiB
+    static constexpr std::uint32_t kStep = 64;        // slots added to a part at a time
+    static constexpr std::uint32_t kPrepared = 1024;  // slots requested from the host at a time: whole pages of 64 KiB
     static_assert(kPrepared % kStep == 0 && kPrepared * kSize % 65536 == 0);
     struct Vacant final : Object {
         Vacant *next = nullptr;
     };
     static_assert(sizeof(Vacant) <= kSize && kSize % alignof(Vacant) == 0);
-    struct alignas(64) Part {      // threads of different devices do not share a cache line
-        Vacant *vacant = nullptr;  // the first of them
+    struct alignas(64) Part {      // avoids sharing a cache line between threads of different devices
+        Vacant *vacant = nullptr;  // head of the free list
     };
 
     void *slot(std::uint32_t number) { return slots_ + number * kSize; }
@@ -96,7 +96,7 @@ class SlotArena {
         }
         count_.store(begin + kStep, std::memory_order_release);
     }
-    void prepare(std::uint32_t number) REQUIRES(engine_lock) {  // that slot and those after it
+    void prepare(std::uint32_t number) REQUIRES(engine_lock) {  // prepares that slot and the following ones
         if (slots_ == nullptr) {
             slots_ = static_cast<std::byte *>(reserve_inaccessible(kMost * kSize));
         }
@@ -111,8 +111,8 @@ class SlotArena {
     }
 
     static inline Object nobody_;
-    std::atomic<std::uint32_t> count_{0};  // changed with the global lock, as are these:
-    std::byte *slots_ = nullptr;           // addresses of kMost of them, of which the first are used
+    std::atomic<std::uint32_t> count_{0};  // changed under the global lock, as are the next three:
+    std::byte *slots_ = nullptr;           // address range of kMost slots, of which the first count_ are used
     std::uint32_t *generations_ = nullptr;
     std::array<std::uint8_t, kMost / kStep> part_of_{};
     std::array<Part, Shards::kMost> parts_ GUARDED_BY(engine_lock){};

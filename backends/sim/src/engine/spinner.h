@@ -1,5 +1,4 @@
-// Threads that look for something before they sleep: a hand-over between threads takes less than a microsecond, to be
-// woken tens of them.
+// Spinning before sleeping: a hand-over between threads takes less than a microsecond, a wake-up tens of them.
 #pragma once
 
 #include <atomic>
@@ -15,10 +14,10 @@ namespace aclsim {
 
 class Spinner {
   public:
-    // Threads look for real time: a clock of the simulated machine may stand still.
+    // Uses real time: the clock of the simulated machine may stand still.
     Spinner(const Clock &host_clock, std::uint32_t processors) : clock_(host_clock), processors_(processors) {}
 
-    // Looks for at most config().spin; true when the condition came true.
+    // Spins for at most config().spin; returns true if the condition came true.
     template <class Condition>
     bool until(Condition condition) {
         if (config().spin.count() == 0) {
@@ -29,17 +28,17 @@ class Spinner {
     }
 
   private:
-    static constexpr std::uint32_t kBrief = 128;  // pauses of the processor, some two microseconds
+    static constexpr std::uint32_t kBrief = 128;  // pauses of the processor, about two microseconds
 
     static void pause(std::uint32_t times) {
         for (std::uint32_t i = 0; i < times; ++i) {
             pause_processor();
         }
     }
-    // More and more rarely: each look takes a cache line from whoever works.
+    // Looks at growing intervals: each look takes a cache line from the working thread.
     template <class Condition>
     static bool look_briefly(Condition &condition) {
-        constexpr std::uint32_t kShare = 8;  // of the time so far until the next look
+        constexpr std::uint32_t kShare = 8;  // fraction of the elapsed pauses before the next look
         for (std::uint32_t paused = 0; paused <= kBrief; paused += 1 + paused / kShare) {
             if (condition()) {
                 return true;
@@ -48,8 +47,8 @@ class Spinner {
         }
         return false;
     }
-    // With as many threads that look as processors, those that they wait for may have none: then each gives up its turn
-    // between looks. Without that, a hand-over between such threads took a hundred times as long.
+    // Yields between looks if at least as many threads spin as there are processors: the awaited threads may have no
+    // processor. Without yielding, a hand-over between such threads took a hundred times as long.
     template <class Condition>
     bool look_longer(Condition &condition, Time end) {
         constexpr std::uint32_t kPauses = 64;  // about a microsecond
@@ -67,7 +66,8 @@ class Spinner {
         }
         return condition();
     }
-    // Other programs may keep the processor for milliseconds: then no thread gives up its turn for a while.
+    // Yields; stops all threads from yielding for a while if that took long, because other programs may keep the
+    // processor for milliseconds.
     void give_up_turn(Time begin) {
         constexpr std::chrono::microseconds kLongTurn{500};
         constexpr std::chrono::milliseconds kWhile{100};
@@ -88,7 +88,7 @@ class Spinner {
 
     const Clock &clock_;
     const std::uint32_t processors_;
-    std::atomic<std::uint32_t> looking_{0};  // threads, longer than briefly
+    std::atomic<std::uint32_t> looking_{0};  // threads in look_longer()
     std::atomic<Time> no_turns_until_{Time()};
 };
 

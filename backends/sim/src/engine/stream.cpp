@@ -3,7 +3,7 @@
 namespace aclsim {
 namespace {
 
-std::uint64_t g_streams = 0;  // that were created; guarded by the engine's lock
+std::uint64_t g_streams = 0;  // number of streams created so far; guarded by the engine lock
 
 }  // namespace
 

@@ -19,51 +19,51 @@ namespace aclsim {
 class Stream;
 class Waiters;
 
-// What of a device keeps streams from taking tasks.
+// Conditions of a device that keep streams from accepting tasks.
 struct DeviceHealth {
-    aclError lost GUARDED_BY(engine_lock) = ACL_SUCCESS;  // what everything on it fails with: aclsimLoseDevice
-    bool aborting GUARDED_BY(engine_lock) = false;        // aclrtDeviceTaskAbort runs
+    aclError lost GUARDED_BY(engine_lock) = ACL_SUCCESS;  // error of all calls on a lost device: aclsimLoseDevice
+    bool aborting GUARDED_BY(engine_lock) = false;        // aclrtDeviceTaskAbort is running
 };
 
-// Streams that a failure stops together: a context.
+// Group of streams that a failure stops together: a context.
 class StreamGroup : public Object {
   public:
     explicit StreamGroup(const DeviceHealth &health) : health_(health) {}
-    // What every submission to one of its streams asks.
+    // Checked by every submission to one of its streams.
     bool accepts(const Stream &stream) const REQUIRES(engine_lock);
-    // The reason why it does not, as a Failure.
+    // Throws a Failure with the reason why the group does not accept tasks.
     virtual void require_accepting(const Stream &stream) const REQUIRES(engine_lock) = 0;
-    // A task failed in a group that stops on failures: nothing more of it is started, and every thread that waits for
-    // one of its streams is woken.
+    // Stops a group whose streams stop on failures, because a task failed: starts none of its tasks anymore, and wakes
+    // every thread that waits for one of its streams.
     virtual void stop(aclError reason) REQUIRES(engine_lock) = 0;
 
-    bool has_failures GUARDED_BY(engine_lock) = false;       // some stream of it may have one that nobody was told of
-    bool stops_on_failure GUARDED_BY(engine_lock) = false;   // some stream of it is in STOP mode
-    aclError failure GUARDED_BY(engine_lock) = ACL_SUCCESS;  // STOP mode: the first failure, and it stays
+    bool has_failures GUARDED_BY(engine_lock) = false;       // some stream may have a failure that was not reported
+    bool stops_on_failure GUARDED_BY(engine_lock) = false;   // some stream is in STOP mode
+    aclError failure GUARDED_BY(engine_lock) = ACL_SUCCESS;  // STOP mode: the first failure, permanent
 
   private:
     const DeviceHealth &health_;
 };
 
-// Keeps the tasks of a stream for its own executions: a model.
+// Owner that keeps the tasks of a stream for repeated executions: a model.
 class TaskKeeper {
   public:
     virtual ~TaskKeeper() = default;
-    // Throws a Failure unless the stream still takes tasks.
+    // Throws a Failure unless the stream still accepts tasks.
     virtual void require_open(const Stream &stream) const REQUIRES(engine_lock) = 0;
 };
 
-// The stream's work on the device that a profile describes; see TimingModel.
+// Times of the stream's work on the profiled device; see TimingModel.
 struct StreamTiming {
-    Time busy_until{};        // of what the stream has begun
-    Time begun_at{};          // the newest task in that, on the device
-    std::uint64_t begun = 0;  // sequence number of the newest task in that
-    bool is_awaited = false;  // the timer will tell when the device is done, so that the head starts, or ends
-    std::uint64_t known = 0;  // sequence number of the newest task when the timer was set
-    bool is_late = false;     // the stream goes on later than the device, but only because the timer was late
+    Time busy_until{};        // end of the work that the stream has begun
+    Time begun_at{};          // begin of the newest begun task on the device
+    std::uint64_t begun = 0;  // sequence number of the newest begun task
+    bool is_awaited = false;  // the timer is armed for the end of the device work, so that the head can start or end
+    std::uint64_t known = 0;  // sequence number of the newest task when the timer was armed
+    bool is_late = false;     // the stream continues later than the device, but only because the timer was late
 };
 
-constexpr std::size_t kStreamSize = 448;  // of a ContextStream, which every stream is
+constexpr std::size_t kStreamSize = 448;  // size of ContextStream, the class of every stream
 inline SlotArena<kStreamSize, 1U << 18> stream_slots;
 
 class alignas(64) Stream : public Object {
@@ -77,62 +77,63 @@ class alignas(64) Stream : public Object {
     static constexpr auto *kSlots = &stream_slots;
 
     enum class State : std::uint8_t {
-        Idle,     // nothing queued
-        Held,     // the scheduler, the timing model, or the lack of the global lock does not let the head start
-        Blocked,  // the head waits for another stream or for the user
-        Ready,    // the head waits for a thread
-        Running,  // a thread runs the head, or has run it and the device would still do so
+        Idle,     // queue is empty, or the stream may not execute it
+        Held,     // the scheduler, the timing model, or a missing global lock keeps the head from starting
+        Blocked,  // head waits for another stream or for the user
+        Ready,    // head waits for a thread
+        Running,  // a thread runs the head, or has run it while the device would still be busy
     };
 
-    // With ACL_STREAM_PERSISTENT it does not execute its tasks, but keeps them for a model (events_streams_sync.md
-    // section 3).
+    // With ACL_STREAM_PERSISTENT, the stream does not execute its tasks but keeps them for a model
+    // (events_streams_sync.md section 3).
     Stream(StreamGroup &owner, std::uint32_t stream_id, std::uint32_t creation_flags, std::uint32_t priority_level);
 
-    // The calling thread is about to sleep until that task is done. It asks again when it was woken too early.
+    // Call before the calling thread sleeps until that task is done; call again if it was woken too early.
     void wake_when_done(std::uint64_t sequence) REQUIRES(engine_lock) {
         has_sleepers = true;
         wake_at = std::min(wake_at, sequence);
     }
-    // Is what it has in its queue to be executed?
+    // Returns true if the queued tasks are to be executed.
     bool is_active() const REQUIRES(engine_lock) { return executes_tasks || is_replaying; }
-    // To a model? Only one that does not execute its tasks can be, and of others the second cache line is left alone.
+    // Returns true if the stream is bound to a model. Checks executes_tasks first, which is false for every bound
+    // stream, to avoid fetching the second cache line of other streams.
     bool is_bound() const REQUIRES(engine_lock) { return !executes_tasks && keeper != nullptr; }
     bool is_done(std::uint64_t sequence) const { return completed.load(std::memory_order_acquire) >= sequence; }
     Point newest() const REQUIRES(engine_lock) { return {serial, submitted}; }
-    Point next() const REQUIRES(engine_lock) { return {serial, submitted + 1}; }  // of the task to be submitted
+    Point next() const REQUIRES(engine_lock) { return {serial, submitted + 1}; }  // of the next submission
     Point point(const Task &task) const REQUIRES(engine_lock) { return {serial, task.sequence}; }
 
-    // What an idle stream is asked, by a task or the device's synchronization, comes first and fills one cache line
-    // with what an Object has: programs have thousands of streams. Guarded by the engine's lock, but for `completed`,
-    // which waiting threads poll, and `dropped`, which long tasks poll.
+    // Members read for an idle stream, by a task or by a device synchronization. They come first and, together with the
+    // members of Object, fill one cache line: programs have thousands of streams. Guarded by the engine lock, except
+    // `completed`, which waiting threads poll, and `dropped`, which long tasks poll.
     const bool executes_tasks;
     State state GUARDED_BY(engine_lock) = State::Idle;
-    bool has_sleepers GUARDED_BY(engine_lock) = false;  // threads that sleep until it comes to `wake_at`
+    bool has_sleepers GUARDED_BY(engine_lock) = false;  // threads sleep until it reaches `wake_at`
     StreamGroup &group;
     std::uint64_t submitted GUARDED_BY(engine_lock) = 0;  // sequence number of the newest task
-    std::atomic<std::uint64_t> completed{0};              // sequence number of the newest task that is done
-    // Sequence number of the newest task that a host thread knows to be done, because it has waited for it.
+    std::atomic<std::uint64_t> completed{0};              // sequence number of the newest completed task
+    // Sequence number of the newest task that a host thread has waited for.
     std::uint64_t synchronized GUARDED_BY(engine_lock) = 0;
-    const std::uint32_t flags;                           // that it was created with
+    const std::uint32_t flags;                           // creation flags
     std::uint16_t aborting GUARDED_BY(engine_lock) = 0;  // threads that abort it now
     bool is_destroyed GUARDED_BY(engine_lock) = false;
-    bool is_redirected GUARDED_BY(engine_lock) = false;  // what is submitted to it goes elsewhere: see ContextStream
+    bool is_redirected GUARDED_BY(engine_lock) = false;  // submissions go elsewhere: see ContextStream
 
-    const std::uint64_t serial;                         // no other stream of the process has it, ever
-    bool is_replaying GUARDED_BY(engine_lock) = false;  // its queue holds an execution of the model that it is bound to
+    const std::uint64_t serial;                         // unique in the process, never reused
+    bool is_replaying GUARDED_BY(engine_lock) = false;  // the queue holds an execution of the model that it is bound to
     TaskQueue queue GUARDED_BY(engine_lock);
-    std::atomic<std::uint64_t> dropped{0};  // sequence number of the newest task when the queue was dropped
-    // The smallest sequence number that a sleeping thread waits for.
+    std::atomic<std::uint64_t> dropped{0};  // sequence number of the newest task when the queue was last dropped
+    // Smallest sequence number that a sleeping thread waits for.
     std::uint64_t wake_at GUARDED_BY(engine_lock) = UINT64_MAX;
-    TaskKeeper *keeper GUARDED_BY(engine_lock) = nullptr;  // the model that it is bound to
-    const std::uint32_t id;                                // another stream of the device has it when this one is gone
+    TaskKeeper *keeper GUARDED_BY(engine_lock) = nullptr;  // model that it is bound to
+    const std::uint32_t id;                                // reused by other streams of the device after destruction
     const std::uint32_t priority;
-    std::uint64_t aborts GUARDED_BY(engine_lock) = 0;  // how often the queue was dropped: a wait across one was aborted
+    std::uint64_t aborts GUARDED_BY(engine_lock) = 0;  // drops of the queue; a wait during a drop was aborted
     aclError abort_reason GUARDED_BY(engine_lock) = ACL_ERROR_RT_STREAM_ABORT;  // of the newest abort
     aclError failure GUARDED_BY(engine_lock) = ACL_SUCCESS;  // of a task, since the last synchronization
-    std::string failure_reason GUARDED_BY(engine_lock);      // that the task gave for it, or ""
-    std::thread::id runner GUARDED_BY(engine_lock);          // the thread that runs the head
-    std::thread::id destroyer GUARDED_BY(engine_lock);       // the thread that tears the stream down
+    std::string failure_reason GUARDED_BY(engine_lock);      // given by the task, or ""
+    std::thread::id runner GUARDED_BY(engine_lock);          // thread that runs the head
+    std::thread::id destroyer GUARDED_BY(engine_lock);       // thread that destroys the stream
     std::condition_variable_any progress;                    // `completed` reached `wake_at`, or the queue was dropped
     StreamTiming timing GUARDED_BY(engine_lock);
 
@@ -143,12 +144,12 @@ class alignas(64) Stream : public Object {
     friend class Waiters;
     Stream *ready_previous_ GUARDED_BY(engine_lock) = nullptr;
     Stream *ready_next_ GUARDED_BY(engine_lock) = nullptr;
-    Stream *runnable_next_ GUARDED_BY(engine_lock) = nullptr;  // the last one is its own; nullptr: it is in no list
+    Stream *runnable_next_ GUARDED_BY(engine_lock) = nullptr;  // last stream: itself; nullptr: in no list
     Waiters *waits_in_ GUARDED_BY(engine_lock) = nullptr;
     Stream *waits_behind_ GUARDED_BY(engine_lock) = nullptr;
     Stream *waits_before_ GUARDED_BY(engine_lock) = nullptr;
-    // The timer's, of the head.
-    bool is_timed_ GUARDED_BY(engine_lock) = false;  // it has set the times
+    // State of the timer, for the head.
+    bool is_timed_ GUARDED_BY(engine_lock) = false;  // the timer has set the times
     Time expires_at_ GUARDED_BY(engine_lock) = kNever;
     Time polled_since_ GUARDED_BY(engine_lock) = kNever;
 };

@@ -1,4 +1,4 @@
-// Which streams come after which points of others, because they wait for events recorded there: known when the wait is
+// Order of streams after points of other streams, due to waits for events recorded there: known when the wait is
 // submitted, long before anything runs.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace aclsim {
 
 class Stream;
 
-// Guarded by the engine's lock. Memory pools ask; without one nothing is noted.
+// Guarded by the engine lock. Used by memory pools; nothing is noted while there are none.
 class StreamOrder {
   public:
     void start() REQUIRES(engine_lock) { is_noting_ = true; }
@@ -31,7 +31,7 @@ class StreamOrder {
 
   private:
     bool is_noting_ GUARDED_BY(engine_lock) = false;
-    using Pair = std::pair<std::uint64_t, std::uint64_t>;  // of streams
+    using Pair = std::pair<std::uint64_t, std::uint64_t>;  // pair of streams
 
     std::map<Pair, std::uint64_t> links_ GUARDED_BY(engine_lock);  // (waiting, recorded) -> sequence
     std::set<Pair> reversed_ GUARDED_BY(engine_lock);              // (recorded, waiting)

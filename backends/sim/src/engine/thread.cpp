@@ -14,17 +14,17 @@
 namespace aclsim {
 namespace {
 
-// Where one of them is blocked, a fault ends the process without calling the program's handler.
+// Signals raised by faults. If one of them is blocked, a fault ends the process without calling the program's handler.
 constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
 
-// Without a lock, because a thread enrols under the engine lock and withdraws at its end without it. Entries are never
-// deleted: a thread that comes later uses that of one that has ended.
+// Entry of an enrolled thread. Lock-free, because a thread enrols under the engine lock and withdraws at its end
+// without it. Entries are never deleted: a later thread reuses the entry of one that has ended.
 struct Entry {
     std::atomic<std::uint64_t> thread;  // 0: free
     Entry *next;
 };
 std::atomic<Entry *> g_entries{nullptr};
-std::atomic<bool> g_lacks_some{false};  // there was no memory for a thread's entry
+std::atomic<bool> g_lacks_some{false};  // allocation of a thread's entry has failed
 
 Entry *enter(std::uint64_t thread) {
     for (Entry *entry = g_entries; entry != nullptr; entry = entry->next) {

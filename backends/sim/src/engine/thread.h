@@ -1,4 +1,4 @@
-// The calling thread.
+// State of the calling thread.
 #pragma once
 
 #include <csignal>
@@ -14,42 +14,43 @@
 namespace aclsim {
 
 struct LastTask {
-    void *stream = nullptr;  // its handle; nullptr: the thread has submitted nothing
+    void *stream = nullptr;  // handle; nullptr: the thread has submitted nothing
     std::uint64_t sequence = 0;
 };
 
 struct Thread {
-    std::uint32_t number = 0;  // 0: not asked for yet
+    std::uint32_t number = 0;  // 0: not queried yet
     bool is_own = false;       // of the simulator
     LastTask last;
 };
 static_assert(std::is_trivially_destructible_v<Thread>);
 inline thread_local Thread t_thread;
 
-// Enrols the calling thread as one that uses the library, until it ends.
+// Returns the OS thread number of the calling thread, and enrols it as a user of the library until it ends.
 std::uint32_t ask_for_thread_number();
 
 std::uint64_t thread_identifier();  // pthread_self()
-// The identifiers of all threads of the program that have submitted a task or slept here, and have not ended; nullopt
-// if there was no memory to note one.
+// Returns the identifiers of all program threads that have submitted a task or slept here and have not ended; nullopt
+// if memory was missing to note one.
 std::optional<std::vector<std::uint64_t>> enrolled_threads();
 
-// The kernel's number of it, which exception callbacks and observers are told (events_streams_sync.md section 11).
+// Returns the OS thread number of the calling thread, which exception callbacks and observers receive
+// (events_streams_sync.md section 11).
 inline std::uint32_t thread_number() {
     return t_thread.number != 0 ? t_thread.number : t_thread.number = ask_for_thread_number();
 }
 
-// The task that it submitted last.
+// Returns the task that the calling thread submitted last.
 inline const LastTask &last_task() { return t_thread.last; }
 inline void note_submission(void *stream, std::uint64_t sequence) { t_thread.last = {stream, sequence}; }
-// The number of the task (aclrtGetThreadLastTaskId).
+// Returns the number of that task (aclrtGetThreadLastTaskId).
 inline std::uint32_t last_task_id() {
     constexpr std::uint32_t kNone = 0xFFFFFFFF;
     return last_task().stream == nullptr ? kNone : static_cast<std::uint32_t>(last_task().sequence);
 }
 
-// While the calling thread starts one of the library, which gets its signal mask. Signals are for the program's
-// threads: those of the library block all but the ones that a fault of their own code raises.
+// Blocks signals while the calling thread starts a library thread, which inherits the signal mask. Signals are for the
+// program's threads: library threads block all signals except those raised by faults in their own code.
 class SignalsBlocked {
   public:
     SignalsBlocked();
@@ -61,8 +62,8 @@ class SignalsBlocked {
     sigset_t before_{};
 };
 
-// Starts a thread of the library; false: the host has none left, or no memory for it. The thread is detached: a process
-// may end while a function of the program still runs, and that thread cannot be joined.
+// Starts a thread of the library. Returns false if the host has no thread or memory left for it. The thread is
+// detached: a process may end while a function of the program still runs, and such a thread cannot be joined.
 template <class Run>
 bool start_thread(Run run) {
     const SignalsBlocked blocked;

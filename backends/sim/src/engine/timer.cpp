@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::chrono::microseconds kPollInterval{200};
 
-// A head that has set a time limit is blocked, or was, and is to look again.
+// Returns true if a head that has set a time limit is blocked, or was blocked and will look again.
 bool awaits_limit(const Stream &stream) REQUIRES(engine_lock) {
     return stream.state == Stream::State::Blocked || stream.state == Stream::State::Held;
 }
@@ -75,7 +75,8 @@ Time Timer::next_look() const {
     return std::max(std::min(limit, poll), rests_until_);
 }
 
-// The thread rests as long as a look took, however many streams there are: other threads need the lock too.
+// Handles expired limits and polled streams. The thread then rests as long as the look took, regardless of the number
+// of streams: other threads need the lock too.
 void Timer::look() {
     const Time begin = core_.clock().now();
     while (!limits_.empty() && limits_.begin()->first <= begin) {

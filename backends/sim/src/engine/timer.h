@@ -1,5 +1,5 @@
-// Looks again at blocked streams that no other thread wakes: at their time limit, and at intervals those whose
-// condition may come true unnoticed. One thread, started by the first task that may need it.
+// Looks again at blocked streams that no other thread wakes: at their time limit and, if their condition may come true
+// unnoticed, at intervals. Uses one thread, started by the first task that may need it.
 #pragma once
 
 #include <condition_variable>
@@ -12,18 +12,18 @@ namespace aclsim {
 
 class Core;
 
-// Engine lock held.
+// Requires the engine lock.
 class Timer {
   public:
     explicit Timer(Core &core) : core_(core) {}
-    // Before such a task is submitted, because without the thread it would never be woken. Fails with
+    // Call before submitting such a task, which would never be woken without the thread. Fails with
     // ACL_ERROR_RT_RESOURCE_ALLOC_FAIL if the host has no thread left.
     void start() REQUIRES(engine_lock);
-    // The stream's head, which blocks, expires when the time has come.
+    // Makes the stream's blocked head expire at that time.
     void arm(Stream &stream, Time when) REQUIRES(engine_lock);
-    // The stream's head, which blocks, is started again at intervals.
+    // Starts the stream's blocked head again at intervals.
     void poll(Stream &stream) REQUIRES(engine_lock);
-    // The stream's head has ended.
+    // Call when the stream's head has ended.
     void disarm(Stream &stream) REQUIRES(engine_lock) {
         if (stream.is_timed_) {
             forget(stream);
@@ -42,7 +42,7 @@ class Timer {
 
     Core &core_;
     Appointments limits_ GUARDED_BY(engine_lock);
-    Appointments polled_ GUARDED_BY(engine_lock);  // by the time since when: first come, first served
+    Appointments polled_ GUARDED_BY(engine_lock);  // ordered by the begin of polling: first come, first served
     Time next_poll_ GUARDED_BY(engine_lock){};
     Time rests_until_ GUARDED_BY(engine_lock){};
     std::condition_variable_any changed_;
