@@ -31,7 +31,7 @@ std::int64_t require_option_value(std::size_t option, std::int64_t value) {
     return value;
 }
 
-thread_local void *t_resource_stream = nullptr;  // handle
+thread_local void *t_resource_stream = nullptr;  // stream handle
 
 void require_limit_type(aclrtDevResLimitType type) {
     if (type != ACL_RT_DEV_RES_CUBE_CORE && type != ACL_RT_DEV_RES_VECTOR_CORE) {

@@ -38,7 +38,7 @@ void release_device(Simulator &sim, Lock &lock, Device &device, bool force) REQU
 void reset_device(Simulator &sim, Lock &lock, std::int32_t id, bool force) REQUIRES(engine_lock) {
     Device &found = require_device(sim, id);
     const bool is_useless = found.down || found.lost != ACL_SUCCESS;
-    if (force && is_useless && found.set_count == 0) {  // such a device cannot be set before its reset
+    if (force && is_useless && found.set_count == 0) {  // unusable devices cannot be set before their reset
         found.down.reset();
         found.lost = ACL_SUCCESS;
         return;

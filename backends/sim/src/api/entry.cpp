@@ -12,8 +12,8 @@ namespace {
 std::atomic<bool> g_is_forked_child{false};
 
 // Detects forked children. After a fork of a process that has started the simulator, the child has no threads, and a
-// thread that no longer exists may hold the lock. Registered at load time: a child must not touch the lock even if its
-// parent was inside its first call.
+// thread that no longer exists may hold the lock. Registration happens at load time: a child must not touch the lock
+// even if its parent was inside its first call.
 [[maybe_unused]] const int g_notices_forks = pthread_atfork(nullptr, nullptr, [] {
     g_is_forked_child.store(Simulator::was_started(), std::memory_order_relaxed);
     g_looks_at_environment.store(true, std::memory_order_relaxed);

@@ -88,8 +88,8 @@ template <class Body>
     });
 }
 
-// Entry point that takes the engine lock, even while a snapshot keeps other calls out. Serves functions that answer
-// without the runtime layer, and calls that end the snapshot state.
+// Entry point that locks the engine even while a snapshot keeps other calls out. Used by functions that answer without
+// the runtime layer, and by calls that end the snapshot state.
 template <class Body>
 [[gnu::always_inline]] inline aclError ungated_entry(Function function, Body body) {
     return checked_entry(function, [&] {

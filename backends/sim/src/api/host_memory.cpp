@@ -78,8 +78,8 @@ const Range *find_registered(Simulator &sim, const void *pointer) REQUIRES(engin
     return range != nullptr && range->registration != Registration::None ? range : nullptr;
 }
 
-// Checks if an accelerator of the chip reaches host memory. Invented, except for the products: only those that register
-// host memory, and only one product has the newest units.
+// Checks if an accelerator of the chip reaches host memory. The answer is invented, except for the products: only those
+// that register host memory qualify, and only one of them has the newest units.
 bool reaches_host(aclrtHacType type) {
     const Product &product = *config().product;
     const bool is_newest_unit = type == ACL_RT_HAC_TYPE_UDMA || type == ACL_RT_HAC_TYPE_CCU;

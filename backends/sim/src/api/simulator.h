@@ -31,7 +31,7 @@ struct SimulatorOptions {
     std::vector<Observer *> observers{};  // active from the first call on
 };
 
-// Declares the parts only by name: an entry point includes the headers of the parts that it uses.
+// Owner of the parts. An entry point includes the headers of the parts that it uses.
 class Simulator {
     struct Parts;
 
