@@ -34,7 +34,7 @@ struct Device : DeviceHealth {
 
     const std::uint32_t user_id;                                 // ID in the API
     const std::uint32_t physical_id;                             // ID before ASCEND_RT_VISIBLE_DEVICES is applied
-    std::optional<std::uint32_t> shard GUARDED_BY(engine_lock);  // for streams and events; set by the first context
+    std::optional<std::uint32_t> shard GUARDED_BY(engine_lock);  // shard of streams and events; set at first context
     // Limits streams and memory to the amounts that other processes leave free; nullptr with
     // ASCEND_RT_SIM_CARDS=separate.
     const std::unique_ptr<SharedCard> card;

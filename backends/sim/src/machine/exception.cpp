@@ -63,7 +63,7 @@ void Exceptions::report_device(const Device &device, aclError code) {
 
 namespace {
 
-// Declared noexcept because exceptions from callbacks cannot fail a call or a task, and destructors run some callbacks.
+// Terminates if a callback throws: an exception cannot fail a call or a task here, and destructors run some callbacks.
 void call_all(const std::vector<aclrtExceptionInfoCallback> &callbacks, aclrtExceptionInfoCallback single,
               rtExceptionInfo *info) noexcept {
     const Uncancelled uncancelled;
@@ -125,7 +125,7 @@ void Exceptions::thread_sleeps() {
     }
 }
 
-// If the host has no thread left, the next synchronization of the stream delivers the reports.
+// Leaves the reports to the next synchronization of the stream if the host has no thread left.
 void Exceptions::deliver_aside() {
     if (has_thread_) {
         return;

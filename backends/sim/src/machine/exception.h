@@ -67,7 +67,7 @@ class Exceptions final : public FailureHandler {
     Core &core_;
     aclrtExceptionInfoCallback single_ GUARDED_BY(engine_lock) = nullptr;
     using Callbacks = std::vector<aclrtExceptionInfoCallback>;
-    // Replaced as a whole by each change, so a running delivery needs no copy.
+    // Each change replaces the whole list, so a running delivery needs no copy.
     std::shared_ptr<const Callbacks> callbacks_ GUARDED_BY(engine_lock) = std::make_shared<Callbacks>();
     std::deque<Report> pending_ GUARDED_BY(engine_lock);
     std::vector<const Report *> delivering_ GUARDED_BY(engine_lock);

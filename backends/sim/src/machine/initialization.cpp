@@ -318,7 +318,7 @@ void Initialization::add_callback(aclRegisterCallbackType type, aclInitCallbackF
     add_to(init_callbacks_, type, function, argument);
     if (references_ > 0) {
         call_or_fail("the callback",
-                     [&] { function(text_.c_str(), text_.size(), argument); });  // its result is ignored
+                     [&] { function(text_.c_str(), text_.size(), argument); });  // the callback's result is ignored
     }
 }
 

@@ -21,11 +21,11 @@ namespace aclsim {
 class Resident {
   public:
     virtual ~Resident() = default;
-    // Called when threads can no longer find the context, but its streams still exist.
+    // Runs when threads can no longer find the context, but its streams still exist.
     virtual void context_closes(Context &) REQUIRES(engine_lock) {}
-    virtual void context_closed(Context &) REQUIRES(engine_lock) {}      // its streams are gone
-    virtual void device_closed(Device &) REQUIRES(engine_lock) {}        // its last context is gone
-    virtual void device_synchronized(Device &) REQUIRES(engine_lock) {}  // the device or one of its streams
+    virtual void context_closed(Context &) REQUIRES(engine_lock) {}      // runs after its streams are gone
+    virtual void device_closed(Device &) REQUIRES(engine_lock) {}        // runs after its last context is gone
+    virtual void device_synchronized(Device &) REQUIRES(engine_lock) {}  // runs for the device or one of its streams
 };
 
 // Requires the engine lock, as do all functions below.
@@ -91,7 +91,7 @@ Ref<ContextStream> create_stream(Machine &machine, Context &context, std::uint32
 void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, bool force) REQUIRES(engine_lock);
 // Last step of destroy_stream(): removes the empty stream from its context.
 void forget_stream(Machine &machine, ContextStream &stream) REQUIRES(engine_lock);
-// Tells the residents that the device or one of its streams was synchronized.
+// Notifies the residents that the device or one of its streams was synchronized.
 void note_synchronized(Machine &machine, Device &device) REQUIRES(engine_lock);
 
 }  // namespace aclsim

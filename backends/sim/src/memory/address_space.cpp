@@ -166,7 +166,7 @@ void AddressSpace::discard_then(Discard discard, Then then) {
     std::unique_ptr<DeferredWork> chore;
     try {
         chore = std::make_unique<DeferredDiscard<Discard, Then>>(std::move(discard), std::move(then));
-    } catch (const std::bad_alloc &) {  // run under the lock despite the delay: released memory cannot be kept
+    } catch (const std::bad_alloc &) {  // runs under the lock despite the delay: released memory cannot be kept
         discard();
         then();
         return;

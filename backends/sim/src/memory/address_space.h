@@ -29,7 +29,7 @@ enum class Place : std::uint8_t { Unregistered, Pinned, Device, Managed };
 
 struct Location {
     Place place = Place::Unregistered;
-    std::uint32_t device = 0;  // for Device and Managed: ID before ASCEND_RT_VISIBLE_DEVICES is applied
+    std::uint32_t device = 0;  // ID before ASCEND_RT_VISIBLE_DEVICES is applied; Device and Managed only
 };
 
 // Effect of aclrtHostRegister or aclrtHostRegisterV2 on memory of the user.
@@ -104,7 +104,7 @@ class AddressSpace {
     void clear_range(std::uintptr_t address, std::function<void()> then = {}) REQUIRES(engine_lock);
     void forget_range(std::uintptr_t address) REQUIRES(engine_lock) {
         ranges_.erase(address);
-    }  // for registered host memory
+    }  // forgets registered host memory
     const Range *find_range(const void *address) const REQUIRES(engine_lock);
     // Returns true for imported memory whose exporter has freed it or has ended; its content is then undefined. Queries
     // the host, which takes some microseconds.

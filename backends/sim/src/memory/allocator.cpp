@@ -76,7 +76,7 @@ class BorrowedBlock {
     }
     ~BorrowedBlock() {
         const Uncancelled uncancelled;
-        memory_.core.note_done_with_memory();  // if the submission failed, the callback may free the memory
+        memory_.core.note_done_with_memory();  // needed if the submission failed: the callback may free the memory
         call_unlocked(lock_, [&] { allocator_.release(allocator_.object, block_); });
     }
     BorrowedBlock(const BorrowedBlock &) = delete;
@@ -155,8 +155,8 @@ const Allocators::Registration *Allocators::find(aclrtStream stream) const {
     return found == registrations_.end() ? nullptr : &found->second;
 }
 
-// Only a synchronization counts: without it the application cannot know that the operator is done, even if it happens
-// to be complete.
+// Requires a synchronization: without it the application cannot know that the operator is done, even if it happens to
+// be complete.
 bool Allocators::Use::is_settled() const { return !stream || stream->is_destroyed || stream->synchronized >= sequence; }
 
 // The application may destroy an allocator that serves no stream and create another one at the same address.

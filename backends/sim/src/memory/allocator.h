@@ -38,7 +38,7 @@ struct AllocatorDesc final : public Object {
 class Allocators {
   public:
     struct Registration {
-        aclrtAllocatorDesc desc;  // as passed; the descriptor may have been destroyed since
+        aclrtAllocatorDesc desc;  // original handle; the descriptor may have been destroyed since
         Allocator allocator;
     };
     // Streams are keys by value: a registration outlives its stream, and no other stream ever has the same value.

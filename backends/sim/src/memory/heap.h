@@ -36,7 +36,7 @@ constexpr std::uint64_t page_for(std::uint64_t size) { return size > (1ULL << 20
 enum class Owner : std::uint8_t {
     Application,
     Stream,   // frees it in stream order: aclrtMemPoolFreeAsync
-    Runtime,  // for internal use: pools, workspaces, symbols
+    Runtime,  // uses it internally: pools, workspaces, symbols
     Mapping,  // physical memory, accessed only at its mappings, never at its address here
 };
 
@@ -153,7 +153,7 @@ class Heap {
     bool is_reset_ = false;                                // all blocks were released, and some are still returning
     std::size_t live_blocks_ GUARDED_BY(engine_lock) = 0;
     NumberSet starts_ GUARDED_BY(engine_lock);           // first unit of each span; unit 0 is always one
-    SparseArray<Span> spans_ GUARDED_BY(engine_lock);    // by first unit
+    SparseArray<Span> spans_ GUARDED_BY(engine_lock);    // keyed by first unit
     FreeSpans free_ GUARDED_BY(engine_lock);             // smallest first; never neighbours
     bool has_unlisted_ GUARDED_BY(engine_lock) = false;  // free spans missing in the list
     std::map<std::uint16_t, Usage> usage_ GUARDED_BY(engine_lock);

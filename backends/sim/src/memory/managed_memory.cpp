@@ -34,7 +34,7 @@ void *ManagedMemory::allocate(std::uint64_t size, std::uint32_t device) {
     return address;
 }
 
-// If the host itself uses part of the window, as with some sanitizers, any addresses are acceptable.
+// Uses any addresses if the host itself occupies part of the window, as with some sanitizers.
 void *ManagedMemory::reserve(std::uint64_t size) {
     if (!has_looked_) {
         void *wish = reinterpret_cast<void *>(kWindowBegin);

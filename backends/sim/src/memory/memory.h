@@ -17,7 +17,7 @@
 
 namespace aclsim {
 
-// Keeper of data by address, which becomes meaningless when the memory there is freed.
+// Interface for owners of data keyed by address, which becomes meaningless when the memory there is freed.
 class ReleaseListener {
   public:
     virtual ~ReleaseListener() = default;
@@ -29,7 +29,7 @@ class Memory final : public Resident {
   public:
     explicit Memory(Machine &machine_of_all);
     AddressSpace &space() REQUIRES(engine_lock);  // reserved at the first use
-    // Does not reserve the address space.
+    // Queries that do not reserve the address space.
     bool is_on_device(const void *address) const REQUIRES(engine_lock) {
         return space_ && space_->locate(address).place == Place::Device;
     }

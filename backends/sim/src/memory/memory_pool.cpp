@@ -88,7 +88,7 @@ class FreeTask final : public Task {
     static constexpr TaskInfo kInfo{"TASK"};
     const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
-        if (!take_back()) {  // not a block, or gone with its device
+        if (!take_back()) {  // the block never existed or is gone with its device
             result = ACL_ERROR_RT_PARAM_INVALID;
             return Start::Done;
         }
@@ -351,7 +351,7 @@ void *MemoryPool::take(Blocks::iterator block, std::uint64_t bytes, Fence &fence
     return reinterpret_cast<void *>(block->first);
 }
 
-// If the list cannot grow, cache_all() adds the block later, so a release cannot fail.
+// Leaves the block to cache_all() if the list cannot grow, so that a release cannot fail.
 void MemoryPool::cache(Blocks::iterator block) {
     block->second.is_used = false;
     try {
@@ -370,8 +370,7 @@ void MemoryPool::cache_all() {
     has_uncached_ = false;
 }
 
-// Only neighbours in one reservation that become free together are joined. Otherwise the earlier one would have to
-// wait.
+// Joins only neighbours of one reservation that become free together: otherwise the earlier one would have to wait.
 bool MemoryPool::can_join(Blocks::iterator block, Blocks::iterator next) const {
     if (block->second.is_used || next->second.is_used || reservations_.count(next->first) != 0) {
         return false;
@@ -438,7 +437,7 @@ Ref<MemoryPool> MemoryPools::pool_of(const void *address) const {
     return is_inside ? Ref<MemoryPool>(before) : nullptr;
 }
 
-// Called with only a shard lock too, if there is no pool.
+// A synchronization that holds only a shard lock may call this function too, if there is no pool.
 void MemoryPools::trim(Memory &memory, const Device &device) {
     for (auto it = in_use_.begin(); it != in_use_.end();) {
         MemoryPool &pool = *it++->second;
@@ -483,10 +482,10 @@ void MemoryPools::close(Memory &memory, const Device &device) {
 // --- allocations and frees in stream order ---------------------------------------------------------------------------
 
 void *allocate_in_stream(Memory &memory, Stream &stream, const Ref<MemoryPool> &pool, std::uint64_t size) {
-    memory.core.timer().start();  // before the block is taken, because the task may turn out to be impossible
+    memory.core.timer().start();  // fails before the block is taken if the task is impossible
     const std::uint64_t bytes = round_up(size, MemoryPool::kGranularity);
     Fence fence;
-    memory.pools.note_use(*pool);  // before the allocation: the pool may keep memory even if it fails
+    memory.pools.note_use(*pool);  // must come first: the pool may keep memory even if the allocation fails
     void *const address = pool->allocate(bytes, stream, memory.core.stream_order(), fence);
     if (address == nullptr) {
         return nullptr;

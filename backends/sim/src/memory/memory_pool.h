@@ -102,7 +102,7 @@ class MemoryPool final : public Object {
     struct Block {
         std::uint64_t size;
         bool is_used;
-        Fence fence;  // for a used block: the points its user waits for
+        Fence fence;  // points that the user of a used block waits for
     };
     using Blocks = std::map<std::uintptr_t, Block>;
 
@@ -124,7 +124,7 @@ class MemoryPool final : public Object {
     std::uint64_t attributes_[ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH + 1] = {};
     std::map<std::uintptr_t, std::uint64_t> reservations_ GUARDED_BY(engine_lock);  // address -> size
     Blocks blocks_ GUARDED_BY(engine_lock);                                         // the reservations, without gaps
-    // Ordered by size, then by address.
+    // Order: size, then address.
     std::set<std::pair<std::uint64_t, std::uintptr_t>> cached_ GUARDED_BY(engine_lock);
     bool has_uncached_ GUARDED_BY(engine_lock) = false;  // unused blocks missing in the list
 };
@@ -150,7 +150,7 @@ class MemoryPools {
     void trim(Core &core, MemoryPool &pool) REQUIRES(engine_lock);
     void drop(Core &core, MemoryPool &pool) REQUIRES(engine_lock);
 
-    // Ordered by number. Destroyed pools stay while they hold memory.
+    // Pools by number. Destroyed pools stay while they hold memory.
     std::map<std::uint64_t, Ref<MemoryPool>> pools_ GUARDED_BY(engine_lock);
     std::map<std::uint64_t, MemoryPool *> in_use_ GUARDED_BY(engine_lock);  // pools that hold memory, and a few more
     MemoryPool::Owners owners_ GUARDED_BY(engine_lock);

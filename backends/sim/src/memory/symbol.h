@@ -33,7 +33,7 @@ class Symbols {
   private:
     struct Variable {
         std::vector<unsigned char> content;
-        std::map<std::uint32_t, void *> addresses;  // by ID before ASCEND_RT_VISIBLE_DEVICES is applied
+        std::map<std::uint32_t, void *> addresses;  // keyed by ID before ASCEND_RT_VISIBLE_DEVICES is applied
     };
     Variable &require_variable(const void *symbol) REQUIRES(engine_lock);
 

@@ -42,7 +42,7 @@ class PhysicalMemory final : public Object {
     PhysicalPages pages_;
     aclrtPhysicalMemProp properties_;
     Memory &memory_;
-    void *block_ GUARDED_BY(engine_lock) = nullptr;  // in the device's heap or, only to count it, in the host's
+    void *block_ GUARDED_BY(engine_lock) = nullptr;  // block in the device's heap or, only to count it, in the host's
 };
 
 struct AddressRange {
