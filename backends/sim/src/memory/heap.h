@@ -152,7 +152,7 @@ class Heap {
     std::uint32_t returning_ GUARDED_BY(engine_lock) = 0;  // releases that still await reuse() or reuse_all()
     bool is_reset_ = false;                                // all blocks were released, and some are still returning
     std::size_t live_blocks_ GUARDED_BY(engine_lock) = 0;
-    NumberSet starts_ GUARDED_BY(engine_lock);           // first unit of each span; unit 0 is always one
+    NumberSet starts_ GUARDED_BY(engine_lock);           // first unit of each span; unit 0 is implied
     SparseArray<Span> spans_ GUARDED_BY(engine_lock);    // keyed by first unit
     FreeSpans free_ GUARDED_BY(engine_lock);             // smallest first; never neighbours
     bool has_unlisted_ GUARDED_BY(engine_lock) = false;  // free spans missing in the list
