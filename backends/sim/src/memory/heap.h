@@ -59,7 +59,7 @@ class Heap {
   public:
     static constexpr std::uint16_t kApplication = 33;  // module of allocations that name no other
     static constexpr std::uint16_t kModules = 64;      // module numbers are below this
-    // Unit of requests to the driver (memory_cmo_allocator.md section 1, size rule).
+    // Alignment requested from the driver (memory_cmo_allocator.md section 1, size rule).
     static constexpr std::uint64_t kUnit = 512;
 
     // Requires a base aligned to giant pages and a unit that is a power of two. Block sizes are multiples of the unit;
