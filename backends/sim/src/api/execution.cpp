@@ -112,7 +112,7 @@ aclError aclrtProfTrace(void *userdata, int32_t length, aclrtStream stream) {
         }
         ContextStream &on = require_own_stream(sim, stream);
         note_use(sim.memory, userdata, static_cast<std::uint64_t>(length), AccessMode::Read, "userdata");
-        sim.core.note_done_with_memory();  // the task keeps a copy
+        sim.core.note_done_with_memory();  // the runtime copies the data during the call
         sim.core.admit(lock, on);
         sim.core.submit(on, TraceTask());
     });

@@ -61,7 +61,7 @@ KernelArguments read_arguments(Lock &lock, const Device &device, const aclmdlRIK
 
 std::unique_ptr<Task> make_kernel(Simulator &sim, Lock &lock, ModelTask &task, const aclmdlRIKernelTaskParams &params)
     REQUIRES(engine_lock) {
-    const DeclarationEnds ends;
+    const DeclarationScope scope;
     if (kernel_of(task) == nullptr || params.funcHandle == nullptr || params.args == nullptr || params.argsSize == 0) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the task is no kernel, or funcHandle, args or argsSize is NULL or 0");
     }

@@ -3,7 +3,7 @@
 
 #include "api/entry.h"
 
-// List of all groups, used as a handle; its fields are the attributes that can be queried.
+// Opaque type of a handle to the list of all groups.
 struct tagRtGroupInfo;
 
 using namespace aclsim;

@@ -29,7 +29,7 @@ aclError launch_entry(Function name, aclrtStream stream, Find find, Body body) {
         const KernelFunction *const function = on == nullptr ? nullptr : find(sim);
         return function != nullptr && can_launch_in_shard(sim.kernels, *function, device_of(*on));
     };
-    const DeclarationEnds ends;
+    const DeclarationScope scope;
     return shard_entry(name, stream, stays, body);
 }
 

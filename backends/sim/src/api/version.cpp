@@ -65,7 +65,7 @@ std::string trimmed(const std::string &text) {
     return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
-// Returns the text after the key in the first line that has it; empty if there is no such file or line.
+// Returns the rest of the first line that contains the key; empty if no line does, or the file cannot be read.
 std::string read_value(const std::string &path, const char *key) {
     const Uncancelled uncancelled;
     std::ifstream file(path);

@@ -166,6 +166,9 @@ void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool fo
         try {
             destroy_stream(machine, lock, stream, force);
         } catch (const Failure &of_callback) {
+            if (stream->is_hidden) {
+                throw;
+            }
             failure = of_callback;
             stream->is_hidden = true;
         }

@@ -16,13 +16,13 @@ class Memory;
 std::vector<Access> read_accesses(const aclsimAccess *operands, std::uint64_t count);
 // By the calling thread, for the next kernel that it launches, or puts into a graph. Replaces what it declared before.
 void declare_accesses(std::vector<Access> accesses);
-// Limits a declaration to one call, also if that fails: the next launch would take it for its own.
-class DeclarationEnds {
+// Discards an unused declaration at the end of a call: after a call that failed, the next launch would take it over.
+class DeclarationScope {
   public:
-    DeclarationEnds() = default;
-    ~DeclarationEnds();
-    DeclarationEnds(const DeclarationEnds &) = delete;
-    DeclarationEnds &operator=(const DeclarationEnds &) = delete;
+    DeclarationScope() = default;
+    ~DeclarationScope();
+    DeclarationScope(const DeclarationScope &) = delete;
+    DeclarationScope &operator=(const DeclarationScope &) = delete;
 };
 // The present call launches a kernel: what was declared are its accesses; if nothing was, they are unknown.
 void note_kernel_accesses(Memory &memory) REQUIRES(engine_lock);
