@@ -422,6 +422,18 @@ void Core::start_held(Stream &stream) {
 }
 
 void Core::drop_queue(Stream &stream, aclError reason) {
+    TaskQueue dropped = take_queue(stream, reason);
+    while (const auto task = dropped.pop()) {
+        cancel_dropped(stream, *task, reason);
+    }
+}
+
+void Core::cancel_dropped(Stream &stream, Task &task, aclError reason) {
+    task.cancel(stream);
+    observers_.tell<kTasks>(&Observer::dropped, stream, task, reason);
+}
+
+TaskQueue Core::take_queue(Stream &stream, aclError reason) {
     if (stream.state == Stream::State::Ready) {
         executor_of(stream).remove(stream);
     }
@@ -439,10 +451,10 @@ void Core::drop_queue(Stream &stream, aclError reason) {
         stream.timing.is_awaited = false;
     }
     note_change(stream);
-    while (auto task = stream.queue.pop()) {
-        task->cancel(stream);
-        observers_.tell<kTasks>(&Observer::dropped, stream, *task, reason);
+    if (const auto head = stream.queue.pop()) {
+        cancel_dropped(stream, *head, reason);
     }
+    TaskQueue rest = std::move(stream.queue);
     stream.dropped.store(stream.submitted, std::memory_order_relaxed);
     if (running) {
         stream.queue.push(std::move(running));
@@ -451,6 +463,7 @@ void Core::drop_queue(Stream &stream, aclError reason) {
         stream.completed.store(stream.submitted, std::memory_order_release);
     }
     stream.progress.notify_all();
+    return rest;
 }
 
 bool Core::await_running(Lock &lock, Stream &stream, Time deadline) {
@@ -645,11 +658,14 @@ void Core::do_deferred(Lock &lock) {
         return;
     }
     while (has_deferred()) {
-        do_work(lock, std::move(deferred_));  // all: the call must not return while other threads do some of it
+        // All: the call must not return while other threads do some of it.
+        do_work(lock, std::move(deferred_), /*takes_more=*/true);
     }
 }
 
-void Core::do_work(Lock &lock, std::unique_ptr<DeferredWork> own) {
+// Takes work that is deferred in the meantime as well. Work that moves streams comes next, before any function of the
+// program is called.
+void Core::do_work(Lock &lock, std::unique_ptr<DeferredWork> own, bool takes_more) {
     const Uncancelled uncancelled;
     const bool is_nested = std::exchange(t_does_deferred, true);
     ++deferred_at_work_;
@@ -658,7 +674,18 @@ void Core::do_work(Lock &lock, std::unique_ptr<DeferredWork> own) {
         own->work();
         lock.lock();
         own->finish();
-        own = std::move(own->next);
+        auto next = std::move(own->next);
+        if (takes_more) {
+            take_deferred(/*moves_streams=*/false, next);
+        }
+        if (own->has_more()) {
+            own->next = std::move(next);
+            next = std::move(own);
+        }
+        if (takes_more) {
+            take_deferred(/*moves_streams=*/true, next);
+        }
+        own = std::move(next);
     }
     --deferred_at_work_;
     t_does_deferred = is_nested;
@@ -667,12 +694,12 @@ void Core::do_work(Lock &lock, std::unique_ptr<DeferredWork> own) {
     }
 }
 
-bool Core::move_deferred_streams(Lock &lock) {
-    std::unique_ptr<DeferredWork> moving;
-    std::unique_ptr<DeferredWork> *end = &moving;
+void Core::take_deferred(bool moves_streams, std::unique_ptr<DeferredWork> &chain) {
+    std::unique_ptr<DeferredWork> *end = &chain;
+    auto behind = std::move(chain);
     for (auto all = std::move(deferred_); all != nullptr;) {
         auto next = std::move(all->next);
-        if (all->moves_streams()) {
+        if (all->moves_streams() == moves_streams) {
             *end = std::move(all);
             end = &(*end)->next;
         } else {
@@ -680,8 +707,14 @@ bool Core::move_deferred_streams(Lock &lock) {
         }
         all = std::move(next);
     }
+    *end = std::move(behind);
+}
+
+bool Core::move_deferred_streams(Lock &lock) {
+    std::unique_ptr<DeferredWork> moving;
+    take_deferred(/*moves_streams=*/true, moving);
     const bool is_any = moving != nullptr;
-    do_work(lock, std::move(moving));
+    do_work(lock, std::move(moving), /*takes_more=*/false);
     return is_any;
 }
 

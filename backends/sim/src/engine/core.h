@@ -151,6 +151,9 @@ class Core {
     void run_head(Lock &lock, Stream &stream, Executor::Server &server) REQUIRES(engine_lock);
     // Drops all queued tasks. Threads that wait for the stream fail with the reason.
     void drop_queue(Stream &stream, aclError reason) REQUIRES(engine_lock);
+    // Does the same, but cancels only the head. The caller cancels the rest, now or in slices.
+    TaskQueue take_queue(Stream &stream, aclError reason) REQUIRES(engine_lock);
+    void cancel_dropped(Stream &stream, Task &task, aclError reason) REQUIRES(engine_lock);
     // Waits for the running task; the stream accepts no tasks meanwhile. Returns false if the deadline has passed. Does
     // not wait for a task that the calling thread itself runs.
     bool await_running(Lock &lock, Stream &stream, Time deadline) REQUIRES(engine_lock);
@@ -330,7 +333,9 @@ class Core {
     bool must_look_closely(const Stream &stream) const REQUIRES(engine_lock) {
         return is_full(stream) || !stream.executes_tasks || timing_.is_on();
     }
-    void do_work(Lock &lock, std::unique_ptr<DeferredWork> own) REQUIRES(engine_lock);
+    void do_work(Lock &lock, std::unique_ptr<DeferredWork> own, bool takes_more) REQUIRES(engine_lock);
+    // Puts those that only move streams, or the others, before the chain.
+    void take_deferred(bool moves_streams, std::unique_ptr<DeferredWork> &chain) REQUIRES(engine_lock);
     bool has_unfinished_deferred() const REQUIRES(engine_lock) { return has_deferred() || deferred_at_work_ > 0; }
     bool admit_slowly(Lock &lock, Stream &stream) REQUIRES(engine_lock);
     template <class T>
