@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/sliced_work.h"
 #include "engine/thread.h"
 #include "support/config.h"
 #include "support/error.h"
@@ -217,14 +218,28 @@ void Capture::require_complete() const {
     require_joined();
 }
 
+// The events of a capture that has ended.
+class Capture::LeavingEvents final : public SlicedWork {
+  public:
+    LeavingEvents(Core &core, Capture &capture) : SlicedWork(core), capture_(capture) {}
+    bool do_slice() override REQUIRES(engine_lock) {
+        auto &events = capture_->events_;
+        for (std::size_t done = 0; !events.empty() && !is_enough(done); ++done) {
+            const CapturedEvent &first = events.begin()->second;
+            first.event->forget_captured(first);
+            events.erase(events.begin());
+        }
+        return !events.empty();
+    }
+
+  private:
+    Ref<Capture> capture_;
+};
+
 void Capture::end() {
     const Ref<Capture> keep(this);
     machine_.capture_modes.leave(*this);
-    for (const auto &[event, it] : events_) {
-        if (it.event->captured() == &it) {
-            it.event->set_captured(nullptr);
-        }
-    }
+    has_ended_ = true;
     for (const Branch &branch : branches_) {
         branch.hidden->stands_for = nullptr;
         branch.stream->set_redirect(nullptr);
@@ -232,6 +247,7 @@ void Capture::end() {
     graph->capture = nullptr;
     graph->caches_op_info = false;
     graph->status = Graph::Status::Fault;  // until it is complete
+    do_in_slices(machine_.core, LeavingEvents(machine_.core, *this));
 }
 
 void require_capturable_flags(const ContextStream &stream) {

@@ -42,6 +42,7 @@ class Capture final : public TaskRedirect {
     void require_complete() const REQUIRES(engine_lock);
     // All streams and events are again what they were before.
     void end() REQUIRES(engine_lock);
+    bool has_ended() const REQUIRES(engine_lock) { return has_ended_; }
 
     const ContextStream &origin() const REQUIRES(engine_lock) { return *branches_.front().stream; }
     const Ref<Graph> graph;
@@ -49,6 +50,7 @@ class Capture final : public TaskRedirect {
     const std::uint32_t thread;  // that has begun it
 
   private:
+    class LeavingEvents;
     struct Branch {
         ContextStream *stream;  // stays: DestroyStream refuses it, and the end of its context ends the capture first
         ContextStream *hidden;  // that takes its tasks now
@@ -68,6 +70,7 @@ class Capture final : public TaskRedirect {
     std::vector<Branch> branches_ GUARDED_BY(engine_lock);  // the origin's is the first
     std::map<const Event *, CapturedEvent> events_ GUARDED_BY(engine_lock);
     std::unique_ptr<OpenGroup> group_ GUARDED_BY(engine_lock);
+    bool has_ended_ GUARDED_BY(engine_lock) = false;
     bool has_origin_joined_ GUARDED_BY(engine_lock) = false;   // it has waited for another stream of the capture
     const char *broken_by_ GUARDED_BY(engine_lock) = nullptr;  // the call that made it invalid
 };

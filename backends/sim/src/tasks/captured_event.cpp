@@ -4,6 +4,7 @@
 
 #include "engine/condition.h"
 #include "support/text.h"
+#include "tasks/capture.h"
 
 namespace aclsim {
 namespace {
@@ -99,6 +100,8 @@ class EdgeResetTask final : public Task, public TaskDetails {
 SyncObject object_of(const Event &event) { return {SyncKind::CapturedEvent, event.handle()}; }
 
 }  // namespace
+
+CapturedEvent *Event::unless_ended() const { return rare_->captured->capture.has_ended() ? nullptr : rare_->captured; }
 
 void submit_edge_begin(Core &core, Stream &stream, const Ref<Signal> &signal, const Event *event) {
     if (event != nullptr) {

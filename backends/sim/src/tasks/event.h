@@ -161,7 +161,13 @@ class alignas(64) Event final : public Object {
     aclError abort_reason() const REQUIRES(engine_lock) { return was_aborted_ ? rare_->abort_reason : ACL_SUCCESS; }
 
     // While the capture lasts that has recorded it; or nullptr.
-    CapturedEvent *captured() const REQUIRES(engine_lock) { return is_captured_ ? rare_->captured : nullptr; }
+    CapturedEvent *captured() const REQUIRES(engine_lock) { return is_captured_ ? unless_ended() : nullptr; }
+    // A capture that has ended no longer refers to the event.
+    void forget_captured(const CapturedEvent &captured) REQUIRES(engine_lock) {
+        if (is_captured_ && rare_->captured == &captured) {
+            set_captured(nullptr);
+        }
+    }
     void set_captured(CapturedEvent *captured) REQUIRES(engine_lock) {
         rare().captured = captured;
         is_captured_ = captured != nullptr;
@@ -180,6 +186,7 @@ class alignas(64) Event final : public Object {
   private:
     friend class RecordTask;
     friend class WaitTask;
+    CapturedEvent *unless_ended() const REQUIRES(engine_lock);
     // What an event gets when it needs it: one that is recorded when its stream is idle, and takes no time, does not.
     struct Rare {
         static void *operator new(std::size_t size, std::uint32_t shard) { return take_object(size, shard); }

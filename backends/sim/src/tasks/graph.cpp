@@ -112,13 +112,22 @@ void Graph::disable(ModelTask &task) {
     change(task, std::make_unique<DisabledTask>(task.replacement ? *task.replacement : task.task()));
 }
 
-void Graph::apply_changes() {
-    for (ModelTask *task : std::exchange(changed_, {})) {
-        if (task->replacement) {  // it may have been changed twice
-            replace(task->stream, task->index, std::move(task->replacement));
+void Graph::apply_changes(Lock &lock) {
+    const Ref<Graph> keep(this);
+    for (std::size_t replaced = 0; status == Status::Updating && !changed_.empty();) {
+        ModelTask &task = *changed_.front();
+        changed_.pop_front();
+        if (task.replacement) {  // it may have been changed twice
+            replace(task.stream, task.index, std::move(task.replacement));
+        }
+        if (core_.are_many(++replaced)) {
+            replaced = 0;
+            let_others_in(lock);
         }
     }
-    status = Status::Ready;
+    if (status == Status::Updating) {  // else a change of another thread has failed
+        status = Status::Ready;
+    }
 }
 
 void Graph::prepare() {
@@ -127,8 +136,8 @@ void Graph::prepare() {
     }
 }
 
-void Graph::close_handles() {
-    Model::close_handles();
+void Graph::close_handles(LeavingNames &leaving) {
+    Model::close_handles(leaving);
     changed_.clear();
     const auto forget = [&](const auto &objects) REQUIRES(engine_lock) {
         for (const auto &object : objects) {
@@ -136,7 +145,7 @@ void Graph::close_handles() {
         }
     };
     for (const auto &sub : sub_graphs) {
-        sub->close_handles();
+        sub->close_handles(leaving);
     }
     forget(sub_graphs);
     forget(conditions);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -47,11 +48,12 @@ class Graph final : public Model {
     // The task is to be replaced, or does nothing, from the next apply_changes() on.
     void change(ModelTask &task, std::unique_ptr<Task> replacement) REQUIRES(engine_lock);
     void disable(ModelTask &task) REQUIRES(engine_lock);
-    void apply_changes() REQUIRES(engine_lock);
+    // Between slices other threads may change further tasks, which are then replaced too.
+    void apply_changes(Lock &lock) REQUIRES(engine_lock);
 
     bool is_executable() const override REQUIRES(engine_lock) { return status == Status::Ready; }
     void retire() override {}  // its streams go with it, when nothing executes it any more
-    void close_handles() override REQUIRES(engine_lock);
+    void close_handles(LeavingNames &leaving) override REQUIRES(engine_lock);
 
     Status status GUARDED_BY(engine_lock) = Status::New;
     Capture *capture GUARDED_BY(engine_lock) = nullptr;
@@ -73,7 +75,7 @@ class Graph final : public Model {
     class End;
     Machine &machine_;
     std::unique_ptr<End> end_ GUARDED_BY(engine_lock);  // made in advance: a destruction cannot fail
-    std::vector<ModelTask *> changed_ GUARDED_BY(engine_lock);
+    std::deque<ModelTask *> changed_ GUARDED_BY(engine_lock);
 };
 
 }  // namespace aclsim

@@ -46,28 +46,6 @@ struct Model::Run {
     aclError result = ACL_SUCCESS;
 };
 
-// Tasks of a model that is gone. Other threads have the lock between parts of them.
-class TasksLeave final : public DeferredWork {
-  public:
-    using Tasks = std::vector<std::unique_ptr<Task>>;
-    TasksLeave(Core &core, std::size_t streams) : core_(core) { tasks_.reserve(streams); }
-    TasksLeave(Core &core, std::vector<Tasks> tasks) : core_(core), tasks_(std::move(tasks)) {}
-    void add(Tasks tasks) { tasks_.push_back(std::move(tasks)); }  // never of more streams than was said
-    void work() noexcept override {}
-    void finish() override REQUIRES(engine_lock) {
-        for (std::size_t gone = 0; !tasks_.empty() && !core_.are_many(gone); tasks_.pop_back()) {
-            gone += tasks_.back().size();
-        }
-        if (!tasks_.empty()) {
-            core_.defer(std::make_unique<TasksLeave>(core_, std::move(tasks_)));
-        }
-    }
-
-  private:
-    Core &core_;
-    std::vector<Tasks> tasks_;
-};
-
 // A task of a model in one execution.
 class Replay final : public Task, public TaskDetails {
   public:
@@ -126,21 +104,78 @@ class Replay final : public Task, public TaskDetails {
     aclError abort_reason_ = ACL_SUCCESS;
 };
 
-// The rest of a beginning: other threads have the lock before.
-class Beginning final : public DeferredWork {
+// The beginning of an execution.
+class Beginning final : public SlicedWork {
   public:
-    explicit Beginning(std::shared_ptr<Model::Run> run) : context_(run->model->context), run_(std::move(run)) {}
-    void work() noexcept override {}
-    bool moves_streams() const override { return true; }
-    void finish() override REQUIRES(engine_lock) {
-        Model &model = *run_->model;
-        model.go_on_beginning(run_);
-        model.core_.pump();
+    Beginning(Core &core, std::shared_ptr<Model::Run> run)
+        : SlicedWork(core), context_(run->model->context), run_(std::move(run)) {}
+    bool do_slice() override REQUIRES(engine_lock) { return run_->model->go_on_beginning(*run_); }
+
+  private:
+    Ref<Context> context_;
+    std::shared_ptr<Model::Run> run_;
+};
+
+// Names of tasks of models that are gone.
+class LeavingNames final : public SlicedWork {
+  public:
+    using Names = std::map<std::size_t, Ref<ModelTask>>;
+    using SlicedWork::SlicedWork;
+    // They leave now if there is no memory for the list.
+    void add(Model &model, Names names) REQUIRES(engine_lock) {
+        try {
+            of_streams_.emplace_back();
+        } catch (const std::bad_alloc &) {
+            while (!names.empty()) {
+                remove_first(names);
+            }
+            return;
+        }
+        of_streams_.back() = {Ref<Model>(model), std::move(names)};
+    }
+    bool do_slice() override REQUIRES(engine_lock) {
+        for (std::size_t done = 0; !of_streams_.empty(); of_streams_.pop_back(), ++done) {
+            for (Names &names = of_streams_.back().names; !names.empty(); ++done) {
+                if (is_enough(done)) {
+                    return true;
+                }
+                remove_first(names);
+            }
+        }
+        return false;
     }
 
   private:
-    const Ref<Context> context_;
-    const std::shared_ptr<Model::Run> run_;
+    struct OfStream {
+        Ref<Model> model;  // to which they refer
+        Names names;
+    };
+    void remove_first(Names &names) REQUIRES(engine_lock) {
+        core_.registry().remove(*names.begin()->second);
+        names.erase(names.begin());
+    }
+
+    std::vector<OfStream> of_streams_;
+};
+
+// Models of a context that is gone.
+class LeavingModels final : public SlicedWork {
+  public:
+    LeavingModels(Core &core, Context &context, std::vector<Ref<Model>> models)
+        : SlicedWork(core), context_(context), models_(std::move(models)) {}
+    bool do_slice() override REQUIRES(engine_lock) {
+        for (std::size_t done = 0; !models_.empty(); models_.pop_back()) {
+            if (is_enough(done)) {
+                return true;
+            }
+            done += models_.back()->count_tasks() + 1;
+        }
+        return false;
+    }
+
+  private:
+    Ref<Context> context_;
+    std::vector<Ref<Model>> models_;
 };
 
 // A task that starts a stream of its model.
@@ -236,29 +271,13 @@ class LaunchTask final : public BlockingTask {
 Model::~Model() { unbind_all(); }
 
 void Model::unbind_all() {
-    std::size_t count = 0;
+    LeavingTasks leaving(core_);
     for (Track &track : tracks_) {
-        discard(track);
-        count += track.tasks.size();
-    }
-    if (core_.are_many(count)) {
-        defer_end_of_tasks();
+        discard(track, leaving);
     }
     tracks_.clear();
     end_ = nullptr;
-}
-
-// Without memory for that they end at once: this is what destructors do.
-void Model::defer_end_of_tasks() {
-    try {
-        auto leave = std::make_unique<TasksLeave>(core_, tracks_.size());
-        for (Track &track : tracks_) {
-            leave->add(std::move(track.tasks));
-        }
-        core_.defer(std::move(leave));
-    } catch (const std::bad_alloc &) {
-        return;
-    }
+    do_in_slices(core_, std::move(leaving));
 }
 
 Model::Track &Model::track_of(const Stream &stream) {
@@ -280,20 +299,21 @@ void Model::bind(Stream &stream, bool is_head) {
 
 void Model::unbind(Stream &stream) {
     Track &track = track_of(stream);
-    discard(track);
+    LeavingTasks leaving(core_);
+    discard(track, leaving);
     end_ = end_ == &stream ? nullptr : end_;
     tracks_.erase(tracks_.begin() + (&track - tracks_.data()));
+    do_in_slices(core_, std::move(leaving));
 }
 
-void Model::discard(Track &track) {
+void Model::discard(Track &track, LeavingTasks &leaving) {
     Stream &stream = *track.stream;
-    forget_tasks(track);
-    if (!has_run_) {
-        for (const auto &task : track.tasks) {
-            task->cancel(stream);
-        }
+    for (const auto &[index, named] : track.named) {
+        core_.registry().remove(*named);
     }
-    core_.drop_queue(stream, ACL_ERROR_RT_STREAM_ABORT);  // what was submitted and not yet taken over
+    leaving.add_kept(stream, std::move(track.list), std::move(track.queue), /*are_cancelled=*/!has_run_);
+    // Submitted, and not yet taken over.
+    leaving.add_dropped(stream, core_.take_queue(stream, ACL_ERROR_RT_STREAM_ABORT), ACL_ERROR_RT_STREAM_ABORT);
     stream.keeper = nullptr;
     stream.is_replaying = false;
 }
@@ -319,26 +339,42 @@ void Model::require_repeatable(const Stream &stream) const {
     }
 }
 
-// A second time it does nothing (graphs_kernels.md section B4 [obs]).
-void Model::build() {
-    if (is_built_) {
-        return;
+// A second time it does nothing (graphs_kernels.md section B4 [obs]). Between slices other threads may bind and unbind
+// streams, submit tasks, build the model, or destroy it.
+void Model::build(Lock &lock) {
+    const Ref<Model> keep(this);
+    const auto is_unchecked = [](const Track &track)
+                                  REQUIRES(engine_lock) { return track.checked != track.stream->submitted; };
+    std::size_t checked = 0;
+    while (!is_built_) {
+        if (core_.registry().find<Model>(handle()) != this) {
+            fail(ACL_ERROR_RT_INVALID_HANDLE, "another thread has destroyed model %u", id);
+        }
+        if (tracks_.empty()) {
+            fail(ACL_ERROR_RT_STREAM_MODEL, "no stream is bound to model %u", id);
+        }
+        const auto unchecked = std::find_if(tracks_.begin(), tracks_.end(), is_unchecked);
+        if (unchecked == tracks_.end()) {
+            keep_tasks();
+            return;
+        }
+        require_repeatable(*unchecked->stream);
+        unchecked->checked = unchecked->stream->submitted;
+        checked += unchecked->stream->queue.size();
+        if (core_.are_many(checked)) {
+            checked = 0;
+            let_others_in(lock);
+        }
     }
-    if (tracks_.empty()) {
-        fail(ACL_ERROR_RT_STREAM_MODEL, "no stream is bound to model %u", id);
-    }
-    for (const Track &track : tracks_) {
-        require_repeatable(*track.stream);
-    }
-    keep_tasks();
 }
 
 void Model::keep_tasks() {
     for (Track &track : tracks_) {
+        track.list.reserve(track.stream->queue.size());
+    }
+    for (Track &track : tracks_) {
         Stream &stream = *track.stream;
-        while (auto task = stream.queue.pop()) {
-            track.tasks.push_back(std::move(task));
-        }
+        track.queue = std::move(stream.queue);
         stream.completed = stream.submitted;  // from here on its tasks are replays
         stream.is_replaying = true;
     }
@@ -356,12 +392,20 @@ void Model::require_open(const Stream &stream) const {
 // --- looking at ------------------------------------------------------------------------------------------------------
 
 std::size_t Model::count_tasks(const Stream &stream) const {
-    return is_built_ ? track_of(stream).tasks.size() : stream.queue.size();
+    return is_built_ ? track_of(stream).count() : stream.queue.size();
+}
+
+std::size_t Model::count_tasks() const {
+    std::size_t count = 0;
+    for (const Track &track : tracks_) {
+        count += count_tasks(*track.stream);
+    }
+    return count;
 }
 
 Task &Model::task(const Stream &stream, std::size_t index) const {
     if (is_built_) {
-        return *track_of(stream).tasks[index];
+        return *track_of(stream).tasks()[index];
     }
     Task *task = stream.queue.front();
     for (; index > 0; --index) {
@@ -396,12 +440,12 @@ std::optional<std::size_t> Model::find_index(const Stream &stream, std::uint64_t
 
 bool Model::is_at(const Stream &stream, std::size_t index) const {
     const Task *head = stream.queue.front();
-    return is_executing() && head != nullptr && head->sequence == track_of(stream).tasks[index]->sequence;
+    return is_executing() && head != nullptr && head->sequence == track_of(stream).tasks()[index]->sequence;
 }
 
 void Model::replace(const Stream &stream, std::size_t index, std::unique_ptr<Task> task) {
     Track &track = track_of(stream);
-    std::unique_ptr<Task> &kept = track.tasks[index];
+    std::unique_ptr<Task> &kept = track.tasks()[index];
     task->sequence = kept->sequence;
     task->submitter = kept->submitter;
     if (!has_run_) {
@@ -416,16 +460,11 @@ void Model::replace(const Stream &stream, std::size_t index, std::unique_ptr<Tas
     }
 }
 
-void Model::forget_tasks(Track &track) {
-    for (const auto &[index, named] : track.named) {
-        core_.registry().remove(*named);
-    }
-    track.named.clear();
-}
-
-void Model::close_handles() {
+void Model::close_handles(LeavingNames &leaving) {
     for (Track &track : tracks_) {
-        forget_tasks(track);
+        if (!track.named.empty()) {
+            leaving.add(*this, std::exchange(track.named, {}));
+        }
     }
 }
 
@@ -441,46 +480,60 @@ std::shared_ptr<Model::Run> Model::begin(const Point &before, const Origin &orig
     if (binding != nullptr) {
         binding->apply();
     }
-    go_on_beginning(run);
+    do_in_slices(core_, Beginning(core_, run));
     return run;
 }
 
 // No stream starts before all of them are ready: they wait for each other's tasks.
-void Model::go_on_beginning(const std::shared_ptr<Run> &run) {
+bool Model::go_on_beginning(Run &run) {
     try {
-        for (std::size_t queued = 0; run->begun < tracks_.size();) {
+        for (std::size_t queued = 0; run.begun < tracks_.size();) {
             if (core_.are_many(queued)) {
-                core_.defer(std::make_unique<Beginning>(run));
-                return;
+                return true;
             }
-            Track &track = tracks_[run->begun++];
-            rewind(track, *run);
+            Track &track = tracks_[run.begun++];
+            rewind(track, run);
             if (track.is_head) {
                 Core::suspend(*track.stream);
-                queue(track, 0, run->before);
+                queue(track, 0, run.before);
             }
-            queued += track.tasks.size();
+            queued += track.list.size();
         }
     } catch (const std::bad_alloc &) {  // the execution ends before it has begun
-        run->abort_reason = ACL_ERROR_RT_MEMORY_ALLOCATION;
+        run.abort_reason = ACL_ERROR_RT_MEMORY_ALLOCATION;
     }
+    if (run.abort_reason != ACL_SUCCESS) {  // before all had been queued
+        drop_replays(run.abort_reason);
+    } else {
+        start_heads();
+    }
+    run.origin.is_calling = false;
+    run.leave(ACL_SUCCESS);
+    return false;
+}
+
+void Model::start_heads() {
     for (const Track &track : tracks_) {
-        if (run->abort_reason != ACL_SUCCESS) {  // before all had been queued
-            core_.drop_queue(*track.stream, run->abort_reason);
-        } else if (track.is_head) {
+        if (track.is_head) {
             core_.resume(*track.stream);
             if (track.stream->queue.front() != nullptr) {
                 core_.make_runnable(*track.stream);  // whatever state the execution before has left it in
             }
         }
     }
-    run->origin.is_calling = false;
-    run->leave(ACL_SUCCESS);
+}
+
+void Model::drop_replays(aclError reason) {
+    LeavingTasks leaving(core_);
+    for (const Track &track : tracks_) {
+        leaving.add_dropped(*track.stream, core_.take_queue(*track.stream, reason), reason);
+    }
+    do_in_slices(core_, std::move(leaving));
 }
 
 void Model::rewind(Track &track, const Run &run) {
     track.reached = 0;
-    for (const auto &task : track.tasks) {
+    for (const auto &task : track.tasks()) {
         if (run.is_repeated) {
             task->rewind();
         }
@@ -499,17 +552,17 @@ void Model::play(Track &track, std::size_t begin, const Point &before) {
 
 void Model::queue(Track &track, std::size_t begin, const Point &before) {
     track.is_started = true;
-    if (before.sequence > 0 && begin < track.tasks.size()) {
+    if (before.sequence > 0 && begin < track.list.size()) {
         const Point first{track.stream->serial, track.stream->submitted + 1};
         core_.note_edge({before, first, Ordering::Model});
     }
-    for (track.next = begin; track.next < track.tasks.size();) {
-        Task &task = *track.tasks[track.next];
+    for (track.next = begin; track.next < track.list.size();) {
+        Task &task = *track.list[track.next];
         if (track.next < track.reached) {  // a loop
             task.rewind();
             task.result = ACL_SUCCESS;
         }
-        auto replay = std::make_unique<Replay>(run_, track.tasks[track.next], track.next);
+        auto replay = std::make_unique<Replay>(run_, track.list[track.next], track.next);
         const Replay &queued = *replay;
         core_.append(*track.stream, std::move(replay), run_->origin);
         task.sequence = queued.sequence;
@@ -532,7 +585,7 @@ bool Model::jump(const Stream &stream, const Point &branch, const Label &label) 
     const auto target = std::find_if(tracks_.begin(), tracks_.end(), [&](const Track &it) REQUIRES(engine_lock) {
         return label.model == id && it.stream.get() == label.stream.get();
     });
-    if (target == tracks_.end() || label.index >= target->tasks.size()) {
+    if (target == tracks_.end() || label.index >= target->list.size()) {
         return false;
     }
     track.is_started = false;
@@ -592,9 +645,7 @@ void Model::stop(aclError reason) {
     if (run_ != nullptr) {
         run_->abort_reason = reason;
     }
-    for (const Track &track : tracks_) {
-        core_.drop_queue(*track.stream, reason);
-    }
+    drop_replays(reason);
 }
 
 const Origin &Model::origin() const { return run_->origin; }
@@ -732,7 +783,9 @@ void Models::destroy(Lock &lock, Model &model) {
     const Ref<Model> keep(model);
     const Ref<Context> keep_context(model.context);
     core_.registry().remove(model);
-    model.close_handles();
+    LeavingNames leaving(core_);
+    model.close_handles(leaving);
+    do_in_slices(core_, std::move(leaving));
     const auto callbacks = std::exchange(model.destroy_callbacks, {});
     struct End {
         Models &models;
@@ -776,11 +829,22 @@ void Models::context_closes(Context &context) {
     if (found == models_.end()) {
         return;
     }
+    LeavingNames leaving(core_);
     for (const auto &model : found->second) {
         if (core_.registry().find<Model>(model->handle()) != nullptr) {  // its destruction is not under way
             core_.registry().remove(*model);
         }
-        model->close_handles();
+        model->close_handles(leaving);
+    }
+    do_in_slices(core_, std::move(leaving));
+}
+
+void Models::context_closed(Context &context) {
+    const auto found = models_.find(&context);
+    if (found != models_.end()) {
+        LeavingModels leaving(core_, context, std::move(found->second));
+        models_.erase(found);
+        do_in_slices(core_, std::move(leaving));
     }
 }
 

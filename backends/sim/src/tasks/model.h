@@ -24,10 +24,12 @@
 #include "engine/waiters.h"
 #include "machine/machine.h"
 #include "tasks/cmo.h"
+#include "tasks/leaving_tasks.h"
 
 namespace aclsim {
 
 class Graph;
+class LeavingNames;
 class Model;
 struct Label;
 
@@ -73,7 +75,7 @@ class Model : public Object, public TaskKeeper {
     void unbind_all() REQUIRES(engine_lock);
     // The point in the stream at which the model's work is done.
     void end_task(const Stream &stream) REQUIRES(engine_lock);
-    void build() REQUIRES(engine_lock);
+    void build(Lock &lock) REQUIRES(engine_lock);
     // When the first stream comes to this, the second starts if it has not been started.
     void submit_activation(Lock &lock, Stream &stream, const Stream &activated) REQUIRES(engine_lock);
     // Fails unless the stream, which is bound, still takes tasks.
@@ -85,6 +87,7 @@ class Model : public Object, public TaskKeeper {
     // --- looking at ------------------------------------------------------------------------------------------------
     Streams streams() const REQUIRES(engine_lock);
     std::size_t count_tasks(const Stream &stream) const REQUIRES(engine_lock);
+    std::size_t count_tasks() const REQUIRES(engine_lock);
     Task &task(const Stream &stream, std::size_t index) const REQUIRES(engine_lock);
     template <class Function>
     void for_each_task(const Stream &stream, Function function) const REQUIRES(engine_lock);
@@ -123,7 +126,8 @@ class Model : public Object, public TaskKeeper {
     // --- life ------------------------------------------------------------------------------------------------------
     // The handle is gone. What it executes goes on if the streams are its own.
     virtual void retire() REQUIRES(engine_lock) { unbind_all(); }
-    virtual void close_handles() REQUIRES(engine_lock);  // of what is in it
+    // The handles of what is in it leave: the tasks' in slices, which already find nothing.
+    virtual void close_handles(LeavingNames &leaving) REQUIRES(engine_lock);
 
     Context &context;
     const std::uint32_t id;
@@ -153,9 +157,20 @@ class Model : public Object, public TaskKeeper {
     struct Track {
         Ref<Stream> stream;
         bool is_head;
-        std::uint64_t submitted_before;  // tasks of the stream from before it was bound
-        bool is_started = false;         // in the newest execution, and not left by a branch
-        std::vector<std::unique_ptr<Task>> tasks{};
+        std::uint64_t submitted_before;      // tasks of the stream from before it was bound
+        bool is_started = false;             // in the newest execution, and not left by a branch
+        std::uint64_t checked = UINT64_MAX;  // newest task of the stream when build() has looked at its tasks
+        // The tasks, once the model is built. The queue that it has taken over is put into the list when the list is
+        // needed, stream by stream, so that a model with many streams is built at once.
+        mutable TaskQueue queue{};
+        mutable Tasks list{};
+        std::size_t count() const { return list.size() + queue.size(); }
+        Tasks &tasks() const {  // needs no memory
+            while (auto task = queue.pop()) {
+                list.push_back(std::move(task));
+            }
+            return list;
+        }
         std::size_t next = 0;     // behind the newest task that was queued
         std::size_t reached = 0;  // how many tasks the newest execution has come to
         std::map<std::size_t, Ref<ModelTask>> named{};
@@ -163,14 +178,15 @@ class Model : public Object, public TaskKeeper {
 
     Track &track_of(const Stream &stream) REQUIRES(engine_lock);
     const Track &track_of(const Stream &stream) const REQUIRES(engine_lock);
-    void discard(Track &track) REQUIRES(engine_lock);
-    void forget_tasks(Track &track) REQUIRES(engine_lock);
-    void defer_end_of_tasks() REQUIRES(engine_lock);
+    void discard(Track &track, LeavingTasks &leaving) REQUIRES(engine_lock);
     void require_repeatable(const Stream &stream) const REQUIRES(engine_lock);
     // Other threads have the lock before the streams start if there are many tasks.
     std::shared_ptr<Run> begin(const Point &before, const Origin &origin, LaunchBinding *binding = nullptr)
         REQUIRES(engine_lock);
-    void go_on_beginning(const std::shared_ptr<Run> &run) REQUIRES(engine_lock);
+    // Returns whether there is more to do.
+    bool go_on_beginning(Run &run) REQUIRES(engine_lock);
+    void start_heads() REQUIRES(engine_lock);
+    void drop_replays(aclError reason) REQUIRES(engine_lock);
     static void rewind(Track &track, const Run &run) REQUIRES(engine_lock);
     // Queues the tasks from that one on, up to the next branch.
     void queue(Track &track, std::size_t begin, const Point &before) REQUIRES(engine_lock);
@@ -195,8 +211,10 @@ void Model::for_each_task(const Stream &stream, Function function) const {
     for (const Task *task = stream.queue.front(); !is_built_ && task != nullptr; task = task->next.get()) {
         function(*task);
     }
-    for (const auto &task : track_of(stream).tasks) {
-        function(*task);
+    if (is_built_) {
+        for (const auto &task : track_of(stream).tasks()) {
+            function(*task);
+        }
     }
 }
 
@@ -238,7 +256,7 @@ class Models final : public Resident {
     // It never came to be.
     void forget(Model &model) REQUIRES(engine_lock);
     void context_closes(Context &context) override REQUIRES(engine_lock);
-    void context_closed(Context &context) override REQUIRES(engine_lock) { models_.erase(&context); }
+    void context_closed(Context &context) override REQUIRES(engine_lock);
 
   private:
     void add(Ref<Model> model) REQUIRES(engine_lock);
