@@ -21,7 +21,6 @@
 namespace aclsim {
 
 class Memory;
-class AddressSpace;
 struct Device;
 
 // Points in streams: a block is no longer used once each stream has passed its own. Streams that are gone have passed
@@ -63,10 +62,10 @@ class MemoryPool final : public Object {
     static constexpr Kind kKind = Kind::MemoryPool;
     static constexpr std::uint64_t kGranularity = 2ULL << 20;
 
-    // Which pool has the reservation that begins at an address; of all pools.
+    // Which pool has the reservation that begins at an address; of all pools of a device.
     using Owners = std::map<std::uintptr_t, MemoryPool *>;
 
-    MemoryPool(Device &owner, AddressSpace &memory, Owners &owners, std::uint64_t number, std::uint64_t size);
+    MemoryPool(Device &owner, Memory &memory, Owners &owners, std::uint64_t number, std::uint64_t size);
 
     // The address of a block of so many bytes, a multiple of the granularity; nullptr when the pool is exhausted. The
     // stream must not touch it before the fence.
@@ -78,14 +77,25 @@ class MemoryPool final : public Object {
     // The end of a used block: the fence of those that have it next, and its release, which cannot fail.
     void note_fence(const void *address, const Fence &fence) REQUIRES(engine_lock);
     void release(const void *address) REQUIRES(engine_lock);
-    // Gives cached reservations that are not used back to the device, as long as this many bytes remain.
-    void trim(std::uint64_t keep) REQUIRES(engine_lock);
-    // The pool is destroyed: what is still used is lost, what was freed goes back when its streams are done with it.
+    // Gives cached reservations that are not used back to the device, as long as this many bytes remain: from the last
+    // to the first, a slice at a time.
+    struct Trim {
+        std::uint64_t keep = 0;
+        bool has_begun = false;
+        std::uintptr_t before = UINTPTR_MAX;  // reservations from there on are done
+        std::uintptr_t block = 0;             // of the one below: where to go on, unless it is at another one's address
+    };
+    // Returns whether there is more to do. `is_enough` is asked for every block.
+    template <class IsEnough>
+    bool trim(Trim &trim, IsEnough is_enough) REQUIRES(engine_lock);
+    // The pool is destroyed: what is still used is lost, what was freed goes back when its streams are done with it. A
+    // trim is to follow.
     void abandon() REQUIRES(engine_lock);
-    const std::map<std::uintptr_t, std::uint64_t> &reservations() const REQUIRES(engine_lock) { return reservations_; }
     bool is_abandoned() const REQUIRES(engine_lock) { return is_abandoned_; }
-    // The device's memory is gone.
-    void forget() REQUIRES(engine_lock);
+    // The device's memory is gone. The pool is not used any more, but to forget what it had, a slice at a time.
+    void close() REQUIRES(engine_lock) { is_abandoned_ = true; }
+    template <class IsEnough>
+    bool forget(IsEnough is_enough) REQUIRES(engine_lock);
 
     std::uint64_t &attribute(aclrtMemPoolAttr attribute) REQUIRES(engine_lock) { return attributes_[attribute]; }
     std::uint64_t used() const REQUIRES(engine_lock) { return attributes_[ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT]; }
@@ -116,14 +126,20 @@ class MemoryPool final : public Object {
     bool can_join(Blocks::iterator block, Blocks::iterator next) const REQUIRES(engine_lock);
     bool join(Blocks::iterator block) REQUIRES(engine_lock);  // with the next one
     void join_all() REQUIRES(engine_lock);
+    using Reservations = std::map<std::uintptr_t, std::uint64_t>;  // address -> size
+    template <class IsEnough>
+    bool join_within(Reservations::iterator reservation, std::uintptr_t &at, IsEnough is_enough) REQUIRES(engine_lock);
+    void lose_used(Blocks::iterator block) REQUIRES(engine_lock);
+    void give_back_idle(Reservations::iterator reservation) REQUIRES(engine_lock);
     void count(aclrtMemPoolAttr current, aclrtMemPoolAttr high, std::uint64_t bytes) REQUIRES(engine_lock);
 
-    AddressSpace &memory_;
+    Memory &memory_;
     Owners &owners_ GUARDED_BY(engine_lock);
     bool is_abandoned_ GUARDED_BY(engine_lock) = false;
     std::uint64_t attributes_[ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH + 1] = {};
-    std::map<std::uintptr_t, std::uint64_t> reservations_ GUARDED_BY(engine_lock);  // address -> size
-    Blocks blocks_ GUARDED_BY(engine_lock);                                         // the reservations, without gaps
+    std::uintptr_t lost_from_ GUARDED_BY(engine_lock) = UINTPTR_MAX;  // observers know that what is there is lost
+    Reservations reservations_ GUARDED_BY(engine_lock);
+    Blocks blocks_ GUARDED_BY(engine_lock);  // the reservations, without gaps
     // Smallest first, then lowest address.
     std::set<std::pair<std::uint64_t, std::uintptr_t>> cached_ GUARDED_BY(engine_lock);
     bool has_uncached_ GUARDED_BY(engine_lock) = false;  // blocks that are not used, and not in the list
@@ -141,19 +157,23 @@ class MemoryPools {
     // The pool may have reserved memory.
     void note_use(MemoryPool &pool) REQUIRES(engine_lock) { in_use_.emplace(pool.number, &pool); }
     bool empty() const REQUIRES(engine_lock) { return pools_.empty(); }
+    // In slices: what begins with the call is done when that returns.
+    void trim(Memory &memory, const MemoryPool &pool, std::uint64_t keep) REQUIRES(engine_lock);
     // A stream of the device was synchronized: releases what the pools hold above their thresholds.
     void trim(Memory &memory, const Device &device) REQUIRES(engine_lock);
     // The device is reset: its pools are gone, with all their memory.
     void close(Memory &memory, const Device &device) REQUIRES(engine_lock);
 
   private:
-    void trim(Core &core, MemoryPool &pool) REQUIRES(engine_lock);
-    void drop(Core &core, MemoryPool &pool) REQUIRES(engine_lock);
+    class Trimming;
+    class Closing;
+    // By their numbers.
+    using Pools = std::map<std::uint64_t, Ref<MemoryPool>>;
+    void drop_if_empty(Core &core, MemoryPool &pool) REQUIRES(engine_lock);
 
-    // By their numbers. Those that are destroyed stay while they hold memory.
-    std::map<std::uint64_t, Ref<MemoryPool>> pools_ GUARDED_BY(engine_lock);
+    Pools pools_ GUARDED_BY(engine_lock);  // those that are destroyed stay while they hold memory
     std::map<std::uint64_t, MemoryPool *> in_use_ GUARDED_BY(engine_lock);  // those that hold memory, and a few more
-    MemoryPool::Owners owners_ GUARDED_BY(engine_lock);
+    std::map<const Device *, MemoryPool::Owners> owners_ GUARDED_BY(engine_lock);
     std::uint64_t created_ GUARDED_BY(engine_lock) = 0;
     std::uint64_t numbers_ GUARDED_BY(engine_lock) = 0;
 };
