@@ -87,8 +87,11 @@ class Heap {
     // Is [address, address + size) inside one live block, and may it be used there?
     bool contains(const void *address, std::uint64_t size) const REQUIRES(engine_lock);
     // The same for all. Nothing is given out until the pages of every block that was released before, too, have been
-    // dealt with: otherwise new content would be lost with them.
-    void release_all() REQUIRES(engine_lock);
+    // dealt with: otherwise new content would be lost with them. Returns the tables of the blocks, to be destroyed
+    // without the lock, because they may take many pages; none if the host has no addresses for new ones, and the old
+    // ones were cleared.
+    struct Tables;
+    std::optional<Tables> release_all() REQUIRES(engine_lock);
     void reuse_all() REQUIRES(engine_lock);
     // How many bytes may be in use at a time.
     void set_limit(std::uint64_t bytes) REQUIRES(engine_lock) { may_use_ = bytes; }
@@ -115,6 +118,7 @@ class Heap {
     static_assert(sizeof(Span) == 2 && kModules <= 1U << 6);
     using FreeSpans = std::set<std::pair<std::size_t, std::size_t>>;  // how many units, and the first one
 
+    std::optional<Tables> replace_tables() REQUIRES(engine_lock);
     static std::uint16_t log2(std::uint64_t power) { return static_cast<std::uint16_t>(__builtin_ctzll(power)); }
     // Not below units_: of another address.
     std::size_t unit_of(const void *address) const {
@@ -153,6 +157,12 @@ class Heap {
     FreeSpans free_ GUARDED_BY(engine_lock);             // smallest first; no two are neighbours
     bool has_unlisted_ GUARDED_BY(engine_lock) = false;  // free spans that are not in the list
     std::map<std::uint16_t, Usage> usage_ GUARDED_BY(engine_lock);
+};
+
+struct Heap::Tables {
+    NumberSet starts;
+    SparseArray<Span> spans;
+    FreeSpans free;
 };
 
 }  // namespace aclsim
