@@ -1,6 +1,7 @@
 #include "machine/machine.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -161,8 +162,15 @@ void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool fo
     // A stream that a callback of the program keeps from its end goes the second time, untold: the context is lost to
     // the program already.
     std::optional<Failure> failure;
+    std::size_t dropped = 0;
     while (!context->streams.empty()) {
+        if (machine.core.are_many(dropped)) {
+            dropped = 0;
+            let_others_in(lock);
+            continue;
+        }
         const Ref<ContextStream> stream = context->streams.back();
+        dropped += stream->queue.size() + 1;
         try {
             destroy_stream(machine, lock, stream, force);
         } catch (const Failure &of_callback) {
@@ -175,14 +183,18 @@ void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool fo
         context->host_functions->stop();
     }
     Device &device = context->device;
-    erase(device.contexts, context.get());
     for (Resident *resident : machine.residents()) {
         resident->context_closed(*context);
-        if (device.contexts.empty()) {
+    }
+    if (device.contexts.size() == 1) {
+        // Tasks that leave free device memory by its address, where another block may begin once the device is closed.
+        machine.core.await_deferred(lock);
+    }
+    erase(device.contexts, context.get());
+    if (device.contexts.empty()) {
+        for (Resident *resident : machine.residents()) {
             resident->device_closed(device);
         }
-    }
-    if (device.contexts.empty()) {
         device.lost = ACL_SUCCESS;
         device.release_internal_streams();
     }
@@ -367,7 +379,8 @@ void forget_stream(Machine &machine, ContextStream &stream) {
     stream.is_destroyed = true;
     machine.core.observers().tell<kTasks>(&Observer::stream_destroyed, stream);
     stream.progress.notify_all();
-    erase(context.streams, keep);
+    const auto found = std::find(context.streams.rbegin(), context.streams.rend(), keep);  // mostly the last
+    context.streams.erase(std::next(found).base());
     machine.core.stream_order().forget(stream);
     if (stream.id != kPrimaryDefaultStream) {
         context.device.release_stream(stream.id);
