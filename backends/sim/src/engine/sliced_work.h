@@ -25,7 +25,7 @@ class SlicedWork : public DeferredWork {
     bool moves_streams() const final { return true; }
 
   protected:
-    // Whether a slice that has done so much is long enough.
+    // Returns true if a slice that has done so much is long enough.
     bool is_enough(std::size_t done) const REQUIRES(engine_lock) { return core_.are_many(done); }
 
     Core &core_;

@@ -12,7 +12,7 @@
 namespace aclsim {
 namespace {
 
-// The longest that one call submits: a wait, and the runtime's own two tasks around it.
+// Most tasks that one call submits: a wait, and two tasks of the runtime around it.
 constexpr std::uint32_t kTasksPerCall = 3;
 
 }  // namespace
@@ -35,7 +35,7 @@ Capture::Branch &Capture::branch_of(const ContextStream &stream) {
     return *std::find_if(branches_.begin(), branches_.end(), [&](const Branch &it) { return it.stream == &stream; });
 }
 
-// A queue that is full goes on in another hidden stream (graphs_kernels.md section B1).
+// Continues in another hidden stream when the queue is full (graphs_kernels.md section B1).
 void Capture::make_room(Branch &branch) {
     if (branch.hidden->queue.size() + kTasksPerCall <= config().product->queue_depth) {
         return;
@@ -88,7 +88,7 @@ void Capture::record(Lock &lock, ContextStream &stream, Event &event) {
         now.recorder = &stream;
         now.stream = &hidden;
         now.sequence = hidden.submitted + 1;
-        event.set_captured(&now);  // also if another capture had it: the newer one counts
+        event.set_captured(&now);  // takes precedence over an earlier capture of the event
         submit_edge_begin(machine_.core, hidden, now.signal, &event);
     } catch (...) {
         invalidate();
@@ -170,7 +170,7 @@ void Capture::invalidate() {
     }
 }
 
-// The last task of a stream must be a record that some stream waits for.
+// Requires the last task of each stream to be a record that some stream waits for.
 void Capture::require_joined() const {
     std::set<const Stream *> joined;
     for (const auto &[event, it] : events_) {
@@ -218,7 +218,7 @@ void Capture::require_complete() const {
     require_joined();
 }
 
-// The events of a capture that has ended.
+// Events of a capture that has ended.
 class Capture::LeavingEvents final : public SlicedWork {
   public:
     LeavingEvents(Core &core, Capture &capture) : SlicedWork(core), capture_(capture) {}
@@ -246,7 +246,7 @@ void Capture::end() {
     }
     graph->capture = nullptr;
     graph->caches_op_info = false;
-    graph->status = Graph::Status::Fault;  // until it is complete
+    graph->status = Graph::Status::Fault;  // until complete() succeeds
     do_in_slices(machine_.core, LeavingEvents(machine_.core, *this));
 }
 

@@ -12,7 +12,7 @@
 namespace aclsim {
 namespace {
 
-// The runtime's own task at the end of a graph, where the driver has no software queues (graphs_kernels.md section B6
+// Task of the runtime at the end of a graph where the driver has no software queues (graphs_kernels.md section B6
 // [obs]).
 class GraphEndTask final : public Task {
   public:
@@ -21,7 +21,7 @@ class GraphEndTask final : public Task {
     Start start(Stream &) override { return Start::Done; }
 };
 
-// Reads as the task that it takes the place of.
+// Replacement of a disabled task, with the same description.
 class DisabledTask final : public Task, public TaskDetails {
   public:
     explicit DisabledTask(const Task &disabled) : info_(disabled.info()) { disabled.details().describe(params_); }
@@ -37,8 +37,8 @@ class DisabledTask final : public Task, public TaskDetails {
 
 }  // namespace
 
-// Callbacks behind the destruction of a graph. The program's functions must not be called with the lock held, and its
-// streams may move forward still, so they leave the machine when that is over.
+// Callbacks after the destruction of a graph. Program functions must not be called under the lock, and the streams of
+// the graph may still make progress, so they leave the machine afterwards.
 class Graph::End final : public DeferredWork {
   public:
     explicit End(Machine &machine) : machine_(machine) {}
@@ -49,7 +49,7 @@ class Graph::End final : public DeferredWork {
     }
     void finish() override REQUIRES(engine_lock) {
         for (const auto &stream : std::exchange(streams, {})) {
-            if (!stream->is_destroyed && stream->destroyer == std::thread::id()) {  // else its context takes it along
+            if (!stream->is_destroyed && stream->destroyer == std::thread::id()) {  // otherwise its context removes it
                 machine_.core.registry().remove(*stream);
                 forget_stream(machine_, *stream);
             }
@@ -117,7 +117,7 @@ void Graph::apply_changes(Lock &lock) {
     for (std::size_t replaced = 0; status == Status::Updating && !changed_.empty();) {
         ModelTask &task = *changed_.front();
         changed_.pop_front();
-        if (task.replacement) {  // it may have been changed twice
+        if (task.replacement) {  // absent if the task was changed twice
             replace(task.stream, task.index, std::move(task.replacement));
         }
         if (core_.are_many(++replaced)) {
@@ -125,7 +125,7 @@ void Graph::apply_changes(Lock &lock) {
             let_others_in(lock);
         }
     }
-    if (status == Status::Updating) {  // else a change of another thread has failed
+    if (status == Status::Updating) {  // otherwise a change by another thread has failed
         status = Status::Ready;
     }
 }

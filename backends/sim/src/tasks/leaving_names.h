@@ -1,4 +1,4 @@
-// Handles of tasks, which leave the registry after their models.
+// Task handles that leave the registry after their model.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class LeavingNames final : public SlicedWork {
   public:
     using Names = std::map<std::size_t, Ref<ModelTask>>;
     using SlicedWork::SlicedWork;
-    // They leave now if there is no memory for the list.
+    // Adds names, or removes them now if there is no memory for the list.
     void add(Model &model, Names names) REQUIRES(engine_lock) {
         try {
             of_streams_.emplace_back();
@@ -43,7 +43,7 @@ class LeavingNames final : public SlicedWork {
 
   private:
     struct OfStream {
-        Ref<Model> model;  // to which they refer
+        Ref<Model> model;  // model that the names refer to
         Names names;
     };
     void remove_first(Names &names) REQUIRES(engine_lock) {

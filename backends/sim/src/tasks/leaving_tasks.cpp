@@ -21,7 +21,7 @@ void LeavingTasks::add_kept(Stream &stream, Tasks list, TaskQueue queue, bool ar
 
 void LeavingTasks::add(OfStream leaving) {
     try {
-        of_streams_.push_back(std::move(leaving));  // which stays as it is if that fails
+        of_streams_.push_back(std::move(leaving));  // unchanged if that fails
     } catch (const std::bad_alloc &) {
         for (std::size_t done = 0; !release(leaving, done); done = 0) {
         }
@@ -45,7 +45,7 @@ bool LeavingTasks::release(OfStream &leaving, std::size_t &done) {
         }
         ++done;
         if (leaving.reason != ACL_SUCCESS) {
-            const aclError newest = std::exchange(stream.abort_reason, leaving.reason);  // of a later abort
+            const aclError newest = std::exchange(stream.abort_reason, leaving.reason);  // reason of a later abort
             core_.cancel_dropped(stream, *task, leaving.reason);
             stream.abort_reason = newest;
         } else if (leaving.are_cancelled) {
@@ -55,7 +55,8 @@ bool LeavingTasks::release(OfStream &leaving, std::size_t &done) {
     return false;
 }
 
-// An observer of the life of tasks hears of their end before their streams go on.
+// Releases all tasks at once while an observer follows their life, so that it hears of their end before their streams
+// continue.
 bool LeavingTasks::is_over(std::size_t done) const { return is_enough(done) && !core_.observers().want(kTasks); }
 
 }  // namespace aclsim

@@ -12,12 +12,12 @@
 namespace aclsim {
 namespace {
 
-// Not what an execution of a model, or a change of one, is itself.
+// Returns false for tasks that execute a model or change one.
 bool is_repeatable(const Task &task) { return !task.info().has(kIsUnrepeatable); }
 
 }  // namespace
 
-// A task that starts a stream of its model.
+// Task that starts a stream of its model.
 class ActivateTask final : public Task {
   public:
     ActivateTask(Model &model, const Stream &stream) : model_(model), stream_(stream) {}
@@ -59,7 +59,7 @@ void Model::bind(Stream &stream, bool is_head) {
     if (is_built_) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "model %u is built; it takes no more streams", id);
     }
-    // What it keeps already is the model's first work (graphs_kernels.md section B4 [obs]).
+    // Tasks kept before become the model's first work (graphs_kernels.md section B4 [obs]).
     tracks_.push_back({Ref<Stream>(stream), is_head, stream.submitted - stream.queue.size()});
     stream.keeper = this;
 }
@@ -79,13 +79,13 @@ void Model::discard(Track &track, LeavingTasks &leaving) {
         core_.registry().remove(*named);
     }
     leaving.add_kept(stream, std::move(track.list), std::move(track.queue), /*are_cancelled=*/!has_run_);
-    // Submitted, and not yet taken over.
+    // Tasks that were submitted and not yet taken over.
     leaving.add_dropped(stream, core_.take_queue(stream, ACL_ERROR_RT_STREAM_ABORT), ACL_ERROR_RT_STREAM_ABORT);
     stream.keeper = nullptr;
     stream.is_replaying = false;
 }
 
-// A second one changes nothing (graphs_kernels.md section B4 [obs]).
+// Has no effect the second time (graphs_kernels.md section B4 [obs]).
 void Model::end_task(const Stream &stream) {
     if (stream.keeper != this) {
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not bound to model %u", stream.id, id);
@@ -106,7 +106,7 @@ void Model::require_repeatable(const Stream &stream) const {
     }
 }
 
-// A second time it does nothing (graphs_kernels.md section B4 [obs]). Between slices other threads may bind and unbind
+// Has no effect the second time (graphs_kernels.md section B4 [obs]). Between slices other threads may bind and unbind
 // streams, submit tasks, build the model, or destroy it.
 void Model::build(Lock &lock) {
     const Ref<Model> keep(this);
@@ -142,13 +142,14 @@ void Model::keep_tasks() {
     for (Track &track : tracks_) {
         Stream &stream = *track.stream;
         track.queue = std::move(stream.queue);
-        stream.completed = stream.submitted;  // from here on its tasks are replays
+        stream.completed = stream.submitted;  // executes only replays from here on
         stream.is_replaying = true;
     }
     is_built_ = true;
 }
 
-// What comes after the model was built is none of it, and runs by itself (graphs_kernels.md section B4 [obs]).
+// Tasks submitted after the model was built do not belong to it, and run independently (graphs_kernels.md section B4
+// [obs]).
 void Model::require_open(const Stream &stream) const {
     if (!is_built_ && end_ == &stream) {
         fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u takes no more tasks: the end task of model %u is there", stream.id,
@@ -164,7 +165,7 @@ void Model::submit_activation(Lock &lock, Stream &stream, const Stream &activate
 void Model::submit_label(Lock &lock, Stream &stream, Label &label) {
     const Ref<Label> keep(label);
     core_.admit(lock, stream);
-    if (label.stream) {  // another thread was faster
+    if (label.stream) {  // set by another thread in the meantime
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "the label is set already");
     }
     label.model = id;
@@ -173,7 +174,7 @@ void Model::submit_label(Lock &lock, Stream &stream, Label &label) {
     core_.submit(stream, LabelTask());
 }
 
-// --- looking at ------------------------------------------------------------------------------------------------------
+// --- inspection ------------------------------------------------------------------------------------------------------
 
 std::size_t Model::count_tasks(const Stream &stream) const {
     return is_built_ ? track_of(stream).count() : stream.queue.size();

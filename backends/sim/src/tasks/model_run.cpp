@@ -1,4 +1,4 @@
-// Executions of models.
+// Execution of models.
 #include <algorithm>
 #include <new>
 #include <optional>
@@ -17,7 +17,7 @@ aclError first_of(aclError earlier, aclError later) { return earlier != ACL_SUCC
 
 }  // namespace
 
-// One execution.
+// State of one execution.
 struct Model::Run {
     Run(Ref<Model> executed, const Point &launch, const Origin &launching, bool repeated)
         : model(std::move(executed)), before(launch), origin(launching), is_repeated(repeated) {}
@@ -31,17 +31,17 @@ struct Model::Run {
     }
 
     Ref<Model> model;
-    const Point before;  // that it, and what is played of it, comes after; none if the host executes the model
+    const Point before;  // comes before the execution and all that it plays; none if the host executes the model
     Origin origin;
-    const bool is_repeated;               // its tasks have run before
-    std::uint32_t left = 1;               // replays that have not ended; 1 for the caller that is starting them
+    const bool is_repeated;               // tasks have run before
+    std::uint32_t left = 1;               // replays that have not ended, plus 1 for the caller that starts them
     std::size_t begun = 0;                // tracks whose replays have been queued
-    aclError abort_reason = ACL_SUCCESS;  // it was stopped, or replays were dropped
-    std::vector<Point> ends{};            // the last replay of each stream; only while there are observers
+    aclError abort_reason = ACL_SUCCESS;  // set if it was stopped or replays were dropped
+    std::vector<Point> ends{};            // last replay of each stream; only with observers
     aclError result = ACL_SUCCESS;
 };
 
-// A task of a model in one execution.
+// Task of a model in one execution.
 class Replay final : public Task, public TaskDetails {
   public:
     Replay(std::shared_ptr<Model::Run> run, const std::unique_ptr<Task> &kept, std::size_t index)
@@ -93,13 +93,13 @@ class Replay final : public Task, public TaskDetails {
 
   private:
     std::shared_ptr<Model::Run> run_;
-    const std::unique_ptr<Task> &kept_;  // the model's; until its turn comes it may be replaced
+    const std::unique_ptr<Task> &kept_;  // owned by the model, which may replace it before its turn
     const std::size_t index_;            // in its stream of the model
     const Stream *stream_ = nullptr;
     aclError abort_reason_ = ACL_SUCCESS;
 };
 
-// The beginning of an execution.
+// Beginning of an execution.
 class Beginning final : public SlicedWork {
   public:
     Beginning(Core &core, std::shared_ptr<Model::Run> run)
@@ -111,7 +111,7 @@ class Beginning final : public SlicedWork {
     std::shared_ptr<Model::Run> run_;
 };
 
-// --- an execution as work of a task ----------------------------------------------------------------------------------
+// --- executions as work of a task ------------------------------------------------------------------------------------
 
 Start Execution::proceed(Stream &stream, const Task &task) {
     model_->waiters_.remove(stream);
@@ -144,7 +144,7 @@ aclError Execution::result() const { return run_->result; }
 
 std::vector<Ref<Stream>> Execution::parts() const { return is_under_way() ? model_->streams() : Model::Streams(); }
 
-// In a stream that executes nothing it waits for ever, and does not count.
+// Never starts in a stream that executes nothing, and is then not counted as a launch.
 class LaunchTask final : public BlockingTask {
   public:
     LaunchTask(Ref<Model> model, std::unique_ptr<LaunchBinding> binding, bool counts)
@@ -199,7 +199,7 @@ std::shared_ptr<Model::Run> Model::begin(const Point &before, const Origin &orig
     return run;
 }
 
-// No stream starts before all of them are ready: they wait for each other's tasks.
+// Starts no stream before all are ready, because they wait for each other's tasks.
 bool Model::go_on_beginning(Run &run) {
     try {
         for (std::size_t queued = 0; run.begun < tracks_.size();) {
@@ -214,10 +214,10 @@ bool Model::go_on_beginning(Run &run) {
             }
             queued += track.list.size();
         }
-    } catch (const std::bad_alloc &) {  // the execution ends before it has begun
+    } catch (const std::bad_alloc &) {  // ends the execution before it has begun
         run.abort_reason = ACL_ERROR_RT_MEMORY_ALLOCATION;
     }
-    if (run.abort_reason != ACL_SUCCESS) {  // before all had been queued
+    if (run.abort_reason != ACL_SUCCESS) {  // before all were queued
         drop_replays(run.abort_reason);
     } else {
         start_heads();
@@ -232,7 +232,7 @@ void Model::start_heads() {
         if (track.is_head) {
             core_.resume(*track.stream);
             if (track.stream->queue.front() != nullptr) {
-                core_.make_runnable(*track.stream);  // whatever state the execution before has left it in
+                core_.make_runnable(*track.stream);  // in any state that the previous execution has left
             }
         }
     }
@@ -273,7 +273,7 @@ void Model::queue(Track &track, std::size_t begin, const Point &before) {
     }
     for (track.next = begin; track.next < track.list.size();) {
         Task &task = *track.list[track.next];
-        if (track.next < track.reached) {  // a loop
+        if (track.next < track.reached) {  // repetition in a loop
             task.rewind();
             task.result = ACL_SUCCESS;
         }
@@ -315,7 +315,8 @@ void Model::switch_to(const Stream &stream, const Point &branch, const Stream &o
     activate(other, branch);
 }
 
-// On a device, a run would hang if the stream with its end task was never activated, or was left before it.
+// Fails the run if the stream of the end task was never activated, or was left before it. On a device such a run would
+// hang.
 void Model::end(Run &run) {
     if (end_ != nullptr && !track_of(*end_).is_started) {
         run.result = first_of(run.result, ACL_ERROR_RT_MODEL_EXECUTE);
@@ -330,7 +331,7 @@ void Model::end(Run &run) {
     idle_.notify_all();
 }
 
-// The activated stream may have been unbound since.
+// Does nothing if the stream was unbound in the meantime.
 void Model::activate(const Stream &stream, const Point &before) {
     for (Track &track : tracks_) {
         if (track.stream.get() == &stream && !track.is_started) {
@@ -374,7 +375,7 @@ Stream *Model::first_at_work() const {
 void Model::launch(Lock &lock, Stream &stream) {
     const Ref<Model> keep(this);
     const bool counts = stream.executes_tasks;
-    launches_ += counts ? 1 : 0;  // admit() may let in a thread that destroys the model
+    launches_ += counts ? 1 : 0;  // counted first, because admit() may let in a thread that destroys the model
     std::unique_ptr<LaunchBinding> binding;
     try {
         core_.admit(lock, stream);
@@ -403,14 +404,14 @@ aclError Model::execute(Lock &lock, Time deadline) {
     while (own == nullptr || !own->has_ended()) {
         if (run_ == nullptr) {
             if (core_.registry().find<Model>(handle()) != this) {
-                return ACL_ERROR_RT_INVALID_HANDLE;  // destroyed with its context, while this waited for its turn
+                return ACL_ERROR_RT_INVALID_HANDLE;  // destroyed with its context while this call waited
             }
             own = begin(Point{}, Core::present_call());
             core_.pump();
             continue;
         }
         Stream *const at_work = first_at_work();
-        if (at_work == nullptr) {  // another thread drops what it has begun
+        if (at_work == nullptr) {  // another thread is dropping its replays
             core_.await_deferred(lock);
             continue;
         }

@@ -1,4 +1,4 @@
-// The models of all contexts, from their creation to their end.
+// Creation and destruction of models.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -80,7 +80,7 @@ void Models::destroy(Lock &lock, Model &model) {
             model.retire();
         }
     };
-    const End end{*this, model};  // also when a callback does not return
+    const End end{*this, model};  // also if a callback does not return
     if (!callbacks.empty()) {
         const Unlocked unlocked(lock);
         for (const auto &callback : callbacks) {
@@ -110,13 +110,13 @@ void Models::context_closes(Context &context) {
     while (Capture *capture = machine_.capture_modes.first_in(context)) {
         capture->end();
     }
-    const auto found = models_.find(&context);  // inserts nothing: the context has to close without memory too
+    const auto found = models_.find(&context);  // without insertion, because closing a context must not need memory
     if (found == models_.end()) {
         return;
     }
     LeavingNames leaving(core_);
     for (const auto &model : found->second) {
-        if (core_.registry().find<Model>(model->handle()) != nullptr) {  // its destruction is not under way
+        if (core_.registry().find<Model>(model->handle()) != nullptr) {  // otherwise it is being destroyed
             core_.registry().remove(*model);
         }
         model->close_handles(leaving);
