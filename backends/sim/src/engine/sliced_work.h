@@ -34,18 +34,22 @@ class SlicedWork : public DeferredWork {
     bool has_more_ = false;
 };
 
-// Does one slice now, and defers the rest to the end of the call. The caller pumps. Cannot fail: without memory to
-// defer it, the rest is done now.
+// Defers work of which a slice is done. Cannot fail: without memory to defer it, the rest is done now.
 template <class Work>
-void do_in_slices(Core &core, Work work) REQUIRES(engine_lock) {
-    if (!work.do_slice()) {
-        return;
-    }
+void defer_rest(Core &core, Work work) REQUIRES(engine_lock) {
     try {
         core.defer(std::make_unique<Work>(std::move(work)));
     } catch (const std::bad_alloc &) {
         while (work.do_slice()) {
         }
+    }
+}
+
+// Does one slice now, and defers the rest to the end of the call. The caller pumps.
+template <class Work>
+void do_in_slices(Core &core, Work work) REQUIRES(engine_lock) {
+    if (work.do_slice()) {
+        defer_rest(core, std::move(work));
     }
 }
 

@@ -195,7 +195,9 @@ std::shared_ptr<Model::Run> Model::begin(const Point &before, const Origin &orig
     if (binding != nullptr) {
         binding->apply();
     }
-    do_in_slices(core_, Beginning(core_, run));
+    if (go_on_beginning(*run)) {  // makes no object for a small model
+        defer_rest(core_, Beginning(core_, run));
+    }
     return run;
 }
 
