@@ -7,6 +7,7 @@ The runtime cannot see what a kernel does with its arguments. The simulator's ch
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
     from ascend_rt.kernel import Parameter
 
 READ, WRITE = int(lib.ACLSIM_ACCESS_READ), int(lib.ACLSIM_ACCESS_WRITE)
-MODES = {"in": READ, "out": WRITE, "inout": READ | WRITE}  # the words of parameters, see ascend_rt.kernel
+MODES = {"in": READ, "out": WRITE, "inout": READ | WRITE}  # the access words of ascend_rt.kernel
 
 _HIGHEST_RANK = 16
 
-
-host_kernels: dict[str, HostArguments] = {}  # by the kernel's name: what registered functions declare
+host_kernels: dict[str, HostArguments] = {}
+"""Parameters of the registered functions that declare their accesses, by the name of the kernel."""
 
 
 class Access(NamedTuple):
@@ -88,23 +89,18 @@ class Operand:
     def _check(self) -> None:
         if len(self.shape) > _HIGHEST_RANK:
             raise ValueError(f"an operand has at most {_HIGHEST_RANK} dimensions, not {len(self.shape)}")
-        steps = _dense(self.shape, self.dtype.itemsize) if self.strides is None else self.strides
-        if len(steps) != len(self.shape) or min(steps, default=0) < 0:
+        if self.strides is None:
+            end = self.dtype.itemsize * math.prod(self.shape)
+        elif len(self.strides) == len(self.shape) and min(self.strides, default=0) >= 0:
+            last = sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=True))
+            end = last + self.dtype.itemsize
+        else:
             raise ValueError(f"shape {self.shape} has one stride of 0 or more for each dimension, not {self.strides}")
-        end = self.dtype.itemsize + sum((n - 1) * step for n, step in zip(self.shape, steps, strict=True))
         if 0 not in self.shape and end > self.buffer.nbytes:
             raise ValueError(f"{self!r} reaches {end} bytes far, and the buffer has {self.buffer.nbytes}")
 
     def __repr__(self) -> str:
         return f"Operand({self.buffer!r}, {self.dtype}, shape={self.shape}, strides={self.strides})"
-
-
-def _dense(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Return the strides of an array in C order."""
-    steps = [itemsize]
-    for n in reversed(shape[1:]):
-        steps.append(steps[-1] * n)
-    return tuple(reversed(steps))[: len(shape)] if shape else ()
 
 
 def given(reads: Iterable[Buffer | Operand], writes: Iterable[Buffer | Operand]) -> list[Access]:
@@ -114,10 +110,9 @@ def given(reads: Iterable[Buffer | Operand], writes: Iterable[Buffer | Operand])
 
 
 def of_argument(parameter: Parameter, buffer: Buffer) -> Access:
-    """Return the access to the array that an argument of a kernel is."""
+    """Return the access to the array whose address a kernel gets: of the declared length, or the whole buffer."""
     dtype, length = np.dtype(parameter.dtype), parameter.length or ""
-    whole = buffer.nbytes // dtype.itemsize
-    count = min(int(length), whole) if length.isdecimal() else whole
+    count = int(length) if length.isdecimal() else buffer.nbytes // dtype.itemsize
     return Access(MODES[parameter.access], buffer.handle, dtype.itemsize, (count,))
 
 

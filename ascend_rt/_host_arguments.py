@@ -42,10 +42,10 @@ class HostArguments:
         if len(memory) < self._offsets[-1]:
             raise ValueError(f"the launch gives {len(memory)} bytes of arguments, and {self._offsets[-1]} are needed")
         values = self._values(memory, parameters)
-        arrays = {i: self._count(each, values) for i, each in enumerate(parameters) if each.is_array}
-        for i, count in arrays.items():
-            values[i] = _view(int(values[i]), parameters[i], count, memory)
-        return values
+        return [
+            _view(int(value), each, self._count(each, values), memory) if each.is_array else value
+            for each, value in zip(parameters, values, strict=True)
+        ]
 
     def _values(self, memory: NDArray[np.uint8], parameters: Sequence[Parameter]) -> list[Any]:
         """Return each parameter as a numpy scalar; an array is its address."""
@@ -61,7 +61,7 @@ class HostArguments:
 
     @property
     def has_known_accesses(self) -> bool:
-        """Whether the types say what the function reads and writes."""
+        """True if the types of all arrays have an access word."""
         return have_known_accesses(self._parameters)
 
     def accesses(self, memory: NDArray[np.uint8]) -> list[Access] | None:

@@ -9,7 +9,8 @@ it has some. A parameter's type is written as
 - ``"float32[count]"``, ``"float32[16]"``, ``"float32[]"``: the address of an array. The length, a number or the name of
   another parameter, matters to kernels that are written in Python alone (:func:`ascend_rt.sim.kernel`);
 - ``"in float32[]"``, ``"out float32[]"``, ``"inout float32[]"``: the same, and what the kernel does with the array. If
-  all arrays have such a word, launches declare their accesses to the simulator's checks; see :meth:`Kernel.launch`.
+  all arrays have such an access word, launches declare their accesses to the simulator's checks; see
+  :meth:`Kernel.launch`.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Parameter(NamedTuple):
 
     @property
     def has_known_accesses(self) -> bool:
-        """Whether it is known how a kernel uses the memory behind it; a number has none."""
+        """True for a number, and for an array with an access word."""
         return bool(self.access) if self.is_array else self.dtype is not None
 
     @property
@@ -114,7 +115,7 @@ def parameter(type: Type) -> Parameter:
 
 
 def have_known_accesses(parameters: Sequence[Parameter] | None) -> bool:
-    """Return whether the types of parameters say all that a kernel accesses; without an array they say nothing."""
+    """Return whether there are arrays among the parameters, and the types declare the accesses of a kernel to them."""
     each = parameters or ()
     return any(it.is_array for it in each) and all(it.has_known_accesses for it in each)
 
@@ -306,9 +307,9 @@ class Kernel:
         batch : bool, optional
             Start only when cores for all blocks are free.
         reads, writes : iterable of Buffer or Operand, optional
-            What the kernel reads and writes: whole buffers, slices of them, or arrays in them. With either, everything
-            that is not named is not accessed. The simulator's checks use it, and hardware ignores it. Default: what the
-            types of the parameters say if all arrays have a word for it; else the accesses are unknown.
+            Memory that the kernel reads and writes, for the simulator's checks: whole buffers, slices, or arrays in
+            buffers. If either is given, the kernel accesses nothing else. By default, the access words in the types of
+            the parameters apply, if all arrays have one; otherwise, the accesses are unknown. Hardware ignores both.
 
         Raises
         ------
@@ -353,17 +354,17 @@ class Kernel:
         reads: Iterable[Buffer | Operand] | None,
         writes: Iterable[Buffer | Operand] | None,
     ) -> list[_accesses.Access] | None:
-        """Return what a launch accesses; None if that is unknown, or nothing wants to know it."""
+        """Return the accesses of a launch; None if they are unknown, or no check wants them."""
         if reads is not None or writes is not None:
             given = _accesses.given(reads or (), writes or ())
             return given if _accesses.are_wanted() else None
-        host_kernel = _accesses.host_kernels.get(self.name)
-        if not (self._has_known_accesses or host_kernel) or not _accesses.are_wanted():
-            return None
-        if self._has_known_accesses:
+        if self._has_known_accesses and _accesses.are_wanted():
             typed = zip(self.parameters or (), arguments, strict=True)
             return [_accesses.of_argument(type, each) for type, each in typed if type.is_array]
-        return host_kernel.accesses(np.frombuffer(packed, np.uint8)) if host_kernel else None
+        host_kernel = _accesses.host_kernels.get(self.name)
+        if host_kernel is not None and _accesses.are_wanted():
+            return host_kernel.accesses(np.frombuffer(packed, np.uint8))
+        return None
 
     def _pack(self, arguments: tuple[Any, ...]) -> bytearray:
         """Return the block of arguments."""

@@ -7,15 +7,12 @@ import pytest
 from support.memory_check import FREED, GIVEN, Run
 
 KERNELS = """
-import sys
-from ascend_rt import Binary, Buffer, Operand, TaskFailed
+from ascend_rt import AclError, Binary, Buffer, Operand
 
 binary = Binary(sim.device_object("scale"))
 s = Stream()
 memory = Buffer.from_handle(int(ffi.cast("uintptr_t", malloc(4096))), 4096)
 pointer = ffi.cast("void *", memory.handle)
-
-sys.unraisablehook = lambda unraisable: None  # a function that is called with freed memory fails
 """
 USED = (
     FREED.replace("100", "4096")
@@ -27,10 +24,7 @@ FREE_BENEATH = """
 with sim.held():
     {launch}
     ok(lib.aclrtFree(pointer))  # free
-try:
-    s.synchronize()
-except TaskFailed:
-    pass
+    s.abort()  # the kernel must not run with freed memory
 """
 
 DECLARED = {
@@ -87,14 +81,25 @@ s.synchronize()
 
 
 def test_a_launch_that_fails_declares_nothing_for_the_next(run_checked: Run) -> None:
+    refused = """
+sim.fail_call("aclrtLaunchKernelWithHostArgs", 207008)
+try:
+    binary.kernel("scale", ["in float32[]"]).launch(s, 1, memory)
+except AclError as error:
+    print(error.code)
+"""
+    program = run_checked(PRELUDE + refused + FREE_BENEATH.format(launch='binary["scale"].launch(s, 1, memory)'))
+    assert (program.output, program.reports) == ("207008\n", [])
+
+
+def test_a_declared_length_that_exceeds_the_buffer(run_checked: Run) -> None:
     program = run_checked(
         PRELUDE
         + """
-try:
-    binary.kernel("scale", ["in float32[]"]).launch(s, 1, memory, timeout=-1)
-except Exception:
-    pass
+whole = Buffer.from_handle(int(ffi.cast("uintptr_t", malloc(100))), 100)
+binary.kernel("scale", ["in float32[26]"]).launch(s, 1, whole)  # use
+s.synchronize()
 """
-        + FREE_BENEATH.format(launch='binary["scale"].launch(s, 1, memory)')
     )
-    assert program.reports == []
+    assert len(program.reports) == 1
+    assert "uses 104 bytes at P (operand),\n  4 of them past the end of " + GIVEN in program.reports[0]

@@ -74,7 +74,7 @@ std::string described(const at::Tensor &tensor) {
     return tensor.defined() ? c10::str(tensor.scalar_type(), tensor.sizes()) : "nothing";
 }
 
-// What a task accesses, for the checks of the simulator (aclsimDeclareAccesses).
+// Memory accesses of a task, declared to the checks of the simulator (aclsimDeclareAccesses).
 class Accesses {
   public:
     explicit Accesses(const Task &task) {
@@ -128,7 +128,7 @@ class Accesses {
     static constexpr std::int64_t kHighestRank = 16;
     bool are_known_ = true;
     std::vector<aclsimAccess> list_;
-    std::deque<std::vector<std::int64_t>> shapes_, strides_;  // which keep their places
+    std::deque<std::vector<std::int64_t>> shapes_, strides_;  // list_ points into their elements
 };
 
 // A result takes the place of an output; its type and size are what the meta kernel has said, or it is an error.
@@ -272,12 +272,12 @@ void submit(Operator &op, std::unique_ptr<Task> task, std::int8_t device) {
     const aclrtFuncHandle kernel = op.kernel(device);
     Task *argument = task.get();
     const aclmdlRI graph = captured_graph(stream, op.name);
-    if (aclsimWantsAccesses() != 0) {
-        Accesses(*task).declare(op.name);
-    }
     if (graph != nullptr) {
         task->is_captured = true;
         keep(graph, std::move(task));
+    }
+    if (aclsimWantsAccesses() != 0) {
+        Accesses(*argument).declare(op.name);
     }
     require(aclrtLaunchKernelWithHostArgs(kernel, 1, stream, nullptr, &argument, sizeof argument, nullptr, 0),
             "aclrtLaunchKernelWithHostArgs", op.name);

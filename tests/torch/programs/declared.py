@@ -6,20 +6,18 @@ import json
 import torch
 import torch_npu  # noqa: F401  (registers the device)
 
-from ascend_rt import Buffer, sim
-from ascend_rt._driver import ffi, lib
+from ascend_rt import Buffer, ffi, lib, sim
 
 
 def reports_of_a_free_beneath(operator):
-    buffer = Buffer(4096)
-    tensor = torch.from_dlpack(buffer)
+    out = ffi.new("void **")
+    assert lib.aclrtMalloc(out, 4096, lib.ACL_MEM_MALLOC_HUGE_FIRST) == 0
+    tensor = torch.from_dlpack(Buffer.from_handle(int(ffi.cast("uintptr_t", out[0])), 4096))
     before = sim.check_reports()
     with sim.held():
         operator(tensor)
-        pointer = ffi.cast("void *", buffer.handle)
-        lib.aclrtFree(pointer)
+        assert lib.aclrtFree(out[0]) == 0
     torch.npu.synchronize()
-    buffer._take_handle()  # it is freed
     return sim.check_reports() - before
 
 

@@ -1,5 +1,5 @@
-// Allocators of the application (memory_cmo_allocator.md section 8). Nothing here looks at devices, contexts or
-// streams: a registration belongs to the value of a stream's handle.
+// Allocators of the application (memory_cmo_allocator.md section 8). Calls do not check devices, contexts or streams: a
+// registration belongs to the value of a stream handle.
 #include "memory/allocator.h"
 
 #include "api/entry.h"
@@ -9,7 +9,7 @@ using namespace aclsim;
 
 namespace {
 
-// The real runtime follows any pointer; here one that is no descriptor is an invalid argument.
+// Rejects a pointer that is not a descriptor as an invalid argument. The real runtime follows any pointer.
 AllocatorDesc &require_desc(Simulator &sim, aclrtAllocatorDesc desc) REQUIRES(engine_lock) {
     require(desc, "allocatorDesc");
     AllocatorDesc *found = sim.core.registry().find<AllocatorDesc>(desc);

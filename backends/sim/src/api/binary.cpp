@@ -22,11 +22,11 @@ constexpr std::size_t kDeepestDescription = 32;
 constexpr std::size_t kLongestBinary = 1 << 30;
 constexpr std::uint32_t kMagics[] = {ACL_RT_BINARY_MAGIC_ELF_AICORE, ACL_RT_BINARY_MAGIC_ELF_VECTOR_CORE,
                                      ACL_RT_BINARY_MAGIC_ELF_CUBE_CORE};
-constexpr std::int32_t kCpuFromData = 2;  // CPU_KERNEL_MODE: the library alone, its functions are registered
+constexpr std::int32_t kCpuFromData = 2;  // CPU_KERNEL_MODE: only the library; its functions are registered
 constexpr std::int32_t kCpuWithLibrary = 1;
 constexpr std::int32_t kCpuDescriptionOnly = 0;
 
-// aclrtCreateBinary: where the bytes are, which stay the caller's.
+// Binary described by aclrtCreateBinary. The caller keeps ownership of the bytes.
 struct BinaryDescription final : public Object {
     static constexpr Kind kKind = Kind::BinaryDescription;
     BinaryDescription(const void *its_data, std::size_t its_size) : data(its_data), size(its_size) {}
@@ -109,7 +109,7 @@ Json read_description(const std::string &path) {
     }
 }
 
-// The description beside an object; one that cannot be read is ignored (graphs_kernels.md section A2 [obs]).
+// Reads the description beside an object; ignores one that cannot be read (graphs_kernels.md section A2 [obs]).
 Json description_beside(const std::string &path) {
     const std::string beside = with_extension(path, ".json");
     try {
@@ -121,7 +121,7 @@ Json description_beside(const std::string &path) {
     }
 }
 
-// The description of the object.
+// Reads the magic number from the description beside the object.
 std::uint32_t magic_beside(const std::string &path) {
     constexpr struct {
         const char *name;
@@ -146,7 +146,7 @@ BinaryContent read_object(const std::string &path) {
     return read_binary(bytes_of(content), content.size(), magic);
 }
 
-// A description of operators for AI CPUs: {"kernel": {"opInfo": {"functionName": "..."}}}.
+// Reads a description of operators for AI CPUs: {"kernel": {"opInfo": {"functionName": "..."}}}.
 BinaryContent read_cpu_description(const std::string &path, bool has_library) {
     const Json description = read_description(path);
     const std::string library = has_library ? require_file(with_extension(path, ".so"), kLongestBinary) : "";
@@ -182,7 +182,7 @@ KernelFunction &require_entry(Binary &binary, std::uint64_t entry) REQUIRES(engi
     return *function;
 }
 
-// What asks for a function brings its binary to the current device (section A1).
+// Loads the function's binary to the current device, as every request for a function does (section A1).
 aclrtFuncHandle load_function(Simulator &sim, Lock &lock, KernelFunction &function) REQUIRES(engine_lock) {
     const Device &device = require_current_device(sim);
     const Ref<KernelFunction> keep(function);
@@ -279,7 +279,7 @@ aclError aclrtBinaryUnLoad(aclrtBinHandle binHandle) {
     });
 }
 
-// Whatever goes wrong behind the handles is one code (section A2, aclrtBinaryGetFunction).
+// Reports every error after the handle checks with one code (section A2, aclrtBinaryGetFunction).
 aclError aclrtBinaryGetFunction(const aclrtBinHandle binHandle, const char *kernelName, aclrtFuncHandle *funcHandle) {
     return entry(Function::aclrtBinaryGetFunction, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(binHandle, "binHandle");

@@ -32,7 +32,7 @@ aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
         ContextStream &on = require_stream(sim, stream);
         Reports::require_free(on);
         if (config().product->is_stars) {
-            require_context(sim);  // it creates an internal event there
+            require_context(sim);  // the subscription creates an internal event in it
         }
         sim.machine.reports.subscribe(threadId, on);
     });

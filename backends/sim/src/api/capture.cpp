@@ -15,12 +15,12 @@ void require_mode(aclmdlRICaptureMode mode) {
     }
 }
 
-// The stream itself, whatever becomes of its tasks.
+// Finds the stream itself, regardless of where its tasks go.
 ContextStream &require_named_stream(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     return require_handle<ContextStream>(sim, stream, "stream");
 }
 
-// Neither a model's nor the default stream.
+// Rejects streams of models and default streams.
 ContextStream &require_free_stream(ContextStream &stream) REQUIRES(engine_lock) {
     if (stream.keeper != nullptr) {
         fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is bound to model %u", stream.id, model_of(stream)->id);
@@ -31,7 +31,7 @@ ContextStream &require_free_stream(ContextStream &stream) REQUIRES(engine_lock) 
     return stream;
 }
 
-// What the two forms of the beginning check; no graph: a new one.
+// Begins a capture with the checks shared by both entry points. Creates a new graph if graph is nullptr.
 void begin(Simulator &sim, aclrtStream stream, aclmdlRICaptureMode mode, Graph *graph) REQUIRES(engine_lock) {
     ContextStream &origin = require_named_stream(sim, stream);
     require_mode(mode);
@@ -46,7 +46,7 @@ void begin(Simulator &sim, aclrtStream stream, aclmdlRICaptureMode mode, Graph *
     try {
         capture = make_ref<Capture>(sim.machine, into, mode);
         capture->add(origin);
-    } catch (...) {  // the device gives out no more streams, or the host no memory
+    } catch (...) {  // no more streams on the device, or no memory on the host
         if (capture) {
             capture->end();
         }
@@ -67,8 +67,8 @@ Capture &require_capture(const ContextStream &stream) REQUIRES(engine_lock) {
     return *capture;
 }
 
-// Ends the capture in any case. A graph whose capture failed is destroyed, but for one whose capture another thread was
-// to end: that stays, and nobody has its handle.
+// Ends the capture in any case and destroys the graph of a failed capture. Exception: a graph whose capture another
+// thread was to end stays, although no caller has its handle.
 Ref<Graph> end(Simulator &sim, Lock &lock, Capture &capture) REQUIRES(engine_lock) {
     const Ref<Capture> keep(capture);
     const Ref<Graph> graph = capture.graph;
@@ -106,8 +106,8 @@ ContextStream &require_updatable(Simulator &sim, aclrtStream stream) REQUIRES(en
     return found;
 }
 
-// Else the graph's tasks are not in their places: they still collect in its streams. That is also how a capture is left
-// that another thread has ended (section B3: 107038).
+// Rejects a graph that is being captured: its tasks are not in their places yet, but collect in its streams. A capture
+// that another thread has ended leaves its graph in the same state (section B3: 107038).
 void require_captured(const Graph &graph) REQUIRES(engine_lock) {
     if (graph.status == Graph::Status::Capturing) {
         fail(ACL_ERROR_RT_MODEL_CAPTURED, "graph %u is still being captured", graph.id);
@@ -152,7 +152,7 @@ aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus *statu
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "status and modelRI are NULL");
         }
         require_supported();
-        // An invalid capture is still active for its streams; its end tells (section B3 [obs]).
+        // Report an invalid capture as active for its streams; only its end reports the failure (section B3 [obs]).
         const Capture *capture = capture_of(require_named_stream(sim, stream));
         if (status != nullptr) {
             *status = capture != nullptr ? ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE : ACL_MODEL_RI_CAPTURE_STATUS_NONE;
@@ -274,7 +274,7 @@ aclError aclmdlRICondHandleCreate(aclmdlRI modelRI, uint32_t defaultLaunchValue,
         require_software_queues();
         const auto value = assigns != 0 ? std::optional<std::uint32_t>(defaultLaunchValue) : std::nullopt;
         const auto condition =
-            Ref<Condition>(new Condition(sim.memory, *graph, value));  // with the lock, which make_ref() does not have
+            Ref<Condition>(new Condition(sim.memory, *graph, value));  // needs the lock, which make_ref() does not have
         sim.core.registry().add(condition);
         graph->conditions.push_back(condition);
         *handle = condition->handle();
@@ -293,7 +293,7 @@ aclError aclmdlRICondHandleGetCondPtr(aclmdlRICondHandle handle, uint64_t **ptr)
 namespace {
 
 bool has_size(const aclmdlRICondTaskParams &params) {
-    constexpr std::uint32_t kLargest[] = {2, 1, UINT32_MAX};  // of IF, WHILE and SWITCH
+    constexpr std::uint32_t kLargest[] = {2, 1, UINT32_MAX};  // sizes for IF, WHILE and SWITCH
     return params.size >= 1 && params.size <= kLargest[params.type];
 }
 

@@ -1,5 +1,5 @@
-// Cache operations (memory_cmo_allocator.md section 6). Plain operations take any stream but those of models, the
-// others take only those.
+// Cache operations (memory_cmo_allocator.md section 6). Plain operations take any stream that is not bound to a model;
+// the others take only bound streams.
 #include "tasks/cmo.h"
 
 #include "api/entry.h"
@@ -29,7 +29,7 @@ void require_bound_to_model(const ContextStream &stream) REQUIRES(engine_lock) {
     }
 }
 
-// The runtime checks neither; the hardware needs both.
+// Checks place and alignment of a descriptor. The runtime checks neither, but the hardware requires both.
 void require_cmo_descriptor(Simulator &sim, const void *descriptor, AccessMode mode) REQUIRES(engine_lock) {
     const std::size_t size = CmoDescriptor::of_product().size;
     const bool is_device = sim.memory.space().locate(descriptor).place == Place::Device;
@@ -41,7 +41,7 @@ void require_cmo_descriptor(Simulator &sim, const void *descriptor, AccessMode m
     note_use(sim.memory, descriptor, size, mode, "cmoDesc");
 }
 
-// A barrier names operations that drop data; id 0 is that of all others.
+// Checks the barrier id. Barriers name operations that drop data; all other operations have id 0.
 void require_tag(aclrtCmoType type, std::uint32_t id) {
     const bool is_known = is_type(type);
     const bool is_tagged = type == ACL_RT_CMO_TYPE_INVALID;
@@ -51,7 +51,7 @@ void require_tag(aclrtCmoType type, std::uint32_t id) {
     }
 }
 
-// What the barrier waits for: the operations with its ids that the model has at the time of the call.
+// Returns the operations that the barrier waits for: those in the model at the time of the call that have its ids.
 CmoBarriers::Operations operations_of(const CmoBarriers &barriers, const aclrtBarrierTaskInfo &info)
     REQUIRES(engine_lock) {
     CmoBarriers::Operations operations;
@@ -173,7 +173,7 @@ aclError aclrtCmoAsyncWithDesc(void *cmoDesc, aclrtCmoType cmoType, aclrtStream 
         }
         ContextStream &on = require_own_stream(sim, stream);
         require_bound_to_model(on);
-        require_cmo_descriptor(sim, cmoDesc, AccessMode::ReadWrite);  // the call completes what the task reads
+        require_cmo_descriptor(sim, cmoDesc, AccessMode::ReadWrite);  // write_head() below completes it
         sim.core.admit(lock, on);
         CmoDescriptor::of_product().write_head(cmoDesc, cmoType);
         sim.core.submit(on, DescribedCmoTask(sim.memory, cmoType, cmoDesc));

@@ -1,4 +1,5 @@
-// Counting notifies: 950 only, and NULL is seen before the chip is (events_streams_sync.md section 6 [obs]).
+// Counting notifies: supported only by the 950. NULL is reported before an unsupported chip (events_streams_sync.md
+// section 6 [obs]).
 #include "api/entry.h"
 #include "tasks/notify.h"
 

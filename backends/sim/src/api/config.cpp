@@ -1,6 +1,6 @@
-// Options of process and context, limits of cores for streams, and the thread's resource stream
-// (device_context_init_errors.md section 4). Nothing that is simulated so far uses cores or options; they are kept for
-// what will.
+// Options of process and context, core limits of streams, and the thread's resource stream
+// (device_context_init_errors.md section 4). No simulated operation uses cores or options so far; they are stored for
+// operations that will.
 #include <iterator>
 
 #include "api/entry.h"
@@ -9,7 +9,7 @@ using namespace aclsim;
 
 namespace {
 
-// In the order of aclSysParamOpt: the largest value, and the value of the process. Guarded by the engine's lock.
+// Largest value and process value of each option, in the order of aclSysParamOpt. Guarded by the engine lock.
 constexpr std::int64_t kLargestOption[] = {3, 1, 1, 1};
 constexpr std::size_t kOptions = std::size(kLargestOption);
 constexpr std::size_t kContextOptions = std::tuple_size_v<decltype(Context::options)>;
@@ -31,7 +31,7 @@ std::int64_t require_option_value(std::size_t option, std::int64_t value) {
     return value;
 }
 
-thread_local void *t_resource_stream = nullptr;  // handle
+thread_local void *t_resource_stream = nullptr;  // stream handle
 
 void require_limit_type(aclrtDevResLimitType type) {
     if (type != ACL_RT_DEV_RES_CUBE_CORE && type != ACL_RT_DEV_RES_VECTOR_CORE) {
@@ -58,7 +58,7 @@ Device &require_open_device(Simulator &sim, std::int32_t id) REQUIRES(engine_loc
     return device;
 }
 
-// A stream's own limit, else its device's.
+// Returns the stream's own limit, or its device's limit if it has none.
 std::uint32_t limit_of(const ContextStream &stream, aclrtDevResLimitType type) REQUIRES(engine_lock) {
     const std::int64_t own = stream.core_limits[static_cast<std::size_t>(type)];
     return own >= 0 ? static_cast<std::uint32_t>(own) : device_of(stream).core_limits[static_cast<std::size_t>(type)];

@@ -5,7 +5,7 @@ using namespace aclsim;
 
 namespace {
 
-// It is no longer in the registry, and waits for its work.
+// Returns true if the context has left the registry while the thread that destroys it still waits for its work.
 bool is_being_destroyed(Simulator &sim, aclrtContext handle) REQUIRES(engine_lock) {
     for (const auto &device : sim.machine.devices) {
         for (const Context *context : device->contexts) {

@@ -26,7 +26,8 @@ void require_transfer_kind(aclrtMemcpyKind kind) {
     }
 }
 
-// What a buffer holds could be copied once only. The default stream is never bound.
+// Rejects a stream that is captured or bound to a model: the contents of a buffer can be copied only once. The default
+// stream is never bound.
 void require_unbound(Handle<ContextStream> stream) REQUIRES(engine_lock) {
     const ContextStream *on = stream.find();
     if (on != nullptr && (on->keeper != nullptr || on->is_redirected)) {
@@ -43,12 +44,12 @@ void copy_buffered(Simulator &sim, Lock &lock, Handle<ContextStream> stream, con
         fail(ACL_ERROR_RT_PARAM_INVALID, "the buffered copy goes from host to device only");
     }
     require_own_stream(sim, stream);
-    require_allocated(sim.memory, transfer.destination, transfer.width, "dst");  // before a buffer of that size is made
+    require_allocated(sim.memory, transfer.destination, transfer.width, "dst");  // check before allocating the buffer
     require_live(sim.memory, transfer.source, transfer.width, AccessMode::Read, "src");
     const auto *source = static_cast<const unsigned char *>(transfer.source);
     std::vector<unsigned char> buffer;
     work_unlocked(sim.memory, lock, [&] { buffer.assign(source, source + transfer.width); });
-    ContextStream &on = require_own_stream(sim, stream);  // again: another thread may have destroyed it
+    ContextStream &on = require_own_stream(sim, stream);  // recheck: another thread may have destroyed it
     require_live(sim.memory, transfer.destination, transfer.width, AccessMode::Write, "dst");
     admit_with(sim.memory, lock, on, {{transfer.destination, transfer.width}});
     sim.core.submit(on, BufferedCopyTask(transfer.destination, std::move(buffer)));
@@ -83,7 +84,7 @@ aclError copy_async(Function function, void *dst, std::size_t destMax, const voi
     });
 }
 
-// Shared by the synchronous and the asynchronous two-dimensional copy; false when there is nothing to do.
+// Checks shared by the synchronous and the asynchronous two-dimensional copy. Returns false if there is nothing to do.
 bool check_2d(const Transfer &transfer, aclrtMemcpyKind kind) {
     if (transfer.width == 0 || transfer.height == 0) {
         return false;

@@ -1,4 +1,5 @@
-// What aclrtMemcpy, aclrtMemcpyAsync and the copies of symbols have in common after the checks of their arguments.
+// Copies of single blocks, shared by aclrtMemcpy, aclrtMemcpyAsync and the copies of symbols after their argument
+// checks.
 #pragma once
 
 #include "api/entry.h"

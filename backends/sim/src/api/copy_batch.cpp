@@ -12,11 +12,11 @@ using namespace aclsim;
 
 namespace {
 
-constexpr std::size_t kNone = SIZE_MAX;      // *failIndex when no single item failed
-constexpr std::size_t kLongestBatch = 4096;  // of the synchronous form
+constexpr std::size_t kNone = SIZE_MAX;      // value of *failIndex if no single item failed
+constexpr std::size_t kLongestBatch = 4096;  // limit of the synchronous form
 constexpr std::size_t kAnyLength = SIZE_MAX;
 
-// The arguments of one call. attributes[k] describes the items from first_items[k] on.
+// Arguments of one call. attributes[k] describes the items from first_items[k] on.
 struct Batch {
     void **destinations;
     std::size_t *limits;
@@ -32,7 +32,7 @@ bool is_reserved_zero(const aclrtMemcpyBatchAttr &attribute) {
     return std::all_of(std::begin(attribute.rsv), std::end(attribute.rsv), [](std::uint8_t byte) { return byte == 0; });
 }
 
-// What the ACL layer checks; false when all items are empty.
+// Checks of the ACL layer. Returns false if all items are empty.
 bool check_arrays(const Batch &batch) {
     require(batch.sizes, "sizes");
     if (batch.length == 0) {
@@ -52,7 +52,8 @@ bool check_arrays(const Batch &batch) {
                               batch.sizes[i], batch.limits[i]);
         }
     }
-    // More attributes than items are refused below; an array that is as long as that number says may not exist.
+    // Limit the loop to the number of items: a larger number of attributes is refused below, and the array may be
+    // shorter than that number.
     for (std::size_t k = 0; k < std::min(batch.attribute_count, batch.length); ++k) {
         if (!is_reserved_zero(batch.attributes[k])) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "attribute %zu: the reserved bytes must be 0", k);
@@ -61,7 +62,7 @@ bool check_arrays(const Batch &batch) {
     return true;
 }
 
-// What the runtime layer checks before it looks at the items.
+// Checks of the runtime layer before it examines the items.
 void check_attributes(const Batch &batch, std::size_t longest) {
     if (batch.attribute_count == 0 || batch.attribute_count > batch.length) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "numAttrs must be 1 to numBatches, not %zu", batch.attribute_count);
@@ -79,7 +80,8 @@ void check_attributes(const Batch &batch, std::size_t longest) {
     }
 }
 
-// Pageable memory counts as the host's; the number of a host is ignored.
+// Checks that an address is at the declared location. Pageable memory counts as host memory; the id of a host is
+// ignored.
 bool is_at(Simulator &sim, const void *address, const aclrtMemLocation &declared) REQUIRES(engine_lock) {
     const Location location = sim.memory.space().locate(address);
     switch (declared.type) {
@@ -96,7 +98,7 @@ bool is_at(Simulator &sim, const void *address, const aclrtMemLocation &declared
 
 bool is_device(const aclrtMemLocation &location) { return location.type == ACL_MEM_LOCATION_TYPE_DEVICE; }
 
-// An item, after everything that the specification checks of one, and what the driver would.
+// Returns an item after all checks that the specification prescribes for it, and those of the driver.
 Transfer require_item(Simulator &sim, const Batch &batch, std::size_t i, const aclrtMemcpyBatchAttr &attribute)
     REQUIRES(engine_lock) {
     const Transfer item = Transfer::plain(batch.destinations[i], batch.sources[i], batch.sizes[i]);
@@ -114,7 +116,7 @@ Transfer require_item(Simulator &sim, const Batch &batch, std::size_t i, const a
     return item;
 }
 
-// Calls the function with every item and its direction; fail_index tells the item with which it fails.
+// Calls the function with every item and its direction. On failure, fail_index identifies the failing item.
 template <class Function>
 void for_each_item(Simulator &sim, const Batch &batch, std::size_t &fail_index, Function function)
     REQUIRES(engine_lock) {
@@ -132,7 +134,7 @@ void for_each_item(Simulator &sim, const Batch &batch, std::size_t &fail_index, 
     }
 }
 
-// The checks that both forms make before they look at the items, then the body.
+// Runs the checks that both forms make before examining the items, then the body.
 template <class Body>
 aclError batch_entry(Function function, const Batch &batch, std::size_t longest, std::size_t *failIndex, Body body) {
     return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
@@ -148,7 +150,7 @@ aclError batch_entry(Function function, const Batch &batch, std::size_t longest,
     });
 }
 
-// All items are checked before the first is copied, as one call of the driver does it.
+// Checks all items before copying the first, because the driver copies them in one call.
 aclError copy_batch(Function function, const Batch &batch, std::size_t *failIndex) {
     return batch_entry(
         function, batch, kLongestBatch, failIndex, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
@@ -162,14 +164,14 @@ aclError copy_batch(Function function, const Batch &batch, std::size_t *failInde
         });
 }
 
-// Item by item: those before a failing one are queued already.
+// Queues one item after the other: items before a failing one stay queued.
 aclError copy_batch_async(Function function, const Batch &batch, std::size_t *failIndex, aclrtStream stream) {
     return batch_entry(function, batch, kAnyLength, failIndex, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require_own_stream(sim, stream);
         sim.core.note_batch();
         for_each_item(sim, batch, *failIndex,
                       [&](const Transfer &item, aclrtMemcpyKind direction) REQUIRES(engine_lock) {
-                          // Looked up each time: while an item waits for the stream another thread may destroy it.
+                          // Look up the stream each time: another thread may destroy it while an item waits for it.
                           copy_in_stream(sim.memory, lock, require_own_stream(sim, stream), item, direction);
                       });
     });

@@ -27,7 +27,7 @@ void require_described_kind(aclrtMemcpyKind kind) {
     require_supported();
 }
 
-// Descriptors of 32 bytes are aligned to 64 too.
+// Checks a descriptor. Descriptors of 32 bytes must be aligned to 64 too.
 void require_copy_descriptor(Simulator &sim, const void *descriptor, AccessMode mode) REQUIRES(engine_lock) {
     if (reinterpret_cast<std::uintptr_t>(descriptor) % kCopyDescriptorAlignment != 0 ||
         !is_live_on_device(sim.memory, descriptor, CopyDescriptor::size())) {

@@ -19,7 +19,7 @@ constexpr TypeSize kTypeSizes[] = {
     {ACL_FLOAT8_E8M0, 1},  {ACL_INT16, 2},  {ACL_UINT16, 2},   {ACL_FLOAT16, 2},     {ACL_BF16, 2},
     {ACL_FLOAT, 4},        {ACL_INT32, 4},  {ACL_UINT32, 4},   {ACL_COMPLEX32, 4},   {ACL_COMPLEX128, 16},
 };
-constexpr std::size_t kOtherTypeSize = 8;  // the 64-bit types, and every other value
+constexpr std::size_t kOtherTypeSize = 8;  // size of the 64-bit types and of all other values
 
 constexpr int kMantissaBits = 10;
 constexpr std::uint32_t kHiddenBit = 1U << kMantissaBits;
@@ -30,16 +30,17 @@ constexpr std::uint16_t kSignBit = 0x8000;
 constexpr std::uint16_t kLargestHalf = 0x7BFF;
 constexpr float kLargestHalfValue = 65504.0F;
 
-// To nearest, ties to even, whatever mode the thread is in.
+// Rounds to nearest, ties to even, regardless of the rounding mode of the thread.
 std::uint32_t rounded(double value) {
     const auto whole = static_cast<std::uint32_t>(value);
     const double rest = value - whole;
     return whole + (rest > 0.5 || (rest == 0.5 && whole % 2 != 0) ? 1 : 0);
 }
 
-// Of a number from 0 to the largest half. A mantissa that rounds up to the next power of two carries into the exponent.
+// Encodes a number from 0 to the largest half. A mantissa that rounds up to the next power of two carries into the
+// exponent.
 std::uint16_t encode_half(float magnitude) {
-    int exponent = kSmallestUnit;  // frexp gives 0 for 0
+    int exponent = kSmallestUnit;  // frexp() would return exponent 0 for 0
     if (magnitude > 0) {
         std::frexp(magnitude, &exponent);
     }
@@ -57,7 +58,7 @@ class DataBuffer final : public Object {
     std::size_t size;
 };
 
-// The real runtime follows any pointer; here one that is no data buffer is an invalid argument.
+// Rejects a pointer that is not a data buffer as an invalid argument. The real runtime follows any pointer.
 DataBuffer &require_buffer(Simulator &sim, const aclDataBuffer *buffer) REQUIRES(engine_lock) {
     require(buffer, "dataBuffer");
     DataBuffer *found = sim.core.registry().find<DataBuffer>(const_cast<aclDataBuffer *>(buffer));
@@ -89,7 +90,7 @@ size_t aclDataTypeSize(aclDataType dataType) {
 float aclFloat16ToFloat(aclFloat16 value) {
     const std::uint32_t exponent = (value >> kMantissaBits) & kExponentMask;
     const std::uint32_t mantissa = (value & kMantissaMask) + (exponent == 0 ? 0 : kHiddenBit);
-    // There are no infinities and no NaNs: the largest exponent is one like the others.
+    // Infinities and NaNs do not exist in this format: the largest exponent is one like the others.
     const int unit = kSmallestUnit + (exponent == 0 ? 0 : static_cast<int>(exponent) - 1);
     const auto magnitude = static_cast<float>(std::ldexp(static_cast<double>(mantissa), unit));
     return (value & kSignBit) != 0 ? -magnitude : magnitude;
@@ -98,7 +99,7 @@ float aclFloat16ToFloat(aclFloat16 value) {
 aclFloat16 aclFloatToFloat16(float value) {
     const std::uint16_t sign = std::signbit(value) ? kSignBit : 0;
     const float magnitude = std::fabs(value);
-    const bool is_in_range = magnitude <= kLargestHalfValue;  // a NaN is not
+    const bool is_in_range = magnitude <= kLargestHalfValue;  // false for a NaN
     return static_cast<aclFloat16>(sign | (is_in_range ? encode_half(magnitude) : kLargestHalf));
 }
 

@@ -31,14 +31,14 @@ void release_device(Simulator &sim, Lock &lock, Device &device, bool force) REQU
     }
     device.set_count = 0;
     destroy_context(sim.machine, lock, std::move(device.primary), force);
-    // The thread loses its primary context, whichever device it is of (section 5 [obs]).
+    // Clear the primary context of the thread, regardless of its device (section 5 [obs]).
     thread_context().primary_context = nullptr;
 }
 
 void reset_device(Simulator &sim, Lock &lock, std::int32_t id, bool force) REQUIRES(engine_lock) {
     Device &found = require_device(sim, id);
     const bool is_useless = found.down || found.lost != ACL_SUCCESS;
-    if (force && is_useless && found.set_count == 0) {  // it cannot be set before
+    if (force && is_useless && found.set_count == 0) {  // unusable devices cannot be set before their reset
         found.down.reset();
         found.lost = ACL_SUCCESS;
         return;
@@ -63,7 +63,8 @@ void set_device(Simulator &sim, Lock &lock, Device &device) REQUIRES(engine_lock
     }
 }
 
-// While it lives, submissions and synchronizations on the device fail. Engine lock held at both ends.
+// Makes submissions and synchronizations on the device fail while the object lives. Construction and destruction
+// require the engine lock.
 class Aborting {
   public:
     explicit Aborting(Device &device) : device_(device) { device_.aborting = true; }

@@ -1,4 +1,4 @@
-// What can be asked of devices (device_context_init_errors.md sections 5 and 10).
+// Device queries (device_context_init_errors.md sections 5 and 10).
 #include <strings.h>
 #include <unistd.h>
 
@@ -11,8 +11,8 @@ using namespace aclsim;
 
 namespace {
 
-// The six conversions between user, logic and physical ids: the simulator has no containers, so logic and physical ids
-// are the same; a user id is an index into ASCEND_RT_VISIBLE_DEVICES.
+// Converts between user, logic and physical ids, for all six conversion functions. Logic and physical ids are the same
+// because the simulator has no containers; a user id is an index into ASCEND_RT_VISIBLE_DEVICES.
 template <class Convert>
 aclError convert_id(Function function, std::int32_t in, std::int32_t *out, Convert convert) {
     return entry(function, [&](Simulator &sim, Lock &) {
@@ -39,10 +39,10 @@ std::int32_t user_of_physical(Simulator &sim, std::int32_t id) {
 
 constexpr Trait kNoTrait{};
 
-// One row per attribute. What the SIMT attributes and those of the super pod answer is made up: no source has values.
+// Table of attributes. The values of the SIMT and super pod attributes are invented: no source has them.
 struct DeviceAttribute {
     aclrtDevAttr attribute;
-    Trait needs;  // ACL_ERROR_RT_FEATURE_NOT_SUPPORT on products without it
+    Trait needs;  // ACL_ERROR_RT_FEATURE_NOT_SUPPORT on products without this trait
     std::int64_t (*value)(const Device &, const Product &);
 };
 constexpr DeviceAttribute kDeviceAttributes[] = {
@@ -92,15 +92,15 @@ std::int64_t attribute_of(const Device &device, aclrtDevAttr attribute) {
     fail(ACL_ERROR_RT_PARAM_INVALID, "there is no device attribute %d", static_cast<int>(attribute));
 }
 
-// "domain:bus:device.function". The recorded machine's device 0 answered 0000:3d:00.0.
+// Format of bus ids: "domain:bus:device.function". Device 0 of the recorded machine reported 0000:3d:00.0.
 constexpr unsigned kFirstBus = 0x3D;
-constexpr std::int32_t kBusIdLength = 13;  // with the final NUL
+constexpr std::int32_t kBusIdLength = 13;  // length including the final NUL
 
 void write_bus_id(const Device &device, char *text) {
     std::snprintf(text, kBusIdLength, "0000:%02x:00.0", (kFirstBus + device.physical_id) & 0xFF);
 }
 
-// A UUID of version 8 (free content): a hash of the chip's name, and the physical device.
+// Builds a UUID of version 8 (free content) from a hash of the chip's name and the physical device.
 aclrtUuid uuid_of(const Device &device) {
     std::uint64_t hash = 0xCBF29CE484222325;
     for (const char *letter = config().product->soc_name; *letter != '\0'; ++letter) {
@@ -148,7 +148,7 @@ aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatu
 aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value) {
     return entry(Function::aclrtGetDeviceInfo, [&](Simulator &sim, Lock &) {
         require(value, "value");
-        if (deviceId >= sim.machine.devices.size()) {  // 107000 here, not 107001 (section 5)
+        if (deviceId >= sim.machine.devices.size()) {  // returns 107000, not 107001 (section 5)
             fail(ACL_ERROR_RT_PARAM_INVALID, "device %u does not exist", deviceId);
         }
         *value = attribute_of(*sim.machine.devices[deviceId], attr);
@@ -188,12 +188,12 @@ aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t *const 
 
 aclError aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId, int32_t *const logicDevId) {
     return convert_id(Function::aclrtGetLogicDevIdByPhyDevId, phyDevId, logicDevId,
-                      user_of_physical);  // really a user id, as documented
+                      user_of_physical);  // returns a user id, as documented
 }
 
 aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t *const phyDevId) {
     return convert_id(Function::aclrtGetPhyDevIdByLogicDevId, logicDevId, phyDevId,
-                      physical_of_user);  // really of a user id, as documented
+                      physical_of_user);  // takes a user id, as documented
 }
 
 aclError aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId, int32_t *const userDevId) {
@@ -234,7 +234,8 @@ aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo *u
         if (utilizationInfo->utilizationExtend != nullptr) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "utilizationExtend must be NULL");
         }
-        // Unknown values are -1, also all of those of a device that does not exist; simulated cores are always idle.
+        // Report unknown values as -1, including all values of a device that does not exist. Simulated cores are always
+        // idle.
         const bool exists = deviceId >= 0 && static_cast<std::size_t>(deviceId) < sim.machine.devices.size();
         const int32_t cores = exists ? 0 : -1;
         *utilizationInfo = {cores, cores, cores, -1, nullptr};

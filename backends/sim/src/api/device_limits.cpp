@@ -13,7 +13,7 @@ void require_limit(aclrtDeviceLimit limit) {
     }
 }
 
-// The limits of SIMT kernels are of products that have them.
+// Checks that the product has the limit: those of SIMT kernels exist only on products with such kernels.
 void require_limit_here(aclrtDeviceLimit limit) {
     require_supported();
     if (!has_device_limit(limit)) {

@@ -11,8 +11,9 @@ namespace {
 
 std::atomic<bool> g_is_forked_child{false};
 
-// In a process forked after the simulator was started there are no threads and the lock may be held by nobody. From
-// loading on: a child must not touch the lock even if the parent was inside its first call.
+// Detects forked children. After a fork of a process that has started the simulator, the child has no threads, and a
+// thread that no longer exists may hold the lock. Registration happens at load time: a child must not touch the lock
+// even if its parent was inside its first call.
 [[maybe_unused]] const int g_notices_forks = pthread_atfork(nullptr, nullptr, [] {
     g_is_forked_child.store(Simulator::was_started(), std::memory_order_relaxed);
     g_looks_at_environment.store(true, std::memory_order_relaxed);
@@ -27,7 +28,7 @@ void check_faults(Function function) {
     sim.faults.check_call(function);
 }
 
-// Functions that the profile's card does not have.
+// Rejects functions that the card of the profile refuses.
 void check_refusal(Function function) {
     const CardProfile &profile = *config().profile;
     const aclError code = profile.answer(function, ACL_SUCCESS);

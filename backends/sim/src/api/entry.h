@@ -1,4 +1,4 @@
-// What every C entry point does around its own rules.
+// Common frame of all C entry points: environment checks, locking, and return codes.
 #pragma once
 
 #include <atomic>
@@ -13,17 +13,17 @@
 
 namespace aclsim {
 
-// Whether calls must look at the environment: the first one, and all of them if there is something to see.
+// Makes calls check the environment. Set for the first call, and kept set if the environment affects calls.
 inline std::atomic<bool> g_looks_at_environment{true};
 
-// Throws what the environment, or fault injection, makes the call answer.
+// Throws the failure that the environment or fault injection prescribes for the call.
 void check_environment(Function function);
 
-// Notes where the call is in the program, if that is wanted of such calls.
+// Records the place of the call in the program, if places of such calls are wanted.
 void find_place_of(CurrentCall &call, const void *return_address);
 
-// Runs the body of an entry point and turns what it throws into the return code: no C++ exception leaves the library.
-// The engine is not locked.
+// Runs the body of an entry point without locking the engine. Translates exceptions into return codes: no C++ exception
+// leaves the library.
 template <class Body>
 [[gnu::always_inline]] inline aclError checked_entry(Function function, Body body) {
     CurrentCall call(function);
@@ -49,7 +49,7 @@ template <class Body>
     }
 }
 
-// What a call leaves to be done at its end, whether it failed or not: callbacks for what it made fail, and work that
+// Work that a call leaves for its end, after success or failure: callbacks for the tasks it made fail, and work that
 // must not be done under the lock.
 class CallEnd {
   public:
@@ -71,7 +71,7 @@ class CallEnd {
     Lock &lock_;
 };
 
-// The body between what begins and what ends a call.
+// Runs the body between the beginning and the end of a call.
 template <class Body>
 [[gnu::always_inline]] inline void ungated_call(Simulator &sim, Lock &lock, Body body) REQUIRES(engine_lock) {
     const CallEnd end(sim, lock);
@@ -79,7 +79,7 @@ template <class Body>
     body(sim, lock);
 }
 
-// The same while the process is not held by a snapshot.
+// Runs the same after waiting until no snapshot holds the process.
 template <class Body>
 [[gnu::always_inline]] inline void gated_call(Simulator &sim, Lock &lock, Body body) REQUIRES(engine_lock) {
     ungated_call(sim, lock, [&](Simulator &, Lock &) REQUIRES(engine_lock) {
@@ -88,8 +88,8 @@ template <class Body>
     });
 }
 
-// The engine is locked, also while a snapshot keeps other calls out: for what answers without the runtime layer, and
-// for the calls that end that state.
+// Entry point that locks the engine even while a snapshot keeps other calls out. Used by functions that answer without
+// the runtime layer, and by calls that end the snapshot state.
 template <class Body>
 [[gnu::always_inline]] inline aclError ungated_entry(Function function, Body body) {
     return checked_entry(function, [&] {
@@ -99,8 +99,8 @@ template <class Body>
     });
 }
 
-// What nearly every entry point is. Argument checks of the ACL layer come first in the body; they are so short that the
-// lock does not matter.
+// Form of nearly all entry points. Argument checks of the ACL layer come first in the body; they are so short that
+// running them under the lock does not matter.
 template <class Body>
 [[gnu::always_inline]] inline aclError entry(Function function, Body body) {
     return checked_entry(function, [&] {
@@ -110,7 +110,8 @@ template <class Body>
     });
 }
 
-// The check of the chip that the runtime layer makes: after the argument checks of the ACL layer, before its own.
+// Checks that the chip has the function. The runtime layer checks this after the argument checks of the ACL layer and
+// before its own.
 inline void require_supported(Function function) {
     if (!is_documented_for(function, *config().product)) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s does not have this function", config().product->name);
@@ -118,7 +119,7 @@ inline void require_supported(Function function) {
 }
 inline void require_supported() { require_supported(current_call()->function); }
 
-// --- handles; all with the engine lock held --------------------------------------------------------------------------
+// --- handles; all functions require the engine lock ------------------------------------------------------------------
 
 template <class T>
 T &require_found(T *object, const void *handle, const char *what) {
@@ -148,10 +149,11 @@ inline Device &require_current_device(Simulator &sim) REQUIRES(engine_lock) {
     return require_current_device(sim.machine);
 }
 
-// Where the present call works that names a stream whose tasks go elsewhere: by the table in task_redirect.cpp.
+// Returns the stream on which the current call works if it names a stream whose tasks are redirected; see the table in
+// task_redirect.cpp.
 ContextStream &redirect(ContextStream &stream) REQUIRES(engine_lock);
 
-// A stream that need not belong to the current context; NULL is the current context's default stream.
+// Finds a stream, which may belong to any context. NULL means the default stream of the current context.
 inline ContextStream &require_stream(Simulator &sim, Handle<ContextStream> stream) REQUIRES(engine_lock) {
     if (stream.value() == nullptr) {
         return *require_context(sim).default_stream;
@@ -160,10 +162,10 @@ inline ContextStream &require_stream(Simulator &sim, Handle<ContextStream> strea
     return found.is_redirected ? redirect(found) : found;
 }
 
-// Most operations demand that the stream belongs to the current context.
+// Checks that the stream belongs to the current context, as most operations demand.
 inline ContextStream &require_own(Simulator &sim, ContextStream &stream) REQUIRES(engine_lock) {
     if (context_of(stream).handle() == thread_context().current()) {
-        return stream;  // a stream that lives has a context that does
+        return stream;  // live streams have live contexts
     }
     const Context &context = require_context(sim);
     if (&context_of(stream) != &context) {
@@ -176,19 +178,19 @@ inline ContextStream &require_own_stream(Simulator &sim, Handle<ContextStream> s
     return require_own(sim, require_stream(sim, stream));
 }
 
-// What a synchronous copy or fill needs: a context, on a device that is neither lost nor being aborted.
+// Checks the requirements of a synchronous copy or fill: a context, on a device that is neither lost nor being aborted.
 inline Context &require_working_context(Simulator &sim) REQUIRES(engine_lock) {
     require_not_aborting(require_current_device(sim));
     return require_context(sim);
 }
 
-// The longest that an operator may take, by the chip and by the program: 1 to 254 intervals.
+// Limits for the execution time of an operator, set by the chip and by the program: 1 to 254 intervals.
 inline std::uint64_t longest_execution_us() { return 254 * config().product->timeout_interval_us; }
 inline std::uint64_t execution_limit_us(const Simulator &sim) {
     return sim.op_execute_timeout_us == 0 ? longest_execution_us() : sim.op_execute_timeout_us;
 }
 
-// The deadline of a timeout in milliseconds; -1 is none.
+// Converts a timeout in milliseconds to a deadline; -1 means none.
 inline Time deadline_of(Simulator &sim, std::int32_t timeout_ms) {
     return timeout_ms < 0 ? kNever : sim.clock.now() + std::chrono::milliseconds(timeout_ms);
 }

@@ -1,5 +1,5 @@
-// What the runtime remembers of the last failure (events_streams_sync.md section 11). These calls do not lock: they
-// concern the calling thread alone.
+// Last failure that the runtime remembers (events_streams_sync.md section 11). These calls do not lock because they
+// concern only the calling thread.
 #include "support/error.h"
 
 #include "abi/aclsim_refusal.h"

@@ -14,11 +14,12 @@ using namespace aclsim;
 namespace {
 
 constexpr std::uint32_t kDefaultEvent = 0xE;  // aclrtCreateEvent: 0x2 | 0x4 | 0x8
-constexpr std::uint32_t kOldFlags = 0x3F;     // of aclrtCreateEventWithFlag
-constexpr std::uint32_t kNewFlags = 0x4F;     // of aclrtCreateEventExWithFlag
+constexpr std::uint32_t kOldFlags = 0x3F;     // flags known to aclrtCreateEventWithFlag
+constexpr std::uint32_t kNewFlags = 0x4F;     // flags known to aclrtCreateEventExWithFlag
 constexpr std::uint32_t kAloneFlags = ACL_EVENT_DEVICE_USE_ONLY | ACL_EVENT_EXTERNAL | ACL_EVENT_IPC;
 
-// Of flags that aclrtCreateEventWithFlag or aclrtCreateEventExWithFlag, which knows these, refuses.
+// Returns advice for flags that aclrtCreateEventWithFlag or aclrtCreateEventExWithFlag refuses; the known flags
+// identify the function.
 const char *cure_for_flags(std::uint32_t flag, std::uint32_t known) {
     if (flag == ACL_EVENT_IPC) {
         return "aclrtCreateEventExWithFlag creates IPC events";
@@ -46,7 +47,7 @@ bool have_one_shard(Handle<Event> event, Handle<ContextStream> stream) {
     return Registry::shard_of(event.value()) == Registry::shard_of(stream.value());
 }
 
-// The thread's context lives, and its device has a place for the event.
+// Checks that the context of the thread is live and that its device has a vacant slot for the event.
 bool can_create_in_shard(Simulator &sim, void *context, Event::Mode mode, std::uint32_t flag) REQUIRES(engine_lock) {
     return Event::is_plain(mode, flag) && sim.core.registry().find<Context>(context) != nullptr &&
            event_slots.has_vacant(Registry::shard_of(context));
@@ -72,7 +73,7 @@ aclError create(Function function, aclrtEvent *event, Event::Mode mode, std::uin
     });
 }
 
-// What looks at an event, or waits for it (graphs_kernels.md section B1).
+// Rejects captured events, for calls that query an event or wait for it (graphs_kernels.md section B1).
 Event &require_uncaptured(Event &event) REQUIRES(engine_lock) {
     if (event.captured() != nullptr) {
         fail(ACL_ERROR_RT_EVENT_CAPTURED, "the event was recorded in the capture of graph %u, which is under way",
@@ -85,14 +86,14 @@ Event &require_uncaptured(Event &event) REQUIRES(engine_lock) {
     fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the function does not take %s event", what);
 }
 
-// A query reports a failure that stays (STOP mode, a lost device) in the context of the newest record.
+// Reports a persistent failure (STOP mode, a lost device) in the context of the newest record, as queries do.
 void require_healthy_record(const Event &event) REQUIRES(engine_lock) {
     if (const Stream *stream = event.record_stream()) {
         require_healthy(context_of(*stream));
     }
 }
 
-// The calling thread is told whether the newest record is complete.
+// Notes that the calling thread has learned the state of the newest record.
 [[gnu::noinline]] void tell_queried(Simulator &sim, const Event &event, bool is_complete) REQUIRES(engine_lock) {
     if (is_complete) {
         sim.core.note_learned(event.record_point(), HostSync::Queried);
@@ -101,8 +102,8 @@ void require_healthy_record(const Event &event) REQUIRES(engine_lock) {
     }
 }
 
-// A bad handle is found before what the kind of the event forbids, a missing context after it. nullptr: the default
-// stream.
+// Finds the stream that a call names; nullptr means the default stream. An invalid handle is reported before errors
+// about the kind of the event, a missing context after them.
 ContextStream *find_named_stream(Simulator &sim, Handle<ContextStream> stream) REQUIRES(engine_lock) {
     return stream.value() == nullptr ? nullptr : &require_handle(sim, stream, "stream");
 }
@@ -117,7 +118,7 @@ void refuse_device_only(const Event &event) {
     }
 }
 
-// The first flag that a record or a wait ever used sticks to the event, even if that call failed later.
+// Binds the event to the first flag that a record or a wait used, even if that call failed later.
 void associate(std::int8_t &first, std::uint32_t flag) {
     if (first < 0) {
         first = static_cast<std::int8_t>(flag);
@@ -127,8 +128,8 @@ void associate(std::int8_t &first, std::uint32_t flag) {
     }
 }
 
-// EXTERNAL records and waits exist only in the capture of a graph, for events made by aclrtCreateEventExWithFlag with
-// ACL_EVENT_SYNC alone.
+// Performs an EXTERNAL record or wait. Both exist only in the capture of a graph, for events created by
+// aclrtCreateEventExWithFlag with ACL_EVENT_SYNC alone.
 void exchange_external(Simulator &sim, Lock &lock, Event &event, ContextStream *named, ExternalEvent::Use use)
     REQUIRES(engine_lock) {
     if (event.mode != Event::Mode::New || event.flags != ACL_EVENT_SYNC) {
@@ -145,7 +146,8 @@ void exchange_external(Simulator &sim, Lock &lock, Event &event, ContextStream *
     capture->exchange(lock, require_own(sim, *named), event, use);
 }
 
-// A model executes its records and waits again and again, so the event must keep its bit: K2, or none at all as K4.
+// Rejects events that a model cannot record. A model repeats its records and waits, so the event must keep its bit (K2)
+// or have none (K4).
 ContextStream &require_recordable(const Event &event, ContextStream &stream) REQUIRES(engine_lock) {
     if (stream.is_bound() && (event.is_default() || event.is_ipc() || event.mode == Event::Mode::New)) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
@@ -155,8 +157,9 @@ ContextStream &require_recordable(const Event &event, ContextStream &stream) REQ
     return stream;
 }
 
-// Of what a capturing stream takes only the new mode becomes an edge of the graph; an external event keeps its bit, and
-// its tasks are as any others (graphs_kernels.md section B2).
+// Rejects events that a capturing stream does not accept. Among the accepted ones, only events of the new mode become
+// edges of the graph; an external event keeps its bit, and its tasks are like any others (graphs_kernels.md section
+// B2).
 void require_capturable(const Event &event) {
     if (!event.is_external() && (event.mode != Event::Mode::New || event.is_ipc())) {
         refuse_kind("in a capture this kind of");
@@ -169,7 +172,7 @@ void record_captured(Simulator &sim, Lock &lock, ContextStream &stream, Event &e
     if (event.is_external()) {
         event.record(sim.core, lock, redirect->take(stream, /*is_kernel=*/false));
     } else if (Capture *capture = redirect->as_capture(); capture == nullptr) {
-        redirect->take(stream, /*is_kernel=*/false);  // throws: an update takes kernels
+        redirect->take(stream, /*is_kernel=*/false);  // throws: updates accept only kernels
     } else if (event.can_be_waited_for()) {
         capture->record(lock, stream, event);
     }
@@ -179,7 +182,7 @@ bool can_record_in_shard(Handle<Event> event, Handle<ContextStream> stream) REQU
     return have_one_shard(event, stream) && stream_in_shard(stream) != nullptr && event_in_shard(event) != nullptr;
 }
 
-// A template, so that the compiler knows the function: there is much to be decided for one record.
+// Template on the function, so that the compiler can resolve the many decisions of a record that depend on it.
 template <Function kFunction>
 aclError record(aclrtEvent event, aclrtStream stream, std::uint32_t flag) {
     const Handle<Event> recorded(event);
@@ -216,7 +219,7 @@ void wait_in_capture(Simulator &sim, Lock &lock, ContextStream &stream, Event &e
     if (event.is_external()) {
         event.wait(sim.core, lock, redirect->take(stream, /*is_kernel=*/false), timeout_s);
     } else if (capture == nullptr) {
-        redirect->take(stream, /*is_kernel=*/false);  // throws: an update takes kernels
+        redirect->take(stream, /*is_kernel=*/false);  // throws: updates accept only kernels
     } else if (event.captured() == nullptr) {
         if (event.was_recorded()) {
             fail(ACL_ERROR_RT_CAPTURE_DEPENDENCY, "the event was recorded outside the capture of graph %u",
@@ -232,7 +235,7 @@ void wait_in_capture(Simulator &sim, Lock &lock, ContextStream &stream, Event &e
     }
 }
 
-// The stream takes part in the capture from here on.
+// Adds the stream to the capture of the event.
 void join_capture(Lock &lock, ContextStream &stream, Event &event, std::uint32_t timeout_s) REQUIRES(engine_lock) {
     Capture &capture = event.captured()->capture;
     if (&stream == context_of(stream).default_stream.get()) {
@@ -249,7 +252,7 @@ void join_capture(Lock &lock, ContextStream &stream, Event &event, std::uint32_t
     capture.wait(lock, stream, event, timeout_s);
 }
 
-// In line, because three entry points make so short a call.
+// Inlined by force because the call is so short and used by three entry points.
 [[gnu::always_inline]] inline void wait(Simulator &sim, Lock &lock, Handle<ContextStream> stream, Event &event,
                                         std::uint32_t timeout_s) REQUIRES(engine_lock) {
     ContextStream *const named = find_named_stream(sim, stream);
@@ -274,7 +277,7 @@ void join_capture(Lock &lock, ContextStream &stream, Event &event, std::uint32_t
     event.wait(sim.core, lock, on, timeout_s);
 }
 
-// The timer, which ends waits with a time limit, is one for all devices.
+// Checks that the wait stays in one shard. Waits with a time limit need the timer, which all devices share.
 bool can_wait_in_shard(Handle<ContextStream> stream, Handle<Event> event, std::uint32_t timeout_s)
     REQUIRES(engine_lock) {
     const Stream *const waiting = have_one_shard(event, stream) ? stream_in_shard(stream) : nullptr;
@@ -289,7 +292,7 @@ std::uint32_t limit_of(const Simulator &sim, std::uint32_t timeout_s) {
     return timeout_s == Simulator::kUseOpWaitTimeout ? sim.op_wait_timeout_s : timeout_s;
 }
 
-// An entry point that makes a stream wait for an event.
+// Entry point that makes a stream wait for an event.
 template <class Body>
 [[gnu::always_inline]] inline aclError wait_entry(Function function, Handle<ContextStream> stream, Handle<Event> event,
                                                   std::uint32_t timeout_s, Body body) {
@@ -298,7 +301,7 @@ template <class Body>
     return shard_entry(function, stream.value(), stays, body);
 }
 
-// One that waits for an event, or asks.
+// Entry point that waits for an event or queries it.
 template <class Body>
 [[gnu::always_inline]] inline aclError event_completion_entry(Function function, Handle<Event> event, Body body) {
     const auto stays = [&](Simulator &) REQUIRES(engine_lock) { return event_in_shard(event) != nullptr; };
@@ -309,14 +312,14 @@ template <class Body>
     fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "the event was not complete within %d ms", timeout_ms);
 }
 
-// The newest record may be another process's; then its completion must be polled.
+// Waits for an IPC event. If another process made the newest record, its completion must be polled.
 void synchronize_ipc(Simulator &sim, Lock &lock, const Event &event, std::int32_t timeout_ms) REQUIRES(engine_lock) {
     constexpr std::chrono::microseconds kInterval{50};
     const auto records = event.ipc();
     const std::uint64_t newest = records->newest();
     const Time deadline = deadline_of(sim, timeout_ms);
     const Ref<Stream> stream(event.ipc_record() == newest ? event.record_stream() : nullptr);
-    if (stream && !records->is_complete(newest)) {  // it is of this process: this thread may help to run it
+    if (stream && !records->is_complete(newest)) {  // own record: this thread may help to run it
         const std::uint64_t own = event.record_sequence();
         if (sim.core.wait_for(lock, stream, own, deadline) == Core::Waited::TimedOut) {
             fail_in_time(timeout_ms);
@@ -352,10 +355,10 @@ void synchronize_event(Simulator &sim, Lock &lock, Handle<Event> event, std::int
     if (found.abort_reason() != ACL_SUCCESS) {
         fail(found.abort_reason(), "the event's newest record was aborted; record it again");
     }
-    if (!found.was_recorded() || !stream) {  // a stream that is gone has done its work
+    if (!found.was_recorded() || !stream) {  // a destroyed stream has finished its work
         return;
     }
-    const Ref<Context> context(context_of(*stream));  // others may destroy it meanwhile
+    const Ref<Context> context(context_of(*stream));  // other threads may destroy it during the wait
     const std::uint64_t record = found.record_sequence();
     switch (sim.core.wait_for(lock, stream, record, deadline_of(sim, timeout_ms))) {
         case Core::Waited::TimedOut:
@@ -369,7 +372,7 @@ void synchronize_event(Simulator &sim, Lock &lock, Handle<Event> event, std::int
     require_healthy(*context);
 }
 
-// What elapsed time and time stamp demand of an event.
+// Checks the requirements of elapsed times and time stamps.
 void require_record(const Event &event) REQUIRES(engine_lock) {
     if (event.is_external() || event.is_ipc()) {
         refuse_kind("an external or IPC");
@@ -476,7 +479,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
             if (sim.core.hears_of_queries() && found.was_recorded()) {
                 tell_queried(sim, found, found.is_complete());
             }
-            // Never recorded: complete in the new mode, not in the old (section 0.2).
+            // Report an event without a record as complete in the new mode, but not in the old one (section 0.2).
             const bool complete = found.was_recorded() ? found.is_complete() : found.mode == Event::Mode::New;
             *status = complete ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
         });
@@ -492,7 +495,7 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
         }
         require_healthy_record(found);
         if (const Context *context = current_context(sim)) {
-            require_healthy(*context);  // here the calling thread's counts too
+            require_healthy(*context);  // the context of the calling thread counts too
         }
         *status = found.outstanding_waits() == 0 ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
     });
@@ -539,7 +542,7 @@ aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, i
                           }
                           if (event == nullptr) {
                               fail(ACL_ERROR_RT_PARAM_INVALID,
-                                   "event is NULL");  // 107000 here, unlike its siblings (section 1)
+                                   "event is NULL");  // returns 107000, unlike its siblings (section 1)
                           }
                           wait(sim, lock, on, require_event(sim, awaited), static_cast<uint32_t>(timeout));
                       });
@@ -569,7 +572,7 @@ aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint
 aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
     return entry(Function::aclrtSetOpWaitTimeout, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         if (!is_documented_for(current_call()->function, *config().product)) {
-            require_context(sim);  // a chip without the function checks the context before it fails (section 2)
+            require_context(sim);  // chips without the function check the context before they fail (section 2)
         }
         require_supported();
         sim.op_wait_timeout_s = timeout;

@@ -1,4 +1,4 @@
-// Callbacks for failed tasks and what they may ask (events_streams_sync.md section 11).
+// Callbacks for failed tasks, and the queries that they may make (events_streams_sync.md section 11).
 #include "machine/exception.h"
 
 #include "api/entry.h"
@@ -9,11 +9,11 @@ namespace {
 
 void require_callback(aclrtExceptionInfoCallback callback) {
     if (callback == nullptr) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "callback is NULL");  // 107000, not 100000
+        fail(ACL_ERROR_RT_PARAM_INVALID, "callback is NULL");  // returns 107000, not 100000
     }
 }
 
-// 0xFFFFFFFF for NULL, and for an information whose callback has returned.
+// Returns a field of the information, or 0xFFFFFFFF for NULL and for information whose callback has returned.
 std::uint32_t field(Function function, const aclrtExceptionInfo *info, std::uint32_t rtExceptionInfo::*member) {
     std::uint32_t value = Exceptions::kUnknown;
     entry(function, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
@@ -77,8 +77,8 @@ uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo *info) {
     return field(Function::aclrtGetErrorCodeFromExceptionInfo, info, &rtExceptionInfo::code);
 }
 
-// What is wrong with the information is answered by a number that is in no table of errors (graphs_kernels.md section
-// A2, aclrtGetArgsFromExceptionInfo).
+// Reports invalid information with a number that appears in no table of errors (graphs_kernels.md section A2,
+// aclrtGetArgsFromExceptionInfo).
 aclError aclrtGetArgsFromExceptionInfo(const aclrtExceptionInfo *info, void **devArgsPtr, uint32_t *devArgsLen) {
     return entry(Function::aclrtGetArgsFromExceptionInfo, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         const rtExceptionInfo &found = require_info(sim, info);

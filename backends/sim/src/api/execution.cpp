@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kLongestMs = 1000000;
 constexpr std::int32_t kLongestTrace = 18;
 
-// Rounded up to a whole number of intervals.
+// Rounds up to a whole number of intervals.
 std::uint64_t rounded(std::uint64_t us) {
     const std::uint64_t interval = config().product->timeout_interval_us;
     if (us == 0 || us >= longest_execution_us()) {
@@ -25,7 +25,7 @@ std::uint64_t rounded(std::uint64_t us) {
 
 void set_timeout(Simulator &sim, std::uint64_t us) { sim.op_execute_timeout_us = rounded(us); }
 
-// Other memory cannot be checked, and reducing what is not there would end the process.
+// Rejects other memory: it cannot be checked, and a reduction of unmapped memory would end the process.
 void require_runtime_memory(Simulator &sim, const void *address, std::size_t size, AccessMode mode, const char *name)
     REQUIRES(engine_lock) {
     if (sim.memory.space().locate(address).place == Place::Unregistered) {
@@ -56,7 +56,7 @@ aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {
                  [&](Simulator &sim, Lock &) { set_timeout(sim, timeout * 1000000ULL); });
 }
 
-aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout) {  // documented for no product (section 10 [obs])
+aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout) {  // undocumented for all products (section 10 [obs])
     return entry(Function::aclrtSetOpExecuteTimeOutWithMs, [&](Simulator &sim, Lock &) {
         set_timeout(sim, std::min<std::uint64_t>(timeout, kLongestMs) * 1000);
     });
@@ -112,7 +112,7 @@ aclError aclrtProfTrace(void *userdata, int32_t length, aclrtStream stream) {
         }
         ContextStream &on = require_own_stream(sim, stream);
         note_use(sim.memory, userdata, static_cast<std::uint64_t>(length), AccessMode::Read, "userdata");
-        sim.core.note_done_with_memory();  // the task has a copy
+        sim.core.note_done_with_memory();  // the runtime copies the data during the call
         sim.core.admit(lock, on);
         sim.core.submit(on, TraceTask());
     });

@@ -1,4 +1,4 @@
-// Faults of a device and their repair (events_streams_sync.md section 11). Simulated devices have none.
+// Faults of a device and their repair (events_streams_sync.md section 11). Simulated devices have no faults.
 #include <algorithm>
 
 #include "api/entry.h"
@@ -21,7 +21,7 @@ aclError aclrtGetMemUceInfo(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray, 
         require(retSize, "retSize");
         require_supported();
         require_device(sim, deviceId);
-        *retSize = 0;  // so no array is too small
+        *retSize = 0;  // an array of any size is large enough
     });
 }
 

@@ -16,7 +16,8 @@ void fill_live(Simulator &sim, Lock &lock, const Pattern &pattern) REQUIRES(engi
     fill_now(sim.memory, lock, pattern);
 }
 
-// Host memory is filled in the calling thread at once, whatever the stream is doing (aclrtMemsetAsync).
+// Fills memory in stream order. Host memory is filled at once in the calling thread, regardless of the state of the
+// stream (aclrtMemsetAsync).
 void fill_in_stream(Simulator &sim, Lock &lock, ContextStream &stream, const Pattern &pattern) REQUIRES(engine_lock) {
     const Place place = sim.memory.space().locate(pattern.destination).place;
     if (place == Place::Unregistered || place == Place::Pinned) {
@@ -30,8 +31,8 @@ void fill_in_stream(Simulator &sim, Lock &lock, ContextStream &stream, const Pat
     sim.core.submit(stream, FillTask(pattern));
 }
 
-// false when there is nothing to do: no words, or a chip without 32-bit fills. There the runtime layer refuses, which
-// the ACL layer turns into success.
+// Returns false if there is nothing to do: no words, or a chip without 32-bit fills. On such a chip the runtime layer
+// refuses the fill, and the ACL layer turns the refusal into success.
 bool check_d32(Simulator &sim, const void *ptr, std::size_t memSize, std::size_t words) REQUIRES(engine_lock) {
     if (words == 0) {
         return false;

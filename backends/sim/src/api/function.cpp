@@ -1,4 +1,4 @@
-// Questions about kernel functions (graphs_kernels.md section A3).
+// Queries about kernel functions (graphs_kernels.md section A3).
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -18,7 +18,7 @@ void require_no_cpu(const KernelFunction &function, aclError code) {
     }
 }
 
-// The parts of its code that a kernel's type lets be seen.
+// Checks for the parts of a kernel's code that its type exposes.
 bool has_cube_code(const KernelDescription &kernel) {
     return kernel.cube_code && kernel.type != ACL_KERNEL_TYPE_VECTOR;
 }
@@ -110,7 +110,7 @@ aclError aclrtGetFunctionAttribute(aclrtFuncHandle funcHandle, aclrtFuncAttribut
                                       config().product->name);
                 }
                 require_no_cpu(function, ACL_ERROR_RT_PARAM_INVALID);
-                // The low half alone is written (section A3 [obs]).
+                // Write only the low half (section A3 [obs]).
                 const std::uint16_t ratio[] = {kernel.vector_ratio, kernel.cube_ratio};
                 std::memcpy(attrValue, ratio, sizeof ratio);
                 return;

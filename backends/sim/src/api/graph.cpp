@@ -1,4 +1,5 @@
-// Looking at graphs, their names for tools, and what their destruction calls (graphs_kernels.md sections B5 and B6).
+// Queries about graphs, names of graphs for tools, and callbacks for their destruction (graphs_kernels.md sections B5
+// and B6).
 #include "tasks/graph.h"
 
 #include <algorithm>
@@ -19,7 +20,8 @@ Model &require_registering_model(Simulator &sim, aclmdlRI model) REQUIRES(engine
     return require_root(require_model(sim, model));
 }
 
-// Without an array, how much there is; else the rest of the array is NULL (section B6).
+// Copies handles to the caller's array and sets its remaining elements to NULL; without an array, returns only the
+// number of handles (section B6).
 void answer(const std::vector<void *> &found, void **array, std::uint32_t &count) {
     const auto number = static_cast<std::uint32_t>(found.size());
     const std::uint32_t room = array == nullptr ? number : count;
@@ -110,13 +112,13 @@ aclError aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask *tasks, uint3
         std::vector<void *> handles(count);
         for (std::size_t i = 0; tasks != nullptr && i < std::min<std::size_t>(count, *numTasks); ++i) {
             handles[i] = model.named_task(found, i).handle();
-            tasks[i] = handles[i];  // also if not all of them fit, unlike streams (graphs_kernels.md section B6)
+            tasks[i] = handles[i];  // filled even if not all of them fit, unlike streams (graphs_kernels.md section B6)
         }
         answer(handles, tasks, *numTasks);
     });
 }
 
-aclError aclmdlRIDebugPrint(aclmdlRI modelRI) {  // to the log of the runtime, which the simulator has not
+aclError aclmdlRIDebugPrint(aclmdlRI modelRI) {  // prints to the log of the runtime, which the simulator lacks
     return entry(Function::aclmdlRIDebugPrint, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(modelRI, "modelRI");
         require_supported();
@@ -132,7 +134,7 @@ aclError aclmdlRIDebugJsonPrint(aclmdlRI modelRI, const char *path, uint32_t fla
         GraphJson json(flags == ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE);
         for (const auto &stream : require_own_model(sim, modelRI).streams()) {
             const Model &model = require_own_model(sim, modelRI);
-            if (stream->keeper == &model) {  // else another thread has unbound it
+            if (stream->keeper == &model) {  // skip a stream that another thread has unbound
                 json.add(model, *stream);
             }
             let_others_in(lock);

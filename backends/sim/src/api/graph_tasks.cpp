@@ -1,4 +1,4 @@
-// Single tasks of graphs: what they are, and how they are changed (graphs_kernels.md section B6).
+// Single tasks of graphs: queries and changes (graphs_kernels.md section B6).
 #include <algorithm>
 #include <optional>
 
@@ -26,7 +26,7 @@ aclmdlRITaskParams describe(const ModelTask &task) REQUIRES(engine_lock) {
     return params;
 }
 
-// The graph, which may be changed now. Any other failure after this one puts it into the state of a fault.
+// Returns the graph if it may be changed now. Any failure after this check puts the graph into the fault state.
 Graph &require_changeable(ModelTask &task) REQUIRES(engine_lock) {
     Graph *const graph = task.model.as_graph();
     if (graph == nullptr) {
@@ -51,7 +51,7 @@ void change(Graph &graph, Change make) REQUIRES(engine_lock) {
 
 Task &newest(ModelTask &task) REQUIRES(engine_lock) { return task.replacement ? *task.replacement : task.task(); }
 
-// nullptr: it was another task, or is disabled.
+// Returns nullptr if the task is not a kernel or is disabled.
 KernelTask *kernel_of(ModelTask &task) REQUIRES(engine_lock) { return dynamic_cast<KernelTask *>(&newest(task)); }
 
 KernelArguments read_arguments(Lock &lock, const Device &device, const aclmdlRIKernelTaskParams &params)
@@ -62,7 +62,7 @@ KernelArguments read_arguments(Lock &lock, const Device &device, const aclmdlRIK
 
 std::unique_ptr<Task> make_kernel(Simulator &sim, Lock &lock, ModelTask &task, const aclmdlRIKernelTaskParams &params)
     REQUIRES(engine_lock) {
-    const DeclarationEnds ends;
+    const DeclarationScope scope;
     if (kernel_of(task) == nullptr || params.funcHandle == nullptr || params.args == nullptr || params.argsSize == 0) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the task is no kernel, or funcHandle, args or argsSize is NULL or 0");
     }
@@ -70,7 +70,7 @@ std::unique_ptr<Task> make_kernel(Simulator &sim, Lock &lock, ModelTask &task, c
     const Device &device = task.model.context.device;
     KernelArguments arguments = read_arguments(lock, device, params);
     load_for_launch(lock, *function, device);
-    require_changeable(task);  // again, and the kernel too: copying lets other threads in
+    require_changeable(task);  // recheck, also the kernel: copying lets other threads in
     KernelTask *const former = kernel_of(task);
     if (former == nullptr) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "another thread has replaced the kernel");
@@ -169,7 +169,8 @@ aclError aclmdlRITaskSetParams(aclmdlRITask task, aclmdlRITaskParams *params) {
     });
 }
 
-// What the launch gave, or what counts without; nothing for attributes that no task has (graphs_kernels.md section B6).
+// Returns the value given at the launch, or else the value in effect; nothing for attributes that no task has
+// (graphs_kernels.md section B6).
 namespace {
 
 std::optional<aclrtLaunchKernelAttrValue> attribute_of(const KernelLaunch &launch, aclrtLaunchKernelAttrId id) {

@@ -1,9 +1,9 @@
-// Compute groups, which 310P alone has (device_context_init_errors.md section 7).
+// Compute groups, which only the 310P has (device_context_init_errors.md section 7).
 #include <algorithm>
 
 #include "api/entry.h"
 
-// The list of all groups, as a handle: the fields are those that can be asked for.
+// Opaque type of a handle to the list of all groups.
 struct tagRtGroupInfo;
 
 using namespace aclsim;
@@ -16,10 +16,10 @@ constexpr std::uint32_t kSubmissionQueues = 1;
 class GroupList final : public Object {
   public:
     static constexpr Kind kKind = Kind::GroupList;
-    bool is_filled = false;  // by aclrtGetAllGroupInfo
+    bool is_filled = false;  // set by aclrtGetAllGroupInfo
 };
 
-// The cores of the device are shared out evenly.
+// Returns an attribute of a group. The groups share the cores of the device evenly.
 std::int32_t attribute_of(std::int32_t group, aclrtGroupAttr attribute) {
     const Product &product = *config().product;
     const std::uint32_t groups = config().groups;

@@ -40,8 +40,9 @@ void free_host(Simulator &sim, void *pointer) REQUIRES(engine_lock) {
     sim.memory.space().free_pinned(pointer);
 }
 
-// What is registered counts as pinned, and the device sees it at the same address. The driver maps whole pages, and is
-// asked last (hardware_seen.md section 4.6); to pin memory is no mapping (hardware_seen.md section 4.19).
+// Registers host memory, which then counts as pinned and has the same address on the device. The driver maps whole
+// pages, and its checks come last (hardware_seen.md section 4.6); pinning memory does not map it (hardware_seen.md
+// section 4.19).
 void register_host(Simulator &sim, void *pointer, std::uint64_t size, bool is_mapped) REQUIRES(engine_lock) {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
     if (size > UINTPTR_MAX - address) {
@@ -77,8 +78,8 @@ const Range *find_registered(Simulator &sim, const void *pointer) REQUIRES(engin
     return range != nullptr && range->registration != Registration::None ? range : nullptr;
 }
 
-// Which accelerators of the chip reach host memory. Made up, but for the products: those that register host memory, and
-// the units that only one of them has.
+// Checks if an accelerator of the chip reaches host memory. The answer is invented, except for the products: only those
+// that register host memory qualify, and only one of them has the newest units.
 bool reaches_host(aclrtHacType type) {
     const Product &product = *config().product;
     const bool is_newest_unit = type == ACL_RT_HAC_TYPE_UDMA || type == ACL_RT_HAC_TYPE_CCU;
@@ -121,7 +122,7 @@ aclError aclrtFreeHost(void *hostPtr) {
 aclError aclrtFreeHostWithDevSync(void *hostPtr) {
     return entry(Function::aclrtFreeHostWithDevSync, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(hostPtr, "hostPtr");
-        synchronize_device(sim.machine, lock, kNever);  // if it fails, nothing is freed
+        synchronize_device(sim.machine, lock, kNever);  // a failure here frees nothing
         free_host(sim, hostPtr);
     });
 }

@@ -1,5 +1,5 @@
-// Initialisation and finalisation (device_context_init_errors.md section 3). These calls do not lock the engine: they
-// run user code.
+// Initialisation and finalisation (device_context_init_errors.md section 3). These calls do not lock the engine because
+// they run user code.
 #include "api/entry.h"
 #include "machine/initialization.h"
 
@@ -7,7 +7,7 @@ using namespace aclsim;
 
 namespace {
 
-// The simulator is started: a process that is forked after aclInit has used the runtime.
+// Starts the simulator, so that a process forked after aclInit counts as having used the runtime.
 template <class Body>
 aclError with_initialization(Function function, Body body) {
     return checked_entry(function, [&] { body(Simulator::get().initialization); });

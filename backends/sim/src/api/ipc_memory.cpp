@@ -68,7 +68,7 @@ aclError aclrtIpcMemImportPidInterServer(const char *key, aclrtServerPid *server
             }
         }
         require_context(sim);
-        for (std::size_t i = 0; i < num; ++i) {  // those before the first error stay
+        for (std::size_t i = 0; i < num; ++i) {  // entries before the first error stay in effect
             sim.memory.ipc_memory.permit(text_of_key(key), serverPids[i].pid, serverPids[i].num);
         }
     });

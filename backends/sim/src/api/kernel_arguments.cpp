@@ -9,16 +9,16 @@ using namespace aclsim;
 
 namespace {
 
-constexpr std::size_t kAlignmentRoom = 8;  // for each declared parameter
-constexpr std::size_t kHandleBytes = 128;  // of memory that is a handle; the simulator only needs its address
+constexpr std::size_t kAlignmentRoom = 8;  // bytes for each declared parameter
+constexpr std::size_t kHandleBytes = 128;  // user memory that serves as a handle; the simulator needs only its address
 constexpr std::size_t kParameterBytes = 32;
 
-// The list that a thread has from its first aclrtKernelArgsInit to its end.
+// List of a thread, from its first aclrtKernelArgsInit until the thread ends.
 class ThreadList {
   public:
     ~ThreadList() {
         if (handle_ == nullptr || process_ != getpid()) {
-            return;  // in a forked child the lock may be held by nobody
+            return;  // the lock may never be released in a forked child
         }
         Simulator &sim = Simulator::get();
         const Lock lock = sim.core.acquire();

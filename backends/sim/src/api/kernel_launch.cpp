@@ -18,10 +18,10 @@ namespace {
 using Attributes = std::vector<aclrtLaunchKernelAttr>;
 
 constexpr std::size_t kPointer = 8;
-// More than any metadata that a compiler writes.
+// Limit above any metadata that a compiler writes.
 constexpr std::size_t kLargestBlock = 1U << 20;
 
-// An entry point that launches the function that find() finds, which may be none.
+// Entry point that launches the function returned by find(), which may be nullptr.
 template <class Find, class Body>
 aclError launch_entry(Function name, aclrtStream stream, Find find, Body body) {
     const auto stays = [&](Simulator &sim) REQUIRES(engine_lock) {
@@ -29,7 +29,7 @@ aclError launch_entry(Function name, aclrtStream stream, Find find, Body body) {
         const KernelFunction *const function = on == nullptr ? nullptr : find(sim);
         return function != nullptr && can_launch_in_shard(sim.kernels, *function, device_of(*on));
     };
-    const DeclarationEnds ends;
+    const DeclarationScope scope;
     return shard_entry(name, stream, stays, body);
 }
 
@@ -40,7 +40,7 @@ auto by_handle_or_symbol(const void *function) {
     return [function](Simulator &sim) REQUIRES(engine_lock) { return find_function_or_symbol(sim, function); };
 }
 
-// What the runtime layer checks before it looks at the configuration.
+// Checks of the runtime layer before it reads the configuration.
 void require_launchable(Simulator &sim, aclrtStream stream, std::uint32_t blocks) REQUIRES(engine_lock) {
     if (stream != nullptr) {
         require_handle<ContextStream>(sim, stream, "stream");
@@ -73,7 +73,7 @@ struct Shape {
     dim3 threads;
 };
 
-// A launch that is none of a SIMT kernel.
+// Returns the shape of a launch without SIMT.
 Shape plain(std::uint32_t blocks) {
     const std::uint32_t kept = kept_blocks(blocks);
     return {kept, {kept, 1, 1}, {1, 1, 1}};
@@ -144,14 +144,14 @@ void launch_host_arguments(Simulator &sim, Lock &lock, KernelFunction &function,
     Attributes attributes = read_launch_config(cfg);
     require_engine(function, cfg, attributes);
     const Device &device = device_of(require_own_stream(sim, stream));
-    const Ref<KernelFunction> keep(function);  // while the arguments are copied
+    const Ref<KernelFunction> keep(function);  // keeps the function alive while arguments are copied
     KernelArguments copy = KernelArguments::copied(lock, device, arguments.data, arguments.size, place_holders);
     submit(sim, lock, function, shape, stream, std::move(copy), std::move(attributes));
 }
 
 // --- arguments by parameter ------------------------------------------------------------------------------------------
 
-// The block that the metadata describes.
+// Packs the block of arguments that the metadata describes.
 std::vector<unsigned char> pack(const KernelFunction &function, void *const *args) {
     if (function.is_cpu()) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "kernel %s is for AI CPUs: it takes a block of arguments",

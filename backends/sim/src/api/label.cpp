@@ -19,7 +19,7 @@ Label &require_label(Simulator &sim, aclrtLabel label) REQUIRES(engine_lock) {
     return require_handle<Label>(sim, label, "label");
 }
 
-// The model of a stream that is bound to one.
+// Returns the model to which the stream is bound.
 Model &require_model_of(const Stream &stream) REQUIRES(engine_lock) {
     Model *model = model_of(stream);
     if (model == nullptr) {
@@ -28,7 +28,7 @@ Model &require_model_of(const Stream &stream) REQUIRES(engine_lock) {
     return *model;
 }
 
-// The branch reads it when its turn comes.
+// Checks an operand, which the branch reads when it runs.
 void require_operand(Simulator &sim, const void *address, std::size_t size, const char *name) REQUIRES(engine_lock) {
     if (sim.memory.space().locate(address).place != Place::Device) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p is not device memory%s", name, address,
@@ -75,7 +75,7 @@ aclError aclrtCreateLabelList(aclrtLabel *labels, size_t num, aclrtLabelList *la
             if (label->is_in_list) {
                 fail(ACL_ERROR_RT_INTERNAL_ERROR, "element %zu is in a list already", i);
             }
-            label->is_in_list = true;  // given back by the list's destructor, also if a later element fails
+            label->is_in_list = true;  // reset by the destructor of the list, even if a later element fails
             list->labels.push_back(label);
         }
         sim.core.registry().add(list);

@@ -1,5 +1,5 @@
-// The application's lines in the runtime's log (device_context_init_errors.md section 10). The simulator keeps no log
-// files, and prints what the environment asks for.
+// Lines of the application in the runtime's log (device_context_init_errors.md section 10). The simulator keeps no log
+// files, and prints the lines that the environment selects.
 #include <unistd.h>
 
 #include <cstdarg>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kLongestText = 1024;
 constexpr const char *kLevels[] = {"DEBUG", "INFO", "WARNING", "ERROR"};
-constexpr int kSilent = 4;  // the level above all
+constexpr int kSilent = 4;  // level above all others
 
 bool is_printing() {
     const char *value = std::getenv("ASCEND_SLOG_PRINT_TO_STDOUT");
@@ -42,5 +42,5 @@ void aclAppLog(aclLogLevel logLevel, const char *func, const char *file, uint32_
     va_end(arguments);
     std::printf("[%s] APP(%d): [%s:%u] %s: %s\n", kLevels[level], static_cast<int>(getpid()), or_empty(file), line,
                 or_empty(func), text);
-    std::fflush(stdout);  // in order with the program's other output
+    std::fflush(stdout);  // keeps the order with other output of the program
 }

@@ -58,7 +58,7 @@ void get_attribute(Simulator &sim, aclrtMemManagedRangeAttribute attribute, cons
     std::copy_n(ids.begin(), std::min(room, ids.size()), values);
 }
 
-// The indices of the ranges at which the locations begin: the first is 0, and they rise.
+// Checks the indices of the ranges at which the locations begin: the first is 0, and they rise.
 void require_rising(const std::size_t *indexes, std::size_t locations, std::size_t count) {
     for (std::size_t i = 0; i < locations; ++i) {
         if (indexes[i] >= count || (i == 0 ? indexes[i] != 0 : indexes[i] <= indexes[i - 1])) {
@@ -100,7 +100,7 @@ aclError aclrtMemManagedAdvise(const void *const ptr, uint64_t size, aclrtMemMan
         if (advise < ACL_MEM_ADVISE_SET_READ_MOSTLY || advise > ACL_MEM_ADVISE_UNSET_ACCESSED_BY) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no advice %d", static_cast<int>(advise));
         }
-        if (advise >= ACL_MEM_ADVISE_SET_PREFERRED_LOCATION) {  // the first two do not look at it
+        if (advise >= ACL_MEM_ADVISE_SET_PREFERRED_LOCATION) {  // the first two kinds of advice ignore the location
             require_location(sim, location);
         }
         require_context(sim);
@@ -188,7 +188,7 @@ aclError aclrtMemManagedPrefetchBatchAsync(const void **ptrs, size_t *sizes, siz
             require_managed(sim, ptrs[i], sizes[i]);
         }
         for (std::size_t i = 0; i < count; ++i) {
-            ContextStream &on = require_own_stream(sim, stream);  // again: admit() may have waited
+            ContextStream &on = require_own_stream(sim, stream);  // recheck: admit() may have waited
             sim.core.admit(lock, on);
             note_use(sim.memory, ptrs[i], sizes[i], AccessMode::Read, "ptrs");
             sim.core.submit(on, PrefetchTask(sim.memory, ptrs[i], sizes[i]));

@@ -1,4 +1,4 @@
-// Device memory, and questions about any memory (memory_cmo_allocator.md sections 1 and 5).
+// Device memory, and queries about any memory (memory_cmo_allocator.md sections 1 and 5).
 #include "memory/memory.h"
 
 #include <algorithm>
@@ -14,18 +14,18 @@ using namespace aclsim;
 
 namespace {
 
-constexpr std::size_t kUnit = 32;  // sizes are rounded up to this
+constexpr std::size_t kUnit = 32;  // unit to which sizes are rounded up
 constexpr std::uint32_t kPageMask = 0xFF;
 
 // --- allocation ------------------------------------------------------------------------------------------------------
 
 struct Policy {
     bool is_p2p;
-    std::uint64_t page;         // 0: huge pages above 1 MiB
-    std::uint64_t padded_page;  // of aclrtMalloc and aclrtMallocAlign32, which have no huge P2P pages (page rule)
+    std::uint64_t page;         // page size; 0: huge pages above 1 MiB
+    std::uint64_t padded_page;  // page of aclrtMalloc and aclrtMallocAlign32, which lack huge P2P pages (page rule)
 };
 constexpr Policy kPolicies[] = {
-    {false, 0, 0},                    // ACL_MEM_MALLOC_HUGE_FIRST, and what is unknown
+    {false, 0, 0},                    // ACL_MEM_MALLOC_HUGE_FIRST, and unknown policies
     {false, kHugePage, kHugePage},    // ACL_MEM_MALLOC_HUGE_ONLY
     {false, kSmallPage, kSmallPage},  // ACL_MEM_MALLOC_NORMAL_ONLY
     {true, 0, kSmallPage},            // ACL_MEM_MALLOC_HUGE_FIRST_P2P
@@ -79,7 +79,7 @@ aclError allocate(Function function, void **pointer, std::size_t size, bool is_p
     });
 }
 
-// The device is the current one, if it is named.
+// Reads a configuration. If it names a device, that must be the current one.
 MallocConfig read_device_config(const Context &context, const aclrtMallocConfig *cfg) {
     const MallocConfig wanted =
         read_malloc_config(cfg, {ACL_RT_MEM_ATTR_RSV, ACL_RT_MEM_ATTR_MODULE_ID, ACL_RT_MEM_ATTR_DEVICE_ID});
@@ -90,7 +90,7 @@ MallocConfig read_device_config(const Context &context, const aclrtMallocConfig 
     return wanted;
 }
 
-// The bits above the page policy are hints for other chips.
+// Ignores the bits above the page policy, which are hints for other chips.
 aclError allocate_configured(Function function, void **pointer, std::size_t size, aclrtMemMallocPolicy policy,
                              const aclrtMallocConfig *cfg) {
     return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
@@ -122,9 +122,9 @@ void require_pair(const void *pointer, std::size_t size) {
     require_size(size);
 }
 
-// --- questions -------------------------------------------------------------------------------------------------------
+// --- queries ---------------------------------------------------------------------------------------------------------
 
-// What an aclrtMemAttr asks for.
+// Memory that an aclrtMemAttr asks for.
 struct AllocationKind {
     MemoryKind kind;
     bool is_p2p;
@@ -151,7 +151,7 @@ constexpr AllocationKind kAllocationKinds[] = {
     {MemoryKind::Any, true, kGiantPage},   // ACL_MEM_P2P_HUGE1G
 };
 
-// Parts without HBM answer for their DDR; what the chip lacks has size 0.
+// Checks that the chip has such memory; other memory has size 0. Chips without HBM answer HBM queries for their DDR.
 bool is_there(const AllocationKind &attribute) {
     const Product &product = *config().product;
     return (attribute.kind != MemoryKind::Ddr || product.has(kHasDdr)) && !(attribute.is_p2p && product.has(kLacksP2p));
@@ -188,7 +188,7 @@ constexpr aclrtMemLocationType location_type(Place place) {
     return ACL_MEM_LOCATION_TYPE_UNREGISTERED;
 }
 
-// Memory of a device that this process does not see was imported.
+// Returns the user id of the device. Memory of a device that this process does not see was imported.
 std::uint32_t user_id_of(Simulator &sim, const Location &location, const void *address) REQUIRES(engine_lock) {
     for (const auto &device : sim.machine.devices) {
         if (device->physical_id == location.device) {
@@ -208,7 +208,7 @@ aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy pol
     return allocate(Function::aclrtMallocAlign32, devPtr, size, false, policy);
 }
 
-// Knows neither P2P nor any newer policy.
+// Treats P2P policies as ACL_MEM_MALLOC_HUGE_FIRST: the function does not know them.
 aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy policy) {
     const bool is_known = policy_of(policy).is_p2p == false;
     return allocate(Function::aclrtMallocCached, devPtr, size, true, is_known ? policy : ACL_MEM_MALLOC_HUGE_FIRST);
@@ -232,12 +232,13 @@ aclError aclrtFree(void *devPtr) {
 aclError aclrtFreeWithDevSync(void *devPtr) {
     return entry(Function::aclrtFreeWithDevSync, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(devPtr, "devPtr");
-        synchronize_device(sim.machine, lock, kNever);  // if it fails, nothing is freed
+        synchronize_device(sim.machine, lock, kNever);  // a failure here frees nothing
         free_memory(sim, devPtr);
     });
 }
 
-// Simulated memory has no cache between host and device: flushing and invalidating are complete once they are checked.
+// Checks the range. Simulated memory has no cache between host and device, so flushing and invalidating need nothing
+// else.
 aclError aclrtMemFlush(void *devPtr, size_t size) {
     return entry(Function::aclrtMemFlush, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_pair(devPtr, size);
@@ -266,7 +267,7 @@ aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total) {
         if (wanted.page == kGiantPage && !config().product->has_huge1g_pages) {
             fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no 1 GiB pages", config().product->name);
         }
-        // All pages come from the same memory; of larger ones only whole ones are free.
+        // Count only whole pages as free; pages of all sizes come from the same memory.
         *free = is_there(wanted) ? heap.free_bytes() / wanted.page * wanted.page : 0;
         *total = is_there(wanted) ? config().product->memory_bytes : 0;
     });
@@ -294,7 +295,7 @@ aclError aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memType, uin
     return entry(Function::aclrtCheckMemType, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(addrList, "addrList");
         require(checkResult, "checkResult");
-        // The runtime takes ACL_RT_MEM_TYPE_RSVD for an unknown type (section 1).
+        // Refuse ACL_RT_MEM_TYPE_RSVD, because the runtime treats it as an unknown type (section 1).
         if (reserve != 0 || size == 0 || (memType & ~(ACL_RT_MEM_TYPE_DEV | ACL_RT_MEM_TYPE_DVPP)) != 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "reserve %u is not 0, or there is no address, or no memory type %#x",
                  reserve, memType);

@@ -20,7 +20,7 @@ enum class AttributeUse : std::uint8_t { Flag, Threshold, Mark, ReadOnly };
 struct PoolAttribute {
     aclrtMemPoolAttr attribute;
     AttributeUse access;
-    std::size_t bytes;  // of the caller's value
+    std::size_t bytes;  // size of the caller's value
 };
 constexpr PoolAttribute kPoolAttributes[] = {
     {ACL_RT_MEM_POOL_REUSE_FOLLOW_EVENT_DEPENDENCIES, AttributeUse::Flag, 4},
@@ -42,7 +42,7 @@ const PoolAttribute &require_pool_attribute(aclrtMemPoolAttr attribute) {
     return *found;
 }
 
-// The code of an unknown pool differs from function to function.
+// Finds a pool. Functions differ in the code for an unknown pool.
 MemoryPool &require_pool(Simulator &sim, aclrtMemPool pool, aclError code) REQUIRES(engine_lock) {
     MemoryPool *found = sim.core.registry().find<MemoryPool>(pool);
     if (found == nullptr) {
@@ -51,7 +51,7 @@ MemoryPool &require_pool(Simulator &sim, aclrtMemPool pool, aclError code) REQUI
     return *found;
 }
 
-// Both attribute functions: what they check before the attribute's own rules.
+// Checks that both attribute functions make before the rules of the attribute itself.
 MemoryPool &require_attributed(Simulator &sim, aclrtMemPool pool, const void *value) REQUIRES(engine_lock) {
     require(pool, "memPool");
     require_supported();
@@ -61,7 +61,7 @@ MemoryPool &require_attributed(Simulator &sim, aclrtMemPool pool, const void *va
     return require_pool(sim, pool, ACL_ERROR_RT_PARAM_INVALID);
 }
 
-// No context at all is another context than the stream's.
+// Checks that the stream belongs to the current context. A missing context counts as a different one.
 void require_stream_here(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     const ContextStream &found = require_handle<ContextStream>(sim, stream, "stream");
     if (current_context(sim) != &context_of(found)) {
@@ -178,7 +178,7 @@ aclError aclrtMemPoolMallocAsync(void **ptr, size_t size, aclrtMemPool memPool, 
         require_pool(sim, memPool, ACL_ERROR_RT_INTERNAL_ERROR);
         void *address = nullptr;
         Ref<MemoryPool> pool;
-        do {  // both waits let other threads in, which may destroy the stream or the pool
+        do {  // repeat: both waits let in other threads, which may destroy the stream or the pool
             require_stream_here(sim, stream);
             ContextStream &on = require_stream(sim, stream);
             sim.core.admit(lock, on);

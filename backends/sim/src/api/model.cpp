@@ -1,4 +1,5 @@
-// Building models, and executing and destroying them and captured graphs (graphs_kernels.md sections B4 and B5).
+// Construction of models; execution and destruction of models and captured graphs (graphs_kernels.md sections B4 and
+// B5).
 #include "api/model.h"
 
 #include <cstring>
@@ -12,9 +13,9 @@ namespace {
 // ACL_MODEL_STREAM_FLAG_HEAD and _DEFAULT: the stream starts with the model, or when it is activated.
 constexpr std::uint32_t kHead = 0;
 constexpr std::uint32_t kActivated = 0x7FFFFFFF;
-constexpr std::chrono::seconds kLongestDestroy(10);  // a model that executes is waited for that long
+constexpr std::chrono::seconds kLongestDestroy(10);  // longest wait for a model that executes
 
-// What a captured graph does not take part in.
+// Rejects captured graphs.
 Model &require_built(Model &model) {
     if (model.as_graph() != nullptr) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "graph %u was captured; the call is for models that are built", model.id);
@@ -22,7 +23,7 @@ Model &require_built(Model &model) {
     return model;
 }
 
-// NULL is the default stream, which no model has.
+// Checks the handle. NULL is the default stream, which belongs to no model.
 void require_stream_handle(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     if (stream != nullptr) {
         require_handle<ContextStream>(sim, stream, "stream");
@@ -43,8 +44,9 @@ void require_not_capturing(Model &model) REQUIRES(engine_lock) {
     }
 }
 
-// A persistent stream keeps the launch of a captured graph, and that of a built model too where the host code does not
-// look (section B5 [obs]); here models would then wait for ever to be executed.
+// Rejects streams from which the model cannot be launched. A persistent stream keeps the launch of a captured graph,
+// and also that of a built model where the host code does not check (section B5 [obs]); in the simulator, such a model
+// would wait forever for its execution.
 void require_launchable_from(const ContextStream &stream, Model &model) REQUIRES(engine_lock) {
     const bool takes_persistent = model.as_graph() != nullptr && !config().product->has(kLaunchesFromPlainStreams);
     if (stream.keeper != nullptr || (!stream.executes_tasks && !takes_persistent)) {
@@ -52,7 +54,8 @@ void require_launchable_from(const ContextStream &stream, Model &model) REQUIRES
     }
 }
 
-// A graph without software queues is gone at once, and ends what it executes (section B5 [obs*]).
+// Returns false for a graph without software queues: its destruction does not wait and ends its executions (section B5
+// [obs*]).
 bool waits_for_execution(Model &model) { return model.as_graph() == nullptr || config().has_software_queues; }
 
 void require_not_busy(const Model &model) REQUIRES(engine_lock) {
@@ -146,7 +149,7 @@ aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is neither -1 nor positive", timeout);
         }
         require_executable(require_built(model));
-        const Ref<Context> context(require_own(sim, model).context);  // others may destroy it meanwhile
+        const Ref<Context> context(require_own(sim, model).context);  // other threads may destroy it during the wait
         require_not_aborting(*context->default_stream);
         require_healthy(*context);
         const std::uint32_t id = model.id;
@@ -179,7 +182,7 @@ aclError aclmdlRIDestroy(aclmdlRI modelRI) {
         const Ref<Model> model(require_own_model(sim, modelRI));
         if (waits_for_execution(*model)) {
             model->wait_until_idle(lock, sim.clock.now() + kLongestDestroy);
-            require_not_busy(require_model(sim, modelRI));  // another thread may have destroyed it
+            require_not_busy(require_model(sim, modelRI));  // recheck: another thread may have destroyed it
         }
         sim.models.destroy(lock, *model);
     });
@@ -192,7 +195,7 @@ aclError aclmdlRIAbort(aclmdlRI modelRI) {
         }
         require_root(require_model(sim, modelRI));
         Model &model = require_own_model(sim, modelRI);
-        if (model.as_graph() == nullptr) {  // of a graph it does nothing
+        if (model.as_graph() == nullptr) {  // does nothing for a graph
             model.stop(ACL_ERROR_RT_MODEL_ABORT_NORMAL);
             sim.core.pump();
         }

@@ -1,4 +1,4 @@
-// How entry points find models and graphs.
+// Lookups of models and graphs for the entry points.
 #pragma once
 
 #include "api/entry.h"
@@ -22,7 +22,7 @@ inline Model &require_own_model(Simulator &sim, aclmdlRI model) REQUIRES(engine_
     return require_own(sim, require_model(sim, model));
 }
 
-// A sub graph is executed, looked at and destroyed with its root alone.
+// Rejects sub graphs: they are executed, inspected and destroyed only together with their root.
 inline Model &require_root(Model &model) REQUIRES(engine_lock) {
     const Graph *graph = model.as_graph();
     if (graph != nullptr && graph->is_sub_graph) {
@@ -31,7 +31,7 @@ inline Model &require_root(Model &model) REQUIRES(engine_lock) {
     return model;
 }
 
-// What the driver does with software queues alone (graphs_kernels.md).
+// Rejects operations for which the driver needs software queues (graphs_kernels.md), unless it has them.
 inline void require_software_queues() {
     if (!config().has_software_queues) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
@@ -39,7 +39,7 @@ inline void require_software_queues() {
     }
 }
 
-// NULL where the runtime layer finds it, not the ACL layer (graphs_kernels.md section B6).
+// Rejects a NULL argument that the runtime layer checks, not the ACL layer (graphs_kernels.md section B6).
 inline void require_pointer(const void *argument, const char *name) {
     if (argument == nullptr) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%s is NULL", name);

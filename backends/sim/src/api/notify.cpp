@@ -16,7 +16,8 @@ Notify &require_notify(Simulator &sim, aclrtNotify notify) REQUIRES(engine_lock)
     return require_handle<Notify>(sim, notify, "notify");
 }
 
-// A wait of the "untimed form" is untimed, or on some products takes the process-wide limit (section 5).
+// Resolves the timeout. Waits of the "untimed form" have no limit, or on some products the process-wide limit (section
+// 5).
 std::uint32_t timeout_of(const Simulator &sim, std::uint32_t timeout) {
     if (timeout != Simulator::kUseOpWaitTimeout) {
         return timeout;
@@ -93,7 +94,7 @@ aclError aclrtNotifyBatchReset(aclrtNotify *notifies, size_t num) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "the number of notifies is 0");
         }
         require_context(sim);
-        for (std::size_t i = 0; i < num; ++i) {  // earlier ones stay reset when one fails
+        for (std::size_t i = 0; i < num; ++i) {  // notifies before a failing one stay reset
             if (notifies[i] == nullptr) {
                 fail(ACL_ERROR_RT_PARAM_INVALID, "notify %zu is NULL", i);
             }

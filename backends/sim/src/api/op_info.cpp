@@ -1,5 +1,5 @@
-// Operator information: what the user attaches to the task that the calling thread submitted last (graphs_kernels.md
-// part D).
+// Operator information that the user attaches to the task last submitted by the calling thread (graphs_kernels.md part
+// D).
 #include <algorithm>
 
 #include "api/model.h"
@@ -17,7 +17,7 @@ constexpr std::size_t kKeptExtendInfo = 4096;
     fail(ACL_ERROR_RT_INTERNAL_ERROR, "the calling thread's last task %s", what);
 }
 
-// The stream of that task, which belongs to the current context.
+// Returns the stream of the last task; it must belong to the current context.
 ContextStream &require_last_stream(Simulator &sim) REQUIRES(engine_lock) {
     const Context &context = require_context(sim);
     ContextStream *stream = sim.core.registry().find<ContextStream>(last_task().stream);
@@ -54,7 +54,7 @@ aclError aclrtCacheLastTaskOpInfo(const void *const infoPtr, const size_t infoSi
         }
         const ContextStream &stream = require_last_stream(sim);
         const Graph *const graph = stream.keeper == nullptr ? nullptr : model_of(stream)->as_graph();
-        if (graph == nullptr || !graph->caches_op_info) {  // which it does during its capture alone
+        if (graph == nullptr || !graph->caches_op_info) {  // graphs cache it only during their capture
             fail_without_task("is in no graph that is being captured with ACL_STREAM_ATTR_CACHE_OP_INFO");
         }
         const auto *bytes = static_cast<const unsigned char *>(infoPtr);

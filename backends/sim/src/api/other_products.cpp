@@ -1,5 +1,5 @@
-// Functions that are documented for the IPV350 alone, which is not simulated: the products that are do not have them
-// (events_streams_sync.md section 9, device_context_init_errors.md section 10). Their libraries do not even export
+// Functions documented only for the IPV350, which is not simulated. The simulated products lack them
+// (events_streams_sync.md section 9, device_context_init_errors.md section 10); their libraries do not even export
 // them.
 #include "api/entry.h"
 

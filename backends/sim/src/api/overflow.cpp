@@ -1,5 +1,5 @@
-// Overflow of floating-point numbers: its mode, and what a stream's tasks have met (device_context_init_errors.md
-// section 5). Nothing that is simulated sets the status; a kernel that runs on the host may.
+// Overflow of floating-point numbers: its mode, and the status of a stream's tasks (device_context_init_errors.md
+// section 5). Simulated operations do not set the status; a kernel that runs on the host may.
 #include "api/entry.h"
 #include "memory/memory.h"
 #include "tasks/copy.h"
@@ -8,7 +8,7 @@ using namespace aclsim;
 
 namespace {
 
-aclrtFloatOverflowMode g_mode = ACL_RT_OVERFLOW_MODE_SATURATION;  // guarded by the engine's lock
+aclrtFloatOverflowMode g_mode = ACL_RT_OVERFLOW_MODE_SATURATION;  // guarded by the engine lock
 
 aclError get_status(Function function, void *output, std::uint64_t size, aclrtStream stream) {
     return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
@@ -64,7 +64,7 @@ aclError aclrtResetOverflowStatus(aclrtStream stream) {
     return reset_status(Function::aclrtResetOverflowStatus, stream);
 }
 
-// No document has the four below: they are taken for other names of the two above, whatever the mode of the check.
+// Undocumented functions: the four below are treated as aliases of the two above, in any mode of the check.
 
 aclError aclrtGetFloatOverflowStatus(void *outputAddr, uint64_t outputSize, aclrtStream stream) {
     return get_status(Function::aclrtGetFloatOverflowStatus, outputAddr, outputSize, stream);
@@ -85,7 +85,7 @@ aclError aclrtNpuClearFloatOverFlowStatus(uint32_t, aclrtStream stream) {
 aclError aclrtCtxGetFloatOverflowAddr(void **overflowAddr) {
     return entry(Function::aclrtCtxGetFloatOverflowAddr, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         if (overflowAddr == nullptr) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "overflowAddr is NULL");  // 107000, not 100000 (section 6)
+            fail(ACL_ERROR_RT_PARAM_INVALID, "overflowAddr is NULL");  // returns 107000, not 100000 (section 6)
         }
         require_current_device(sim);
         *overflowAddr = sim.memory.overflow_status(require_context(sim));

@@ -9,7 +9,7 @@ bool exists(Simulator &sim, std::int64_t id) {
     return id >= 0 && id < static_cast<std::int64_t>(sim.machine.devices.size());
 }
 
-// The device that access from the current one is about.
+// Finds the peer device in a call about access from the current device.
 Device &require_peer(Simulator &sim, std::int32_t id) REQUIRES(engine_lock) {
     const Device &own = require_current_device(sim);
     if (static_cast<std::int32_t>(own.user_id) == id) {
@@ -19,8 +19,8 @@ Device &require_peer(Simulator &sim, std::int32_t id) REQUIRES(engine_lock) {
     return require_device(sim, id);
 }
 
-// What an operation can do, if it exists. Which exist is made up, except for their kind: on a chip with SIMT
-// kernels the scalar operations, over a link that reduces the DMA operations.
+// Capabilities of the operations. The list of existing operations is invented, except for the kinds: scalar operations
+// exist on chips with SIMT kernels, DMA operations over a link that reduces.
 constexpr std::uint32_t kBothSigns = ACL_RT_ATOMIC_CAPABILITY_SIGNED | ACL_RT_ATOMIC_CAPABILITY_UNSIGNED;
 constexpr std::uint32_t kInteger = kBothSigns | ACL_RT_ATOMIC_CAPABILITY_SCALAR32 | ACL_RT_ATOMIC_CAPABILITY_SCALAR64;
 constexpr std::uint32_t kBits = ACL_RT_ATOMIC_CAPABILITY_SCALAR32 | ACL_RT_ATOMIC_CAPABILITY_SCALAR64;
@@ -100,7 +100,7 @@ aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int3
         }
         require_supported();
         if (canAccessPeer == nullptr) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "canAccessPeer is NULL");  // 107000, not 100000 (section 5)
+            fail(ACL_ERROR_RT_PARAM_INVALID, "canAccessPeer is NULL");  // code 107000, not 100000 (section 5)
         }
         require_device(sim, deviceId);
         require_device(sim, peerDeviceId);
@@ -139,7 +139,7 @@ aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int
 aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t *value) {
     return entry(Function::aclrtGetDevicesTopo, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(value, "value");
-        if (config().visible_is_set) {  // else the ids go to the driver unchecked (section 5 [obs])
+        if (config().visible_is_set) {  // ids go to the driver unchecked otherwise (section 5 [obs])
             require_device(sim, deviceId);
             require_device(sim, otherDeviceId);
         }

@@ -1,4 +1,4 @@
-// Profiles (docs/semantics/profiling.md): their configurations, and from aclprofInit to aclprofFinalize.
+// Profiles (docs/semantics/profiling.md): their configurations, and the calls from aclprofInit to aclprofFinalize.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -77,7 +77,7 @@ void make_directory(const std::string &path) {
     }
 }
 
-// No other profile has the directory: neither of this process nor of another.
+// Creates a directory that no other profile has, neither of this process nor of another.
 std::string make_result_directory(const std::string &path, const std::string &stamp) {
     make_directory(path);
     for (int number = 1;; ++number) {
@@ -172,7 +172,7 @@ aclError aclprofStart(const aclprofConfig *profilerConfig) {
             const Unlocked unlocked(lock);
             profile->directory = make_result_directory(path, profile->stamp);
         }
-        require_startable(sim, *config);  // another thread may have started one meanwhile
+        require_startable(sim, *config);  // recheck: another thread may have started a profile
         sim.profiler.start(std::move(profile));
     });
 }

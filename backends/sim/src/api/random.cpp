@@ -10,7 +10,7 @@ using namespace aclsim;
 
 namespace {
 
-constexpr std::size_t kWordSize = sizeof(std::uint64_t);  // of the seed, the count and addresses
+constexpr std::size_t kWordSize = sizeof(std::uint64_t);  // size of the seed, the count and addresses
 
 bool is_real(aclDataType type) { return type == ACL_FLOAT || type == ACL_FLOAT16 || type == ACL_BF16; }
 
@@ -26,7 +26,7 @@ void require_parameter(const aclrtRandomParaInfo &parameter, std::size_t size, c
     }
 }
 
-// On a device; and the task is to access it.
+// Checks memory of a device for an access by the task.
 void require_on_device(Simulator &sim, const void *address, std::uint64_t size, AccessMode mode, const char *name)
     REQUIRES(engine_lock) {
     if (sim.memory.space().locate(address).place != Place::Device) {
@@ -45,7 +45,7 @@ void require_value(Simulator &sim, const aclrtRandomParaInfo &parameter, std::si
     }
 }
 
-// The memory that the task works on, as far as the submission knows it.
+// Checks the memory that the task works on, as far as the submission knows it.
 void require_operands(Simulator &sim, const aclrtRandomNumTaskInfo &info) REQUIRES(engine_lock) {
     const aclrtUniformDisInfo &parameters = info.randomNumFuncParaInfo.paramInfo.uniformDisInfo;
     const std::size_t size = random_element_size(info.dataType);
@@ -71,7 +71,7 @@ void require_operands(Simulator &sim, const aclrtRandomNumTaskInfo &info) REQUIR
                       "randomResultAddr");
 }
 
-// At once, whatever the tasks before still read there (random.md).
+// Writes the parameters at once, even if earlier tasks still read them there (random.md).
 void write_parameters(Simulator &sim, const aclrtRandomNumTaskInfo &info) REQUIRES(engine_lock) {
     const aclrtUniformDisInfo &parameters = info.randomNumFuncParaInfo.paramInfo.uniformDisInfo;
     unsigned char block[RandomTask::kParametersSize] = {};
@@ -104,7 +104,7 @@ aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo *taskInfo, const aclrt
                  static_cast<int>(function), static_cast<int>(info.dataType));
         }
         const aclrtUniformDisInfo &parameters =
-            info.randomNumFuncParaInfo.paramInfo.uniformDisInfo;  // as of the others
+            info.randomNumFuncParaInfo.paramInfo.uniformDisInfo;  // layout shared by all functions
         require_parameter(parameters.min, size, "the first parameter");
         if (has_second_parameter(info)) {
             require_parameter(parameters.max, size, "the second parameter");
@@ -115,9 +115,9 @@ aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo *taskInfo, const aclrt
         require_operands(sim, info);
         if (info.randomParaAddr != nullptr) {
             write_parameters(sim, info);
-            require_operands(sim, info);  // of the task, now
+            require_operands(sim, info);  // check again, this time for the accesses of the task
         }
-        sim.core.admit(lock, on);  // what is freed meanwhile makes the task fail
+        sim.core.admit(lock, on);  // memory freed while waiting makes the task fail
         sim.core.submit(on, RandomTask(sim.memory, info));
     });
 }

@@ -1,21 +1,22 @@
-// Entry points that can do with the shard of one device (engine/lock.h), while other threads work on other devices.
+// Entry points that need only the shard of one device (engine/lock.h), so that other threads can work on other devices.
 //
-// Such a call comes with a question: does everything that it will touch belong to that shard? If so, its body, which is
-// the same in any case, changes nothing but objects of the shard, counts of references included. Everything else it may
-// read, because who changes it has the global lock. If not, the call takes the global lock, as others do.
+// Each such call supplies a predicate that returns true if everything the call will touch belongs to that shard. Then
+// the body, which is the same in both cases, modifies only objects of the shard, including their reference counts. It
+// may read everything else, because threads that modify it hold the global lock. Otherwise the call takes the global
+// lock, as other calls do.
 #pragma once
 
 #include "api/entry.h"
 
 namespace aclsim {
 
-// The end of a call that had a shard at its beginning.
+// Ends a call that began with a shard.
 class ShardEnd {
   public:
     ShardEnd(Simulator &sim, Lock &lock) : sim_(sim), lock_(lock) {}
     ~ShardEnd() REQUIRES(engine_lock) {
         sim_.core.leave_shard(lock_);
-        if (lock_.is_global()) {  // what stays in the shard leaves nothing else to be done
+        if (lock_.is_global()) {  // calls within a shard leave nothing else to do
             const CallEnd end(sim_, lock_);
         }
     }
@@ -27,8 +28,8 @@ class ShardEnd {
     Lock &lock_;
 };
 
-// stays_in_shard(sim) is asked only with several devices in use. The handle, of a context, stream or event, names the
-// shard. The lock may have become the whole one when the body has waited.
+// Calls stays_in_shard(sim) only if several devices are in use. The handle of a context, stream or event selects the
+// shard. The lock may have become global if the body has waited.
 template <class StaysInShard, class Body>
 [[gnu::always_inline]] inline aclError shard_entry(Function function, void *handle, StaysInShard stays_in_shard,
                                                    Body body) {
@@ -48,8 +49,8 @@ template <class StaysInShard, class Body>
     });
 }
 
-// The stream if it executes what is submitted to it, and has room for that. NULL, the default stream, has the shard of
-// no handle.
+// Returns the stream if it executes the tasks submitted to it and has room for another; otherwise nullptr. NULL, the
+// default stream, selects no shard.
 inline ContextStream *stream_in_shard(Handle<ContextStream> stream) REQUIRES(engine_lock) {
     auto *found = stream.find();
     const bool is_simple = found != nullptr && found->executes_tasks && !found->is_redirected &&

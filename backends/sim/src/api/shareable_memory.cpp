@@ -33,14 +33,14 @@ void require_share_type(aclrtMemSharedHandleType type) {
     if (type != ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT && type != ACL_MEM_SHARE_HANDLE_TYPE_FABRIC) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "there is no type %d of shared handles", static_cast<int>(type));
     }
-    // Between servers, as aclrtIpcMemImportPidInterServer.
+    // Fabric handles work between servers, as aclrtIpcMemImportPidInterServer does, and exist on the same products.
     const bool has_fabric = is_documented_for(Function::aclrtIpcMemImportPidInterServer, *config().product);
     if (type == ACL_MEM_SHARE_HANDLE_TYPE_FABRIC && !has_fabric) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no fabric handles", config().product->name);
     }
 }
 
-// A fabric handle has room for more than the number; the rest is 0.
+// Reads the number from a handle. A fabric handle has room for more; the rest is 0.
 std::uint64_t read_number(const void *handle) {
     std::uint64_t number = 0;
     std::memcpy(&number, handle, sizeof number);

@@ -42,7 +42,7 @@ int32_t aclsimIsSimulated(const char *function) { return info_of(find_function(f
 
 namespace {
 
-// A handle that is no live stream would never match a task.
+// Rejects a handle that is not a live stream: it would never match a task.
 StreamFilter filter_of(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     if (stream != nullptr) {
         require_handle<ContextStream>(sim, stream, "stream");

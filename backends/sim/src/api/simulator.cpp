@@ -23,7 +23,7 @@ std::atomic<bool> g_started{false};
 
 }  // namespace
 
-// In the order in which they depend on each other.
+// Parts, in the order in which they depend on each other.
 struct Simulator::Parts {
     Parts(Core &core, Machine &machine)
         : stall(core),

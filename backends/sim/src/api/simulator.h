@@ -1,4 +1,5 @@
-// The simulator: owns every part, and is what the entry points get. The parts know those below them, not this.
+// Simulator: owns every part, and is passed to the entry points. Parts use only the parts below them, never the
+// simulator.
 #pragma once
 
 #include <atomic>
@@ -23,14 +24,14 @@ class SharedWords;
 class Stall;
 class Values;
 
-// Parts of a simulator that come from outside: none of the others names a clock or a scheduler.
+// Parts of a simulator that are supplied from outside. No other part names a clock or a scheduler.
 struct SimulatorOptions {
     Clock &clock = host_clock();
     Scheduler &scheduler = eager_scheduler();
-    std::vector<Observer *> observers{};  // from the first call on
+    std::vector<Observer *> observers{};  // active from the first call on
 };
 
-// An entry point includes the headers of the parts that it uses.
+// Owner of the parts. An entry point includes the headers of the parts that it uses.
 class Simulator {
     struct Parts;
 
@@ -38,7 +39,8 @@ class Simulator {
     explicit Simulator(const SimulatorOptions &options);
     Simulator(const Simulator &) = delete;
     Simulator &operator=(const Simulator &) = delete;
-    // Made at the first call, and never destroyed: threads of the library may outlive main().
+    // Returns the simulator. It is created at the first call and never destroyed: threads of the library may outlive
+    // main().
     static Simulator &get() {
         Simulator *known = instance_.load(std::memory_order_acquire);
         return known != nullptr ? *known : start();
@@ -63,12 +65,12 @@ class Simulator {
     Faults &faults;
     Profiler &profiler;
     Stall &stall;
-    MemoryCheck &memory_check;  // an observer with ASCEND_RT_SIM_CHECK=memory
+    MemoryCheck &memory_check;  // observer if ASCEND_RT_SIM_CHECK=memory
 
-    std::string error;                    // what is wrong with ASCEND_RT_SIM_FAULTS: every call fails with this text
-    std::uint32_t op_wait_timeout_s = 0;  // aclrtSetOpWaitTimeout: 0 is none
-    static constexpr std::uint32_t kUseOpWaitTimeout = 0xFFFFFFFF;  // as the timeout of a wait
-    std::uint64_t op_execute_timeout_us = 0;  // aclrtSetOpExecuteTimeOut: the last call wins; 0 is the longest
+    std::string error;                    // error in ASCEND_RT_SIM_FAULTS: every call fails with this text
+    std::uint32_t op_wait_timeout_s = 0;  // set by aclrtSetOpWaitTimeout; 0: no limit
+    static constexpr std::uint32_t kUseOpWaitTimeout = 0xFFFFFFFF;  // timeout of a wait that takes op_wait_timeout_s
+    std::uint64_t op_execute_timeout_us = 0;  // set by aclrtSetOpExecuteTimeOut: the last call wins; 0: the longest
 
   private:
     static Simulator &start();

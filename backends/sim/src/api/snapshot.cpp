@@ -1,5 +1,5 @@
-// Snapshots of the process (device_context_init_errors.md section 8): RUNNING, LOCKED, BACKED_UP. The devices are in
-// this process and nothing changes their memory while the gate is closed, so there is nothing to copy away and back.
+// Snapshots of the process (device_context_init_errors.md section 8); states RUNNING, LOCKED and BACKED_UP. The devices
+// are in this process and their memory does not change while the gate is closed, so backup and restore copy nothing.
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,9 +24,9 @@ struct Listener {
     }
 };
 
-// Guarded by the engine's lock.
+// Guarded by the engine lock.
 State g_state = State::Running;
-std::vector<Listener> g_listeners;  // in the order of their registration
+std::vector<Listener> g_listeners;  // kept in the order of their registration
 
 void require_own_process(int pid, const void *reserved) {
     if (pid != getpid()) {
@@ -55,7 +55,8 @@ std::vector<std::int32_t> open_devices(Simulator &sim) REQUIRES(engine_lock) {
     return ids;
 }
 
-// Without the engine lock. While the gate is closed, a callback that calls the runtime waits like every other thread.
+// Calls the listeners without holding the engine lock. While the gate is closed, a callback that calls the runtime
+// waits like every other thread.
 void notify(Simulator &sim, Lock &lock, aclrtSnapShotStage stage) REQUIRES(engine_lock) {
     const std::vector<Listener> listeners = g_listeners;
     const std::vector<std::int32_t> devices = open_devices(sim);
@@ -77,7 +78,8 @@ void notify(Simulator &sim, Lock &lock, aclrtSnapShotStage stage) REQUIRES(engin
     }
 }
 
-// A backup needs devices at rest. Streams that execute nothing, or that a failure has stopped, are at rest.
+// Waits until the devices are idle, as a backup requires. Streams that execute nothing, or that a failure has stopped,
+// are idle.
 void wait_for_devices(Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
     std::vector<Ref<ContextStream>> streams;
     for (const auto &device : sim.machine.devices) {
@@ -139,7 +141,7 @@ aclError aclrtSnapShotProcessBackup(int pid, aclrtSnapShotBackupArgs *args) {
         notify(sim, lock, ACL_RT_SNAPSHOT_BACKUP_PRE);
         wait_for_devices(sim, lock);
         notify(sim, lock, ACL_RT_SNAPSHOT_BACKUP_POST);
-        require_locked();  // another thread may have unlocked it meanwhile
+        require_locked();  // recheck: another thread may have unlocked it
         g_state = State::BackedUp;
     });
 }
@@ -153,7 +155,7 @@ aclError aclrtSnapShotProcessRestore(int pid, aclrtSnapShotRestoreArgs *args) {
         require_backup();
         notify(sim, lock, ACL_RT_SNAPSHOT_RESTORE_PRE);
         notify(sim, lock, ACL_RT_SNAPSHOT_RESTORE_POST);
-        require_backup();  // another thread may have unlocked it meanwhile
+        require_backup();  // recheck: another thread may have unlocked it
         g_state = State::Locked;
     });
 }

@@ -28,7 +28,7 @@ void require_creatable(std::uint32_t flags) {
 aclError create(Function function, aclrtStream *stream, std::uint32_t priority, std::uint32_t flag) {
     return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(stream, "stream");
-        const std::uint32_t flags = flag & kKnownFlags;  // unknown bits are silently dropped
+        const std::uint32_t flags = flag & kKnownFlags;  // drop unknown bits silently
         if ((flags & ACL_STREAM_DEVICE_USE_ONLY) != 0 && flags != ACL_STREAM_DEVICE_USE_ONLY) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "ACL_STREAM_DEVICE_USE_ONLY cannot be combined with other flags (%#x)",
                  flag);
@@ -66,8 +66,8 @@ void synchronize_stream(Simulator &sim, Lock &lock, Handle<ContextStream> stream
     if (found->is_always_complete()) {
         return;
     }
-    require_context(sim);                            // not the stream's own: it is switched to (section 3)
-    const Ref<Context> context(context_of(*found));  // others may destroy it meanwhile
+    require_context(sim);                            // any context: the call switches to the stream's own (section 3)
+    const Ref<Context> context(context_of(*found));  // other threads may destroy it during the wait
     require_not_aborting(*found);
     require_healthy(*context);
     switch (sim.core.wait_for(lock, found, found->submitted, deadline_of(sim, timeout_ms))) {
@@ -82,13 +82,13 @@ void synchronize_stream(Simulator &sim, Lock &lock, Handle<ContextStream> stream
             break;
     }
     if (!sim.memory.pools.empty()) {
-        sim.core.upgrade_to_global(lock);  // a synchronization returns memory of pools, which belong to no shard
+        sim.core.upgrade_to_global(lock);  // synchronization returns memory of pools, which belong to no shard
     }
     note_synchronized(sim.machine, context->device);
     raise_stream_failure(*found);
 }
 
-// An entry point that waits for a stream, or asks.
+// Entry point that waits for a stream or queries it.
 template <class Body>
 [[gnu::always_inline]] inline aclError stream_completion_entry(Function function, Handle<ContextStream> stream,
                                                                Body body) {
@@ -96,9 +96,9 @@ template <class Body>
     return shard_entry(function, stream.value(), stays, body);
 }
 
-// Sets the mode of one stream; STOP flips its whole context.
+// Sets the failure mode of one stream; STOP changes its whole context.
 void set_failure_mode(ContextStream &stream, std::uint64_t mode) REQUIRES(engine_lock) {
-    const bool stop = (mode & 1) == ACL_STOP_ON_FAILURE;  // only bit 0 counts (section 3)
+    const bool stop = (mode & 1) == ACL_STOP_ON_FAILURE;  // bit 0 alone counts (section 3)
     if (stream.stops_on_failure && context_of(stream).failure != ACL_SUCCESS) {
         fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %u has stopped on a failure", stream.id);
     }
@@ -113,7 +113,8 @@ void set_failure_mode(ContextStream &stream, std::uint64_t mode) REQUIRES(engine
     stream.stops_on_failure = context_of(stream).stops_on_failure = true;
 }
 
-// NULL means the default stream in control calls only where the chip has a control queue (section 1, NULL stream).
+// Finds the stream of a control call. NULL means the default stream only if the chip has a control queue (section 1,
+// NULL stream).
 ContextStream &require_control_stream(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     if (stream == nullptr && !config().product->has_control_queue) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL, and %s takes no default stream here", config().product->name);
@@ -121,8 +122,8 @@ ContextStream &require_control_stream(Simulator &sim, aclrtStream stream) REQUIR
     return require_own_stream(sim, stream);
 }
 
-// Where the chip has no overflow switch per stream, setting it does nothing, and without a hardware scheduler it is
-// always on.
+// Checks for an overflow switch per stream. Without it, setting the switch has no effect; without a hardware scheduler,
+// the switch is always on.
 bool has_overflow_switch() { return is_documented_for(Function::aclrtSetStreamOverflowSwitch, *config().product); }
 
 void set_overflow_switch(ContextStream &stream, std::uint32_t value) REQUIRES(engine_lock) {
@@ -136,12 +137,12 @@ std::uint32_t overflow_switch(const ContextStream &stream) REQUIRES(engine_lock)
 }
 
 void set_custom_tag(ContextStream &stream, std::uint32_t tag) REQUIRES(engine_lock) {
-    if (config().product->has_control_queue) {  // other chips ignore it
+    if (config().product->has_control_queue) {  // other chips ignore the tag
         stream.custom_tag = tag;
     }
 }
 
-// The execution of a model is stopped as a whole.
+// Rejects a stream of a model, because the execution of a model can only be stopped as a whole.
 ContextStream &require_unbound(ContextStream &stream) REQUIRES(engine_lock) {
     if (stream.keeper != nullptr) {
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is bound to model %u; see aclmdlRIAbort", stream.id,
@@ -150,7 +151,8 @@ ContextStream &require_unbound(ContextStream &stream) REQUIRES(engine_lock) {
     return stream;
 }
 
-// The priority as an attribute is a message to the device about a stream of the user's.
+// Rejects streams whose priority cannot be an attribute: the attribute is a message to the device about a stream
+// created by the user.
 ContextStream &require_prioritized(Simulator &sim, aclrtStream stream) REQUIRES(engine_lock) {
     if (stream == nullptr) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL: the default stream's priority is fixed");
@@ -163,7 +165,7 @@ ContextStream &require_prioritized(Simulator &sim, aclrtStream stream) REQUIRES(
     return found;
 }
 
-// Some attributes stay as they are while the stream is captured.
+// Rejects captured streams, for attributes that cannot change during a capture.
 ContextStream &require_uncaptured(ContextStream &stream) REQUIRES(engine_lock) {
     if (stream.is_redirected) {
         stream.redirect()->require_usable(stream);
@@ -171,8 +173,8 @@ ContextStream &require_uncaptured(ContextStream &stream) REQUIRES(engine_lock) {
     return stream;
 }
 
-// What is requested counts from the next capture that begins here; in one, the origin's counts for all its streams
-// (graphs_kernels.md part C).
+// Requests operator information from the next capture that begins in the stream. During a capture, the setting of the
+// origin stream applies to all streams of the capture (graphs_kernels.md part C).
 void set_cache_op_info(ContextStream &stream, std::uint32_t value) REQUIRES(engine_lock) {
     stream.wants_op_info = value;
     const Capture *capture = capture_of(stream);
@@ -316,12 +318,13 @@ aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
             case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
                 set_custom_tag(require_uncaptured(require_own_stream(sim, stream)), value->userCustomTag);
                 break;
-            case ACL_STREAM_ATTR_CACHE_OP_INFO:  // of any context (graphs_kernels.md)
+            case ACL_STREAM_ATTR_CACHE_OP_INFO:  // stream of any context (graphs_kernels.md)
                 require_switch(value->cacheOpInfoSwitch);
                 set_cache_op_info(require_stream(sim, stream), value->cacheOpInfoSwitch);
                 break;
             case ACL_STREAM_ATTR_PRIORITY:
-                // A hint to the device: Get does not return it, and the order of creation stays in force.
+                // Treat the priority as a hint to the device: Get does not return it, and the order of creation stays
+                // in force.
                 require_prioritized(sim, stream);
                 break;
             default:
@@ -348,7 +351,7 @@ aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
                 break;
             case ACL_STREAM_ATTR_PRIORITY:
                 require_own(sim, require_prioritized(sim, stream));
-                value->streamPriority = 0;  // whatever was set (section 3 [obs*])
+                value->streamPriority = 0;  // constant, regardless of the value set (section 3 [obs*])
                 break;
             default:
                 unknown_attribute(stmAttrType);
@@ -362,7 +365,7 @@ aclError aclrtStreamAbort(aclrtStream stream) {
         require_supported();
         const Ref<ContextStream> found(require_unbound(require_own_stream(sim, stream)));
         if (device_of(*found).aborting) {
-            return;  // its tasks are dropped already
+            return;  // tasks are dropped already
         }
         if (!sim.core.drop_tasks(lock, *found, ACL_ERROR_RT_STREAM_ABORT, sim.clock.now() + kLongest)) {
             fail(ACL_ERROR_RT_WAIT_TIMEOUT, "the task that runs on stream %u did not end", found->id);
@@ -376,7 +379,7 @@ aclError aclrtStreamStop(aclrtStream stream) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "stream is NULL");
         }
         require_supported();
-        // Stopping the task that runs is waiting for its end, also when a failure has stopped the context. The queue is
+        // Wait for the end of the running task to stop it, even if a failure has stopped the context. The queue is
         // kept.
         const Ref<ContextStream> found(require_unbound(require_own_stream(sim, stream)));
         const bool is_running = found->state == Stream::State::Running && found->runner != std::this_thread::get_id();

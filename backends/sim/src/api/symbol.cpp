@@ -9,13 +9,13 @@ using namespace aclsim;
 
 namespace {
 
-// A part of a variable, and the memory of the caller on the other side.
+// Copy between a part of a variable and memory of the caller.
 struct SymbolCopy {
     const void *symbol;
     std::size_t count;
     std::size_t offset;
     aclrtMemcpyKind kind;
-    aclrtMemcpyKind direction;  // the one that the function is for
+    aclrtMemcpyKind direction;  // direction of the function
 };
 
 void require_direction(const SymbolCopy &access) {
@@ -25,7 +25,7 @@ void require_direction(const SymbolCopy &access) {
     }
 }
 
-// Where the part is on the current device.
+// Returns the address of the part on the current device.
 unsigned char *require_part(Simulator &sim, const SymbolCopy &access) REQUIRES(engine_lock) {
     const std::uint64_t size = sim.memory.symbols.size_of(access.symbol);
     const Device &device = require_current_device(sim);
@@ -39,7 +39,7 @@ unsigned char *require_part(Simulator &sim, const SymbolCopy &access) REQUIRES(e
     return static_cast<unsigned char *>(sim.memory.symbols.address_of(access.symbol, device)) + access.offset;
 }
 
-// Checks, and does the copy in its own way: without a stream, or in the order of one.
+// Checks the arguments, then calls copy, which copies without a stream or in the order of one.
 template <class Copy>
 aclError copy_from(Function function, void *dst, std::size_t limit, const SymbolCopy &access, Copy copy) {
     return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
@@ -84,7 +84,7 @@ aclError aclrtGetSymbolAddress(const void *symbol, void **devPtr) {
         require(symbol, "symbol");
         require(devPtr, "devPtr");
         require_supported();
-        sim.memory.symbols.size_of(symbol);  // an unknown symbol comes before a missing context
+        sim.memory.symbols.size_of(symbol);  // report an unknown symbol before a missing context
         *devPtr = sim.memory.symbols.address_of(symbol, require_current_device(sim));
     });
 }

@@ -1,4 +1,4 @@
-// What each call does with a stream that is being captured, or updates a task group (graphs_kernels.md section B1).
+// Effect of each call on a stream that is being captured or updates a task group (graphs_kernels.md section B1).
 #include <algorithm>
 
 #include "api/entry.h"
@@ -7,8 +7,8 @@ namespace aclsim {
 namespace {
 
 enum class Use : std::uint8_t {
-    Refused,  // by a capture; an update of a group concerns tasks alone
-    Itself,   // is about the stream, or looks at the capture by itself
+    Refused,  // calls fail during a capture; an update of a group affects only tasks
+    Itself,   // calls concern the stream itself, or handle the capture themselves
     Task,
     Kernel,
 };
@@ -18,7 +18,7 @@ struct UseOfFunction {
     Use use;
 };
 
-// All functions that take a stream.
+// Table of all functions that take a stream.
 constexpr UseOfFunction kUses[] = {
     {Function::aclrtMemcpyAsync, Use::Task},
     {Function::aclrtMemcpyAsyncWithCondition, Use::Task},

@@ -1,4 +1,4 @@
-// aclrtTaskUpdateAsync (events_streams_sync.md section 10). The checks are in the order of the public source.
+// aclrtTaskUpdateAsync (events_streams_sync.md section 10). Checks follow the order of the public source.
 #include "tasks/task_update.h"
 
 #include "api/entry.h"
@@ -25,7 +25,7 @@ ContextStream &require_given(Simulator &sim, aclrtStream stream, const char *nam
     return require_handle<ContextStream>(sim, stream, name);
 }
 
-// In an ordinary stream, between executions of the model or during one.
+// Submits the update to an ordinary stream, between executions of the model or during one.
 void update_random(Simulator &sim, Lock &lock, aclrtStream task_stream, std::uint32_t id,
                    const aclrtRandomTaskUpdateAttr &update, aclrtStream stream) REQUIRES(engine_lock) {
     ContextStream &target = require_given(sim, task_stream, "taskStream");
@@ -50,7 +50,7 @@ void update_random(Simulator &sim, Lock &lock, aclrtStream task_stream, std::uin
     sim.core.submit(on, RandomUpdateTask(sim.memory, name, update.srcAddr));
 }
 
-// As a task of a model; which task it is about is found out when it runs.
+// Submits the update as a task of a model. The task to be updated is found when the update runs.
 void update_kernel(Simulator &sim, Lock &lock, aclrtStream task_stream, std::uint32_t id,
                    const aclrtAicAivTaskUpdateAttr &update, aclrtStream stream) REQUIRES(engine_lock) {
     const auto require_bound = [&]() REQUIRES(engine_lock) -> ContextStream & {
@@ -72,7 +72,7 @@ void update_kernel(Simulator &sim, Lock &lock, aclrtStream task_stream, std::uin
     require_on_device(sim, update.funcEntryAddr, sizeof(std::uint64_t), "funcEntryAddr");
     require_on_device(sim, update.blockDimAddr, sizeof(std::uint64_t), "blockDimAddr");
     binary->load_on(lock, device);
-    ContextStream &on = require_bound();  // again: copying lets other threads in
+    ContextStream &on = require_bound();  // recheck: copying lets other threads in
     const TaskName name{Ref<Stream>(require_given(sim, task_stream, "taskStream")), id};
     sim.core.admit(lock, on);
     sim.core.submit(on, KernelUpdateTask(sim.kernels, name, binary, update.funcEntryAddr, update.blockDimAddr));

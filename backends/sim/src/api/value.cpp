@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::uint32_t kHighestWaitFlag = ACL_STREAM_WAIT_VALUE_NOR;
 
-// The documents demand 8-byte alignment, which the runtime does not check; here it is an error rather than a torn
-// value.
+// Checks the address. The documents demand 8-byte alignment, which the runtime does not check; the simulator reports an
+// error to avoid torn values.
 void require_value_address(Simulator &sim, const void *address, AccessMode mode) REQUIRES(engine_lock) {
     const bool is_device = sim.memory.space().locate(address).place == Place::Device;
     const bool is_aligned = reinterpret_cast<std::uintptr_t>(address) % sizeof(std::uint64_t) == 0;

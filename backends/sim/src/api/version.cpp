@@ -1,6 +1,6 @@
-// Versions and features of the installation (device_context_init_errors.md section 10): what ASCEND_HOME_PATH and the
-// directories around the library hold. Where there is no installation, or the user names a release, one is simulated,
-// which has the packages below and all features. A driver is not.
+// Versions and features of the installation (device_context_init_errors.md section 10), read from ASCEND_HOME_PATH and
+// the directories around the library. Without an installation, or if the user names a release, a release is simulated
+// with the packages below and all features, but without a driver.
 #include <dlfcn.h>
 #include <strings.h>
 
@@ -25,17 +25,17 @@ namespace {
 
 constexpr char kInstallInfo[] = "/etc/ascend_install.info";
 constexpr char kVersionKey[] = "Version=";
-constexpr char kNewestRelease[] = "9.2.0-beta.1";  // that the declarations know
-constexpr int kParents = 8;                        // how far above the library its data are looked for
+constexpr char kNewestRelease[] = "9.2.0-beta.1";  // newest release known to the declarations
+constexpr int kParents = 8;                        // directories above the library to search for its data
 constexpr std::size_t kJsonDepth = 10;
 
-// In the order of aclCANNPackageName.
+// Packages in the order of aclCANNPackageName.
 constexpr const char *kPackages[] = {"runtime",   "runtime",    "bisheng-compiler", "hccl",
                                      "oam-tools", "ops-legacy", "ops-legacy",       "driver"};
 
 struct SystemPackage {
     const char *name;
-    const char *key;  // of its directory in /etc/ascend_install.info
+    const char *key;  // key of its directory in /etc/ascend_install.info
 };
 constexpr SystemPackage kSystemPackages[] = {
     {"driver", "Driver_Install_Path_Param="},
@@ -50,8 +50,8 @@ constexpr Stage kStages[] = {{"alpha", -300}, {"beta", -200}, {"rc", -100}};
 
 struct CannAttribute {
     aclCannAttr id;
-    const char *name;             // in swFeatureList.json
-    const char *const *products;  // that have it; nullptr: all
+    const char *name;             // name in swFeatureList.json
+    const char *const *products;  // products that have it; nullptr: all
 };
 constexpr const char *kNewerProducts[] = {"910B", "910C", "950", nullptr};
 constexpr CannAttribute kCannAttributes[] = {
@@ -65,7 +65,7 @@ std::string trimmed(const std::string &text) {
     return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
-// What follows the key in the first line that has it; empty if there is no such file or line.
+// Returns the rest of the first line that contains the key; empty if no line does, or the file cannot be read.
 std::string read_value(const std::string &path, const char *key) {
     const Uncancelled uncancelled;
     std::ifstream file(path);
@@ -78,8 +78,8 @@ std::string read_value(const std::string &path, const char *key) {
     return "";
 }
 
-// What ASCEND_HOME_PATH names; empty if it is not set, or names the directory that PyTorch's adapter is given in place
-// of an installation.
+// Returns the path in ASCEND_HOME_PATH; empty if it is not set, or names the directory that replaces an installation
+// for PyTorch's adapter.
 std::string installation() {
     const Uncancelled uncancelled;
     const char *home = std::getenv("ASCEND_HOME_PATH");
@@ -103,7 +103,7 @@ std::string with_other_dashes(std::string name) {
     return name;
 }
 
-// The release that is simulated; empty if an installation is asked.
+// Returns the simulated release; empty if the installation answers instead.
 std::string simulated_release() { return config().cann_release.value_or(installation().empty() ? kNewestRelease : ""); }
 
 bool is_simulated_package(const std::string &package) {
@@ -148,7 +148,7 @@ std::vector<std::string> split(const std::string &text) {
     return parts;
 }
 
-// "9.1.0-beta.1" is told as 9.1.0.beta1: four parts.
+// Converts "9.1.0-beta.1" to 9.1.0.beta1, a version of four parts.
 std::string dotted(const std::string &version) {
     const std::size_t dash = version.find('-');
     if (dash == std::string::npos) {
@@ -173,7 +173,7 @@ void fill(aclCANNPackageVersion &out, const std::string &version) {
     copy_text(parts[3], out.patchVersion);
 }
 
-// Reads a version from its start.
+// Parser that reads a version from its start.
 class VersionReader {
   public:
     explicit VersionReader(const std::string &version) : at_(version.c_str()) {}
@@ -192,7 +192,7 @@ class VersionReader {
         at_ += digits;
         return true;
     }
-    // The stage before a release, whatever its case.
+    // Reads the stage before a release, ignoring case.
     const Stage *stage() {
         for (const Stage &stage : kStages) {
             if (strncasecmp(at_, stage.name, std::strlen(stage.name)) == 0) {
@@ -207,7 +207,8 @@ class VersionReader {
     const char *at_;
 };
 
-// "-beta.1", "beta1", ".RC2": less than the release; the number may be missing.
+// Reads a stage such as "-beta.1", "beta1" or ".RC2"; its number may be missing. The offset ranks the stage below the
+// release.
 bool read_stage(VersionReader &reader, std::int64_t &offset) {
     offset = 0;
     if (reader.is_at_end()) {
@@ -226,7 +227,8 @@ bool read_stage(VersionReader &reader, std::int64_t &offset) {
     return stage != nullptr && reader.is_at_end();
 }
 
-// Section 1.4: major * 10^7 + minor * 10^5 + patch * 10^3, less for what came before the release.
+// Computes the number of a version (section 1.4): major * 10^7 + minor * 10^5 + patch * 10^3, less for a stage before
+// the release.
 std::int32_t version_number(const std::string &version) {
     VersionReader reader(version);
     std::int64_t major = 0;
@@ -258,7 +260,7 @@ std::string library_directory() {
     return path.substr(0, path.rfind('/'));
 }
 
-// The file at that place in one of the directories above the library; empty if there is none.
+// Finds a file by its relative path in one of the directories above the library; returns empty if there is none.
 std::string find_above_library(const char *place) {
     const Uncancelled uncancelled;
     std::string directory = library_directory();
@@ -337,7 +339,7 @@ AttributeList read_attributes() {
     return list;
 }
 
-// Kept once it could be read. Engine lock held.
+// Returns the list, which is kept once it could be read. Requires the engine lock.
 const AttributeList &attributes() {
     static std::optional<AttributeList> list;
     if (!list) {

@@ -12,16 +12,16 @@ using namespace aclsim;
 
 namespace {
 
-constexpr std::uint64_t kLargestOfSmallPages = 128ULL << 30;  // of one reservation
-// The range in which a caller may ask for addresses.
+constexpr std::uint64_t kLargestOfSmallPages = 128ULL << 30;  // limit of one reservation
+// Range in which a caller may ask for addresses.
 constexpr AddressRange kWishes{16ULL << 40, 24ULL << 40};
 constexpr AddressRange kNoUcWishes{40ULL << 40, 224ULL << 40};
 
 constexpr char kWithP2p[] = " 910B 910C 310P 910 950 ";
 constexpr char kWithHuge1g[] = " 910B 910C 950 ";
 
-// What can be allocated, on which products (nullptr: all), and as what aclrtMemGetAllocationPropertiesFromHandle
-// reports it. Small pages of a device are served as huge ones.
+// Memory that can be allocated, the products that have it (nullptr: all), and the attribute that
+// aclrtMemGetAllocationPropertiesFromHandle reports for it. Small pages of a device are served as huge ones.
 struct PhysicalKind {
     aclrtMemAttr attribute;
     MemoryKind kind;
@@ -66,7 +66,7 @@ const PhysicalKind &require_physical_kind(const aclrtPhysicalMemProp &prop) {
     return *found;
 }
 
-// 1 GiB pages are a device's (section 4, aclrtMallocPhysical).
+// Checks that the memory is available. Only devices have 1 GiB pages (section 4, aclrtMallocPhysical).
 void require_available(const PhysicalKind &attribute, const aclrtPhysicalMemProp &prop) {
     const std::string product = " " + std::string(config().product->name) + " ";
     const bool is_there = attribute.products == nullptr || std::strstr(attribute.products, product.c_str()) != nullptr;
@@ -138,7 +138,7 @@ aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
         require(handle, "handle");
         PhysicalMemory &memory = require_memory(sim, handle);
         if (--memory.references == 0) {
-            memory.exported.reset();  // no handle is left that another process could import
+            memory.exported.reset();  // handles that another process could import are all gone
             sim.core.registry().remove(memory);
         }
     });
@@ -200,7 +200,7 @@ aclError aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc *desc, 
         if (virPtr == nullptr || desc == nullptr || count == 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "virPtr or desc is NULL, or there is no description");
         }
-        for (std::size_t i = 0; i < count; ++i) {  // all descriptions or none
+        for (std::size_t i = 0; i < count; ++i) {  // check all descriptions before applying the first
             const aclrtMemLocation &location = desc[i].location;
             if (location.type == ACL_MEM_LOCATION_TYPE_DEVICE) {
                 require_device(sim, location.id);
@@ -216,7 +216,7 @@ aclError aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc *desc, 
 }
 
 aclError aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location, uint64_t *flag) {
-    constexpr std::uint64_t kNeverGranted = 0x7FFFFFFF;  // success with a marker [drv]; its number is not documented
+    constexpr std::uint64_t kNeverGranted = 0x7FFFFFFF;  // marker with success [drv]; its number is not documented
     return entry(Function::aclrtMemGetAccess, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(virPtr, "virPtr");
         require(location, "location");
@@ -249,7 +249,7 @@ aclError aclrtMemRetainAllocationHandle(void *virPtr, aclrtDrvMemHandle *handle)
         }
         const auto &memory = sim.memory.virtual_memory.memory_at(virPtr);
         if (sim.core.registry().find<PhysicalMemory>(memory->handle()) == nullptr) {
-            sim.core.registry().add(memory);  // its handles were freed, and the mapping kept it
+            sim.core.registry().add(memory);  // handles were freed, but the mapping kept the memory
             memory->references = 0;
         }
         ++memory->references;

@@ -37,7 +37,7 @@ aclError aclsimSubmitWait(aclrtStream stream, const aclsimWait *wait) {
             fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is bound to a model, which would repeat %s; use another stream",
                  on.id, wait->name);
         }
-        for (const Access &access : accesses) {  // the memory is the task's from here on
+        for (const Access &access : accesses) {  // memory belongs to the task from here on
             require_live(sim.memory, access);
         }
         if (sim.core.admit(lock, on)) {

@@ -59,7 +59,7 @@ class Core {
     Lock acquire_shard(std::uint32_t shard) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
         return unlikely(shards_.count() > 1) ? Lock(shards_, shard) : Lock(shards_);
     }
-    // Retakes the lock released by unlock(); upgrades to the global lock if a shard is no longer sufficient.
+    // Reacquires a lock that was unlocked, and upgrades a shard to the global lock if the shard no longer suffices.
     void lock_again(Lock &lock) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS {
         lock.lock_again();
         check_scope(lock);
@@ -72,8 +72,8 @@ class Core {
         }
         return is_locked;
     }
-    // Downgrades a global lock to the shard if there are several shards and one is sufficient. Otherwise keeps the
-    // lock, and upgrades a shard that is no longer sufficient.
+    // Downgrades the global lock to the shard if that is sufficient and there are several shards; upgrades a shard that
+    // no longer suffices; otherwise keeps the lock.
     void prefer_shard(Lock &lock, std::uint32_t shard) REQUIRES(engine_lock) {
         if (lock.is_global() && shards_.count() > 1 && is_undisturbed()) {
             lock.downgrade(shard);

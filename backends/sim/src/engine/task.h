@@ -29,7 +29,8 @@ enum TaskTrait : std::uint32_t {
     kIsUnlisted = 1U << 5,      // omitted from prints of graphs
 };
 
-// Properties that all tasks of a type share: a constant in the file of the type. There is no list of the types.
+// Properties common to all tasks of one type. Each type defines them as a constant in its own file, so that a new
+// type needs no entry in a central list.
 struct TaskInfo {
     const char *name;                // shown in profiles and prints of graphs
     const char *running = "a task";  // activity of a thread that runs it, in words

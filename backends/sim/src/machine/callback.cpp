@@ -16,7 +16,7 @@ constexpr std::size_t kReportThreads = 1024;  // documented limit of distinct th
 
 }  // namespace
 
-// A task that calls a function of the program, and fails if that does not return.
+// Task that calls a function of the program, and fails if the function does not return.
 template <class Base>
 class FunctionTask : public Base, public TaskDetails {
   public:
@@ -60,8 +60,8 @@ class HostFunctionTask final : public FunctionTask<Task> {
 
 }  // namespace
 
-// A callback that blocks its stream is run as the head of the stream, by the thread that processes it: a thread that
-// waits for the running task waits for the callback too.
+// Callback of a user thread. If it blocks its stream, the thread that processes it runs it as the head of the stream,
+// so threads that wait for the running task also wait for the callback.
 class CallbackTask final : public FunctionTask<BlockingTask> {
   public:
     CallbackTask(std::shared_ptr<Reports::ReportThread> thread, aclrtCallback function, void *argument,
@@ -70,7 +70,7 @@ class CallbackTask final : public FunctionTask<BlockingTask> {
     const TaskInfo &info() const override { return blocks_stream_ ? kBlocking : kPosted; }
 
     Start start(Stream &stream) override REQUIRES(engine_lock) {
-        if (thread_->streams == 0 && blocks_stream_) {  // the execution of a model: its stream was unsubscribed since
+        if (thread_->streams == 0 && blocks_stream_) {  // stream unsubscribed since the model was built
             result = ACL_ERROR_RT_STREAM_NO_CB_REG;
             return Start::Done;
         }
@@ -108,7 +108,7 @@ class CallbackTask final : public FunctionTask<BlockingTask> {
 
 namespace {
 
-// Also the callback that runs now is still in the queue.
+// A running callback is still in the queue.
 bool has_blocking_callback(const Stream &stream) REQUIRES(engine_lock) {
     for (const Task *task = stream.queue.front(); task != nullptr; task = task->next.get()) {
         if (task->info().has(kAwaitsCallback)) {
@@ -172,7 +172,7 @@ void Reports::release(ContextStream &stream) {
         const auto found = threads_.find(stream.callback_thread);
         if (--found->second->streams == 0) {
             found->second->arrived.notify_all();
-            threads_.erase(found);  // callbacks that were not processed are dropped
+            threads_.erase(found);  // drops callbacks that were not processed
         }
     }
     stream.callback_owner = ContextStream::CallbackOwner::None;
@@ -182,7 +182,7 @@ void Reports::launch(Lock &lock, ContextStream &stream, aclrtCallback function, 
     const ContextStream &user = user_stream(stream);
     require_subscribed(user);
     machine_.core.admit(lock, stream);
-    require_subscribed(user);  // admit() may have let in a thread that ended it
+    require_subscribed(user);  // admit() may have let another thread end the subscription
     if (&user != &stream) {    // a graph's stream keeps the thread (events_streams_sync.md section 9)
         release(stream);
         subscribe(user.callback_thread, stream);
@@ -210,7 +210,7 @@ void Reports::process(Lock &lock, std::uint64_t thread, Time deadline) {
             fail(ACL_ERROR_RT_REPORT_TIMEOUT, "no callback arrived in time");
         }
     }
-    wait.reset();  // a thread that runs callbacks does not wait
+    wait.reset();  // the thread no longer waits once it runs callbacks
     while (!entry->queue.empty()) {
         const Callback callback = entry->queue.front();
         entry->queue.pop_front();

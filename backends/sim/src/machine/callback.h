@@ -16,18 +16,18 @@ namespace aclsim {
 
 class Machine;
 
-// The threads that take callbacks, by pthread id. Guarded by the engine's lock.
+// Threads that process callbacks, by pthread ID. Guarded by the engine lock.
 class Reports {
   public:
     explicit Reports(Machine &machine) : machine_(machine) {}
-    static void require_free(const ContextStream &stream) REQUIRES(engine_lock);  // for subscribe()
+    static void require_free(const ContextStream &stream) REQUIRES(engine_lock);  // precondition of subscribe()
     void subscribe(std::uint64_t thread, ContextStream &stream) REQUIRES(engine_lock);
     void unsubscribe(std::uint64_t thread, ContextStream &stream) REQUIRES(engine_lock);
     void launch(Lock &lock, ContextStream &stream, aclrtCallback function, void *argument, bool blocks_stream)
         REQUIRES(engine_lock);
-    // Runs what is queued for the calling thread; waits until the deadline for the first callback.
+    // Runs the callbacks queued for the calling thread; waits for the first one until the deadline.
     void process(Lock &lock, std::uint64_t thread, Time deadline) REQUIRES(engine_lock);
-    // The stream goes away or is unsubscribed.
+    // Ends the subscription of a stream that is destroyed or unsubscribed.
     void release(ContextStream &stream) REQUIRES(engine_lock);
 
   private:
@@ -35,8 +35,8 @@ class Reports {
     struct Callback {
         aclrtCallback function;
         void *argument;
-        Point task;           // that posted it; only its predecessors are done if it blocks the stream
-        Ref<Stream> blocked;  // that waits for the callback, with the callback's task as its head
+        Point task;           // task that posted it; if it blocks the stream, only the tasks before it are done
+        Ref<Stream> blocked;  // stream that waits for the callback, with the callback's task at its head
     };
     struct ReportThread {
         Device *device GUARDED_BY(engine_lock) = nullptr;
@@ -50,7 +50,7 @@ class Reports {
     std::map<std::uint64_t, std::shared_ptr<ReportThread>> threads_ GUARDED_BY(engine_lock);
 };
 
-// Engine lock held.
+// Requires the engine lock.
 void launch_host_function(Machine &machine, Lock &lock, ContextStream &stream, aclrtHostFunc function, void *argument)
     REQUIRES(engine_lock);
 

@@ -1,4 +1,4 @@
-// Which calls the captures that are under way deny (graphs_kernels.md section B1).
+// Calls that the active captures forbid (graphs_kernels.md section B1).
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace aclsim {
 class Capture;
 class Context;
 
-// Guarded by the engine's lock.
+// Guarded by the engine lock.
 class CaptureModes {
   public:
-    // A capture begins in the calling thread, and ends.
+    // Records that a capture begins in the calling thread, or that it ends.
     void enter(Capture &capture, const Context &context, aclmdlRICaptureMode mode) REQUIRES(engine_lock);
     void leave(const Capture &capture) REQUIRES(engine_lock);
-    Capture *first_in(const Context &context) const REQUIRES(engine_lock);  // nullptr: there is none
+    Capture *first_in(const Context &context) const REQUIRES(engine_lock);  // nullptr if there is none
     bool captures_in(const Context &context) const REQUIRES(engine_lock) {
         return !entries_.empty() && strictest_in(context) != kNone;
     }
@@ -28,7 +28,7 @@ class CaptureModes {
             require_permitted_slowly(context, code);
         }
     }
-    // The calling thread's exchange mode becomes that; answers the former one.
+    // Sets the calling thread's exchange mode and returns the former one.
     static aclmdlRICaptureMode exchange(aclmdlRICaptureMode mode);
 
   private:

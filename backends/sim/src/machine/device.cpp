@@ -9,7 +9,7 @@
 namespace aclsim {
 namespace {
 
-constexpr std::uint32_t kFirstUserStream = 2;  // the internal ones have the numbers before
+constexpr std::uint32_t kFirstUserStream = 2;  // internal streams have the numbers below
 
 std::unique_ptr<SharedCard> card_of(std::uint32_t physical_id) {
     return config().shares_cards ? std::make_unique<SharedCard>(config().product->name, physical_id) : nullptr;
@@ -29,7 +29,7 @@ Device::Device(std::uint32_t user, std::uint32_t physical)
 
 Device::~Device() = default;
 
-// The card goes first: it fails where the host does not share it, and then no number may be taken.
+// Take from the card first: it fails if the host cannot share it, and then no ID may be allocated.
 bool Device::acquire_stream(std::uint32_t &id) {
     if (card != nullptr && !card->take(SharedCard::kStreams, 1, config().product->streams)) {
         return false;

@@ -20,7 +20,7 @@ struct LimitRule {
     bool is_simt;
 };
 
-// In the order of aclrtDeviceLimit. The largest stack of the scalar cores depends on the product.
+// Same order as aclrtDeviceLimit. The largest stack of the scalar cores depends on the product.
 constexpr LimitRule kLimitRules[] = {
     {1152, 0, UINT32_MAX, 128, true},         {1024, 0, UINT32_MAX, 128, true},
     {kDefaultStack, 0, 0, 1, false},          {32 * kKiB, 1 * kKiB, 64 * kMiB, 8, false},

@@ -1,5 +1,6 @@
-// The limits of a device's stacks and print buffers: of the process, whatever the device (device_context_init_errors.md
-// sections 3 and 5). aclInit sets them from its configuration, aclrtDeviceSetLimit at any time.
+// Limits of a device's stacks and print buffers. They are per process and apply to all devices
+// (device_context_init_errors.md sections 3 and 5). aclInit sets them from its configuration, aclrtDeviceSetLimit at
+// any time.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +9,14 @@
 
 namespace aclsim {
 
-// The limits of SIMT exist on 950 only.
+// SIMT limits exist on 950 only.
 bool has_device_limit(aclrtDeviceLimit limit);
-// Is the value within the range of that limit on this product?
+// Returns true if the value is within the range of the limit on this product.
 bool is_device_limit_valid(aclrtDeviceLimit limit, std::uint64_t value);
 
-// For the five limits that are declared; from any thread.
+// Thread-safe; supports the five declared limits.
 std::uint64_t device_limit(aclrtDeviceLimit limit);
-// The value must be valid. A stack is rounded up to whole units, and one below the default changes nothing.
+// Requires a valid value. Rounds a stack up to whole units and ignores one below the default.
 void set_device_limit(aclrtDeviceLimit limit, std::uint64_t value);
 
 }  // namespace aclsim

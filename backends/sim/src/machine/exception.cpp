@@ -12,7 +12,7 @@
 namespace aclsim {
 namespace {
 
-// These end a task without being a failure.
+// Codes that end a task without being a failure.
 constexpr aclError kNoFailures[] = {ACL_ERROR_RT_END_OF_SEQUENCE, ACL_ERROR_RT_MODEL_ABORT_NORMAL};
 
 thread_local bool t_is_delivering = false;
@@ -37,12 +37,12 @@ void Exceptions::report(const rtExceptionInfo &info, std::uint64_t stream) {
     if (single_ == nullptr && callbacks_->empty() && info.kernel.callback == nullptr) {
         return;
     }
-    const bool is_in_call = current_call() != nullptr;  // else a thread of the simulator's own
+    const bool is_in_call = current_call() != nullptr;  // false in threads of the simulator
     try {
-        delivering_.reserve(delivering_.size() + pending_.size() + 1);  // its delivery cannot fail
+        delivering_.reserve(delivering_.size() + pending_.size() + 1);  // a later delivery must not fail
         pending_.push_back({info, stream, is_in_call ? std::this_thread::get_id() : std::thread::id()});
     } catch (const std::bad_alloc &) {
-        return;  // a synchronization reports the failure all the same
+        return;  // a synchronization still reports the failure
     }
     if (!is_in_call) {
         deliver_aside();
@@ -63,14 +63,14 @@ void Exceptions::report_device(const Device &device, aclError code) {
 
 namespace {
 
-// No call and no task can fail by what these throw, and some are called by destructors.
+// Terminates if a callback throws: an exception cannot fail a call or a task here, and destructors run some callbacks.
 void call_all(const std::vector<aclrtExceptionInfoCallback> &callbacks, aclrtExceptionInfoCallback single,
               rtExceptionInfo *info) noexcept {
     const Uncancelled uncancelled;
     for (const auto callback : callbacks) {
         callback(info);
     }
-    if (single != nullptr) {  // one that is in both places is called twice
+    if (single != nullptr) {  // a callback in both places is called twice
         single(info);
     }
     if (info->kernel.callback != nullptr) {
@@ -94,7 +94,7 @@ void Exceptions::run(Lock &lock, const Report &report) {
     delivered_.notify_all();
 }
 
-// A callback may call the API, and by that make further tasks fail: they wait until it has returned.
+// A callback may call the API and make further tasks fail; their delivery waits until it has returned.
 template <class Condition>
 void Exceptions::deliver(Lock &lock, Condition is_wanted) {
     while (!t_is_delivering) {
@@ -125,7 +125,7 @@ void Exceptions::thread_sleeps() {
     }
 }
 
-// If the host has no thread left, the next synchronization of the stream delivers them.
+// Leaves the reports to the next synchronization of the stream if the host has no thread left.
 void Exceptions::deliver_aside() {
     if (has_thread_) {
         return;

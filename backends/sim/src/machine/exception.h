@@ -12,7 +12,7 @@
 #include "engine/facts.h"
 #include "engine/hooks.h"
 
-// What a callback is passed; valid while it runs.
+// Information passed to a callback; valid while the callback runs.
 struct rtExceptionInfo {
     std::uint32_t task;
     std::uint32_t stream;
@@ -28,7 +28,7 @@ class Core;
 struct Device;
 
 // Callbacks run on three threads only: the one whose call made the task fail, at the end of that call; one that
-// synchronizes the stream; else one of their own. Guarded by the engine's lock, which is not held while user code runs.
+// synchronizes the stream; or else a dedicated one. Guarded by the engine lock, which is released while user code runs.
 class Exceptions final : public FailureHandler {
   public:
     static constexpr std::uint32_t kUnknown = 0xFFFFFFFF;
@@ -40,23 +40,23 @@ class Exceptions final : public FailureHandler {
 
     void report_device(const Device &device, aclError code) REQUIRES(engine_lock);
     void task_failed(const Stream &stream, const Task &task) override REQUIRES(engine_lock);
-    bool has_reports() const REQUIRES(engine_lock) { return !pending_.empty(); }  // that no thread delivers yet
+    bool has_reports() const REQUIRES(engine_lock) { return !pending_.empty(); }  // reports that no thread delivers yet
     bool is_pending() const override REQUIRES(engine_lock) { return has_reports() || !delivering_.empty(); }
-    // A thread that learns of a failure by synchronizing knows that its callbacks have returned. Without a deadline it
-    // runs them itself; with one it waits for them at most that long.
+    // Makes sure that the callbacks have returned before a synchronizing thread learns of the failure. Without a
+    // deadline, the calling thread runs them itself; with one, it waits for them until the deadline.
     bool settle(Lock &lock, const Stream &stream, Time deadline) override REQUIRES(engine_lock);
     void thread_sleeps() override REQUIRES(engine_lock);
-    // At the end of a call: runs the callbacks for what it made fail.
+    // Runs the callbacks for failures caused by the current call, at its end.
     void deliver_own(Lock &lock) REQUIRES(engine_lock);
 
-    // Of an information that is being delivered, else nullptr.
+    // Returns the information if it is being delivered, else nullptr.
     const rtExceptionInfo *find(const rtExceptionInfo *info) const REQUIRES(engine_lock);
 
   private:
     struct Report {
         rtExceptionInfo info;
-        std::uint64_t stream;   // its serial number; 0: the device's
-        std::thread::id owner;  // the thread that is to run the callbacks; none: that of their own
+        std::uint64_t stream;   // serial number; 0 for the device
+        std::thread::id owner;  // thread that must run the callbacks; none means the dedicated thread
     };
     void report(const rtExceptionInfo &info, std::uint64_t stream) REQUIRES(engine_lock);
     template <class Condition>
@@ -67,7 +67,7 @@ class Exceptions final : public FailureHandler {
     Core &core_;
     aclrtExceptionInfoCallback single_ GUARDED_BY(engine_lock) = nullptr;
     using Callbacks = std::vector<aclrtExceptionInfoCallback>;
-    // Replaced by each change: those that run need no copy.
+    // Each change replaces the whole list, so a running delivery needs no copy.
     std::shared_ptr<const Callbacks> callbacks_ GUARDED_BY(engine_lock) = std::make_shared<Callbacks>();
     std::deque<Report> pending_ GUARDED_BY(engine_lock);
     std::vector<const Report *> delivering_ GUARDED_BY(engine_lock);

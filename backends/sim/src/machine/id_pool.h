@@ -1,4 +1,4 @@
-// Numbers that a device gives out: of streams, events and notifies.
+// Numbers that a device allocates for streams, events and notifies.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 
 namespace aclsim {
 
-// Numbers below a limit, the smallest free one first. A record of some kinds of events takes one and gives it back, so
-// the free ones are bits, and the search begins where the last one was found.
+// Allocates the smallest free number below a limit. Some kinds of events take a number for each record and give it
+// back, so the free numbers are bits, and the search begins at the lowest word that may have a free number.
 class IdPool {
   public:
     IdPool(std::uint32_t first, std::uint32_t limit) : first_(first), may_use_(limit - first), size_(limit - first) {}
 
-    // false: all are in use.
+    // Returns false if all numbers are in use.
     bool acquire(std::uint32_t &id) REQUIRES(engine_lock) {
         if (used_ >= may_use_) {
             return false;
@@ -40,7 +40,7 @@ class IdPool {
         --used_;
     }
     std::uint32_t available() const REQUIRES(engine_lock) { return may_use_ > used_ ? may_use_ - used_ : 0; }
-    // How many may be in use at a time, if that is less than there are numbers.
+    // Sets the largest number of IDs in use at a time, up to the size of the pool.
     void set_limit(std::uint32_t number) REQUIRES(engine_lock) { may_use_ = std::min(number, size_); }
     std::uint32_t in_use() const REQUIRES(engine_lock) { return used_; }
 
@@ -51,8 +51,8 @@ class IdPool {
     std::uint32_t used_ GUARDED_BY(engine_lock) = 0;
     std::uint32_t may_use_ GUARDED_BY(engine_lock);
     const std::uint32_t size_;
-    std::vector<std::uint64_t> free_ GUARDED_BY(engine_lock);  // as far as numbers were ever given out
-    std::size_t lowest_ GUARDED_BY(engine_lock) = 0;           // no word below has a free number
+    std::vector<std::uint64_t> free_ GUARDED_BY(engine_lock);  // extends to the highest number ever allocated
+    std::size_t lowest_ GUARDED_BY(engine_lock) = 0;           // words below it have no free number
 };
 
 }  // namespace aclsim

@@ -35,7 +35,7 @@ constexpr LimitKey kBufferKeys[] = {
     {"simt_printf_fifo_size", ACL_RT_DEV_LIMIT_SIMT_PRINTF_FIFO_SIZE},
 };
 
-// Sections of functions that are not simulated: their form is checked, and nothing is written.
+// Sections for functions that are not simulated. Their form is checked, but nothing is written.
 struct Section {
     const char *key;
     aclError code;
@@ -58,7 +58,7 @@ std::string read_configuration(const char *path) {
 
 Json parse_configuration(const char *path, const std::string &text) {
     if (text.empty()) {
-        return {};  // an empty file is no configuration (device_context_init_errors.md section 3 [obs])
+        return {};  // an empty file counts as no configuration (device_context_init_errors.md section 3 [obs])
     }
     try {
         return parse_json(text, kDeepestNesting);
@@ -74,7 +74,7 @@ bool is_whole_number(const std::string &text) {
            (text.size() == 1 || text[0] != '0');
 }
 
-// "0" or "1".
+// Accepts "0" or "1".
 bool read_switch(const Json &value, const char *key) {
     if (!is_string(value, "0") && !is_string(value, "1")) {
         fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s is %s, and must be \"0\" or \"1\"", key, written(value).c_str());
@@ -105,14 +105,14 @@ void check_event_mode(const Json &configuration) {
     }
 }
 
-// Limits go through device 0.
+// Limits are set through device 0.
 void store_limit(Machine &machine, aclrtDeviceLimit limit, std::uint64_t value) {
     const Lock lock = machine.core.acquire();
     require_device(machine, 0);
     set_device_limit(limit, value);
 }
 
-// Limits that the product does not have, and sizes that it cannot have, are ignored.
+// Ignores limits that the product does not have and sizes that it does not support.
 void apply_stack_sizes(Machine &machine, const Json &configuration) {
     const Json *sizes = configuration.find("StackSize");
     for (const LimitKey &entry : kStackKeys) {
@@ -187,7 +187,7 @@ void remove_from(List &list, aclRegisterCallbackType type, Function function) {
 
 }  // namespace
 
-// While it lives, callbacks of the same thread neither initialise nor finalise.
+// Prevents callbacks of the same thread from initialising or finalising during its lifetime.
 class Initialization::Change {
   public:
     explicit Change(Initialization &whole) : whole_(whole) { whole_.is_changing_ = true; }
@@ -268,7 +268,7 @@ void Initialization::drop_reference(std::uint64_t *left) {
     } else if (references_ == 1) {
         try {
             tear_down();
-        } catch (const Failure &failure) {  // the reference remains, and its number is returned
+        } catch (const Failure &failure) {  // the reference remains, and the count is returned
             failed = failure.code;
         }
     }
@@ -283,7 +283,7 @@ void Initialization::drop_reference(std::uint64_t *left) {
     }
 }
 
-// A callback that fails keeps the rest from being called, and the runtime initialised.
+// A failing callback skips the remaining ones and keeps the runtime initialised.
 void Initialization::tear_down() {
     const Change change(*this);
     notify_finalize(ACL_REG_TYPE_ACL_OP_COMPILER);
@@ -318,7 +318,7 @@ void Initialization::add_callback(aclRegisterCallbackType type, aclInitCallbackF
     add_to(init_callbacks_, type, function, argument);
     if (references_ > 0) {
         call_or_fail("the callback",
-                     [&] { function(text_.c_str(), text_.size(), argument); });  // its answer is ignored
+                     [&] { function(text_.c_str(), text_.size(), argument); });  // the callback's result is ignored
     }
 }
 

@@ -1,5 +1,5 @@
-// aclInit and aclFinalize: the configuration, the references, and who wants to be told (device_context_init_errors.md
-// section 3).
+// aclInit and aclFinalize: the configuration, the references and the callbacks (device_context_init_errors.md section
+// 3).
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class Callbacks {
         Function function;
         void *argument;
     };
-    // False if the type is taken: all but OTHER have one callback at most.
+    // Returns false if the type is taken: every type except OTHER has at most one callback.
     bool add(const Entry &entry) {
         if (entry.type != ACL_REG_TYPE_OTHER && !of(entry.type).empty()) {
             return false;
@@ -41,7 +41,7 @@ class Callbacks {
         }
         return false;
     }
-    // A copy: a callback may register and unregister.
+    // Returns a copy, because a callback may register and unregister callbacks.
     std::vector<Entry> of(aclRegisterCallbackType type) const {
         std::vector<Entry> found;
         for (const Entry &entry : entries_) {
@@ -56,13 +56,13 @@ class Callbacks {
     std::vector<Entry> entries_;
 };
 
-// Of the process. It has a lock of its own, which is taken before the engine's and which callbacks run under, so that
-// they may call anything; what would initialise or finalise while that is under way is refused.
+// Initialisation state of the process. Its mutex is acquired before the engine lock. Callbacks run under the mutex
+// alone, so they may call any function, but a nested initialisation or finalisation is refused.
 class Initialization {
   public:
     explicit Initialization(Machine &machine) : machine_(machine) {}
 
-    void initialize(const char *path);  // NULL or "": without configuration
+    void initialize(const char *path);  // NULL or "" means no configuration
     void finalize();
     void drop_reference(std::uint64_t *left);
 
@@ -83,10 +83,10 @@ class Initialization {
     Machine &machine_;
     std::recursive_mutex mutex_;
     std::uint64_t references_ = 0;
-    bool is_changing_ = false;               // apply() or tear_down() is under way, and calls back
-    bool is_finalized_ = false;              // one aclFinalize before any aclInit succeeds (section 3 [obs])
-    std::string text_;                       // of the configuration, as callbacks get it
-    std::optional<std::string> first_text_;  // of the first aclInit that succeeded; later ones must have the same
+    bool is_changing_ = false;               // set while apply() or tear_down() runs and calls back
+    bool is_finalized_ = false;              // one aclFinalize succeeds before any aclInit (section 3 [obs])
+    std::string text_;                       // configuration that callbacks receive
+    std::optional<std::string> first_text_;  // text of the first successful aclInit; later ones must match
     Callbacks<aclInitCallbackFunc> init_callbacks_;
     Callbacks<aclFinalizeCallbackFunc> finalize_callbacks_;
 };

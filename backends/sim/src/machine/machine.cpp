@@ -30,7 +30,7 @@ Ref<ContextStream> add_stream(Machine &machine, Context &context, std::uint32_t 
     }
 }
 
-// The default stream reports FAST_LAUNCH | FAST_SYNC where the chip has a control queue, else 0 (section 3).
+// The default stream reports FAST_LAUNCH | FAST_SYNC if the chip has a control queue, else 0 (section 3).
 std::uint32_t default_stream_flags() {
     return config().product->has_control_queue ? ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC : 0;
 }
@@ -49,7 +49,7 @@ std::uint32_t new_stream_id(Device &device, aclError exhausted) REQUIRES(engine_
     return id;
 }
 
-// Number for a stream to be made; given back if it is not.
+// ID of a stream to be created; released unless kept.
 class StreamId {
   public:
     StreamId(Device &device, std::uint32_t value) : device_(device), value_(value) {}
@@ -69,8 +69,8 @@ class StreamId {
     bool is_kept_ = false;
 };
 
-// Does the device's synchronization wait for its tasks (events_streams_sync.md section 4)? Persistent streams never
-// execute here, so no product waits for them.
+// Returns true if a synchronization of the device waits for the stream's tasks (events_streams_sync.md section 4).
+// Persistent streams never execute here, so no product waits for them.
 bool is_synchronized_with_device(const Stream &stream) {
     const std::uint32_t cpu = config().product->has(kDeviceSyncSkipsCpuStreams) ? ACL_STREAM_CPU_SCHEDULE : 0;
     return (stream.flags & (ACL_STREAM_DEVICE_USE_ONLY | ACL_STREAM_PERSISTENT | cpu)) == 0;
@@ -97,7 +97,7 @@ void raise_first_failure(Context &context, const std::vector<Ref<ContextStream>>
 
 void wait_for_stream(Machine &machine, Lock &lock, const Ref<ContextStream> &stream, Time deadline, WaitCheck *check)
     REQUIRES(engine_lock) {
-    // Another thread may destroy one of the streams meanwhile; that it drops tasks then is no failure of this call.
+    // Another thread may destroy the stream during the wait; tasks dropped by this do not fail the call.
     const auto is_leaving = [&]() REQUIRES(engine_lock) { return stream->destroyer != std::thread::id(); };
     if (!is_leaving()) {
         require_not_aborting(*stream);
@@ -152,15 +152,15 @@ Ref<Context> create_context(Machine &machine, Device &device, bool primary) {
 
 void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool force) {
     const Uncancelled uncancelled;
-    machine.core.registry().remove(*context);  // from here on no thread can find it
+    machine.core.registry().remove(*context);  // threads can no longer find it
     for (Resident *resident : machine.residents()) {
         resident->context_closes(*context);
     }
-    // From the back, and the streams of models last: others may wait for an execution.
+    // Destroy from the back, and the streams of models last, because other streams may wait for an execution.
     std::stable_partition(context->streams.begin(), context->streams.end(),
                           [](const auto &stream) { return !stream->executes_tasks; });
-    // A stream that a callback of the program keeps from its end goes the second time, untold: the context is lost to
-    // the program already.
+    // A state callback that fails keeps its stream alive. The second attempt skips the callback: the program has
+    // already lost the context.
     std::optional<Failure> failure;
     std::size_t dropped = 0;
     while (!context->streams.empty()) {
@@ -174,6 +174,9 @@ void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool fo
         try {
             destroy_stream(machine, lock, stream, force);
         } catch (const Failure &of_callback) {
+            if (stream->is_hidden) {
+                throw;
+            }
             failure = of_callback;
             stream->is_hidden = true;
         }
@@ -209,13 +212,13 @@ void synchronize_device(Machine &machine, Lock &lock, Time deadline, WaitCheck *
     if (machine.capture_modes.captures_in(context)) {
         fail(ACL_ERROR_RT_STREAM_CAPTURED, "a stream of the current context is being captured");
     }
-    const auto keep = Ref<Context>(context);    // others may destroy it meanwhile,
-    std::vector<Ref<ContextStream>> unsettled;  // or create and destroy streams
+    const auto keep = Ref<Context>(context);    // other threads may destroy it during the waits
+    std::vector<Ref<ContextStream>> unsettled;  // other threads may create and destroy streams
     for (const auto &stream : context.streams) {
         if (!is_synchronized_with_device(*stream)) {
             continue;
         }
-        // In their order: a wait may fail, and then those behind do not count as synchronized.
+        // Keep the order of the streams: if a wait fails, the streams after it do not count as synchronized.
         if (!unsettled.empty() || !machine.core.settle_at_once(*stream)) {
             unsettled.push_back(stream);
         }
@@ -224,7 +227,7 @@ void synchronize_device(Machine &machine, Lock &lock, Time deadline, WaitCheck *
         wait_for_stream(machine, lock, stream, deadline, check);
     }
     note_synchronized(machine, context.device);
-    // Cleared after all waits have succeeded: a failure that was cleared before a time-out would never be reported.
+    // Clear failures only after all waits have succeeded: a failure cleared before a time-out would never be reported.
     if (context.has_failures) {
         raise_first_failure(context, unsettled);
     }
@@ -232,7 +235,7 @@ void synchronize_device(Machine &machine, Lock &lock, Time deadline, WaitCheck *
 
 void abort_device(Machine &machine, Lock &lock, Device &device, Time deadline) {
     const Uncancelled uncancelled;
-    // Waiting lets other threads in, so everything that is touched afterwards is held.
+    // Hold everything used after the waits, which let other threads in.
     std::vector<Ref<Context>> contexts;
     std::vector<Ref<ContextStream>> streams;
     for (Context *context : device.contexts) {
@@ -253,7 +256,7 @@ void abort_device(Machine &machine, Lock &lock, Device &device, Time deadline) {
     }
 }
 
-// The device answers nothing: the first call waits for that as long as it must (hardware_seen.md sections 1.17 and
+// The device does not answer, and the first call waits the full time for an answer (hardware_seen.md sections 1.17 and
 // 3.8).
 void require_not_down(Machine &machine, Lock &lock, Device &device) {
     if (!device.down) {
@@ -342,7 +345,7 @@ void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, boo
     const Uncancelled uncancelled;
     Context &context = context_of(*stream);
     if (stream->destroyer != std::thread::id()) {
-        // Wait until the thread that destroys it has done so, or its callback has failed.
+        // Wait until the other thread has destroyed the stream or its callback has failed.
         HostWait wait(machine.core, *stream, stream->submitted, kNever);
         while (!stream->is_destroyed && stream->destroyer != std::thread::id()) {
             wait.sleep(lock, stream->progress);
@@ -362,7 +365,7 @@ void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, boo
         }
     }
     machine.core.registry().remove(*stream);
-    // A stream that has failed in STOP mode, or never executes, would never be done.
+    // Streams that failed in STOP mode or never execute would never complete.
     const bool drop = force || !stream->is_active() || context.failure != ACL_SUCCESS;
     if (!drop) {
         machine.core.wait_for(lock, stream, stream->submitted, kNever);

@@ -9,13 +9,13 @@
 namespace aclsim {
 namespace {
 
-// The wait ends by so much of the limit too late, at the most.
+// The wait ends late by at most this fraction of the limit.
 constexpr int kLooks = 16;
 
-// Does the program itself do what the stream stands at?
+// Returns true if the program itself runs the task at the head of the stream.
 bool is_at_host(const Stream &stream) REQUIRES(engine_lock) { return stream.queue.front()->info().has(kRunsProgram); }
 
-// Does the stream stand at a task that has a time limit on a device?
+// Returns true if the task at the head of the stream has a time limit on a device.
 bool is_at_wait_or_kernel(const Stream &stream) REQUIRES(engine_lock) {
     const bool has_thread = stream.state == Stream::State::Ready || stream.state == Stream::State::Running;
     return stream.state == Stream::State::Blocked || (has_thread && stream.queue.front()->info().has(kIsKernel));
@@ -41,7 +41,7 @@ Time OperatorLimit::look(Lock &) {
     return look_at_;
 }
 
-// A number that changes when a task ends.
+// Returns a number that changes when a task ends.
 std::uint64_t OperatorLimit::count_ended() const {
     std::uint64_t ended = 0;
     for (const Context *context : device_.contexts) {
@@ -52,8 +52,8 @@ std::uint64_t OperatorLimit::count_ended() const {
     return ended;
 }
 
-// Has no stream of the device a thread but for a kernel, and no stream at all one for the program? A stream of another
-// device may be what they wait for.
+// Returns true if the device's streams are idle or stand at waits or kernels, and no stream of any device runs program
+// code: they may wait for a stream of another device.
 bool OperatorLimit::is_waiting() const {
     const auto streams = core_.registry().all<Stream>();
     return !core_.is_held() && std::none_of(streams.begin(), streams.end(), [&](const auto &it) REQUIRES(engine_lock) {

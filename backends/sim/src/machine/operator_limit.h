@@ -1,4 +1,4 @@
-// The time limit of operators as synchronizing a device meets it (hardware_seen.md section 1.9).
+// Time limit of operators during the synchronization of a device (hardware_seen.md section 1.9).
 #pragma once
 
 #include <chrono>
@@ -10,8 +10,8 @@ namespace aclsim {
 
 struct Device;
 
-// Ends the wait when for so long no task of the device has ended, and its streams have stood at waits and kernels
-// alone. What the host works on has no limit: functions of the program, which may be in a debugger, and copies.
+// Ends the wait if no task of the device has ended within the limit and all its streams stood at waits or kernels. Work
+// of the host has no limit: functions of the program, which may be in a debugger, and copies.
 class OperatorLimit final : public WaitCheck {
   public:
     OperatorLimit(Core &core, const Device &device, std::chrono::microseconds limit)
@@ -27,7 +27,7 @@ class OperatorLimit final : public WaitCheck {
     const std::chrono::microseconds limit_;
     Time since_{};
     Time look_at_{};
-    std::uint64_t ended_ = UINT64_MAX;  // at the last look
+    std::uint64_t ended_ = UINT64_MAX;  // count at the last look
 };
 
 }  // namespace aclsim

@@ -14,10 +14,10 @@
 namespace aclsim {
 namespace {
 
-// Goes up with every change of the table: releases that lay it out differently do not meet.
+// Increment with every change of the table's layout, so that releases with different layouts use different tables.
 constexpr int kLayout = 2;
 
-// Amounts that another process wrote may be of any size.
+// Saturates, because other processes may write amounts of any size.
 std::uint64_t add(std::uint64_t sum, std::uint64_t amount) { return sum + std::min(amount, UINT64_MAX - sum); }
 
 void say_once(const char *reason) {
@@ -30,8 +30,9 @@ void say_once(const char *reason) {
 
 }  // namespace
 
-// The turn to repeat a request that did not fit: two that repeat theirs at once may refuse each other what one of them
-// could have. A process that was stopped while it had the turn delays the others, and cannot block them.
+// Lock for repeating a request that did not fit. Two processes that repeat theirs at the same time could refuse each
+// other an amount that one of them could have. A process stopped while it holds the lock delays the others but cannot
+// block them.
 class SharedCard::Turn {
   public:
     explicit Turn(const SharedMemory &memory) : memory_(memory), has_it_(memory.try_lock(kByte)) {
@@ -75,8 +76,8 @@ bool SharedCard::take(Resource resource, std::uint64_t amount, std::uint64_t cap
     return try_to_take(resource, amount, capacity);
 }
 
-// Adding before looking at the sum makes sure that of two processes one at least sees the other's amount. A request
-// that cannot fit adds nothing, and so is in nobody's way.
+// Add before reading the sum, so that at least one of two concurrent processes sees the other's amount. A request that
+// cannot fit adds nothing and therefore does not disturb other processes.
 bool SharedCard::try_to_take(Resource resource, std::uint64_t amount, std::uint64_t capacity) {
     if (amount > room(resource, capacity)) {
         return false;
@@ -139,11 +140,11 @@ std::uint64_t SharedCard::room(Resource resource, std::uint64_t capacity) const 
     return capacity - std::min(capacity, add(held_[resource], others(resource)));
 }
 
-// A row belongs to whoever has the lock of its first byte.
+// The owner of a row holds the lock of its first byte.
 std::size_t SharedCard::byte_of(std::size_t row) { return offsetof(Table, rows) + row * sizeof(Row); }
 
-// Asks whether another process has cut the table, which takes longer than the rest of a small allocation: memory is
-// counted without, as long as it fits.
+// Checks whether another process has truncated the table. The check takes longer than the rest of a small allocation,
+// so requests for memory skip it as long as they fit.
 bool SharedCard::has_table(Resource resource) const {
     return memory_ != nullptr && (resource == kBytes || memory_->is_whole());
 }

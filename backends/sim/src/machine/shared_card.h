@@ -1,10 +1,10 @@
-// A card that all processes of a machine share: its streams and its memory are for all of them together
-// (hardware_seen.md sections 2.7 and 4.4).
+// Card shared by all processes of a machine: its streams and its memory serve all of them together (hardware_seen.md
+// sections 2.7 and 4.4).
 //
-// They keep one table, in which each process has a row for what it holds itself. There is no total: what is in use is
-// the sum of the rows, so a process that is killed, at whatever instruction, leaves no other trace than its row. A row
-// belongs to whoever has its lock, which the kernel takes back however the process ends. What is in a row without an
-// owner counts until somebody needs it, or asks.
+// The processes share one table, in which each has a row for its own resources. There is no stored total: the amount in
+// use is the sum of the rows, so a process killed at any instruction leaves nothing behind but its row. The owner of a
+// row is the process that holds its lock, which the kernel releases however the process ends. The amounts in a row
+// without an owner count until a request does not fit or a caller asks for the total.
 #pragma once
 
 #include <atomic>
@@ -18,19 +18,19 @@
 
 namespace aclsim {
 
-// Guarded by the engine's lock.
+// Guarded by the engine lock.
 class SharedCard {
   public:
     enum Resource : std::size_t { kStreams, kBytes, kResources };
 
-    // Cards of different products, and of different numbers, have nothing in common, and neither have those of
-    // different users, except with ASCEND_RT_SIM_CARDS=all-users. The table is opened at the first use, and anew if
-    // another process has cut or removed it. If the host cannot share it, the process says so and has the card for
-    // itself; with ASCEND_RT_SIM_CARDS=shared or all-users the use fails with ACL_ERROR_RT_RESOURCE_ALLOC_FAIL.
+    // Cards of different products or different numbers share nothing, and neither do cards of different users, except
+    // with ASCEND_RT_SIM_CARDS=all-users. The table is opened at the first use, and again if another process has
+    // truncated or removed it. If the host cannot share the table, the process prints a message and uses the card
+    // alone; with ASCEND_RT_SIM_CARDS=shared or all-users, the use fails with ACL_ERROR_RT_RESOURCE_ALLOC_FAIL.
     SharedCard(const std::string &product, std::uint32_t number);
-    // false: all processes together would hold more than the capacity.
+    // Returns false if all processes together would exceed the capacity.
     bool take(Resource resource, std::uint64_t amount, std::uint64_t capacity) REQUIRES(engine_lock);
-    // What a process has in any case, whatever is left.
+    // Counts resources that a process always has, even if they exceed the capacity.
     void count(Resource resource, std::uint64_t amount) REQUIRES(engine_lock);
     void give_back(Resource resource, std::uint64_t amount) REQUIRES(engine_lock);
     std::uint64_t held_by_others(Resource resource) REQUIRES(engine_lock);
@@ -39,7 +39,7 @@ class SharedCard {
   private:
     using Amount = std::atomic<std::uint64_t>;
     static_assert(Amount::is_always_lock_free, "processes share it");
-    static constexpr std::size_t kLine = 64;  // rows do not share a cache line
+    static constexpr std::size_t kLine = 64;  // keeps rows on separate cache lines
     static constexpr std::size_t kRows = 1024;
     struct alignas(kLine) Row {
         Amount held[kResources];
@@ -47,7 +47,7 @@ class SharedCard {
         void clear() { held[kStreams] = held[kBytes] = 0; }
     };
     struct Table {
-        alignas(kLine) std::atomic<std::size_t> used_rows;  // none behind them was ever used
+        alignas(kLine) std::atomic<std::size_t> used_rows;  // rows at and after this index were never used
         Row rows[kRows];
     };
     class Turn;
@@ -56,7 +56,7 @@ class SharedCard {
     bool has_table(Resource resource) const REQUIRES(engine_lock);
     Table &table() const REQUIRES(engine_lock) { return memory_->as<Table>(); }
     std::size_t used_rows() const REQUIRES(engine_lock);
-    // Another process may write anything to the table: a number that is read there proves nothing.
+    // Other processes may write any value to the table, so its numbers cannot be trusted.
     std::uint64_t others(Resource resource) const REQUIRES(engine_lock);
     std::uint64_t room(Resource resource, std::uint64_t capacity) const REQUIRES(engine_lock);
     void publish(Resource resource) REQUIRES(engine_lock);
@@ -68,11 +68,11 @@ class SharedCard {
     const std::string name_;
     std::shared_ptr<SharedMemory> memory_ GUARDED_BY(engine_lock);
     std::size_t own_row_ GUARDED_BY(engine_lock) = 0;
-    bool is_alone_ GUARDED_BY(engine_lock) = false;  // without a table
+    bool is_alone_ GUARDED_BY(engine_lock) = false;  // true without a table
     std::uint64_t held_[kResources] GUARDED_BY(engine_lock) = {};
 };
 
-// What the failure of a request says of the other processes; nothing if they hold nothing, or nullptr is passed.
+// Returns the part of an error message about other processes; empty if they hold nothing or the card is nullptr.
 std::string mention_others(SharedCard *card, SharedCard::Resource resource) REQUIRES(engine_lock);
 
 }  // namespace aclsim

@@ -1,7 +1,7 @@
-// The gate that keeps calls out while a snapshot of the process is taken (device_context_init_errors.md section 8).
+// Gate that blocks calls while a snapshot of the process is taken (device_context_init_errors.md section 8).
 //
-// A call passes it once, at its beginning, with the engine lock that it has anyway: an open gate costs the test of one
-// variable. What was inside when the gate closed goes on, and so do the devices.
+// Each call passes the gate once, at its beginning, with the engine lock already held, so an open gate costs one test
+// of a variable. Calls that were inside when the gate closed continue, and so do the devices.
 #pragma once
 
 #include <condition_variable>
@@ -11,7 +11,7 @@
 
 namespace aclsim {
 
-// Guarded by the engine's lock.
+// Guarded by the engine lock.
 class SnapshotGate {
   public:
     explicit SnapshotGate(Core &core) : core_(core) {}

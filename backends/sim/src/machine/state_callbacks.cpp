@@ -30,7 +30,7 @@ void tell_stream_state(const StateCallbacks &callbacks, Lock &lock, aclrtStream 
 void tell_abort_stage(const StateCallbacks &callbacks, Lock &lock, std::int32_t device, aclrtDeviceTaskAbortStage stage,
                       std::uint32_t timeout_ms) {
     tell(lock, callbacks.abort, [&](const auto &callback) {
-        callback.function(device, stage, timeout_ms, callback.argument);  // its return value is ignored
+        callback.function(device, stage, timeout_ms, callback.argument);  // return value ignored
     });
 }
 

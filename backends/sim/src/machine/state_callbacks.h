@@ -1,7 +1,7 @@
-// What users registered to be told: states of devices and streams, and the stages of a device abort.
+// User callbacks for the states of devices and streams, and for the stages of a device abort.
 //
-// Callbacks run in the thread that causes the change, without the engine lock, and may call the API. The caller
-// therefore checks again afterwards what it has checked before.
+// Callbacks run in the thread that causes the change, without the engine lock, and may call the API. The caller must
+// therefore repeat its checks afterwards.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace aclsim {
 
-// User functions by name. Guarded by the engine's lock.
+// User functions by name. Guarded by the engine lock.
 template <class Function>
 class NamedCallbacks {
   public:
@@ -20,7 +20,7 @@ class NamedCallbacks {
         Function function;
         void *argument;
     };
-    // Without a function the name is removed. false if the name is in use.
+    // Removes the name if the function is null. Returns false if the name is in use.
     bool set(const char *name, Function function, void *argument) REQUIRES(engine_lock) {
         if (function == nullptr) {
             callbacks_.erase(name);
@@ -40,7 +40,7 @@ struct StateCallbacks {
     NamedCallbacks<aclrtDeviceTaskAbortCallback> abort;
 };
 
-// All are called with the engine lock held and return with it held.
+// Requires the engine lock, which is held again at return.
 void tell_device_state(const StateCallbacks &callbacks, Lock &lock, std::int32_t device, aclrtDeviceState state)
     REQUIRES(engine_lock);
 void tell_stream_state(const StateCallbacks &callbacks, Lock &lock, aclrtStream stream, aclrtStreamState state)

@@ -18,8 +18,8 @@ namespace {
 constexpr std::uint64_t kSmallestSlot = 64ULL << 30;
 constexpr std::uint64_t kLargestVirtual = 4ULL << 40;
 
-// Pinned memory begins at another offset than that of devices: addresses that differ in high bits alone compete for the
-// same places in a processor's first cache, and a copy between them takes an eighth longer.
+// Pinned memory begins at a different offset than device memory: addresses that differ only in high bits compete for
+// the same places in a processor's first-level cache, which makes a copy between them an eighth slower.
 constexpr std::uint64_t kPinnedOffset = kHugePage;
 
 std::uint64_t slot_size(std::uint64_t device_memory) {
@@ -30,7 +30,7 @@ std::uint64_t slot_size(std::uint64_t device_memory) {
     return size;
 }
 
-// The span, of those that map their begins to their ends, that the address is in; or nullptr.
+// Returns the span that contains the address, in a map from begins to ends; or nullptr.
 const std::pair<const std::uintptr_t, std::uintptr_t> *find_span(const std::map<std::uintptr_t, std::uintptr_t> &spans,
                                                                  std::uintptr_t address) {
     const auto after = spans.upper_bound(address);
@@ -43,7 +43,7 @@ class DeferredDiscard final : public DeferredWork {
     DeferredDiscard(Discard discard, Then then) : discard_(std::move(discard)), then_(std::move(then)) {}
     void work() noexcept override {
         (*discard_)();
-        discard_.reset();  // it may hold the last reference to a file of pages
+        discard_.reset();  // may be the last reference to a page file
     }
     void finish() override REQUIRES(engine_lock) { then_(); }
 
@@ -125,7 +125,7 @@ bool AddressSpace::is_live(const void *address, std::uint64_t size) const {
     if (size > UINTPTR_MAX - as_integer(address)) {
         return false;
     }
-    // Neighbouring mappings are one piece of memory.
+    // Neighbouring mappings form one piece of memory.
     for (std::uintptr_t at = as_integer(address), end = at + size; at < end;) {
         const Range *range = find_range(reinterpret_cast<const void *>(at));
         if (range == nullptr || !range->is_accessible) {
@@ -166,7 +166,7 @@ void AddressSpace::discard_then(Discard discard, Then then) {
     std::unique_ptr<DeferredWork> chore;
     try {
         chore = std::make_unique<DeferredDiscard<Discard, Then>>(std::move(discard), std::move(then));
-    } catch (const std::bad_alloc &) {  // with the lock, though it takes long: what was released cannot be kept
+    } catch (const std::bad_alloc &) {  // runs under the lock despite the delay: released memory cannot be kept
         discard();
         then();
         return;
@@ -251,7 +251,7 @@ void *AddressSpace::reserve(std::uint64_t size, std::uint64_t alignment, void *w
     return wish;
 }
 
-// From the host, what it has not given yet. If something else is among the addresses, those before it stay taken.
+// Takes addresses that the host has not granted yet. If some are occupied, those before them stay taken.
 bool AddressSpace::take(std::uintptr_t begin, std::uintptr_t end) {
     while (begin < end) {
         if (const auto *known = find_span(taken_, begin)) {
@@ -269,7 +269,7 @@ bool AddressSpace::take(std::uintptr_t begin, std::uintptr_t end) {
     return true;
 }
 
-// A limit of the process, or a sanitizer that uses most addresses itself, may leave less than the usual size.
+// A process limit, or a sanitizer that uses most addresses itself, may leave less than the usual size.
 bool AddressSpace::has_virtual() {
     for (std::uint64_t size = kLargestVirtual; !virtual_ && size >= kSmallestSlot; size /= 2) {
         virtual_range_ = owned_addresses(size + kGiantPage);

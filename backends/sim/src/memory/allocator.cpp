@@ -13,7 +13,7 @@
 namespace aclsim {
 namespace {
 
-constexpr int kScribble = 0xA5;  // what an operator leaves in its workspace
+constexpr int kScribble = 0xA5;  // content that an operator leaves in its workspace
 
 thread_local bool t_is_in_callback = false;
 
@@ -33,7 +33,7 @@ class OperatorTask final : public Task {
             return Start::Done;
         }
         if (!workspace_.is_live(device_of(stream))) {
-            result = ACL_ERROR_RT_AICORE_EXCEPTION;  // freed before the operator's turn came
+            result = ACL_ERROR_RT_AICORE_EXCEPTION;  // freed before the operator started
             return Start::Done;
         }
         return Start::Run;
@@ -44,7 +44,7 @@ class OperatorTask final : public Task {
     Workspace workspace_;
 };
 
-// Calls user code: without the engine's lock.
+// Calls user code without the engine lock.
 template <class Callback>
 void call_unlocked(Lock &lock, Callback callback) REQUIRES(engine_lock) {
     struct InCallback {
@@ -56,8 +56,8 @@ void call_unlocked(Lock &lock, Callback callback) REQUIRES(engine_lock) {
     callback();
 }
 
-// A block of an allocator while an operator is being submitted. The operator's task still works with it afterwards:
-// allocators hand memory out in the order of their stream.
+// Block of an allocator during the submission of an operator. The operator's task uses the block after its release,
+// because allocators hand out memory in stream order.
 class BorrowedBlock {
   public:
     BorrowedBlock(Memory &memory, Lock &lock, const Allocator &allocator, std::size_t bytes)
@@ -76,7 +76,7 @@ class BorrowedBlock {
     }
     ~BorrowedBlock() {
         const Uncancelled uncancelled;
-        memory_.core.note_done_with_memory();  // if the operator was not submitted: the callback may free the memory
+        memory_.core.note_done_with_memory();  // needed if the submission failed: the callback may free the memory
         call_unlocked(lock_, [&] { allocator_.release(allocator_.object, block_); });
     }
     BorrowedBlock(const BorrowedBlock &) = delete;
@@ -91,7 +91,7 @@ class BorrowedBlock {
     void *address_ = nullptr;
 };
 
-// What the program named: `stream` takes the tasks of `user`, or is that itself.
+// Fails if the user's stream is gone or `stream` no longer takes its tasks; both may be the same stream.
 void require_still(Memory &memory, const Ref<ContextStream> &stream, const ContextStream &user, const char *meanwhile)
     REQUIRES(engine_lock) {
     if (memory.core.registry().find<Stream>(user.handle()) != &user || &user_stream(*stream) != &user) {
@@ -129,7 +129,7 @@ void submit_on_heap(Memory &memory, Lock &lock, ContextStream &stream, std::size
     Device &device = device_of(stream);
     void *address = allocate_patiently(memory, lock, [&]() REQUIRES(engine_lock) {
         require_still(memory, keep, *user, "the call waited for memory");
-        memory.core.admit(lock, stream);  // again: what it waited for may have taken long
+        memory.core.admit(lock, stream);  // repeated, because the wait for memory may have taken long
         return memory.space().allocate_internal(device.physical_id, bytes);
     });
     if (address == nullptr) {
@@ -155,11 +155,11 @@ const Allocators::Registration *Allocators::find(aclrtStream stream) const {
     return found == registrations_.end() ? nullptr : &found->second;
 }
 
-// Only after a synchronization can the application know that the operator is done; that it happens to be complete does
-// not count.
+// Requires a synchronization: without it the application cannot know that the operator is done, even if it happens to
+// be complete.
 bool Allocators::Use::is_settled() const { return !stream || stream->is_destroyed || stream->synchronized >= sequence; }
 
-// The application may end an allocator that serves no stream, and have another one at the same address.
+// The application may destroy an allocator that serves no stream and create another one at the same address.
 void Allocators::remove(aclrtStream stream) {
     const auto found = registrations_.find(stream);
     if (found == registrations_.end()) {
@@ -238,7 +238,7 @@ void submit_with_workspace(Memory &memory, Lock &lock, ContextStream &stream, st
         submit_on_heap(memory, lock, stream, bytes, submit);
         return;
     }
-    const Allocator allocator = registered->allocator;  // it may be unregistered while callbacks run
+    const Allocator allocator = registered->allocator;  // copied, because callbacks may unregister it
     submit_on_block(memory, lock, stream, allocator, bytes, submit);
 }
 

@@ -20,7 +20,7 @@ class ContextStream;
 class Memory;
 struct Device;
 
-// What a descriptor holds and a registration copies.
+// Content of a descriptor, copied by a registration.
 struct Allocator {
     aclrtAllocator object = nullptr;
     aclrtAllocatorAllocFunc allocate = nullptr;
@@ -34,22 +34,21 @@ struct AllocatorDesc final : public Object {
     Allocator allocator;
 };
 
-// Guarded by the engine's lock.
+// Guarded by the engine lock.
 class Allocators {
   public:
     struct Registration {
-        aclrtAllocatorDesc desc;  // as it was passed: it may be destroyed since
+        aclrtAllocatorDesc desc;  // original handle; the descriptor may have been destroyed since
         Allocator allocator;
     };
-    // Streams are keys by their value alone: a registration outlives its stream, and no other stream ever has its
-    // value.
+    // Streams are keys by value: a registration outlives its stream, and no other stream ever has the same value.
     void add(aclrtStream stream, const Registration &registration) REQUIRES(engine_lock) {
         registrations_[stream] = registration;
     }
     void remove(aclrtStream stream) REQUIRES(engine_lock);
     const Registration *find(aclrtStream stream) const REQUIRES(engine_lock);
 
-    // One operator at a time works with an allocator, so that its callbacks are never called concurrently.
+    // Turn of one operator to use an allocator, so that the allocator's callbacks never run concurrently.
     class Turn {
       public:
         // Waits for the turn. Fails with ACL_ERROR_RT_STREAM_NOT_COMPLETE if the last operator that the allocator
@@ -59,7 +58,7 @@ class Allocators {
         Turn(const Turn &) = delete;
         Turn &operator=(const Turn &) = delete;
         void note_use(const Stream &stream)
-            REQUIRES(engine_lock);  // its newest task works with memory of the allocator
+            REQUIRES(engine_lock);  // the stream's newest task works with memory of the allocator
 
       private:
         Allocators &allocators_;
@@ -76,25 +75,25 @@ class Allocators {
     void forget_settled() REQUIRES(engine_lock);
 
     std::map<aclrtStream, Registration> registrations_ GUARDED_BY(engine_lock);
-    std::map<aclrtAllocator, Use> uses_ GUARDED_BY(engine_lock);  // by allocator: the operator that was served last
+    std::map<aclrtAllocator, Use> uses_ GUARDED_BY(engine_lock);  // last operator served, by allocator
     std::condition_variable_any turn_over_;
 };
 
-// Memory that a task works with: the device's, which goes back with the task, or a block of the application's
+// Memory that a task works with: device memory, which is freed with the task, or a block of the application's
 // allocator.
 class Workspace {
   public:
-    Workspace() = default;  // none
+    Workspace() = default;  // no workspace
     Workspace(Memory *owner, std::uint32_t device, Memory &memory, void *address, std::size_t size)
         : memory_(&memory), size_(size), address_(address, Release{owner, device}) {}
     void *address() const { return address_.get(); }
     std::size_t size() const { return size_; }
-    // Also without a workspace.
+    // Returns true also if there is no workspace.
     bool is_live(const Device &device) const REQUIRES(engine_lock);
 
   private:
     struct Release {
-        Memory *owner;  // nullptr: the application
+        Memory *owner;  // nullptr if the application owns the memory
         std::uint32_t device;
         void operator()(void *address) const REQUIRES(engine_lock);
     };
@@ -103,11 +102,12 @@ class Workspace {
     std::unique_ptr<void, Release> address_{nullptr, Release{nullptr, 0}};
 };
 
-// Engine lock held, as for what follows; released while callbacks run. Takes the workspace as abi/aclsim.h says of
-// aclsimRunOperator, and calls submit with it, which submits a task to the stream, when the stream has admitted one.
+// Requires the engine lock, as do the functions below, and releases it while callbacks run. Takes the workspace as
+// described for aclsimRunOperator in abi/aclsim.h. When the stream has admitted a task, passes the workspace to submit,
+// which submits the task.
 void submit_with_workspace(Memory &memory, Lock &lock, ContextStream &stream, std::size_t bytes,
                            const std::function<void(Workspace)> &submit) REQUIRES(engine_lock);
-// aclsimRunOperator.
+// Implements aclsimRunOperator.
 void run_operator(Memory &memory, Lock &lock, ContextStream &stream, std::size_t workspace_bytes) REQUIRES(engine_lock);
 
 }  // namespace aclsim

@@ -14,8 +14,8 @@ namespace aclsim {
 namespace {
 
 struct Shared {
-    std::uint64_t exporter;          // own_process() of it
-    std::uint64_t namespace_number;  // in which it has the number
+    std::uint64_t exporter;          // own_process() in the exporter
+    std::uint64_t namespace_number;  // PID namespace of the process number
     std::int32_t process;
     std::int32_t descriptor;
     FileIdentity file;
@@ -28,7 +28,7 @@ struct Shared {
 };
 static_assert(offsetof(Shared, importers) + 8 <= SharedMemory::kFirstBytes, "counts have pages");
 
-// The namespace of process numbers; 0: unknown.
+// Returns the PID namespace of this process; 0 if unknown.
 std::uint64_t own_namespace() {
     struct stat status = {};
     return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;

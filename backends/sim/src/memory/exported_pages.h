@@ -1,5 +1,4 @@
-// Pages that another process may map: what the keys of IPC memory and the shareable handles of virtual memory stand
-// for.
+// Pages that another process may map, identified by keys of IPC memory and shareable handles of virtual memory.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +13,7 @@
 
 namespace aclsim {
 
-// A piece of a device's memory, or of the host's, by the file that it is in.
+// Piece of a device's memory or of the host's, with the file that contains it.
 struct PhysicalPages {
     std::shared_ptr<PageFile> file;
     std::uint64_t offset;
@@ -22,20 +21,20 @@ struct PhysicalPages {
     Location location;
     aclrtMemAttr attribute;
     std::uint64_t page;             // bytes
-    std::uint64_t exported_as = 0;  // another process's: the number of its export
+    std::uint64_t exported_as = 0;  // number of the export, if another process made it
 };
 
 class ExportedPages {
   public:
-    // Known to other processes as long as it lives. The exporter's process must live when another one opens it.
+    // Known to other processes during its lifetime. The exporter's process must be running when another one opens it.
     ExportedPages(const PhysicalPages &pages, bool checks_process);
-    // Nothing: no process exports that, or this one does. Fails with ACL_ERROR_RT_NO_PERMISSION if the process is not
-    // among those that the exporter named, and with ACL_ERROR_RT_PARAM_INVALID or ACL_ERROR_RT_RESOURCE_ALLOC_FAIL if
-    // the pages are out of its reach.
+    // Returns nothing if no process exports the name, or this process does. Fails with ACL_ERROR_RT_NO_PERMISSION if
+    // the process is not among those that the exporter named, and with ACL_ERROR_RT_PARAM_INVALID or
+    // ACL_ERROR_RT_RESOURCE_ALLOC_FAIL if it cannot reach the pages.
     static std::optional<PhysicalPages> open(const std::string &name);
 
-    // Fails with ACL_ERROR_RT_NO_PERMISSION if the export checks no process, and with ACL_ERROR_RT_PARAM_INVALID if
-    // they would be more than the limit in all.
+    // Fails with ACL_ERROR_RT_NO_PERMISSION if the export does not check processes, and with ACL_ERROR_RT_PARAM_INVALID
+    // if the total would exceed the limit.
     static constexpr std::size_t kProcesses =
         65535;  // memory_cmo_allocator.md section 4, aclrtMemSetPidToShareableHandle
     void permit(const std::int32_t *processes, std::size_t count, std::size_t limit = kProcesses);
@@ -44,7 +43,7 @@ class ExportedPages {
 
   private:
     std::shared_ptr<SharedMemory> shared_;
-    std::shared_ptr<PageFile> file_;  // others open it by its number in this process
+    std::shared_ptr<PageFile> file_;  // opened by others by its number in this process
 };
 
 }  // namespace aclsim

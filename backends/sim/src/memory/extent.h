@@ -1,4 +1,4 @@
-// Pieces of memory that a call works on: they must be live when it is made, and still when it has waited.
+// Extents of memory used by a call. They must be live when the call begins and still live after it has waited.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@ namespace aclsim {
 class Memory;
 class Stream;
 
-// All with the engine lock held.
+// All functions require the engine lock.
 
-// Memory that the runtime allocated must be live over the whole range; other addresses cannot be checked.
+// Memory allocated by the runtime must be live over the whole range; other addresses cannot be checked.
 bool is_live(Memory &memory, const void *address, std::size_t size) REQUIRES(engine_lock);
 void require_allocated(Memory &memory, const void *address, std::size_t size,
                        const char *name) REQUIRES(engine_lock);  // ACL_ERROR_RT_PARAM_INVALID
-// The same, and the present call, or the task that it submits, works on the memory.
+// Does the same, and records that the present call, or the task that it submits, works on the memory.
 void require_live(Memory &memory, const Access &access) REQUIRES(engine_lock);
 void require_live(Memory &memory, const void *address, std::size_t size, AccessMode mode, const char *name)
     REQUIRES(engine_lock);
 
-// Core::admit(), with memory that must still be live afterwards: while the call waits, others may free it.
+// Memory that must still be live after Core::admit(): other threads may free it while the call waits.
 struct Extent {
     const void *address;
     std::size_t size;

@@ -38,7 +38,7 @@ void *Heap::allocate(std::uint64_t size, std::uint64_t page, std::uint16_t modul
     return reinterpret_cast<void *>(address_of(*first));
 }
 
-// Of the smallest free span that has room at a multiple of the step.
+// Takes the units from the smallest free span that has room at a multiple of the step.
 std::optional<std::size_t> Heap::take(std::size_t size, std::size_t step) {
     for (auto found = free_.lower_bound({size, 0}); found != free_.end(); ++found) {
         const auto [room, begin] = *found;

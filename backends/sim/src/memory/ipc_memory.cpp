@@ -8,8 +8,8 @@
 namespace aclsim {
 namespace {
 
-// How many processes may import (memory_cmo_allocator.md section 7, aclrtIpcMemSetImportPid): of 950, and of the
-// others.
+// Limits of permitted importers (memory_cmo_allocator.md section 7, aclrtIpcMemSetImportPid): on 950, and on other
+// products.
 constexpr std::size_t kMostProcesses = 65535;
 constexpr std::size_t kProcesses = 32768;
 
@@ -112,7 +112,7 @@ void IpcMemory::forget(const void *address) {
 
 void IpcMemory::forget_device(std::uint32_t device) {
     erase_if(exports_, [device](const Export &it) { return it.device == device; });
-    erase_if(imports_, [&](std::deque<Import> &of_key) {  // all of one key are of one device
+    erase_if(imports_, [&](std::deque<Import> &of_key) {  // imports of one key are on the same device
         if (of_key.front().device != device) {
             return false;
         }

@@ -14,7 +14,7 @@ namespace aclsim {
 class Memory;
 struct Device;
 
-// Guarded by the engine's lock. Fails with ACL_ERROR_RT_PARAM_INVALID where a key or an address is not as it must be.
+// Guarded by the engine lock. Fails with ACL_ERROR_RT_PARAM_INVALID if a key or an address is invalid.
 class IpcMemory {
   public:
     explicit IpcMemory(Memory &memory) : memory_(memory) {}
@@ -22,13 +22,13 @@ class IpcMemory {
     const std::string &export_block(const void *address, std::uint64_t size, bool checks_process) REQUIRES(engine_lock);
     void permit(const std::string &key, const std::int32_t *processes, std::size_t count) REQUIRES(engine_lock);
     void set_attribute(const std::string &key) REQUIRES(engine_lock) { attributed_.insert(key); }
-    // The address here. With enables_access the importer may access the memory's device from now on.
+    // Returns the address in this process. With enables_access, the importer may access the memory's device afterwards.
     void *import(const std::string &key, Device &importer, bool enables_access) REQUIRES(engine_lock);
-    // Of the oldest import, else of the export.
+    // Closes the oldest import of the key; without an import, closes the export.
     void close(const std::string &key) REQUIRES(engine_lock);
-    // The block was freed: it can no longer be imported.
+    // Ends the export of a freed block, which can no longer be imported.
     void forget(const void *address) REQUIRES(engine_lock);
-    // All of the device's memory was, and what others share of it is out of reach.
+    // Ends exports and imports of the device's memory, all of which was freed.
     void forget_device(std::uint32_t device) REQUIRES(engine_lock);
 
   private:

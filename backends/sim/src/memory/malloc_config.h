@@ -1,4 +1,4 @@
-// The attributes of a configured allocation (memory_cmo_allocator.md sections 1 and 2, aclrtMallocWithCfg).
+// Attributes of a configured allocation (memory_cmo_allocator.md sections 1 and 2, aclrtMallocWithCfg).
 #pragma once
 
 #include <algorithm>
@@ -15,17 +15,17 @@ namespace aclsim {
 struct MallocConfig {
     std::uint16_t module = Heap::kApplication;
     std::optional<std::uint32_t> device;
-    bool keeps_address = false;  // registered later, the memory has the same address on the device
+    bool keeps_address = false;  // the memory has the same address on the device if it is registered later
 };
 
-// A configuration without attributes is an error of the runtime layer.
+// The runtime layer rejects a configuration without attributes.
 inline void require_attributes(const aclrtMallocConfig *cfg) {
     if (cfg != nullptr && cfg->attrs == nullptr) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "cfg has no attributes; pass NULL instead of cfg");
     }
 }
 
-// Of attributes that are there twice the last one counts.
+// The last one of repeated attributes counts.
 inline MallocConfig read_malloc_config(const aclrtMallocConfig *cfg,
                                        std::initializer_list<aclrtMallocAttrType> allowed) {
     MallocConfig wanted;

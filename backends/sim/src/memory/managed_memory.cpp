@@ -9,7 +9,7 @@
 namespace aclsim {
 namespace {
 
-// The addresses that are for managed memory (memory_cmo_allocator.md section 5).
+// Address window of managed memory (memory_cmo_allocator.md section 5).
 constexpr std::uintptr_t kWindowBegin = 0x90000000000;
 constexpr std::uint64_t kWindow = 3ULL << 40;
 
@@ -34,7 +34,7 @@ void *ManagedMemory::allocate(std::uint64_t size, std::uint32_t device) {
     return address;
 }
 
-// Where something of the host's own is in the window, as with some sanitizers, any addresses do.
+// Uses any addresses if the host itself occupies part of the window, as with some sanitizers.
 void *ManagedMemory::reserve(std::uint64_t size) {
     if (!has_looked_) {
         void *wish = reinterpret_cast<void *>(kWindowBegin);
@@ -129,7 +129,7 @@ std::int32_t ManagedMemory::attribute(aclrtMemManagedRangeAttribute attribute, c
             return is_same ? first.type : ACL_MEM_LOCATIONTYPE_INVALID;
         case ACL_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE:
             return ACL_MEM_LOCATIONTYPE_INVALID;
-        default:  // where memory was prefetched to is reserved (section 5)
+        default:  // prefetch locations are reserved (section 5)
             return kNoLocation;
     }
 }

@@ -1,5 +1,5 @@
-// Managed memory: addresses that host and devices share, and what the user advised about them, page by page
-// (memory_cmo_allocator.md section 5). Simulated, it is ordinary memory that is where it is needed.
+// Managed memory: addresses shared by the host and the devices, with the user's advice for each page
+// (memory_cmo_allocator.md section 5). The simulator uses ordinary memory, which is always in the right place.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,24 @@ namespace aclsim {
 
 class Memory;
 
-// Guarded by the engine's lock.
+// Guarded by the engine lock.
 class ManagedMemory {
   public:
     static constexpr std::int32_t kHost = -1;
-    static constexpr std::int32_t kNoLocation = -2;  // none was set, or the pages differ
+    static constexpr std::int32_t kNoLocation = -2;  // no location was set, or the pages differ
 
     explicit ManagedMemory(Memory &memory) : memory_(memory) {}
     void *allocate(std::uint64_t size, std::uint32_t device)
-        REQUIRES(engine_lock);                       // nullptr: there are no addresses left
+        REQUIRES(engine_lock);                       // nullptr if there are no addresses left
     bool free(void *address) REQUIRES(engine_lock);  // false unless it is the start of managed memory
-    // Is [address, address + size) inside one allocation?
+    // Returns true if [address, address + size) is inside one allocation.
     bool contains(const void *address, std::uint64_t size) const REQUIRES(engine_lock);
     void advise(const void *address, std::uint64_t size, aclrtMemManagedAdviseType advice,
                 const aclrtMemManagedLocation &location) REQUIRES(engine_lock);
-    // The value that all pages share; for ACL_MEM_RANGE_ATTRIBUTE_ACCESSED_BY see accessed_by().
+    // Returns the value that all pages share; for ACL_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, see accessed_by().
     std::int32_t attribute(aclrtMemManagedRangeAttribute attribute, const void *address, std::uint64_t size)
         REQUIRES(engine_lock);
-    // The locations that are set for all pages.
+    // Returns the locations that are set for all pages.
     std::set<std::int32_t> accessed_by(const void *address, std::uint64_t size) REQUIRES(engine_lock);
 
   private:
@@ -48,16 +48,16 @@ class ManagedMemory {
     void *reserve(std::uint64_t size) REQUIRES(engine_lock);
     void unreserve(void *address) REQUIRES(engine_lock);
     std::map<std::uintptr_t, Allocation>::const_iterator find(const void *address) const REQUIRES(engine_lock);
-    // The pages that a range touches; it must be inside one allocation.
+    // Returns the pages that a range touches; it must be inside one allocation.
     std::vector<Page *> pages(const void *address, std::uint64_t size) REQUIRES(engine_lock);
 
     Memory &memory_;
-    std::unique_ptr<Heap> window_ GUARDED_BY(engine_lock);  // addresses
-    bool has_looked_ GUARDED_BY(engine_lock) = false;       // for the window, at the first use
+    std::unique_ptr<Heap> window_ GUARDED_BY(engine_lock);  // allocates addresses
+    bool has_looked_ GUARDED_BY(engine_lock) = false;       // set once the window was requested, at the first use
     std::map<std::uintptr_t, Allocation> allocations_ GUARDED_BY(engine_lock);
 };
 
-// The number that stands for a location in answers: a device's or a node's id, or kHost.
+// Returns the number reported for a location: the ID of a device or a node, or kHost.
 std::int32_t location_number(const aclrtMemManagedLocation &location);
 
 }  // namespace aclsim

@@ -1,4 +1,4 @@
-// Simulated memory: what is at an address, and every kind of allocation.
+// Simulated memory: the location of addresses, and every kind of allocation.
 #pragma once
 
 #include <cstdint>
@@ -17,38 +17,39 @@
 
 namespace aclsim {
 
-// Keeps something by addresses, which means nothing once the memory there is gone.
+// Interface for owners of data keyed by address, which becomes meaningless when the memory there is freed.
 class ReleaseListener {
   public:
     virtual ~ReleaseListener() = default;
     virtual void memory_released(std::uintptr_t begin, std::uint64_t size) REQUIRES(engine_lock) = 0;
 };
 
-// Guarded by the engine's lock.
+// Guarded by the engine lock.
 class Memory final : public Resident {
   public:
     explicit Memory(Machine &machine_of_all);
     AddressSpace &space() REQUIRES(engine_lock);  // reserved at the first use
-    // Reserves nothing.
+    // Queries that do not reserve the address space.
     bool is_on_device(const void *address) const REQUIRES(engine_lock) {
         return space_ && space_->locate(address).place == Place::Device;
     }
     bool is_pinned(const void *address) const REQUIRES(engine_lock) {
         return space_ && space_->locate(address).place == Place::Pinned;
     }
-    // What the operators of a context report overflows in; made at the first call, and freed with the context.
+    // Returns the memory to which the operators of a context report overflows; allocated at the first call, freed with
+    // the context.
     static constexpr std::size_t kOverflowStatusSize = 64;
     void *overflow_status(Context &context) REQUIRES(engine_lock);
-    // A block of aclrtMalloc; false: there is none that starts there.
+    // Frees a block of aclrtMalloc; returns false if none starts there.
     bool free_device_block(const void *address) REQUIRES(engine_lock);
-    // The same of such a block that observers know to be freed.
+    // Does the same for a block whose release was already reported to observers.
     void return_device_block(const void *address) REQUIRES(engine_lock);
 
     void set_release_listener(ReleaseListener &listener) { release_listener_ = &listener; }
-    // Memory from that address on is about to be freed: observers and the listener are told.
+    // Reports to observers and the listener that memory from the address on is about to be freed.
     void tell_release(const void *address) REQUIRES(engine_lock);
     void tell_release(std::uintptr_t begin, std::uint64_t size) REQUIRES(engine_lock);
-    // A stream is to free it; returns the number of the free.
+    // Records that a stream will free the memory; returns the number of the free.
     std::uint64_t note_free_in_stream(const void *address, std::uint64_t size) REQUIRES(engine_lock);
 
     void context_closed(Context &context) override REQUIRES(engine_lock);
@@ -69,7 +70,7 @@ class Memory final : public Resident {
     ReleaseListener *release_listener_ = nullptr;
 };
 
-// For observers: memory was allocated, with the size that was asked for; it is freed; the present call works on it.
+// Report to observers an allocation with its requested size, a release, and a use by the present call.
 inline void note_allocation(Memory &memory, void *address, std::uint64_t size, Pages pages = Pages::Own)
     REQUIRES(engine_lock) {
     if (memory.core.observers().want(kMemory)) {
@@ -84,7 +85,7 @@ inline void note_release(Memory &memory, const void *address) REQUIRES(engine_lo
     }
 }
 
-// Memory of the user's own is not known, whatever was at its addresses before.
+// Ignores the user's own memory, which is unknown even if simulated memory was at its addresses before.
 inline void note_use(Memory &memory, const Access &access) REQUIRES(engine_lock) {
     if (memory.core.observers().want(kMemory) && memory.space().locate(access.address).place != Place::Unregistered) {
         if (memory.space().is_orphaned(access.address)) {
@@ -100,7 +101,7 @@ inline void note_use(Memory &memory, const void *address, std::uint64_t size, Ac
     }
 }
 
-// Works without the lock, on memory that must not be freed meanwhile.
+// Releases the engine lock while work() runs on memory that must not be freed meanwhile.
 template <class Work>
 void work_unlocked(Memory &memory, Lock &lock, Work work) REQUIRES(engine_lock) {
     {
@@ -110,13 +111,13 @@ void work_unlocked(Memory &memory, Lock &lock, Work work) REQUIRES(engine_lock) 
     memory.core.note_done_with_memory();
 }
 
-// Waits until the pages that are on their way back to the host have arrived there; false: there are none. Lets other
-// threads in.
+// Waits until pages being returned to the host have arrived there; returns false if there are none. Releases the engine
+// lock meanwhile.
 inline bool await_returned_pages(Memory &memory, Lock &lock) REQUIRES(engine_lock) {
     return memory.core.await_deferred(lock);
 }
 
-// Calls allocate() until it gives something, or no pages are on their way back to the host. nullptr: there is no room.
+// Repeats allocate() until it succeeds or no pages are being returned to the host. Returns nullptr if there is no room.
 template <class Allocate>
 void *allocate_patiently(Memory &memory, Lock &lock, Allocate allocate) REQUIRES(engine_lock) {
     void *address = allocate();
@@ -126,10 +127,10 @@ void *allocate_patiently(Memory &memory, Lock &lock, Allocate allocate) REQUIRES
     return address;
 }
 
-// What a failure for lack of memory says of the device.
+// Describes the free memory of the device, for the message of a failed allocation.
 std::string describe_room(Memory &memory, const Device &device) REQUIRES(engine_lock);
 
-// What observers know of an address that is not live, to be put behind the text of a failure.
+// Returns the observers' knowledge of an address that is not live, to be appended to an error message.
 inline std::string explain_address(Memory &memory, const void *address) REQUIRES(engine_lock) {
     return memory.core.observers().explain(address);
 }

@@ -16,11 +16,11 @@
 namespace aclsim {
 namespace {
 
-// A stream takes a block over: no other stream may use it from this point on. Usually the order of the streams ensures
-// that already; the task matters where the pool itself makes one stream wait for another.
+// Task with which a stream takes over a block: from this point on no other stream may use it. Usually the order of the
+// streams ensures this already; the task matters if the pool itself makes one stream wait for another.
 class AttachTask final : public ConditionTask {
   public:
-    // It polls because a stream that is aborted passes its points without waking the waiters.
+    // Polls, because an aborted stream passes its points without waking the waiters.
     AttachTask(Core &core, Ref<MemoryPool> pool, std::uint64_t number, Fence fence)
         : ConditionTask(core, /*timeout_s=*/0, /*polls=*/true),
           pool_(std::move(pool)),
@@ -47,8 +47,8 @@ class AttachTask final : public ConditionTask {
     Fence fence_;
 };
 
-// The point in a stream at which it frees a block. One that a model keeps frees it with the model: every execution uses
-// the block again.
+// Point in a stream at which the stream frees a block. A task kept by a model frees the block with the model, because
+// every execution uses the block again.
 class DetachTask final : public Task {
   public:
     DetachTask(Core &core, Ref<MemoryPool> pool, std::uint64_t number)
@@ -65,12 +65,12 @@ class DetachTask final : public Task {
         }
         return Start::Done;
     }
-    // The pool has the block back since the submission.
+    // The pool has owned the block since the submission.
     void cancel(Stream &stream) override REQUIRES(engine_lock) { reach(stream.point(*this)); }
 
   private:
     void reach(const Point &task) REQUIRES(engine_lock) {
-        if (pool_ && !has_reached_) {  // no pool: moved from
+        if (pool_ && !has_reached_) {  // pool_ is null after a move
             has_reached_ = true;
             core_.observers().tell<kMemory>(&Observer::free_reached, number_, task);
         }
@@ -82,8 +82,8 @@ class DetachTask final : public Task {
     bool has_reached_ = false;
 };
 
-// Frees memory of aclrtMalloc when its turn comes. Until then the stream owns the block: no other call can free it, so
-// that it is still the same block.
+// Frees memory of aclrtMalloc in stream order. The stream owns the block until then, so no other call can free it, and
+// it is still the same block when the task runs.
 class FreeTask final : public Task {
   public:
     FreeTask(Memory &memory, void *address, std::uint64_t number)
@@ -91,7 +91,7 @@ class FreeTask final : public Task {
     static constexpr TaskInfo kInfo{"TASK"};
     const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &stream) override REQUIRES(engine_lock) {
-        if (!take_back()) {  // it never was one, or went with its device
+        if (!take_back()) {  // the block never existed or is gone with its device
             result = ACL_ERROR_RT_PARAM_INVALID;
             return Start::Done;
         }
@@ -122,7 +122,7 @@ void require_used(Memory &memory, const MemoryPool &pool, const void *address) R
     }
 }
 
-// What is no block is found out by the task (memory_cmo_allocator.md section 9).
+// Leaves it to the task to detect an address that is not a block (memory_cmo_allocator.md section 9).
 void free_block_in_stream(Memory &memory, Stream &stream, void *address) REQUIRES(engine_lock) {
     if (memory.space().is_device_block(address, Owner::Stream)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%p was given to a stream to free already%s", address,
@@ -345,7 +345,7 @@ bool MemoryPool::forget(IsEnough is_enough) {
     return has_more(blocks_) || has_more(cached_) || has_more(reservations_);
 }
 
-// Best fit: the smallest block that is large enough, of those the one with the lowest address.
+// Best fit: the smallest block that is large enough; among equals, the one with the lowest address.
 template <class Predicate>
 MemoryPool::Blocks::iterator MemoryPool::find_cached(std::uint64_t bytes, Predicate may_have) {
     for (auto it = cached_.lower_bound({bytes, 0}); it != cached_.end(); ++it) {
@@ -393,7 +393,7 @@ void *MemoryPool::take(Blocks::iterator block, std::uint64_t bytes, Fence &fence
     return reinterpret_cast<void *>(block->first);
 }
 
-// Without memory for the list it is found by cache_all(): a release cannot fail.
+// Leaves the block to cache_all() if the list cannot grow, so that a release cannot fail.
 void MemoryPool::cache(Blocks::iterator block) {
     block->second.is_used = false;
     try {
@@ -412,7 +412,7 @@ void MemoryPool::cache_all() {
     has_uncached_ = false;
 }
 
-// Neighbours of one reservation that become free together. Others stay apart, or the earlier one would have to wait.
+// Joins only neighbours of one reservation that become free together: otherwise the earlier one would have to wait.
 bool MemoryPool::can_join(Blocks::iterator block, Blocks::iterator next) const {
     if (block->second.is_used || next->second.is_used || reservations_.count(next->first) != 0) {
         return false;
@@ -430,7 +430,7 @@ bool MemoryPool::join(Blocks::iterator block) {
     try {
         block->second.fence.merge(next->second.fence);
     } catch (const std::bad_alloc &) {
-        return false;  // they stay apart
+        return false;  // the blocks stay separate
     }
     uncache(block);
     uncache(next);
@@ -558,7 +558,7 @@ void MemoryPools::trim(Memory &memory, const MemoryPool &pool, std::uint64_t kee
     do_in_slices(memory.core, Trimming(memory.core, *this, pool, keep));
 }
 
-// A synchronization that has no more than a shard comes here, too, if there is no pool.
+// A synchronization that holds only a shard lock may call this function too, if there is no pool.
 void MemoryPools::trim(Memory &memory, const Device &device) {
     if (!in_use_.empty()) {
         do_in_slices(memory.core, Trimming(memory.core, *this, device));
@@ -601,18 +601,18 @@ void MemoryPools::close(Memory &memory, const Device &device) {
     do_in_slices(memory.core, Closing(memory.core, std::move(closed), std::move(owners)));
 }
 
-// --- in the order of streams -----------------------------------------------------------------------------------------
+// --- allocations and frees in stream order ---------------------------------------------------------------------------
 
 void *allocate_in_stream(Memory &memory, Stream &stream, const Ref<MemoryPool> &pool, std::uint64_t size) {
-    memory.core.timer().start();  // or the block would be taken when the task turns out to be impossible
+    memory.core.timer().start();  // fails before the block is taken if the task is impossible
     const std::uint64_t bytes = round_up(size, MemoryPool::kGranularity);
     Fence fence;
-    memory.pools.note_use(*pool);  // before: it may keep memory although the allocation fails
+    memory.pools.note_use(*pool);  // must come first: the pool may keep memory even if the allocation fails
     void *const address = pool->allocate(bytes, stream, memory.core.stream_order(), fence);
     if (address == nullptr) {
         return nullptr;
     }
-    fence.remove(stream);  // what it has freed itself is behind it
+    fence.remove(stream);  // the stream's own frees are already ordered
     const Allocation allocation{address, size, bytes, Pages::InStream, memory.pools.next_number()};
     memory.core.observers().tell<kMemory>(&Observer::allocated, allocation);
     try {

@@ -1,4 +1,4 @@
-// A sorted set of numbers, as bits.
+// Sorted set of numbers, stored as bits.
 #pragma once
 
 #include <array>
@@ -9,8 +9,9 @@
 
 namespace aclsim {
 
-// Of numbers below a limit. A bit of the first level is a number, a bit of the next level says that a word of this one
-// has any bit: the neighbour of a number, however far away, is found in as many steps as there are levels.
+// Set of numbers below a limit. A bit of the first level is a number; a bit of each further level is set if a word of
+// the level below has any bit. The neighbour of a number, at any distance, is found in as many steps as there are
+// levels.
 class NumberSet {
   public:
     explicit NumberSet(std::size_t limit) : limit_(limit), words_(lay_out(limit)) {}
@@ -37,11 +38,11 @@ class NumberSet {
         }
     }
     bool contains(std::size_t number) const { return (words_[number / kBits] & bit(number)) != 0; }
-    // The largest one below a number that is at most the limit; 0: there is none.
+    // Returns the largest element below a number, which must not exceed the limit; 0 if there is none.
     std::size_t last_below(std::size_t number) const {
         return neighbour(number, 0, highest, [](std::uint64_t bit) { return bit - 1; });
     }
-    // The smallest one above a number; the limit: there is none.
+    // Returns the smallest element above a number; the limit if there is none.
     std::size_t first_above(std::size_t number) const {
         return neighbour(number, limit_, lowest, [](std::uint64_t bit) { return ~(bit - 1) - bit; });
     }
@@ -58,7 +59,7 @@ class NumberSet {
         return kBits - 1 - static_cast<std::size_t>(__builtin_clzll(word));
     }
 
-    // Up until a word has bits beside the number's own, and down again.
+    // Goes up until a word has a bit on the searched side of the number, and down again.
     template <class Nearest, class Beside>
     std::size_t neighbour(std::size_t number, std::size_t none, Nearest nearest, Beside beside) const {
         for (std::size_t level = 0; level < levels_; ++level) {
@@ -76,7 +77,8 @@ class NumberSet {
         }
         return none;
     }
-    // How many words all levels have. The last level has one, and each has one for the limit itself.
+    // Returns the number of words of all levels. The last level has one word, and each level has a word for the limit
+    // itself.
     std::size_t lay_out(std::size_t limit) {
         std::size_t words = 0;
         do {
@@ -89,7 +91,7 @@ class NumberSet {
 
     std::size_t limit_;
     std::size_t levels_ = 0;
-    std::array<std::size_t, kMaxLevels> begins_ = {};  // of each level, among the words
+    std::array<std::size_t, kMaxLevels> begins_ = {};  // first word of each level
     SparseArray<std::uint64_t> words_;
 };
 

@@ -34,7 +34,7 @@ int create_file() {
 #endif
 }
 
-// No process can cut a file that others have mapped, which would end them.
+// Prevents processes from truncating a file that others have mapped, which would kill them.
 void keep_size(int file) {
 #ifdef __linux__
     fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
@@ -60,7 +60,7 @@ std::shared_ptr<PageFile> PageFile::create(std::uint64_t size) {
     return file;
 }
 
-// The path only names the file, which is not opened before it is known: opening a device may change it.
+// O_PATH only names the file, which is not opened until its identity is confirmed: opening a device may change it.
 std::shared_ptr<PageFile> PageFile::open(int process, int descriptor, const FileIdentity &identity) {
     const Uncancelled uncancelled;
 #ifdef __linux__

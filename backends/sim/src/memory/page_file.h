@@ -1,5 +1,5 @@
-// Pages that have no address of their own: a file in memory, which can be mapped at several addresses and by several
-// processes. Pages cost nothing until they are touched.
+// Pages without an address: a file in memory that can be mapped at several addresses and by several processes. Pages
+// cost nothing until they are touched.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,7 @@
 
 namespace aclsim {
 
-// A file as every process sees it. Numbers of processes and descriptors are used again, and are others in another
-// container.
+// Identity of a file across processes. Process IDs and descriptors are reused, and differ between containers.
 struct FileIdentity {
     std::uint64_t device;
     std::uint64_t number;
@@ -22,8 +21,8 @@ class PageFile {
   public:
     // Fails with ACL_ERROR_RT_MEMORY_ALLOCATION.
     static std::shared_ptr<PageFile> create(std::uint64_t size);
-    // Opens a file of another process, by its number there. nullptr, with the reason in errno: it may not be
-    // opened, or the number is none or another file's.
+    // Opens a file of another process by its descriptor number there. Returns nullptr with the reason in errno if the
+    // file cannot be opened, or if the number is invalid or names another file.
     static std::shared_ptr<PageFile> open(int process, int descriptor, const FileIdentity &identity);
     ~PageFile();
     PageFile(const PageFile &) = delete;
@@ -31,9 +30,9 @@ class PageFile {
 
     int descriptor() const { return file_; }
     FileIdentity identity() const;
-    // Makes the addresses show the pages from that offset. Fails with ACL_ERROR_RT_MEMORY_ALLOCATION.
+    // Maps the pages from the offset on at the address. Fails with ACL_ERROR_RT_MEMORY_ALLOCATION.
     void map(void *address, std::uint64_t offset, std::uint64_t size) const;
-    // Gives pages back to the host; they are zero again.
+    // Returns pages to the host; they read as zero again.
     void discard(std::uint64_t offset, std::uint64_t size) const;
 
   private:

@@ -1,4 +1,4 @@
-// The processes that may import what one has exported: part of a piece of shared memory.
+// Processes that may import an export of another process; part of a shared memory object.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,12 @@ class PermittedProcesses {
   public:
     void start(bool is_checked) { is_checked_ = is_checked ? 1 : 0; }
     bool is_checked() const { return is_checked_ != 0; }
-    // Bytes, from the begin of this object on, that must have pages before so many more are added.
+    // Returns the bytes from the start of this object that need pages before `count` more processes are added.
     std::size_t bytes_with(std::size_t count) const {
         const std::size_t known = std::min<std::size_t>(count_, kLimit);
         return sizeof(*this) - (kLimit - known - std::min(count, kLimit - known)) * sizeof(ids_[0]);
     }
-    // false: they would be more than the limit.
+    // Returns false if the total would exceed the limit.
     bool add(const std::int32_t *processes, std::size_t count, std::size_t limit = kLimit) {
         const std::size_t known = count_;
         if (known > limit || count > limit - known) {

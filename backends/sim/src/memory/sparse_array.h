@@ -12,7 +12,7 @@
 
 namespace aclsim {
 
-// All elements are zero at first. Addresses are taken for all of them, pages of the host for those that were written.
+// All elements are initially zero. Addresses are reserved for all elements, pages only for those written.
 template <class Element>
 class SparseArray {
     static_assert(std::is_trivially_copyable_v<Element>, "bytes of zero make one");

@@ -13,25 +13,27 @@ namespace aclsim {
 class Memory;
 struct Device;
 
-// Guarded by the engine's lock.
+// Guarded by the engine lock.
 class Symbols {
   public:
     explicit Symbols(Memory &memory) : memory_(memory) {}
 
-    // What the program that has the variable does when it is loaded. The content is what each device begins with; a
-    // symbol that is registered already fails with ACL_ERROR_RT_INVALID_SYMBOL, as does one that is not to remove().
+    // Registers or removes a variable, as its program does when it is loaded or unloaded. The content is its initial
+    // value on each device. add() fails with ACL_ERROR_RT_INVALID_SYMBOL if the symbol is registered already, remove()
+    // if it is not.
     void add(const void *symbol, std::vector<unsigned char> content) REQUIRES(engine_lock);
     void remove(const void *symbol) REQUIRES(engine_lock);
     // Fails with ACL_ERROR_RT_INVALID_SYMBOL.
     std::uint64_t size_of(const void *symbol) REQUIRES(engine_lock);
-    // On that device; the first call puts the variable there. Fails with ACL_ERROR_RT_MEMORY_ALLOCATION too.
+    // Returns the address on the device, and allocates the variable there at the first call. Fails with
+    // ACL_ERROR_RT_MEMORY_ALLOCATION too.
     void *address_of(const void *symbol, const Device &device) REQUIRES(engine_lock);
-    void forget_device(std::uint32_t device) REQUIRES(engine_lock);  // its memory is gone
+    void forget_device(std::uint32_t device) REQUIRES(engine_lock);  // the device's memory is gone
 
   private:
     struct Variable {
         std::vector<unsigned char> content;
-        std::map<std::uint32_t, void *> addresses;  // by device, its number before ASCEND_RT_VISIBLE_DEVICES
+        std::map<std::uint32_t, void *> addresses;  // keyed by ID before ASCEND_RT_VISIBLE_DEVICES is applied
     };
     Variable &require_variable(const void *symbol) REQUIRES(engine_lock);
 

@@ -34,7 +34,7 @@ Ref<PhysicalMemory> PhysicalMemory::allocate(Memory &memory, Lock &lock, std::ui
     auto physical = make_ref<PhysicalMemory>(
         memory, PhysicalPages{nullptr, 0, size, {Place::Pinned, 0}, properties.memAttr, page}, properties);
     PhysicalPages &pages = physical->pages_;
-    void *&block = physical->block_;  // from here on the object gives it back
+    void *&block = physical->block_;  // the destructor frees it from here on
     if (properties.location.type == ACL_MEM_LOCATION_TYPE_DEVICE) {
         const Device &device = *memory.machine.devices[properties.location.id];
         require_not_poisoned(device);
@@ -48,7 +48,7 @@ Ref<PhysicalMemory> PhysicalMemory::allocate(Memory &memory, Lock &lock, std::ui
         pages.file = memory.space().pages(device.physical_id);
         pages.offset = memory.space().offset_of(device.physical_id, block);
         pages.location = {Place::Device, device.physical_id};
-        // Small blocks have left content there, and other processes may look.
+        // Small blocks have left content there that other processes could read.
         memory.space().discard(pages.file, pages.offset, size);
     } else {
         Heap &heap = memory.space().pinned();
@@ -74,7 +74,7 @@ PhysicalMemory::~PhysicalMemory() {
     }
 }
 
-// The driver takes any size and gives out whole pages; mappings stay inside what was asked for (memory_cmo_allocator.md
+// The driver takes any size and returns whole pages; mappings stay inside the requested size (memory_cmo_allocator.md
 // section 4).
 void *VirtualMemory::reserve(std::uint64_t asked, void *wish, const AddressRange &wishes) {
     const std::uint64_t size = round_up(asked, kHugePage);
@@ -82,7 +82,7 @@ void *VirtualMemory::reserve(std::uint64_t asked, void *wish, const AddressRange
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes of addresses are not free",
              static_cast<unsigned long long>(asked));
     }
-    // A single giant page fits into addresses that the caller leaves to the runtime.
+    // A reservation of exactly one giant page is aligned to it only if the runtime chooses the address.
     const std::uint64_t alignment =
         size > kGiantPage || (size == kGiantPage && wish == nullptr) ? kGiantPage : kHugePage;
     if (wish != nullptr) {
@@ -135,8 +135,8 @@ std::map<std::uintptr_t, VirtualMemory::Reservation>::iterator VirtualMemory::re
          static_cast<unsigned long long>(size), address);
 }
 
-// One reservation takes neither memory of two devices nor local and imported memory (memory_cmo_allocator.md section
-// 4, aclrtMapMem).
+// A reservation cannot mix memory of two devices, or local and imported memory (memory_cmo_allocator.md section 4,
+// aclrtMapMem).
 void VirtualMemory::require_alike(std::uintptr_t reservation, const PhysicalMemory &memory) const {
     for (const auto &[address, mapping] : mappings_) {
         if (mapping.reservation != reservation) {
@@ -149,7 +149,7 @@ void VirtualMemory::require_alike(std::uintptr_t reservation, const PhysicalMemo
             fail(ACL_ERROR_RT_PARAM_INVALID,
                  "the reservation has memory of another device, or of another process, or only one of both has");
         }
-        return;  // the others are like this one
+        return;  // all mappings of the reservation are alike
     }
 }
 
@@ -198,7 +198,7 @@ void VirtualMemory::map_like(void *address, std::uint64_t size, void *source) {
             map(to + done, block.size, block.memory, true);
             done += block.size;
         }
-    } catch (...) {  // all blocks or none
+    } catch (...) {  // map all blocks or none
         for (std::uint64_t at = 0; at < done;) {
             const std::uint64_t bytes = require_mapping(to + at).size;
             unmap(to + at);
@@ -240,7 +240,7 @@ void VirtualMemory::require_settable(void *address, std::uint64_t size, const ac
              static_cast<unsigned long long>(mapping.size));
     }
     if (access.flags != ACL_RT_MEM_ACCESS_FLAGS_READWRITE) {
-        const bool is_reset = has_access(address, access.location);  // section 4: the driver is busy with it
+        const bool is_reset = has_access(address, access.location);  // section 4: the driver is busy
         fail(is_reset ? ACL_ERROR_RT_DRV_INTERNAL_ERROR : ACL_ERROR_RT_PARAM_INVALID,
              "access %d is not ACL_RT_MEM_ACCESS_FLAGS_READWRITE%s", static_cast<int>(access.flags),
              is_reset ? ", which the location has" : "");

@@ -1,5 +1,5 @@
-// Addresses and memory are separate: addresses are reserved, physical memory is allocated, and mapping puts
-// one behind the other (memory_cmo_allocator.md section 4).
+// Virtual memory with separate addresses and memory: addresses are reserved, physical memory is allocated, and mapping
+// connects the two (memory_cmo_allocator.md section 4).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace aclsim {
 
 class Memory;
 
-// What an aclrtDrvMemHandle names. The memory lives until the last handle is freed and the last mapping is gone.
+// Memory named by an aclrtDrvMemHandle. It lives until the last handle is freed and the last mapping is gone.
 class PhysicalMemory final : public Object {
   public:
     static constexpr Kind kKind = Kind::PhysicalMemory;
@@ -42,7 +42,7 @@ class PhysicalMemory final : public Object {
     PhysicalPages pages_;
     aclrtPhysicalMemProp properties_;
     Memory &memory_;
-    void *block_ GUARDED_BY(engine_lock) = nullptr;  // of the device's heap or, only to count it, of the host's
+    void *block_ GUARDED_BY(engine_lock) = nullptr;  // block in the device's heap or, only to count it, in the host's
 };
 
 struct AddressRange {
@@ -50,27 +50,27 @@ struct AddressRange {
     std::uintptr_t end;
 };
 
-// Guarded by the engine's lock. Everything fails with ACL_ERROR_RT_PARAM_INVALID where a size, an address or a mapping
-// is not as it must be, and with ACL_ERROR_RT_DRV_INTERNAL_ERROR where something is still in use.
+// Guarded by the engine lock. All functions fail with ACL_ERROR_RT_PARAM_INVALID if a size, an address or a mapping is
+// invalid, and with ACL_ERROR_RT_DRV_INTERNAL_ERROR if an object is still in use.
 class VirtualMemory {
   public:
     explicit VirtualMemory(Memory &memory) : memory_(memory) {}
 
-    // The wish is NULL or among the addresses that may be wished.
+    // Reserves addresses at the wish, which must be within `wishes`, or anywhere if it is NULL.
     void *reserve(std::uint64_t asked, void *wish, const AddressRange &wishes) REQUIRES(engine_lock);
     void release(void *address) REQUIRES(engine_lock);
     void map(void *address, std::uint64_t size, Ref<PhysicalMemory> memory, bool is_accessible) REQUIRES(engine_lock);
-    // Maps what is behind the blocks that begin at the source, block by block.
+    // Maps the memory of the blocks that begin at the source, block by block.
     void map_like(void *address, std::uint64_t size, void *source) REQUIRES(engine_lock);
     void unmap(void *address) REQUIRES(engine_lock);
     void require_settable(void *address, std::uint64_t size, const aclrtMemAccessDesc &access) const
         REQUIRES(engine_lock);
     void set_access(void *address, const aclrtMemLocation &location)
-        REQUIRES(engine_lock);  // of a mapping that starts there
-    // Whether the location was ever granted access.
+        REQUIRES(engine_lock);  // requires a mapping that starts there
+    // Returns true if the location was ever granted access.
     bool has_access(void *address, const aclrtMemLocation &location) const REQUIRES(engine_lock);
     const Ref<PhysicalMemory> &memory_at(void *address) const REQUIRES(engine_lock);
-    // The device is reset: its memory is gone, with all that was mapped from it.
+    // Drops the memory of a device that is reset, with all its mappings.
     void drop(std::uint32_t device) REQUIRES(engine_lock);
 
   private:

@@ -15,7 +15,7 @@
 #include "support/text.h"
 
 #ifdef ACLSIM_HAS_BACKTRACE
-// Made by the linker: where this library, or the test that it is linked into, begins and ends in memory.
+// Symbols made by the linker: begin and end in memory of this library, or of the test that contains it.
 extern "C" {
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));  // NOLINT: its name
 extern const char _end[] __attribute__((visibility("hidden")));          // NOLINT
@@ -33,18 +33,18 @@ bool is_here(std::uintptr_t address) {
     return address - as_integer(__ehdr_start) < as_integer(_end) - as_integer(__ehdr_start);
 }
 
-// Several functions of a family may share an entry: then the call returns to this library first. The native tests are
-// one with it, and have no inside.
+// Functions of a family may share an entry; the call then returns to this library first. Native tests contain the
+// library and have no inside.
 bool is_inside(const void *address) {
     static const bool is_library = !is_here(getauxval(AT_PHDR));
     return is_library && is_here(as_integer(address));
 }
 
-// Takes microseconds: by unwinding.
+// Unwinds the stack, which takes microseconds.
 const void *first_outside(const void *otherwise) {
     void *frames[16];
     void **const end = frames + backtrace(frames, 16);
-    void **const inside = std::find_if(frames, end, is_inside);  // a sanitizer's own backtrace() comes before
+    void **const inside = std::find_if(frames, end, is_inside);  // a sanitizer's own backtrace() comes first
     void **const outside = std::find_if_not(inside, end, is_inside);
     return outside == end ? otherwise : *outside;
 }
@@ -53,7 +53,7 @@ bool is_inside(const void *) { return false; }
 const void *first_outside(const void *otherwise) { return otherwise; }
 #endif
 
-// "file+offset in function", of the call itself and not of where it returns to.
+// Returns "file+offset in function" of the call itself, not of its return address.
 std::string native_name(const void *return_address) {
     Dl_info info = {};
     if (dladdr(return_address, &info) == 0 || info.dli_fname == nullptr) {

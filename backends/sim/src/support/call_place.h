@@ -1,4 +1,5 @@
-// Places of calls in the program: noted raw by every call, while somebody wants them, and named when they are shown.
+// Places of calls in the program. Each call records its raw place while places are wanted; names are resolved for
+// display.
 #pragma once
 
 #include <array>
@@ -16,27 +17,27 @@ struct CallPlace {
     enum class Kind : std::uint8_t {
         Unknown,
         Native,    // the return address of the call
-        Provided,  // frames of the program's own runtime, the innermost first
+        Provided,  // frames of the program's own runtime, innermost first
     };
     Kind kind = Kind::Unknown;
-    std::uint8_t count = 0;                           // of frames
-    std::array<aclsimCallFrame, kMostFrames> frames;  // the others are left as they are
+    std::uint8_t count = 0;                           // number of frames
+    std::array<aclsimCallFrame, kMostFrames> frames;  // elements beyond count are uninitialized
 };
 
-// Functions of the program that know places; nullptr: none does.
+// Functions of the program that provide places; nullptr if there are none.
 struct PlaceProvider {
     aclsimCaptureFrames capture = nullptr;
     aclsimNameFrame name = nullptr;
 };
 void set_place_provider(const PlaceProvider &provider);
 
-// Finds the place of the call that returns to that address. Without the engine's lock, because the provider may wait
-// for one of its own.
+// Finds the place of the call that returns to the address. Call without holding the engine lock, because the provider
+// may wait for a lock.
 void find_place(CallPlace &place, const void *return_address);
-// "train.py:12", or "program+0x12ab in main". May be called with the engine's lock.
+// Returns "train.py:12", or "program+0x12ab in main". May be called while holding the engine lock.
 std::string name_of(const CallPlace &place);
 
-// Calls that note their places.
+// Calls that record their places.
 enum class WantedPlaces : std::uint8_t { None, OfMemory, All };
 inline std::atomic<WantedPlaces> g_wanted_places{WantedPlaces::None};
 

@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::uint32_t kDay_ms = 24 * 3600 * 1000;
 
-// Reads a release from its beginning to its end.
+// Reads a whole release.
 class ReleaseReader {
   public:
     explicit ReleaseReader(const std::string &text) : at_(text.c_str()) {}
-    // Two or three numbers, and up to two stages: 8.5.0, 8.1.RC1, 9.1.0-beta.1.
+    // Reads two or three numbers and up to two stages: 8.5.0, 8.1.RC1, 9.1.0-beta.1.
     bool read() {
         bool is_sound = is_digit(*at_);
         major_ = read_digits();
@@ -32,16 +32,16 @@ class ReleaseReader {
         }
         return is_sound;
     }
-    std::uint32_t number() const { return major_ * 100 + minor_; }  // as in Change, of what was read
+    std::uint32_t number() const { return major_ * 100 + minor_; }  // release that was read, as in Change
 
   private:
     static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-    bool skip_point() {  // before a number
+    bool skip_point() {  // requires a number after it
         const bool is_there = *at_ == '.' && is_digit(at_[1]);
         at_ += is_there ? 1 : 0;
         return is_there;
     }
-    std::uint32_t read_digits() {  // up to three
+    std::uint32_t read_digits() {  // reads up to three
         std::uint32_t value = 0;
         for (const char *begin = at_; is_digit(*at_) && at_ - begin < 3; ++at_) {
             value = value * 10 + static_cast<std::uint32_t>(*at_ - '0');
@@ -106,7 +106,7 @@ void read_cards(Config &config) {
     config.shares_cards = SharedMemory::kHasLocks && cards != "separate";
 }
 
-// The product that the environment and the profile name.
+// Chooses the product named by the environment and the profile.
 void choose_product(Config &config) {
     const std::string name = environment("ASCEND_RT_SIM_PRODUCT");
     const Product *const chosen = find_product(name);
@@ -129,7 +129,7 @@ void choose_product(Config &config) {
     }
 }
 
-// The release that the environment names, or else the profile.
+// Chooses the release named by the environment, else by the profile.
 void choose_release(Config &config) {
     const std::string named = environment("ASCEND_RT_SIM_CANN_VERSION");
     const bool is_from_profile = named.empty() && config.profile != nullptr;
@@ -149,7 +149,7 @@ void choose_release(Config &config) {
     config.error = where + release + " is not a release like 8.1.RC1, 8.5.0 or 9.1.0-beta.1";
 }
 
-constexpr std::size_t kLongestPart = 80;  // of a value in a text
+constexpr std::size_t kLongestPart = 80;  // part of a value in a text
 
 Config config_of_environment() {
     Config config;
@@ -228,7 +228,7 @@ std::string visible_devices_text() {
 }
 
 const Config &read_config() {
-    static const Config *const instance = new Config(config_of_environment());  // never destroyed, as the simulator
+    static const Config *const instance = new Config(config_of_environment());  // never destroyed, like the simulator
     g_config.store(instance, std::memory_order_release);
     return *instance;
 }

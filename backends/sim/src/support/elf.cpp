@@ -10,7 +10,7 @@ constexpr unsigned char kElfMagic[] = {0x7F, 'E', 'L', 'F'};
 constexpr unsigned char kClass64 = 2;
 constexpr unsigned char kLittleEndian = 1;
 
-// Where the fields of the file header are.
+// Offsets of the fields in the file header.
 constexpr std::size_t kClassAt = 4;
 constexpr std::size_t kEncodingAt = 5;
 constexpr std::size_t kTypeAt = 16;
@@ -36,7 +36,7 @@ constexpr unsigned kGlobal = 1;
 constexpr unsigned kWeak = 2;
 constexpr unsigned kObject = 1;
 constexpr unsigned kFunction = 2;
-constexpr std::uint16_t kFirstReserved = 0xFF00;  // section numbers that name no section
+constexpr std::uint16_t kFirstReserved = 0xFF00;  // section numbers from here on name no section
 
 }  // namespace
 
@@ -128,7 +128,7 @@ std::string_view Elf::name_at(const Section &strings, std::uint32_t offset) {
 
 std::vector<Elf::Symbol> Elf::symbols(Table table) const {
     std::vector<Symbol> found;
-    // Files have one table of each kind at most; a second one is not looked at.
+    // Files have at most one table of each kind; ignore a second one.
     const auto section = std::find_if(sections_.begin(), sections_.end(), [table](const Section &it) {
         return it.type == static_cast<std::uint32_t>(table);
     });
@@ -146,7 +146,7 @@ std::vector<Elf::Symbol> Elf::symbols(Table table) const {
         const unsigned type = information & 0xF;
         const auto number = read<std::uint16_t>(at + 6);
         if (number == 0 || number >= kFirstReserved || (binding != kGlobal && binding != kWeak)) {
-            continue;  // it is defined elsewhere, nowhere, or for the file alone
+            continue;  // undefined, defined elsewhere, or local to the file
         }
         if (number >= sections_.size()) {
             throw ElfError{"a symbol is in section " + std::to_string(number) + ", which does not exist"};

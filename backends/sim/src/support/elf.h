@@ -1,5 +1,5 @@
-// Reads ELF files of 64 bits: their sections and symbols. Nothing that a file says of itself is believed: every offset,
-// size and name is compared with the bytes that are there.
+// Reader for sections and symbols of 64-bit ELF files. It trusts nothing in a file: every offset, size and name is
+// checked against the bytes that are there.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace aclsim {
 
-// What is wrong with a file.
+// Problem of a file.
 struct ElfError {
     std::string what;
 };
@@ -23,42 +23,42 @@ class Elf {
     struct Section {
         std::string_view name;
         std::uint32_t type;
-        bool is_loaded;           // it takes room in memory
-        std::uint64_t address;    // in memory
-        std::uint64_t size;       // in memory
+        bool is_loaded;           // occupies memory
+        std::uint64_t address;    // memory address
+        std::uint64_t size;       // size in memory
         std::uint64_t alignment;  // at least 1
         std::uint32_t link;
-        const unsigned char *content;  // nullptr: zeros, which the file does not have
+        const unsigned char *content;  // nullptr means zeros that are not in the file
     };
 
     enum class SymbolType : std::uint8_t { Function, Object, Other };
     struct Symbol {
         std::string_view name;
         SymbolType type;
-        std::size_t section;   // of the list of sections
-        std::uint64_t offset;  // in the section, and perhaps beyond its end
+        std::size_t section;   // index in the list of sections
+        std::uint64_t offset;  // offset in the section, possibly beyond its end
         std::uint64_t size;
     };
 
-    // The bytes must outlive the object. Throws ElfError.
+    // Keeps the pointer: the bytes must outlive the object. Throws ElfError.
     Elf(const unsigned char *data, std::size_t size);
 
     static bool has_magic(const unsigned char *data, std::size_t size);
-    // The machine that a program of this process is for.
+    // Returns the machine type of this process's programs.
     static std::uint16_t host_machine();
 
-    // Up to where there is anything that the header leads to: what is behind that is not looked at.
+    // End of the parts that the header refers to; later bytes are not examined.
     std::size_t extent() const { return extent_; }
     Type type() const { return type_; }
     std::uint16_t machine() const { return machine_; }
     const std::vector<Section> &sections() const { return sections_; }
-    // What the dynamic loader takes for granted: throws ElfError unless the segments are in the file, and all that is
+    // Checks an assumption of the dynamic loader: throws ElfError unless the segments are in the file, and all content
     // loaded from it is in a segment.
     void require_segments();
-    // Global and weak symbols that the file defines: those of a linker, or those that a shared object exports.
+    // Global and weak symbols that the file defines: those for a linker, or those that a shared object exports.
     enum class Table : std::uint32_t { Linker = 2, Exported = 11 };
     std::vector<Symbol> symbols(Table table) const;
-    // nullptr: there is no section of that name.
+    // Returns nullptr if there is no section of that name.
     const Section *find_section(std::string_view name) const;
 
   private:

@@ -14,17 +14,17 @@
 namespace aclsim {
 namespace {
 
-constexpr const char *kNoMemory = "host out of RAM";  // fits into a string without memory
+constexpr const char *kNoMemory = "host out of RAM";  // fits into a string without an allocation
 
 struct ThreadTexts {
-    std::string recent;  // text of the newest failure, until it is read
-    std::string taken;   // what aclGetRecentErrMsg last returned: its pointer must stay valid
+    std::string recent;  // newest failure, until it is read
+    std::string taken;   // last result of aclGetRecentErrMsg: its pointer must stay valid
 };
 
 thread_local aclError t_last = ACL_SUCCESS;
-thread_local bool t_lacks_memory = false;  // for the text of the newest failure
+thread_local bool t_lacks_memory = false;  // no memory for the text of the newest failure
 
-// The newest text of all threads, while they share it.
+// Newest text of all threads, while they share it.
 struct SharedText {
     std::atomic<bool> is_on{false};
     std::mutex mutex;
@@ -32,7 +32,7 @@ struct SharedText {
 };
 
 SharedText &shared_text() {
-    static SharedText *text = new SharedText();  // threads may fail while the process ends
+    static SharedText *text = new SharedText();  // never destroyed, because threads may fail during exit
     return *text;
 }
 
@@ -47,7 +47,7 @@ void set_recent_text(std::string text) {
     shared.recent = std::move(text);
 }
 
-// The text, or, where there is no memory for it, that: an older one must not be taken for this failure's.
+// Sets the text, or notes the lack of memory for it: an older text must not be taken for that of this failure.
 template <class MakeText>
 void set_recent_text_of(MakeText make) noexcept {
     try {
@@ -87,7 +87,7 @@ std::string formatted(const char *format, va_list arguments) {
 
 }  // namespace
 
-// va_end is not reached because raise throws; on the supported ABIs va_end is a no-op.
+// raise() throws, so va_end is not reached; on the supported ABIs it is a no-op.
 void fail(aclError code, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

@@ -1,4 +1,4 @@
-// What nearly every call finds, for the compiler: it puts the rest out of the way.
+// Branch hints for the compiler, which moves the unlikely code out of the way.
 #pragma once
 
 namespace aclsim {

@@ -1,4 +1,4 @@
-// Files that the program names, which may be anything.
+// Files named by the program, with arbitrary content.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ struct FileError {
     std::string what;
 };
 
-// The content. Throws FileError if the file cannot be read, or is longer than that.
+// Returns the content. Throws FileError if the file cannot be read or exceeds the given size.
 std::string read_file(const std::string &path, std::size_t longest);
 
 }  // namespace aclsim

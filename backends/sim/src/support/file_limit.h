@@ -1,5 +1,5 @@
-// The limit on the size of the files that the process writes (ulimit -f). The kernel sends SIGXFSZ, which ends the
-// process, to a thread that goes beyond it: it is asked before a file is made that large.
+// Limit on the size of files that the process writes (ulimit -f). The kernel sends SIGXFSZ, which ends the process, to
+// a thread that exceeds it, so check the limit before creating a file of that size.
 #pragma once
 
 #include <sys/resource.h>
@@ -9,7 +9,7 @@
 
 namespace aclsim {
 
-// The limit that keeps a file from having that size, and the cure; "" if there is none.
+// Describes the limit that prevents a file of that size, and the remedy; "" if there is none.
 inline std::string file_limit_problem(std::uint64_t size) {
     rlimit limit{};
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || size <= limit.rlim_cur) {

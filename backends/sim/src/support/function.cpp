@@ -7,7 +7,7 @@
 namespace aclsim {
 
 Function find_function(const char *name) {
-    const FunctionInfo *begin = kFunctions + 1;  // behind Function::None
+    const FunctionInfo *begin = kFunctions + 1;  // skips Function::None
     const FunctionInfo *end = kFunctions + static_cast<std::size_t>(Function::Count);
     const auto *found =
         name == nullptr ? end : std::lower_bound(begin, end, name, [](const auto &info, const char *it) {

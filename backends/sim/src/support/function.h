@@ -1,4 +1,4 @@
-// The declared functions of the C API, by number: what is known of each.
+// Properties of the declared functions of the C API, by number.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@ namespace aclsim {
 
 struct FunctionInfo {
     const char *name;
-    std::uint8_t products;  // of enum ProductBit: those that it is documented for; all, if no document tells
+    std::uint8_t products;  // bits of enum ProductBit: documented products; all if no document restricts it
     bool is_simulated;
-    bool names_memory;  // it may allocate, free or access memory: all but those that order tasks or ask for their state
+    bool names_memory;  // may allocate, free or access memory: all except those that order tasks or query their state
 };
 extern const FunctionInfo kFunctions[];
 
 inline const FunctionInfo &info_of(Function function) { return kFunctions[static_cast<std::size_t>(function)]; }
 inline bool names_memory(Function function) { return info_of(function).names_memory; }
-// Function::None for a name that is not declared, and for NULL.
+// Returns Function::None for NULL and for a name that is not declared.
 Function find_function(const char *name);
 
 }  // namespace aclsim

@@ -1,13 +1,13 @@
-// Refusals of the host, and what to do about them.
+// Errors of the host, and their remedies.
 #pragma once
 
 #include <string>
 
 namespace aclsim {
 
-// The text for an errno of a call that opens or enlarges a file, if it is in memory: in that directory.
+// Describes the errno of a call that opens or enlarges a file; give the directory of a file in memory.
 std::string describe_host_error(int error, const char *directory = nullptr);
-// The host, or the process, has no more of something.
+// Returns true if the host or the process has run out of a resource.
 bool is_shortage(int error);
 
 }  // namespace aclsim

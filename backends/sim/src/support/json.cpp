@@ -31,7 +31,7 @@ void append_utf8(std::string &text, std::uint32_t code) {
 
 using Members = std::vector<std::pair<std::string, Json>>;
 
-// Leaves the last of those with the same name.
+// Keeps only the last of members with the same name.
 void drop_repeated(Members &members) {
     std::set<std::string_view> names;
     std::vector<bool> is_last(members.size());
@@ -196,7 +196,7 @@ class JsonReader {
         ++position_;
         std::string value;
         while (peek() != '"') {
-            if (static_cast<unsigned char>(peek()) < 0x20) {  // the end of the text, too
+            if (static_cast<unsigned char>(peek()) < 0x20) {  // includes the end of the text
                 fail("a string does not end, or holds a control character");
             }
             if (peek() == '\\') {
@@ -225,7 +225,7 @@ class JsonReader {
         ++position_;
     }
 
-    std::uint32_t read_hex() {  // the four digits behind \u
+    std::uint32_t read_hex() {  // reads the four digits after \u
         ++position_;
         std::uint32_t code = 0;
         for (int i = 0; i < 4; ++i, ++position_) {

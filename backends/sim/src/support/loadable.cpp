@@ -23,10 +23,10 @@ using Address = std::uint64_t;
 
 constexpr Address kLongestImage = Address{1} << 40;
 constexpr std::uint64_t kLargestThreadData = 64 << 20;
-constexpr std::size_t kSlot = 8;            // of a table of addresses
-constexpr std::uint16_t kVersion = 0x7FFF;  // the bits of a version's number
+constexpr std::size_t kSlot = 8;            // entry size of a table of addresses
+constexpr std::uint16_t kVersion = 0x7FFF;  // bits of a version number
 
-// The entries of the dynamic section that linkers write for shared objects, and the flags.
+// Entries of the dynamic section that linkers write for shared objects, and its flags.
 constexpr std::int64_t kKnownTags[] = {DT_NEEDED,
                                        DT_PLTRELSZ,
                                        DT_PLTGOT,
@@ -74,14 +74,14 @@ constexpr std::int64_t kRelr = 36;
 constexpr std::uint64_t kKnownFlags = DF_ORIGIN | DF_SYMBOLIC | DF_BIND_NOW | DF_STATIC_TLS;
 constexpr std::uint64_t kKnownFlags1 = DF_1_NOW | DF_1_GLOBAL | DF_1_NODELETE | DF_1_ORIGIN;
 
-// The relocations of this machine, by what they put there.
+// Relocations of this machine, by the value that they store.
 struct Relocations {
-    std::uint32_t relative;  // an address of the image
-    std::uint32_t resolver;  // what a function of the image returns
-    std::uint32_t symbol;    // the address of a symbol, in data
+    std::uint32_t relative;  // address in the image
+    std::uint32_t resolver;  // result of a function in the image
+    std::uint32_t symbol;    // address of a symbol, in data
     std::vector<std::uint32_t> bindings;
     std::vector<std::uint32_t> thread_data;
-    std::uint32_t descriptor;  // of thread data, which takes two slots
+    std::uint32_t descriptor;  // descriptor of thread data, which takes two slots
 };
 
 const Relocations &relocations() {
@@ -149,7 +149,7 @@ class SharedObject {
         require(dynamic_.p_memsz > 0, "it has no dynamic section");
     }
 
-    // The loader maps them one after another, each to whole pages.
+    // Loaded segments are mapped one after another, each to whole pages.
     void add_loaded(const Elf64_Phdr &segment) {
         const auto page = static_cast<Address>(sysconf(_SC_PAGESIZE));
         require(segment.p_vaddr < kLongestImage && segment.p_memsz < kLongestImage, "a segment is too large");
@@ -192,14 +192,14 @@ class SharedObject {
         }
     }
 
-    // In a segment that can be written, up to the end of its last page.
+    // Returns true for a range in a writable segment, up to the end of the segment's last page.
     bool is_in_data_pages(Address address, std::uint64_t size) const {
         const auto page = static_cast<Address>(sysconf(_SC_PAGESIZE));
         const Elf64_Phdr *segment = segment_at(address, 1, PF_R | PF_W);
         return segment != nullptr && size <= kLongestImage &&
                address + size <= (segment->p_vaddr + segment->p_memsz + page - 1) / page * page;
     }
-    // The segment with these flags that has the range in memory; nullptr: none.
+    // Returns the segment with these flags that contains the range in memory; nullptr if there is none.
     const Elf64_Phdr *segment_at(Address address, std::uint64_t size, std::uint32_t flags) const {
         const auto found = std::find_if(loaded_.begin(), loaded_.end(), [&](const Elf64_Phdr &it) {
             return address >= it.p_vaddr && size <= it.p_memsz && address - it.p_vaddr <= it.p_memsz - size &&
@@ -214,7 +214,7 @@ class SharedObject {
                 std::string(what) + " is not in a segment that allows what is done with it");
     }
 
-    // The content of an address before relocation.
+    // Returns the content of an address before relocation.
     template <class T>
     T at(Address address, const char *what) const {
         const Elf64_Phdr *segment = segment_at(address, sizeof(T), PF_R);
@@ -302,7 +302,7 @@ class SharedObject {
         return at<std::uint32_t>(table + index * kWord, "the table to find symbols with");
     }
 
-    // Number of buckets, number of symbols, buckets, the next symbol of each.
+    // Table layout: number of buckets, number of symbols, buckets, and the next symbol of each symbol.
     void count_by_chains(Address table) {
         const std::uint32_t buckets = word(table, 0);
         symbols_ = word(table, 1);
@@ -317,8 +317,8 @@ class SharedObject {
         }
     }
 
-    // Number of buckets, first symbol, words of the filter, its shift; the filter, buckets, and of each symbol its
-    // hash, whose lowest bit marks the last of a bucket.
+    // Table layout: number of buckets, first symbol, words of the filter, its shift; the filter, the buckets, and the
+    // hash of each symbol, whose lowest bit marks the last one of a bucket.
     void count_by_hashes(Address table) {
         const std::uint32_t buckets = word(table, 0);
         const std::uint32_t first = word(table, 1);
@@ -347,7 +347,7 @@ class SharedObject {
     }
 
     void check_symbols() const {
-        for (std::uint64_t i = 1; i < symbols_; ++i) {  // the first stands for none
+        for (std::uint64_t i = 1; i < symbols_; ++i) {  // symbol 0 means none
             const Elf64_Sym it = symbol(i);
             const unsigned type = ELF64_ST_TYPE(it.st_info);
             const bool is_function = type == STT_FUNC || type == STT_GNU_IFUNC;
@@ -363,7 +363,7 @@ class SharedObject {
         }
     }
 
-    // At its end, too, where linkers put marks; those without a type may be anywhere beside it.
+    // Accepts the end of the section too, where linkers put marks. Symbols without a type may be anywhere in the image.
     bool is_in_its_section(const Elf64_Sym &it) const {
         const auto header = in_file<Elf64_Ehdr>(0);
         if (it.st_shndx >= header.e_shnum) {
@@ -409,7 +409,7 @@ class SharedObject {
         }
     }
 
-    // The entries of a list in which each says how far it is to the next.
+    // Visits the entries of a list in which each entry has the offset of the next.
     template <class Entry, class Use>
     void each(Address first, std::uint32_t Entry::*next, Use use) const {
         for (Address address = first;;) {
@@ -467,14 +467,14 @@ class SharedObject {
         }
     }
 
-    // Relocations write to data, but not to what the loader has read.
+    // Relocations may write to data, but not to the part that the loader has read.
     void require_target(Address address, std::uint64_t size) const {
         require_memory(address, size, PF_R | PF_W, "the place of a relocation");
         require(address + size <= dynamic_.p_vaddr || address >= dynamic_.p_vaddr + dynamic_.p_memsz,
                 "a relocation changes the dynamic section");
     }
 
-    // DT_RELR: an address, then bits for the 63 slots behind it, then for the next 63, up to the next address.
+    // DT_RELR: an address, followed by bits for the next 63 slots, then for the next 63, up to the next address.
     void check_relative_bitmaps() {
         constexpr unsigned kBits = 63;
         Address slot = 0;
@@ -501,7 +501,7 @@ class SharedObject {
         require(targets_.emplace(slot, target).second, "two relocations are for the same place");
     }
 
-    // --- what is called ----------------------------------------------------------------------------------------------
+    // --- called functions --------------------------------------------------------------------------------------------
 
     void check_functions() const {
         require(!has(DT_INIT) || is_code(value(DT_INIT)), "its initialisation is no code");
@@ -519,7 +519,7 @@ class SharedObject {
         }
     }
 
-    static constexpr Address kElsewhere = ~Address{0};  // of a symbol of another library
+    static constexpr Address kElsewhere = ~Address{0};  // symbol of another library
 
     const unsigned char *data_;
     std::vector<Elf64_Phdr> loaded_;
@@ -528,7 +528,7 @@ class SharedObject {
     std::map<std::int64_t, std::uint64_t> entries_;
     std::vector<std::uint64_t> needed_;  // offsets of names
     std::uint64_t symbols_ = 0;
-    std::map<Address, Address> targets_;  // slot -> what relocation puts there
+    std::map<Address, Address> targets_;  // slot -> value after relocation
 };
 
 }  // namespace

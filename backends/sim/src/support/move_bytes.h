@@ -1,12 +1,13 @@
-// Copies of memory, also of more than a processor's caches hold.
+// Copies of memory, including those larger than a processor's caches.
 #pragma once
 
 #include <cstddef>
 
 namespace aclsim {
 
-// std::memmove, but large copies write around the caches, as the C library's do on processors whose caches it knows. In
-// many virtual machines it is told a wrong size and reads each line of the destination first: 1.4 times the time.
+// Works like std::memmove, but large copies bypass the caches, as in the C library on processors whose caches it knows.
+// In many virtual machines the C library gets a wrong cache size and reads each line of the destination first, which
+// takes 1.4 times as long.
 void move_bytes(void *to, const void *from, std::size_t size);
 
 }  // namespace aclsim

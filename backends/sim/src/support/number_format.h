@@ -1,4 +1,4 @@
-// Conversions between a stored element of a data type and the number that is computed with.
+// Conversions between a stored element of a data type and the number used in computations.
 #pragma once
 
 #include <cstdint>

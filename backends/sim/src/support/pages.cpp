@@ -23,7 +23,7 @@ void *reserve_addresses(std::uint64_t size, void *wish) {
     if (found == MAP_FAILED) {
         return nullptr;
     }
-    if (wish != nullptr && found != wish) {  // an older kernel takes the wish for a hint
+    if (wish != nullptr && found != wish) {  // older kernels treat the wish as a hint
         munmap(found, size);
         return nullptr;
     }
@@ -53,7 +53,7 @@ bool has_pages(const void *address, std::uint64_t size) {
     const std::uintptr_t offset =
         reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(getpagesize());
     auto *begin = const_cast<char *>(static_cast<const char *>(address)) - offset;
-    return msync(begin, size + offset, MS_ASYNC) == 0;  // starts nothing, and fails where nothing is mapped
+    return msync(begin, size + offset, MS_ASYNC) == 0;  // starts nothing, and fails if nothing is mapped
 }
 
 void populate_pages(const void *address, std::uint64_t size) {

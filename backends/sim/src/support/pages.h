@@ -1,4 +1,4 @@
-// The host's addresses, and the pages behind them.
+// Addresses of the host, and the pages behind them.
 #pragma once
 
 #include <cstdint>
@@ -6,33 +6,33 @@
 
 namespace aclsim {
 
-// Addresses without pages behind them, readable and writable. nullptr: the host has none left, or something else is at
-// the wished address.
+// Reserves readable and writable addresses without pages behind them. Returns nullptr if the host has none left, or
+// something else is at the wished address.
 void *reserve_addresses(std::uint64_t size, void *wish = nullptr);
-// The host may put large pages there, even if little of each is used: copies are faster by a tenth.
+// Lets the host use large pages there, even if little of each is used: copies are faster by a tenth.
 void prefer_large_pages(void *address, std::uint64_t size);
-// The pages go back to the host, the content is zero.
+// Returns the pages to the host; the content becomes zero.
 void discard_pages(void *address, std::uint64_t size);
-// What the addresses showed is gone; they are as after reserve_addresses().
+// Removes everything mapped at the addresses; they are as after reserve_addresses().
 void clear_addresses(void *address, std::uint64_t size);
 void give_addresses_back(void *address, std::uint64_t size);
-// Reserved addresses with their owner, who gives them back.
+// Owner of reserved addresses, which releases them.
 struct GiveAddressesBack {
     std::uint64_t size = 0;
     void operator()(void *address) const { give_addresses_back(address, size); }
 };
 using Addresses = std::unique_ptr<void, GiveAddressesBack>;
 inline Addresses owned_addresses(std::uint64_t size) { return {reserve_addresses(size), GiveAddressesBack{size}}; }
-// Is there anything behind all of the addresses?
+// Returns true if something is mapped at all of the addresses.
 bool has_pages(const void *address, std::uint64_t size);
 // Populates the pages, if the host can do that without writing to them.
 void populate_pages(const void *address, std::uint64_t size);
 
-// The same, but nothing may be read or written there, and the host counts no memory for it, until make_accessible().
+// Reserves addresses that cannot be read or written until make_accessible(), and for which the host counts no memory.
 void *reserve_inaccessible(std::uint64_t size);
-bool make_accessible(void *address, std::uint64_t size);  // false: the host has no memory left
+bool make_accessible(void *address, std::uint64_t size);  // false if the host has no memory left
 
-// A core dump of simulated devices would have the size of real ones.
+// Excludes memory from core dumps: a dump of simulated devices would be as large as real ones.
 void keep_out_of_dumps(void *address, std::uint64_t size);
 
 }  // namespace aclsim

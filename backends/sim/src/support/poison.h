@@ -1,5 +1,5 @@
-// What the address sanitizer is to know of memory that comes from no allocator: which of it the program has given back
-// to itself, and that pointers lie there.
+// Annotations for the address sanitizer on memory that comes from no allocator: parts that are free, and memory that
+// contains pointers.
 #pragma once
 
 #include <cstddef>

@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::uint64_t kPinned = 200 * kGiB;
 
-// Streams, events, queue depths and tick lengths: events_streams_sync.md sections 1 to 3; what devices were seen to
-// take goes first: the queues of 910B and 910C (hardware_seen.md section 2.1), their memory (hardware_seen.md sections
-// 4.1 and 4.2), and the pinned memory of 910B (hardware_seen.md section 2.10). The other sizes of memory are those of
-// common boards, and so is how devices are connected. Intervals: the documented longest limits of operators (1091 s,
-// 547 s, 68 s) divided by 254 are powers of two of nanoseconds.
+// Streams, events, queue depths and tick lengths: events_streams_sync.md sections 1 to 3. Values seen on devices take
+// precedence: the queues of 910B and 910C (hardware_seen.md section 2.1), their memory (hardware_seen.md sections 4.1
+// and 4.2), and the pinned memory of 910B (hardware_seen.md section 2.10). Other memory sizes and the connections of
+// devices are those of common boards. Intervals: the documented longest limits of operators (1091 s, 547 s, 68 s)
+// divided by 254 are powers of two of nanoseconds.
 // clang-format off
 constexpr Product kProducts[] = {
     // name, soc, memory, used, pinned, l2, cube, vector, aicpu, streams, events, notifies, queue, ticks, interval, stars, control, ipc, timeout,

@@ -14,7 +14,7 @@ namespace aclsim {
 namespace {
 
 constexpr std::size_t kDepth = 64;
-constexpr std::uint64_t kPage = 2ULL << 20;  // memory is given out in whole pages
+constexpr std::uint64_t kPage = 2ULL << 20;  // memory is allocated in whole pages
 constexpr const char *kDefaultProduct = "910B";
 
 struct Limit {
@@ -29,8 +29,8 @@ void set(Product &product, std::uint64_t value) {
     product.*Member = static_cast<std::uint32_t>(value);
 }
 
-// The memory comes before what is free of it. A stream takes a few tasks at least, because one call of a capture makes
-// up to three.
+// The total memory comes before the free memory, which depends on it. The minimum queue depth allows for a call of a
+// capture, which makes up to three tasks.
 constexpr Limit kProfileLimits[] = {
     {"memory_bytes", kGiB, 1024 * kGiB, [](Product &it, std::uint64_t value) { it.memory_bytes = value; }},
     {"free_memory_bytes", kPage, 1024 * kGiB,
@@ -63,10 +63,10 @@ constexpr CostName kCosts[] = {
     {"kernel", Cost::Kernel, true},
 };
 constexpr double kLongest_ns = 1e12;       // a thousand seconds
-constexpr double kMost_ns = 278 * 3600e9;  // with the bytes, which a kernel may tell as it likes
+constexpr double kMost_ns = 278 * 3600e9;  // including the bytes, which a kernel may report freely
 constexpr double kFastest = 1e9;           // bytes per microsecond: a petabyte per second
 
-// The row of that name; nullptr: there is none.
+// Returns the row of that name; nullptr if there is none.
 template <class Row, std::size_t N>
 const Row *find_row(const Row (&rows)[N], const std::string &name) {
     for (const Row &row : rows) {
@@ -179,7 +179,7 @@ class ProfileReader {
         return value.text;
     }
 
-    // The one that the environment chooses is the profile's too.
+    // Requires the product chosen by the environment, if there is one, to be that of the profile.
     void choose_product(const Json *named, const Product *chosen) {
         const Product *own = chosen != nullptr ? chosen : find_product(kDefaultProduct);
         if (named != nullptr) {

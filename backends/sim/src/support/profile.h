@@ -1,4 +1,4 @@
-// What was measured on a card (ASCEND_RT_SIM_PROFILE): limits, return codes, and how long tasks take.
+// Measurements of a card (ASCEND_RT_SIM_PROFILE): limits, return codes, and durations of tasks.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace aclsim {
 
-// What a profile has a cost for.
+// Kinds of work with a cost in a profile.
 enum class Cost : std::uint8_t {
     None,
     Record,
@@ -31,7 +31,7 @@ enum class Cost : std::uint8_t {
 struct Work {
     Cost cost = Cost::None;
     std::uint64_t bytes = 0;
-    const std::string *kernel = nullptr;  // its name
+    const std::string *kernel = nullptr;  // kernel name
 };
 
 struct CardProfile {
@@ -40,22 +40,22 @@ struct CardProfile {
         double ns_per_byte = 0;
     };
 
-    std::string path;          // as the user gave it
-    std::string soc_name;      // of the product below, which points here
-    std::string cann_version;  // "": it names none
-    Product product;           // with the limits of the card
-    // By function: what the simulator would answer, and what the card answers. 0: the card refuses the function.
+    std::string path;          // path given by the user
+    std::string soc_name;      // referenced by the product below
+    std::string cann_version;  // "" if none is named
+    Product product;           // including the limits of the card
+    // Code of the card for each code of the simulator, by function. Key 0 means that the card refuses the function.
     std::map<Function, std::map<aclError, aclError>> codes;
     bool refuses_functions = false;
     std::array<Rate, static_cast<std::size_t>(Cost::Count)> costs{};
-    std::map<std::string, Rate> kernels;  // by name: in place of what kernels cost
+    std::map<std::string, Rate> kernels;  // keyed by name; replaces the general cost of kernels
     bool has_costs = false;
 
     CardProfile() = default;
     CardProfile(const CardProfile &) = delete;
     CardProfile &operator=(const CardProfile &) = delete;
 
-    // The card's code in place of the simulator's; the same if the profile has no other.
+    // Returns the card's code for the simulator's; the same code if the profile has no other.
     aclError answer(Function function, aclError simulated) const;
     std::chrono::nanoseconds duration(const Work &work) const;
 
@@ -63,12 +63,12 @@ struct CardProfile {
     const Rate &rate_of(const Work &work) const;
 };
 
-// What is wrong with a profile: the file, the member, and what is allowed.
+// Problem of a profile: the file, the member, and the allowed values.
 struct ProfileError {
     std::string text;
 };
 
-// Reads a profile of the product; nullptr: of the product that the profile names. Throws a ProfileError.
+// Reads a profile of the product; with nullptr, of the product that the profile names. Throws ProfileError.
 void read_profile(const std::string &path, const Product *product, CardProfile &profile);
 
 }  // namespace aclsim

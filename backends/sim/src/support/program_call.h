@@ -1,7 +1,7 @@
 // Calls of the program's functions, which may throw, or end their thread by pthread_exit or a cancellation.
 //
-// Without the engine lock. Where neither a task nor a call can fail, in destructors and deferred work, an exception
-// ends the process, as one that leaves the function of a thread does.
+// Call without holding the engine lock. In destructors and deferred work, where neither a task nor a call can fail, an
+// exception ends the process, as it does when it leaves the function of a thread.
 #pragma once
 
 #include <cxxabi.h>
@@ -14,9 +14,10 @@
 
 namespace aclsim {
 
-// Passes to note() how the function ended, if it did not return. The end of its thread goes on from here.
+// Passes a description of the function's end to note() if the function did not return. The unwinding of an ended thread
+// continues from here.
 //
-// Leaves out the checks of references: the handler of a forced unwinding, which has no object, binds one to null.
+// Reference checks are disabled: the handler of a forced unwinding has no object and binds a reference to null.
 template <class Call, class Note>
 [[gnu::no_sanitize("null", "alignment")]] void call_program(Call call, Note note) {
     try {
@@ -33,7 +34,7 @@ template <class Call, class Note>
     }
 }
 
-// An exception of the function, which the text names, is a failure of the present call.
+// Turns an exception of the function, which the text names, into a failure of the present call.
 template <class Call>
 void call_or_fail(const char *name, Call call) {
     bool has_failed = false;

@@ -1,5 +1,5 @@
-// Shared ownership with a count inside the object: one word, no control block; no atomic operation, unless the objects
-// of a class belong to no device.
+// Shared ownership with a count inside the object: one word, no control block, and no atomic operation unless the
+// objects of a class belong to no device.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace aclsim {
 
-// The count is guarded by the engine's lock: references are taken and given back with it held. A class has kIsShared if
-// that may be the shard of any device; the last reference is then given back with the global lock.
+// The engine lock guards the count: take and drop references while holding it. A class has kIsShared if the lock may be
+// that of any device's shard; its last reference is dropped under the global lock.
 class RefCounted {
   public:
     RefCounted() = default;
@@ -51,7 +51,7 @@ class Ref {
     T *operator->() const { return object_; }
     explicit operator bool() const { return object_ != nullptr; }
     void reset() { drop(std::exchange(object_, nullptr)); }
-    T *release() { return std::exchange(object_, nullptr); }  // the caller owns the reference now
+    T *release() { return std::exchange(object_, nullptr); }  // transfers the reference to the caller
 
     friend bool operator==(const Ref &a, const Ref &b) { return a.object_ == b.object_; }
     friend bool operator!=(const Ref &a, const Ref &b) { return a.object_ != b.object_; }
@@ -85,13 +85,13 @@ class Ref {
     T *object_ = nullptr;
 };
 
-// Not analysed: a constructor that needs the lock gets it from the caller, which the analysis cannot see.
+// Disables the analysis, which cannot see that the caller holds the lock needed by a constructor.
 template <class T, class... Arguments>
 Ref<T> make_ref(Arguments &&...arguments) NO_THREAD_SAFETY_ANALYSIS {
     return Ref<T>(new T(std::forward<Arguments>(arguments)...));
 }
 
-// Of a class whose objects lie in memory of a shard (engine/lock.h).
+// Creates an object of a class whose objects are in memory of a shard (engine/lock.h).
 template <class T, class... Arguments>
 Ref<T> make_ref_in(std::uint32_t shard, Arguments &&...arguments) {
     return Ref<T>(new (shard) T(std::forward<Arguments>(arguments)...));

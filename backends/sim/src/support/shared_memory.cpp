@@ -33,14 +33,14 @@ namespace aclsim {
 namespace {
 
 constexpr std::string_view kPrefix = "/ascend_rt-";
-constexpr char kDirectory[] = "/dev/shm";  // where the names are files
+constexpr char kDirectory[] = "/dev/shm";  // names are files here
 
-// The files that this process uses, with their names. The mutex is held from the opening of a file until it is here, so
-// that a fork finds every file.
+// Files that this process uses, with their names. The mutex is held from the opening of a file until its entry is in
+// the map, so that a fork finds every file.
 struct Files {
     std::mutex mutex;
     std::map<int, std::string> names;
-    std::atomic<bool> are_given_up{false};  // at exit
+    std::atomic<bool> are_given_up{false};  // set at exit
 };
 
 Files &files() {
@@ -48,13 +48,14 @@ Files &files() {
     return *instance;
 }
 
-// No other thread has the mutex at a fork: the child's copy of it is free, and the list complete.
+// Holds the mutex during a fork, so that the child's copy of it is free and the list complete.
 void before_fork() NO_THREAD_SAFETY_ANALYSIS { files().mutex.lock(); }
 
 void after_fork() NO_THREAD_SAFETY_ANALYSIS { files().mutex.unlock(); }
 
-// A forked child is no user, because every call of it fails, but would keep the locks of its parent: they last as long
-// as any process has the file open, or mapped (map() sees to that).
+// Closes the files in a forked child. The child does not use them, because all its calls fail, but it would keep the
+// locks of its parent: they last as long as any process has the file open or mapped. map() excludes the mappings from
+// the child.
 void close_in_child() {
     for (const auto &[file, name] : files().names) {
         close(file);
@@ -65,17 +66,17 @@ void close_in_child() {
 
 [[maybe_unused]] const int g_follows_forks = pthread_atfork(before_fork, after_fork, close_in_child);
 
-// Another process that removes what nobody uses may find a new file before its creator has locked it.
+// Number of attempts: a process that removes unused files may find a new file before its creator has locked it.
 constexpr int kAttempts = 10;
 
-// Meanings that errors have here.
+// Meanings of errors in this file.
 constexpr int kRemoved = ESTALE;
 constexpr int kKeptLocked = EWOULDBLOCK;
-constexpr int kWrongSize = EINVAL;  // also what shm_open answers for a directory
+constexpr int kWrongSize = EINVAL;  // shm_open also sets it for a directory
 constexpr int kNotOwn = EPERM;
 
-// A file of the name has no users: they would share the lock, and look for another one if it was cut or its name is
-// gone.
+// Returns true if the error shows that the file has no users: they would share the lock, and would look for another
+// file if it was truncated or its name removed.
 bool can_be_replaced(int error) { return error == kKeptLocked || error == kWrongSize || error == kNotOwn; }
 
 std::string reason_of(int error) {
@@ -93,13 +94,13 @@ std::string reason_of(int error) {
     }
 }
 
-// Random, and from a thread that has the mutex.
+// Returns a random number. Requires the mutex of files().
 std::uint64_t random_number() {
     static std::random_device random;
     return static_cast<std::uint64_t>(random()) << 32 | random();
 }
 
-// The process's number, which makes names easy to attribute, and what tells its pieces apart.
+// Number of a file: the process ID, which makes names easy to attribute, and random bits, which distinguish its pieces.
 constexpr int kRandomBits = 40;
 
 std::uint64_t number_of_new_file() {
@@ -117,10 +118,10 @@ bool has_name(int file) {
     return fstat(file, &status) == 0 && status.st_nlink > 0;
 }
 
-// Longer than the removal of a file takes, unless the process that removes it was stopped.
+// Exceeds the time that the removal of a file takes, unless the removing process was stopped.
 constexpr std::chrono::seconds kPatience(1);
 
-// Becomes a user of the file; false: it was removed meanwhile, or a process keeps it locked.
+// Becomes a user of the file; returns false if it was removed meanwhile or a process keeps it locked.
 bool lock_shared(int file) {
     const auto end = std::chrono::steady_clock::now() + kPatience;
     while (flock(file, LOCK_SH | LOCK_NB) != 0) {
@@ -133,10 +134,10 @@ bool lock_shared(int file) {
     return has_name(file);
 }
 
-// Ends the use of the file, and removes its name if there is no other user. Of two that end at once, one at least finds
-// none: the kernel gives up the shared lock before it tries for the exclusive one. The name of a file that was removed
-// may be that of a new one by now. The name of another user's file stays (the directory is sticky) until a process of
-// that user, or of root, ends its use or starts. true: there is no other user.
+// Ends the use of the file, and removes its name if there is no other user; returns true in that case. If two users end
+// at once, at least one finds no other user: the kernel releases the shared lock before it tries to acquire the
+// exclusive one. The name of a removed file may already be that of a new one. The name of another user's file stays
+// (the directory is sticky) until a process of that user, or of root, ends its use or starts.
 bool end_use(int file, const std::string &name) {
     const bool is_unused = flock(file, LOCK_EX | LOCK_NB) == 0;
     if (is_unused && has_name(file)) {
@@ -146,7 +147,8 @@ bool end_use(int file, const std::string &name) {
     return is_unused;
 }
 
-// At exit. The memory stays mapped and the bytes stay locked: other threads, and what is destroyed later, may use them.
+// Runs at exit. The memory stays mapped and the bytes stay locked, because other threads and later destructors may use
+// them.
 void end_all_use() {
     const std::lock_guard<std::mutex> guard(files().mutex);
     for (const auto &[file, name] : files().names) {
@@ -163,7 +165,8 @@ bool has_size(int file, std::size_t size) {
     return is_known && S_ISREG(status.st_mode) && status.st_size == static_cast<off_t>(size);
 }
 
-// The user's alone: another user could cut it, and so end the processes that use it.
+// Returns true if the file belongs to this user alone: another user could truncate it and so end the processes that use
+// it.
 bool is_own(int file) {
     struct stat status = {};
     const bool is_known = fstat(file, &status) == 0;
@@ -194,8 +197,8 @@ void require_file_limit(std::size_t size) {
     }
 }
 
-// The file gets the name when it is complete, permissions and pages included, so that no process finds half of one.
-// Returns an error, or 0 if there is a file of that name now.
+// Gives the file its name when it is complete, including permissions and pages, so that no process finds a partial
+// file. Returns an error, or 0 if a file of that name exists now.
 int publish(const std::string &name, std::size_t size, SharedMemory::Users users) {
     require_file_limit(size);
     const std::string draft = SharedMemory::name_of(number_of_new_file());
@@ -208,7 +211,7 @@ int publish(const std::string &name, std::size_t size, SharedMemory::Users users
     const bool is_complete = lock_shared(file) &&
                              fchmod(file, users == SharedMemory::Users::All ? kForAll : kForOwn) == 0 &&
                              set_size(file, size) && reserve_pages(file, 0, size);
-    // fails if another process was first
+    // link() fails if another process was first.
     const bool is_there = is_complete && (link(path_of(draft).c_str(), path_of(name).c_str()) == 0 || errno == EEXIST);
     const int error = is_there ? 0 : errno;
     shm_unlink(draft.c_str());
@@ -319,7 +322,7 @@ std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t size) {
     }
 }
 
-// Without O_CREAT, with which Linux refuses another user's file (fs.protected_regular).
+// Opens files without O_CREAT, because Linux refuses another user's file with it (fs.protected_regular).
 std::shared_ptr<SharedMemory> SharedMemory::open_or_create(const std::string &key, std::size_t size, Users users) {
     const Uncancelled uncancelled;
     const std::lock_guard<std::mutex> guard(files().mutex);
@@ -413,7 +416,7 @@ void SharedMemory::reserve(const void *begin, std::size_t size) const {
     }
 }
 
-// At exit the names are removed, and what is there is used to the end.
+// Accepts a removed name at exit: the names are removed then, but the memory is used to the end.
 bool SharedMemory::is_whole() const {
     struct stat status = {};
     return fstat(file_, &status) == 0 && status.st_size == static_cast<off_t>(size_) &&

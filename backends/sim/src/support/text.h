@@ -1,4 +1,4 @@
-// Values as texts show them, and addresses as numbers.
+// Text forms of values, and addresses as numbers.
 #pragma once
 
 #include <algorithm>
@@ -41,14 +41,14 @@ inline bool is_utf8(const std::string &text) {
     return true;
 }
 
-// UTF-8 without control characters.
+// Returns true for UTF-8 without control characters.
 inline bool is_printable(const std::string &text) {
     const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
     return is_utf8(text) && std::none_of(text.begin(), text.end(), is_control);
 }
 
-// The result of make(), or an empty text where the host has no memory for it. Not analysed: make() may need the lock,
-// which the caller has then.
+// Returns the result of make(), or an empty text if the host has no memory for it. Disables the analysis, because
+// make() may need a lock that the caller holds.
 template <class Make>
 std::string text_if_memory(Make make) noexcept NO_THREAD_SAFETY_ANALYSIS {
     try {

@@ -1,5 +1,5 @@
-// What Clang's thread-safety analysis is told: which capability guards what, and which a function needs, takes and
-// gives back. Other compilers see nothing of it.
+// Annotations for Clang's thread-safety analysis: capabilities that guard data, and those that a function needs,
+// acquires and releases. Other compilers ignore them.
 #pragma once
 
 #if defined(__clang__)
@@ -11,8 +11,8 @@
 #define CAPABILITY(name) ACLSIM_ATTRIBUTE(capability(name))
 #define SCOPED_CAPABILITY ACLSIM_ATTRIBUTE(scoped_lockable)
 #define GUARDED_BY(...) ACLSIM_ATTRIBUTE(guarded_by(__VA_ARGS__))
-#define REQUIRES(...) ACLSIM_ATTRIBUTE(requires_capability(__VA_ARGS__))  // held at the call, and after it
-#define EXCLUDES(...) ACLSIM_ATTRIBUTE(locks_excluded(__VA_ARGS__))       // not held at the call
+#define REQUIRES(...) ACLSIM_ATTRIBUTE(requires_capability(__VA_ARGS__))  // lock held at the call and after it
+#define EXCLUDES(...) ACLSIM_ATTRIBUTE(locks_excluded(__VA_ARGS__))       // lock not held at the call
 #define ACQUIRE(...) ACLSIM_ATTRIBUTE(acquire_capability(__VA_ARGS__))
 #define RELEASE(...) ACLSIM_ATTRIBUTE(release_capability(__VA_ARGS__))
 #define NO_THREAD_SAFETY_ANALYSIS ACLSIM_ATTRIBUTE(no_thread_safety_analysis)

@@ -1,10 +1,10 @@
 // State of the calling thread that needs a destructor.
 //
-// A thread may call the library until its very end: from the destructors of its thread_local objects, and the thread
-// that ends the process from static destructors and functions of atexit. A thread_local object of the library may have
-// been destroyed before. Here the thread_local is a mere pointer to an object on the heap, which the destructor of a
-// pthread key releases: those run after the destructors of all thread_local objects. State that a thread needs later
-// still is made anew. The thread that ends the process keeps its state.
+// A thread may call the library until its very end: from the destructors of its thread_local objects and, in the thread
+// that ends the process, from static destructors and atexit functions. A thread_local object of the library may have
+// been destroyed before. Here the thread_local is only a pointer to an object on the heap, which the destructor of a
+// pthread key releases; those destructors run after those of all thread_local objects. State needed even later is
+// created again. The thread that ends the process keeps its state.
 #pragma once
 
 #include <pthread.h>
@@ -15,13 +15,13 @@
 
 namespace aclsim {
 
-// One object for each thread and type. There is no other thread_local with a destructor.
+// One object for each thread and type. No other thread_local has a destructor.
 template <class T>
 class ThreadState {
   public:
-    // Made when it is first asked for; throws std::bad_alloc.
+    // Creates the state at the first use; throws std::bad_alloc.
     static T &get() { return likely(state_ != nullptr) ? *state_ : make(); }
-    static T *find() { return state_; }  // nullptr: the thread has none
+    static T *find() { return state_; }  // nullptr if the thread has none
 
   private:
     struct Key {
@@ -33,7 +33,7 @@ class ThreadState {
         static const Key key;
         auto made = std::make_unique<T>();
         if (key.is_made) {
-            pthread_setspecific(key.key, made.get());  // where this fails, the state outlives its thread
+            pthread_setspecific(key.key, made.get());  // failure lets the state outlive its thread
         }
         state_ = made.release();
         return *state_;

@@ -1,15 +1,15 @@
 // Cancellation of threads (pthread_cancel) inside the library.
 //
 // A cancelled thread is unwound at its next cancellation point: a wait, or a system call that may block. A call may be
-// given up where it waits for work, in a synchronization or for a callback, say. Everything else is done in full: the
-// release of memory and objects, which is partly in destructors, and what works on files.
+// abandoned where it waits for work, for example in a synchronization or for a callback. Everything else is completed:
+// the release of memory and objects, partly in destructors, and work on files.
 #pragma once
 
 #include <pthread.h>
 
 namespace aclsim {
 
-// The calling thread is not cancelled before the end of the scope.
+// Prevents cancellation of the calling thread until the end of the scope.
 class Uncancelled {
   public:
     Uncancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }

@@ -101,7 +101,7 @@ std::vector<Access> read_accesses(const aclsimAccess *operands, std::uint64_t co
 
 void declare_accesses(std::vector<Access> accesses) { ThreadState<Declared>::get().accesses = std::move(accesses); }
 
-DeclarationEnds::~DeclarationEnds() {
+DeclarationScope::~DeclarationScope() {
     if (Declared *const declared = ThreadState<Declared>::find(); unlikely(declared != nullptr)) {
         declared->accesses.reset();
     }

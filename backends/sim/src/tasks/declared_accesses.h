@@ -17,13 +17,13 @@ std::vector<Access> read_accesses(const aclsimAccess *operands, std::uint64_t co
 // Declares the accesses of the next kernel that the calling thread launches or adds to a graph. Replaces its earlier
 // declaration.
 void declare_accesses(std::vector<Access> accesses);
-// Ends a declaration with the call, even if the call fails; the next launch would otherwise use it.
-class DeclarationEnds {
+// Discards an unused declaration at the end of a call: after a call that failed, the next launch would take it over.
+class DeclarationScope {
   public:
-    DeclarationEnds() = default;
-    ~DeclarationEnds();
-    DeclarationEnds(const DeclarationEnds &) = delete;
-    DeclarationEnds &operator=(const DeclarationEnds &) = delete;
+    DeclarationScope() = default;
+    ~DeclarationScope();
+    DeclarationScope(const DeclarationScope &) = delete;
+    DeclarationScope &operator=(const DeclarationScope &) = delete;
 };
 // Notes the accesses of the kernel that the current call launches: those declared, or unknown ones if none were
 // declared.
