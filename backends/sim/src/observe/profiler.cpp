@@ -17,7 +17,7 @@ constexpr std::uint64_t kTaskTypes =
 constexpr std::uint64_t kCallTypes = ACL_PROF_ACL_API | ACL_PROF_RUNTIME_API;
 
 struct CallTimes {
-    std::vector<Time> began;  // of the calls that the thread is in: they nest
+    std::vector<Time> began;  // times of the thread's nested calls, innermost last
 };
 
 }  // namespace
@@ -131,7 +131,7 @@ void Profiler::started(const Moment &now, const Stream &stream, const Task &task
     }
 }
 
-// Leaves out tasks that were submitted before the profile began.
+// Skips tasks that were submitted while no profile recorded tasks of their device.
 void Profiler::ended(const Moment &now, const Stream &stream, const Task &task, std::uint32_t) {
     const Key key{stream.serial, task.sequence};
     Pending &pending = pending_of(stream);
@@ -161,7 +161,7 @@ void Profiler::call_began(const Moment &now, const CallSite &) {
 void Profiler::call_ended(const Moment &now, const CallSite &site) {
     std::vector<Time> &began = ThreadState<CallTimes>::get().began;
     if (began.empty()) {
-        return;  // the profile has begun in the call
+        return;  // the profile began during the call
     }
     for (const auto &profile : profiles_) {
         if ((profile->data_types & kCallTypes) != 0) {
