@@ -63,11 +63,10 @@ void Core::upgrade_to_global(Lock &lock) {
     pump();
 }
 
-void Core::release_held(std::vector<Ref<Stream>> &held) {
-    for (const auto &stream : held) {
-        resume(*stream);  // an aborted stream may be listed twice
+void Core::release_held(HeldList &held) {
+    while (!held.empty()) {
+        resume(*held.pop());
     }
-    held.clear();
 }
 
 void Core::add_workers(std::uint32_t shard) {
@@ -261,15 +260,22 @@ class Core::GoOn final : public DeferredWork {
 
 void Core::hold_back(Stream &stream) {
     stream.state = Stream::State::Held;
-    work().held.emplace_back(stream);
+    work().held.push(stream);
 }
 
-// Holds the stream back. In a shard, held streams continue when a thread leaves the shard.
-void Core::let_others_in(Stream &stream) {
-    hold_back(stream);
-    if (Lock::held_shard() == Shards::kGlobal && !std::exchange(is_to_go_on_, true)) {
-        defer(std::make_unique<GoOn>(*this));
+// Holds the stream back until other threads had the lock. In a shard, held streams continue when a thread leaves the
+// shard. Returns false if there is no memory for this: the stream continues now.
+bool Core::let_others_in(Stream &stream) {
+    if (Lock::held_shard() == Shards::kGlobal && !is_to_go_on_) {
+        std::unique_ptr<GoOn> go_on(new (std::nothrow) GoOn(*this));
+        if (go_on == nullptr) {
+            return false;
+        }
+        defer(std::move(go_on));
+        is_to_go_on_ = true;
     }
+    hold_back(stream);
+    return true;
 }
 
 std::size_t Core::advance(Stream &stream) {
@@ -283,8 +289,7 @@ std::size_t Core::advance(Stream &stream) {
             hold_back(stream);
             return done;
         }
-        if (are_many(done)) {
-            let_others_in(stream);
+        if (are_many(done) && let_others_in(stream)) {
             return done;
         }
         if (timing_.is_on() && must_await_start(stream, *head)) {
@@ -314,9 +319,8 @@ void Core::look_at_runnable() {
         if (stream.state == Stream::State::Ready || stream.state == Stream::State::Running) {
             return;  // the list may contain it twice
         }
-        if (are_many(done) && stream.queue.front() != nullptr) {
-            let_others_in(stream);
-        } else {
+        const bool is_held = are_many(done) && stream.queue.front() != nullptr && let_others_in(stream);
+        if (!is_held) {
             done += advance(stream);
         }
     };
@@ -413,8 +417,7 @@ void Core::hold(bool on) {
 
 void Core::start_held(Stream &stream) {
     if (stream.state == Stream::State::Held && !stream.timing.is_awaited) {
-        std::vector<Ref<Stream>> &held = work().held;
-        held.erase(std::remove(held.begin(), held.end(), Ref<Stream>(stream)), held.end());
+        work().held.remove(stream);
         stream.state = Stream::State::Idle;
         make_runnable(stream);
         pump();

@@ -299,18 +299,17 @@ class Core {
     struct alignas(64) Worklist {
         Worklist() {  // reserves room for the usual maximum: ending a task must not fail for lack of memory
             ended.reserve(kRoom);
-            held.reserve(kRoom);
         }
         static constexpr std::size_t kRoom = 64;
         RunnableList runnable;
         std::vector<Stream *> ended;  // streams whose head has run
         // Streams whose head may not start now. In a shard: streams whose head needs the global lock, or that yield to
         // other threads after many tasks.
-        std::vector<Ref<Stream>> held;
+        HeldList held;
     };
     Worklist &work() REQUIRES(engine_lock) { return worklists_[Lock::held_shard()]; }
     void add_workers(std::uint32_t shard) REQUIRES(engine_lock);
-    void release_held(std::vector<Ref<Stream>> &held) REQUIRES(engine_lock);
+    void release_held(HeldList &held) REQUIRES(engine_lock);
     void check_scope(Lock &lock) REQUIRES(engine_lock) {
         if (unlikely(!lock.is_global()) && !is_undisturbed()) {
             upgrade_to_global(lock);
@@ -397,7 +396,7 @@ class Core {
     bool await_timing(Stream &stream, Stream::State state) REQUIRES(engine_lock);
     std::size_t advance(Stream &stream) REQUIRES(engine_lock);  // returns the number of completed tasks
     void hold_back(Stream &stream) REQUIRES(engine_lock);
-    void let_others_in(Stream &stream) REQUIRES(engine_lock);
+    bool let_others_in(Stream &stream) REQUIRES(engine_lock);
     void look_at_runnable() REQUIRES(engine_lock);
     void end_run(Lock &lock, Stream &stream, Executor::Server &server) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS;
     void end_heads() REQUIRES(engine_lock);
