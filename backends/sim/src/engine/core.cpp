@@ -479,13 +479,15 @@ bool Core::await_running(Lock &lock, Stream &stream, Time deadline) {
     ++stream.aborting;
     const std::uint64_t last = stream.dropped.load(std::memory_order_relaxed);
     std::optional<HostWait> wait;
-    while (is_in_time && stream.state == Stream::State::Running) {
-        if (!wait) {
-            wait.emplace(*this, stream, last, deadline);
+    persist(lock, [&]() REQUIRES(engine_lock) {
+        while (is_in_time && stream.state == Stream::State::Running) {
+            if (!wait) {
+                wait.emplace(*this, stream, last, deadline);
+            }
+            stream.wake_when_done(last);
+            is_in_time = wait->sleep(lock, stream.progress);
         }
-        stream.wake_when_done(last);
-        is_in_time = wait->sleep(lock, stream.progress);
-    }
+    });
     --stream.aborting;
     const bool is_done = stream.state != Stream::State::Running;
     if (is_done) {

@@ -59,10 +59,15 @@ void Core::submit_told(Stream &stream, Task &task, Keep keep) {
 }
 
 void Core::tell_start(const Moment &now, const Stream &stream, const Task &task, Start start) {
-    if (start == Start::Blocked && observers_.want(kTasks)) {
+    if (start != Start::Blocked || !observers_.want(kTasks)) {
+        return;
+    }
+    try {
         Causes causes;
         const_cast<Task &>(task).as_blocking()->add_causes(causes);
         observers_.tell_at<kTasks>(now, &Observer::blocked, stream, task, causes);
+    } catch (const std::bad_alloc &) {
+        observers_.tell_at<kTasks>(now, &Observer::fact_lost);
     }
 }
 

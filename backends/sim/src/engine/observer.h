@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -127,6 +128,9 @@ class Observer {
     virtual void call_began(const Moment &, const CallSite &) REQUIRES(engine_lock) {}
     virtual void call_ended(const Moment &, const CallSite &) REQUIRES(engine_lock) {}
 
+    // Reports that the observer has missed a fact, because the host had no memory to note it.
+    virtual void fact_lost(const Moment &) REQUIRES(engine_lock) {}
+
     // Appends known facts about the address that a call fails with to the text of the failure.
     virtual void explain(const void * /*address*/, std::string & /*text*/) const REQUIRES(engine_lock) {}
 };
@@ -164,7 +168,11 @@ class Observers {
                  const Arguments &...arguments) const REQUIRES(engine_lock) {
         for (Observer *observer : list_) {
             if ((observer->wanted_facts & kFacts) != 0) {
-                (observer->*fact)(moment, arguments...);
+                try {
+                    (observer->*fact)(moment, arguments...);
+                } catch (const std::bad_alloc &) {  // the fact has happened: neither its call nor its task may fail
+                    observer->fact_lost(moment);
+                }
             }
         }
     }

@@ -380,7 +380,7 @@ void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, boo
     // Streams that failed in STOP mode or never execute would never complete.
     const bool drop = force || !stream->is_active() || context.failure != ACL_SUCCESS;
     if (!drop) {
-        machine.core.wait_for(lock, stream, stream->submitted, kNever);
+        persist(lock, [&]() REQUIRES(engine_lock) { machine.core.wait_for(lock, stream, stream->submitted, kNever); });
     }
     machine.core.drop_tasks(lock, *stream, ACL_ERROR_RT_STREAM_ABORT, kNever);
     forget_stream(machine, *stream);

@@ -414,7 +414,16 @@ void MemoryCheck::replayed(const Moment &, const Stream &stream, const Task &kep
 
 // --- texts -----------------------------------------------------------------------------------------------------------
 
+void MemoryCheck::fact_lost(const Moment &) {
+    if (!is_over_.exchange(true)) {
+        std::fputs("ascend_rt simulator, memory check: the host is out of memory; nothing more is reported\n", stderr);
+    }
+}
+
 void MemoryCheck::explain(const void *address, std::string &text) const {
+    if (is_over_) {
+        return;
+    }
     const Guard guard(mutex_);
     text += "; " + words_for(address);
 }
@@ -434,6 +443,9 @@ std::string MemoryCheck::words_for(const void *address) const {
 }
 
 void MemoryCheck::report(const std::string &text) {
+    if (is_over_) {
+        return;
+    }
     reports_.fetch_add(1, std::memory_order_relaxed);
     std::fprintf(stderr, "ascend_rt simulator, memory check: %s\n", text.c_str());
 }

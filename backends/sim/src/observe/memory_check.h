@@ -52,6 +52,7 @@ class MemoryCheck final : public Observer {
     void call_done_with_memory(const Moment &) override REQUIRES(engine_lock);
     void accessed(const Moment &, const Stream &, const Task &, const Access &access, bool is_there) override
         REQUIRES(engine_lock);
+    void fact_lost(const Moment &) override REQUIRES(engine_lock);
     void explain(const void *address, std::string &text) const override REQUIRES(engine_lock);
 
     struct Block;
@@ -84,6 +85,7 @@ class MemoryCheck final : public Observer {
     std::map<const Task *, std::shared_ptr<MemoryUses>> kept_;  // uses by tasks that models keep
     std::atomic<std::size_t> count_{0};                         // size of uses_, read without the mutex
     std::atomic<std::uint64_t> reports_{0};
+    std::atomic<bool> is_over_{false};  // a fact was lost: what the check knows may be wrong
 };
 
 }  // namespace aclsim

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -54,6 +55,7 @@ struct Profile {
     std::uint64_t data_types;
     std::string directory;
     std::string stamp;               // start time, in the format of file names
+    Time start{};                    // tasks and calls that began before are left out
     std::vector<TaskEntry> tasks{};  // in the order of their ends; filled when the profile is stopped
     std::vector<CallEntry> calls{};
 
@@ -88,6 +90,7 @@ class Profiler final : public Observer {
     void dropped(const Moment &, const Stream &, const Task &, aclError) override REQUIRES(engine_lock);
     void call_began(const Moment &, const CallSite &) override REQUIRES(engine_lock);
     void call_ended(const Moment &, const CallSite &) override REQUIRES(engine_lock);
+    void fact_lost(const Moment &) override REQUIRES(engine_lock);
 
   private:
     using Key = std::pair<std::uint64_t, std::uint64_t>;  // stream and sequence number
@@ -113,6 +116,8 @@ class Profiler final : public Observer {
     Core &core_;
     std::string path_ GUARDED_BY(engine_lock);  // empty before aclprofInit and after aclprofFinalize
     std::vector<std::unique_ptr<Profile>> profiles_ GUARDED_BY(engine_lock);
+    std::uint64_t attachments_ GUARDED_BY(engine_lock) = 0;  // times that it began to observe
+    std::atomic<bool> has_lost_facts_{false};
     std::array<Pending, Shards::kMost + 1> pending_ GUARDED_BY(engine_lock);
 };
 
