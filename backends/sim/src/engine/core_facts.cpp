@@ -74,8 +74,10 @@ void Core::tell_start(const Moment &now, const Stream &stream, const Task &task,
 void Core::tell_done(const Moment &now, const Stream &stream, const Task &task) {
     if (observers_.want(kTasks)) {
         const std::uint32_t thread = thread_number();
-        observers_.tell_at<kTasks>(now, &Observer::started, stream, task, thread);
-        observers_.tell_at<kTasks>(now, &Observer::ended, stream, task, thread);
+        observers_.each<kTasks>(now, [&](Observer &observer) REQUIRES(engine_lock) {
+            observer.started(now, stream, task, thread);
+            observer.ended(now, stream, task, thread);
+        });
     }
 }
 

@@ -166,10 +166,15 @@ class Observers {
     template <std::uint32_t kFacts, class... Parameters, class... Arguments>
     void tell_at(const Moment &moment, void (Observer::*fact)(const Moment &, Parameters...),
                  const Arguments &...arguments) const REQUIRES(engine_lock) {
+        each<kFacts>(moment, [&](Observer &observer) REQUIRES(engine_lock) { (observer.*fact)(moment, arguments...); });
+    }
+    // Calls the function for each observer that wants these facts.
+    template <std::uint32_t kFacts, class Tell>
+    void each(const Moment &moment, Tell tell) const REQUIRES(engine_lock) {
         for (Observer *observer : list_) {
             if ((observer->wanted_facts & kFacts) != 0) {
                 try {
-                    (observer->*fact)(moment, arguments...);
+                    tell(*observer);
                 } catch (const std::bad_alloc &) {  // the fact has happened: neither its call nor its task may fail
                     observer->fact_lost(moment);
                 }
