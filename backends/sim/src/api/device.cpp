@@ -31,16 +31,15 @@ void release_device(Simulator &sim, Lock &lock, Device &device, bool force) REQU
         require_not_down(sim.machine, lock, device);
     }
     device.set_count = 0;
-    run_to_end(
-        [&]() REQUIRES(engine_lock) { destroy_context(sim.machine, lock, std::move(device.primary), force); },
-        [&]() REQUIRES(engine_lock) {
-            // Clear the primary context of the thread, regardless of its device (section 5 [obs]).
-            thread_context().primary_context = nullptr;
-            if (force) {
-                device.poisoned = ACL_SUCCESS;
-                device.down.reset();
-            }
-        });
+    run_to_end([&]() REQUIRES(engine_lock) { destroy_context(sim.machine, lock, std::move(device.primary), force); },
+               [&]() REQUIRES(engine_lock) {
+                   // Clear the primary context of the thread, regardless of its device (section 5 [obs]).
+                   thread_context().primary_context = nullptr;
+                   if (force) {
+                       device.poisoned = ACL_SUCCESS;
+                       device.down.reset();
+                   }
+               });
 }
 
 void reset_device(Simulator &sim, Lock &lock, std::int32_t id, bool force) REQUIRES(engine_lock) {

@@ -179,9 +179,7 @@ void Profiler::dropped(const Moment &, const Stream &stream, const Task &task, a
     pending_of(stream).erase({stream.serial, task.sequence});
 }
 
-void Profiler::call_began(const Moment &now, const CallSite &) {
-    CallTimes::get(attachments_).push_back(now.time());
-}
+void Profiler::call_began(const Moment &now, const CallSite &) { CallTimes::get(attachments_).push_back(now.time()); }
 
 void Profiler::call_ended(const Moment &now, const CallSite &site) {
     std::vector<Time> &open = CallTimes::get(attachments_);
