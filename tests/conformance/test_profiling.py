@@ -126,6 +126,27 @@ def test_a_dropped_task_is_in_no_profile(lib, ffi, profiler, stream, memory) -> 
 
 
 @files_of_the_simulator
+def test_a_profile_has_nothing_of_the_one_before(lib, ffi, profiler, stream, memory) -> None:
+    assert profiler.initialize() == OK
+    data = lib.ACL_PROF_TASK_TIME | lib.ACL_PROF_ACL_API
+    config = profiler.config(data)
+    assert lib.aclprofStart(profiler.config(data, (1,))) == OK  # goes on all the time
+    assert lib.aclprofStart(config) == OK
+    with Latch(stream):
+        assert lib.aclrtMemsetAsync(at(ffi, memory), 64, 1, 64, raw(ffi, stream)) == OK
+        assert lib.aclprofStop(config) == OK
+        (first,) = profiler.path.glob("PROF_*/*/msprof_*.json")
+        assert lib.aclprofStart(config) == OK
+    stream.synchronize()
+    assert lib.aclprofStop(config) == OK
+    (second,) = set(profiler.path.glob("PROF_*/*/msprof_*.json")) - {first}
+    names = [event["name"] for event in json.loads(second.read_text(encoding="utf-8")) if event["ph"] == "X"]
+    assert "MEMSET" not in names
+    assert "aclprofStart" not in names
+    assert "aclrtSynchronizeStream" in names
+
+
+@files_of_the_simulator
 def test_another_device_is_in_no_profile(lib, ffi, profiler, stream, memory) -> None:
     assert profiler.initialize() == OK
     config = profiler.config(lib.ACL_PROF_TASK_TIME, (1,))

@@ -1,4 +1,4 @@
-// Assertions of the native tests: they stay in release builds and say where they failed.
+// Assertions of the native tests. They remain active in release builds and print the place of a failure.
 #pragma once
 
 #include <cstdio>

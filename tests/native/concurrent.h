@@ -1,4 +1,4 @@
-// Threads and objects that several tests make. The main thread has set device 0 and keeps it open.
+// Helpers of several tests that create threads and objects. The main thread must have set device 0 and keep it open.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ void in_threads(Body body) {
         thread.join();
     }
     for (int thread = 0; thread < kThreads; ++thread) {
-        CHECK_OK(aclrtResetDevice(0));  // the main thread keeps the device open with a count of its own
+        CHECK_OK(aclrtResetDevice(0));  // undoes a thread's aclrtSetDevice; that of the main thread remains
     }
 }
 
@@ -40,7 +40,7 @@ inline aclrtEvent new_event(std::uint32_t flags = ACL_EVENT_SYNC) {
     return event;
 }
 
-// A pool of device 0. A maximal size of 0 is the device's memory.
+// Creates a pool on device 0. A maximum size of 0 stands for all memory of the device.
 inline aclrtMemPool new_pool(std::size_t max_size = 0) {
     aclrtMemPoolProps props{};
     props.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;

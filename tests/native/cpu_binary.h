@@ -1,11 +1,11 @@
-// A binary of kernels that needs no compiler.
+// Binary of kernels that can be loaded without a compiler.
 #pragma once
 
 #include <array>
 
 #include "check.h"
 
-// For AI CPUs: any bytes will do, and functions are registered by name.
+// Loads a binary for AI CPUs: its content is arbitrary, because functions are registered by name.
 inline aclrtBinHandle load_cpu_binary() {
     constexpr std::array<char, 8> kBytes{'k', 'e', 'r', 'n', 'e', 'l', 's', '\n'};
     aclrtBinaryLoadOption option{};

@@ -1,4 +1,4 @@
-// What tests of several devices work with: objects of one device, and a thread for each of two, or of many.
+// Helpers for tests of several devices: objects of one device, and one thread for each of two or more devices.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 #include "check.h"
 
-// A stream and an event of a device, whose shard is known to the engine from then on.
+// Stream and event of a device. The engine assigns the device's shard during construction, at the latest.
 struct Pair {
     explicit Pair(std::int32_t owner, std::uint32_t flags = ACL_EVENT_SYNC) : device(owner) {
         CHECK_OK(aclrtSetDevice(device));
@@ -30,7 +30,7 @@ struct Pair {
     aclrtEvent event = nullptr;
 };
 
-// And memory of that device, in two halves.
+// Stream, event and memory of a device; the memory has two halves.
 template <std::size_t kHalf>
 struct MemoryKit : Pair {
     explicit MemoryKit(std::int32_t owner) : Pair(owner) {
@@ -42,7 +42,7 @@ struct MemoryKit : Pair {
     void *memory = nullptr;
 };
 
-// What holds streams back: an event that can be waited for before it is recorded.
+// Event that holds streams back: streams can wait for it before it is recorded.
 class GateEvent {
   public:
     GateEvent() { CHECK_OK(aclrtCreateEventWithFlag(&event_, ACL_EVENT_SYNC)); }
@@ -57,7 +57,7 @@ class GateEvent {
     aclrtEvent event_ = nullptr;
 };
 
-// Runs body(kit of the thread's device) many times on threads of two devices.
+// Runs body(kit) many times on one thread for each of two devices, with a kit of the thread's device.
 template <class Kit, class Body>
 void on_two_devices(Body body, int rounds = 500) {
     const Pair known[] = {Pair(0), Pair(1)};  // from here on each device has a shard
@@ -75,16 +75,17 @@ void on_two_devices(Body body, int rounds = 500) {
     }
 }
 
-constexpr std::int32_t kBusyDevices = 7;  // of eight: the last is that of who disturbs them
+constexpr std::int32_t kBusyDevices = 7;  // out of eight; the disturbing thread uses the last one
 
-// One kit for each busy device, which threads of all devices use.
+// One kit for each busy device, used by the threads of all devices.
 template <class Kit>
 struct Crowd {
     std::vector<std::unique_ptr<Kit>> kits;
     std::atomic<bool> is_over{false};
 };
 
-// Runs work(crowd, device) on a thread for each busy device, and disturb(crowd) beside them until they are done.
+// Runs work(crowd, device) on a thread for each busy device, and disturb(crowd) on one more. Sets is_over when the work
+// is done.
 template <class Kit, class Work, class Disturb>
 void on_busy_devices(Work work, Disturb disturb) {
     Crowd<Kit> crowd;

@@ -1,4 +1,4 @@
-// What tests hold work back with, and how they notice that a call does not return.
+// Helpers of tests that hold work back, or detect that a call does not return.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 #include "check.h"
 
-// Longer than any call here takes on a busy machine under a sanitizer. Only a test that fails waits for so long.
+// Longer than any tested call takes on a busy machine under a sanitizer. Only a failing test waits for so long.
 constexpr std::chrono::seconds kLongEnough(20);
 
 class Latch {
@@ -26,7 +26,7 @@ class Latch {
         std::unique_lock<std::mutex> lock(mutex_);
         opened_.wait(lock, [this] { return is_open_; });
     }
-    // false: it was not opened for longer than anything may take.
+    // Waits for the latch to open; returns false if that takes longer than kLongEnough.
     bool opens() {
         std::unique_lock<std::mutex> lock(mutex_);
         return opened_.wait_for(lock, kLongEnough, [this] { return is_open_; });
@@ -42,7 +42,7 @@ class Latch {
     bool is_open_ = false;
 };
 
-// A host function or a callback that runs until it is released.
+// Host function or callback that runs until it is released.
 struct LatchedCallback {
     Latch entered;
     Latch released;
@@ -52,7 +52,7 @@ struct LatchedCallback {
     }
 };
 
-// A call on a thread of its own.
+// Starts the call on a new thread.
 template <class Call>
 auto begin(Call call) {
     return std::async(std::launch::async, std::move(call));
@@ -63,7 +63,7 @@ bool returns(const std::future<Result> &call) {
     return call.wait_for(kLongEnough) == std::future_status::ready;
 }
 
-// Ends a test that hangs.
+// Aborts a test that runs longer than the limit.
 class Watchdog {
   public:
     Watchdog(const char *name, std::chrono::seconds limit)

@@ -1,4 +1,4 @@
-// A clock that a test moves.
+// Clock that a test controls.
 #pragma once
 
 #include <atomic>
@@ -10,9 +10,9 @@
 
 namespace aclsim {
 
-inline constexpr Time kBegin{std::chrono::hours(24 * 365 * 200)};  // far from what the host's clock says
+inline constexpr Time kBegin{std::chrono::hours(24 * 365 * 200)};  // far from the time of the host's clock
 
-// It stands still until it is advanced.
+// The time changes only by advance().
 class ManualClock final : public Clock {
   public:
     Time now() const override { return kBegin + std::chrono::milliseconds(advanced_ms_); }
@@ -24,7 +24,8 @@ class ManualClock final : public Clock {
         changed.wait(lock);
         return now() < when;
     }
-    // Engine lock held. The condition variables of threads that have gone on since are all alive in this test.
+    // Requires the engine lock. Notifies the condition variables of all waits so far, including waits that have ended,
+    // so all of these variables must be alive.
     void advance(std::chrono::milliseconds by) {
         advanced_ms_ += by.count();
         for (std::condition_variable_any *it : waiting_) {

@@ -1,4 +1,4 @@
-// Attaching an observer to the engine for the length of a test.
+// Adds an observer to the engine for the lifetime of an object.
 #pragma once
 
 #include "api/simulator.h"

@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <new>
+#include <string>
 #include <thread>
 
 #include "concurrent.h"
@@ -111,6 +113,22 @@ void release() {
     }
 }
 
+// Makes a task of the stream run, which ends by itself soon: a call has to wait for it.
+void keep_busy(aclrtStream stream) {
+    static std::atomic<bool> is_running;
+    is_running = false;
+    const auto runs = [](void *) {
+        is_running = true;
+        for (int i = 0; i < 200; ++i) {
+            std::this_thread::yield();
+        }
+    };
+    CHECK_OK(aclrtLaunchHostFunc(stream, runs, nullptr));
+    while (!is_running) {
+        std::this_thread::yield();
+    }
+}
+
 // A call, with what it needs before each attempt, and what undoes it if it succeeded.
 struct Case {
     const char *name;
@@ -122,6 +140,7 @@ struct Case {
 
 void *g_made = nullptr;
 char g_key[65];
+std::string g_profiles;  // directory
 
 // The first failure of several calls.
 aclError first_failure(std::initializer_list<std::function<aclError()>> calls) {
@@ -213,6 +232,20 @@ const Case kCases[] = {
      [] { CHECK_OK(aclrtWaitAndResetNotify(g_notify, g_other, 1000)); }},
     {"aclrtDestroyStream", [] { CHECK_OK(aclrtCreateStream(&g_made)); }, [] { return aclrtDestroyStream(g_made); },
      no_preparation, true},
+    {"aclrtDestroyStream, busy",
+     [] {
+         CHECK_OK(aclrtCreateStream(&g_made));
+         keep_busy(g_made);
+         CHECK_OK(aclrtRecordEvent(g_event, g_made));
+         CHECK_OK(aclrtStreamWaitEvent(g_other, g_event));
+     },
+     [] { return aclrtDestroyStream(g_made); }, no_preparation, true},
+    {"aclrtDestroyStreamForce, busy",
+     [] {
+         CHECK_OK(aclrtCreateStream(&g_made));
+         keep_busy(g_made);
+     },
+     [] { return aclrtDestroyStreamForce(g_made); }, no_preparation, true},
     {"aclrtDestroyEvent", [] { CHECK_OK(aclrtCreateEvent(&g_made)); }, [] { return aclrtDestroyEvent(g_made); },
      no_preparation, true},
     {"aclrtDestroyContext",
@@ -221,7 +254,22 @@ const Case kCases[] = {
          CHECK_OK(aclrtSetCurrentContext(g_context));
      },
      [] { return aclrtDestroyContext(g_made); }, no_preparation, true},
+    {"aclrtDestroyContext, busy",
+     [] {
+         CHECK_OK(aclrtCreateContext(&g_made, 0));
+         const aclrtStream stream = new_stream();
+         keep_busy(stream);
+         CHECK_OK(aclrtMemsetAsync(g_memory, 1 << 20, 0, 1 << 20, stream));
+         CHECK_OK(aclrtSetCurrentContext(g_context));
+     },
+     [] { return aclrtDestroyContext(g_made); }, no_preparation, true},
     {"aclrtStreamAbort", [] { CHECK_OK(aclrtMemsetAsync(g_memory, 1 << 20, 0, 1 << 20, g_other)); },
+     [] { return aclrtStreamAbort(g_other); }, no_preparation},
+    {"aclrtStreamAbort, busy",
+     [] {
+         keep_busy(g_other);
+         CHECK_OK(aclrtMemsetAsync(g_memory, 1 << 20, 0, 1 << 20, g_other));
+     },
      [] { return aclrtStreamAbort(g_other); }, no_preparation},
     {"aclrtDeviceTaskAbort", no_preparation, [] { return aclrtDeviceTaskAbort(0, 1000); }, no_preparation},
     {"capture",
@@ -288,6 +336,29 @@ const Case kCases[] = {
          return failure == ACL_ERROR_RT_AICORE_EXCEPTION ? ACL_SUCCESS : code;
      },
      no_preparation},
+    {"profile",
+     [] {
+         (void)aclprofFinalize();  // ends that of an attempt that failed
+         CHECK_OK(aclprofInit(g_profiles.c_str(), g_profiles.size()));
+     },
+     [] {
+         std::uint32_t device = 0;
+         aclprofConfig *const config =
+             aclprofCreateConfig(&device, 1, ACL_AICORE_NONE, nullptr, ACL_PROF_TASK_TIME | ACL_PROF_ACL_API);
+         if (config == nullptr) {
+             return static_cast<aclError>(ACL_ERROR_BAD_ALLOC);
+         }
+         const aclError code = first_failure({
+             [=] { return aclprofStart(config); },
+             [] { return aclrtMemsetAsync(g_memory, 4096, 1, 4096, g_other); },
+             [] { return aclrtRecordEvent(g_event, g_other); },
+             [] { return aclrtSynchronizeStream(g_other); },
+             [=] { return aclprofStop(config); },
+         });
+         CHECK_OK(aclprofDestroyConfig(config));
+         return code;
+     },
+     [] { CHECK_OK(aclprofFinalize()); }},
     {"aclrtReserveMemAddress", no_preparation, [] { return aclrtReserveMemAddress(&g_made, 2 << 20, 0, nullptr, 0); },
      [] { CHECK_OK(aclrtReleaseMemAddress(g_made)); }},
     {"aclrtMapMem", no_preparation,
@@ -387,7 +458,7 @@ void check_is_as_before(const Case &it, const Room &before) {
 }
 
 void a_shortage_is_survived(const Case &it, bool on_any_thread) {
-    constexpr long kMost = 200;
+    constexpr long kMost = 5000;  // a profile that is written makes about 1500
     works_again(it);
     const Room before = room();
     long n = 0;
@@ -402,6 +473,7 @@ void a_shortage_is_survived(const Case &it, bool on_any_thread) {
 void set_up() {
     CHECK_OK(aclrtSetDevice(0));
     CHECK_OK(aclrtGetCurrentContext(&g_context));
+    CHECK_OK(aclrtRegStreamStateCallback("counts", [](aclrtStream, aclrtStreamState, void *) {}, nullptr));
     g_busy = new_stream();
     g_other = new_stream();
     g_event = new_event();
@@ -421,6 +493,9 @@ void set_up() {
 int main(int count, char **arguments) {
     const Watchdog watchdog("out_of_memory", std::chrono::seconds(200));
     setenv("ASCEND_RT_SIM_DEVICES", "2", 1);
+    char directory[] = "/tmp/ascend_rt_profiles_XXXXXX";
+    CHECK(mkdtemp(directory) != nullptr);
+    g_profiles = directory;
     set_up();
     for (const Case &it : kCases) {
         if (count > 1 && std::strcmp(arguments[1], it.name) != 0) {
@@ -429,6 +504,7 @@ int main(int count, char **arguments) {
         a_shortage_is_survived(it, /*on_any_thread=*/false);
         a_shortage_is_survived(it, /*on_any_thread=*/true);
     }
+    std::filesystem::remove_all(g_profiles);
     CHECK_OK(aclrtResetDeviceForce(0));
     CHECK_OK(aclrtSetDevice(0));
     CHECK_OK(aclrtResetDevice(0));

@@ -155,11 +155,17 @@ void a_stream_outlives_a_callback_that_fails_its_destruction() {
     CHECK_OK(aclrtDestroyStream(stream));
 }
 
+std::uint32_t available_streams() {
+    std::uint32_t available = 0;
+    CHECK_OK(aclrtDeviceTaskAbort(0, 1000));  // fails if the device still knows a context that was destroyed
+    CHECK_OK(aclrtGetStreamAvailableNum(&available));
+    return available;
+}
+
 void a_context_goes_whatever_its_callbacks_do() {
     aclrtContext primary = nullptr, context = nullptr;
     CHECK_OK(aclrtGetCurrentContext(&primary));
-    std::uint32_t before = 0, after = 0;
-    CHECK_OK(aclrtGetStreamAvailableNum(&before));
+    const std::uint32_t before = available_streams();
     CHECK_OK(aclrtCreateContext(&context, 0));
     new_stream();
     aclrtStreamState state = ACL_RT_STREAM_STATE_DESTROY_PRE;
@@ -168,9 +174,59 @@ void a_context_goes_whatever_its_callbacks_do() {
     check_text("a state callback threw an exception: thrown by the program");
     CHECK_OK(aclrtRegStreamStateCallback("throws", nullptr, nullptr));
     CHECK_OK(aclrtSetCurrentContext(primary));
-    CHECK_OK(aclrtDeviceTaskAbort(0, 1000));
-    CHECK_OK(aclrtGetStreamAvailableNum(&after));
-    CHECK(before == after);
+    CHECK(available_streams() == before);
+}
+
+void register_callback_that_ends_the_thread_at_a_destruction() {
+    const auto ends = [](aclrtStream, aclrtStreamState at, void *) {
+        if (at == ACL_RT_STREAM_STATE_DESTROY_PRE) {
+            end_the_thread(nullptr);
+        }
+    };
+    CHECK_OK(aclrtRegStreamStateCallback("ends", ends, nullptr));
+}
+
+void a_context_goes_although_its_callback_ends_the_thread() {
+    const std::uint32_t before = available_streams();
+    std::thread([] {
+        aclrtContext context = nullptr;
+        CHECK_OK(aclrtCreateContext(&context, 0));
+        for (int i = 0; i < 3; ++i) {
+            new_stream();
+        }
+        register_callback_that_ends_the_thread_at_a_destruction();
+        (void)aclrtDestroyContext(context);
+        CHECK(false);
+    }).join();
+    CHECK_OK(aclrtRegStreamStateCallback("ends", nullptr, nullptr));
+    CHECK(available_streams() == before);
+}
+
+void a_device_is_reset_whatever_its_callbacks_do() {
+    constexpr std::int32_t device = 1;
+    for (const auto reset : {aclrtResetDevice, aclrtResetDeviceForce}) {
+        CHECK_OK(aclrtSetDevice(device));
+        new_stream();
+        aclrtStreamState state = ACL_RT_STREAM_STATE_DESTROY_PRE;
+        register_callback_that_throws_at(&state);
+        CHECK_CODE(ACL_ERROR_RT_INTERNAL_ERROR, reset(device));
+        CHECK_OK(aclrtRegStreamStateCallback("throws", nullptr, nullptr));
+        aclrtContext context = nullptr;
+        CHECK(aclrtGetCurrentContext(&context) != ACL_SUCCESS);
+        CHECK(reset(device) != ACL_SUCCESS);
+        std::thread([reset] {
+            CHECK_OK(aclrtSetDevice(device));
+            new_stream();
+            register_callback_that_ends_the_thread_at_a_destruction();
+            (void)reset(device);
+            CHECK(false);
+        }).join();
+        CHECK_OK(aclrtRegStreamStateCallback("ends", nullptr, nullptr));
+        CHECK_OK(aclrtSetDevice(device));
+        CHECK_OK(aclrtSynchronizeStream(new_stream()));
+        CHECK_OK(reset(device));
+    }
+    CHECK_OK(aclrtSetDevice(0));
 }
 
 void a_callback_of_a_graphs_end_fails_the_call() {
@@ -305,6 +361,8 @@ int main() {
     a_callback_of_a_state_fails_the_call();
     a_stream_outlives_a_callback_that_fails_its_destruction();
     a_context_goes_whatever_its_callbacks_do();
+    a_context_goes_although_its_callback_ends_the_thread();
+    a_device_is_reset_whatever_its_callbacks_do();
     a_callback_of_a_graphs_end_fails_the_call();
     return 0;
 }

@@ -1,5 +1,5 @@
-// Reading what threads that wait for long say: the latch for tests that need a thread to be inside a call, where
-// nothing else tells that it is. ASCEND_RT_SIM_STALL_MS must be small.
+// Reader of the reports of long waits, for tests that need a thread to be inside a call and have no other sign of it.
+// ASCEND_RT_SIM_STALL_MS must be small.
 #pragma once
 
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 #include "check.h"
 
-// Standard error goes here from construction to the end of capture.
+// Captures standard error from construction until end_capture().
 class StallReports {
   public:
     StallReports() : standard_error_(dup(STDERR_FILENO)) {
@@ -25,7 +25,7 @@ class StallReports {
     StallReports &operator=(const StallReports &) = delete;
 
     void end_capture() { dup2(standard_error_, STDERR_FILENO); }
-    // What was read to see it.
+    // Reads until the text appears; returns everything that was read.
     std::string wait_for(const std::string &wanted) {
         std::string text;
         while (text.find(wanted) == std::string::npos) {

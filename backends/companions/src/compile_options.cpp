@@ -1,4 +1,5 @@
-// Options of the operators' compiler, which the simulator does not have: they are checked and kept, and change nothing.
+// Options of the operator compiler. They are checked and stored but have no effect, because the simulator has no such
+// compiler.
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::size_t kJitCompileSize = 256;
 
-// The products whose operators come compiled, by the beginnings of their names.
+// Prefixes of the names of products whose operators are precompiled.
 constexpr const char *kPrecompiled[] = {"Ascend910B", "Ascend910_9"};
 
 struct Options {
@@ -24,7 +25,8 @@ struct Options {
 };
 
 Options &options() {
-    static auto *const kept = new Options();  // used until the end
+    // Never destroyed, because threads may use it until the process ends.
+    static auto *const kept = new Options();
     return *kept;
 }
 
@@ -43,7 +45,7 @@ std::string kept(aclCompileOpt option) {
     return found == options().values.end() ? "" : found->second;
 }
 
-// The product's default, whatever was set.
+// Returns the product's default, regardless of the value that was set.
 std::string jit_compile() {
     const char *const product = aclrtGetSocName();
     for (const char *const beginning : kPrecompiled) {

@@ -1,4 +1,4 @@
-// Options of collective communication: they are checked and kept, and change nothing.
+// Options of collective communication. They are checked and stored but have no effect.
 #include "hccl.h"
 
 #include <atomic>

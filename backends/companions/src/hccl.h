@@ -1,5 +1,5 @@
-/* Collective communication: how communicators are made, and options. What needs a communicator is not declared, as
- * nobody has one. */
+/* Collective communication: creation of communicators, and options. Functions that take a communicator are not
+ * declared, because none can be created. */
 /* @refused HCCL_E_NOT_SUPPORT: the simulator has no collective communication */
 #pragma once
 

@@ -1,5 +1,5 @@
-// The objects of one type that a program has created and not destroyed. The vendor's libraries follow any pointer; here
-// one that is no live object is an invalid argument.
+// Objects of one type that a program has created and not destroyed. The vendor's libraries dereference any pointer;
+// here a pointer that does not refer to a live object is an invalid argument.
 #pragma once
 
 #include <memory>

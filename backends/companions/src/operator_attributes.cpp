@@ -1,4 +1,4 @@
-// Attributes of an operator: values under names, each kept with its type.
+// Attributes of an operator: named values, each stored with its type.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -30,11 +30,13 @@ struct aclopAttr {
 namespace {
 
 companions::LiveObjects<aclopAttr> &attributes() {
-    static auto *const live = new companions::LiveObjects<aclopAttr>("set of attributes");  // used until the end
+    // Never destroyed, because threads may use it until the process ends.
+    static auto *const live = new companions::LiveObjects<aclopAttr>("set of attributes");
     return *live;
 }
 
-// The value is made only when the arguments that it is made of are known to be there.
+// Sets an attribute to the result of make(), which is called after the checks of attr and name and may refuse its
+// own arguments.
 template <class Make>
 aclError set(const char *function, aclopAttr *attr, const char *name, Make make) {
     return checked(function, [&] {

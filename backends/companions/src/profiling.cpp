@@ -1,4 +1,4 @@
-// What profiles need of the host: a counter, and numbers for names.
+// Functions that reports to profiles need on the host: a counter for time stamps, and hashes of names.
 #include "profiling.h"
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 namespace {
 
-// FNV-1a with 64 bits.
+// Constants of the 64-bit FNV-1a hash.
 constexpr std::uint64_t kHashStart = 0xCBF29CE484222325;
 constexpr std::uint64_t kHashFactor = 0x100000001B3;
 
@@ -23,7 +23,7 @@ uint64_t MsprofGetHashId(const char *hashInfo, size_t length) {
     return hash;
 }
 
-// The processor's counter, which time stamps of reports are given in.
+// Returns the processor's counter, used for the time stamps of reports.
 uint64_t MsprofSysCycleTime(void) {
 #if defined(__x86_64__)
     return __rdtsc();

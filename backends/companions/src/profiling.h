@@ -1,4 +1,4 @@
-/* What programs above the runtime bind of libprofapi.so: reports of their own to a profile. */
+/* Functions of libprofapi.so that programs above the runtime bind to add reports to a profile. */
 /* @refused ACL_ERROR_API_NOT_SUPPORT: the simulator's profiles take no reports of other libraries */
 #pragma once
 

@@ -1,4 +1,4 @@
-// How functions above the runtime fail: code and text go the way of the runtime's own.
+// Failures of functions above the runtime: code and text are reported like those of runtime functions.
 #pragma once
 
 #include <new>
@@ -17,14 +17,14 @@ struct Refusal {
 
 [[noreturn]] inline void refuse(aclError code, std::string text) { throw Refusal{code, std::move(text)}; }
 
-// ACL_ERROR_INVALID_PARAM for a NULL argument.
+// Fails with ACL_ERROR_INVALID_PARAM if the argument is NULL.
 inline void require(const void *argument, const char *name) {
     if (argument == nullptr) {
         refuse(ACL_ERROR_INVALID_PARAM, std::string(name) + " is NULL");
     }
 }
 
-// Runs the body of an entry point and turns what it throws into the return code.
+// Runs the body of an entry point and converts its exceptions to return codes.
 template <class Body>
 aclError checked(const char *function, Body body) {
     try {

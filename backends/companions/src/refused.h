@@ -1,4 +1,4 @@
-// What the generated definitions answer, those of all functions that no other source defines.
+// Refusals returned by the generated definitions of functions that the headers declare and no other source defines.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ inline aclError refused(const char *function, aclError code, const char *reason)
     return checked(function, [&] { refuse(code, reason); });
 }
 
-// Of a function that is about an operator: the text names it, with the inputs where they are given.
+// Refuse a function that takes an operator. The text names the operator, and describes its inputs if they are given.
 inline aclError refused_operator(const char *function, aclError code, const char *reason, const char *type) {
     return checked(function, [&] {
         require(type, "opType");

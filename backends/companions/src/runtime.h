@@ -1,5 +1,5 @@
-/* What programs above the runtime bind of its inner library, libruntime.so: kernels by the address of a host function.
- */
+/* Functions of libruntime.so, the runtime's inner library, that programs above the runtime bind: for kernels identified
+ * by the address of a host function, and for the control address of core-to-core communication. */
 /* @refused ACL_ERROR_API_NOT_SUPPORT: the simulator cannot run machine code of an NPU */
 #pragma once
 

@@ -1,5 +1,5 @@
-// Tensor descriptors: what a program says of a tensor before it gives it to an operator. The shape and format of the
-// functions without "Origin" in their name are those of the memory; what can be asked for is the tensor's own.
+// Tensor descriptors: descriptions of the tensors that a program passes to operators. Setters of a shape or a format
+// without "Origin" in their names set those of the memory; queries return those of the tensor itself.
 #include "tensor_desc.h"
 
 #include <array>
@@ -35,7 +35,8 @@ namespace {
 constexpr std::int64_t kUnknownRank = -2;
 
 companions::LiveObjects<aclTensorDesc> &descriptors() {
-    static auto *const live = new companions::LiveObjects<aclTensorDesc>("tensor descriptor");  // used until the end
+    // Never destroyed, because threads may use it until the process ends.
+    static auto *const live = new companions::LiveObjects<aclTensorDesc>("tensor descriptor");
     return *live;
 }
 
@@ -81,7 +82,7 @@ Element at(const std::vector<Element> &elements, std::size_t index) {
     return elements[index];
 }
 
-// 0 where a dimension is not known, or the number has no room.
+// Returns 0 if a dimension is unknown or the product overflows.
 std::size_t element_count(const aclTensorDesc &desc) {
     std::size_t count = 1;
     for (const std::int64_t dim : desc.dims) {
@@ -207,13 +208,14 @@ const char *aclGetTensorDescName(aclTensorDesc *desc) {
     return ask("aclGetTensorDescName", desc, "", [](const aclTensorDesc &found) { return found.name.c_str(); });
 }
 
-// Set by the graph engine for the tensors of a model, which the simulator does not have.
+// Returns NULL, because addresses are set only by the graph engine for the tensors of a model, and the simulator has no
+// graph engine.
 void *aclGetTensorDescAddress(const aclTensorDesc *desc) {
     return ask("aclGetTensorDescAddress", desc, static_cast<void *>(nullptr),
                [](const aclTensorDesc &) { return nullptr; });
 }
 
-// More than one are what a callback of the graph engine gets.
+// Accepts index 0 only: lists of descriptors are passed only to callbacks of the graph engine.
 aclTensorDesc *aclGetTensorDescByIndex(aclTensorDesc *desc, size_t index) {
     return ask("aclGetTensorDescByIndex", desc, static_cast<aclTensorDesc *>(nullptr), [&](aclTensorDesc &found) {
         if (index != 0) {
@@ -228,7 +230,7 @@ void aclSetTensorDescName(aclTensorDesc *desc, const char *name) {
 }
 
 aclError aclSetTensorStorageFormat(aclTensorDesc *desc, aclFormat format) {
-    return desc == nullptr ? ACL_SUCCESS  // as the vendor's library has it
+    return desc == nullptr ? ACL_SUCCESS  // as in the vendor's library
                            : change("aclSetTensorStorageFormat", desc,
                                     [&](aclTensorDesc &found) { found.storage_format = format; });
 }
@@ -283,7 +285,7 @@ aclError aclSetTensorDynamicInput(aclTensorDesc *desc, const char *dynamicInputN
     });
 }
 
-// The data are copied: the program may free its own.
+// Copies the data, so the program may free its buffer.
 aclError aclSetTensorConst(aclTensorDesc *desc, void *dataBuffer, size_t length) {
     return change("aclSetTensorConst", desc, [&](aclTensorDesc &found) {
         require(dataBuffer, "dataBuffer");

@@ -6,7 +6,7 @@
 
 namespace companions {
 
-// Data types and dimensions as a reader of an error needs them: "float[2, 3], int64[3]".
+// Returns data types and dimensions for an error text, such as "float[2, 3], int64[3]".
 std::string describe(int count, const aclTensorDesc *const *descs);
 
 }  // namespace companions

@@ -6,6 +6,7 @@
 
 #include "api/entry.h"
 #include "machine/operator_limit.h"
+#include "support/program_call.h"
 
 using namespace aclsim;
 
@@ -30,9 +31,15 @@ void release_device(Simulator &sim, Lock &lock, Device &device, bool force) REQU
         require_not_down(sim.machine, lock, device);
     }
     device.set_count = 0;
-    destroy_context(sim.machine, lock, std::move(device.primary), force);
-    // Clear the primary context of the thread, regardless of its device (section 5 [obs]).
-    thread_context().primary_context = nullptr;
+    run_to_end([&]() REQUIRES(engine_lock) { destroy_context(sim.machine, lock, std::move(device.primary), force); },
+               [&]() REQUIRES(engine_lock) {
+                   // Clear the primary context of the thread, regardless of its device (section 5 [obs]).
+                   thread_context().primary_context = nullptr;
+                   if (force) {
+                       device.poisoned = ACL_SUCCESS;
+                       device.down.reset();
+                   }
+               });
 }
 
 void reset_device(Simulator &sim, Lock &lock, std::int32_t id, bool force) REQUIRES(engine_lock) {
@@ -47,10 +54,6 @@ void reset_device(Simulator &sim, Lock &lock, std::int32_t id, bool force) REQUI
     tell_device_state(sim.machine.state_callbacks, lock, id, ACL_RT_DEVICE_STATE_RESET_PRE);
     Device &device = require_set_device(sim, id);
     release_device(sim, lock, device, force);
-    if (force) {
-        device.poisoned = ACL_SUCCESS;
-        device.down.reset();
-    }
     tell_device_state(sim.machine.state_callbacks, lock, id, ACL_RT_DEVICE_STATE_RESET_POST);
 }
 

@@ -15,6 +15,7 @@ namespace {
 
 ModelTask &require_task(Simulator &sim, aclmdlRITask task) REQUIRES(engine_lock) {
     ModelTask &found = require_handle<ModelTask>(sim, task, "task of a model");
+    require_model(sim, found.model.handle());  // its destruction may be under way
     require_root(found.model);
     return found;
 }
@@ -229,7 +230,7 @@ aclError aclmdlRITaskDisable(aclmdlRITask task) {
 }
 
 aclError aclmdlRIUpdate(aclmdlRI modelRI) {
-    return entry(Function::aclmdlRIUpdate, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return entry(Function::aclmdlRIUpdate, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require_pointer(modelRI, "modelRI");
         require_supported();
         Model &model = require_root(require_model(sim, modelRI));
@@ -245,6 +246,6 @@ aclError aclmdlRIUpdate(aclmdlRI modelRI) {
             fail(ACL_ERROR_RT_MODEL_UPDATE_FAILED, "graph %u is captured, or was left by a change that failed",
                  graph->id);
         }
-        graph->apply_changes();
+        graph->apply_changes(lock);
     });
 }

@@ -220,6 +220,6 @@ aclError aclrtMemPoolTrimTo(aclrtMemPool memPool, size_t minBytesToKeep) {
                  minBytesToKeep, static_cast<unsigned long long>(pool.used()),
                  static_cast<unsigned long long>(pool.size));
         }
-        pool.trim(minBytesToKeep);
+        sim.memory.pools.trim(sim.memory, pool, minBytesToKeep);
     });
 }

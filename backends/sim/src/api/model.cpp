@@ -118,12 +118,12 @@ aclError aclmdlRIEndTask(aclmdlRI modelRI, aclrtStream stream) {
 }
 
 aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void *reserve) {
-    return entry(Function::aclmdlRIBuildEnd, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return entry(Function::aclmdlRIBuildEnd, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(modelRI, "modelRI");
         if (reserve != nullptr) {
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "reserve must be NULL");
         }
-        require_own(sim, require_built(require_model(sim, modelRI))).build();
+        require_own(sim, require_built(require_model(sim, modelRI))).build(lock);
     });
 }
 

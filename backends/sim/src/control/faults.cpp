@@ -26,7 +26,7 @@ void require_short(std::chrono::microseconds delay) {
     }
 }
 
-// A task that a rule is for: it starts later, or fails instead of doing its work.
+// Task that matches a rule: starts later, or fails instead of doing its work.
 class FaultyTask final : public BlockingTask {
   public:
     FaultyTask(Core &core, std::unique_ptr<Task> task, std::chrono::microseconds delay, aclError failure)
@@ -69,7 +69,7 @@ class FaultyTask final : public BlockingTask {
         task_->sequence = sequence;
         task_->note_queued(stream);
     }
-    // While it is delayed, the task itself waits.
+    // Returns this task during the delay, because the wrapped task has not been started.
     BlockingTask *as_blocking() override REQUIRES(engine_lock) { return is_delayed() ? this : task_->as_blocking(); }
     bool expire() override REQUIRES(engine_lock) { return has_waited_ = true; }
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
@@ -142,7 +142,7 @@ void Faults::filter(const Stream &stream, std::unique_ptr<Task> &task) {
     }
     std::chrono::microseconds delay{0};
     for (const DelayRule &rule : delays_) {
-        delay = rule.streams.matches(stream) ? rule.delay : delay;  // the newest rule counts
+        delay = rule.streams.matches(stream) ? rule.delay : delay;  // the newest matching rule applies
     }
     if (failure != ACL_SUCCESS || delay.count() > 0) {
         task = std::make_unique<FaultyTask>(core_, std::move(task), delay, failure);
@@ -156,10 +156,10 @@ void lose_device(Machine &machine, Device &device, aclError code) {
     for (Context *context : device.contexts) {
         context->failure = code;
         for (const auto &stream : context->streams) {
-            machine.core.drop_queue(*stream, code);  // a task that runs already is not waited for
+            machine.core.drop_queue(*stream, code);  // does not wait for running tasks
         }
     }
-    machine.core.pump();  // streams of other devices may have waited
+    machine.core.pump();  // streams of other devices may have waited for these
 }
 
 void poison_device(Device &device, aclError code) {
@@ -246,8 +246,8 @@ bool parse_stream(const std::string &text, StreamFilter &streams) {
     return true;
 }
 
-// One of call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, limit:RESOURCE=N, lose:DEVICE=CODE,
-// poison:DEVICE=CODE, down:DEVICE=MICROSECONDS.
+// Applies one entry: call:FUNCTION:N=CODE, task:STREAM:N=CODE, delay:STREAM=MICROSECONDS, limit:RESOURCE=N,
+// lose:DEVICE=CODE, poison:DEVICE=CODE or down:DEVICE=MICROSECONDS. Returns false if the entry has none of these forms.
 bool apply_one(Faults &faults, Memory &memory, const std::string &entry) REQUIRES(engine_lock) {
     const std::size_t equals = entry.find('=');
     std::uint64_t value = 0;

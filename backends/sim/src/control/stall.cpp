@@ -36,7 +36,8 @@ std::string awaited_by(const HostWait &wait) REQUIRES(engine_lock) {
                                                  : name_of(*cause.stream, cause.sequence);
 }
 
-// The wait of the user code that the stream runs, which moves when its wait ends; nullptr: none without a limit.
+// Returns the wait, without a time limit, of the program code that the stream runs; the stream moves when that wait
+// ends. Returns nullptr if there is none.
 const HostWait *wait_of_runner(const Core &core, const Stream &stream) REQUIRES(engine_lock) {
     const auto &waits = core.host_waits();
     const auto found = std::find_if(waits.begin(), waits.end(), [&](const HostWait *wait) REQUIRES(engine_lock) {
@@ -77,7 +78,7 @@ std::string line_about(const Core &core, const Stream &stream) REQUIRES(engine_l
            "\n";
 }
 
-// How many threads the process has; 0: unknown.
+// Returns the number of threads of the process; 0 if unknown.
 std::size_t count_threads() {
     std::size_t count = 0;
 #ifdef __linux__
@@ -91,12 +92,12 @@ std::size_t count_threads() {
     return count;
 }
 
-// Which streams can still move: first those that certainly can, then those that wait for one of these, and so on. The
-// others wait for ever, whatever happens elsewhere. A thread of the program that is not inside the simulator may do
-// anything, but it cannot make a submitted task overtake another one.
+// Determines the streams that can still move: first those that certainly can, then those that wait for one of these,
+// and so on. All others wait for ever, regardless of events elsewhere. A thread of the program that is not inside the
+// simulator may do anything, but it cannot make a submitted task overtake another one.
 class Mobility {
   public:
-    // The threads are those of which the program says that no others can act; none: it does not say that.
+    // `threads` are all threads that may call the library, as named by the program; empty if it does not name them.
     Mobility(Core &core, const HostWait &wait, std::vector<aclsimThread> threads = {}) REQUIRES(engine_lock)
         : core_(core), wait_(wait), threads_(std::move(threads)) {
         add(wait.cause());
@@ -112,7 +113,7 @@ class Mobility {
         const auto found = nodes_.find(&stream);
         return found == nodes_.end() || found->second.is_mobile;
     }
-    // What a stream that cannot go on by itself waits for.
+    // Returns the causes for which the stream waits; none if it can go on by itself.
     Causes causes_of(const Stream &stream) const REQUIRES(engine_lock) {
         Causes causes;
         if (const HostWait *wait = wait_of_runner(core_, stream)) {
@@ -131,7 +132,8 @@ class Mobility {
         bool is_mobile = false;
     };
 
-    // Host functions of a context have one thread: the stream whose function it runs.
+    // Returns the running stream that keeps the executor of the stream's head busy, or nullptr. Host functions of a
+    // context share one thread.
     const Stream *ahead_of(const Stream &stream) const REQUIRES(engine_lock) {
         Executor *executor = stream.state == Stream::State::Ready ? stream.queue.front()->executor() : nullptr;
         if (executor == nullptr || executor->can_be_helped) {
@@ -151,7 +153,8 @@ class Mobility {
         }
     }
 
-    // Adds the stream and all that it waits for; not recursively, because chains may be long.
+    // Adds the stream and all streams that it waits for, directly or indirectly. Not recursive, because chains may be
+    // long.
     void add(const Stream &first) REQUIRES(engine_lock) {
         std::vector<const Stream *> open{&first};
         while (!open.empty()) {
@@ -172,8 +175,8 @@ class Mobility {
         }
     }
 
-    // Can any thread of the program act? One that waits here without a limit can if its wait ends, and anything that
-    // moves may be what ends it, or run a function of the program.
+    // Determines if any thread of the program can act. A thread that waits here without a time limit can act if its
+    // wait can end; and any stream that moves may end a wait or run a function of the program.
     void look_at_host() REQUIRES(engine_lock) {
         host_can_act_ = has_free_thread();
         if (!host_can_act_) {
@@ -196,7 +199,7 @@ class Mobility {
         spread();
     }
 
-    // Threads of the program that wait here without a limit.
+    // Returns the threads of the program that wait here without a time limit.
     std::vector<std::uint64_t> waiting_threads() const REQUIRES(engine_lock) {
         std::vector<std::uint64_t> waiting;
         for (const HostWait *wait : core_.host_waits()) {
@@ -207,8 +210,9 @@ class Mobility {
         return waiting;
     }
 
-    // Any other, and not the simulator's: of those that the program names and those that have used the library, or else
-    // of the process.
+    // Returns true if a thread of the program does not wait, or if that is unknown. Considers the threads that the
+    // program names and those that have used the library; if either list is missing, all threads of the process except
+    // the simulator's.
     bool has_free_thread() const REQUIRES(engine_lock) {
         std::vector<std::uint64_t> waiting = waiting_threads();
         const auto enrolled = enrolled_threads();
@@ -263,11 +267,11 @@ class Mobility {
     mutable bool asks_for_host_ = false;
     bool host_can_act_ = false;
     std::map<const Stream *, Node> nodes_;
-    std::vector<Node *> order_;  // a stream comes before what it waits for, so that one pass backwards mostly does
+    std::vector<Node *> order_;  // streams before those they wait for: one pass backwards is usually enough
 };
 
-// The chain of waits, from what the thread waits for to what keeps it, several lines; only along what can never move,
-// if there is such a thing.
+// Describes the chain of waits, one line per stream, from the stream that the thread waits for to the end of the chain.
+// If the wait can never end, follows only streams that can never move.
 std::string chain_of(const Core &core, const HostWait &wait, const Mobility &mobility) REQUIRES(engine_lock) {
     const bool is_stuck = !mobility.can_end();
     std::string text;
@@ -290,7 +294,7 @@ std::string chain_of(const Core &core, const HostWait &wait, const Mobility &mob
     return text + (is_stuck ? "  and nothing is left that could end that: a deadlock\n" : "");
 }
 
-// If it is one. true: that depends on what the threads of the program may do.
+// Explains the wait if it is a deadlock. Returns true if the answer depends on actions of the program's threads.
 bool explain_deadlock(Core &core, HostWait &wait, std::vector<aclsimThread> threads) REQUIRES(engine_lock) {
     const Mobility mobility(core, wait, std::move(threads));
     if (!mobility.can_end()) {
@@ -306,7 +310,7 @@ void Stall::explain_stall(HostWait &wait) {
                  awaited_by(wait) + "\n" + chain_of(core_, wait, Mobility(core_, wait)));
 }
 
-// Their number may have grown since the last time.
+// Repeats the query while the list is too short, because the number of threads may grow between two queries.
 std::vector<aclsimThread> Stall::ask_for_threads(Lock &lock) const {
     const aclsimThreadProvider ask = provider_;
     const Unlocked unlocked(lock);
@@ -326,7 +330,8 @@ bool Stall::look_for_deadlock(HostWait &wait, Lock &lock) {
     if (!depends_on_host || wait.is_explained() || provider_ == nullptr) {
         return depends_on_host;
     }
-    // No thread that acts between the two can go unnoticed: it would change the engine, or be among those named.
+    // A thread that acts between the two looks cannot go unnoticed: it changes the engine, or is among the named
+    // threads.
     const std::uint64_t changes = core_.changes();
     std::vector<aclsimThread> threads = ask_for_threads(lock);
     return changes != core_.changes() || explain_deadlock(core_, wait, std::move(threads));

@@ -1,4 +1,5 @@
-// Explains waits without a time limit that take long (ASCEND_RT_SIM_STALL_MS) or can never end: what waits for what.
+// Explains waits without a time limit that take long (ASCEND_RT_SIM_STALL_MS) or can never end, with the chain of
+// waits.
 #pragma once
 
 #include <vector>
@@ -8,7 +9,7 @@
 
 namespace aclsim {
 
-// Guarded by the engine's lock.
+// Guarded by the engine lock.
 class Stall final : public StallReporter {
   public:
     explicit Stall(Core &core) : core_(core) {}

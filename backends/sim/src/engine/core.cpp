@@ -63,11 +63,10 @@ void Core::upgrade_to_global(Lock &lock) {
     pump();
 }
 
-void Core::release_held(std::vector<Ref<Stream>> &held) {
-    for (const auto &stream : held) {
-        resume(*stream);  // an aborted stream may be listed twice
+void Core::release_held(HeldList &held) {
+    while (!held.empty()) {
+        resume(*held.pop());
     }
-    held.clear();
 }
 
 void Core::add_workers(std::uint32_t shard) {
@@ -261,15 +260,22 @@ class Core::GoOn final : public DeferredWork {
 
 void Core::hold_back(Stream &stream) {
     stream.state = Stream::State::Held;
-    work().held.emplace_back(stream);
+    work().held.push(stream);
 }
 
-// Holds the stream back. In a shard, held streams continue when a thread leaves the shard.
-void Core::let_others_in(Stream &stream) {
-    hold_back(stream);
-    if (Lock::held_shard() == Shards::kGlobal && !std::exchange(is_to_go_on_, true)) {
-        defer(std::make_unique<GoOn>(*this));
+// Holds the stream back until other threads had the lock. In a shard, held streams continue when a thread leaves the
+// shard. Returns false if there is no memory for this: the stream continues now.
+bool Core::let_others_in(Stream &stream) {
+    if (Lock::held_shard() == Shards::kGlobal && !is_to_go_on_) {
+        std::unique_ptr<GoOn> go_on(new (std::nothrow) GoOn(*this));
+        if (go_on == nullptr) {
+            return false;
+        }
+        defer(std::move(go_on));
+        is_to_go_on_ = true;
     }
+    hold_back(stream);
+    return true;
 }
 
 std::size_t Core::advance(Stream &stream) {
@@ -283,8 +289,7 @@ std::size_t Core::advance(Stream &stream) {
             hold_back(stream);
             return done;
         }
-        if (are_many(done)) {
-            let_others_in(stream);
+        if (are_many(done) && let_others_in(stream)) {
             return done;
         }
         if (timing_.is_on() && must_await_start(stream, *head)) {
@@ -314,9 +319,8 @@ void Core::look_at_runnable() {
         if (stream.state == Stream::State::Ready || stream.state == Stream::State::Running) {
             return;  // the list may contain it twice
         }
-        if (are_many(done) && stream.queue.front() != nullptr) {
-            let_others_in(stream);
-        } else {
+        const bool is_held = are_many(done) && stream.queue.front() != nullptr && let_others_in(stream);
+        if (!is_held) {
             done += advance(stream);
         }
     };
@@ -413,8 +417,7 @@ void Core::hold(bool on) {
 
 void Core::start_held(Stream &stream) {
     if (stream.state == Stream::State::Held && !stream.timing.is_awaited) {
-        std::vector<Ref<Stream>> &held = work().held;
-        held.erase(std::remove(held.begin(), held.end(), Ref<Stream>(stream)), held.end());
+        work().held.remove(stream);
         stream.state = Stream::State::Idle;
         make_runnable(stream);
         pump();
@@ -422,6 +425,18 @@ void Core::start_held(Stream &stream) {
 }
 
 void Core::drop_queue(Stream &stream, aclError reason) {
+    TaskQueue dropped = take_queue(stream, reason);
+    while (const auto task = dropped.pop()) {
+        cancel_dropped(stream, *task, reason);
+    }
+}
+
+void Core::cancel_dropped(Stream &stream, Task &task, aclError reason) {
+    task.cancel(stream);
+    observers_.tell<kTasks>(&Observer::dropped, stream, task, reason);
+}
+
+TaskQueue Core::take_queue(Stream &stream, aclError reason) {
     if (stream.state == Stream::State::Ready) {
         executor_of(stream).remove(stream);
     }
@@ -439,10 +454,10 @@ void Core::drop_queue(Stream &stream, aclError reason) {
         stream.timing.is_awaited = false;
     }
     note_change(stream);
-    while (auto task = stream.queue.pop()) {
-        task->cancel(stream);
-        observers_.tell<kTasks>(&Observer::dropped, stream, *task, reason);
+    if (const auto head = stream.queue.pop()) {
+        cancel_dropped(stream, *head, reason);
     }
+    TaskQueue rest = std::move(stream.queue);
     stream.dropped.store(stream.submitted, std::memory_order_relaxed);
     if (running) {
         stream.queue.push(std::move(running));
@@ -451,6 +466,7 @@ void Core::drop_queue(Stream &stream, aclError reason) {
         stream.completed.store(stream.submitted, std::memory_order_release);
     }
     stream.progress.notify_all();
+    return rest;
 }
 
 bool Core::await_running(Lock &lock, Stream &stream, Time deadline) {
@@ -463,13 +479,15 @@ bool Core::await_running(Lock &lock, Stream &stream, Time deadline) {
     ++stream.aborting;
     const std::uint64_t last = stream.dropped.load(std::memory_order_relaxed);
     std::optional<HostWait> wait;
-    while (is_in_time && stream.state == Stream::State::Running) {
-        if (!wait) {
-            wait.emplace(*this, stream, last, deadline);
+    persist(lock, [&]() REQUIRES(engine_lock) {
+        while (is_in_time && stream.state == Stream::State::Running) {
+            if (!wait) {
+                wait.emplace(*this, stream, last, deadline);
+            }
+            stream.wake_when_done(last);
+            is_in_time = wait->sleep(lock, stream.progress);
         }
-        stream.wake_when_done(last);
-        is_in_time = wait->sleep(lock, stream.progress);
-    }
+    });
     --stream.aborting;
     const bool is_done = stream.state != Stream::State::Running;
     if (is_done) {
@@ -645,11 +663,14 @@ void Core::do_deferred(Lock &lock) {
         return;
     }
     while (has_deferred()) {
-        do_work(lock, std::move(deferred_));  // all: the call must not return while other threads do some of it
+        // All: the call must not return while other threads do some of it.
+        do_work(lock, std::move(deferred_), /*takes_more=*/true);
     }
 }
 
-void Core::do_work(Lock &lock, std::unique_ptr<DeferredWork> own) {
+// Takes work that is deferred in the meantime as well. Work that moves streams comes next, before any function of the
+// program is called.
+void Core::do_work(Lock &lock, std::unique_ptr<DeferredWork> own, bool takes_more) {
     const Uncancelled uncancelled;
     const bool is_nested = std::exchange(t_does_deferred, true);
     ++deferred_at_work_;
@@ -658,7 +679,18 @@ void Core::do_work(Lock &lock, std::unique_ptr<DeferredWork> own) {
         own->work();
         lock.lock();
         own->finish();
-        own = std::move(own->next);
+        auto next = std::move(own->next);
+        if (takes_more) {
+            take_deferred(/*moves_streams=*/false, next);
+        }
+        if (own->has_more()) {
+            own->next = std::move(next);
+            next = std::move(own);
+        }
+        if (takes_more) {
+            take_deferred(/*moves_streams=*/true, next);
+        }
+        own = std::move(next);
     }
     --deferred_at_work_;
     t_does_deferred = is_nested;
@@ -667,12 +699,12 @@ void Core::do_work(Lock &lock, std::unique_ptr<DeferredWork> own) {
     }
 }
 
-bool Core::move_deferred_streams(Lock &lock) {
-    std::unique_ptr<DeferredWork> moving;
-    std::unique_ptr<DeferredWork> *end = &moving;
+void Core::take_deferred(bool moves_streams, std::unique_ptr<DeferredWork> &chain) {
+    std::unique_ptr<DeferredWork> *end = &chain;
+    auto behind = std::move(chain);
     for (auto all = std::move(deferred_); all != nullptr;) {
         auto next = std::move(all->next);
-        if (all->moves_streams()) {
+        if (all->moves_streams() == moves_streams) {
             *end = std::move(all);
             end = &(*end)->next;
         } else {
@@ -680,8 +712,14 @@ bool Core::move_deferred_streams(Lock &lock) {
         }
         all = std::move(next);
     }
+    *end = std::move(behind);
+}
+
+bool Core::move_deferred_streams(Lock &lock) {
+    std::unique_ptr<DeferredWork> moving;
+    take_deferred(/*moves_streams=*/true, moving);
     const bool is_any = moving != nullptr;
-    do_work(lock, std::move(moving));
+    do_work(lock, std::move(moving), /*takes_more=*/false);
     return is_any;
 }
 

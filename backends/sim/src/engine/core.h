@@ -151,6 +151,9 @@ class Core {
     void run_head(Lock &lock, Stream &stream, Executor::Server &server) REQUIRES(engine_lock);
     // Drops all queued tasks. Threads that wait for the stream fail with the reason.
     void drop_queue(Stream &stream, aclError reason) REQUIRES(engine_lock);
+    // Does the same, but cancels only the head. The caller cancels the rest, now or in slices.
+    TaskQueue take_queue(Stream &stream, aclError reason) REQUIRES(engine_lock);
+    void cancel_dropped(Stream &stream, Task &task, aclError reason) REQUIRES(engine_lock);
     // Waits for the running task; the stream accepts no tasks meanwhile. Returns false if the deadline has passed. Does
     // not wait for a task that the calling thread itself runs.
     bool await_running(Lock &lock, Stream &stream, Time deadline) REQUIRES(engine_lock);
@@ -296,18 +299,17 @@ class Core {
     struct alignas(64) Worklist {
         Worklist() {  // reserves room for the usual maximum: ending a task must not fail for lack of memory
             ended.reserve(kRoom);
-            held.reserve(kRoom);
         }
         static constexpr std::size_t kRoom = 64;
         RunnableList runnable;
         std::vector<Stream *> ended;  // streams whose head has run
         // Streams whose head may not start now. In a shard: streams whose head needs the global lock, or that yield to
         // other threads after many tasks.
-        std::vector<Ref<Stream>> held;
+        HeldList held;
     };
     Worklist &work() REQUIRES(engine_lock) { return worklists_[Lock::held_shard()]; }
     void add_workers(std::uint32_t shard) REQUIRES(engine_lock);
-    void release_held(std::vector<Ref<Stream>> &held) REQUIRES(engine_lock);
+    void release_held(HeldList &held) REQUIRES(engine_lock);
     void check_scope(Lock &lock) REQUIRES(engine_lock) {
         if (unlikely(!lock.is_global()) && !is_undisturbed()) {
             upgrade_to_global(lock);
@@ -330,7 +332,9 @@ class Core {
     bool must_look_closely(const Stream &stream) const REQUIRES(engine_lock) {
         return is_full(stream) || !stream.executes_tasks || timing_.is_on();
     }
-    void do_work(Lock &lock, std::unique_ptr<DeferredWork> own) REQUIRES(engine_lock);
+    void do_work(Lock &lock, std::unique_ptr<DeferredWork> own, bool takes_more) REQUIRES(engine_lock);
+    // Puts those that only move streams, or the others, before the chain.
+    void take_deferred(bool moves_streams, std::unique_ptr<DeferredWork> &chain) REQUIRES(engine_lock);
     bool has_unfinished_deferred() const REQUIRES(engine_lock) { return has_deferred() || deferred_at_work_ > 0; }
     bool admit_slowly(Lock &lock, Stream &stream) REQUIRES(engine_lock);
     template <class T>
@@ -392,7 +396,7 @@ class Core {
     bool await_timing(Stream &stream, Stream::State state) REQUIRES(engine_lock);
     std::size_t advance(Stream &stream) REQUIRES(engine_lock);  // returns the number of completed tasks
     void hold_back(Stream &stream) REQUIRES(engine_lock);
-    void let_others_in(Stream &stream) REQUIRES(engine_lock);
+    bool let_others_in(Stream &stream) REQUIRES(engine_lock);
     void look_at_runnable() REQUIRES(engine_lock);
     void end_run(Lock &lock, Stream &stream, Executor::Server &server) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS;
     void end_heads() REQUIRES(engine_lock);

@@ -59,18 +59,25 @@ void Core::submit_told(Stream &stream, Task &task, Keep keep) {
 }
 
 void Core::tell_start(const Moment &now, const Stream &stream, const Task &task, Start start) {
-    if (start == Start::Blocked && observers_.want(kTasks)) {
+    if (start != Start::Blocked || !observers_.want(kTasks)) {
+        return;
+    }
+    try {
         Causes causes;
         const_cast<Task &>(task).as_blocking()->add_causes(causes);
         observers_.tell_at<kTasks>(now, &Observer::blocked, stream, task, causes);
+    } catch (const std::bad_alloc &) {
+        observers_.tell_at<kTasks>(now, &Observer::fact_lost);
     }
 }
 
 void Core::tell_done(const Moment &now, const Stream &stream, const Task &task) {
     if (observers_.want(kTasks)) {
         const std::uint32_t thread = thread_number();
-        observers_.tell_at<kTasks>(now, &Observer::started, stream, task, thread);
-        observers_.tell_at<kTasks>(now, &Observer::ended, stream, task, thread);
+        observers_.each<kTasks>(now, [&](Observer &observer) REQUIRES(engine_lock) {
+            observer.started(now, stream, task, thread);
+            observer.ended(now, stream, task, thread);
+        });
     }
 }
 

@@ -45,9 +45,13 @@ class StallReporter {
 // made it necessary, before that call or task returns.
 class DeferredWork {
   public:
+    DeferredWork() = default;
+    DeferredWork(DeferredWork &&) = default;
+    DeferredWork &operator=(DeferredWork &&) = delete;
     virtual ~DeferredWork() = default;
     virtual void work() noexcept EXCLUDES(engine_lock) = 0;  // call without holding the engine lock
     virtual void finish() REQUIRES(engine_lock) {}           // requires the engine lock
+    virtual bool has_more() const { return false; }          // work() and finish() are called again; see SlicedWork
     // Returns true if the work only moves streams forward. A sleeping thread performs such work and no other: other
     // work might call functions of the program, which may wait for the sleeping call.
     virtual bool moves_streams() const { return false; }

@@ -9,6 +9,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <new>
+#include <thread>
 
 #include "support/expect.h"
 #include "support/thread_annotations.h"
@@ -243,5 +245,19 @@ class SCOPED_CAPABILITY Unlocked {
 
 // Releases the lock briefly between parts of work that grows with a size. State that was read before may have changed.
 inline void let_others_in(Lock &lock) REQUIRES(engine_lock) { const Unlocked unlocked(lock); }
+
+// Repeats the body while it fails for lack of memory. For the ends of objects, which cannot fail once they have begun.
+template <class Body>
+void persist(Lock &lock, Body body) REQUIRES(engine_lock) {
+    for (bool is_done = false; !is_done;) {
+        try {
+            body();
+            is_done = true;
+        } catch (const std::bad_alloc &) {
+            let_others_in(lock);
+            std::this_thread::yield();
+        }
+    }
+}
 
 }  // namespace aclsim

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -127,6 +128,9 @@ class Observer {
     virtual void call_began(const Moment &, const CallSite &) REQUIRES(engine_lock) {}
     virtual void call_ended(const Moment &, const CallSite &) REQUIRES(engine_lock) {}
 
+    // Reports that the observer has missed a fact, because the host had no memory to note it.
+    virtual void fact_lost(const Moment &) REQUIRES(engine_lock) {}
+
     // Appends known facts about the address that a call fails with to the text of the failure.
     virtual void explain(const void * /*address*/, std::string & /*text*/) const REQUIRES(engine_lock) {}
 };
@@ -162,9 +166,18 @@ class Observers {
     template <std::uint32_t kFacts, class... Parameters, class... Arguments>
     void tell_at(const Moment &moment, void (Observer::*fact)(const Moment &, Parameters...),
                  const Arguments &...arguments) const REQUIRES(engine_lock) {
+        each<kFacts>(moment, [&](Observer &observer) REQUIRES(engine_lock) { (observer.*fact)(moment, arguments...); });
+    }
+    // Calls the function for each observer that wants these facts.
+    template <std::uint32_t kFacts, class Tell>
+    void each(const Moment &moment, Tell tell) const REQUIRES(engine_lock) {
         for (Observer *observer : list_) {
             if ((observer->wanted_facts & kFacts) != 0) {
-                (observer->*fact)(moment, arguments...);
+                try {
+                    tell(*observer);
+                } catch (const std::bad_alloc &) {  // the fact has happened: neither its call nor its task may fail
+                    observer->fact_lost(moment);
+                }
             }
         }
     }

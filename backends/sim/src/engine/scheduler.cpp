@@ -39,43 +39,73 @@ std::vector<Stream *> ReadyQueue::all() const {
     return streams;
 }
 
-void RunnableList::push(Stream &stream) {
-    if (stream.runnable_next_ != nullptr) {
-        return;
+template <class Link>
+bool StreamList<Link>::push(Stream &stream) {
+    if (Link::next(stream) != nullptr) {
+        return false;
     }
-    stream.runnable_next_ = &stream;
-    (first_ == nullptr ? first_ : last_->runnable_next_) = &stream;
+    Link::next(stream) = &stream;
+    (first_ == nullptr ? first_ : Link::next(*last_)) = &stream;
     last_ = &stream;
+    return true;
 }
 
-Stream *RunnableList::behind(const Stream &stream) {
-    return stream.runnable_next_ == &stream ? nullptr : stream.runnable_next_;
+template <class Link>
+Stream *StreamList<Link>::behind(Stream &stream) {
+    Stream *const next = Link::next(stream);
+    return next == &stream ? nullptr : next;
 }
 
-Stream &RunnableList::pop() {
+template <class Link>
+Stream &StreamList<Link>::pop() {
     Stream &stream = *first_;
     first_ = behind(stream);
-    stream.runnable_next_ = nullptr;
+    Link::next(stream) = nullptr;
     return stream;
 }
 
-void RunnableList::remove(Stream &stream) {
-    RunnableList others;
+template <class Link>
+bool StreamList<Link>::remove(Stream &stream) {
+    StreamList others;
+    bool is_found = false;
     while (!empty()) {
         Stream &next = pop();
-        if (&next != &stream) {
+        if (&next == &stream) {
+            is_found = true;
+        } else {
             others.push(next);
         }
     }
     *this = others;
+    return is_found;
 }
 
-std::vector<Stream *> RunnableList::all() const {
+template <class Link>
+std::vector<Stream *> StreamList<Link>::all() const {
     std::vector<Stream *> streams;
     for (Stream *stream = first_; stream != nullptr; stream = behind(*stream)) {
         streams.push_back(stream);
     }
     return streams;
+}
+
+Stream *&RunnableLink::next(Stream &stream) { return stream.runnable_next_; }
+Stream *&HeldLink::next(Stream &stream) { return stream.held_next_; }
+template class StreamList<RunnableLink>;
+template class StreamList<HeldLink>;
+
+void HeldList::push(Stream &stream) {
+    if (streams_.push(stream)) {
+        Ref<Stream>(stream).release();
+    }
+}
+
+Ref<Stream> HeldList::pop() { return Ref<Stream>::adopt(&streams_.pop()); }
+
+void HeldList::remove(Stream &stream) {
+    if (streams_.remove(stream)) {
+        Ref<Stream>::adopt(&stream).reset();
+    }
 }
 
 }  // namespace aclsim

@@ -10,6 +10,7 @@
 
 #include "engine/facts.h"
 #include "engine/lock.h"
+#include "support/ref.h"
 
 namespace aclsim {
 
@@ -37,20 +38,45 @@ class ReadyQueue {
     std::atomic<std::size_t> size_{0};
 };
 
-// Streams to be moved forward, each at most once. Adding one allocates nothing: completing a task cannot fail.
-class RunnableList {
+// Streams in the order of their addition, each at most once. Adding one allocates nothing: completing a task cannot
+// fail. The link names the member of Stream that points to the next one; the last stream points to itself.
+template <class Link>
+class StreamList {
   public:
     bool empty() const REQUIRES(engine_lock) { return first_ == nullptr; }
-    void push(Stream &stream) REQUIRES(engine_lock);
+    // Returns false if the stream is already in a list with this link.
+    bool push(Stream &stream) REQUIRES(engine_lock);
     Stream &pop() REQUIRES(engine_lock);
-    void remove(Stream &stream) REQUIRES(engine_lock);
+    // Returns false if the stream is not in the list.
+    bool remove(Stream &stream) REQUIRES(engine_lock);
     std::vector<Stream *> all() const REQUIRES(engine_lock);
 
   private:
-    static Stream *behind(const Stream &stream) REQUIRES(engine_lock);
+    static Stream *behind(Stream &stream) REQUIRES(engine_lock);
 
     Stream *first_ GUARDED_BY(engine_lock) = nullptr;
     Stream *last_ GUARDED_BY(engine_lock) = nullptr;
+};
+
+// Streams to be moved forward.
+struct RunnableLink {
+    static Stream *&next(Stream &stream) REQUIRES(engine_lock);
+};
+using RunnableList = StreamList<RunnableLink>;
+
+// Streams whose head may not start now, kept alive by the list.
+struct HeldLink {
+    static Stream *&next(Stream &stream) REQUIRES(engine_lock);
+};
+class HeldList {
+  public:
+    bool empty() const REQUIRES(engine_lock) { return streams_.empty(); }
+    void push(Stream &stream) REQUIRES(engine_lock);
+    Ref<Stream> pop() REQUIRES(engine_lock);
+    void remove(Stream &stream) REQUIRES(engine_lock);
+
+  private:
+    StreamList<HeldLink> streams_;
 };
 
 // Kinds of choices.

@@ -58,8 +58,8 @@ struct StreamTiming {
     Time busy_until{};        // end of the work that the stream has begun
     Time begun_at{};          // begin of the newest begun task on the device
     std::uint64_t begun = 0;  // sequence number of the newest begun task
-    bool is_awaited = false;  // the timer is armed for the end of the device work, so that the head can start or end
     std::uint64_t known = 0;  // sequence number of the newest task when the timer was armed
+    bool is_awaited = false;  // the timer is armed for the end of the device work, so that the head can start or end
     bool is_late = false;     // the stream continues later than the device, but only because the timer was late
 };
 
@@ -139,12 +139,14 @@ class alignas(64) Stream : public Object {
 
   private:
     friend class ReadyQueue;
-    friend class RunnableList;
+    friend struct HeldLink;
+    friend struct RunnableLink;
     friend class Timer;
     friend class Waiters;
     Stream *ready_previous_ GUARDED_BY(engine_lock) = nullptr;
     Stream *ready_next_ GUARDED_BY(engine_lock) = nullptr;
-    Stream *runnable_next_ GUARDED_BY(engine_lock) = nullptr;  // last stream: itself; nullptr: in no list
+    Stream *runnable_next_ GUARDED_BY(engine_lock) = nullptr;  // see StreamList; nullptr: in no list
+    Stream *held_next_ GUARDED_BY(engine_lock) = nullptr;
     Waiters *waits_in_ GUARDED_BY(engine_lock) = nullptr;
     Stream *waits_behind_ GUARDED_BY(engine_lock) = nullptr;
     Stream *waits_before_ GUARDED_BY(engine_lock) = nullptr;

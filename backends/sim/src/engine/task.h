@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "abi/acl.h"
@@ -142,7 +143,17 @@ class BlockingTask : public Task {
 class TaskQueue {
   public:
     TaskQueue() = default;
+    TaskQueue(TaskQueue &&other) noexcept
+        : head_(std::move(other.head_)),
+          tail_(std::exchange(other.tail_, nullptr)),
+          size_(std::exchange(other.size_, 0)) {}
     TaskQueue(const TaskQueue &) = delete;
+    TaskQueue &operator=(TaskQueue &&other) noexcept {
+        std::swap(head_, other.head_);
+        std::swap(tail_, other.tail_);
+        std::swap(size_, other.size_);
+        return *this;
+    }
     TaskQueue &operator=(const TaskQueue &) = delete;
     ~TaskQueue() {
         while (pop()) {  // one by one: destroying a long chain recursively would exhaust the stack

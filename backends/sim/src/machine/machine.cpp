@@ -1,11 +1,13 @@
 #include "machine/machine.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "machine/shared_card.h"
 #include "support/error.h"
+#include "support/program_call.h"
 #include "support/uncancelled.h"
 
 namespace aclsim {
@@ -117,6 +119,60 @@ void wait_for_stream(Machine &machine, Lock &lock, const Ref<ContextStream> &str
     }
 }
 
+// Destroys all streams of a context that the program has lost. A state callback that fails keeps its stream alive: the
+// second attempt skips the callback.
+void destroy_streams(Machine &machine, Lock &lock, Context &context, bool force) REQUIRES(engine_lock) {
+    std::optional<Failure> failure;
+    std::size_t dropped = 0;
+    while (!context.streams.empty()) {
+        if (machine.core.are_many(dropped)) {
+            dropped = 0;
+            let_others_in(lock);
+            continue;
+        }
+        const Ref<ContextStream> stream = context.streams.back();
+        dropped += stream->queue.size() + 1;
+        try {
+            destroy_stream(machine, lock, stream, force);
+        } catch (const Failure &of_callback) {
+            failure = of_callback;
+            stream->is_hidden = true;
+        } catch (...) {  // the callback has ended the thread, which calls no others
+            for (const auto &left : context.streams) {
+                left->is_hidden = true;
+            }
+            destroy_streams(machine, lock, context, force);
+            throw;
+        }
+    }
+    if (failure) {
+        throw Failure(*failure);
+    }
+}
+
+void close_context(Machine &machine, Lock &lock, Context &context) REQUIRES(engine_lock) {
+    context.default_stream.reset();
+    if (context.host_functions) {
+        context.host_functions->stop();
+    }
+    Device &device = context.device;
+    for (Resident *resident : machine.residents()) {
+        resident->context_closed(context);
+    }
+    if (device.contexts.size() == 1) {
+        // Tasks that leave free device memory by its address, where another block may begin once the device is closed.
+        machine.core.await_deferred(lock);
+    }
+    erase(device.contexts, &context);
+    if (device.contexts.empty()) {
+        for (Resident *resident : machine.residents()) {
+            resident->device_closed(device);
+        }
+        device.lost = ACL_SUCCESS;
+        device.release_internal_streams();
+    }
+}
+
 }  // namespace
 
 Machine::Machine(Core &core_of_all)
@@ -158,40 +214,8 @@ void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool fo
     // Destroy from the back, and the streams of models last, because other streams may wait for an execution.
     std::stable_partition(context->streams.begin(), context->streams.end(),
                           [](const auto &stream) { return !stream->executes_tasks; });
-    // A state callback that fails keeps its stream alive. The second attempt skips the callback: the program has
-    // already lost the context.
-    std::optional<Failure> failure;
-    while (!context->streams.empty()) {
-        const Ref<ContextStream> stream = context->streams.back();
-        try {
-            destroy_stream(machine, lock, stream, force);
-        } catch (const Failure &of_callback) {
-            if (stream->is_hidden) {
-                throw;
-            }
-            failure = of_callback;
-            stream->is_hidden = true;
-        }
-    }
-    context->default_stream.reset();
-    if (context->host_functions) {
-        context->host_functions->stop();
-    }
-    Device &device = context->device;
-    erase(device.contexts, context.get());
-    for (Resident *resident : machine.residents()) {
-        resident->context_closed(*context);
-        if (device.contexts.empty()) {
-            resident->device_closed(device);
-        }
-    }
-    if (device.contexts.empty()) {
-        device.lost = ACL_SUCCESS;
-        device.release_internal_streams();
-    }
-    if (failure) {
-        throw Failure(*failure);
-    }
+    run_to_end([&]() REQUIRES(engine_lock) { destroy_streams(machine, lock, *context, force); },
+               [&]() REQUIRES(engine_lock) { close_context(machine, lock, *context); });
 }
 
 void synchronize_device(Machine &machine, Lock &lock, Time deadline, WaitCheck *check) {
@@ -356,7 +380,7 @@ void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, boo
     // Streams that failed in STOP mode or never execute would never complete.
     const bool drop = force || !stream->is_active() || context.failure != ACL_SUCCESS;
     if (!drop) {
-        machine.core.wait_for(lock, stream, stream->submitted, kNever);
+        persist(lock, [&]() REQUIRES(engine_lock) { machine.core.wait_for(lock, stream, stream->submitted, kNever); });
     }
     machine.core.drop_tasks(lock, *stream, ACL_ERROR_RT_STREAM_ABORT, kNever);
     forget_stream(machine, *stream);
@@ -370,7 +394,8 @@ void forget_stream(Machine &machine, ContextStream &stream) {
     stream.is_destroyed = true;
     machine.core.observers().tell<kTasks>(&Observer::stream_destroyed, stream);
     stream.progress.notify_all();
-    erase(context.streams, keep);
+    const auto found = std::find(context.streams.rbegin(), context.streams.rend(), keep);  // mostly the last
+    context.streams.erase(std::next(found).base());
     machine.core.stream_order().forget(stream);
     if (stream.id != kPrimaryDefaultStream) {
         context.device.release_stream(stream.id);

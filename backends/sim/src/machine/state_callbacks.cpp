@@ -7,12 +7,12 @@ namespace {
 
 template <class Function, class Call>
 void tell(Lock &lock, const NamedCallbacks<Function> &callbacks, Call call) REQUIRES(engine_lock) {
-    if (callbacks.all().empty()) {
+    const auto present = callbacks.all();  // callbacks may register and remove callbacks
+    if (present->empty()) {
         return;
     }
-    const auto copies = callbacks.all();  // callbacks may register and remove callbacks
     const Unlocked unlocked(lock);
-    for (const auto &named : copies) {
+    for (const auto &named : *present) {
         call_or_fail("a state callback", [&] { call(named.second); });
     }
 }

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "abi/acl.h"
 #include "engine/lock.h"
@@ -20,18 +22,24 @@ class NamedCallbacks {
         Function function;
         void *argument;
     };
+    using Callbacks = std::map<std::string, Callback>;
     // Removes the name if the function is null. Returns false if the name is in use.
     bool set(const char *name, Function function, void *argument) REQUIRES(engine_lock) {
+        auto changed = std::make_shared<Callbacks>(*callbacks_);
+        bool is_set = true;
         if (function == nullptr) {
-            callbacks_.erase(name);
-            return true;
+            changed->erase(name);
+        } else {
+            is_set = changed->emplace(name, Callback{function, argument}).second;
         }
-        return callbacks_.emplace(name, Callback{function, argument}).second;
+        callbacks_ = std::move(changed);
+        return is_set;
     }
-    const std::map<std::string, Callback> &all() const REQUIRES(engine_lock) { return callbacks_; }
+    // Returns the callbacks as they are now. Allocates nothing, because objects must also end without memory.
+    std::shared_ptr<const Callbacks> all() const REQUIRES(engine_lock) { return callbacks_; }
 
   private:
-    std::map<std::string, Callback> callbacks_ GUARDED_BY(engine_lock);
+    std::shared_ptr<const Callbacks> callbacks_ GUARDED_BY(engine_lock) = std::make_shared<Callbacks>();
 };
 
 struct StateCallbacks {

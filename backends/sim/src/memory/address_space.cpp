@@ -227,9 +227,9 @@ void AddressSpace::free_internal(std::uint32_t id, const void *address) {
 
 void AddressSpace::free_all(std::uint32_t id) {
     if (device(id).live_blocks() > 0) {
-        device(id).release_all();
-        discard_then([this, id] { files_[id]->discard(0, heaps_[id + 1].capacity()); },
-                     [this, id]() REQUIRES(engine_lock) { device(id).reuse_all(); });
+        discard_then(
+            [this, id, tables = device(id).release_all()] { files_[id]->discard(0, heaps_[id + 1].capacity()); },
+            [this, id]() REQUIRES(engine_lock) { device(id).reuse_all(); });
     }
 }
 

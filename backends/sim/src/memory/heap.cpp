@@ -1,7 +1,9 @@
 #include "memory/heap.h"
 
 #include <new>
+#include <utility>
 
+#include "support/error.h"
 #include "support/expect.h"
 
 namespace aclsim {
@@ -140,17 +142,33 @@ bool Heap::contains(const void *address, std::uint64_t size) const {
            size <= block->size - (reinterpret_cast<std::uintptr_t>(address) - block->address);
 }
 
-void Heap::release_all() {
+std::optional<Heap::Tables> Heap::release_all() {
     ++returning_;
     is_reset_ = true;
     live_blocks_ = 0;
-    starts_.clear();
-    spans_.clear();
-    free_.clear();
+    std::optional<Tables> gone = replace_tables();
+    if (!gone) {
+        starts_.clear();
+        spans_.clear();
+        free_.clear();
+    }
     usage_.clear();
     has_unlisted_ = false;
     return_to_card(capacity_ - free_bytes_);
     free_bytes_ = capacity_;
+    return gone;
+}
+
+std::optional<Heap::Tables> Heap::replace_tables() {
+    const KeptText text;  // of the call, which fails for no lack of addresses
+    try {
+        NumberSet starts(starts_.limit());
+        SparseArray<Span> spans(spans_.size());
+        return Tables{std::exchange(starts_, std::move(starts)), std::exchange(spans_, std::move(spans)),
+                      std::exchange(free_, {})};
+    } catch (const Failure &) {
+        return std::nullopt;
+    }
 }
 
 void Heap::reuse_all() {

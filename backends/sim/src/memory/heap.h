@@ -89,9 +89,12 @@ class Heap {
     std::optional<Block> find(const void *address) const REQUIRES(engine_lock);
     // Returns true if [address, address + size) is inside one live block and may be accessed there.
     bool contains(const void *address, std::uint64_t size) const REQUIRES(engine_lock);
-    // Releases or reuses all blocks. Nothing is allocated until the pages of every block are handled, including those
-    // of earlier releases: otherwise new content would be lost with them.
-    void release_all() REQUIRES(engine_lock);
+    // Releases all blocks. Nothing is allocated until the pages of every block are handled, including those of earlier
+    // releases: otherwise new content would be lost with them. Returns the tables of the blocks, which the caller
+    // destroys without the lock, because they may take many pages; returns nothing if the host has no addresses for new
+    // tables, and clears the old ones.
+    struct Tables;
+    std::optional<Tables> release_all() REQUIRES(engine_lock);
     void reuse_all() REQUIRES(engine_lock);
     // Sets the number of bytes that may be in use at a time.
     void set_limit(std::uint64_t bytes) REQUIRES(engine_lock) { may_use_ = bytes; }
@@ -118,6 +121,7 @@ class Heap {
     static_assert(sizeof(Span) == 2 && kModules <= 1U << 6);
     using FreeSpans = std::set<std::pair<std::size_t, std::size_t>>;  // number of units, first unit
 
+    std::optional<Tables> replace_tables() REQUIRES(engine_lock);
     static std::uint16_t log2(std::uint64_t power) { return static_cast<std::uint16_t>(__builtin_ctzll(power)); }
     // Returns at least units_ for an address outside the heap.
     std::size_t unit_of(const void *address) const {
@@ -157,6 +161,12 @@ class Heap {
     FreeSpans free_ GUARDED_BY(engine_lock);             // smallest first; never neighbours
     bool has_unlisted_ GUARDED_BY(engine_lock) = false;  // free spans missing in the list
     std::map<std::uint16_t, Usage> usage_ GUARDED_BY(engine_lock);
+};
+
+struct Heap::Tables {
+    NumberSet starts;
+    SparseArray<Span> spans;
+    FreeSpans free;
 };
 
 }  // namespace aclsim

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <iterator>
 #include <new>
+#include <optional>
+#include <utility>
 
 #include "engine/condition.h"
+#include "engine/sliced_work.h"
 #include "machine/context.h"
 #include "memory/memory.h"
 #include "support/error.h"
@@ -188,8 +191,7 @@ void Fence::add_causes(Causes &causes) const {
 
 // --- MemoryPool ------------------------------------------------------------------------------------------------------
 
-MemoryPool::MemoryPool(Device &owner, AddressSpace &memory, Owners &owners, std::uint64_t created_as,
-                       std::uint64_t bytes)
+MemoryPool::MemoryPool(Device &owner, Memory &memory, Owners &owners, std::uint64_t created_as, std::uint64_t bytes)
     : device(owner), number(created_as), size(bytes), memory_(memory), owners_(owners) {
     for (const auto reuse : {ACL_RT_MEM_POOL_REUSE_FOLLOW_EVENT_DEPENDENCIES, ACL_RT_MEM_POOL_REUSE_ALLOW_OPPORTUNISTIC,
                              ACL_RT_MEM_POOL_REUSE_ALLOW_INTERNAL_DEPENDENCIES}) {
@@ -219,7 +221,8 @@ void *MemoryPool::allocate(std::uint64_t bytes, const Stream &stream, const Stre
         found = reserve(bytes);
     }
     if (found == blocks_.end()) {
-        trim(0);
+        Trim all;
+        trim(all, [] { return false; });
         found = reserve(bytes);
     }
     if (found == blocks_.end() && attribute(ACL_RT_MEM_POOL_REUSE_ALLOW_INTERNAL_DEPENDENCIES) != 0) {
@@ -242,7 +245,7 @@ MemoryPool::State MemoryPool::state_of(const void *address) const {
         return State::Outside;
     }
     const auto block = blocks_.find(as_integer(address));
-    return block != blocks_.end() && block->second.is_used ? State::Used : State::NotUsed;
+    return block != blocks_.end() && block->second.is_used && !is_abandoned_ ? State::Used : State::NotUsed;
 }
 
 void MemoryPool::note_fence(const void *address, const Fence &fence) {
@@ -259,49 +262,87 @@ void MemoryPool::release(const void *address) {
     }
 }
 
-void MemoryPool::trim(std::uint64_t keep) {
-    if (reserved() <= keep || reserved() == used()) {
+// Between slices other threads may use, trim and destroy the pool.
+template <class IsEnough>
+bool MemoryPool::trim(Trim &trim, IsEnough is_enough) {
+    if (!trim.has_begun && (reserved() <= trim.keep || reserved() == used())) {
+        return false;
+    }
+    trim.has_begun = true;
+    for (auto next = reservations_.lower_bound(trim.before); next != reservations_.begin();
+         next = reservations_.lower_bound(trim.before)) {
+        const auto reservation = std::prev(next);
+        if (is_enough() || join_within(reservation, trim.block, is_enough)) {
+            return true;
+        }
+        trim.before = reservation->first;
+        if (reserved() > trim.keep && reserved() - reservation->second >= trim.keep) {
+            give_back_idle(reservation);
+        }
+    }
+    return false;
+}
+
+// Joins the blocks of the reservation, from that one on if it is one of them. Returns whether there are more.
+template <class IsEnough>
+bool MemoryPool::join_within(Reservations::iterator reservation, std::uintptr_t &at, IsEnough is_enough) {
+    const auto [address, bytes] = *reservation;
+    if (is_abandoned_ && address < lost_from_) {
+        memory_.tell_release(address, bytes);
+        lost_from_ = address;
+    }
+    at = at < address || at - address >= bytes ? address : at;
+    auto block = std::prev(blocks_.upper_bound(at));  // another thread may have joined it with the one before
+    lose_used(block);
+    for (auto next = std::next(block); next != blocks_.end() && next->first - address < bytes;
+         next = std::next(block)) {
+        if (is_enough()) {
+            at = block->first;
+            return true;
+        }
+        lose_used(next);
+        if (!join(block)) {
+            block = next;
+        }
+    }
+    return false;
+}
+
+void MemoryPool::lose_used(Blocks::iterator block) {
+    if (is_abandoned_ && block->second.is_used) {
+        cache(block);
+        block->second.fence = {};
+    }
+}
+
+void MemoryPool::give_back_idle(Reservations::iterator reservation) {
+    const auto [address, bytes] = *reservation;
+    const auto block = blocks_.find(address);
+    if (block->second.is_used || block->second.size != bytes || !block->second.fence.has_passed()) {
         return;
     }
-    join_all();
-    for (auto it = reservations_.end(); it != reservations_.begin() && reserved() > keep;) {
-        const auto reservation = std::prev(it);
-        const auto [address, bytes] = *reservation;
-        const auto block = blocks_.find(address);
-        const bool is_idle = !block->second.is_used && block->second.size == bytes && block->second.fence.has_passed();
-        if (!is_idle || reserved() - bytes < keep) {
-            it = reservation;
-            continue;
-        }
-        uncache(block);
-        blocks_.erase(block);
-        it = reservations_.erase(reservation);
-        owners_.erase(address);
-        memory_.free_internal(device.physical_id, reinterpret_cast<void *>(address));
-        count(ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH, reserved() - bytes);
-    }
+    uncache(block);
+    blocks_.erase(block);
+    reservations_.erase(reservation);
+    owners_.erase(address);
+    memory_.space().free_internal(device.physical_id, reinterpret_cast<void *>(address));
+    count(ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH, reserved() - bytes);
 }
 
 void MemoryPool::abandon() {
     is_abandoned_ = true;
-    for (auto block = blocks_.begin(); block != blocks_.end(); ++block) {
-        if (block->second.is_used) {
-            cache(block);
-            block->second.fence = {};
-        }
-    }
     count(ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT, ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH, 0);
-    trim(0);
 }
 
-void MemoryPool::forget() {
-    is_abandoned_ = true;
-    for (const auto &[address, bytes] : reservations_) {
-        owners_.erase(address);
-    }
-    reservations_.clear();
-    blocks_.clear();
-    cached_.clear();
+template <class IsEnough>
+bool MemoryPool::forget(IsEnough is_enough) {
+    const auto has_more = [&](auto &all) REQUIRES(engine_lock) {
+        while (!all.empty() && !is_enough()) {
+            all.erase(all.begin());
+        }
+        return !all.empty();
+    };
+    return has_more(blocks_) || has_more(cached_) || has_more(reservations_);
 }
 
 // Best fit: the smallest block that is large enough; among equals, the one with the lowest address.
@@ -318,7 +359,8 @@ MemoryPool::Blocks::iterator MemoryPool::find_cached(std::uint64_t bytes, Predic
 
 MemoryPool::Blocks::iterator MemoryPool::reserve(std::uint64_t bytes) {
     require_not_poisoned(device);
-    void *const address = bytes <= size - reserved() ? memory_.allocate_internal(device.physical_id, bytes) : nullptr;
+    void *const address =
+        bytes <= size - reserved() ? memory_.space().allocate_internal(device.physical_id, bytes) : nullptr;
     if (address == nullptr) {
         return blocks_.end();
     }
@@ -330,7 +372,7 @@ MemoryPool::Blocks::iterator MemoryPool::reserve(std::uint64_t bytes) {
     } catch (const std::bad_alloc &) {
         reservations_.erase(as_integer(address));
         blocks_.erase(as_integer(address));
-        memory_.free_internal(device.physical_id, address);
+        memory_.space().free_internal(device.physical_id, address);
         throw;
     }
     count(ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH, reserved() + bytes);
@@ -412,8 +454,81 @@ void MemoryPool::count(aclrtMemPoolAttr current, aclrtMemPoolAttr high, std::uin
 
 // --- MemoryPools -----------------------------------------------------------------------------------------------------
 
+// A trim of one pool, or of those of a device.
+class MemoryPools::Trimming final : public SlicedWork {
+  public:
+    // Down to that many bytes.
+    Trimming(Core &core, MemoryPools &pools, const MemoryPool &pool, std::uint64_t keep)
+        : SlicedWork(core),
+          pools_(pools),
+          device_(pool.device),
+          keep_(keep),
+          number_(pool.number),
+          last_(pool.number) {}
+    // All, down to their thresholds.
+    Trimming(Core &core, MemoryPools &pools, const Device &device) : SlicedWork(core), pools_(pools), device_(device) {}
+    bool do_slice() override REQUIRES(engine_lock) {
+        std::size_t done = 0;
+        auto &in_use = pools_.in_use_;
+        for (auto it = in_use.lower_bound(number_); it != in_use.end() && it->first <= last_;
+             it = in_use.lower_bound(number_)) {
+            MemoryPool &pool = *it->second;
+            if (it->first != number_) {
+                number_ = it->first;
+                trim_ = {};
+            }
+            if (&pool.device == &device_) {
+                trim_.keep = keep_ ? *keep_ : threshold_of(pool);
+                if (pool.trim(trim_, [&]() REQUIRES(engine_lock) { return is_enough(done++); })) {
+                    return true;
+                }
+                pools_.drop_if_empty(core_, pool);
+            }
+            ++number_;
+            trim_ = {};
+        }
+        return false;
+    }
+
+  private:
+    static std::uint64_t threshold_of(MemoryPool &pool) REQUIRES(engine_lock) {
+        return pool.is_abandoned() ? 0 : pool.attribute(ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD);
+    }
+
+    MemoryPools &pools_;
+    const Device &device_;
+    std::optional<std::uint64_t> keep_;
+    std::uint64_t number_ = 0;  // of the pool that is next
+    std::uint64_t last_ = UINT64_MAX;
+    MemoryPool::Trim trim_;
+};
+
+// What the pools of a device know of its memory, which is gone.
+class MemoryPools::Closing final : public SlicedWork {
+  public:
+    Closing(Core &core, Pools pools, MemoryPool::Owners owners)
+        : SlicedWork(core), pools_(std::move(pools)), owners_(std::move(owners)) {}
+    bool do_slice() override REQUIRES(engine_lock) {
+        std::size_t done = 0;
+        const auto is_over = [&]() REQUIRES(engine_lock) { return is_enough(done++); };
+        for (; !pools_.empty(); pools_.erase(pools_.begin())) {
+            if (is_over() || pools_.begin()->second->forget(is_over)) {
+                return true;
+            }
+        }
+        while (!owners_.empty() && !is_over()) {
+            owners_.erase(owners_.begin());
+        }
+        return !owners_.empty();
+    }
+
+  private:
+    Pools pools_;
+    MemoryPool::Owners owners_;
+};
+
 Ref<MemoryPool> MemoryPools::create(Memory &memory, Device &device, std::uint64_t size) {
-    const auto pool = make_ref<MemoryPool>(device, memory.space(), owners_, ++created_, size);
+    const auto pool = make_ref<MemoryPool>(device, memory, owners_[&device], ++created_, size);
     memory.core.registry().add(pool);
     memory.core.stream_order().start();
     pools_.emplace(pool->number, pool);
@@ -422,61 +537,68 @@ Ref<MemoryPool> MemoryPools::create(Memory &memory, Device &device, std::uint64_
 
 void MemoryPools::destroy(Memory &memory, MemoryPool &pool) {
     const Ref<MemoryPool> keep(pool);
-    for (const auto &[address, size] : pool.reservations()) {
-        memory.tell_release(address, size);
-    }
     pool.abandon();
     memory.core.registry().remove(pool);
-    trim(memory.core, pool);
+    trim(memory, pool, 0);
+    drop_if_empty(memory.core, pool);
 }
 
 Ref<MemoryPool> MemoryPools::pool_of(const void *address) const {
-    const auto next = owners_.upper_bound(as_integer(address));
-    MemoryPool *const before = next == owners_.begin() ? nullptr : std::prev(next)->second;
-    const bool is_inside = before != nullptr && before->state_of(address) != MemoryPool::State::Outside;
-    return is_inside ? Ref<MemoryPool>(before) : nullptr;
+    for (const auto &[device, owners] : owners_) {
+        const auto next = owners.upper_bound(as_integer(address));
+        MemoryPool *const before = next == owners.begin() ? nullptr : std::prev(next)->second;
+        if (before != nullptr && before->state_of(address) != MemoryPool::State::Outside) {
+            return Ref<MemoryPool>(before);
+        }
+    }
+    return nullptr;
+}
+
+void MemoryPools::trim(Memory &memory, const MemoryPool &pool, std::uint64_t keep) {
+    do_in_slices(memory.core, Trimming(memory.core, *this, pool, keep));
 }
 
 // A synchronization that holds only a shard lock may call this function too, if there is no pool.
 void MemoryPools::trim(Memory &memory, const Device &device) {
-    for (auto it = in_use_.begin(); it != in_use_.end();) {
-        MemoryPool &pool = *it++->second;
-        if (&pool.device == &device) {
-            trim(memory.core, pool);
-        }
+    if (!in_use_.empty()) {
+        do_in_slices(memory.core, Trimming(memory.core, *this, device));
     }
 }
 
-void MemoryPools::trim(Core &core, MemoryPool &pool) {
-    pool.trim(pool.is_abandoned() ? 0 : pool.attribute(ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD));
-    if (pool.reserved() == 0) {
-        in_use_.erase(pool.number);
-        if (pool.is_abandoned()) {
-            drop(core, pool);
-        }
+void MemoryPools::drop_if_empty(Core &core, MemoryPool &pool) {
+    if (pool.reserved() > 0) {
+        return;
     }
-}
-
-void MemoryPools::drop(Core &core, MemoryPool &pool) {
     const std::uint64_t number = pool.number;
     in_use_.erase(number);
-    pools_.erase(number);
-    if (pools_.empty()) {
+    if (pool.is_abandoned() && pools_.erase(number) > 0 && pools_.empty()) {
         core.stream_order().stop();
     }
 }
 
 void MemoryPools::close(Memory &memory, const Device &device) {
+    Pools closed;
     for (auto it = pools_.begin(); it != pools_.end();) {
-        const Ref<MemoryPool> pool = it++->second;
-        if (&pool->device == &device) {
-            if (!pool->is_abandoned()) {
-                memory.core.registry().remove(*pool);
+        MemoryPool &pool = *it->second;
+        const auto next = std::next(it);
+        if (&pool.device == &device) {
+            if (!pool.is_abandoned()) {
+                memory.core.registry().remove(pool);
             }
-            pool->forget();
-            drop(memory.core, *pool);
+            pool.close();
+            in_use_.erase(it->first);
+            closed.insert(pools_.extract(it));
         }
+        it = next;
     }
+    if (closed.empty()) {
+        return;
+    }
+    if (pools_.empty()) {
+        memory.core.stream_order().stop();
+    }
+    MemoryPool::Owners owners = std::exchange(owners_.at(&device), {});
+    do_in_slices(memory.core, Closing(memory.core, std::move(closed), std::move(owners)));
 }
 
 // --- allocations and frees in stream order ---------------------------------------------------------------------------

@@ -21,7 +21,6 @@
 namespace aclsim {
 
 class Memory;
-class AddressSpace;
 struct Device;
 
 // Points in streams: a block is no longer in use once each stream has passed its point. Destroyed streams count as
@@ -63,10 +62,10 @@ class MemoryPool final : public Object {
     static constexpr Kind kKind = Kind::MemoryPool;
     static constexpr std::uint64_t kGranularity = 2ULL << 20;
 
-    // Owner of the reservation that begins at an address, for all pools.
+    // Owner of the reservation that begins at an address, for all pools of a device.
     using Owners = std::map<std::uintptr_t, MemoryPool *>;
 
-    MemoryPool(Device &owner, AddressSpace &memory, Owners &owners, std::uint64_t number, std::uint64_t size);
+    MemoryPool(Device &owner, Memory &memory, Owners &owners, std::uint64_t number, std::uint64_t size);
 
     // Returns the address of a block of the given size, a multiple of the granularity; nullptr if the pool is
     // exhausted. The stream must not touch the block before the fence.
@@ -78,14 +77,26 @@ class MemoryPool final : public Object {
     // End the use of a block: note_fence() adds a fence for its next users, and release() frees it and cannot fail.
     void note_fence(const void *address, const Fence &fence) REQUIRES(engine_lock);
     void release(const void *address) REQUIRES(engine_lock);
-    // Frees cached reservations that are not in use, as long as this many bytes remain.
-    void trim(std::uint64_t keep) REQUIRES(engine_lock);
-    // Destroys the pool: used blocks are lost, and freed memory is returned when its streams are done with it.
+    // Frees cached reservations that are not in use, as long as this many bytes remain: from the last one to the first,
+    // in slices.
+    struct Trim {
+        std::uint64_t keep = 0;
+        bool has_begun = false;
+        std::uintptr_t before = UINTPTR_MAX;  // reservations from here on are done
+        std::uintptr_t block = 0;             // where to continue in the one below, unless another one contains it
+    };
+    // Returns true if there is more to do. Calls `is_enough` for every block.
+    template <class IsEnough>
+    bool trim(Trim &trim, IsEnough is_enough) REQUIRES(engine_lock);
+    // Destroys the pool: used blocks are lost, and freed memory is returned when its streams are done with it. A trim
+    // must follow.
     void abandon() REQUIRES(engine_lock);
-    const std::map<std::uintptr_t, std::uint64_t> &reservations() const REQUIRES(engine_lock) { return reservations_; }
     bool is_abandoned() const REQUIRES(engine_lock) { return is_abandoned_; }
-    // Forgets all memory, because that of the device is gone.
-    void forget() REQUIRES(engine_lock);
+    // Ends the use of the pool, because the memory of the device is gone. Only forget() may follow.
+    void close() REQUIRES(engine_lock) { is_abandoned_ = true; }
+    // Forgets all memory, in slices. Returns true if there is more to do.
+    template <class IsEnough>
+    bool forget(IsEnough is_enough) REQUIRES(engine_lock);
 
     std::uint64_t &attribute(aclrtMemPoolAttr attribute) REQUIRES(engine_lock) { return attributes_[attribute]; }
     std::uint64_t used() const REQUIRES(engine_lock) { return attributes_[ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT]; }
@@ -116,14 +127,20 @@ class MemoryPool final : public Object {
     bool can_join(Blocks::iterator block, Blocks::iterator next) const REQUIRES(engine_lock);
     bool join(Blocks::iterator block) REQUIRES(engine_lock);  // joins it with the next block
     void join_all() REQUIRES(engine_lock);
+    using Reservations = std::map<std::uintptr_t, std::uint64_t>;  // address -> size
+    template <class IsEnough>
+    bool join_within(Reservations::iterator reservation, std::uintptr_t &at, IsEnough is_enough) REQUIRES(engine_lock);
+    void lose_used(Blocks::iterator block) REQUIRES(engine_lock);
+    void give_back_idle(Reservations::iterator reservation) REQUIRES(engine_lock);
     void count(aclrtMemPoolAttr current, aclrtMemPoolAttr high, std::uint64_t bytes) REQUIRES(engine_lock);
 
-    AddressSpace &memory_;
+    Memory &memory_;
     Owners &owners_ GUARDED_BY(engine_lock);
     bool is_abandoned_ GUARDED_BY(engine_lock) = false;
     std::uint64_t attributes_[ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH + 1] = {};
-    std::map<std::uintptr_t, std::uint64_t> reservations_ GUARDED_BY(engine_lock);  // address -> size
-    Blocks blocks_ GUARDED_BY(engine_lock);                                         // the reservations, without gaps
+    std::uintptr_t lost_from_ GUARDED_BY(engine_lock) = UINTPTR_MAX;  // observers were told of the loss from here on
+    Reservations reservations_ GUARDED_BY(engine_lock);
+    Blocks blocks_ GUARDED_BY(engine_lock);  // the reservations, without gaps
     // Order: size, then address.
     std::set<std::pair<std::uint64_t, std::uintptr_t>> cached_ GUARDED_BY(engine_lock);
     bool has_uncached_ GUARDED_BY(engine_lock) = false;  // unused blocks missing in the list
@@ -141,19 +158,23 @@ class MemoryPools {
     // Records that the pool may have reserved memory.
     void note_use(MemoryPool &pool) REQUIRES(engine_lock) { in_use_.emplace(pool.number, &pool); }
     bool empty() const REQUIRES(engine_lock) { return pools_.empty(); }
+    // Trims in slices, and only what was there when the call began.
+    void trim(Memory &memory, const MemoryPool &pool, std::uint64_t keep) REQUIRES(engine_lock);
     // Frees the memory that the pools hold above their thresholds, when a stream of the device was synchronized.
     void trim(Memory &memory, const Device &device) REQUIRES(engine_lock);
     // Drops the pools of a device that is reset, with all their memory.
     void close(Memory &memory, const Device &device) REQUIRES(engine_lock);
 
   private:
-    void trim(Core &core, MemoryPool &pool) REQUIRES(engine_lock);
-    void drop(Core &core, MemoryPool &pool) REQUIRES(engine_lock);
+    class Trimming;
+    class Closing;
+    // Pools by number.
+    using Pools = std::map<std::uint64_t, Ref<MemoryPool>>;
+    void drop_if_empty(Core &core, MemoryPool &pool) REQUIRES(engine_lock);
 
-    // Pools by number. Destroyed pools stay while they hold memory.
-    std::map<std::uint64_t, Ref<MemoryPool>> pools_ GUARDED_BY(engine_lock);
+    Pools pools_ GUARDED_BY(engine_lock);  // destroyed pools stay while they hold memory
     std::map<std::uint64_t, MemoryPool *> in_use_ GUARDED_BY(engine_lock);  // pools that hold memory, and a few more
-    MemoryPool::Owners owners_ GUARDED_BY(engine_lock);
+    std::map<const Device *, MemoryPool::Owners> owners_ GUARDED_BY(engine_lock);
     std::uint64_t created_ GUARDED_BY(engine_lock) = 0;
     std::uint64_t numbers_ GUARDED_BY(engine_lock) = 0;
 };

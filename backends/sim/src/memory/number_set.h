@@ -47,6 +47,7 @@ class NumberSet {
         return neighbour(number, limit_, lowest, [](std::uint64_t bit) { return ~(bit - 1) - bit; });
     }
     void clear() { words_.clear(); }
+    std::size_t limit() const { return limit_; }
 
   private:
     static constexpr std::size_t kBits = 64;

@@ -22,6 +22,7 @@ class SparseArray {
     Element &operator[](std::size_t index) { return elements_.get()[index]; }
     const Element &operator[](std::size_t index) const { return elements_.get()[index]; }
     void clear() { clear_addresses(elements_.get(), elements_.get_deleter().bytes); }
+    std::size_t size() const { return elements_.get_deleter().bytes / sizeof(Element); }
 
   private:
     struct GiveBack {

@@ -13,7 +13,7 @@
 
 namespace aclsim {
 
-// A call, noted without words: most are never shown.
+// Note of a call, kept without text because most notes are never shown.
 struct CallNote {
     const char *function = "";
     CallPlace place{};
@@ -35,15 +35,16 @@ struct MemoryCheck::Block {
     Pages pages;
     CallNote allocated;
     CallNote freed{};
-    bool is_gone = false;                       // freed, in the order of streams too
-    std::vector<const MemoryUses *> pending{};  // by tasks and calls that are not done
+    bool is_gone = false;                       // freed, also in stream order
+    std::vector<const MemoryUses *> pending{};  // uses by tasks and calls that are not done
 
     std::uintptr_t end() const { return address + size; }
     bool has(std::uintptr_t at) const { return at - address < std::max(size, room); }
     std::string text() const;
 };
 
-// The memory that a task or a call works on, until that has ended. A task that is kept for replays does not count.
+// Memory used by a task or a call until it ends. A task that a model keeps does not use memory itself, only its
+// executions do.
 struct MemoryUses {
     explicit MemoryUses(const CallNote &made_by) : call(made_by) {}
     ~MemoryUses() { end(); }
@@ -69,23 +70,23 @@ struct MemoryUses {
     }
 
     CallNote call;
-    std::uint64_t sequence = 0;  // of the task that has taken the use over, in its stream
+    std::uint64_t sequence = 0;  // number of the task that took over the use; 0: still the call
     std::uint32_t stream_id = 0;
     MemoryCheck::Blocks blocks{};
 };
 
 namespace {
 
-constexpr std::size_t kRemembered = 4096;              // allocations that were freed
-constexpr std::uint64_t kPoisoned = 16ULL << 20;       // bytes; pages behind them stay untouched, and cost nothing
-constexpr std::uint64_t kNear = 16ULL << 20;           // bytes; addresses so close behind an allocation name it
+constexpr std::size_t kRemembered = 4096;              // freed allocations kept for reports
+constexpr std::uint64_t kPoisoned = 16ULL << 20;       // bytes; pages after them stay untouched and use no memory
+constexpr std::uint64_t kNear = 16ULL << 20;           // bytes after an allocation; addresses there refer to it
 constexpr int kNewMemory = 0xCD, kFreedMemory = 0xDD;  // patterns that no program expects
 
-// The uses of the calls that a thread is in, one inside the other: of those that use memory at all.
+// Memory used by the nested calls of a thread. Calls that use no memory have no entry.
 struct CallUses {
     std::vector<std::pair<const CurrentCall *, std::shared_ptr<MemoryUses>>> stack;
 
-    static std::shared_ptr<MemoryUses> *find() {  // of the present call; nullptr: it uses no memory
+    static std::shared_ptr<MemoryUses> *find() {  // nullptr if the present call uses no memory
         CallUses *const own = ThreadState<CallUses>::find();
         const bool has_present = own != nullptr && !own->stack.empty() && own->stack.back().first == current_call();
         return has_present ? &own->stack.back().second : nullptr;
@@ -259,7 +260,8 @@ std::shared_ptr<MemoryCheck::Block> MemoryCheck::find_retired(const void *addres
     return found == retired_.rend() ? nullptr : *found;
 }
 
-// A pool may do that before the stream reaches the free.
+// Returns true if a live block overlaps the freed one: a pool may allocate the memory again before the stream reaches
+// the free.
 bool MemoryCheck::is_given_out_again(const Block &block) const {
     const auto behind = live_.lower_bound(block.end());
     return behind != live_.begin() && std::prev(behind)->second->end() > block.address;
@@ -284,15 +286,16 @@ MemoryCheck::Blocks MemoryCheck::find_live(const void *address, std::uint64_t si
     return used;
 }
 
-// For a task, memory is live until a stream reaches its free. Of several blocks at one address the oldest comes first.
+// Finds memory for the access of a task: for a task, memory is live until the stream reaches its free. If several
+// blocks contain the address, returns the oldest one.
 MemoryCheck::Blocks MemoryCheck::find_in_stream(const void *address, std::uint64_t size) const {
     const auto is_there = [address](const auto &it) { return !it->is_gone && it->has(as_integer(address)); };
     const auto found = std::find_if(retired_.begin(), retired_.end(), is_there);
     return found == retired_.end() ? find_live(address, size) : Blocks{*found};
 }
 
-// Reports what the runtime lets pass: uses past the size that was asked for, and of memory that a pool or the driver
-// keeps.
+// Reports accesses that the runtime does not reject: beyond the requested size, and to freed memory that a pool or the
+// driver keeps.
 void MemoryCheck::examine(const MemoryUses *user, const Access &access, const Blocks &used) {
     const auto who = [&] { return user == nullptr ? present_call() : user->who(); };
     if (used.empty()) {
@@ -331,7 +334,7 @@ void MemoryCheck::submitted(const Moment &, const Stream &stream, const Task &ta
     const Guard guard(mutex_);
     const auto uses = CallUses::take();
     if (is_kept) {
-        kept_.erase(&task);  // of an earlier task at the same address, whose model was destroyed
+        kept_.erase(&task);  // entry of an earlier task at the same address, whose model was destroyed
     }
     if (uses == nullptr) {
         return;
@@ -339,7 +342,7 @@ void MemoryCheck::submitted(const Moment &, const Stream &stream, const Task &ta
     uses->sequence = task.sequence;
     uses->stream_id = stream.id;
     if (is_kept) {
-        uses->end();  // its executions use the memory
+        uses->end();  // the task's executions use the memory
         kept_[&task] = uses;
     } else {
         uses_[{stream.serial, task.sequence}] = uses;
@@ -409,9 +412,18 @@ void MemoryCheck::replayed(const Moment &, const Stream &stream, const Task &kep
     count_.store(uses_.size(), std::memory_order_relaxed);
 }
 
-// --- words -----------------------------------------------------------------------------------------------------------
+// --- texts -----------------------------------------------------------------------------------------------------------
+
+void MemoryCheck::fact_lost(const Moment &) {
+    if (!is_over_.exchange(true)) {
+        std::fputs("ascend_rt simulator, memory check: the host is out of memory; nothing more is reported\n", stderr);
+    }
+}
 
 void MemoryCheck::explain(const void *address, std::string &text) const {
+    if (is_over_) {
+        return;
+    }
     const Guard guard(mutex_);
     text += "; " + words_for(address);
 }
@@ -431,6 +443,9 @@ std::string MemoryCheck::words_for(const void *address) const {
 }
 
 void MemoryCheck::report(const std::string &text) {
+    if (is_over_) {
+        return;
+    }
     reports_.fetch_add(1, std::memory_order_relaxed);
     std::fprintf(stderr, "ascend_rt simulator, memory check: %s\n", text.c_str());
 }

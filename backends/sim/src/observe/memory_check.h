@@ -1,5 +1,6 @@
-// ASCEND_RT_SIM_CHECK=memory: reports wrong uses of memory that the runtime itself does not notice, with their places
-// in the program. Its record of an allocation outlives the allocation, so that a late use is recognised.
+// Memory check (ASCEND_RT_SIM_CHECK=memory): reports incorrect uses of memory that the runtime itself does not notice,
+// and their places in the program. The record of an allocation outlives the allocation, so that a late use is
+// recognised.
 #pragma once
 
 #include <atomic>
@@ -19,8 +20,9 @@ namespace aclsim {
 
 struct MemoryUses;
 
-// Facts come from the threads of all shards: all that the check knows is guarded by its mutex, the innermost
-// lock. Calls and tasks that work on no memory do not take it.
+// Facts arrive from threads of all shards, so the state of the check is guarded by its mutex, the innermost lock. The
+// mutex is not taken for a submission without memory to a stream that executes tasks, nor at the end of a task while no
+// task uses memory.
 class MemoryCheck final : public Observer {
   public:
     MemoryCheck() : Observer(kTasks | kMemory | kPlaces) {}
@@ -44,12 +46,13 @@ class MemoryCheck final : public Observer {
     void used_orphan(const Moment &, const Access &access) override REQUIRES(engine_lock);
     void freed_registered(const Moment &, const void *address) override REQUIRES(engine_lock);
 
-    // Memory that the present call works on stays in use until the call ends; before, the task that it submits takes
-    // the use over.
+    // Memory used by the present call stays in use until the call declares to be done with it or ends; if the call
+    // submits a task, the task takes over the use.
     void call_accesses(const Moment &, const Access &access) override REQUIRES(engine_lock);
     void call_done_with_memory(const Moment &) override REQUIRES(engine_lock);
     void accessed(const Moment &, const Stream &, const Task &, const Access &access, bool is_there) override
         REQUIRES(engine_lock);
+    void fact_lost(const Moment &) override REQUIRES(engine_lock);
     void explain(const void *address, std::string &text) const override REQUIRES(engine_lock);
 
     struct Block;
@@ -58,10 +61,10 @@ class MemoryCheck final : public Observer {
   private:
     using Guard = std::lock_guard<std::mutex>;
     using Live = std::map<std::uintptr_t, std::shared_ptr<Block>>;
-    using Key = std::pair<std::uint64_t, std::uint64_t>;  // of a task: its stream and sequence
+    using Key = std::pair<std::uint64_t, std::uint64_t>;  // stream and sequence number of a task
     void report(const std::string &text);
     std::string words_for(const void *address) const;
-    // By a task; nullptr: by the present call.
+    // Examines an access by a task, or by the present call if `user` is nullptr.
     void examine(const MemoryUses *user, const Access &access, const Blocks &used);
     void report_uses(const Block &block);
     void reach_free(Block &block);
@@ -75,13 +78,14 @@ class MemoryCheck final : public Observer {
 
     mutable std::mutex mutex_;
     Live live_;
-    std::deque<std::shared_ptr<Block>> retired_;  // the newest ones, oldest first
-    // Blocks that a stream has yet to reach, by number.
+    std::deque<std::shared_ptr<Block>> retired_;  // most recently freed blocks, oldest first
+    // Blocks whose allocation or free a stream has not reached yet, by number.
     std::map<std::uint64_t, std::shared_ptr<Block>> in_stream_;
-    std::map<Key, std::shared_ptr<MemoryUses>> uses_;           // of tasks that are not done
-    std::map<const Task *, std::shared_ptr<MemoryUses>> kept_;  // of tasks that models keep
-    std::atomic<std::size_t> count_{0};                         // of uses_
+    std::map<Key, std::shared_ptr<MemoryUses>> uses_;           // uses by tasks that are not done
+    std::map<const Task *, std::shared_ptr<MemoryUses>> kept_;  // uses by tasks that models keep
+    std::atomic<std::size_t> count_{0};                         // size of uses_, read without the mutex
     std::atomic<std::uint64_t> reports_{0};
+    std::atomic<bool> is_over_{false};  // a fact was lost: what the check knows may be wrong
 };
 
 }  // namespace aclsim

@@ -1,5 +1,5 @@
-// The files of a profile, named and laid out like those that msprof exports from a profile of a device: a trace for
-// chrome://tracing and Perfetto, and tables of tasks and operators.
+// Files of a profile, with the names and layout of the files that msprof exports from the profile of a device: a trace
+// for chrome://tracing and Perfetto, and tables of tasks and operators.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -16,10 +16,10 @@
 namespace aclsim {
 namespace {
 
-constexpr int kHost = -1;  // the process of the trace that the calls are in
+constexpr int kHost = -1;  // process number of the calls in the trace
 
-// Like Python's time.perf_counter(), so that a program can put its own measurements beside. Not as a floating-point
-// number, because the program's locale may have another decimal point.
+// Returns the time on the clock of Python's time.perf_counter(), so that a program can compare its own measurements.
+// Does not format a floating-point number, because the program's locale may use a different decimal point.
 std::string microseconds(Time::duration time) {
     const std::int64_t ns = std::chrono::nanoseconds(time).count();
     char text[40];
@@ -39,7 +39,7 @@ std::string in_hexadecimal(const std::string &bytes) {
     return text;
 }
 
-// Operator information is bytes: those that are text are shown as such.
+// Returns operator information as text if all its bytes are printable, otherwise in hexadecimal.
 std::string shown(const std::string &information) {
     const std::string text = information.substr(0, information.find_last_not_of('\0') + 1);
     return is_printable(text) ? text : in_hexadecimal(information);

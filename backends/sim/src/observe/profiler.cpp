@@ -1,6 +1,7 @@
 #include "observe/profiler.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <iterator>
 #include <utility>
 
@@ -16,8 +17,20 @@ constexpr std::uint64_t kTaskTypes =
     ACL_PROF_TASK_TIME | ACL_PROF_TASK_TIME_L0 | ACL_PROF_TASK_TIME_L2 | ACL_PROF_TASK_TIME_L3 | ACL_PROF_OP_ATTR;
 constexpr std::uint64_t kCallTypes = ACL_PROF_ACL_API | ACL_PROF_RUNTIME_API;
 
+// Times at which the calls of a thread began; they nest.
 struct CallTimes {
-    std::vector<Time> began;  // of the calls that the thread is in: they nest
+    std::uint64_t attachment = 0;
+    std::vector<Time> began;  // innermost last
+
+    // Drops what is left of calls that ended while the profiler did not observe.
+    static std::vector<Time> &get(std::uint64_t attachment) {
+        CallTimes &own = ThreadState<CallTimes>::get();
+        if (own.attachment != attachment) {
+            own.attachment = attachment;
+            own.began.clear();
+        }
+        return own.began;
+    }
 };
 
 }  // namespace
@@ -31,6 +44,13 @@ bool Profile::is_of(const ProfileConfig &config) const {
 }
 
 void Profile::join_parts() {
+    std::size_t all_tasks = 0, all_calls = 0;
+    for (const Part &part : parts) {
+        all_tasks += part.tasks.size();
+        all_calls += part.calls.size();
+    }
+    tasks.reserve(all_tasks);  // nothing below fails for lack of memory
+    calls.reserve(all_calls);
     for (Part &part : parts) {
         std::move(part.tasks.begin(), part.tasks.end(), std::back_inserter(tasks));
         std::move(part.calls.begin(), part.calls.end(), std::back_inserter(calls));
@@ -48,9 +68,12 @@ bool Profiler::is_taking(std::uint32_t device) const {
 }
 
 void Profiler::start(std::unique_ptr<Profile> profile) {
+    profiles_.reserve(profiles_.size() + 1);
     if (profiles_.empty()) {
         core_.add_observer(*this);
+        ++attachments_;
     }
+    profile->start = core_.clock().now();
     profiles_.push_back(std::move(profile));
 }
 
@@ -60,21 +83,21 @@ std::unique_ptr<Profile> Profiler::stop(const ProfileConfig &config) {
     if (found == profiles_.end()) {
         return nullptr;
     }
+    (*found)->join_parts();
     std::unique_ptr<Profile> profile = std::move(*found);
     profiles_.erase(found);
     detach_if_idle();
-    profile->join_parts();
     return profile;
 }
 
 std::vector<std::unique_ptr<Profile>> Profiler::finalize() {
+    for (const auto &profile : profiles_) {
+        profile->join_parts();
+    }
     path_.clear();
     auto profiles = std::exchange(profiles_, {});
     if (!profiles.empty()) {
         detach_if_idle();
-    }
-    for (const auto &profile : profiles) {
-        profile->join_parts();
     }
     return profiles;
 }
@@ -131,44 +154,51 @@ void Profiler::started(const Moment &now, const Stream &stream, const Task &task
     }
 }
 
-// Leaves out tasks that were submitted before the profile began.
+// Skips tasks that were submitted before the profile was started.
 void Profiler::ended(const Moment &now, const Stream &stream, const Task &task, std::uint32_t) {
     const Key key{stream.serial, task.sequence};
     Pending &pending = pending_of(stream);
-    const Times *const times = pending.find(key);
-    if (times == nullptr) {
+    const Times *const found = pending.find(key);
+    if (found == nullptr) {
         return;
     }
+    const Times times = *found;
+    pending.erase(key);
     const std::uint32_t device = device_of(stream).user_id;
-    if (Profile *profile = profile_of(device, kTaskTypes)) {
+    Profile *const profile = profile_of(device, kTaskTypes);
+    if (profile != nullptr && times.submitted >= profile->start) {
         TaskLabel label;
         task.details().label(stream, label);
         profile->parts[Core::shard_of(stream)].tasks.push_back({device, stream.id, task.sequence, &task.info(),
-                                                                std::move(label), times->submitted, times->started,
+                                                                std::move(label), times.submitted, times.started,
                                                                 now.time()});
     }
-    pending.erase(key);
 }
 
 void Profiler::dropped(const Moment &, const Stream &stream, const Task &task, aclError) {
     pending_of(stream).erase({stream.serial, task.sequence});
 }
 
-void Profiler::call_began(const Moment &now, const CallSite &) {
-    ThreadState<CallTimes>::get().began.push_back(now.time());
-}
+void Profiler::call_began(const Moment &now, const CallSite &) { CallTimes::get(attachments_).push_back(now.time()); }
 
 void Profiler::call_ended(const Moment &now, const CallSite &site) {
-    std::vector<Time> &began = ThreadState<CallTimes>::get().began;
-    if (began.empty()) {
-        return;  // the profile has begun in the call
+    std::vector<Time> &open = CallTimes::get(attachments_);
+    if (open.empty()) {
+        return;  // the profile began during the call
     }
+    const Time began = open.back();
+    open.pop_back();
     for (const auto &profile : profiles_) {
-        if ((profile->data_types & kCallTypes) != 0) {
-            profile->parts[Lock::held_shard()].calls.push_back({site.thread, site.function, began.back(), now.time()});
+        if ((profile->data_types & kCallTypes) != 0 && began >= profile->start) {
+            profile->parts[Lock::held_shard()].calls.push_back({site.thread, site.function, began, now.time()});
         }
     }
-    began.pop_back();
+}
+
+void Profiler::fact_lost(const Moment &) {
+    if (!has_lost_facts_.exchange(true)) {
+        std::fputs("ascend_rt simulator, profile: the host is out of memory; tasks and calls are missing\n", stderr);
+    }
 }
 
 }  // namespace aclsim

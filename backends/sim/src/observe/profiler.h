@@ -1,8 +1,9 @@
-// Profiles: when which task ran, and which calls the program made, between aclprofStart and aclprofStop
-// (docs/semantics/ profiling.md). An observer of the engine while a profile is taken.
+// Profiles: times of the tasks and calls of the program between aclprofStart and aclprofStop
+// (docs/semantics/profiling.md). The profiler observes the engine while a profile is being taken.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,7 +16,7 @@
 
 namespace aclsim {
 
-// What aclprofCreateConfig makes.
+// Configuration created by aclprofCreateConfig.
 class ProfileConfig final : public Object {
   public:
     static constexpr Kind kKind = Kind::ProfileConfig;
@@ -23,10 +24,10 @@ class ProfileConfig final : public Object {
         : devices(std::move(device_ids)), data_types(data) {}
 
     const std::vector<std::uint32_t> devices;
-    const std::uint64_t data_types;  // ACL_PROF_ACL_API, …
+    const std::uint64_t data_types;  // bits such as ACL_PROF_ACL_API
 };
 
-// What one profile has collected.
+// Data collected by one profile.
 struct Profile {
     struct TaskEntry {
         std::uint32_t device;
@@ -47,17 +48,19 @@ struct Profile {
 
     bool is_about(std::uint32_t device) const;
     bool is_of(const ProfileConfig &config) const;
-    // Writes the files. Fails with ACL_ERROR_INVALID_FILE.
+    // Writes the files. Fails with ACL_ERROR_INVALID_FILE if one cannot be written.
     void write() const;
 
     std::vector<std::uint32_t> devices;
     std::uint64_t data_types;
     std::string directory;
-    std::string stamp;               // the time of its beginning, as it stands in names of files
-    std::vector<TaskEntry> tasks{};  // in the order in which they ended; complete when the profile was stopped
+    std::string stamp;               // start time, in the format of file names
+    Time start{};                    // tasks and calls that began before are left out
+    std::vector<TaskEntry> tasks{};  // in the order of their ends; filled when the profile is stopped
     std::vector<CallEntry> calls{};
 
-    // Entries of the threads of one shard; those with the global lock have a part of their own.
+    // Entries of one shard: tasks of its streams, and calls that ended under its lock. The last part is for calls that
+    // ended under the global lock.
     struct alignas(64) Part {
         std::vector<TaskEntry> tasks;
         std::vector<CallEntry> calls;
@@ -66,7 +69,7 @@ struct Profile {
     void join_parts();
 };
 
-// Guarded by the engine's lock: what concerns one stream, by its shard.
+// Guarded by the engine lock; the shard's lock is sufficient for the pending tasks and entries of the shard.
 class Profiler final : public Observer {
   public:
     explicit Profiler(Core &core) : Observer(kTasks | kCalls), core_(core) {}
@@ -76,9 +79,9 @@ class Profiler final : public Observer {
     const std::string &path() const REQUIRES(engine_lock) { return path_; }
     bool is_taking(std::uint32_t device) const REQUIRES(engine_lock);
     void start(std::unique_ptr<Profile> profile) REQUIRES(engine_lock);
-    // What was started with that configuration; nullptr if nothing was.
+    // Ends the profile that was started with the same devices and data types, and returns it; nullptr if there is none.
     std::unique_ptr<Profile> stop(const ProfileConfig &config) REQUIRES(engine_lock);
-    // All that has not been stopped.
+    // Ends and returns all profiles that have not been stopped.
     std::vector<std::unique_ptr<Profile>> finalize() REQUIRES(engine_lock);
 
     void submitted(const Moment &, const Stream &, const Task &, const Submission &) override REQUIRES(engine_lock);
@@ -87,14 +90,16 @@ class Profiler final : public Observer {
     void dropped(const Moment &, const Stream &, const Task &, aclError) override REQUIRES(engine_lock);
     void call_began(const Moment &, const CallSite &) override REQUIRES(engine_lock);
     void call_ended(const Moment &, const CallSite &) override REQUIRES(engine_lock);
+    void fact_lost(const Moment &) override REQUIRES(engine_lock);
 
   private:
-    using Key = std::pair<std::uint64_t, std::uint64_t>;  // stream, sequence
+    using Key = std::pair<std::uint64_t, std::uint64_t>;  // stream and sequence number
     struct Times {
         Time submitted;
         Time started;
     };
-    // Tasks of one shard that have not ended. The newest one is kept apart: most end at once, and need no entry.
+    // Tasks of one shard that have not ended. The newest one is stored separately: most tasks end at once and need no
+    // map entry.
     struct alignas(64) Pending {
         Key key{};
         Times newest{};
@@ -109,8 +114,10 @@ class Profiler final : public Observer {
     void detach_if_idle() REQUIRES(engine_lock);
 
     Core &core_;
-    std::string path_ GUARDED_BY(engine_lock);  // empty: aclprofInit was not called
+    std::string path_ GUARDED_BY(engine_lock);  // empty before aclprofInit and after aclprofFinalize
     std::vector<std::unique_ptr<Profile>> profiles_ GUARDED_BY(engine_lock);
+    std::uint64_t attachments_ GUARDED_BY(engine_lock) = 0;  // times that it began to observe
+    std::atomic<bool> has_lost_facts_{false};
     std::array<Pending, Shards::kMost + 1> pending_ GUARDED_BY(engine_lock);
 };
 

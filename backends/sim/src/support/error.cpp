@@ -138,8 +138,6 @@ KeptText::~KeptText() {
     }
 }
 
-const char *current_function() { return current_call() == nullptr ? "" : current_call()->name(); }
-
 void remember(aclError code) { t_last = code; }
 
 aclError last_error(bool clear) { return clear ? std::exchange(t_last, ACL_SUCCESS) : t_last; }

@@ -78,7 +78,7 @@ class CurrentCall {
 };
 // Returns nullptr in a thread of the simulator and in user code.
 inline CurrentCall *current_call() { return CurrentCall::newest_; }
-const char *current_function();  // "" outside calls
+inline const char *current_function() { return current_call() == nullptr ? "" : current_call()->name(); }  // or ""
 
 // Errors of the calling thread.
 void remember(aclError code);

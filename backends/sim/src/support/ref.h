@@ -46,6 +46,11 @@ class Ref {
         return *this;
     }
 
+    static Ref adopt(T *object) {  // takes over a reference that release() returned
+        Ref adopted;
+        adopted.object_ = object;
+        return adopted;
+    }
     T *get() const { return object_; }
     T &operator*() const { return *object_; }
     T *operator->() const { return object_; }

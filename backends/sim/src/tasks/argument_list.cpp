@@ -8,7 +8,7 @@ namespace aclsim {
 namespace {
 
 constexpr std::size_t kPointer = 8;
-// A handle of a parameter: the list's number, and the parameter's from 1 on.
+// Parameter handle: the number of the list and the number of the parameter, counted from 1.
 constexpr unsigned kParameterBits = 8;
 
 std::uint64_t number_of_new_list() REQUIRES(engine_lock) {
@@ -37,7 +37,7 @@ void ArgumentList::reset(const KernelFunction &function) {
 
 void ArgumentList::begin(const KernelFunction &function) {
     if (!own_) {
-        own_.reset(new unsigned char[kMostBytes]);  // not filled with zeros
+        own_.reset(new unsigned char[kMostBytes]);  // left uninitialized
     }
     reset(function);
     bytes_ = own_.get();

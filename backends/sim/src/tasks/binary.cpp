@@ -13,13 +13,13 @@ namespace aclsim {
 namespace {
 
 constexpr std::size_t kMagicBytes = 4;
-constexpr std::size_t kLookedAt = 1024;  // of a binary for AI CPUs, to see whether there is anything
+constexpr std::size_t kLookedAt = 1024;  // bytes of a binary for AI CPUs that are checked for content
 
 bool is_host_library(const Elf &file) {
     return file.machine() == Elf::host_machine() && file.type() == Elf::Type::Shared;
 }
 
-// The values of a constant of the file.
+// Values of a constant in the file.
 template <class T>
 std::vector<T> values_of(const Elf &file, const Elf::Symbol &symbol) {
     const Elf::Section &section = file.sections()[symbol.section];
@@ -33,13 +33,13 @@ std::vector<T> values_of(const Elf &file, const Elf::Symbol &symbol) {
     return values;
 }
 
-// The sizes in NAME_parameters, with offsets as in a C structure.
+// Sizes from NAME_parameters, with offsets laid out as in a C structure.
 std::vector<KernelParameter> parameters_of(const std::vector<std::uint32_t> &sizes) {
     constexpr std::uint32_t kLargestAlignment = 8;
     std::vector<KernelParameter> parameters;
     std::uint32_t offset = 0;
     for (const std::uint32_t size : sizes) {
-        const std::uint32_t power = size & -size;  // the largest power of two that divides it
+        const std::uint32_t power = size & -size;  // largest power of two that divides it
         const std::uint32_t alignment = std::clamp(power, 1U, kLargestAlignment);
         offset = (offset + alignment - 1) / alignment * alignment;
         parameters.push_back({offset, size});
@@ -48,7 +48,7 @@ std::vector<KernelParameter> parameters_of(const std::vector<std::uint32_t> &siz
     return parameters;
 }
 
-// Every exported function is a kernel; abi/aclsim_kernel.h says what else is looked for.
+// Treats every exported function as a kernel; abi/aclsim_kernel.h describes the other symbols that are read.
 DeviceObject read_host_object(const Elf &file) {
     DeviceObject object;
     std::map<std::string, Elf::Symbol> data;
@@ -127,7 +127,7 @@ BinaryContent read_cpu_library(const unsigned char *data, std::size_t size) {
 
 KernelFunction::~KernelFunction() = default;
 
-// A library is closed without the lock: its destructors are the program's code.
+// Closes a library without holding the engine lock, because its destructors are code of the program.
 class Binary::Close final : public DeferredWork {
   public:
     void work() noexcept override { library.reset(); }
@@ -244,7 +244,8 @@ void Binary::load_on(Lock &lock, const Device &device) {
             const Unlocked unlocked(lock);
             std::copy(image.begin(), image.end(), static_cast<unsigned char *>(address));
         }
-        if (loading_.erase(device.physical_id) != 0) {  // else the device was reset meanwhile, and its memory is gone
+        // Otherwise the device was reset in the meantime, and its memory is gone.
+        if (loading_.erase(device.physical_id) != 0) {
             images_[device.physical_id] = address;
         }
         loaded_.notify_all();

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/sliced_work.h"
 #include "engine/thread.h"
 #include "support/config.h"
 #include "support/error.h"
@@ -11,7 +12,7 @@
 namespace aclsim {
 namespace {
 
-// The longest that one call submits: a wait, and the runtime's own two tasks around it.
+// Most tasks that one call submits: a wait, and two tasks of the runtime around it.
 constexpr std::uint32_t kTasksPerCall = 3;
 
 }  // namespace
@@ -34,7 +35,7 @@ Capture::Branch &Capture::branch_of(const ContextStream &stream) {
     return *std::find_if(branches_.begin(), branches_.end(), [&](const Branch &it) { return it.stream == &stream; });
 }
 
-// A queue that is full goes on in another hidden stream (graphs_kernels.md section B1).
+// Continues in another hidden stream when the queue is full (graphs_kernels.md section B1).
 void Capture::make_room(Branch &branch) {
     if (branch.hidden->queue.size() + kTasksPerCall <= config().product->queue_depth) {
         return;
@@ -87,7 +88,7 @@ void Capture::record(Lock &lock, ContextStream &stream, Event &event) {
         now.recorder = &stream;
         now.stream = &hidden;
         now.sequence = hidden.submitted + 1;
-        event.set_captured(&now);  // also if another capture had it: the newer one counts
+        event.set_captured(&now);  // takes precedence over an earlier capture of the event
         submit_edge_begin(machine_.core, hidden, now.signal, &event);
     } catch (...) {
         invalidate();
@@ -169,7 +170,7 @@ void Capture::invalidate() {
     }
 }
 
-// The last task of a stream must be a record that some stream waits for.
+// Requires the last task of each stream to be a record that some stream waits for.
 void Capture::require_joined() const {
     std::set<const Stream *> joined;
     for (const auto &[event, it] : events_) {
@@ -217,21 +218,36 @@ void Capture::require_complete() const {
     require_joined();
 }
 
+// Events of a capture that has ended.
+class Capture::LeavingEvents final : public SlicedWork {
+  public:
+    LeavingEvents(Core &core, Capture &capture) : SlicedWork(core), capture_(capture) {}
+    bool do_slice() override REQUIRES(engine_lock) {
+        auto &events = capture_->events_;
+        for (std::size_t done = 0; !events.empty() && !is_enough(done); ++done) {
+            const CapturedEvent &first = events.begin()->second;
+            first.event->forget_captured(first);
+            events.erase(events.begin());
+        }
+        return !events.empty();
+    }
+
+  private:
+    Ref<Capture> capture_;
+};
+
 void Capture::end() {
     const Ref<Capture> keep(this);
     machine_.capture_modes.leave(*this);
-    for (const auto &[event, it] : events_) {
-        if (it.event->captured() == &it) {
-            it.event->set_captured(nullptr);
-        }
-    }
+    has_ended_ = true;
     for (const Branch &branch : branches_) {
         branch.hidden->stands_for = nullptr;
         branch.stream->set_redirect(nullptr);
     }
     graph->capture = nullptr;
     graph->caches_op_info = false;
-    graph->status = Graph::Status::Fault;  // until it is complete
+    graph->status = Graph::Status::Fault;  // until complete() succeeds
+    do_in_slices(machine_.core, LeavingEvents(machine_.core, *this));
 }
 
 void require_capturable_flags(const ContextStream &stream) {

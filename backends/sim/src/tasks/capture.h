@@ -1,5 +1,5 @@
-// The capture of a graph: which streams take part, which events they exchange, and whether they are joined at its end
-// (graphs_kernels.md sections B1 to B3).
+// Capture of a graph: the participating streams, the events they exchange, and the check that they are joined at the
+// end (graphs_kernels.md sections B1 to B3).
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,22 @@
 
 namespace aclsim {
 
-// The redirect of every stream that takes part. Guarded by the engine's lock.
+// Redirect of every participating stream. Guarded by the engine lock.
 class Capture final : public TaskRedirect {
   public:
     Capture(Machine &machine, Ref<Graph> graph, aclmdlRICaptureMode mode);
     Capture *as_capture() override { return this; }
-    // The origin, or a stream that waits for an event of the capture.
+    // Adds the origin, or a stream that waits for an event of the capture.
     void add(ContextStream &stream) REQUIRES(engine_lock);
     ContextStream &take(ContextStream &stream, bool is_kernel) override REQUIRES(engine_lock);
     void require_usable(const ContextStream &stream) const override REQUIRES(engine_lock);
 
     // --- events; a failure makes the capture invalid ---------------------------------------------------------------
     void record(Lock &lock, ContextStream &stream, Event &event) REQUIRES(engine_lock);
-    // The newest record of the event is in this capture.
+    // Requires the newest record of the event to be in this capture.
     void wait(Lock &lock, ContextStream &stream, Event &event, std::uint32_t timeout_s) REQUIRES(engine_lock);
-    // With a stream outside. Fails for an event that the graph uses so already; the capture stays valid.
+    // Records or waits for an event outside the capture. Fails if the graph already uses the event this way; the
+    // capture stays valid.
     void exchange(Lock &lock, ContextStream &stream, Event &event, ExternalEvent::Use use) REQUIRES(engine_lock);
 
     // --- task groups: one at a time in a graph ---------------------------------------------------------------------
@@ -38,20 +39,23 @@ class Capture final : public TaskRedirect {
 
     // --- the end ---------------------------------------------------------------------------------------------------
     void invalidate() REQUIRES(engine_lock);
-    // Throws what aclmdlRICaptureEnd fails with, in the order of its checks.
+    // Checks for every failure of aclmdlRICaptureEnd, in the documented order.
     void require_complete() const REQUIRES(engine_lock);
-    // All streams and events are again what they were before.
+    // Restores all streams and events to their state before the capture.
     void end() REQUIRES(engine_lock);
+    bool has_ended() const REQUIRES(engine_lock) { return has_ended_; }
 
     const ContextStream &origin() const REQUIRES(engine_lock) { return *branches_.front().stream; }
     const Ref<Graph> graph;
     const aclmdlRICaptureMode mode;
-    const std::uint32_t thread;  // that has begun it
+    const std::uint32_t thread;  // thread that began the capture
 
   private:
+    class LeavingEvents;
     struct Branch {
-        ContextStream *stream;  // stays: DestroyStream refuses it, and the end of its context ends the capture first
-        ContextStream *hidden;  // that takes its tasks now
+        // Outlives the capture: aclrtDestroyStream refuses it, and the end of its context ends the capture first.
+        ContextStream *stream;
+        ContextStream *hidden;  // stream that currently receives the tasks
     };
     struct OpenGroup {
         const ContextStream *stream;
@@ -65,19 +69,20 @@ class Capture final : public TaskRedirect {
     void require_joined() const REQUIRES(engine_lock);
 
     Machine &machine_;
-    std::vector<Branch> branches_ GUARDED_BY(engine_lock);  // the origin's is the first
+    std::vector<Branch> branches_ GUARDED_BY(engine_lock);  // origin first
     std::map<const Event *, CapturedEvent> events_ GUARDED_BY(engine_lock);
     std::unique_ptr<OpenGroup> group_ GUARDED_BY(engine_lock);
-    bool has_origin_joined_ GUARDED_BY(engine_lock) = false;   // it has waited for another stream of the capture
-    const char *broken_by_ GUARDED_BY(engine_lock) = nullptr;  // the call that made it invalid
+    bool has_ended_ GUARDED_BY(engine_lock) = false;
+    bool has_origin_joined_ GUARDED_BY(engine_lock) = false;  // the origin has waited for another stream of the capture
+    const char *broken_by_ GUARDED_BY(engine_lock) = nullptr;  // call that invalidated the capture
 };
 
-// The capture that the stream takes part in, or nullptr.
+// Returns the capture in which the stream takes part, or nullptr.
 inline Capture *capture_of(const ContextStream &stream) REQUIRES(engine_lock) {
     return stream.is_redirected ? stream.redirect()->as_capture() : nullptr;
 }
 
-// Fails for a stream that the host does not schedule.
+// Fails for a stream that is not scheduled by the host.
 void require_capturable_flags(const ContextStream &stream);
 
 }  // namespace aclsim

@@ -4,11 +4,12 @@
 
 #include "engine/condition.h"
 #include "support/text.h"
+#include "tasks/capture.h"
 
 namespace aclsim {
 namespace {
 
-// The event as its user knew it; it may be gone.
+// Event as the program knew it; it may have been destroyed.
 struct EventName {
     EventName() = default;
     explicit EventName(const Event *event) {
@@ -79,8 +80,8 @@ class EdgeEndTask final : public ConditionTask, public TaskDetails {
     EventName event_;
 };
 
-// The hardware's event is reset behind each wait (graphs_kernels.md section B6 [obs*]); an edge is, when the next
-// execution begins.
+// Resets the edge when the next execution begins. On the hardware, the event is reset after each wait
+// (graphs_kernels.md section B6 [obs*]).
 class EdgeResetTask final : public Task, public TaskDetails {
   public:
     explicit EdgeResetTask(const EventName &event) : event_(event) {}
@@ -100,6 +101,8 @@ SyncObject object_of(const Event &event) { return {SyncKind::CapturedEvent, even
 
 }  // namespace
 
+CapturedEvent *Event::unless_ended() const { return rare_->captured->capture.has_ended() ? nullptr : rare_->captured; }
+
 void submit_edge_begin(Core &core, Stream &stream, const Ref<Signal> &signal, const Event *event) {
     if (event != nullptr) {
         core.observers().tell<kOrder>(&Observer::records, stream.next(), object_of(*event));
@@ -110,7 +113,7 @@ void submit_edge_begin(Core &core, Stream &stream, const Ref<Signal> &signal, co
 void submit_edge_end(Core &core, Stream &stream, const Ref<Signal> &signal, const Event *event,
                      std::uint32_t timeout_s) {
     if (event != nullptr) {
-        const WaitBinding binding{WaitBinding::State::Any};  // each execution brings an edge
+        const WaitBinding binding{WaitBinding::State::Any};  // each execution signals an edge
         core.observers().tell<kOrder>(&Observer::waits, stream.next(), object_of(*event), binding);
     }
     core.submit(stream, EdgeEndTask(core, signal, EventName(event), timeout_s));

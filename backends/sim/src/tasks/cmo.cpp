@@ -11,13 +11,15 @@ namespace aclsim {
 namespace {
 
 constexpr std::size_t kCacheLine = 64;
-constexpr std::uint32_t kFirstOpcode = 6;  // of PREFETCH; the other types follow (memory_cmo_allocator.md section 6.1)
+// Opcode of PREFETCH; the other types follow (memory_cmo_allocator.md section 6.1).
+constexpr std::uint32_t kFirstOpcode = 6;
 
 constexpr CmoDescriptor kShortDescriptor{/*size=*/32, /*address=*/16, /*length=*/12, /*head=*/8};
 constexpr CmoDescriptor kLongDescriptor{/*size=*/64, /*address=*/32, /*length=*/48, /*head=*/28};
 
-// The prefetch of the processor, like that of the device, takes any address and never faults: the range may be memory
-// that the runtime does not know, or does not exist. More than the cache holds would only displace the beginning.
+// Prefetches with the processor's instruction, which, like the device's, accepts any address and never faults: the
+// range may be unknown to the runtime, or unmapped. Anything beyond the size of the cache would only evict the
+// beginning.
 void prefetch(const CacheRange &range) {
     const auto *bytes = static_cast<const char *>(range.address);
     const std::uint64_t end = std::min<std::uint64_t>(range.length, config().product->l2_bytes);
@@ -26,7 +28,7 @@ void prefetch(const CacheRange &range) {
     }
 }
 
-// Writing back, flushing and invalidating leave coherent memory as it is.
+// Treats write-back, flush and invalidation as no-ops, because memory is coherent.
 void operate(aclrtCmoType type, const CacheRange &range) {
     if (type == ACL_RT_CMO_TYPE_PREFETCH) {
         prefetch(range);
@@ -90,7 +92,8 @@ void CmoBarrierTask::note_passed(const Stream &stream) {
     }
 }
 
-// Which task of its stream an operation is depends on the execution of the model: the newest is not before it.
+// Reports the newest task, which is never earlier than the operation: the position of the operation in its stream
+// depends on the execution of the model.
 void CmoBarrierTask::add_causes(Causes &causes) const {
     for (const auto &operation : operations_) {
         if (!operation->is_done) {
@@ -105,7 +108,7 @@ void CmoTask::run() { operate(type_, range_); }
 
 Start DescribedCmoTask::start(Stream &stream) {
     const CmoDescriptor &layout = CmoDescriptor::of_product();
-    if (!memory_.space().is_live(descriptor_, layout.size)) {  // it was freed after the call
+    if (!memory_.space().is_live(descriptor_, layout.size)) {  // freed after the call
         memory_.core.note_found(stream, *this, {descriptor_, layout.size, AccessMode::Read, "cmoDesc"}, false);
         result = ACL_ERROR_RT_DRV_INTERNAL_ERROR;
         return Start::Done;

@@ -1,5 +1,5 @@
-// Cache operations (memory_cmo_allocator.md section 6). The simulated memory is coherent: an operation changes no data,
-// but it is a task with a place in its stream, and barriers order tasks of other streams behind it.
+// Cache operations (memory_cmo_allocator.md section 6). Simulated memory is coherent, so an operation changes no data;
+// it is still a task with a position in its stream, and barriers order tasks of other streams after it.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ namespace aclsim {
 class Core;
 class Memory;
 
-// The hardware's length has 32 bits; the rest of a size is silently lost.
+// Range of a cache operation. The hardware's length has 32 bits, and higher bits of a size are silently dropped.
 struct CacheRange {
     const void *address;
     std::uint32_t length;
 };
 
-// Where a descriptor has its fields.
+// Layout of a descriptor.
 struct CmoDescriptor {
     std::size_t size;
     std::size_t address;
@@ -39,18 +39,18 @@ struct CmoDescriptor {
     CacheRange read(const void *descriptor) const;
 };
 
-// The tags of one model: which operations a barrier waits for. Guarded by the engine's lock.
+// Tags of one model, which map to the operations that a barrier waits for. Guarded by the engine lock.
 class CmoBarriers {
   public:
     struct Operation {
         Ref<const Stream> stream;
         bool is_done = false;
-        Point task;  // that has done it
+        Point task;  // task that performed it
     };
     using Operations = std::vector<std::shared_ptr<Operation>>;
 
     std::shared_ptr<Operation> add(std::uint32_t id, const Stream &stream) REQUIRES(engine_lock);
-    // Those that were submitted so far; nullptr if the id was never used.
+    // Returns the operations submitted so far, or nullptr if the id was never used.
     const Operations *find(std::uint32_t id) const REQUIRES(engine_lock);
     void complete(Core &core, Operation &operation) REQUIRES(engine_lock);
     Waiters &waiters() { return waiters_; }
@@ -62,7 +62,7 @@ class CmoBarriers {
 
 inline constexpr TaskInfo kCacheOperation{"CMO", "a cache operation"};
 
-// Works on a range that is known at submission.
+// Operation on a range that is known at submission.
 class CmoTask final : public Task {
   public:
     CmoTask(aclrtCmoType type, const CacheRange &range) : type_(type), range_(range) {}
@@ -75,7 +75,7 @@ class CmoTask final : public Task {
     CacheRange range_;
 };
 
-// The same with a tag that barriers of the model know.
+// Operation with a tag that barriers of the model refer to.
 class TaggedCmoTask final : public Task {
   public:
     TaggedCmoTask(Core &core, CmoBarriers &barriers, std::shared_ptr<CmoBarriers::Operation> operation)
@@ -88,16 +88,16 @@ class TaggedCmoTask final : public Task {
     void finish() override REQUIRES(engine_lock) { barriers_.complete(core_, *operation_); }
     void cancel(Stream &) override REQUIRES(engine_lock) {
         finish();
-    }  // no barrier waits for an operation that was dropped
+    }  // barriers do not wait for an operation that was dropped
     void rewind() override REQUIRES(engine_lock) { operation_->is_done = false; }
 
   private:
     Core &core_;
-    CmoBarriers &barriers_;  // of the model that keeps this task
+    CmoBarriers &barriers_;  // barriers of the model that keeps this task
     std::shared_ptr<CmoBarriers::Operation> operation_;
 };
 
-// Works on the range that its descriptor holds when its turn comes.
+// Operation on the range in its descriptor at the time the task starts.
 class DescribedCmoTask final : public Task {
   public:
     DescribedCmoTask(Memory &memory, aclrtCmoType type, const void *descriptor)
@@ -113,7 +113,7 @@ class DescribedCmoTask final : public Task {
     CacheRange range_{};
 };
 
-// Holds its stream until the operations are done.
+// Blocks its stream until the operations are done.
 class CmoBarrierTask final : public ConditionTask {
   public:
     CmoBarrierTask(Core &core, CmoBarriers &barriers, CmoBarriers::Operations operations)

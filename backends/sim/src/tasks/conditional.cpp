@@ -19,8 +19,8 @@ class ConditionalTask final : public BlockingTask {
     static constexpr TaskInfo kInfo{"CONDITIONAL"};
     const TaskInfo &info() const override { return kInfo; }
 
-    // A loop begins one execution each time it is started, and then comes back by the timer: what needs no thread would
-    // else go round with the engine locked.
+    // Begins one execution of a loop per start, and continues by the timer. A loop that needs no worker would otherwise
+    // run indefinitely under the engine lock.
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         if (!under_way_ && !begins(stream)) {
             return Start::Done;
@@ -57,7 +57,7 @@ class ConditionalTask final : public BlockingTask {
     }
 
   private:
-    // false: the condition selects no graph.
+    // Returns false if the condition selects no graph.
     bool begins(const Stream &stream) REQUIRES(engine_lock) {
         const std::uint64_t value = condition_->value();
         const std::uint64_t selected = type_ == ACL_MODEL_RI_COND_TYPE_SWITCH ? value : value != 0 ? 0 : 1;

@@ -1,5 +1,5 @@
-// Conditional tasks of a graph: which of its sub graphs executes is read from a cell in device memory when the task is
-// reached (graphs_kernels.md section B3, aclmdlRIAddCondTask).
+// Conditional tasks of a graph. The sub graph to execute is read from a cell in device memory when the task starts
+// (graphs_kernels.md section B3, aclmdlRIAddCondTask).
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,19 @@ namespace aclsim {
 
 class Memory;
 
-// Guarded by the engine's lock.
+// Guarded by the engine lock.
 class Condition final : public Object {
   public:
     static constexpr Kind kKind = Kind::Condition;
-    // Fails with ACL_ERROR_RT_MEMORY_ALLOCATION. No value: the user's own business, 0 at first.
+    // Without a default value the cell is 0 at first and is left to the program. Fails with
+    // ACL_ERROR_RT_MEMORY_ALLOCATION.
     Condition(Memory &memory, Graph &owner, std::optional<std::uint32_t> default_value) REQUIRES(engine_lock);
     ~Condition() override;
     void assign_default() REQUIRES(engine_lock);
     std::uint64_t value() const;
     std::uint64_t *cell() const { return cell_; }
 
-    const Graph &graph;  // with which it ends
+    const Graph &graph;  // owner, with which the condition ends
     bool is_used GUARDED_BY(engine_lock) = false;
 
   private:
@@ -33,7 +34,7 @@ class Condition final : public Object {
     std::uint64_t *cell_;
 };
 
-// Engine lock held; the hidden stream takes a task.
+// Requires the engine lock. Submits to a hidden stream.
 void submit_conditional(Core &core, Stream &stream, const Ref<Condition> &condition, aclmdlRICondTaskType type,
                         std::vector<Ref<Graph>> graphs) REQUIRES(engine_lock);
 

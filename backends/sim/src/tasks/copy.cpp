@@ -12,12 +12,12 @@
 namespace aclsim {
 namespace {
 
-// The runtime splits copies between host and device into tasks of this size (memory_cmo_allocator.md section 3,
-// aclrtMemcpyAsync). The pieces of one copy stay on one thread, which fills the memory's bandwidth: two threads were
+// Size of the tasks into which the runtime splits copies between host and device (memory_cmo_allocator.md section 3,
+// aclrtMemcpyAsync). All pieces of a copy stay on one thread, which saturates the memory bandwidth: two threads were
 // measured to be no faster.
 constexpr std::size_t kCopyPiece = 64ULL << 20;
 
-// What the headers give no name: a capture denies a copy that would wait for its stream.
+// Code without a name in the headers: a capture denies a copy that would wait for its stream.
 constexpr aclError kBlocksAsync = 107041;
 
 constexpr std::uint32_t bit(aclrtMemcpyKind kind) { return 1U << kind; }
@@ -29,8 +29,9 @@ constexpr std::uint32_t kDeviceToDevice = bit(ACL_MEMCPY_DEVICE_TO_DEVICE);
 constexpr std::uint32_t kDirections = kHostToHost | kHostToDevice | kDeviceToHost | kDeviceToDevice;
 constexpr std::uint32_t kEvery = kDirections | kDefault;
 
-// Between pinned and device memory the direction is the true one, whatever the caller said. Where pageable memory is
-// on at least one side, only ACL_MEMCPY_DEFAULT is corrected, and some kinds are kept as they are.
+// Correction of the direction of a copy. Between pinned and device memory the actual direction applies, regardless of
+// the caller's. With pageable memory on at least one side, only ACL_MEMCPY_DEFAULT is corrected, and some kinds are
+// kept.
 struct KindRule {
     Place source;
     Place destination;
@@ -72,7 +73,7 @@ aclrtMemcpyKind direction_of(Memory &memory, const Transfer &transfer) REQUIRES(
                : (is_to_device ? ACL_MEMCPY_HOST_TO_DEVICE : ACL_MEMCPY_HOST_TO_HOST);
 }
 
-// What a call moves itself takes at least that long on the device.
+// Accounts for a transfer that the call performs itself: it takes at least as long on the device.
 template <class Move>
 void work_in_call(Memory &memory, Lock &lock, std::chrono::nanoseconds duration, Move move) REQUIRES(engine_lock) {
     TimingModel &timing = memory.core.timing();
@@ -86,7 +87,7 @@ void work_in_call(Memory &memory, Lock &lock, std::chrono::nanoseconds duration,
     }
 }
 
-// From the first byte of the first row to the last byte of the last one.
+// Number of bytes from the first byte of the first row to the last byte of the last row.
 std::size_t extent_of(const Transfer &transfer, std::size_t pitch) {
     std::size_t bytes = 0;
     if (__builtin_mul_overflow(transfer.height - 1, pitch, &bytes) ||
@@ -119,7 +120,7 @@ void require_access(Memory &memory, const Transfer &transfer) REQUIRES(engine_lo
     }
 }
 
-// What a copy of pageable memory does to its stream (graphs_kernels.md section B1).
+// Requires that a copy of pageable memory, which synchronizes the stream, is permitted (graphs_kernels.md section B1).
 void require_synchronizable(Memory &memory, const ContextStream &stream) REQUIRES(engine_lock) {
     if (stream.is_hidden) {
         fail(ACL_ERROR_RT_PARAM_INVALID,
@@ -212,7 +213,7 @@ void copy_in_stream(Memory &memory, Lock &lock, Stream &stream, const Transfer &
         return;
     }
     const Ref<Stream> keep(stream);
-    // A stream of a model counts as done (graphs_kernels.md section B4).
+    // Treat a stream of a model as done (graphs_kernels.md section B4).
     const std::uint64_t last = static_cast<ContextStream &>(stream).is_always_complete() ? 0 : stream.submitted;
     if (memory.core.wait_for(lock, keep, last, kNever) == Core::Waited::Aborted) {
         fail_aborted(stream);

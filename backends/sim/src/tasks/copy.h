@@ -1,4 +1,4 @@
-// Data movement: copies and fills, as tasks and at once.
+// Data movement: copies and fills, as tasks or within the call.
 #pragma once
 
 #include <atomic>
@@ -16,10 +16,10 @@ namespace aclsim {
 class ContextStream;
 class Memory;
 
-// Asks a long movement of data to end early: the queue of the task's stream was dropped.
+// Request to end a long transfer early, because the queue of the task's stream was dropped.
 class Interruption {
   public:
-    Interruption() = default;  // never asks
+    Interruption() = default;  // never requests it
     Interruption(const Stream &stream, std::uint64_t sequence) : dropped_(&stream.dropped), sequence_(sequence) {}
     bool is_requested() const { return dropped_ != nullptr && dropped_->load(std::memory_order_relaxed) >= sequence_; }
 
@@ -28,7 +28,7 @@ class Interruption {
     std::uint64_t sequence_ = 0;
 };
 
-// height rows of width bytes; a plain copy is one row.
+// Transfer of `height` rows of `width` bytes; a plain copy has one row.
 struct Transfer {
     void *destination;
     std::size_t destination_pitch;
@@ -40,11 +40,11 @@ struct Transfer {
     static Transfer plain(void *destination, const void *source, std::size_t count) {
         return {destination, count, source, count, count, 1};
     }
-    // false when it was interrupted.
+    // Returns false if the transfer was interrupted.
     bool move(const Interruption &interruption = {}) const;
 };
 
-// count repetitions of a pattern of 1 or 4 bytes.
+// Fill with `count` repetitions of a pattern of 1 or 4 bytes.
 struct Pattern {
     void *destination;
     std::uint32_t value;
@@ -54,7 +54,7 @@ struct Pattern {
     bool write(const Interruption &interruption = {}) const;
 };
 
-// What a profile has a cost for.
+// Work for which a profile specifies a cost.
 inline Work work_of(aclrtMemcpyKind direction, const Transfer &transfer) {
     const Cost cost = direction == ACL_MEMCPY_HOST_TO_DEVICE     ? Cost::CopyHostToDevice
                       : direction == ACL_MEMCPY_DEVICE_TO_HOST   ? Cost::CopyDeviceToHost
@@ -64,10 +64,10 @@ inline Work work_of(aclrtMemcpyKind direction, const Transfer &transfer) {
 }
 inline Work work_of(const Pattern &pattern) { return {Cost::Fill, pattern.unit * pattern.count}; }
 
-// Is it done in a tenth of a microsecond? A worker would need longer to hear of it.
+// Returns true if the transfer takes about a tenth of a microsecond, less than handing it over to a worker.
 constexpr bool is_instant(std::size_t bytes) { return bytes <= 4 << 10; }
 
-// What a worker does with memory, or the submitter if it is instant. An abort ends it between two pieces.
+// Work on memory by a worker, or by the submitting thread if it is instant. Aborts take effect between two pieces.
 class DataTask : public Task {
   public:
     Start start(Stream &stream) override REQUIRES(engine_lock) {
@@ -80,9 +80,9 @@ class DataTask : public Task {
 
   protected:
     static constexpr std::size_t kUnknown = SIZE_MAX;
-    // How long it takes depends on how many bytes are moved.
+    // The number of bytes determines the cost.
     explicit DataTask(std::size_t bytes) : bytes_(bytes) {}
-    void set_bytes(std::size_t bytes) { bytes_ = bytes; }  // known when it starts
+    void set_bytes(std::size_t bytes) { bytes_ = bytes; }  // known when the task starts
     virtual bool perform(const Interruption &interruption) const = 0;
 
   private:
@@ -109,7 +109,7 @@ class CopyTask : public DataTask {
     const aclrtMemcpyKind direction_;
 };
 
-// ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE: the source was read before the call returned.
+// ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE: copies from a buffer, because the source was read before the call returned.
 class BufferedCopyTask final : public CopyTask {
   public:
     BufferedCopyTask(void *destination, std::vector<unsigned char> buffer)
@@ -117,7 +117,7 @@ class BufferedCopyTask final : public CopyTask {
           buffer_(std::move(buffer)) {}
 
   private:
-    std::vector<unsigned char> buffer_;  // moving it keeps its address
+    std::vector<unsigned char> buffer_;  // keeps its address when the task is moved
 };
 
 class FillTask final : public DataTask {
@@ -138,23 +138,23 @@ class FillTask final : public DataTask {
 // Fails with ACL_ERROR_RT_PARAM_INVALID.
 void require_fits(std::size_t count, std::size_t limit);
 
-// All below with the engine lock held.
+// Functions that require the engine lock.
 
-// The kind that the runtime makes of the caller's kind and the two places: memory_cmo_allocator.md section 3.
-// Fails with ACL_ERROR_RT_PARAM_INVALID where the table has no answer.
+// Returns the effective kind for the caller's kind and the two locations (memory_cmo_allocator.md section 3). Fails
+// with ACL_ERROR_RT_PARAM_INVALID if the table has no entry.
 aclrtMemcpyKind correct_kind(Memory &memory, aclrtMemcpyKind kind, const void *destination, const void *source)
     REQUIRES(engine_lock);
 
-// What the driver would find wrong with the addresses of a copy: memory that is not live, or, between two devices, that
-// the current one has no access to.
+// Performs the driver's checks of the addresses of a copy: memory that is not live or, between two devices, not
+// accessible to the current one.
 void require_ranges(Memory &memory, const Transfer &transfer) REQUIRES(engine_lock);
 
-// An asynchronous copy as the runtime does it: with pageable memory on the host side it waits for the stream and
-// copies at once (the "pageable rule"), else it is a task.
+// Performs an asynchronous copy as the runtime does: with pageable memory on the host side it waits for the stream and
+// copies within the call (the "pageable rule"); otherwise it submits a task.
 void copy_in_stream(Memory &memory, Lock &lock, Stream &stream, const Transfer &transfer, aclrtMemcpyKind corrected)
     REQUIRES(engine_lock);
 
-// In the calling thread, without the lock.
+// Copies in the calling thread, with the engine lock released.
 void copy_now(Memory &memory, Lock &lock, const Transfer *transfers, std::size_t count) REQUIRES(engine_lock);
 inline void copy_now(Memory &memory, Lock &lock, const Transfer &transfer) REQUIRES(engine_lock) {
     copy_now(memory, lock, &transfer, 1);

@@ -31,13 +31,13 @@ struct Declared {
     std::optional<std::vector<Access>> accesses;
 };
 
-// Strides are made positive, dimensions of one element dropped, and those without gaps between them joined: the bytes
-// are the same.
+// Normalizes the dimensions: makes strides positive, removes dimensions of one element, and joins dimensions without
+// gaps between them. The bytes covered are the same.
 void add_access(std::vector<Access> &list, const aclsimAccess &operand, AccessMode mode) {
     const auto *first = static_cast<const unsigned char *>(operand.address);
     std::vector<Repetition> dimensions;
     std::int64_t size = operand.elementSize;
-    std::int64_t dense = operand.elementSize;  // the stride of a dimension without gaps
+    std::int64_t dense = operand.elementSize;  // stride of a dimension without gaps
     for (std::uint32_t i = operand.rank; i-- > 0;) {
         const std::int64_t count = operand.shape[i];
         const std::int64_t stride = operand.strides == nullptr ? dense : operand.strides[i];
@@ -58,7 +58,7 @@ void add_access(std::vector<Access> &list, const aclsimAccess &operand, AccessMo
     std::sort(dimensions.begin(), dimensions.end(),
               [](const Repetition &one, const Repetition &other) { return one.stride < other.stride; });
     std::uint64_t width = operand.elementSize;
-    std::vector<Repetition> gaps;  // the innermost first
+    std::vector<Repetition> gaps;  // innermost first
     for (const Repetition &it : dimensions) {
         const bool continues = gaps.empty() ? it.stride <= width : it.stride == gaps.back().count * gaps.back().stride;
         if (!continues) {

@@ -1,5 +1,5 @@
-// Accesses that the program declares for kernels (aclsimDeclareAccesses): the runtime cannot see what a kernel does
-// with its arguments.
+// Memory accesses that the program declares for kernels (aclsimDeclareAccesses). The runtime cannot see how a kernel
+// uses its arguments.
 #pragma once
 
 #include <vector>
@@ -12,9 +12,10 @@ namespace aclsim {
 
 class Memory;
 
-// The pieces of memory that operands are; one of no elements is none. Fails with ACL_ERROR_INVALID_PARAM.
+// Converts operands to ranges of memory; operands without elements have none. Fails with ACL_ERROR_INVALID_PARAM.
 std::vector<Access> read_accesses(const aclsimAccess *operands, std::uint64_t count);
-// By the calling thread, for the next kernel that it launches, or puts into a graph. Replaces what it declared before.
+// Declares the accesses of the next kernel that the calling thread launches or adds to a graph. Replaces its earlier
+// declaration.
 void declare_accesses(std::vector<Access> accesses);
 // Discards an unused declaration at the end of a call: after a call that failed, the next launch would take it over.
 class DeclarationScope {
@@ -24,7 +25,8 @@ class DeclarationScope {
     DeclarationScope(const DeclarationScope &) = delete;
     DeclarationScope &operator=(const DeclarationScope &) = delete;
 };
-// The present call launches a kernel: what was declared are its accesses; if nothing was, they are unknown.
+// Notes the accesses of the kernel that the current call launches: those declared, or unknown ones if none were
+// declared.
 void note_kernel_accesses(Memory &memory) REQUIRES(engine_lock);
 
 }  // namespace aclsim

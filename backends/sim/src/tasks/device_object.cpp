@@ -7,7 +7,8 @@
 namespace aclsim {
 namespace {
 
-// More than any program for a core has; a file may claim anything for what it has no content of.
+// Upper limit of an image, larger than that of any program for a core. A file may claim any size for sections without
+// content.
 constexpr std::uint64_t kLargestImage = 256ULL << 20;
 constexpr std::uint64_t kLargestAlignment = 4096;
 
@@ -15,11 +16,11 @@ constexpr char kMetadata[] = ".ascend.meta.";
 constexpr char kCubeSuffix[] = "_mix_aic";
 constexpr char kVectorSuffix[] = "_mix_aiv";
 
-// Metadata is a list of records: a type and a length of 16 bits each, and that many bytes.
+// Metadata record: a type and a length of 16 bits each, followed by that many bytes.
 enum Record : std::uint16_t { kKernelType = 1, kRatio = 3, kParameters = 16, kParameter = 17 };
 constexpr std::size_t kRecordHeader = 4;
 
-// What a record of kKernelType says, by its number.
+// Kernel types by the number in a record of kKernelType.
 constexpr aclrtKernelType kKernelTypes[] = {
     ACL_KERNEL_TYPE_AICORE, ACL_KERNEL_TYPE_AICORE, ACL_KERNEL_TYPE_CUBE, ACL_KERNEL_TYPE_VECTOR,
     ACL_KERNEL_TYPE_MIX,    ACL_KERNEL_TYPE_MIX,    ACL_KERNEL_TYPE_CUBE, ACL_KERNEL_TYPE_VECTOR,
@@ -54,7 +55,7 @@ void read_record(KernelDescription &kernel, std::uint16_t type, const unsigned c
             take(payload, length, sizeof kernel.cube_ratio, kernel.vector_ratio);
             break;
         case kParameters:
-            kernel.parameters.emplace();  // the records of the parameters follow
+            kernel.parameters.emplace();  // records of the parameters follow
             break;
         case kParameter:
             if (take(payload, length, 8, parameter.offset) && take(payload, length, 12, parameter.size)) {
@@ -67,7 +68,7 @@ void read_record(KernelDescription &kernel, std::uint16_t type, const unsigned c
     }
 }
 
-// Without a suffix of the form _NUMBER it is 0.
+// Returns the number in the suffix _NUMBER of the name, or 0 if it has none.
 std::uint64_t entry_of(const std::string &name) {
     const std::size_t digits = name.find_last_not_of("0123456789") + 1;
     const bool has_number = digits > 0 && digits < name.size() && name[digits - 1] == '_';
@@ -79,7 +80,7 @@ bool ends_with(const std::string &text, const char *end) {
     return text.size() > length && text.compare(text.size() - length, length, end) == 0;
 }
 
-// Lays the loaded sections out one after the other.
+// Places the loaded sections one after the other.
 class ElfLayout {
   public:
     explicit ElfLayout(const Elf &file) {
@@ -148,7 +149,7 @@ void read_metadata(const Elf &file, KernelDescription &kernel, const std::string
 DeviceObject read_device_object(const Elf &file, std::uint32_t magic) {
     DeviceObject object;
     ElfLayout layout(file);
-    std::map<std::string, std::size_t> numbers;  // of kernels, by name
+    std::map<std::string, std::size_t> numbers;  // numbers of kernels by name
     for (const Elf::Symbol &symbol : file.symbols(Elf::Table::Linker)) {
         const std::string name(symbol.name);
         if (name.empty()) {
@@ -160,7 +161,7 @@ DeviceObject read_device_object(const Elf &file, std::uint32_t magic) {
         if (symbol.type != Elf::SymbolType::Function) {
             continue;
         }
-        // A kernel for both kinds of cores is two symbols.
+        // Two symbols represent a kernel for both kinds of cores.
         const bool is_cube_half = ends_with(name, kCubeSuffix);
         const bool is_half = is_cube_half || ends_with(name, kVectorSuffix);
         const std::string kernel_name = is_half ? name.substr(0, name.size() - std::strlen(kCubeSuffix)) : name;

@@ -1,5 +1,5 @@
-// What a device object contains: its kernels, with what their metadata tells, its variables, and the image of both that
-// is loaded to a device (graphs_kernels.md sections A2 and A3). Its code is not executed.
+// Contents of a device object: kernels with their metadata, variables, and the image of both that is loaded to a device
+// (graphs_kernels.md sections A2 and A3). The code is not executed.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@
 
 namespace aclsim {
 
-// A parameter in the block of arguments.
+// Parameter in the argument block.
 struct KernelParameter {
     std::uint32_t offset;
     std::uint32_t size;
 };
 
-// Where something is in the image.
+// Position in the image.
 struct ImagePart {
     std::uint64_t offset;
     std::uint64_t size;
@@ -28,15 +28,15 @@ struct ImagePart {
 struct KernelDescription {
     std::string name;
     aclrtKernelType type = ACL_KERNEL_TYPE_AICORE;
-    std::uint16_t cube_ratio = 0;  // of a kernel for both kinds of cores: how many of each work together
+    std::uint16_t cube_ratio = 0;  // cores of each kind that work together, if a kernel uses both
     std::uint16_t vector_ratio = 0;
-    std::uint64_t entry = 0;  // aclrtBinaryGetFunctionByEntry: the number that the name ends with
+    std::uint64_t entry = 0;  // for aclrtBinaryGetFunctionByEntry: the number at the end of the name
     std::optional<ImagePart> cube_code;
     std::optional<ImagePart> vector_code;
     bool has_metadata = false;
-    std::optional<std::vector<KernelParameter>> parameters;  // none: the metadata does not tell
-    std::uint64_t workspace_bytes = 0;                       // of a host library's kernel
-    // All bytes of its code are zero. No compiler makes such a kernel: there is nothing to run.
+    std::optional<std::vector<KernelParameter>> parameters;  // absent if the metadata does not list them
+    std::uint64_t workspace_bytes = 0;                       // for a kernel of a host library
+    // Set if all bytes of the code are zero. Compilers do not produce such kernels, so there is nothing to execute.
     bool is_empty = false;
 };
 
@@ -51,10 +51,10 @@ struct DeviceObject {
     std::vector<unsigned char> image;
 };
 
-// The magic number tells the cores of kernels whose metadata does not. Throws ElfError, also if there is no kernel.
+// The magic number selects the cores of kernels whose metadata does not. Throws ElfError, also if there is no kernel.
 DeviceObject read_device_object(const Elf &file, std::uint32_t magic);
 
-// The parameters that a binary's metadata section for a kernel lists, with everything else that it tells.
+// Reads the metadata section of the kernel: its parameters, and everything else that it specifies.
 void read_metadata(const Elf &file, KernelDescription &kernel, const std::string &symbol);
 
 }  // namespace aclsim

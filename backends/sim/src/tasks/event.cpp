@@ -26,7 +26,7 @@ void Signal::fail_without_id(const Device &device) {
 }
 
 void Signal::set(Core &core, const Point &record) {
-    if (!set_) {  // a record of a bit that is set changes nothing
+    if (!set_) {  // recording a bit that is already set has no effect
         set_ = true;
         set_by_ = record;
     }
@@ -75,8 +75,8 @@ class RecordTask final : public Task {
         }
     }
 
-    // The abort of a device, on some chips also that of a stream, leaves the event as if it had never been recorded
-    // (events_streams_sync.md section 0.2). Otherwise its record stays, and is never complete.
+    // Resets the event to its state before the record on an abort of the device and, on some chips, on an abort of the
+    // stream (events_streams_sync.md section 0.2). Otherwise the record remains, and never completes.
     void cancel(Stream &stream) override REQUIRES(engine_lock) {
         leave(stream);
         if (!is_newest()) {
@@ -93,7 +93,7 @@ class RecordTask final : public Task {
         event_->give_back_id();
     }
 
-    // The record stays, and is never complete.
+    // Leaves the record incomplete for ever.
     void fail(Stream &stream) override REQUIRES(engine_lock) { leave(stream); }
 
   private:
@@ -103,7 +103,8 @@ class RecordTask final : public Task {
             is_pending_ = false;
         }
     }
-    // A newer record has another signal, or none, unless it could be given this one.
+    // Returns true if the event has no newer record. A newer one has another signal or none, unless it could reuse this
+    // one.
     bool is_newest() const REQUIRES(engine_lock) {
         return !signal_ || (signal_ == event_->newest_signal() && signal_->newest_record == record_);
     }
@@ -114,14 +115,14 @@ class RecordTask final : public Task {
         constexpr std::uint64_t kPerMs = 1'000'000;
         const auto ns = static_cast<std::uint64_t>(time.time_since_epoch() / std::chrono::nanoseconds(1));
         const std::uint64_t ticks = config().product->ticks_per_ms;
-        return ns / kPerMs * ticks + ns % kPerMs * ticks / kPerMs;  // in two parts: the product would overflow
+        return ns / kPerMs * ticks + ns % kPerMs * ticks / kPerMs;  // split to avoid overflow of the product
     }
 
     Core &core_;
     Ref<Event> event_;
     Ref<Signal> signal_;       // nullptr: the task ends at once
-    std::uint64_t record_;     // number among those that had the signal
-    bool is_pending_ = false;  // noted as one that will set the signal
+    std::uint64_t record_;     // number among the records that used the signal
+    bool is_pending_ = false;  // registered as a record that will set the signal
 };
 
 class WaitTask final : public ConditionTask {
@@ -140,8 +141,8 @@ class WaitTask final : public ConditionTask {
         ++event_->rare_->outstanding_waits;
     }
 
-    // Without a pending record a thread of the program is to record the event, if it can; a bit that the event has for
-    // life may be set by any later record too.
+    // Without a pending record, only a thread of the program can record the event, if it can. A bit that an event has
+    // for life may also be set by any later record.
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
         causes.any = true;
         signal_->records.add_causes(causes);
@@ -210,7 +211,7 @@ void Event::renew_signal() {
         if (needs_id()) {
             Signal::require_id(device);
         }
-        if (has_signal_) {  // an earlier wait keeps it
+        if (has_signal_) {  // an earlier wait refers to it
             drop_signal();
         }
     }
@@ -235,7 +236,7 @@ const Ref<Signal> &Event::signal() {
 }
 
 void Event::record(Core &core, Lock &lock, Stream &stream) {
-    Ref<Event> self(this);  // admit() may let other threads in
+    Ref<Event> self(this);  // admit() may let other threads take the lock
     core.admit(lock, stream);
     if (core.observers().want(kOrder)) {
         core.observers().tell<kOrder>(&Observer::records, stream.next(), sync_object());
@@ -256,7 +257,7 @@ void Event::record(Core &core, Lock &lock, Stream &stream) {
     try {
         core.submit(stream, RecordTask(core, std::move(self), needs_signal ? signal() : nullptr));
     } catch (const std::bad_alloc &) {
-        recorded_ = false;  // a wait for a record that never comes would last for ever
+        recorded_ = false;  // a wait for a record that never comes would never end
         throw;
     }
 }
@@ -272,10 +273,10 @@ std::unique_ptr<Task> Event::make_record(Core &core, Stream &launching) {
 
 bool Event::is_satisfied_for(const Stream &stream) const {
     if (is_ipc() || has_fixed_signal()) {
-        return false;  // a fixed signal may still be set by an earlier record
+        return false;  // an earlier record may still set a fixed signal
     }
-    // K1, K3: a wait for a reset K1 event never ends: the bit of its id was cleared, and a new record takes another
-    // id (section 2, aclrtCreateEvent).
+    // K1, K3: a wait for a K1 event that was reset never ends, because the bit of its id was cleared, and a new record
+    // takes another id (section 2, aclrtCreateEvent).
     const bool is_satisfied = !recorded_ || (complete_ && !was_reset_);
     return is_satisfied || (mode == Mode::New && record_stream_ == &stream && !stream.is_destroyed);
 }
@@ -298,7 +299,7 @@ void Event::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s
     const Product &product = *config().product;
     const bool is_foreign = &device_of(stream) != &device;
     const bool is_ignored = is_foreign && !is_ipc() && product.has(kIgnoresForeignWaits);
-    if (is_ignored || is_satisfied_for(stream)) {  // no task: it needs no place in the queue
+    if (is_ignored || is_satisfied_for(stream)) {  // completes without a task, so it needs no place in the queue
         require_not_aborting(stream);
         require_healthy(context_of(stream));
     } else {
@@ -321,7 +322,7 @@ void Event::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s
         const WaitBinding binding = bind_wait(!is_satisfied);
         tell(binding);
         if (is_satisfied && binding.state == WaitBinding::State::Record) {
-            // Later tasks of the stream come after the record, without a task for that.
+            // Later tasks of the stream are ordered after the record without a task.
             core.note_edge({binding.record, stream.next(), Ordering::Event});
         }
     }
@@ -359,8 +360,8 @@ void Event::reset(Core &core, Lock &lock, Stream &stream) {
 }
 
 bool Event::was_seen_complete() const {
-    // With CAPTURE_STREAM_PROGRESS alone the host does not learn of the completion until a call looks at the queue
-    // (section 0.2 [obs]).
+    // With CAPTURE_STREAM_PROGRESS alone the host learns of the completion only when a call checks the queue (section
+    // 0.2 [obs]).
     const bool is_told = (flags & ~static_cast<std::uint32_t>(ACL_EVENT_CAPTURE_STREAM_PROGRESS)) != 0;
     return complete_ && (seen_ || is_told);
 }

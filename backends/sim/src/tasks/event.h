@@ -1,5 +1,4 @@
-// Events. What an event can do follows from the call and the flags that created it (events_streams_sync.md section
-// 0.1).
+// Events. Capabilities depend on the creating function and its flags (events_streams_sync.md section 0.1).
 #pragma once
 
 #include <cstdint>
@@ -27,9 +26,9 @@ inline constexpr TaskInfo kEventRecord{"EVENT_RECORD", "a record", 0, Cost::Reco
 inline constexpr TaskInfo kEventWait{"EVENT_WAIT", "a wait", 0, Cost::Wait};
 inline constexpr TaskInfo kEventReset{"EVENT_RESET"};
 
-// The bit that a record sets and that waits look at, and the hardware id that it has on the device. K2 and K5 have one
-// for life, the other kinds take a new one for each record, which is why an earlier wait keeps its own record. A record
-// that ends at once needs none: no wait has to look.
+// Bit that a record sets and waits test, with its hardware id on the device. K2 and K5 have one for life; the other
+// kinds take a new one for each record, so an earlier wait stays bound to its record. A record that ends at once needs
+// none, because no wait has to test it.
 class Signal final : public RefCounted {
   public:
     static void *operator new(std::size_t size, std::uint32_t shard) { return take_object(size, shard); }
@@ -46,7 +45,7 @@ class Signal final : public RefCounted {
             fail_without_id(device);
         }
     }
-    void take_id() REQUIRES(engine_lock) {  // unless it has one; fails as require_id() does
+    void take_id() REQUIRES(engine_lock) {  // no-op if it has an id; fails as require_id() does
         if (!id_) {
             take_new_id();
         }
@@ -59,12 +58,12 @@ class Signal final : public RefCounted {
     }
     const std::optional<std::uint32_t> &id() const REQUIRES(engine_lock) { return id_; }
     bool is_set() const REQUIRES(engine_lock) { return set_; }
-    const Point &set_by() const REQUIRES(engine_lock) { return set_by_; }  // the first record since it was clear
+    const Point &set_by() const REQUIRES(engine_lock) { return set_by_; }  // first record since the bit was clear
     void set(Core &core, const Point &record) REQUIRES(engine_lock);
     void clear() REQUIRES(engine_lock) { set_ = false; }
 
-    PendingTasks records;                                     // that will set it
-    std::uint64_t newest_record GUARDED_BY(engine_lock) = 0;  // number of the newest of all that had it
+    PendingTasks records;                                     // records that will set it
+    std::uint64_t newest_record GUARDED_BY(engine_lock) = 0;  // number of the newest record that used it
     Waiters waiters;
 
   private:
@@ -89,9 +88,9 @@ class alignas(64) Event final : public Object {
     static constexpr Kind kKind = Kind::Event;
     static constexpr auto *kSlots = &event_slots;
 
-    // old mode: aclrtCreateEvent, aclrtCreateEventWithFlag; new mode: aclrtCreateEventExWithFlag.
+    // Old mode: aclrtCreateEvent, aclrtCreateEventWithFlag; new mode: aclrtCreateEventExWithFlag.
     enum class Mode : std::uint8_t { Old, New };
-    // Does an event of that kind begin with nothing but itself?
+    // Returns true if an event of that kind starts with no further objects.
     static bool is_plain(Mode mode, std::uint32_t flags) {
         return mode == Mode::New && (flags & (ACL_EVENT_TIME_LINE | ACL_EVENT_IPC)) == 0;
     }
@@ -102,7 +101,7 @@ class alignas(64) Event final : public Object {
         }
     }
 
-    // The kinds K1 to K7 as questions. K1 is the default event (0xE, old mode), K3 the Ex event with SYNC.
+    // Kinds K1 to K7 as predicates. K1 is the default event (0xE, old mode), K3 the Ex event with SYNC.
     bool is_external() const { return flags == ACL_EVENT_EXTERNAL; }            // K5
     bool is_device_only() const { return flags == ACL_EVENT_DEVICE_USE_ONLY; }  // K6
     bool is_ipc() const { return flags == ACL_EVENT_IPC; }                      // K7
@@ -115,63 +114,70 @@ class alignas(64) Event final : public Object {
     }
     bool takes_time() const { return (flags & ACL_EVENT_TIME_LINE) != 0; }
 
-    // --- host side; the caller has checked that the kind allows it -------------------------------------------------
+    // --- host side; the caller has checked that the kind allows the operation ----------------------------------------
     void record(Core &core, Lock &lock, Stream &stream) REQUIRES(engine_lock);
     void wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s) REQUIRES(engine_lock);
     void reset(Core &core, Lock &lock, Stream &stream) REQUIRES(engine_lock);
-    // For a graph that a stream is about to launch, as its next task. A record that is the newest from now on, and
-    // complete when the task, which the graph executes, is; and what a wait in the graph would wait for, or nullptr.
+    // Binds a graph that is the stream's next task. make_record() returns a record that is the newest from now on and
+    // completes with the task that the graph executes; the other function returns the signal for a wait in the graph,
+    // or nullptr.
     std::unique_ptr<Task> make_record(Core &core, Stream &launching) REQUIRES(engine_lock);
     Ref<Signal> awaited_signal() const REQUIRES(engine_lock) {
         return Ref<Signal>(recorded_ && !was_reset_ ? newest_signal() : nullptr);
     }
 
-    // A wait in that stream would have nothing to wait for.
+    // Returns true if a wait in that stream would have nothing to wait for.
     bool is_satisfied_for(const Stream &stream) const REQUIRES(engine_lock);
-    // Does all that it refers to, and all that waits for it, belong to its shard? Then that lock is enough to record it
-    // and to wait for it in streams of the shard.
+    // Returns true if everything that the event refers to, and everything that waits for it, belongs to its shard. The
+    // shard lock then suffices to record the event and to wait for it in streams of the shard.
     bool stays_in_shard() const REQUIRES(engine_lock);
-    // Nobody but the registry refers to it, which has all that belongs to it.
+    // Returns true if only the registry refers to the event, which owns everything that belongs to it.
     bool is_unused() const REQUIRES(engine_lock) { return references() == 1 && rare_ == nullptr; }
 
     bool was_recorded() const REQUIRES(engine_lock) { return is_ipc() ? ipc()->newest() > 0 : recorded_; }
     bool is_complete() const REQUIRES(engine_lock) {
         return is_ipc() ? ipc()->is_complete(ipc()->newest()) : complete_;
     }
-    bool was_seen_complete() const REQUIRES(engine_lock);  // what aclrtQueryEvent knows
+    bool was_seen_complete() const REQUIRES(engine_lock);  // state that aclrtQueryEvent has observed
     void see_complete() REQUIRES(engine_lock) { seen_ = true; }
     std::uint32_t outstanding_waits() const REQUIRES(engine_lock) { return rare_ ? rare_->outstanding_waits : 0; }
-    // Of the newest record; 0 without TIME_LINE.
+    // Ticks of the newest record; 0 without TIME_LINE.
     std::uint64_t ticks() const REQUIRES(engine_lock) { return rare_ ? rare_->ticks : 0; }
-    std::optional<std::uint32_t> id() const REQUIRES(engine_lock) {  // aclrtGetEventId
+    std::optional<std::uint32_t> id() const REQUIRES(engine_lock) {  // for aclrtGetEventId
         return has_signal_ ? rare_->signal->id() : std::nullopt;
     }
     void take_id() REQUIRES(engine_lock) { signal()->take_id(); }
-    // K7: its records, and the number of the newest that was made with this handle.
+    // K7: shared records, and the number of the newest one made with this handle.
     void set_ipc(std::shared_ptr<IpcRecords> records) REQUIRES(engine_lock) { rare().ipc = std::move(records); }
     const std::shared_ptr<IpcRecords> &ipc() const REQUIRES(engine_lock) { return rare_->ipc; }
     std::uint64_t ipc_record() const REQUIRES(engine_lock) { return rare_->ipc_record; }
-    // The newest record, for waiting threads: its stream, nullptr when that is gone; the number of the task there;
-    // and why that was aborted, if it was.
+    // Newest record, for threads that wait: its stream, or nullptr if the stream is gone; the number of the task in it;
+    // and the reason if the record was aborted.
     Stream *record_stream() const REQUIRES(engine_lock);
     std::uint64_t record_sequence() const REQUIRES(engine_lock) { return record_sequence_; }
-    Point record_point() const REQUIRES(engine_lock) {  // also when the stream is gone
+    Point record_point() const REQUIRES(engine_lock) {  // valid even if the stream is gone
         return record_stream_ ? Point{record_stream_->serial, record_sequence_} : Point{};
     }
     aclError abort_reason() const REQUIRES(engine_lock) { return was_aborted_ ? rare_->abort_reason : ACL_SUCCESS; }
 
-    // While the capture lasts that has recorded it; or nullptr.
-    CapturedEvent *captured() const REQUIRES(engine_lock) { return is_captured_ ? rare_->captured : nullptr; }
+    // State during the capture that has recorded the event, or nullptr.
+    CapturedEvent *captured() const REQUIRES(engine_lock) { return is_captured_ ? unless_ended() : nullptr; }
+    // Removes the reference to a capture that has ended.
+    void forget_captured(const CapturedEvent &captured) REQUIRES(engine_lock) {
+        if (is_captured_ && rare_->captured == &captured) {
+            set_captured(nullptr);
+        }
+    }
     void set_captured(CapturedEvent *captured) REQUIRES(engine_lock) {
         rare().captured = captured;
         is_captured_ = captured != nullptr;
     }
 
-    // All that a record that ends at once changes, and that a wait asks of a complete event, fills one cache line with
-    // what an Object has: programs have thousands of events.
+    // Fields that change with a record that ends at once, or that a wait reads from a complete event, share a cache
+    // line with the fields of Object: programs have thousands of events.
     const Mode mode;
     const std::uint8_t flags;
-    // The first flag that a record or a wait used sticks to the event: DEFAULT or EXTERNAL (section 2).
+    // First flag used by a record or a wait, DEFAULT or EXTERNAL, which then stays with the event (section 2).
     std::int8_t record_flag GUARDED_BY(engine_lock) = -1;
     Device &device;
     std::int8_t wait_flag GUARDED_BY(engine_lock) = -1;
@@ -180,7 +186,8 @@ class alignas(64) Event final : public Object {
   private:
     friend class RecordTask;
     friend class WaitTask;
-    // What an event gets when it needs it: one that is recorded when its stream is idle, and takes no time, does not.
+    CapturedEvent *unless_ended() const REQUIRES(engine_lock);
+    // State allocated on demand. An event does not need it if it is recorded in idle streams only and takes no time.
     struct Rare {
         static void *operator new(std::size_t size, std::uint32_t shard) { return take_object(size, shard); }
         static void operator delete(void *block, std::uint32_t) { give_back_object(block, sizeof(Rare)); }
@@ -202,12 +209,12 @@ class alignas(64) Event final : public Object {
     void note_record(Stream &stream) REQUIRES(engine_lock);
     SyncObject sync_object() const REQUIRES(engine_lock);
     WaitBinding bind_wait(bool has_task) const REQUIRES(engine_lock);
-    // The event and its signal, or none, for a task that may be the last to refer to them.
+    // Checks the event and its signal, if any, for a task that may hold the last references to them.
     bool stays_in_shard_with(const Stream &stream, const Signal *signal) const REQUIRES(engine_lock);
-    // Is there an id behind the signal of each record? K4 needs none where the hardware schedules.
+    // Returns true if the signal of each record has an id. K4 needs none where the hardware schedules.
     bool needs_id() const { return can_be_waited_for() || !config().product->is_stars; }
-    // K1 and K4 keep the id of a record until the next one. K3 takes its own when the record is queued, and gives it
-    // back when that, and the waits for it, are done (section 2, aclrtGetEventId).
+    // K1 and K4 keep the id of a record until the next one. K3 takes an id when the record is queued, and returns it
+    // when the record and the waits for it are done (section 2, aclrtGetEventId).
     bool keeps_id() const { return mode == Mode::Old && needs_id(); }
     void give_back_id() REQUIRES(engine_lock) {
         if (id() && outstanding_waits() == 0 && (recorded_ ? complete_ && mode == Mode::New : !has_fixed_signal())) {
@@ -220,17 +227,17 @@ class alignas(64) Event final : public Object {
         rare().signal = std::move(signal);
         has_signal_ = true;
     }
-    void renew_signal() REQUIRES(engine_lock);  // for a record to come
-    // Not in line: the frequent ways through renew_signal() need no stack frame for these.
+    void renew_signal() REQUIRES(engine_lock);  // prepares for the next record
+    // Kept out of line, so that the frequent paths through renew_signal() need no stack frame.
     [[gnu::noinline]] void add_signal_with_id() REQUIRES(engine_lock);
     [[gnu::noinline]] void drop_signal() REQUIRES(engine_lock);
-    const Ref<Signal> &signal() REQUIRES(engine_lock);  // of the newest record; from here on it has one
+    const Ref<Signal> &signal() REQUIRES(engine_lock);  // signal of the newest record, created if there is none
 
     bool recorded_ GUARDED_BY(engine_lock) = false;  // state other than INIT
     bool complete_ GUARDED_BY(engine_lock) = false;  // state RECORDED
     bool seen_ GUARDED_BY(engine_lock) = false;
     bool was_reset_ GUARDED_BY(engine_lock) = false;    // since the newest record
-    bool was_aborted_ GUARDED_BY(engine_lock) = false;  // the newest record, for `Rare::abort_reason`
+    bool was_aborted_ GUARDED_BY(engine_lock) = false;  // newest record was aborted; see `Rare::abort_reason`
     bool is_captured_ GUARDED_BY(engine_lock) = false;
     bool has_signal_ GUARDED_BY(engine_lock) = false;
     Ref<Stream> record_stream_ GUARDED_BY(engine_lock);

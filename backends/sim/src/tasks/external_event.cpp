@@ -40,7 +40,7 @@ class ExternalWaitTask final : public ConditionTask {
     const TaskInfo &info() const override { return kEventWait; }
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
         external_->awaited->records.add_causes(causes);
-        if (external_->awaited->records.empty()) {  // a graph that is launched, and has not begun
+        if (external_->awaited->records.empty()) {  // graph that is launched and has not begun
             causes.list.push_back({nullptr, 0, Outside::Anybody});
         }
     }

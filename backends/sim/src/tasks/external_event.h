@@ -1,5 +1,5 @@
-// Events that a captured graph exchanges with the streams outside (graphs_kernels.md section B2.8). What they stand for
-// is known when the graph is launched, and is different for each launch.
+// Events that a captured graph exchanges with streams outside it (graphs_kernels.md section B2.8). Each launch binds
+// them anew.
 #pragma once
 
 #include <memory>
@@ -10,20 +10,20 @@
 
 namespace aclsim {
 
-// A record or a wait in a graph, which its task shares with the graph. Guarded by the engine's lock.
+// Record or wait in a graph, shared by its task and the graph. Guarded by the engine lock.
 struct ExternalEvent {
     enum class Use : std::uint8_t { Record, Wait };
     const Ref<Event> event;
     const Use use;
-    std::unique_ptr<Task> record{};  // of the present execution
-    Ref<Signal> awaited{};           // the same; nullptr: there is nothing to wait for
+    std::unique_ptr<Task> record{};  // record of the current execution
+    Ref<Signal> awaited{};           // signal to wait for in the current execution; nullptr: none
 };
 using ExternalEvents = std::vector<std::shared_ptr<ExternalEvent>>;
 
-// Engine lock held; the stream, a hidden one, has admitted a task.
+// Requires the engine lock, and a hidden stream that has admitted a task.
 void submit_external(Core &core, Stream &stream, const std::shared_ptr<ExternalEvent> &event) REQUIRES(engine_lock);
 
-// What the events of a graph stand for in a launch that is the stream's next task; nullptr: there are none.
+// Binds the events of a graph for a launch that is the stream's next task. Returns nullptr if there are none.
 std::unique_ptr<LaunchBinding> bind_external(Core &core, Stream &launching, const ExternalEvents &events)
     REQUIRES(engine_lock);
 

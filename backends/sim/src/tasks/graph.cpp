@@ -12,7 +12,7 @@
 namespace aclsim {
 namespace {
 
-// The runtime's own task at the end of a graph, where the driver has no software queues (graphs_kernels.md section B6
+// Task of the runtime at the end of a graph where the driver has no software queues (graphs_kernels.md section B6
 // [obs]).
 class GraphEndTask final : public Task {
   public:
@@ -21,7 +21,7 @@ class GraphEndTask final : public Task {
     Start start(Stream &) override { return Start::Done; }
 };
 
-// Reads as the task that it takes the place of.
+// Replacement of a disabled task, with the same description.
 class DisabledTask final : public Task, public TaskDetails {
   public:
     explicit DisabledTask(const Task &disabled) : info_(disabled.info()) { disabled.details().describe(params_); }
@@ -37,8 +37,8 @@ class DisabledTask final : public Task, public TaskDetails {
 
 }  // namespace
 
-// Callbacks behind the destruction of a graph. The program's functions must not be called with the lock held, and its
-// streams may move forward still, so they leave the machine when that is over.
+// Callbacks after the destruction of a graph. Program functions must not be called under the lock, and the streams of
+// the graph may still make progress, so they leave the machine afterwards.
 class Graph::End final : public DeferredWork {
   public:
     explicit End(Machine &machine) : machine_(machine) {}
@@ -49,7 +49,7 @@ class Graph::End final : public DeferredWork {
     }
     void finish() override REQUIRES(engine_lock) {
         for (const auto &stream : std::exchange(streams, {})) {
-            if (!stream->is_destroyed && stream->destroyer == std::thread::id()) {  // else its context takes it along
+            if (!stream->is_destroyed && stream->destroyer == std::thread::id()) {  // otherwise its context removes it
                 machine_.core.registry().remove(*stream);
                 forget_stream(machine_, *stream);
             }
@@ -112,13 +112,22 @@ void Graph::disable(ModelTask &task) {
     change(task, std::make_unique<DisabledTask>(task.replacement ? *task.replacement : task.task()));
 }
 
-void Graph::apply_changes() {
-    for (ModelTask *task : std::exchange(changed_, {})) {
-        if (task->replacement) {  // it may have been changed twice
-            replace(task->stream, task->index, std::move(task->replacement));
+void Graph::apply_changes(Lock &lock) {
+    const Ref<Graph> keep(this);
+    for (std::size_t replaced = 0; status == Status::Updating && !changed_.empty();) {
+        ModelTask &task = *changed_.front();
+        changed_.pop_front();
+        if (task.replacement) {  // absent if the task was changed twice
+            replace(task.stream, task.index, std::move(task.replacement));
+        }
+        if (core_.are_many(++replaced)) {
+            replaced = 0;
+            let_others_in(lock);
         }
     }
-    status = Status::Ready;
+    if (status == Status::Updating) {  // otherwise a change by another thread has failed
+        status = Status::Ready;
+    }
 }
 
 void Graph::prepare() {
@@ -127,8 +136,8 @@ void Graph::prepare() {
     }
 }
 
-void Graph::close_handles() {
-    Model::close_handles();
+void Graph::close_handles(LeavingNames &leaving) {
+    Model::close_handles(leaving);
     changed_.clear();
     const auto forget = [&](const auto &objects) REQUIRES(engine_lock) {
         for (const auto &object : objects) {
@@ -136,7 +145,7 @@ void Graph::close_handles() {
         }
     };
     for (const auto &sub : sub_graphs) {
-        sub->close_handles();
+        sub->close_handles(leaving);
     }
     forget(sub_graphs);
     forget(conditions);

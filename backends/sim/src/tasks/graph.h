@@ -1,8 +1,9 @@
-// Captured graphs (graphs_kernels.md part B): models whose streams are their own, and hidden. A capture (capture.h)
-// fills the streams, one for each stream of the user's that takes part; their order is that of events.
+// Captured graphs (graphs_kernels.md part B): models that own hidden streams. A capture (capture.h) fills one hidden
+// stream for each participating stream of the program; events define their order.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -16,20 +17,20 @@ class Capture;
 class Condition;
 class TaskGroup;
 
-// Guarded by the engine's lock.
+// Guarded by the engine lock.
 class Graph final : public Model {
   public:
-    // What the program wants to be called with the graph's end: aclsimReleaseWithGraph.
+    // Function to call when the graph ends: aclsimReleaseWithGraph.
     struct Release {
         aclsimReleaseFunction function;
         void *data;
     };
     enum class Status : std::uint8_t {
-        New,        // a sub graph that nobody has captured yet
+        New,        // sub graph that has not been captured yet
         Capturing,  // `capture` fills it
         Ready,
         Updating,  // tasks were changed, and aclmdlRIUpdate has not been called
-        Fault,     // a change failed, or its capture was given up; it can be destroyed
+        Fault,     // a change failed or the capture was abandoned; it can only be destroyed
     };
 
     Graph(Machine &machine, Context &owner, std::uint32_t number);
@@ -38,30 +39,31 @@ class Graph final : public Model {
 
     // --- being captured --------------------------------------------------------------------------------------------
     ContextStream &add_stream(std::uint32_t stream_priority) REQUIRES(engine_lock);
-    // The capture has ended well.
+    // Completes the graph after a successful capture.
     void complete() REQUIRES(engine_lock);
-    // What the user submits to a hidden stream is accepted (section B1).
+    // Accepts tasks that the program submits to a hidden stream (section B1).
     void require_open(const Stream &) const override {}
 
     // --- changing tasks --------------------------------------------------------------------------------------------
-    // The task is to be replaced, or does nothing, from the next apply_changes() on.
+    // Replaces the task, or disables it, with the next apply_changes().
     void change(ModelTask &task, std::unique_ptr<Task> replacement) REQUIRES(engine_lock);
     void disable(ModelTask &task) REQUIRES(engine_lock);
-    void apply_changes() REQUIRES(engine_lock);
+    // Between slices other threads may change more tasks; those are replaced as well.
+    void apply_changes(Lock &lock) REQUIRES(engine_lock);
 
     bool is_executable() const override REQUIRES(engine_lock) { return status == Status::Ready; }
-    void retire() override {}  // its streams go with it, when nothing executes it any more
-    void close_handles() override REQUIRES(engine_lock);
+    void retire() override {}  // streams end with the graph, once no execution is left
+    void close_handles(LeavingNames &leaving) override REQUIRES(engine_lock);
 
     Status status GUARDED_BY(engine_lock) = Status::New;
     Capture *capture GUARDED_BY(engine_lock) = nullptr;
     bool caches_op_info GUARDED_BY(engine_lock) = false;  // ACL_STREAM_ATTR_CACHE_OP_INFO of its capture
-    bool is_sub_graph GUARDED_BY(engine_lock) = false;    // that a conditional task of another graph executes
+    bool is_sub_graph GUARDED_BY(engine_lock) = false;    // executed by a conditional task of another graph
     std::vector<Ref<Graph>> sub_graphs GUARDED_BY(engine_lock);
     std::vector<Ref<Condition>> conditions GUARDED_BY(engine_lock);
     std::vector<Ref<TaskGroup>> groups GUARDED_BY(engine_lock);
     ExternalEvents external_events GUARDED_BY(engine_lock);
-    std::vector<Release> releases GUARDED_BY(engine_lock);  // when nothing executes it any more
+    std::vector<Release> releases GUARDED_BY(engine_lock);  // called once no execution is left
 
   protected:
     std::unique_ptr<LaunchBinding> bind_launch(Stream &stream) override REQUIRES(engine_lock) {
@@ -72,8 +74,8 @@ class Graph final : public Model {
   private:
     class End;
     Machine &machine_;
-    std::unique_ptr<End> end_ GUARDED_BY(engine_lock);  // made in advance: a destruction cannot fail
-    std::vector<ModelTask *> changed_ GUARDED_BY(engine_lock);
+    std::unique_ptr<End> end_ GUARDED_BY(engine_lock);  // allocated in advance, because destruction must not fail
+    std::deque<ModelTask *> changed_ GUARDED_BY(engine_lock);
 };
 
 }  // namespace aclsim

@@ -16,7 +16,7 @@ std::string parameters(const aclmdlRITaskParams &params) {
             return ",\"blocks\":" + std::to_string(params.kernelTaskParams.numBlocks) +
                    ",\"args_size\":" + std::to_string(params.kernelTaskParams.argsSize);
         case ACL_MODEL_RI_TASK_VALUE_WRITE:
-        case ACL_MODEL_RI_TASK_VALUE_WAIT:  // which begins alike
+        case ACL_MODEL_RI_TASK_VALUE_WAIT:  // same leading fields
             return ",\"address\":\"" + text_of(params.valueWriteTaskParams.devAddr) +
                    "\",\"value\":" + std::to_string(params.valueWriteTaskParams.value);
         default:

@@ -1,4 +1,4 @@
-// A graph as text (aclmdlRIDebugJsonPrint).
+// Text form of a graph (aclmdlRIDebugJsonPrint).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace aclsim {
 
-// An array of events as chrome://tracing shows them, one for each task of the user's. A verbose one has their
-// parameters too. The text is made without the lock: tasks are looked at stream by stream before.
+// Array of events in the format of chrome://tracing, one per task of the program; in verbose mode with their
+// parameters. Tasks are read stream by stream under the lock, and the text is made without it.
 class GraphJson {
   public:
     explicit GraphJson(bool is_verbose) : is_verbose_(is_verbose) {}
@@ -23,7 +23,7 @@ class GraphJson {
     struct Entry {
         const TaskInfo *info;
         std::size_t index;    // in its stream
-        const Signal *begun;  // the edge that it begins, or ends; no more than names here
+        const Signal *begun;  // edge that it begins or ends; used as a name only
         const Signal *ended;
         std::string extend_info;
         aclmdlRITaskParams params;

@@ -30,7 +30,7 @@ bool write_all(int file, const unsigned char *data, std::size_t size) {
 
 }  // namespace
 
-// From a copy in memory, also of a file: what was checked is what is loaded, whatever happens to the file.
+// Loads from a copy in memory, also for a file, so that later changes to the file do not affect the checked content.
 HostLibrary::HostLibrary(const unsigned char *data, std::size_t size) {
 #ifdef __linux__
     require_loadable(data);

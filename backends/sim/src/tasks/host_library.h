@@ -1,5 +1,4 @@
-// A shared object of this machine in the place of a kernel binary: its exported functions are kernels
-// (abi/aclsim_kernel.h).
+// Shared object of the host in place of a kernel binary: its exported functions are kernels (abi/aclsim_kernel.h).
 #pragma once
 
 #include <cstddef>
@@ -8,20 +7,21 @@
 
 namespace aclsim {
 
-// Opening and closing run the library's own constructors and destructors: without the engine's lock.
+// Opening and closing run constructors and destructors of the library. Call without holding the engine lock.
 class HostLibrary {
   public:
-    // The library that these bytes are, whose segments are in the file. Throws ElfError for one that the dynamic loader
-    // would stumble over, and fails with ACL_ERROR_RT_PARAM_INVALID and the loader's text for one that it refuses.
+    // Opens the library in these bytes, which must contain all of its segments. Throws ElfError if the dynamic loader
+    // would crash on them; fails with ACL_ERROR_RT_PARAM_INVALID and the loader's message if it rejects them.
     HostLibrary(const unsigned char *data, std::size_t size);
     ~HostLibrary();
     HostLibrary(const HostLibrary &) = delete;
     HostLibrary &operator=(const HostLibrary &) = delete;
-    // nullptr: there is no such symbol.
+    // Returns nullptr if there is no such symbol.
     void *find(const std::string &symbol) const;
 
   private:
-    int file_ = -1;  // open as long as the library: the loader knows libraries by their paths, which name it
+    // Open as long as the library, because the loader identifies libraries by their paths, which refer to it.
+    int file_ = -1;
     void *library_ = nullptr;
 };
 

@@ -8,7 +8,7 @@
 namespace aclsim {
 namespace {
 
-// The beginning of a descriptor; the rest is zero. No document gives the layout of the hardware.
+// Leading fields of a descriptor; the rest is zero. The hardware layout is not documented.
 struct DescriptorLayout {
     std::uint64_t source;
     std::uint64_t destination;
@@ -36,7 +36,7 @@ Start IndirectCopyTask::start(Stream &stream) {
     return CopyTask::start(stream);
 }
 
-// What is there was told at the submission.
+// Does not report the access, which was reported at submission.
 bool IndirectCopyTask::is_readable(const Stream &stream, const void *address, std::size_t size,
                                    const char *name) const {
     const bool is_there = is_live_on_device(memory_, address, size);

@@ -1,5 +1,5 @@
-// Copies whose addresses are read from device memory when the task runs (memory_cmo_allocator.md section 3). An address
-// that is then not in live memory of the stream's device makes the task fail, as the device's copy engine does.
+// Copies whose addresses are read from device memory when the task runs (memory_cmo_allocator.md section 3). The task
+// fails if an address is then outside live memory of the stream's device, as on the device's copy engine.
 #pragma once
 
 #include "tasks/copy.h"
@@ -9,11 +9,11 @@ namespace aclsim {
 class IndirectCopyTask : public CopyTask {
   public:
     Start start(Stream &stream) final REQUIRES(engine_lock);
-    bool stays_in_shard(const Stream &) const final REQUIRES(engine_lock) { return false; }  // it may fail to start
+    bool stays_in_shard(const Stream &) const final REQUIRES(engine_lock) { return false; }  // may fail to start
 
   protected:
     explicit IndirectCopyTask(Memory &memory);
-    // Fills in the transfer; false if its description cannot be read.
+    // Fills in the transfer. Returns false if its description cannot be read.
     virtual bool read(const Stream &stream) REQUIRES(engine_lock) = 0;
     bool is_readable(const Stream &stream, const void *address, std::size_t size, const char *name) const
         REQUIRES(engine_lock);
@@ -25,7 +25,7 @@ class IndirectCopyTask : public CopyTask {
     Memory &memory_;
 };
 
-// What a copy's descriptor in device memory says.
+// Contents of a copy descriptor in device memory.
 struct CopyDescriptor {
     static std::size_t size();
     static void write(void *descriptor, const void *source, const void *destination, std::size_t length);
@@ -42,7 +42,7 @@ class DescribedCopyTask final : public IndirectCopyTask {
     const void *descriptor_;
 };
 
-// A word in device memory that holds a base address, and the distance from there.
+// Word in device memory that holds a base address, and an offset from that base.
 struct AddressWord {
     const void *word;
     std::size_t offset;

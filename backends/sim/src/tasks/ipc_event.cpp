@@ -20,7 +20,7 @@ class IpcRecordTask final : public Task {
         return Start::Done;
     }
     void note_queued(const Stream &stream) override REQUIRES(engine_lock) { records_->pending.add(stream, *this); }
-    // An aborted record counts as complete, so that no other process waits for it for ever.
+    // Counts an aborted record as complete, so that other processes do not wait for it for ever.
     void cancel(Stream &stream) override REQUIRES(engine_lock) {
         records_->pending.remove(stream, *this);
         records_->complete(core_, record_);
@@ -56,7 +56,7 @@ class IpcWaitTask final : public ConditionTask {
 
   private:
     std::shared_ptr<IpcRecords> records_;
-    std::uint64_t record_;  // a wait is bound to the record that was the newest when it was issued
+    std::uint64_t record_;  // newest record when the wait was issued, to which it is bound
 };
 
 }  // namespace

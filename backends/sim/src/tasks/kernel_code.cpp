@@ -5,7 +5,7 @@
 namespace aclsim {
 namespace {
 
-// The program's function must not be called with the lock held.
+// Calls the program's function without holding the engine lock.
 class DeferredRelease final : public DeferredWork {
   public:
     explicit DeferredRelease(const aclsimKernel &kernel) : kernel_(kernel) {}

@@ -1,4 +1,4 @@
-// What runs in the place of a kernel: a function of a host library, one that the program has registered, or nothing.
+// Code that runs in place of a kernel: a function of a host library, a function registered by the program, or nothing.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +18,17 @@ class KernelCode : public RefCounted {
   public:
     static constexpr bool kIsShared = true;
     explicit KernelCode(std::size_t workspace) : workspace_bytes(workspace) {}
-    // One block, on any thread, without the lock; what it answers is the code that the task fails with. May throw.
+    // Runs one block. Call without holding the engine lock, on any thread. Returns the code with which the task fails.
+    // May throw.
     virtual aclError run(const aclsimKernelBlock &block) const EXCLUDES(engine_lock) = 0;
-    // There is nothing to run.
+    // Returns true if there is nothing to run.
     virtual bool is_empty() const { return false; }
 
     const std::size_t workspace_bytes;
-    bool is_registered GUARDED_BY(engine_lock) = false;  // the kernels refer to it
+    bool is_registered GUARDED_BY(engine_lock) = false;  // referenced by Kernels
 };
 
-// A function of a host library.
+// Function of a host library.
 class HostCode final : public KernelCode {
   public:
     HostCode(aclsimHostKernel function, std::size_t workspace) : KernelCode(workspace), function_(function) {}
@@ -40,7 +41,7 @@ class HostCode final : public KernelCode {
     aclsimHostKernel function_;
 };
 
-// A function of a library for AI CPUs: it takes the arguments alone, and answers what is wrong.
+// Function of a library for AI CPUs: takes only the arguments, and returns an error code.
 class CpuCode final : public KernelCode {
   public:
     using Entry = std::uint32_t (*)(void *arguments);
@@ -53,7 +54,7 @@ class CpuCode final : public KernelCode {
     Entry function_;
 };
 
-// A kernel whose binary has no instruction for it.
+// Kernel whose binary contains no instruction for it.
 class EmptyCode final : public KernelCode {
   public:
     EmptyCode() : KernelCode(0) {}
@@ -61,7 +62,7 @@ class EmptyCode final : public KernelCode {
     bool is_empty() const override { return true; }
 };
 
-// aclsimRegisterKernel. When the last launch that uses it is done, it is given back to the program.
+// Code from aclsimRegisterKernel, returned to the program when the last launch that uses it is done.
 class RegisteredCode final : public KernelCode {
   public:
     RegisteredCode(Core &core, const aclsimKernel &kernel);
@@ -71,7 +72,7 @@ class RegisteredCode final : public KernelCode {
   private:
     Core &core_;
     const aclsimKernel kernel_;
-    std::unique_ptr<DeferredWork> release_;  // made in advance: a destruction cannot fail
+    std::unique_ptr<DeferredWork> release_;  // allocated in advance, because destruction must not fail
 };
 
 }  // namespace aclsim

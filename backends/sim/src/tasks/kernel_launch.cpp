@@ -17,24 +17,24 @@
 namespace aclsim {
 namespace {
 
-// The attributes that have one byte, which is 0 or 1.
+// Attributes of one byte, which is 0 or 1.
 bool is_switch(aclrtLaunchKernelAttrId id) {
     return id == ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE || id == ACL_RT_LAUNCH_KERNEL_ATTR_BLOCK_TASK_PREFETCH ||
            id == ACL_RT_LAUNCH_KERNEL_ATTR_DATA_DUMP || id == ACL_RT_LAUNCH_KERNEL_ATTR_ENABLE_PROFILING;
 }
 
-// A device cannot tell what went wrong in a kernel; here it is known.
+// Reason for the failure of a block, which a device could not determine.
 struct BlockFailure {
     aclError code;
     std::string text;
 };
 
 Time deadline_of(Clock &clock, std::uint64_t limit_us) {
-    constexpr std::uint64_t kLongest = 1ULL << 50;  // more would not fit the clock
+    constexpr std::uint64_t kLongest = 1ULL << 50;  // larger values would overflow the clock
     return limit_us == 0 || limit_us > kLongest ? kNever : clock.now() + std::chrono::microseconds(limit_us);
 }
 
-// The blocks of a running launch, which several threads take one after the other.
+// Blocks of a running launch, which several threads take in turn.
 class Blocks final : public SharedWork {
   public:
     Blocks(Core &core, const KernelLaunch &launch, const Workspace &workspace, const Interruption &interruption)
@@ -72,7 +72,7 @@ class Blocks final : public SharedWork {
             }
         }
     }
-    std::optional<BlockFailure> &failure() { return failure_; }  // the first one; when all have left
+    std::optional<BlockFailure> &failure() { return failure_; }  // first failure, valid once all threads have left
     bool was_cut_short() const { return was_cut_short_.load(std::memory_order_relaxed); }
     std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
@@ -258,7 +258,7 @@ void KernelTask::run() {
             }
         }
     };
-    const TakeResult take_result{*this, blocks};  // also when a block ends the thread
+    const TakeResult take_result{*this, blocks};  // also taken when a block ends the thread
     if (running_->blocks > 1) {
         workers_->share(blocks, running_->blocks - 1);
     } else {
@@ -268,7 +268,7 @@ void KernelTask::run() {
 
 void KernelTask::rewind() {
     was_cut_short = false;
-    failure_.clear();  // the result is the model's to reset
+    failure_.clear();  // the result is reset by the model
 }
 
 FailedKernel KernelTask::failed_kernel() const {

@@ -1,4 +1,4 @@
-// Launches of kernels (graphs_kernels.md section A5).
+// Kernel launches (graphs_kernels.md section A5).
 #pragma once
 
 #include <atomic>
@@ -22,13 +22,13 @@ namespace aclsim {
 
 class Kernels;
 
-// The attributes of a configuration as they were given. Fails with ACL_ERROR_RT_PARAM_INVALID.
+// Copies the attributes of a configuration. Fails with ACL_ERROR_RT_PARAM_INVALID.
 std::vector<aclrtLaunchKernelAttr> read_launch_config(const aclrtLaunchKernelCfg *cfg);
 
-// What they say of the time that the kernel may take; 0: as long as it likes.
+// Returns the time limit of the kernel from its attributes; 0: unlimited.
 std::uint64_t read_time_limit(const std::vector<aclrtLaunchKernelAttr> &attributes, std::uint64_t usual_us);
 
-// A copy of arguments, which launches may share. A few need no memory of their own.
+// Copy of arguments, shared by launches. Small ones are stored inside the object.
 class ArgumentCopy final : public RefCounted {
   public:
     static void *operator new(std::size_t size, std::uint32_t shard) { return take_object(size, shard); }
@@ -42,11 +42,12 @@ class ArgumentCopy final : public RefCounted {
     alignas(std::max_align_t) unsigned char few_[128];
 };
 
-// The arguments of a launch: memory of the program, which the kernel reads when it runs, or a copy of it.
+// Arguments of a launch: memory of the program that the kernel reads when it runs, or a copy of it.
 class KernelArguments {
   public:
     static KernelArguments in_memory(void *address, std::size_t size) { return {address, size}; }
-    // Each placeholder becomes the address of its data in the copy. Lets other threads in if there is much to copy.
+    // Replaces each placeholder by the address of its data in the copy. Lets other threads take the lock if there is
+    // much to copy.
     static KernelArguments copied(Lock &lock, const Device &device, const void *source, std::size_t size,
                                   const std::vector<PlaceHolder> &place_holders) REQUIRES(engine_lock);
     static KernelArguments of_list(const Device &device, const ArgumentList &list) REQUIRES(engine_lock);
@@ -66,7 +67,7 @@ class KernelArguments {
     Ref<ArgumentCopy> copy_;
 };
 
-// What is launched. It does not change, and may be launched again.
+// Description of a launch. Immutable, and may be launched repeatedly.
 struct KernelLaunch final : public RefCounted {
     static void *operator new(std::size_t size, std::uint32_t shard) { return take_object(size, shard); }
     static void operator delete(void *block, std::uint32_t) { give_back_object(block, sizeof(KernelLaunch)); }
@@ -78,22 +79,22 @@ struct KernelLaunch final : public RefCounted {
           arguments(std::move(its_arguments)),
           attributes(std::move(its_attributes)),
           limit_us(read_time_limit(attributes, usual_limit_us)) {}
-    // Do others refer to what it shares with other devices?
+    // Returns true if the state that it shares with other devices has no other references.
     bool stays_in_shard() const REQUIRES(engine_lock) {
         return function->kind() == KernelFunction::kKind && (code == function->code || code->is_registered);
     }
 
     const Ref<KernelFunction> function;
-    Ref<KernelCode> code;  // prepare() finds it
+    Ref<KernelCode> code;  // set by prepare()
     const std::uint32_t blocks;
-    dim3 grid{};  // of a SIMT launch
+    dim3 grid{};  // for a SIMT launch
     dim3 threads{};
     const KernelArguments arguments;
     const std::vector<aclrtLaunchKernelAttr> attributes;
-    const std::uint64_t limit_us;  // of its execution; 0: none
+    const std::uint64_t limit_us;  // limit of the execution; 0: none
 };
 
-// Its blocks run at the same time on the workers. Can be repeated: rewind().
+// Kernel whose blocks run in parallel on the workers. Repeatable: rewind().
 class KernelTask final : public Task, public TaskDetails {
   public:
     KernelTask(Memory &memory, Ref<KernelLaunch> launch, Workspace workspace);
@@ -111,10 +112,10 @@ class KernelTask final : public Task, public TaskDetails {
     void label(const Stream &, TaskLabel &label) const override REQUIRES(engine_lock);
 
     const KernelLaunch &launch() const { return *launch_; }
-    // What a graph is to execute in place of this task, which does not run now: a prepared launch in its workspace.
-    // Fails with ACL_ERROR_RT_FEATURE_NOT_SUPPORT if that is too small.
+    // Creates the task that a graph is to execute in place of this one, which is not running: a prepared launch in the
+    // same workspace. Fails with ACL_ERROR_RT_FEATURE_NOT_SUPPORT if the workspace is too small.
     std::unique_ptr<Task> changed_to(Ref<KernelLaunch> launch) REQUIRES(engine_lock);
-    // The same for the task itself, from its next start on. false: the workspace is too small.
+    // Replaces the launch of this task from its next start on. Returns false if the workspace is too small.
     bool update(Ref<KernelLaunch> launch) REQUIRES(engine_lock);
 
   private:
@@ -125,24 +126,24 @@ class KernelTask final : public Task, public TaskDetails {
     Ref<KernelLaunch> running_;
     Workspace workspace_;
     Interruption interruption_;
-    Executor *workers_ = nullptr;  // of its stream's device
-    std::string failure_;          // in words
-    std::uint64_t bytes_ = 0;      // that the last run has moved
+    Executor *workers_ = nullptr;  // workers of the stream's device
+    std::string failure_;          // description
+    std::uint64_t bytes_ = 0;      // moved by the last run
 };
 
-// Chips of the older generations keep 16 bits of the number of blocks, and check nothing
-// (graphs_kernels.md section A5).
+// Number of blocks that the chip uses. Older generations keep 16 bits of it, without a check (graphs_kernels.md section
+// A5).
 std::uint32_t kept_blocks(std::uint32_t blocks);
-// A launch loads a lazy binary; any other must have been used on the device before (graphs_kernels.md sections A1 and
-// A2). Lets other threads in if there is much to copy.
+// Loads a lazy binary; any other must have been used on the device before (graphs_kernels.md sections A1 and A2). Lets
+// other threads take the lock if there is much to copy.
 void load_for_launch(Lock &lock, const KernelFunction &function, const Device &device) REQUIRES(engine_lock);
-// Is a launch of the function in that stream's device without need of anything that other devices share?
+// Returns true if a launch of the function on the stream's device needs no state that is shared between devices.
 bool can_launch_in_shard(const Kernels &kernels, const KernelFunction &function, const Device &device)
     REQUIRES(engine_lock);
-// Finds what the launch will run. Fails with ACL_ERROR_RT_INVALID_HANDLE if the function is not on the device, and with
-// ACL_ERROR_RT_INVALID_DEVICE_FUNCTION if there is nothing that could run in its place.
+// Finds the code for the launch. Fails with ACL_ERROR_RT_INVALID_HANDLE if the function is not on the device, and with
+// ACL_ERROR_RT_INVALID_DEVICE_FUNCTION if there is no code to run in its place.
 void prepare(Kernels &kernels, const Device &device, KernelLaunch &launch) REQUIRES(engine_lock);
-// Prepares the launch and submits it to the stream; fails also as submissions and operators with a workspace do.
+// Prepares the launch and submits it to the stream. Also fails as submissions and operators with a workspace do.
 void launch_kernel(Kernels &kernels, Lock &lock, ContextStream &stream, Ref<KernelLaunch> launch) REQUIRES(engine_lock);
 
 }  // namespace aclsim

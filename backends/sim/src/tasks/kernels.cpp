@@ -52,7 +52,7 @@ bool Kernels::unregister_code(const std::string &name) {
     return true;
 }
 
-// A binary's own code goes first; an empty function is one that a registered function may fill.
+// Prefers code of the binary; a registered function may replace an empty one.
 Ref<KernelCode> Kernels::code_for(const KernelFunction &function) const {
     if (function.code && !function.code->is_empty()) {
         return function.code;

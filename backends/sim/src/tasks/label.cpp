@@ -39,7 +39,7 @@ bool holds_for(T left, aclrtCondition condition, T right) {
 
 // --- branches --------------------------------------------------------------------------------------------------------
 
-// A model that was stopped meanwhile has no further tasks.
+// Does nothing if the model was stopped in the meantime and has no further tasks.
 void BranchTask::finish() {
     was_cut_short = interruption_.is_requested();
     if (!was_cut_short) {

@@ -1,6 +1,6 @@
-// Labels: places inside a model to jump to (events_streams_sync.md section 7); and the branches of its streams, which
-// are tasks: jumps to labels and switches to other streams (section 3). A branch runs on a worker, so that an endless
-// loop keeps nobody from the engine.
+// Labels, positions inside a model to jump to (events_streams_sync.md section 7), and branches of its streams, which
+// are tasks: jumps to labels and switches to other streams (section 3). Branches run on a worker, so that an endless
+// loop does not block the engine.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +23,9 @@ constexpr std::size_t kLabels = 65535;  // per process
 struct Label final : public Object {
     static constexpr Kind kKind = Kind::Label;
     explicit Label(const Context &owner) : context(owner) {}
-    const Context &context;  // with which it ends
+    const Context &context;  // owner, with which the label ends
     bool is_in_list GUARDED_BY(engine_lock) = false;
-    // Where it was set: the model's number, its stream, and which task of the stream comes behind it.
+    // Position where it was set: the model's number, its stream, and the index of the task that follows.
     Ref<const Stream> stream GUARDED_BY(engine_lock);
     std::uint32_t model GUARDED_BY(engine_lock) = 0;
     std::size_t index GUARDED_BY(engine_lock) = 0;
@@ -37,7 +37,7 @@ struct LabelList final : public Object {
     ~LabelList() override;
 };
 
-// The place itself.
+// Task that marks the position.
 class LabelTask final : public Task {
   public:
     static constexpr TaskInfo kInfo{"TASK"};
@@ -60,14 +60,14 @@ class BranchTask : public Task {
     explicit BranchTask(Model &model) : model_(model) {}
     virtual void branch(const Stream &stream, const Point &branch) REQUIRES(engine_lock) = 0;
 
-    Model &model_;  // that keeps this task
+    Model &model_;  // model that keeps this task
 
   private:
     Stream *stream_ = nullptr;
     Interruption interruption_;
 };
 
-// To the label of a list that a number in device memory names; to the last one if the number is too large.
+// Jump to the label that a number in device memory selects from a list, or to the last one if the number is too large.
 class JumpTask final : public BranchTask {
   public:
     JumpTask(Model &model, const void *index, Ref<LabelList> list)
@@ -83,7 +83,7 @@ class JumpTask final : public BranchTask {
     std::uint32_t found_ = 0;
 };
 
-// To another stream, if a comparison of two numbers in device memory holds; the stream is then left.
+// Switch to another stream if a comparison of two numbers in device memory holds; leaves the current stream.
 struct Comparison {
     const void *left;
     aclrtCondition condition;
@@ -105,21 +105,21 @@ class SwitchTask final : public BranchTask {
 
   private:
     Comparison comparison_;
-    const Stream &other_;  // of the same model
+    const Stream &other_;  // stream of the same model
     bool holds_ = false;
 };
 
 class Labels final : public Resident {
   public:
     explicit Labels(Machine &machine);
-    // Fails with ACL_ERROR_RT_INTERNAL_ERROR if the process has as many as it can have.
+    // Fails with ACL_ERROR_RT_INTERNAL_ERROR at the limit of the process.
     Ref<Label> create(const Context &context) REQUIRES(engine_lock);
     void remove(Label &label) REQUIRES(engine_lock);
     void context_closed(Context &context) override REQUIRES(engine_lock);
 
   private:
     Registry &registry_;
-    std::size_t count_ GUARDED_BY(engine_lock) = 0;  // of live labels
+    std::size_t count_ GUARDED_BY(engine_lock) = 0;  // live labels
 };
 
 }  // namespace aclsim

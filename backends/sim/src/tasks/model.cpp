@@ -1,149 +1,23 @@
 #include "tasks/model.h"
 
 #include <algorithm>
-#include <new>
-#include <optional>
 #include <utility>
 
 #include "engine/core.h"
+#include "engine/sliced_work.h"
 #include "support/error.h"
-#include "support/program_call.h"
-#include "tasks/capture.h"
-#include "tasks/graph.h"
 #include "tasks/label.h"
+#include "tasks/leaving_names.h"
 
 namespace aclsim {
 namespace {
 
-// Not what an execution of a model, or a change of one, is itself.
+// Returns false for tasks that execute a model or change one.
 bool is_repeatable(const Task &task) { return !task.info().has(kIsUnrepeatable); }
-
-aclError first_of(aclError earlier, aclError later) { return earlier != ACL_SUCCESS ? earlier : later; }
 
 }  // namespace
 
-// One execution.
-struct Model::Run {
-    Run(Ref<Model> executed, const Point &launch, const Origin &launching, bool repeated)
-        : model(std::move(executed)), before(launch), origin(launching), is_repeated(repeated) {}
-    bool has_ended() const { return left == 0; }
-    void leave(aclError failure) REQUIRES(engine_lock) {
-        result = first_of(result, failure);
-        if (--left == 0) {
-            const auto keep = std::move(model);
-            keep->end(*this);
-        }
-    }
-
-    Ref<Model> model;
-    const Point before;  // that it, and what is played of it, comes after; none if the host executes the model
-    Origin origin;
-    const bool is_repeated;               // its tasks have run before
-    std::uint32_t left = 1;               // replays that have not ended; 1 for the caller that is starting them
-    std::size_t begun = 0;                // tracks whose replays have been queued
-    aclError abort_reason = ACL_SUCCESS;  // it was stopped, or replays were dropped
-    std::vector<Point> ends{};            // the last replay of each stream; only while there are observers
-    aclError result = ACL_SUCCESS;
-};
-
-// Tasks of a model that is gone. Other threads have the lock between parts of them.
-class TasksLeave final : public DeferredWork {
-  public:
-    using Tasks = std::vector<std::unique_ptr<Task>>;
-    TasksLeave(Core &core, std::size_t streams) : core_(core) { tasks_.reserve(streams); }
-    TasksLeave(Core &core, std::vector<Tasks> tasks) : core_(core), tasks_(std::move(tasks)) {}
-    void add(Tasks tasks) { tasks_.push_back(std::move(tasks)); }  // never of more streams than was said
-    void work() noexcept override {}
-    void finish() override REQUIRES(engine_lock) {
-        for (std::size_t gone = 0; !tasks_.empty() && !core_.are_many(gone); tasks_.pop_back()) {
-            gone += tasks_.back().size();
-        }
-        if (!tasks_.empty()) {
-            core_.defer(std::make_unique<TasksLeave>(core_, std::move(tasks_)));
-        }
-    }
-
-  private:
-    Core &core_;
-    std::vector<Tasks> tasks_;
-};
-
-// A task of a model in one execution.
-class Replay final : public Task, public TaskDetails {
-  public:
-    Replay(std::shared_ptr<Model::Run> run, const std::unique_ptr<Task> &kept, std::size_t index)
-        : run_(std::move(run)), kept_(kept), index_(index) {
-        ++run_->left;
-        submitter = kept->submitter;
-    }
-    ~Replay() override { run_->leave(first_of(result, abort_reason_)); }
-
-    const TaskInfo &info() const override { return kept_->info(); }
-    Work work() const override { return kept_->work(); }
-    Start start(Stream &stream) override REQUIRES(engine_lock) {
-        stream_ = &stream;
-        const Start start = kept_->start(stream);
-        result = kept_->result;
-        return start;
-    }
-    bool run_at_once() override REQUIRES(engine_lock) { return kept_->run_at_once(); }
-    void run() override { kept_->run(); }
-    void finish() override REQUIRES(engine_lock) {
-        kept_->finish();
-        result = kept_->result;
-        was_cut_short = kept_->was_cut_short;
-        if (was_cut_short) {
-            abort_reason_ = stream_->abort_reason;
-        }
-    }
-    bool is_brief() const override { return kept_->is_brief(); }
-    Executor *executor() override { return kept_->executor(); }
-    void cancel(Stream &stream) override REQUIRES(engine_lock) {
-        run_->abort_reason = abort_reason_ = stream.abort_reason;
-        kept_->cancel(stream);
-    }
-    BlockingTask *as_blocking() override REQUIRES(engine_lock) { return kept_->as_blocking(); }
-    const TaskDetails &details() const override { return *this; }
-    void describe(aclmdlRITaskParams &params) const override REQUIRES(engine_lock) {
-        kept_->details().describe(params);
-    }
-    void label(const Stream &stream, TaskLabel &label) const override REQUIRES(engine_lock) {
-        kept_->details().label(stream, label);
-        label.model = run_->model->id;
-        if (const ModelTask *named = run_->model->known_task(stream, index_)) {
-            label.op_info.assign(named->op_info.begin(), named->op_info.end());
-            label.extend_info = named->extend_info;
-        }
-    }
-    std::string failure_reason() const override REQUIRES(engine_lock) { return kept_->details().failure_reason(); }
-    FailedKernel failed_kernel() const override REQUIRES(engine_lock) { return kept_->details().failed_kernel(); }
-
-  private:
-    std::shared_ptr<Model::Run> run_;
-    const std::unique_ptr<Task> &kept_;  // the model's; until its turn comes it may be replaced
-    const std::size_t index_;            // in its stream of the model
-    const Stream *stream_ = nullptr;
-    aclError abort_reason_ = ACL_SUCCESS;
-};
-
-// The rest of a beginning: other threads have the lock before.
-class Beginning final : public DeferredWork {
-  public:
-    explicit Beginning(std::shared_ptr<Model::Run> run) : context_(run->model->context), run_(std::move(run)) {}
-    void work() noexcept override {}
-    bool moves_streams() const override { return true; }
-    void finish() override REQUIRES(engine_lock) {
-        Model &model = *run_->model;
-        model.go_on_beginning(run_);
-        model.core_.pump();
-    }
-
-  private:
-    const Ref<Context> context_;
-    const std::shared_ptr<Model::Run> run_;
-};
-
-// A task that starts a stream of its model.
+// Task that starts a stream of its model.
 class ActivateTask final : public Task {
   public:
     ActivateTask(Model &model, const Stream &stream) : model_(model), stream_(stream) {}
@@ -159,106 +33,18 @@ class ActivateTask final : public Task {
     const Stream &stream_;
 };
 
-// --- an execution as work of a task ----------------------------------------------------------------------------------
-
-Start Execution::proceed(Stream &stream, const Task &task) {
-    model_->waiters_.remove(stream);
-    if (run_ == nullptr && model_->run_ == nullptr) {
-        const auto binding = std::exchange(binding_, nullptr);
-        run_ = model_->begin({stream.serial, task.sequence - 1}, origin_, binding.get());
-    }
-    if (run_ == nullptr || !run_->has_ended()) {
-        model_->waiters_.add(stream);
-        return Start::Blocked;
-    }
-    for (const Point &end : run_->ends) {
-        model_->core_.note_edge({end, stream.point(task), Ordering::Model});
-    }
-    return Start::Done;
-}
-
-void Execution::cancel(Stream &stream) {
-    model_->waiters_.remove(stream);
-    if (is_under_way()) {
-        model_->stop(stream.abort_reason);
-    } else if (binding_) {
-        binding_->cancel(stream);
-    }
-}
-
-bool Execution::is_under_way() const { return run_ != nullptr && !run_->has_ended(); }
-
-aclError Execution::result() const { return run_->result; }
-
-std::vector<Ref<Stream>> Execution::parts() const { return is_under_way() ? model_->streams() : Model::Streams(); }
-
-// In a stream that executes nothing it waits for ever, and does not count.
-class LaunchTask final : public BlockingTask {
-  public:
-    LaunchTask(Ref<Model> model, std::unique_ptr<LaunchBinding> binding, bool counts)
-        : execution_(std::move(model), launching(), std::move(binding)), counts_(counts) {}
-    static constexpr TaskInfo kInfo{"MODEL_EXECUTE", "an execution of a model", kIsUnrepeatable};
-    const TaskInfo &info() const override { return kInfo; }
-
-    Start start(Stream &stream) override REQUIRES(engine_lock) {
-        if (execution_.proceed(stream, *this) == Start::Blocked) {
-            return Start::Blocked;
-        }
-        result = execution_.result();
-        leave();
-        return Start::Done;
-    }
-    void cancel(Stream &stream) override REQUIRES(engine_lock) {
-        execution_.cancel(stream);
-        leave();
-    }
-    void add_causes(Causes &causes) const override REQUIRES(engine_lock) { execution_.model().add_causes(causes); }
-    std::vector<Ref<Stream>> parts() const override REQUIRES(engine_lock) { return execution_.parts(); }
-    std::string awaited() const override { return "model " + std::to_string(execution_.model().id); }
-
-  private:
-    static Origin launching() {
-        Origin origin = Core::present_call();
-        origin.is_calling = false;
-        return origin;
-    }
-    void leave() REQUIRES(engine_lock) {
-        execution_.model().launches_ -= counts_ ? 1 : 0;
-        execution_.model().idle_.notify_all();
-    }
-
-    Execution execution_;
-    bool counts_;
-};
-
 // --- building --------------------------------------------------------------------------------------------------------
 
 Model::~Model() { unbind_all(); }
 
 void Model::unbind_all() {
-    std::size_t count = 0;
+    LeavingTasks leaving(core_);
     for (Track &track : tracks_) {
-        discard(track);
-        count += track.tasks.size();
-    }
-    if (core_.are_many(count)) {
-        defer_end_of_tasks();
+        discard(track, leaving);
     }
     tracks_.clear();
     end_ = nullptr;
-}
-
-// Without memory for that they end at once: this is what destructors do.
-void Model::defer_end_of_tasks() {
-    try {
-        auto leave = std::make_unique<TasksLeave>(core_, tracks_.size());
-        for (Track &track : tracks_) {
-            leave->add(std::move(track.tasks));
-        }
-        core_.defer(std::move(leave));
-    } catch (const std::bad_alloc &) {
-        return;
-    }
+    do_in_slices(core_, std::move(leaving));
 }
 
 Model::Track &Model::track_of(const Stream &stream) {
@@ -273,32 +59,33 @@ void Model::bind(Stream &stream, bool is_head) {
     if (is_built_) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "model %u is built; it takes no more streams", id);
     }
-    // What it keeps already is the model's first work (graphs_kernels.md section B4 [obs]).
+    // Tasks kept before become the model's first work (graphs_kernels.md section B4 [obs]).
     tracks_.push_back({Ref<Stream>(stream), is_head, stream.submitted - stream.queue.size()});
     stream.keeper = this;
 }
 
 void Model::unbind(Stream &stream) {
     Track &track = track_of(stream);
-    discard(track);
+    LeavingTasks leaving(core_);
+    discard(track, leaving);
     end_ = end_ == &stream ? nullptr : end_;
     tracks_.erase(tracks_.begin() + (&track - tracks_.data()));
+    do_in_slices(core_, std::move(leaving));
 }
 
-void Model::discard(Track &track) {
+void Model::discard(Track &track, LeavingTasks &leaving) {
     Stream &stream = *track.stream;
-    forget_tasks(track);
-    if (!has_run_) {
-        for (const auto &task : track.tasks) {
-            task->cancel(stream);
-        }
+    for (const auto &[index, named] : track.named) {
+        core_.registry().remove(*named);
     }
-    core_.drop_queue(stream, ACL_ERROR_RT_STREAM_ABORT);  // what was submitted and not yet taken over
+    leaving.add_kept(stream, std::move(track.list), std::move(track.queue), /*are_cancelled=*/!has_run_);
+    // Tasks that were submitted and not yet taken over.
+    leaving.add_dropped(stream, core_.take_queue(stream, ACL_ERROR_RT_STREAM_ABORT), ACL_ERROR_RT_STREAM_ABORT);
     stream.keeper = nullptr;
     stream.is_replaying = false;
 }
 
-// A second one changes nothing (graphs_kernels.md section B4 [obs]).
+// Has no effect the second time (graphs_kernels.md section B4 [obs]).
 void Model::end_task(const Stream &stream) {
     if (stream.keeper != this) {
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream %u is not bound to model %u", stream.id, id);
@@ -319,33 +106,50 @@ void Model::require_repeatable(const Stream &stream) const {
     }
 }
 
-// A second time it does nothing (graphs_kernels.md section B4 [obs]).
-void Model::build() {
-    if (is_built_) {
-        return;
+// Has no effect the second time (graphs_kernels.md section B4 [obs]). Between slices other threads may bind and unbind
+// streams, submit tasks, build the model, or destroy it.
+void Model::build(Lock &lock) {
+    const Ref<Model> keep(this);
+    const auto is_unchecked = [](const Track &track)
+                                  REQUIRES(engine_lock) { return track.checked != track.stream->submitted; };
+    std::size_t checked = 0;
+    while (!is_built_) {
+        if (core_.registry().find<Model>(handle()) != this) {
+            fail(ACL_ERROR_RT_INVALID_HANDLE, "another thread has destroyed model %u", id);
+        }
+        if (tracks_.empty()) {
+            fail(ACL_ERROR_RT_STREAM_MODEL, "no stream is bound to model %u", id);
+        }
+        const auto unchecked = std::find_if(tracks_.begin(), tracks_.end(), is_unchecked);
+        if (unchecked == tracks_.end()) {
+            keep_tasks();
+            return;
+        }
+        require_repeatable(*unchecked->stream);
+        unchecked->checked = unchecked->stream->submitted;
+        checked += unchecked->stream->queue.size();
+        if (core_.are_many(checked)) {
+            checked = 0;
+            let_others_in(lock);
+        }
     }
-    if (tracks_.empty()) {
-        fail(ACL_ERROR_RT_STREAM_MODEL, "no stream is bound to model %u", id);
-    }
-    for (const Track &track : tracks_) {
-        require_repeatable(*track.stream);
-    }
-    keep_tasks();
 }
 
 void Model::keep_tasks() {
     for (Track &track : tracks_) {
+        track.list.reserve(track.stream->queue.size());
+    }
+    for (Track &track : tracks_) {
         Stream &stream = *track.stream;
-        while (auto task = stream.queue.pop()) {
-            track.tasks.push_back(std::move(task));
-        }
-        stream.completed = stream.submitted;  // from here on its tasks are replays
+        track.queue = std::move(stream.queue);
+        stream.completed = stream.submitted;  // executes only replays from here on
         stream.is_replaying = true;
     }
     is_built_ = true;
 }
 
-// What comes after the model was built is none of it, and runs by itself (graphs_kernels.md section B4 [obs]).
+// Tasks submitted after the model was built do not belong to it, and run independently (graphs_kernels.md section B4
+// [obs]).
 void Model::require_open(const Stream &stream) const {
     if (!is_built_ && end_ == &stream) {
         fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u takes no more tasks: the end task of model %u is there", stream.id,
@@ -353,15 +157,40 @@ void Model::require_open(const Stream &stream) const {
     }
 }
 
-// --- looking at ------------------------------------------------------------------------------------------------------
+void Model::submit_activation(Lock &lock, Stream &stream, const Stream &activated) {
+    core_.admit(lock, stream);
+    core_.submit(stream, ActivateTask(*this, activated));
+}
+
+void Model::submit_label(Lock &lock, Stream &stream, Label &label) {
+    const Ref<Label> keep(label);
+    core_.admit(lock, stream);
+    if (label.stream) {  // set by another thread in the meantime
+        fail(ACL_ERROR_RT_INTERNAL_ERROR, "the label is set already");
+    }
+    label.model = id;
+    label.stream = Ref<const Stream>(stream);
+    label.index = stream.queue.size();
+    core_.submit(stream, LabelTask());
+}
+
+// --- inspection ------------------------------------------------------------------------------------------------------
 
 std::size_t Model::count_tasks(const Stream &stream) const {
-    return is_built_ ? track_of(stream).tasks.size() : stream.queue.size();
+    return is_built_ ? track_of(stream).count() : stream.queue.size();
+}
+
+std::size_t Model::count_tasks() const {
+    std::size_t count = 0;
+    for (const Track &track : tracks_) {
+        count += count_tasks(*track.stream);
+    }
+    return count;
 }
 
 Task &Model::task(const Stream &stream, std::size_t index) const {
     if (is_built_) {
-        return *track_of(stream).tasks[index];
+        return *track_of(stream).tasks()[index];
     }
     Task *task = stream.queue.front();
     for (; index > 0; --index) {
@@ -396,12 +225,12 @@ std::optional<std::size_t> Model::find_index(const Stream &stream, std::uint64_t
 
 bool Model::is_at(const Stream &stream, std::size_t index) const {
     const Task *head = stream.queue.front();
-    return is_executing() && head != nullptr && head->sequence == track_of(stream).tasks[index]->sequence;
+    return is_executing() && head != nullptr && head->sequence == track_of(stream).tasks()[index]->sequence;
 }
 
 void Model::replace(const Stream &stream, std::size_t index, std::unique_ptr<Task> task) {
     Track &track = track_of(stream);
-    std::unique_ptr<Task> &kept = track.tasks[index];
+    std::unique_ptr<Task> &kept = track.tasks()[index];
     task->sequence = kept->sequence;
     task->submitter = kept->submitter;
     if (!has_run_) {
@@ -416,371 +245,11 @@ void Model::replace(const Stream &stream, std::size_t index, std::unique_ptr<Tas
     }
 }
 
-void Model::forget_tasks(Track &track) {
-    for (const auto &[index, named] : track.named) {
-        core_.registry().remove(*named);
-    }
-    track.named.clear();
-}
-
-void Model::close_handles() {
+void Model::close_handles(LeavingNames &leaving) {
     for (Track &track : tracks_) {
-        forget_tasks(track);
-    }
-}
-
-// --- executing -------------------------------------------------------------------------------------------------------
-
-std::shared_ptr<Model::Run> Model::begin(const Point &before, const Origin &origin, LaunchBinding *binding) {
-    const auto run = run_ = std::make_shared<Run>(Ref<Model>(this), before, origin, has_run_);
-    has_run_ = true;
-    for (Track &track : tracks_) {
-        track.is_started = false;
-    }
-    prepare();
-    if (binding != nullptr) {
-        binding->apply();
-    }
-    go_on_beginning(run);
-    return run;
-}
-
-// No stream starts before all of them are ready: they wait for each other's tasks.
-void Model::go_on_beginning(const std::shared_ptr<Run> &run) {
-    try {
-        for (std::size_t queued = 0; run->begun < tracks_.size();) {
-            if (core_.are_many(queued)) {
-                core_.defer(std::make_unique<Beginning>(run));
-                return;
-            }
-            Track &track = tracks_[run->begun++];
-            rewind(track, *run);
-            if (track.is_head) {
-                Core::suspend(*track.stream);
-                queue(track, 0, run->before);
-            }
-            queued += track.tasks.size();
+        if (!track.named.empty()) {
+            leaving.add(*this, std::exchange(track.named, {}));
         }
-    } catch (const std::bad_alloc &) {  // the execution ends before it has begun
-        run->abort_reason = ACL_ERROR_RT_MEMORY_ALLOCATION;
-    }
-    for (const Track &track : tracks_) {
-        if (run->abort_reason != ACL_SUCCESS) {  // before all had been queued
-            core_.drop_queue(*track.stream, run->abort_reason);
-        } else if (track.is_head) {
-            core_.resume(*track.stream);
-            if (track.stream->queue.front() != nullptr) {
-                core_.make_runnable(*track.stream);  // whatever state the execution before has left it in
-            }
-        }
-    }
-    run->origin.is_calling = false;
-    run->leave(ACL_SUCCESS);
-}
-
-void Model::rewind(Track &track, const Run &run) {
-    track.reached = 0;
-    for (const auto &task : track.tasks) {
-        if (run.is_repeated) {
-            task->rewind();
-        }
-        task->result = ACL_SUCCESS;
-    }
-}
-
-void Model::play(Track &track, std::size_t begin, const Point &before) {
-    Stream &stream = *track.stream;
-    const bool was_empty = stream.queue.front() == nullptr;
-    queue(track, begin, before);
-    if (was_empty && stream.queue.front() != nullptr) {
-        core_.make_runnable(stream);
-    }
-}
-
-void Model::queue(Track &track, std::size_t begin, const Point &before) {
-    track.is_started = true;
-    if (before.sequence > 0 && begin < track.tasks.size()) {
-        const Point first{track.stream->serial, track.stream->submitted + 1};
-        core_.note_edge({before, first, Ordering::Model});
-    }
-    for (track.next = begin; track.next < track.tasks.size();) {
-        Task &task = *track.tasks[track.next];
-        if (track.next < track.reached) {  // a loop
-            task.rewind();
-            task.result = ACL_SUCCESS;
-        }
-        auto replay = std::make_unique<Replay>(run_, track.tasks[track.next], track.next);
-        const Replay &queued = *replay;
-        core_.append(*track.stream, std::move(replay), run_->origin);
-        task.sequence = queued.sequence;
-        task.note_queued(*track.stream);
-        core_.observers().tell<kTasks>(&Observer::replayed, *track.stream, task, queued);
-        track.reached = std::max(track.reached, ++track.next);
-        if (task.info().has(kIsBranch)) {
-            break;
-        }
-    }
-}
-
-void Model::go_on(const Stream &stream) {
-    Track &track = track_of(stream);
-    play(track, track.next, Point{});
-}
-
-bool Model::jump(const Stream &stream, const Point &branch, const Label &label) {
-    Track &track = track_of(stream);
-    const auto target = std::find_if(tracks_.begin(), tracks_.end(), [&](const Track &it) REQUIRES(engine_lock) {
-        return label.model == id && it.stream.get() == label.stream.get();
-    });
-    if (target == tracks_.end() || label.index >= target->tasks.size()) {
-        return false;
-    }
-    track.is_started = false;
-    if (!target->is_started) {
-        play(*target, label.index, &*target == &track ? Point{} : branch);
-    }
-    return true;
-}
-
-void Model::switch_to(const Stream &stream, const Point &branch, const Stream &other) {
-    track_of(stream).is_started = false;
-    activate(other, branch);
-}
-
-// On a device, a run would hang if the stream with its end task was never activated, or was left before it.
-void Model::end(Run &run) {
-    if (end_ != nullptr && !track_of(*end_).is_started) {
-        run.result = first_of(run.result, ACL_ERROR_RT_MODEL_EXECUTE);
-    }
-    for (const Track &track : tracks_) {
-        if (core_.observers().want(kOrder) && track.reached > 0) {
-            run.ends.push_back(track.stream->newest());
-        }
-    }
-    run_.reset();
-    waiters_.wake(core_);
-    idle_.notify_all();
-}
-
-void Model::submit_activation(Lock &lock, Stream &stream, const Stream &activated) {
-    core_.admit(lock, stream);
-    core_.submit(stream, ActivateTask(*this, activated));
-}
-
-void Model::submit_label(Lock &lock, Stream &stream, Label &label) {
-    const Ref<Label> keep(label);
-    core_.admit(lock, stream);
-    if (label.stream) {  // another thread was faster
-        fail(ACL_ERROR_RT_INTERNAL_ERROR, "the label is set already");
-    }
-    label.model = id;
-    label.stream = Ref<const Stream>(stream);
-    label.index = stream.queue.size();
-    core_.submit(stream, LabelTask());
-}
-
-// The activated stream may have been unbound since.
-void Model::activate(const Stream &stream, const Point &before) {
-    for (Track &track : tracks_) {
-        if (track.stream.get() == &stream && !track.is_started) {
-            play(track, 0, before);
-        }
-    }
-}
-
-void Model::stop(aclError reason) {
-    if (run_ != nullptr) {
-        run_->abort_reason = reason;
-    }
-    for (const Track &track : tracks_) {
-        core_.drop_queue(*track.stream, reason);
-    }
-}
-
-const Origin &Model::origin() const { return run_->origin; }
-
-Model::Streams Model::streams() const {
-    Streams streams;
-    for (const Track &track : tracks_) {
-        streams.push_back(track.stream);
-    }
-    return streams;
-}
-
-void Model::add_causes(Causes &causes) const {
-    for (const auto &stream : streams()) {
-        if (stream->queue.front() != nullptr) {
-            causes.list.push_back({stream.get(), stream->submitted});
-        }
-    }
-}
-
-Stream *Model::first_at_work() const {
-    const auto at_work = [](const Track &track)
-                             REQUIRES(engine_lock) { return track.stream->queue.front() != nullptr; };
-    const auto found = std::find_if(tracks_.begin(), tracks_.end(), at_work);
-    return found == tracks_.end() ? nullptr : found->stream.get();
-}
-
-void Model::launch(Lock &lock, Stream &stream) {
-    const Ref<Model> keep(this);
-    const bool counts = stream.executes_tasks;
-    launches_ += counts ? 1 : 0;  // admit() may let in a thread that destroys the model
-    std::unique_ptr<LaunchBinding> binding;
-    try {
-        core_.admit(lock, stream);
-        binding = bind_launch(stream);
-    } catch (...) {
-        launches_ -= counts ? 1 : 0;
-        idle_.notify_all();
-        throw;
-    }
-    core_.submit(stream, LaunchTask(keep, std::move(binding), counts));
-}
-
-aclError Model::execute(Lock &lock, Time deadline) {
-    struct Launch {
-        explicit Launch(Ref<Model> launched) : model(std::move(launched)) { ++model->launches_; }
-        ~Launch() {
-            --model->launches_;
-            model->idle_.notify_all();
-        }
-        Launch(const Launch &) = delete;
-        Launch &operator=(const Launch &) = delete;
-        const Ref<Model> model;
-    };
-    const Launch launch{Ref<Model>(this)};
-    std::shared_ptr<Run> own;
-    while (own == nullptr || !own->has_ended()) {
-        if (run_ == nullptr) {
-            if (core_.registry().find<Model>(handle()) != this) {
-                return ACL_ERROR_RT_INVALID_HANDLE;  // destroyed with its context, while this waited for its turn
-            }
-            own = begin(Point{}, Core::present_call());
-            core_.pump();
-            continue;
-        }
-        Stream *const at_work = first_at_work();
-        if (at_work == nullptr) {  // another thread drops what it has begun
-            core_.await_deferred(lock);
-            continue;
-        }
-        const Ref<Stream> stream(*at_work);
-        switch (core_.wait_for(lock, stream, stream->submitted, deadline)) {
-            case Core::Waited::TimedOut:
-                if (own != nullptr) {
-                    stop(ACL_ERROR_RT_MODEL_ABORT_NORMAL);
-                    core_.pump();
-                }
-                return ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
-            case Core::Waited::Aborted:
-                return own != nullptr ? first_of(own->result, stream->abort_reason) : stream->abort_reason;
-            case Core::Waited::Stopped:
-                stop(context.failure);
-                core_.pump();
-                return context.failure;
-            case Core::Waited::Done:
-                break;
-        }
-    }
-    return own->result;
-}
-
-bool Model::wait_until_idle(Lock &lock, Time deadline) {
-    std::optional<HostWait> wait;
-    while (is_busy()) {
-        if (!wait) {
-            wait.emplace(core_, Outside::Anybody, "the end of a model's executions", deadline);
-        }
-        if (!wait->sleep(lock, idle_)) {
-            return !is_busy();
-        }
-    }
-    return true;
-}
-
-// --- life ------------------------------------------------------------------------------------------------------------
-
-Models::Models(Machine &machine) : machine_(machine), core_(machine.core) { machine.add(*this); }
-
-void Models::add(Ref<Model> model) {
-    core_.registry().add(model);
-    models_[&model->context].push_back(std::move(model));
-}
-
-Ref<Model> Models::create(Context &context) {
-    auto model = make_ref<Model>(core_, context, created_++);
-    add(model);
-    return model;
-}
-
-Ref<Graph> Models::create_graph(Context &context) {
-    auto graph = make_ref<Graph>(machine_, context, created_++);
-    add(graph);
-    return graph;
-}
-
-Ref<Graph> Models::create_sub_graph(Graph &parent) {
-    auto graph = make_ref<Graph>(machine_, parent.context, created_++);
-    graph->is_sub_graph = true;
-    core_.registry().add(graph);
-    parent.sub_graphs.push_back(graph);
-    return graph;
-}
-
-void Models::destroy(Lock &lock, Model &model) {
-    const Ref<Model> keep(model);
-    const Ref<Context> keep_context(model.context);
-    core_.registry().remove(model);
-    model.close_handles();
-    const auto callbacks = std::exchange(model.destroy_callbacks, {});
-    struct End {
-        Models &models;
-        Model &model;
-        ~End() REQUIRES(engine_lock) {
-            models.erase(model);
-            model.retire();
-        }
-    };
-    const End end{*this, model};  // also when a callback does not return
-    if (!callbacks.empty()) {
-        const Unlocked unlocked(lock);
-        for (const auto &callback : callbacks) {
-            call_or_fail("a callback of the graph's destruction", [&] {
-                const KeptText text;
-                callback.first(callback.second);
-            });
-        }
-    }
-}
-
-void Models::forget(Model &model) {
-    const Ref<Model> keep(model);
-    core_.registry().remove(model);
-    erase(model);
-}
-
-void Models::erase(const Model &model) {
-    const auto found = models_.find(&model.context);  // a callback may have destroyed the context
-    if (found != models_.end()) {
-        auto &models = found->second;
-        models.erase(std::remove(models.begin(), models.end(), &model), models.end());
-    }
-}
-
-void Models::context_closes(Context &context) {
-    while (Capture *capture = machine_.capture_modes.first_in(context)) {
-        capture->end();
-    }
-    const auto found = models_.find(&context);  // inserts nothing: the context has to close without memory too
-    if (found == models_.end()) {
-        return;
-    }
-    for (const auto &model : found->second) {
-        if (core_.registry().find<Model>(model->handle()) != nullptr) {  // its destruction is not under way
-            core_.registry().remove(*model);
-        }
-        model->close_handles();
     }
 }
 

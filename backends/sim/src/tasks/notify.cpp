@@ -13,7 +13,7 @@ namespace aclsim {
 
 namespace {
 
-// A second record before a wait has no effect.
+// Has no effect on a bit that is already set.
 constexpr aclrtCntNotifyRecordInfo kSetBit{ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, 1};
 
 std::uint32_t changed(std::uint32_t value, const aclrtCntNotifyRecordInfo &info) {
@@ -56,7 +56,7 @@ class NotifyRecordTask final : public Task {
         notify_->records_.remove(stream, *this);
         std::atomic<std::uint32_t> &value = notify_->value();
         const std::uint32_t before = value;
-        const std::uint32_t after = changed(before, info_);  // of a shared one: 1, whatever it was
+        const std::uint32_t after = changed(before, info_);  // 1 for a shared notify, regardless of the value
         if (after != before) {
             const bool replaces = before == 0 || info_.mode == ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE;
             notify_->note_change(stream.point(*this), replaces);
@@ -90,7 +90,7 @@ class NotifyWaitTask final : public ConditionTask {
   protected:
     bool polls() const override REQUIRES(engine_lock) {
         return notify_->is_shared();
-    }  // perhaps exported after the submission
+    }  // may have been exported after the submission
     bool try_pass() override REQUIRES(engine_lock) {
         std::atomic<std::uint32_t> &value = notify_->value();
         std::uint32_t found = value;
@@ -98,7 +98,7 @@ class NotifyWaitTask final : public ConditionTask {
             if (!is_satisfied(found, info_)) {
                 return false;
             }
-        } while (info_.isClear != 0 && !value.compare_exchange_weak(found, 0));  // one wait takes it
+        } while (info_.isClear != 0 && !value.compare_exchange_weak(found, 0));  // only one wait takes it
         return true;
     }
     void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
@@ -199,7 +199,7 @@ Ref<Notify> Notify::import_key(Core &core, Device &device, const std::string &ke
 
 void Notify::record(Core &core, Lock &lock, Stream &stream) { AnyNotify::record(core, lock, stream, kSetBit); }
 
-// A shared notify has the record in its page, because other processes record it, too.
+// Stores the record of a shared notify in its page, because other processes record it, too.
 void Notify::note_change(const Point &record, bool replaces) {
     AnyNotify::note_change(record, replaces);
     if (shared_) {
@@ -228,7 +228,7 @@ void Notify::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_
 }
 
 const std::string &Notify::export_key(Core &core, bool checks_process) {
-    core.timer().start();  // waits that are blocked already poll from now on
+    core.timer().start();  // waits that are already blocked poll from now on
     shared_ = SharedMemory::create<Shared>();
     Shared &shared = shared_->as<Shared>();
     if (bit_ != 0 && !changed_by_.empty()) {

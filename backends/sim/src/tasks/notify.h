@@ -1,5 +1,6 @@
-// Notifies: a number that records change and waits compare (events_streams_sync.md sections 5 and 6). Of a plain notify
-// it is one bit, which a record sets and a wait takes, also between processes; a counting notify of the 950 shows all.
+// Notifies: a number that records change and waits compare (events_streams_sync.md sections 5 and 6). A plain notify
+// has one bit, which a record sets and a wait clears, also between processes; a counting notify of the 950 exposes the
+// whole number.
 #pragma once
 
 #include <atomic>
@@ -36,24 +37,24 @@ class AnyNotify : public Object {
 
     void record(Core &core, Lock &lock, Stream &stream, const aclrtCntNotifyRecordInfo &info) REQUIRES(engine_lock);
     void wait(Core &core, Lock &lock, Stream &stream, const aclrtCntNotifyWaitInfo &info) REQUIRES(engine_lock);
-    // Other processes may change it at the same time.
+    // Value, which other processes may change concurrently.
     virtual std::atomic<std::uint32_t> &value() REQUIRES(engine_lock) = 0;
     virtual bool is_shared() const REQUIRES(engine_lock) { return false; }
     virtual std::string text() REQUIRES(engine_lock) = 0;
     virtual SyncKind sync_kind() const = 0;
-    // A record has changed the value; it replaces what earlier ones made of it, or adds to that.
+    // Notes a record that changed the value, and either replaces the effect of earlier records or adds to it.
     virtual void note_change(const Point &record, bool replaces) REQUIRES(engine_lock);
-    // The records that have made the value what it is come before that task.
+    // Notes that the records which produced the value precede the task.
     virtual void note_edges(Core &core, const Point &after) REQUIRES(engine_lock);
 
     Waiters waiters_;
-    std::vector<Point> changed_by_ GUARDED_BY(engine_lock);  // the newest record of each stream
+    std::vector<Point> changed_by_ GUARDED_BY(engine_lock);  // newest record of each stream
 
   private:
     friend class NotifyRecordTask;
     friend class NotifyWaitTask;
     const bool owns_id_;
-    PendingTasks records_;  // of this process
+    PendingTasks records_;  // records of this process
 };
 
 class CntNotify final : public AnyNotify {
@@ -78,8 +79,8 @@ class Notify final : public AnyNotify {
     static constexpr Kind kKind = Kind::Notify;
 
     static Ref<Notify> create(Core &core, Device &device) REQUIRES(engine_lock);
-    // A notify of another process, or of this one. nullptr: no such key; fails with ACL_ERROR_RT_NO_PERMISSION if the
-    // process is not among those that the exporter named.
+    // Returns a notify of another process, or of this one; nullptr if the key is unknown. Fails with
+    // ACL_ERROR_RT_NO_PERMISSION if the process is not among those named by the exporter.
     static Ref<Notify> import_key(Core &core, Device &device, const std::string &key) REQUIRES(engine_lock);
     explicit Notify(Device &owner) REQUIRES(engine_lock) : AnyNotify(owner, take_id(owner), true) {}
     Notify(Device &owner, std::uint32_t notify_id, std::shared_ptr<SharedMemory> memory)
@@ -90,7 +91,7 @@ class Notify final : public AnyNotify {
     void clear() REQUIRES(engine_lock) { value().store(0); }
 
     bool is_shared() const override REQUIRES(engine_lock) { return shared_ != nullptr; }
-    // Makes it known to other processes; returns the key.
+    // Exports the notify to other processes and returns its key.
     const std::string &export_key(Core &core, bool checks_process) REQUIRES(engine_lock);
     void permit(const std::int32_t *processes, std::size_t count) REQUIRES(engine_lock);
     std::uint32_t creator_device() const REQUIRES(engine_lock);
@@ -110,7 +111,7 @@ class Notify final : public AnyNotify {
         std::atomic<std::uint32_t> bit;
         std::uint32_t id;
         std::uint32_t device;
-        std::atomic<std::uint64_t> process;  // that has set the bit, and the task there; 0: none
+        std::atomic<std::uint64_t> process;  // process that set the bit, and its task there; 0: none
         std::atomic<std::uint64_t> stream;
         std::atomic<std::uint64_t> sequence;
         PermittedProcesses<kProcesses> importers;

@@ -9,7 +9,7 @@
 
 namespace aclsim {
 
-// Populates the pages, as a prefetch does at its destination. The memory may have been freed meanwhile.
+// Populates the pages, as a prefetch does at its destination. Tolerates memory that has been freed in the meantime.
 class PrefetchTask final : public Task {
   public:
     PrefetchTask(Memory &memory, const void *pointer, std::size_t size)

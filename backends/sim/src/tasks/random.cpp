@@ -12,12 +12,12 @@
 namespace aclsim {
 namespace {
 
-constexpr std::uint64_t kDrawnAtOnce = 1 << 20;  // elements, between two looks at an abort
+constexpr std::uint64_t kDrawnAtOnce = 1 << 20;  // elements between two checks for an abort
 constexpr int kRounds = 10;
 constexpr double kTruncation = 2;  // standard deviations
 constexpr double kRootOfTwoPi = 2.50662827463100050242;
 
-// The words of a sequence, in order.
+// Words of a sequence, in order.
 class Words {
   public:
     Words(const PhiloxBlock &counter, std::uint64_t key) : counter_(counter), key_(key) {}
@@ -26,7 +26,7 @@ class Words {
             block_ = philox(counter_, key_);
             used_ = 0;
             for (std::uint32_t &word : counter_) {
-                if (++word != 0) {  // else it carries into the next word
+                if (++word != 0) {  // otherwise carry into the next word
                     break;
                 }
             }
@@ -37,7 +37,7 @@ class Words {
         const std::uint64_t low = next();
         return static_cast<std::uint64_t>(next()) << 32 | low;
     }
-    double next_fraction() { return (next() >> 8) * 0x1p-24; }  // from 0 on, less than 1
+    double next_fraction() { return (next() >> 8) * 0x1p-24; }  // in [0, 1)
 
   private:
     PhiloxBlock counter_;
@@ -46,7 +46,7 @@ class Words {
     std::size_t used_ = 4;
 };
 
-// The standard normal distribution, by the method of Box and Muller.
+// Standard normal distribution, by the Box-Muller method.
 class Normal {
   public:
     double next(Words &words) {
@@ -69,12 +69,12 @@ class Normal {
 
 double normal_share(double below) { return std::erfc(-below / std::sqrt(2.0)) / 2; }
 
-// The same distribution within two standard deviations: the share below it is uniform. Newton's method on the upper
-// half, where the distribution function is concave, approaches the root from one side.
+// Normal distribution within two standard deviations, sampled by its distribution function, whose value is uniform.
+// Newton's method on the upper half, where the function is concave, converges from one side.
 class TruncatedNormal {
   public:
     double next(Words &words) const {
-        const double share = within_ * (words.next_fraction() - 0.5);  // beyond the middle
+        const double share = within_ * (words.next_fraction() - 0.5);  // relative to the middle
         double x = std::abs(share) * kRootOfTwoPi;
         for (int i = 0; i < 6; ++i) {
             x += (std::abs(share) - (normal_share(x) - 0.5)) * kRootOfTwoPi * std::exp(x * x / 2);
@@ -134,7 +134,7 @@ struct Draw {
         }
     }
 
-    // A set bit keeps its element.
+    // Keeps an element for each bit that is set.
     bool write_mask(double ratio) {
         return write<std::uint8_t>(result, (count + 7) / 8, interruption, [&, at = std::uint64_t{0}]() mutable {
             unsigned byte = 0;
@@ -145,7 +145,7 @@ struct Draw {
         });
     }
 
-    // The upper limit is excluded.
+    // Excludes the upper limit.
     template <class T>
     bool write_integers() {
         using Unsigned = std::make_unsigned_t<T>;
@@ -241,9 +241,10 @@ void RandomTask::update(const aclrtRandomNumTaskInfo &info) {
     info_.randomNum = info.randomNum;
 }
 
-// What was told at the submission is not told again.
+// Does not repeat the facts reported at submission.
 bool RandomTask::read(const Stream &stream) {
-    auto &function = info_.randomNumFuncParaInfo.paramInfo.uniformDisInfo;  // the others have the same members
+    // The other parameter types have the same members.
+    auto &function = info_.randomNumFuncParaInfo.paramInfo.uniformDisInfo;
     aclrtRandomParaInfo *const own[] = {&function.min, &function.max};
     const bool has_second = info_.randomNumFuncParaInfo.funcType != ACL_RT_RANDOM_NUM_FUNC_TYPE_DROPOUT_BITMASK;
     const std::size_t size = random_element_size(info_.dataType);
@@ -272,7 +273,7 @@ bool RandomTask::read(const Stream &stream) {
     if (bytes != 0 && !is_there(stream, written)) {
         return false;
     }
-    if (info_.randomNum.isAddr != 0) {  // the submission did not know how much
+    if (info_.randomNum.isAddr != 0) {  // count unknown at submission
         memory_.core.note_found(stream, *this, written, true);
     }
     return true;

@@ -1,5 +1,6 @@
 // Random numbers (random.md): Philox 4x32 with 10 rounds. The key is the seed; the counter of the first block of four
-// words is in device memory. How words become numbers is undocumented, and docs/simulator.md says how it is done here.
+// words is in device memory. The conversion of words to numbers is undocumented; docs/simulator.md describes the one
+// used here.
 #pragma once
 
 #include <array>
@@ -11,15 +12,15 @@
 
 namespace aclsim {
 
-// A block of four words, or the number of one, least significant word first.
+// Block of four words, or the number of a block, least significant word first.
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 PhiloxBlock philox(PhiloxBlock counter, std::uint64_t key);
 
-// Of an element; 0 for a data type of which there are no random numbers.
+// Size of an element; 0 for a data type without random numbers.
 std::size_t random_element_size(aclDataType type);
-// A mask has a bit per element.
+// Size of the result; a mask has one bit per element.
 std::uint64_t random_result_size(const aclrtRandomNumTaskInfo &info, std::uint64_t count);
-// What a parameter says: its value, or the address of the value; and how many bytes a value of that type has there.
+// Value of a parameter, given directly or by its address, and the number of bytes of its type at that address.
 std::uint64_t random_value(const aclrtRandomParaInfo &parameter, std::size_t size);
 std::size_t random_value_size(const aclrtRandomParaInfo &parameter, std::size_t size);
 
@@ -31,7 +32,7 @@ class RandomTask final : public DataTask {
     static constexpr TaskInfo kInfo{"RANDOM", "random numbers"};
     const TaskInfo &info() const override { return kInfo; }
     Start start(Stream &stream) override REQUIRES(engine_lock);
-    // The addresses, seed and count of this are those of the next execution.
+    // Sets the addresses, seed and count for the next execution.
     void update(const aclrtRandomNumTaskInfo &info) REQUIRES(engine_lock);
 
   protected:
@@ -45,7 +46,7 @@ class RandomTask final : public DataTask {
 
     Memory &memory_;
     aclrtRandomNumTaskInfo info_;
-    // Read when the task starts:
+    // Values read when the task starts:
     std::uint64_t parameters_[2] = {};
     std::uint64_t seed_ = 0;
     std::uint64_t count_ = 0;

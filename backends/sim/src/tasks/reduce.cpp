@@ -9,11 +9,11 @@
 namespace aclsim {
 namespace {
 
-// Documented types by product; uint8 has a number in the runtime and no device that reduces it
-// (events_streams_sync.md section 10 [obs]).
+// Documented types by product. The runtime assigns a number to uint8, but no device reduces it (events_streams_sync.md
+// section 10 [obs]).
 struct Support {
     aclDataType type;
-    const char *products;  // with spaces around
+    const char *products;  // delimited by spaces
 };
 constexpr Support kSupport[] = {
     {ACL_FLOAT, " 910B 910C 310B 310P 910 950 "},
@@ -60,7 +60,7 @@ void reduce(const Reduction &reduction) {
     auto *to = static_cast<unsigned char *>(reduction.destination);
     const auto *from = static_cast<const unsigned char *>(reduction.source);
     for (std::size_t at = 0; at + sizeof(Stored) <= reduction.bytes; at += sizeof(Stored)) {
-        Stored left;  // by memcpy: the addresses need not be aligned
+        Stored left;  // by memcpy, because addresses need not be aligned
         Stored right;
         std::memcpy(&left, to + at, sizeof left);
         std::memcpy(&right, from + at, sizeof right);

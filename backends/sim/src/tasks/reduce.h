@@ -20,7 +20,8 @@ struct Reduction {
     void perform() const;
 };
 
-// The first: whether the runtime has a number for the type. The second: whether the product's device reduces it.
+// The first function returns true if the runtime has a number for the type, the second if the product's device reduces
+// it.
 bool is_reducible(aclDataType type);
 bool is_reduced_by(const Product &product, aclDataType type);
 

@@ -7,7 +7,7 @@
 namespace aclsim {
 namespace {
 
-constexpr std::chrono::hours kLongest{24 * 365};  // more would not fit the clock
+constexpr std::chrono::hours kLongest{24 * 365};  // larger values would overflow the clock
 
 std::chrono::nanoseconds duration_of(std::uint64_t cycles) {
     const double ms = static_cast<double>(cycles) / config().product->ticks_per_ms;

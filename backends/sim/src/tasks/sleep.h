@@ -1,4 +1,4 @@
-// Tasks that only take time: what an operator does that counts the device's cycles.
+// Tasks that only take time, as an operator does that counts cycles of the device.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace aclsim {
 
 class Core;
 
-// The cycles are those of the clock that stamps events. The timer ends it: no thread is busy meanwhile.
+// Counts cycles of the clock that stamps events. The timer ends the task, so it occupies no thread.
 class SleepTask final : public BlockingTask {
   public:
     SleepTask(Core &core, std::uint64_t cycles);

@@ -18,8 +18,8 @@ class UpdateTask final : public BlockingTask {
     }
     static constexpr TaskInfo kInfo{"TASK", "an update of kernels", kIsUnrepeatable};
     const TaskInfo &info() const override { return kInfo; }
-    // An execution has what it has not come to changed: its graph may wait for an event that the program records behind
-    // the update (aclmdlRICaptureTaskUpdateBegin). A kernel that runs stays until it has ended.
+    // Replaces only tasks that the current execution has not reached: its graph may wait for an event that the program
+    // records after the update (aclmdlRICaptureTaskUpdateBegin). A running kernel is kept until it has ended.
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         if (group_->is_running()) {
             core_.timer().poll(stream);
@@ -88,7 +88,7 @@ ContextStream &GroupUpdate::take(ContextStream &stream, bool is_kernel) {
     return *collected_;
 }
 
-// Which cores it runs on, and whether the blocks are for both kinds (graphs_kernels.md section B3).
+// Compares the cores of the kernels, and the kinds that their blocks use (graphs_kernels.md section B3).
 void GroupUpdate::require_replacement(const KernelFunction &function) const {
     const auto *replaced = dynamic_cast<const KernelTask *>(&group_->task(collected_->queue.size()));
     if (replaced != nullptr && replaced->launch().function->description.type != function.description.type) {

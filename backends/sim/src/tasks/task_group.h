@@ -1,4 +1,4 @@
-// Groups of kernels in a captured graph, and their update: kernels that a stream launches in place of those
+// Groups of kernels in a captured graph, and their update by kernels that a stream launches in their place
 // (graphs_kernels.md section B3).
 #pragma once
 
@@ -14,11 +14,11 @@ namespace aclsim {
 class GroupUpdate;
 class KernelFunction;
 
-// Guarded by the engine's lock.
+// Guarded by the engine lock.
 class TaskGroup final : public Object {
   public:
     static constexpr Kind kKind = Kind::TaskGroup;
-    // The tasks of a hidden stream that were submitted behind `first`, up to and with `last`.
+    // Tasks of a hidden stream submitted after `first`, up to and including `last`.
     struct Range {
         Stream *stream;
         std::uint64_t first;
@@ -27,11 +27,11 @@ class TaskGroup final : public Object {
     TaskGroup(Graph &owner, std::vector<Range> ranges);
     std::size_t size() const { return members_.size(); }
     const Task &task(std::size_t number) const REQUIRES(engine_lock);
-    bool is_running() const REQUIRES(engine_lock);  // one of its tasks
-    // In the order of the group.
+    bool is_running() const REQUIRES(engine_lock);  // one of its tasks is running
+    // Replaces the tasks in the order of the group.
     void replace(std::vector<std::unique_ptr<Task>> tasks) REQUIRES(engine_lock);
 
-    Graph &graph;  // with which it ends
+    Graph &graph;  // owner, with which the group ends
     bool is_updating GUARDED_BY(engine_lock) = false;
 
   private:
@@ -42,7 +42,7 @@ class TaskGroup final : public Object {
     std::vector<Member> members_;
 };
 
-// The redirect of a stream whose kernels update a group.
+// Redirect of a stream whose kernels update a group.
 class GroupUpdate final : public TaskRedirect {
   public:
     GroupUpdate(ContextStream &stream, Ref<TaskGroup> group);
@@ -50,15 +50,15 @@ class GroupUpdate final : public TaskRedirect {
     GroupUpdate *as_update() override { return this; }
     ContextStream &take(ContextStream &stream, bool is_kernel) override REQUIRES(engine_lock);
     void require_usable(const ContextStream &) const override {}
-    // Fails with ACL_ERROR_RT_INTERNAL_ERROR unless the function is of the kind of that which it is to replace.
+    // Fails with ACL_ERROR_RT_INTERNAL_ERROR unless the function is of the same kind as the one it is to replace.
     void require_replacement(const KernelFunction &function) const REQUIRES(engine_lock);
-    // The stream is itself again, and replaces the kernels when it comes to that.
+    // Ends the redirection, and submits the replacement of the kernels to the stream.
     void end(Core &core, Lock &lock, ContextStream &stream) REQUIRES(engine_lock);
 
   private:
-    const Ref<Graph> graph_;  // which keeps the group's streams
+    const Ref<Graph> graph_;  // keeps the streams of the group
     const Ref<TaskGroup> group_;
-    const Ref<ContextStream> collected_;  // no stream of the machine: it keeps the kernels until the end
+    const Ref<ContextStream> collected_;  // not part of the machine: keeps the kernels until the end
 };
 
 inline GroupUpdate *update_of(const ContextStream &stream) REQUIRES(engine_lock) {

@@ -13,7 +13,7 @@
 namespace aclsim {
 namespace {
 
-// false: it is no live memory of a device.
+// Returns false if the address is not live memory of a device.
 template <class T>
 bool read(Memory &memory, const Stream &stream, const Task &task, const void *address, const char *name, T &value)
     REQUIRES(engine_lock) {

@@ -1,5 +1,5 @@
-// Updates of tasks that a model keeps (events_streams_sync.md section 10, aclrtTaskUpdateAsync): tasks that read in
-// device memory, when their turn comes, what another task is to do from its next execution on.
+// Updates of tasks that a model keeps (events_streams_sync.md section 10, aclrtTaskUpdateAsync): when they start, they
+// read new parameters of another task from device memory, effective from its next execution.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace aclsim {
 class Kernels;
 class Memory;
 
-// A task of a model by its stream and its number (aclrtGetThreadLastTaskId).
+// Task of a model, identified by its stream and its number (aclrtGetThreadLastTaskId).
 struct TaskName {
     Ref<Stream> stream;
     std::uint32_t id;
@@ -24,7 +24,7 @@ struct TaskName {
 
 inline constexpr TaskInfo kTaskUpdate{"TASK_UPDATE"};
 
-// What the update of a random-number task reads: the addresses, seed and count of an aclrtRandomNumTaskInfo.
+// Update of a random-number task, read as the addresses, seed and count of an aclrtRandomNumTaskInfo.
 class RandomUpdateTask final : public Task {
   public:
     RandomUpdateTask(Memory &memory, TaskName target, const void *source)
@@ -38,7 +38,7 @@ class RandomUpdateTask final : public Task {
     const void *source_;
 };
 
-// What the update of a kernel reads: the number of a function, and how many blocks.
+// Update of a kernel, read as the number of a function and a number of blocks.
 class KernelUpdateTask final : public Task, public TaskDetails {
   public:
     KernelUpdateTask(Kernels &kernels, TaskName target, Ref<Binary> binary, const void *entry, const void *blocks)
@@ -49,7 +49,7 @@ class KernelUpdateTask final : public Task, public TaskDetails {
     std::string failure_reason() const override REQUIRES(engine_lock) { return failure_; }
 
   private:
-    std::string update(const Stream &stream) REQUIRES(engine_lock);  // what went wrong, in words
+    std::string update(const Stream &stream) REQUIRES(engine_lock);  // description of the error
 
     Kernels &kernels_;
     TaskName target_;

@@ -1,5 +1,5 @@
-// A mark for the profiler (device_context_init_errors.md section 10, aclrtProfTrace): it has its place in the stream,
-// and does nothing as long as nothing is profiled.
+// Profiler mark (device_context_init_errors.md section 10, aclrtProfTrace): it has a position in the stream, and does
+// nothing unless profiling is active.
 #pragma once
 
 #include "engine/task.h"

@@ -7,7 +7,7 @@
 namespace aclsim {
 namespace {
 
-// Device memory may be written by copies and, in the simulator, by the host at the same time.
+// Copies and, in the simulator, the host may write device memory concurrently.
 std::uint64_t load(const void *address) {
     return __atomic_load_n(static_cast<const std::uint64_t *>(address), __ATOMIC_ACQUIRE);
 }
@@ -20,7 +20,7 @@ bool is_satisfied(std::uint64_t found, std::uint64_t value, std::uint32_t flag) 
             return (found & value) != 0;
         case ACL_STREAM_WAIT_VALUE_NOR:
             return ~(found | value) != 0;
-        default:  // a signed difference, which may wrap
+        default:  // signed difference, which may wrap
             return static_cast<std::int64_t>(found - value) >= 0;
     }
 }
@@ -66,7 +66,7 @@ class ValueWaitTask final : public ConditionTask, public TaskDetails {
           flag_(flag) {}
     static constexpr TaskInfo kInfo{"VALUE_WAIT"};
     const TaskInfo &info() const override { return kInfo; }
-    // A copy, or the host, may write the value as well as a task of its own kind.
+    // A copy or the host may write the value, not only a write task.
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
         causes.any = true;
         values_.writes_.add_causes(causes);
@@ -86,7 +86,7 @@ class ValueWaitTask final : public ConditionTask, public TaskDetails {
         found_ = load(address_);
         return is_satisfied(found_, value_, flag_);
     }
-    // Another value was written by a copy, by a kernel or by the host, which say nothing of it.
+    // A different value was written by a copy, a kernel or the host, which do not report it.
     void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
         const auto written = values_.last_written_.find(as_integer(address_));
         if (written != values_.last_written_.end() && written->second.value == found_) {

@@ -12,14 +12,14 @@
 
 namespace aclsim {
 
-// Engine lock held; the stream has admitted a task.
+// Requires the engine lock, and a stream that has admitted a task.
 class Values final : public ReleaseListener {
   public:
     explicit Values(Memory &memory) : core_(memory.core) { memory.set_release_listener(*this); }
     void write(Stream &stream, void *address, std::uint64_t value) REQUIRES(engine_lock);
-    // flag: ACL_STREAM_WAIT_VALUE_*.
+    // Takes ACL_STREAM_WAIT_VALUE_* as the flag.
     void wait(Stream &stream, const void *address, std::uint64_t value, std::uint32_t flag) REQUIRES(engine_lock);
-    // The same as a task of a graph, which takes the place of another one.
+    // Creates the task of a graph that replaces another one.
     std::unique_ptr<Task> make_write(const aclmdlRIValueWriteTaskParams &params) REQUIRES(engine_lock);
     std::unique_ptr<Task> make_wait(const aclmdlRIValueWaitTaskParams &params) REQUIRES(engine_lock);
 
@@ -30,9 +30,9 @@ class Values final : public ReleaseListener {
     friend class ValueWaitTask;
 
     Core &core_;
-    Waiters waiters_;      // a write wakes all of them
-    PendingTasks writes_;  // to any address
-    // The newest write to an address; only while an observer wants to know the order.
+    Waiters waiters_;      // all woken by any write
+    PendingTasks writes_;  // pending writes to any address
+    // Newest write to an address; kept only while an observer wants the order.
     struct Written {
         Point task;
         std::uint64_t value;

@@ -8,13 +8,13 @@
 
 namespace aclsim {
 
-// Call of the function that is there for the end of a wait: the program's, so without the lock.
+// Calls the program's function at the end of a wait, without holding the engine lock.
 class EndOfWait final : public DeferredWork {
   public:
     EndOfWait(aclsimWaitEnd function, void *data) : function_(function), data_(data) {}
     void work() noexcept override { function_(data_, result); }
 
-    aclError result = ACL_SUCCESS;  // of the task
+    aclError result = ACL_SUCCESS;  // result of the task
 
   private:
     const aclsimWaitEnd function_;
@@ -34,7 +34,7 @@ class WordWaitTask final : public ConditionTask, public TaskDetails {
     WordWaitTask(WordWaitTask &&) = default;
     WordWaitTask &operator=(WordWaitTask &&) = delete;
     ~WordWaitTask() override {
-        if (end_) {  // else there is no function, or the task was moved from
+        if (end_) {  // otherwise there is no function, or the task was moved from
             end_->result = result;
             core_.defer(std::move(end_));
         }

@@ -1,5 +1,5 @@
-// Waits for a word of memory that something outside the engine changes: a companion library's own threads, or another
-// process. No thread is busy meanwhile.
+// Waits for a word of memory that is changed outside the engine: by a thread of a companion library, or by another
+// process. They occupy no thread.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ namespace aclsim {
 class Core;
 class Stream;
 
-// Engine lock held.
+// Requires the engine lock.
 class SharedWords {
   public:
     explicit SharedWords(Core &core) : core_(core) {}
-    // The stream has admitted a task. What the wait points to is copied, but for the words.
+    // Submits to a stream that has admitted a task. Copies everything that the wait points to, except the words.
     void submit_wait(Stream &stream, const aclsimWait &wait) REQUIRES(engine_lock);
-    // Lets the waits for the word look at it at once; the timer does so now and then.
+    // Makes the waits for the word check it at once; otherwise the timer does so periodically.
     void wake(const volatile std::uint64_t *word) REQUIRES(engine_lock);
 
   private:
     friend class WordWaitTask;
 
     Core &core_;
-    std::map<const volatile std::uint64_t *, Waiters> waiters_ GUARDED_BY(engine_lock);  // of words with waits
+    std::map<const volatile std::uint64_t *, Waiters> waiters_ GUARDED_BY(engine_lock);  // by word
 };
 
 }  // namespace aclsim
