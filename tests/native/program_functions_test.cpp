@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "concurrent.h"
 #include "cpu_binary.h"
@@ -241,6 +242,43 @@ void a_callback_of_a_graphs_end_fails_the_call() {
     CHECK_OK(aclrtDestroyStream(stream));
 }
 
+// The handles in the graph are given back once: a handle that is made meanwhile stays valid.
+void a_callback_of_a_graphs_end_may_destroy_the_context() {
+    static aclrtContext primary = nullptr, context = nullptr;
+    static std::vector<aclmdlRI> made;
+    const auto make_models = [] {
+        for (int i = 0; i < 8; ++i) {
+            made.emplace_back();
+            CHECK_OK(aclmdlRIBuildBegin(&made.back(), 0));
+        }
+    };
+    CHECK_OK(aclrtGetCurrentContext(&primary));
+    CHECK_OK(aclrtCreateContext(&context, 0));
+    const aclrtStream stream = new_stream();
+    CHECK_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+    for (int i = 0; i < 4; ++i) {
+        aclrtTaskGrp group = nullptr;
+        CHECK_OK(aclmdlRICaptureTaskGrpBegin(stream));
+        CHECK_OK(aclmdlRICaptureTaskGrpEnd(stream, &group));
+    }
+    aclmdlRI graph = nullptr;
+    CHECK_OK(aclmdlRICaptureEnd(stream, &graph));
+    static void (*make)() = make_models;
+    const auto destroys = [](void *) {
+        CHECK_OK(aclrtSetCurrentContext(primary));
+        make();
+        CHECK_OK(aclrtDestroyContext(context));
+    };
+    CHECK_OK(aclmdlRIDestroyRegisterCallback(graph, destroys, nullptr));
+    CHECK_OK(aclmdlRIDestroy(graph));
+    make_models();
+    for (const aclmdlRI model : made) {
+        std::uint32_t id = 0;
+        CHECK_OK(aclmdlRIGetId(model, &id));
+        CHECK_OK(aclmdlRIDestroy(model));
+    }
+}
+
 // --- signals ---------------------------------------------------------------------------------------------------------
 
 #ifdef __linux__
@@ -364,5 +402,6 @@ int main() {
     a_context_goes_although_its_callback_ends_the_thread();
     a_device_is_reset_whatever_its_callbacks_do();
     a_callback_of_a_graphs_end_fails_the_call();
+    a_callback_of_a_graphs_end_may_destroy_the_context();
     return 0;
 }

@@ -588,6 +588,36 @@ void a_graph_may_begin_in_another_call() {
     CHECK_OK(aclrtDestroyStream(opener));
 }
 
+// Handles of tasks leave in slices, which keep the graph, after the context has gone. The primary context keeps the
+// device open.
+void a_context_may_end_before_the_handles_of_its_graph() {
+    constexpr int kTasks = 3000;
+    aclrtContext primary = nullptr, context = nullptr;
+    void *memory = nullptr;
+    CHECK_OK(aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+    CHECK_OK(aclrtGetCurrentContext(&primary));
+    CHECK_OK(aclrtCreateContext(&context, 0));
+    const aclrtStream stream = new_stream();
+    CHECK_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+    for (int i = 0; i < kTasks; ++i) {
+        CHECK_OK(aclrtMemsetAsync(memory, 64, 1, 64, stream));
+    }
+    aclmdlRI graph = nullptr;
+    CHECK_OK(aclmdlRICaptureEnd(stream, &graph));
+    std::uint32_t count = 0;
+    CHECK_OK(aclmdlRIGetStreams(graph, nullptr, &count));
+    std::vector<aclrtStream> streams(count);
+    CHECK_OK(aclmdlRIGetStreams(graph, streams.data(), &count));
+    for (const aclrtStream of_graph : streams) {
+        CHECK_OK(aclmdlRIGetTasksByStream(of_graph, nullptr, &count));
+        std::vector<aclmdlRITask> tasks(count);
+        CHECK_OK(aclmdlRIGetTasksByStream(of_graph, tasks.data(), &count));
+    }
+    CHECK_OK(aclrtDestroyContext(context));
+    CHECK_OK(aclrtSetCurrentContext(primary));
+    CHECK_OK(aclrtFree(memory));
+}
+
 }  // namespace
 
 int main() {
@@ -613,6 +643,7 @@ int main() {
         a_launch_may_be_aborted_anywhere();
         a_graph_may_be_destroyed_anywhere();
         a_graph_may_begin_in_another_call();
+        a_context_may_end_before_the_handles_of_its_graph();
         const Pair other(1);
         CHECK_OK(aclrtSetDevice(0));
         others_have_the_lock_while_a_stream_goes_on(pair);

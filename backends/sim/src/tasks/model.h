@@ -65,7 +65,8 @@ class Model : public Object, public TaskKeeper {
     static constexpr Kind kKind = Kind::Model;
     using Streams = std::vector<Ref<Stream>>;
 
-    Model(Core &core, Context &owner, std::uint32_t number) : context(owner), id(number), core_(core) {}
+    Model(Core &core, Context &owner, std::uint32_t number)
+        : keep_context(owner), context(owner), id(number), core_(core) {}
     ~Model() override;
     virtual Graph *as_graph() { return nullptr; }  // nullptr: a built model
 
@@ -131,6 +132,9 @@ class Model : public Object, public TaskKeeper {
     // in slices.
     virtual void close_handles(LeavingNames &leaving) REQUIRES(engine_lock);
 
+    // A call or deferred work may have the last reference to the model after the end of its context. First member: the
+    // streams of the model, which end with it, refer to the context.
+    const Ref<Context> keep_context;
     Context &context;
     const std::uint32_t id;
     std::string name GUARDED_BY(engine_lock);

@@ -18,8 +18,7 @@ namespace {
 // Models of a context that is gone.
 class LeavingModels final : public SlicedWork {
   public:
-    LeavingModels(Core &core, Context &context, std::vector<Ref<Model>> models)
-        : SlicedWork(core), context_(context), models_(std::move(models)) {}
+    LeavingModels(Core &core, std::vector<Ref<Model>> models) : SlicedWork(core), models_(std::move(models)) {}
     bool do_slice() override REQUIRES(engine_lock) {
         for (std::size_t done = 0; !models_.empty(); models_.pop_back()) {
             if (is_enough(done)) {
@@ -31,7 +30,6 @@ class LeavingModels final : public SlicedWork {
     }
 
   private:
-    Ref<Context> context_;
     std::vector<Ref<Model>> models_;
 };
 
@@ -66,7 +64,6 @@ Ref<Graph> Models::create_sub_graph(Graph &parent) {
 
 void Models::destroy(Lock &lock, Model &model) {
     const Ref<Model> keep(model);
-    const Ref<Context> keep_context(model.context);
     core_.registry().remove(model);
     LeavingNames leaving(core_);
     model.close_handles(leaving);
@@ -116,9 +113,10 @@ void Models::context_closes(Context &context) {
     }
     LeavingNames leaving(core_);
     for (const auto &model : found->second) {
-        if (core_.registry().find<Model>(model->handle()) != nullptr) {  // otherwise it is being destroyed
-            core_.registry().remove(*model);
+        if (core_.registry().find<Model>(model->handle()) == nullptr) {
+            continue;  // its destruction has closed the handles, and is calling a callback
         }
+        core_.registry().remove(*model);
         model->close_handles(leaving);
     }
     do_in_slices(core_, std::move(leaving));
@@ -127,7 +125,7 @@ void Models::context_closes(Context &context) {
 void Models::context_closed(Context &context) {
     const auto found = models_.find(&context);
     if (found != models_.end()) {
-        LeavingModels leaving(core_, context, std::move(found->second));
+        LeavingModels leaving(core_, std::move(found->second));
         models_.erase(found);
         do_in_slices(core_, std::move(leaving));
     }
