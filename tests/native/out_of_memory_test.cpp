@@ -246,6 +246,31 @@ const Case kCases[] = {
          keep_busy(g_made);
      },
      [] { return aclrtDestroyStreamForce(g_made); }, no_preparation, true},
+    {"aclrtDestroyStreamForce, executing",
+     [] {
+         CHECK_OK(aclrtCreateStream(&g_made));
+         CHECK_OK(aclmdlRIExecuteAsync(g_graph, g_made));
+     },
+     [] { return aclrtDestroyStreamForce(g_made); }, no_preparation, true},
+    {"aclmdlRIGetTasksByStream",
+     [] {
+         CHECK_OK(aclmdlRICaptureBegin(g_other, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+         CHECK_OK(aclrtMemsetAsync(g_memory, 4096, 1, 4096, g_other));
+         CHECK_OK(aclmdlRICaptureEnd(g_other, &g_made));
+     },
+     [] {
+         std::uint32_t count = 2;
+         aclrtStream streams[2] = {};
+         aclmdlRITask tasks[2] = {};
+         aclError code = aclmdlRIGetStreams(g_made, streams, &count);
+         if (code == ACL_SUCCESS) {
+             count = 2;
+             code = aclmdlRIGetTasksByStream(streams[0], tasks, &count);
+         }
+         CHECK_OK(aclmdlRIDestroy(g_made));
+         return code;
+     },
+     no_preparation},
     {"aclrtDestroyEvent", [] { CHECK_OK(aclrtCreateEvent(&g_made)); }, [] { return aclrtDestroyEvent(g_made); },
      no_preparation, true},
     {"aclrtDestroyContext",

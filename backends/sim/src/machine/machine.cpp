@@ -382,7 +382,8 @@ void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, boo
     if (!drop) {
         persist(lock, [&]() REQUIRES(engine_lock) { machine.core.wait_for(lock, stream, stream->submitted, kNever); });
     }
-    machine.core.drop_tasks(lock, *stream, ACL_ERROR_RT_STREAM_ABORT, kNever);
+    persist(lock,
+            [&]() REQUIRES(engine_lock) { machine.core.drop_tasks(lock, *stream, ACL_ERROR_RT_STREAM_ABORT, kNever); });
     forget_stream(machine, *stream);
 }
 

@@ -201,12 +201,17 @@ Task &Model::task(const Stream &stream, std::size_t index) const {
 
 ModelTask &Model::named_task(const Stream &stream, std::size_t index) {
     Track &track = track_of(stream);
-    Ref<ModelTask> &named = track.named[index];
-    if (!named) {
-        named = make_ref<ModelTask>(*this, *track.stream, index);
-        core_.registry().add(named);
+    const auto [named, is_new] = track.named.try_emplace(index);
+    if (is_new) {
+        try {
+            named->second = make_ref<ModelTask>(*this, *track.stream, index);
+            core_.registry().add(named->second);
+        } catch (...) {
+            track.named.erase(named);
+            throw;
+        }
     }
-    return *named;
+    return *named->second;
 }
 
 ModelTask *Model::known_task(const Stream &stream, std::size_t index) const {
