@@ -6,7 +6,6 @@
 
 #include "api/entry.h"
 #include "machine/operator_limit.h"
-#include "support/program_call.h"
 
 using namespace aclsim;
 

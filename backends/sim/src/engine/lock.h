@@ -260,4 +260,16 @@ void persist(Lock &lock, Body body) REQUIRES(engine_lock) {
     }
 }
 
+// Runs end() after body(), even if a function of the program makes that fail or ends the thread in it.
+template <class Body, class End>
+void run_to_end(Body body, End end) REQUIRES(engine_lock) {
+    try {
+        body();
+    } catch (...) {
+        end();
+        throw;
+    }
+    end();
+}
+
 }  // namespace aclsim

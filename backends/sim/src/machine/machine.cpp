@@ -7,7 +7,6 @@
 
 #include "machine/shared_card.h"
 #include "support/error.h"
-#include "support/program_call.h"
 #include "support/uncancelled.h"
 
 namespace aclsim {

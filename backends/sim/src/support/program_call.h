@@ -48,16 +48,4 @@ void call_or_fail(const char *name, Call call) {
     }
 }
 
-// Runs end() after body(), even if a function of the program makes that fail or ends the thread in it.
-template <class Body, class End>
-void run_to_end(Body body, End end) {
-    try {
-        body();
-    } catch (...) {
-        end();
-        throw;
-    }
-    end();
-}
-
 }  // namespace aclsim
