@@ -263,8 +263,8 @@ void Core::hold_back(Stream &stream) {
     work().held.push(stream);
 }
 
-// Holds the stream back until other threads had the lock. In a shard, held streams continue when a thread leaves the
-// shard. Returns false if there is no memory for this: the stream continues now.
+// Holds the stream back until other threads have had the lock. In a shard, held streams continue when a thread leaves
+// the shard. Returns false without memory to hold it back; the stream must continue now.
 bool Core::let_others_in(Stream &stream) {
     if (Lock::held_shard() == Shards::kGlobal && !is_to_go_on_) {
         std::unique_ptr<GoOn> go_on(new (std::nothrow) GoOn(*this));

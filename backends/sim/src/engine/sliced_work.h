@@ -13,7 +13,7 @@ namespace aclsim {
 class SlicedWork : public DeferredWork {
   public:
     explicit SlicedWork(Core &core) : core_(core) {}
-    // Returns whether there is more to do.
+    // Returns true if more is left to do.
     virtual bool do_slice() REQUIRES(engine_lock) = 0;
 
     void work() noexcept final {}

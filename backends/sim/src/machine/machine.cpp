@@ -136,7 +136,7 @@ void destroy_streams(Machine &machine, Lock &lock, Context &context, bool force)
         } catch (const Failure &of_callback) {
             failure = of_callback;
             stream->is_hidden = true;
-        } catch (...) {  // the callback has ended the thread, which calls no others
+        } catch (...) {  // the callback has ended the thread, or memory is missing: call no more callbacks
             for (const auto &left : context.streams) {
                 left->is_hidden = true;
             }

@@ -283,7 +283,7 @@ bool MemoryPool::trim(Trim &trim, IsEnough is_enough) {
     return false;
 }
 
-// Joins the blocks of the reservation, from that one on if it is one of them. Returns whether there are more.
+// Joins the blocks of the reservation, from that one on if it is one of them. Returns true if more are left.
 template <class IsEnough>
 bool MemoryPool::join_within(Reservations::iterator reservation, std::uintptr_t &at, IsEnough is_enough) {
     const auto [address, bytes] = *reservation;
@@ -503,7 +503,7 @@ class MemoryPools::Trimming final : public SlicedWork {
     MemoryPool::Trim trim_;
 };
 
-// What the pools of a device know of its memory, which is gone.
+// Records that the pools of a device keep of its memory, after that memory has been freed.
 class MemoryPools::Closing final : public SlicedWork {
   public:
     Closing(Core &core, Pools pools, MemoryPool::Owners owners)
@@ -558,7 +558,7 @@ void MemoryPools::trim(Memory &memory, const MemoryPool &pool, std::uint64_t kee
     do_in_slices(memory.core, Trimming(memory.core, *this, pool, keep));
 }
 
-// A synchronization that holds only a shard lock may call this function too, if there is no pool.
+// Callable with only a shard lock while no pool exists: synchronizations of streams do so.
 void MemoryPools::trim(Memory &memory, const Device &device) {
     if (!in_use_.empty()) {
         do_in_slices(memory.core, Trimming(memory.core, *this, device));
