@@ -176,10 +176,10 @@ aclError aclrtMemPoolMallocAsync(void **ptr, size_t size, aclrtMemPool memPool, 
             fail_unremembered(ACL_ERROR_INVALID_PARAM, "size %zu wraps around when it is rounded up", size);
         }
         require_pool(sim, memPool, ACL_ERROR_RT_INTERNAL_ERROR);
-        void *address = nullptr;
         Ref<MemoryPool> pool;
-        do {  // repeat: both waits let in other threads, which may destroy the stream or the pool
-            require_stream_here(sim, stream);
+        void *const address = allocate_patiently(sim.memory, lock, [&]() REQUIRES(engine_lock) {
+            require_stream_here(sim,
+                                stream);  // both waits let in other threads, which may destroy the stream or the pool
             ContextStream &on = require_stream(sim, stream);
             sim.core.admit(lock, on);
             pool = Ref<MemoryPool>(require_pool(sim, memPool, ACL_ERROR_RT_INTERNAL_ERROR));
@@ -187,8 +187,8 @@ aclError aclrtMemPoolMallocAsync(void **ptr, size_t size, aclrtMemPool memPool, 
                 fail(ACL_ERROR_RT_PARAM_INVALID, "the pool is on device %u, the stream on device %u",
                      pool->device.user_id, device_of(on).user_id);
             }
-            address = allocate_in_stream(sim.memory, on, pool, size);
-        } while (address == nullptr && await_returned_pages(sim.memory, lock));
+            return allocate_in_stream(sim.memory, on, pool, size);
+        });
         if (address == nullptr) {
             fail_exhausted(sim.memory, *pool, size);
         }

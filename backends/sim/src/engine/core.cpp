@@ -14,8 +14,6 @@ namespace {
 
 constexpr int kHelpDepth = 64;  // streams followed along causes before a helper gives up
 
-thread_local bool t_does_deferred = false;  // inside deferred work, which may call the library via the program
-
 }  // namespace
 
 Core::Core(Clock &clock, Scheduler &scheduler)
@@ -251,7 +249,6 @@ class Core::GoOn final : public DeferredWork {
     void finish() override REQUIRES(engine_lock) {
         core_.is_to_go_on_ = false;
         core_.release_held(core_.work().held);
-        core_.pump();
     }
 
   private:
@@ -655,86 +652,5 @@ void Core::begin_own_thread() {
 }
 
 bool Core::is_own_thread() { return t_thread.is_own; }
-
-// --- work without the lock -------------------------------------------------------------------------------------------
-
-void Core::do_deferred(Lock &lock) {
-    if (!has_deferred()) {
-        return;
-    }
-    while (has_deferred()) {
-        // All: the call must not return while other threads do some of it.
-        do_work(lock, std::move(deferred_), /*takes_more=*/true);
-    }
-}
-
-// Takes work that is deferred in the meantime as well. Work that moves streams comes next, before any function of the
-// program is called.
-void Core::do_work(Lock &lock, std::unique_ptr<DeferredWork> own, bool takes_more) {
-    const Uncancelled uncancelled;
-    const bool is_nested = std::exchange(t_does_deferred, true);
-    ++deferred_at_work_;
-    while (own != nullptr) {
-        lock.unlock();
-        own->work();
-        lock.lock();
-        own->finish();
-        auto next = std::move(own->next);
-        if (takes_more) {
-            take_deferred(/*moves_streams=*/false, next);
-        }
-        if (own->has_more()) {
-            own->next = std::move(next);
-            next = std::move(own);
-        }
-        if (takes_more) {
-            take_deferred(/*moves_streams=*/true, next);
-        }
-        own = std::move(next);
-    }
-    --deferred_at_work_;
-    t_does_deferred = is_nested;
-    if (deferred_waits_ > 0) {
-        deferred_done_.notify_all();
-    }
-}
-
-void Core::take_deferred(bool moves_streams, std::unique_ptr<DeferredWork> &chain) {
-    std::unique_ptr<DeferredWork> *end = &chain;
-    auto behind = std::move(chain);
-    for (auto all = std::move(deferred_); all != nullptr;) {
-        auto next = std::move(all->next);
-        if (all->moves_streams() == moves_streams) {
-            *end = std::move(all);
-            end = &(*end)->next;
-        } else {
-            defer(std::move(all));
-        }
-        all = std::move(next);
-    }
-    *end = std::move(behind);
-}
-
-bool Core::move_deferred_streams(Lock &lock) {
-    std::unique_ptr<DeferredWork> moving;
-    take_deferred(/*moves_streams=*/true, moving);
-    const bool is_any = moving != nullptr;
-    do_work(lock, std::move(moving), /*takes_more=*/false);
-    return is_any;
-}
-
-bool Core::await_deferred(Lock &lock) {
-    const Uncancelled uncancelled;
-    const bool may_wait = !t_does_deferred;
-    const bool are_any = has_deferred() || (may_wait && deferred_at_work_ > 0);
-    do_deferred(lock);
-    ++deferred_waits_;
-    while (may_wait && has_unfinished_deferred()) {
-        deferred_done_.wait(lock);
-        do_deferred(lock);
-    }
-    --deferred_waits_;
-    return are_any;
-}
 
 }  // namespace aclsim

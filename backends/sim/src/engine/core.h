@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "engine/clock.h"
+#include "engine/deferred_work.h"
 #include "engine/executor.h"
 #include "engine/hooks.h"
 #include "engine/host_wait.h"
@@ -194,18 +195,10 @@ class Core {
     }
 
     // --- work that must not be done under the lock ---------------------------------------------------------------
-    void defer(std::unique_ptr<DeferredWork> chore) REQUIRES(engine_lock) {
-        DeferredWork *const added = chore.get();
-        (deferred_ ? last_deferred_->next : deferred_) = std::move(chore);
-        last_deferred_ = added;
-    }
-    bool has_deferred() const REQUIRES(engine_lock) { return deferred_ != nullptr; }
-    // Performs only the deferred work that moves streams forward. Returns false if there is none.
-    bool move_deferred_streams(Lock &lock) REQUIRES(engine_lock);
-    void do_deferred(Lock &lock) REQUIRES(engine_lock);  // performs all deferred work that no other thread has taken
-    // Performs all deferred work and waits for work that other threads perform. Returns false if there is none. A
-    // thread that already performs deferred work waits for no other thread, which might be waiting for it.
-    bool await_deferred(Lock &lock) REQUIRES(engine_lock);
+    void defer(std::unique_ptr<DeferredWork> work) REQUIRES(engine_lock) { deferred_.add(std::move(work)); }
+    bool has_deferred() const REQUIRES(engine_lock) { return !deferred_.empty(); }
+    void do_deferred(Lock &lock) REQUIRES(engine_lock) { deferred_.do_all(lock); }
+    DeferredQueue &deferred() REQUIRES(engine_lock) { return deferred_; }
 
     // --- parts ---------------------------------------------------------------------------------------------------
     Clock &clock() { return clock_; }
@@ -332,10 +325,6 @@ class Core {
     bool must_look_closely(const Stream &stream) const REQUIRES(engine_lock) {
         return is_full(stream) || !stream.executes_tasks || timing_.is_on();
     }
-    void do_work(Lock &lock, std::unique_ptr<DeferredWork> own, bool takes_more) REQUIRES(engine_lock);
-    // Puts those that only move streams, or the others, before the chain.
-    void take_deferred(bool moves_streams, std::unique_ptr<DeferredWork> &chain) REQUIRES(engine_lock);
-    bool has_unfinished_deferred() const REQUIRES(engine_lock) { return has_deferred() || deferred_at_work_ > 0; }
     bool admit_slowly(Lock &lock, Stream &stream) REQUIRES(engine_lock);
     template <class T>
     [[gnu::noinline]] std::unique_ptr<Task> kept(Stream &stream, T &&task)
@@ -433,12 +422,7 @@ class Core {
     // Set if tasks are neither replaced, delayed, reordered nor held back: each starts as soon as it can.
     bool lets_tasks_start_ GUARDED_BY(engine_lock) = false;
     bool starts_untold_ GUARDED_BY(engine_lock) = false;  // and no observer wants to know about it
-    std::unique_ptr<DeferredWork> deferred_
-        GUARDED_BY(engine_lock);  // a linked chain, so that deferring allocates no memory
-    DeferredWork *last_deferred_ GUARDED_BY(engine_lock) = nullptr;
-    std::size_t deferred_at_work_ GUARDED_BY(engine_lock) = 0;  // threads that perform some of it
-    std::size_t deferred_waits_ GUARDED_BY(engine_lock) = 0;
-    std::condition_variable_any deferred_done_;
+    DeferredQueue deferred_{*this};
     std::atomic<std::uint64_t> batches_{0};
     bool is_to_go_on_ GUARDED_BY(engine_lock) = false;  // a GoOn is deferred for globally held streams
     std::vector<HostWait *> host_waits_ GUARDED_BY(engine_lock);

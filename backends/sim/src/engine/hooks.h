@@ -41,22 +41,4 @@ class StallReporter {
     virtual bool look_for_deadlock(HostWait &wait, Lock &lock) REQUIRES(engine_lock) = 0;
 };
 
-// Work that grows with a size or may block, and is therefore done without the lock: by the thread whose call or task
-// made it necessary, before that call or task returns.
-class DeferredWork {
-  public:
-    DeferredWork() = default;
-    DeferredWork(DeferredWork &&) = default;
-    DeferredWork &operator=(DeferredWork &&) = delete;
-    virtual ~DeferredWork() = default;
-    virtual void work() noexcept EXCLUDES(engine_lock) = 0;  // call without holding the engine lock
-    virtual void finish() REQUIRES(engine_lock) {}           // requires the engine lock
-    virtual bool has_more() const { return false; }          // work() and finish() are called again; see SlicedWork
-    // Returns true if the work only moves streams forward. A sleeping thread performs such work and no other: other
-    // work might call functions of the program, which may wait for the sleeping call.
-    virtual bool moves_streams() const { return false; }
-
-    std::unique_ptr<DeferredWork> next;  // deferred after this one
-};
-
 }  // namespace aclsim

@@ -60,7 +60,7 @@ HostWait::HostWait(Core &core, const Cause &cause, const char *awaited, Time dea
 HostWait::~HostWait() { core_.end_wait(*this); }
 
 bool HostWait::sleep(Lock &lock, std::condition_variable_any &changed, Time look_again) {
-    if (core_.has_deferred() && core_.move_deferred_streams(lock)) {
+    if (core_.has_deferred() && core_.deferred().move_streams(lock)) {
         return true;
     }
     is_asleep_ = true;

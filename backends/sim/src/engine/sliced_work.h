@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/core.h"
-#include "engine/hooks.h"
+#include "engine/deferred_work.h"
 
 namespace aclsim {
 
@@ -17,10 +17,7 @@ class SlicedWork : public DeferredWork {
     virtual bool do_slice() REQUIRES(engine_lock) = 0;
 
     void work() noexcept final {}
-    void finish() final REQUIRES(engine_lock) {
-        has_more_ = do_slice();
-        core_.pump();
-    }
+    void finish() final REQUIRES(engine_lock) { has_more_ = do_slice(); }
     bool has_more() const final { return has_more_; }
     bool moves_streams() const final { return true; }
 

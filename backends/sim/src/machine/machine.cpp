@@ -149,7 +149,7 @@ void destroy_streams(Machine &machine, Lock &lock, Context &context, bool force)
     }
 }
 
-void close_context(Machine &machine, Lock &lock, Context &context) REQUIRES(engine_lock) {
+void close_context(Machine &machine, Context &context) REQUIRES(engine_lock) {
     context.default_stream.reset();
     if (context.host_functions) {
         context.host_functions->stop();
@@ -157,10 +157,6 @@ void close_context(Machine &machine, Lock &lock, Context &context) REQUIRES(engi
     Device &device = context.device;
     for (Resident *resident : machine.residents()) {
         resident->context_closed(context);
-    }
-    if (device.contexts.size() == 1) {
-        // Tasks that leave free device memory by its address, where another block may begin once the device is closed.
-        machine.core.await_deferred(lock);
     }
     erase(device.contexts, &context);
     if (device.contexts.empty()) {
@@ -214,7 +210,7 @@ void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool fo
     std::stable_partition(context->streams.begin(), context->streams.end(),
                           [](const auto &stream) { return !stream->executes_tasks; });
     run_to_end([&]() REQUIRES(engine_lock) { destroy_streams(machine, lock, *context, force); },
-               [&]() REQUIRES(engine_lock) { close_context(machine, lock, *context); });
+               [&]() REQUIRES(engine_lock) { close_context(machine, *context); });
 }
 
 void synchronize_device(Machine &machine, Lock &lock, Time deadline, WaitCheck *check) {

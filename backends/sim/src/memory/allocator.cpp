@@ -118,7 +118,7 @@ void submit_on_block(Memory &memory, Lock &lock, ContextStream &stream, const Al
     }
     note_use(memory, block.address(), bytes, AccessMode::ReadWrite, "workspace");
     admit_with(memory, lock, stream, {{block.address(), bytes}});
-    submit(Workspace(nullptr, 0, memory, block.address(), bytes));
+    submit(Workspace(memory, block.address(), bytes));
     turn.note_use(*user);
 }
 
@@ -137,7 +137,7 @@ void submit_on_heap(Memory &memory, Lock &lock, ContextStream &stream, std::size
              describe_room(memory, device).c_str());
     }
     note_allocation(memory, address, bytes);
-    Workspace workspace(&memory, device.physical_id, memory, address, bytes);
+    Workspace workspace(own_block(memory, device.physical_id, address), bytes);
     note_use(memory, address, bytes, AccessMode::ReadWrite, "workspace");
     submit(std::move(workspace));
 }
@@ -216,13 +216,6 @@ void Allocators::Turn::note_use(const Stream &stream) {
 
 bool Workspace::is_live(const Device &device) const {
     return size_ == 0 || is_live_on(*memory_, device, address(), size_);
-}
-
-void Workspace::Release::operator()(void *address) const {
-    if (owner != nullptr) {
-        note_release(*owner, address);
-        owner->space().free_internal(device, address);
-    }
 }
 
 void submit_with_workspace(Memory &memory, Lock &lock, ContextStream &stream, std::size_t bytes, const Submit &submit) {

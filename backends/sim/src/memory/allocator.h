@@ -13,6 +13,7 @@
 #include "engine/lock.h"
 #include "engine/registry.h"
 #include "engine/stream.h"
+#include "memory/internal_block.h"
 
 namespace aclsim {
 
@@ -83,23 +84,21 @@ class Allocators {
 // allocator.
 class Workspace {
   public:
-    Workspace() = default;  // no workspace
-    Workspace(Memory *owner, std::uint32_t device, Memory &memory, void *address, std::size_t size)
-        : memory_(&memory), size_(size), address_(address, Release{owner, device}) {}
-    void *address() const { return address_.get(); }
+    Workspace() = default;                                      // no workspace
+    Workspace(Memory &memory, void *address, std::size_t size)  // of the application
+        : memory_(&memory), address_(address), size_(size) {}
+    Workspace(InternalBlock own, std::size_t size)
+        : memory_(own.get_deleter().memory), address_(own.get()), size_(size), own_(std::move(own)) {}
+    void *address() const { return address_; }
     std::size_t size() const { return size_; }
     // Returns true also if there is no workspace.
     bool is_live(const Device &device) const REQUIRES(engine_lock);
 
   private:
-    struct Release {
-        Memory *owner;  // nullptr if the application owns the memory
-        std::uint32_t device;
-        void operator()(void *address) const REQUIRES(engine_lock);
-    };
     Memory *memory_ = nullptr;
+    void *address_ = nullptr;
     std::size_t size_ = 0;
-    std::unique_ptr<void, Release> address_{nullptr, Release{nullptr, 0}};
+    InternalBlock own_;
 };
 
 // Requires the engine lock, as do the functions below, and releases it while callbacks run. Takes the workspace as

@@ -143,6 +143,7 @@ bool Heap::contains(const void *address, std::uint64_t size) const {
 }
 
 std::optional<Heap::Tables> Heap::release_all() {
+    ++era_;
     ++returning_;
     is_reset_ = true;
     live_blocks_ = 0;

@@ -106,6 +106,7 @@ class Heap {
     }
     std::uint64_t capacity() const { return capacity_; }
     std::uintptr_t base() const { return base_; }
+    std::uint64_t era() const REQUIRES(engine_lock) { return era_; }  // changed by release_all()
     std::size_t live_blocks() const REQUIRES(engine_lock) { return live_blocks_; }
     const std::map<std::uint16_t, Usage> &usage() const REQUIRES(engine_lock) { return usage_; }
 
@@ -155,6 +156,7 @@ class Heap {
     std::uint64_t may_use_ GUARDED_BY(engine_lock) = UINT64_MAX;
     std::uint32_t returning_ GUARDED_BY(engine_lock) = 0;  // releases that still await reuse() or reuse_all()
     bool is_reset_ = false;                                // all blocks were released, and some are still returning
+    std::uint64_t era_ GUARDED_BY(engine_lock) = 0;
     std::size_t live_blocks_ GUARDED_BY(engine_lock) = 0;
     NumberSet starts_ GUARDED_BY(engine_lock);           // first unit of each span; unit 0 is implied
     SparseArray<Span> spans_ GUARDED_BY(engine_lock);    // keyed by first unit

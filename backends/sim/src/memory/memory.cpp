@@ -74,6 +74,17 @@ std::string describe_room(Memory &memory, const Device &device) {
            std::to_string(device.user_id) + mention_others(heap.card(), SharedCard::kBytes);
 }
 
+void InternalRelease::operator()(void *address) const {
+    if (memory->space().device(device).era() == era) {
+        note_release(*memory, address);
+        memory->space().free_internal(device, address);
+    }
+}
+
+InternalBlock own_block(Memory &memory, std::uint32_t device, void *address) {
+    return {address, {&memory, device, memory.space().device(device).era()}};
+}
+
 void Memory::tell_release(const void *address) {
     const std::optional<Block> block = space().find(address);
     if (release_listener_ != nullptr && block) {

@@ -111,20 +111,12 @@ void work_unlocked(Memory &memory, Lock &lock, Work work) REQUIRES(engine_lock) 
     memory.core.note_done_with_memory();
 }
 
-// Waits until pages being returned to the host have arrived there; returns false if there are none. Releases the engine
-// lock meanwhile.
-inline bool await_returned_pages(Memory &memory, Lock &lock) REQUIRES(engine_lock) {
-    return memory.core.await_deferred(lock);
-}
-
-// Repeats allocate() until it succeeds or no pages are being returned to the host. Returns nullptr if there is no room.
+// Calls allocate() again if it fails while memory that was freed before is not yet available: its pages are being
+// returned to the host, for which the engine lock is released. Returns nullptr if there is no room.
 template <class Allocate>
 void *allocate_patiently(Memory &memory, Lock &lock, Allocate allocate) REQUIRES(engine_lock) {
-    void *address = allocate();
-    while (address == nullptr && await_returned_pages(memory, lock)) {
-        address = allocate();
-    }
-    return address;
+    void *const address = allocate();
+    return address == nullptr && memory.core.deferred().await(lock) ? allocate() : address;
 }
 
 // Describes the free memory of the device, for the message of a failed allocation.

@@ -78,33 +78,26 @@ class ConditionalTask final : public BlockingTask {
 }  // namespace
 
 Condition::Condition(Memory &memory, Graph &owner, std::optional<std::uint32_t> default_value)
-    : graph(owner),
-      memory_(memory),
-      device_(owner.context.device.physical_id),
-      default_(default_value),
-      cell_(static_cast<std::uint64_t *>(memory.space().allocate_internal(device_, sizeof *cell_))) {
-    if (cell_ == nullptr) {
-        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%zu bytes do not fit: %s", sizeof *cell_,
-             describe_room(memory_, owner.context.device).c_str());
+    : graph(owner), default_(default_value) {
+    const Device &device = owner.context.device;
+    constexpr std::size_t kBytes = sizeof(std::uint64_t);
+    block_ = own_block(memory, device.physical_id, memory.space().allocate_internal(device.physical_id, kBytes));
+    if (block_ == nullptr) {
+        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%zu bytes do not fit: %s", kBytes, describe_room(memory, device).c_str());
     }
-    note_allocation(memory_, cell_, sizeof *cell_);
-    __atomic_store_n(cell_, default_.value_or(0), __ATOMIC_RELEASE);
+    note_allocation(memory, block_.get(), kBytes);
+    __atomic_store_n(cell(), default_.value_or(0), __ATOMIC_RELEASE);
 }
 
-Condition::~Condition() {
-    if (cell_ != nullptr) {
-        note_release(memory_, cell_);
-        memory_.space().free_internal(device_, cell_);
-    }
-}
+Condition::~Condition() = default;
 
 void Condition::assign_default() {
     if (default_) {
-        __atomic_store_n(cell_, *default_, __ATOMIC_RELEASE);
+        __atomic_store_n(cell(), *default_, __ATOMIC_RELEASE);
     }
 }
 
-std::uint64_t Condition::value() const { return __atomic_load_n(cell_, __ATOMIC_ACQUIRE); }
+std::uint64_t Condition::value() const { return __atomic_load_n(cell(), __ATOMIC_ACQUIRE); }
 
 void submit_conditional(Core &core, Stream &stream, const Ref<Condition> &condition, aclmdlRICondTaskType type,
                         std::vector<Ref<Graph>> graphs) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "memory/internal_block.h"
 #include "tasks/graph.h"
 
 namespace aclsim {
@@ -22,16 +23,14 @@ class Condition final : public Object {
     ~Condition() override;
     void assign_default() REQUIRES(engine_lock);
     std::uint64_t value() const;
-    std::uint64_t *cell() const { return cell_; }
+    std::uint64_t *cell() const { return static_cast<std::uint64_t *>(block_.get()); }
 
     const Graph &graph;  // owner, with which the condition ends
     bool is_used GUARDED_BY(engine_lock) = false;
 
   private:
-    Memory &memory_;
-    const std::uint32_t device_;
     const std::optional<std::uint32_t> default_;
-    std::uint64_t *cell_;
+    InternalBlock block_;
 };
 
 // Requires the engine lock. Submits to a hidden stream.

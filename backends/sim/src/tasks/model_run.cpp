@@ -414,7 +414,9 @@ aclError Model::execute(Lock &lock, Time deadline) {
         }
         Stream *const at_work = first_at_work();
         if (at_work == nullptr) {  // another thread is dropping its replays
-            core_.await_deferred(lock);
+            if (!core_.deferred().await(lock)) {
+                let_others_in(lock);
+            }
             continue;
         }
         const Ref<Stream> stream(*at_work);
