@@ -1,6 +1,6 @@
-// Other calls proceed while the host takes back the pages of large memory, the time of which grows with the number of
-// pages, and memory allocated meanwhile keeps its content. The test replaces the functions of the C library that return
-// pages, so that they wait at a latch first.
+// Return of large memory, which takes the host a time that grows with the number of pages: other calls proceed
+// meanwhile, and memory allocated meanwhile keeps its content. The test replaces the functions of the C library that
+// return pages, so that they wait at a latch first.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

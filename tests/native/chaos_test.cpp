@@ -29,7 +29,7 @@ namespace {
 constexpr int kThreads = 8;
 constexpr std::int32_t kDevices = 8;
 constexpr std::size_t kBytes = 64 * 1024;
-constexpr std::size_t kBurst = 12;  // tasks between two calls of look(): fewer than this
+constexpr std::size_t kBurst = 12;  // upper bound of the tasks between two calls of look()
 constexpr int kFlood = 2100;
 constexpr std::uint64_t kDelay_us = 20;  // keeps streams busy, so that queues grow
 constexpr int kLimit_ms = 5;

@@ -308,8 +308,8 @@ struct Case {
     const char *name;
     void (*run)();
     const char *heading;
-    const char *part;  // of the text
-    const char *last;  // line
+    const char *part;  // must occur in the text
+    const char *last;  // last line of the text; nullptr to accept any
 };
 constexpr const char *kCycle = "  which waits for itself: a deadlock\n";
 constexpr const char *kEnd = "  and nothing is left that could end that: a deadlock\n";

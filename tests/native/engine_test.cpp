@@ -204,7 +204,7 @@ class Origins final : public Observer {
     std::vector<aclsim::Origin> list;
 };
 
-// If the tasks of a model cannot start yet, another thread queues them later. Their origin is still the call that
+// Tasks of a model that cannot start yet are queued later by another thread. Their origin is still the call that
 // launched the model.
 void replays_are_told_with_the_launch_as_their_origin() {
     aclrtStream stream = new_stream();

@@ -138,7 +138,7 @@ int main() {
     a_handle_of_another_type_is_refused();
     the_handle_of_an_event_in_use_is_gone_at_once();
     thousands_of_handles_are_told_apart();
-#ifndef __SANITIZE_THREAD__  // takes minutes with it, and has only one thread
+#ifndef __SANITIZE_THREAD__  // takes minutes with it, and uses one thread only
     no_handle_comes_back();
 #endif
     both_contexts_are_named();

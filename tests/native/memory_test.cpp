@@ -108,7 +108,7 @@ void heap_agrees_with_a_list() {
     CHECK(heap.allocate(heap.capacity()) != nullptr);  // free neighbours were joined
 }
 
-// Of several rooms of the same size, the first one is taken.
+// The first of several rooms of the same size is taken.
 void the_smallest_room_is_taken() {
     Space space(1, 64 * kMiB);
     Heap &heap = space.device(0);

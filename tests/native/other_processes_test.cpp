@@ -77,7 +77,7 @@ void make_own_shm() { CHECK(unshare(CLONE_NEWNS) == 0 && mount_in_own_namespace(
 
 // Runs the body as process 1 of its own namespace, as in a container.
 void run_in_container(const std::function<void()> &body) {
-    CHECK(unshare(CLONE_NEWNS | CLONE_NEWPID) == 0);  // the latter for its children
+    CHECK(unshare(CLONE_NEWNS | CLONE_NEWPID) == 0);  // the PID namespace is for children
     run([&] {
         CHECK(mount_in_own_namespace("proc", "/proc", nullptr));
         CHECK(getpid() == 1);

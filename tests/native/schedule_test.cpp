@@ -325,7 +325,7 @@ void decisions_are_kept(Bench &bench) {
     };
     const auto first = run();
     CHECK(first == run());
-    CHECK(first.size() == 6);  // for the waiters, and for the streams that they release
+    CHECK(first.size() == 6);  // three for the waiters, three for the streams that they release
     CHECK((first[0] == Scheduler::Decision{Choice::Waiter, 3, 2}));
     CHECK((first[3] == Scheduler::Decision{Choice::Runnable, 3, 2}));
 }

@@ -163,7 +163,7 @@ void queued_work_does_not_wait_for_another_device() {
 
 // --- two devices -----------------------------------------------------------------------------------------------------
 
-// When the call returns, the wait of the other device's stream is over, and the task behind it is done.
+// The wait of the other device's stream is over, and the task behind it is done, when the call returns.
 void a_queued_record_wakes_a_stream_of_another_device() {
     const Kit waiting(1);
     const Pair recording(0);
@@ -396,7 +396,7 @@ void disturb(Crowd<Kit> &crowd) {
 }  // namespace
 
 int main() {
-    setenv("ASCEND_RT_SIM_WORKERS", "1", 1);  // so that no further worker starts during a test
+    setenv("ASCEND_RT_SIM_WORKERS", "1", 1);  // prevents the start of further workers during a test
     const Watchdog watchdog("shard_queues_test", std::chrono::seconds(200));
     g_kernels = std::make_unique<Kernels>();
     queued_work_does_not_wait_for_another_device();

@@ -182,7 +182,7 @@ void what_waits_is_moved_by_the_call_that_releases_it() {
     CHECK(bytes[0] == 9 && bytes[kBytes - 1] == 9);
 }
 
-// Otherwise threads of two devices would slow each other down although they share no lock.
+// A shared cache line would make threads of two devices slow each other down although they share no lock.
 void objects_share_no_cache_line() {
     constexpr std::uintptr_t kLine = 64;
     const Pair pairs[] = {Pair(0), Pair(1)};
@@ -257,7 +257,7 @@ void an_event_may_be_recorded_on_several_devices() {
 
 // --- state that belongs to no shard, on two devices at once ----------------------------------------------------------
 
-// The thread sanitizer detects two such calls that hold only their shards.
+// The thread sanitizer detects races between two such calls that hold only their shards.
 
 // A record of a default event may need another signal, which is memory.
 void a_record_may_need_memory(const Kit &own) {

@@ -399,7 +399,7 @@ int main() {
     const pid_t child = fork();  // before the first use of the library
     if (child == 0) {
         char go = 0;
-        close(to_child[1]);  // so that the pipe ends if the parent fails
+        close(to_child[1]);  // makes the pipe end if the parent fails
         CHECK(read(to_child[0], &go, 1) == 1);
         shared = 1;
         return 0;
